@@ -61,6 +61,9 @@ reliability: install dev
 
 # Where Rust has the target, the code for ARM is checked too. Where cargo-semver-checks is installed, the crate is compared
 # with its last release.
+# The code of the pages is checked like that of users: strictly, but its functions need no annotations.
+SNIPPETS := target/snippets
+UNTYPED := --allow-untyped-defs --allow-incomplete-defs --allow-untyped-calls --allow-any-generics --allow-redefinition --no-warn-return-any
 ARM := aarch64-unknown-linux-gnu
 check: install
 	cargo fmt --all --check
@@ -71,6 +74,9 @@ check: install
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/python -m mypy
+	$(BIN)/python -m tests.project.snippets $(SNIPPETS)
+	$(BIN)/python -m mypy $(UNTYPED) $(SNIPPETS)
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -m mypy.stubtest ferrograd --allowlist tests/project/stubtest.txt
 	! command -v cargo-semver-checks >/dev/null || ! git describe --tags --match 'v*' >/dev/null 2>&1 || cargo semver-checks --baseline-rev "$$(git describe --tags --abbrev=0 --match 'v*')"
 

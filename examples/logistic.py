@@ -19,7 +19,8 @@ for _ in range(200):
     with torch.no_grad():
         w -= 0.5 * w.grad
         b -= 0.5 * b.grad
-    w.grad = b.grad = None
+    for p in (w, b):
+        p.grad = None
 
 right = ((x @ w + b > 0) == (y > 0.5)).to(torch.float64).mean().item()
 print(f"loss {loss.item():.4f}, {right:.1%} of {len(y)} tumours classified correctly")

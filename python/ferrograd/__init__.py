@@ -58,7 +58,6 @@ from ferrograd._core import (
 from ferrograd._core import __version__ as __version__
 from ferrograd._core import gradient_edge as get_gradient_edge
 from ferrograd._core import num_threads as get_num_threads
-from ferrograd._core.native import __all__ as _ops
 from ferrograd._dialects.numbers import NATIVE as _NATIVE
 
 if _typing.TYPE_CHECKING:
@@ -312,7 +311,7 @@ __all__ = [
     "unique_inverse",
     "unique_values",
 ]
-__all__ += _ops
+__all__ += _core.native.__all__  # type: ignore[attr-defined]
 
 __array_api_version__ = "2025.12"
 

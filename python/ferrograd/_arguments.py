@@ -36,7 +36,7 @@ def typed(**classes: type | tuple[type, ...]) -> Callable[[F], F]:
     return decorate
 
 
-def tensor(value: object, function: str, name: str) -> Tensor:
+def tensor(value: object, function: str, name: str) -> Any:
     """The value; raises unless it is a tensor."""
     if not isinstance(value, Tensor):
         raise ArgumentError(f"{function}: {name} must be a Tensor, not {type(value).__name__}")

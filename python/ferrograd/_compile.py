@@ -9,13 +9,13 @@ import warnings
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, overload
 
 import numpy as np
 
 from ferrograd import _core
 from ferrograd._autograd.function import Function
-from ferrograd._autograd.modes import enable_grad
+from ferrograd._autograd.modes import P, R, enable_grad
 from ferrograd._core import FreedGraphError, Tensor
 from ferrograd._dialects.numbers import NATIVE
 from ferrograd._tree import children, rebuilt
@@ -305,11 +305,15 @@ def _leaves(tree: Any) -> list[Any]:
     return [tree] if parts is None else [leaf for _, part in parts for leaf in _leaves(part)]
 
 
-class CompiledFunction(_core.CompiledCalls):
+class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
     """A function that is traced at its first call and runs without Python afterwards: see :func:`compile`."""
 
-    def __init__(self, function: Callable[..., Any], fullgraph: bool = False, maxsize: int = 64) -> None:
-        self._function = function
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+    def __init__(self, function: Callable[P, R], fullgraph: bool = False, maxsize: int = 64) -> None:
+        self._function: Callable[..., Any] = function
         self._fullgraph = fullgraph
         self._maxsize = maxsize
         self._programs: OrderedDict[tuple[Any, ...], list[_Program]] = OrderedDict()
@@ -525,7 +529,7 @@ class CompiledFunction(_core.CompiledCalls):
 
 
 #: All compiled functions.
-_ALL: weakref.WeakSet[CompiledFunction] = weakref.WeakSet()
+_ALL: weakref.WeakSet[CompiledFunction[..., Any]] = weakref.WeakSet()
 
 
 def forget() -> None:
@@ -538,6 +542,10 @@ def _replaced(tree: Any, by: Mapping[int, Tensor]) -> Any:
     return rebuilt(tree, (by.get(id(x), x) for x in _leaves(tree)))
 
 
+@overload
+def compile(function: Callable[P, R], *, fullgraph: bool = ..., maxsize: int = ...) -> CompiledFunction[P, R]: ...
+@overload
+def compile(*, fullgraph: bool = ..., maxsize: int = ...) -> Callable[[Callable[P, R]], CompiledFunction[P, R]]: ...
 def compile(function: Callable[..., Any] | None = None, *, fullgraph: bool = False, maxsize: int = 64) -> Any:
     """The function, traced at its first call and run without Python afterwards. Without a function, a decorator.
 

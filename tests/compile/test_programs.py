@@ -42,7 +42,7 @@ def plays(make: Callable[[], Scene]) -> Any:
     return compiled
 
 
-def of(f: Callable[..., Any], *shape: int, track: bool = False) -> Callable[[], Scene]:
+def of(f: Any, *shape: int, track: bool = False) -> Callable[[], Scene]:
     """A scene of a function of one tensor."""
     inputs = [array(*(shape or (16,)), seed=i) for i in range(4)]
     return lambda: (f, [(torch.tensor(x, requires_grad=track),) for x in inputs], list)
@@ -305,6 +305,7 @@ def test_gradients_through_a_compiled_function() -> None:
     for i in range(3):
         x = fg.tensor(array(5, 4, seed=i), requires_grad=True)
         found = []
+        f: Any
         for f in (plain, compiled):
             y = f(x)
             first = fg.grad(y.sum(), [x, w], create_graph=True)
@@ -366,7 +367,7 @@ def test_errors_and_warnings_name_the_line() -> None:
     with pytest.raises(RuntimeError, match=r"f cannot be traced: its numbers are read at .*test_programs\.py:\d+"):
         fg.compile(f, fullgraph=True)(fg.ones(2))
     with pytest.raises(TypeError, match="a function is wanted"):
-        fg.compile(3)  # type: ignore[arg-type]
+        fg.compile(3)  # type: ignore[call-overload]
     g = fg.compile(lambda x: fg.linalg.cholesky(x))
     assert g(fg.eye(2)).tolist() == [[1.0, 0.0], [0.0, 1.0]]
     with pytest.raises(fg.LinAlgError):

@@ -94,11 +94,11 @@ def test_tensors_with_equal_numbers_are_told_apart() -> None:
     assert [x.item() for x in compiled(a, b)] == [8, 12]
     assert [x.item() for x in compiled(a, fg.full([4], 5.0))] == [8, 60]
     assert compiled.cache_info().hits == 1
-    compiled = fg.compile(lambda x: ((a * x).sum(), (b * x * 3).sum()))
+    with_b = fg.compile(lambda x: ((a * x).sum(), (b * x * 3).sum()))
     b.set_value(a)
-    assert [y.item() for y in compiled(fg.ones(4))] == [4, 12]
+    assert [y.item() for y in with_b(fg.ones(4))] == [4, 12]
     b.set_value(fg.full([4], 5.0))
-    assert [y.item() for y in compiled(fg.ones(4))] == [4, 60]
+    assert [y.item() for y in with_b(fg.ones(4))] == [4, 60]
 
 
 HISTORIES: dict[str, Callable[[Any], Any]] = {

@@ -153,6 +153,6 @@ def test_wrong_arguments_raise() -> None:
     x = sample(3)
     for bad in (0, -1, 1.5):
         with pytest.raises(fg.ArgumentError, match="chunk_size must be None or a positive int"):
-            jacrev(lambda x: x, chunk_size=bad)(x)  # type: ignore[arg-type]
+            jacrev(lambda x: x, chunk_size=bad)(x)
     with pytest.raises(fg.ArgumentError, match="mode must be"):
-        jacobian(lambda x: x, mode="sideways")  # type: ignore[arg-type]
+        jacobian(lambda x: x, mode="sideways")

@@ -71,7 +71,7 @@ def test_perturbations_are_not_confused(ways: Any) -> None:
 
 @pytest.mark.parametrize("depth", [3, 4, 5])
 def test_deep(depth: int) -> None:
-    ways = itertools.cycle([reverse, forward, jacrev, jacfwd])
+    ways: Any = itertools.cycle([reverse, forward, jacrev, jacfwd])
     f: Any = lambda x: x**6  # noqa: E731
     want = 1.0
     for k in range(depth):

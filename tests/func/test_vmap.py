@@ -162,7 +162,7 @@ def test_axis_size_gives_the_batch_size() -> None:
         vmap(fg.sin, axis_size=2)(sample(3))
     for wrong in (-1, 2.0, True, 10**30):
         with pytest.raises(fg.ArgumentError, match="axis_size"):
-            vmap(fg.sin, axis_size=wrong)  # type: ignore[arg-type]
+            vmap(fg.sin, axis_size=wrong)
 
 
 def test_results_that_are_not_tensors_need_out_axes_none() -> None:

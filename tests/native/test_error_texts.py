@@ -58,7 +58,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "grad of a function": (lambda: wrong.grad(lambda x: x), fg.ArgumentError, "use ferrograd.func.grad(f)(x)"),
     "torch's grad of a function": (
-        lambda: torch.autograd.grad(lambda x: x, torch.ones(2)),  # type: ignore[arg-type]
+        lambda: torch.autograd.grad(lambda x: x, torch.ones(2)),  # type: ignore[call-overload]
         fg.ArgumentError,
         "use ferrograd.func.grad(f)(x)",
     ),

@@ -9,21 +9,27 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import re
 import types
+import typing
 from pathlib import Path
 from typing import Any
 
 import ferrograd.paddle
-import ferrograd.torch  # noqa: F401  (the dialects put functions of their own on their classes)
+import ferrograd.torch
 from ferrograd import _core
 
 from tests import check
 from tests.cases import Case, all_cases
 
 FOLDER = Path(__file__).parents[2] / "python/ferrograd/_core"
+RULES = Path(__file__).parents[2] / "src/bind/call/parameters.rs"
 HEAD = '"""{}\n\nWritten by tests/project/stubs.py."""\n\n'
 
-Params = list[tuple[str, str, bool, str | None]]
+Param = tuple[str, str, bool, str | None]
+Params = list[Param]
+#: Parameters by which the number of results depends.
+PARTS = {"sections", "chunks", "length", "sizes"}
 Entry = tuple[list[str], Params, bool]
 
 #: The type of a parameter, by its kind in the registry.
@@ -33,7 +39,7 @@ KINDS = {
     "Tensors": "Sequence[_Array]",
     "Rest": "_Array | Sequence[_Array]",
     "Bool": "bool",
-    "Int": "SupportsIndex",
+    "Int": "_Int",
     "Float": "_Number",
     "Number": "_Number",
     "Ints": "_Ints",
@@ -45,6 +51,17 @@ KINDS = {
     "Index": "Any",
     "Object": "object",
 }
+#: The same where the result is of the class of the argument, so of its dialect.
+SAME = {
+    "Tensor": "_T | _ND",
+    "Operand": "_T | _O",
+    "Tensors": "Sequence[_T | _ND]",
+    "Rest": "_T | _ND | Sequence[_T | _ND]",
+}
+#: The names of other libraries for a parameter. A tensor is given by its place, so its names are not in the stubs.
+SYNONYMS: dict[str, list[str]] = {}
+for _own, _other in re.findall(r'^    \("(\w+)", "(\w+)"\),', RULES.read_text("utf8"), re.MULTILINE):
+    SYNONYMS.setdefault(_own, []).extend([_other] * (_own not in ("x", "y", "tensors")))
 #: Attributes and methods of the classes whose types the signature does not show.
 KNOWN = {
     "shape": "Size",
@@ -66,11 +83,11 @@ KNOWN = {
     "strides": "tuple[int, ...]",
     "is_contiguous": "bool",
     "is_inference": "bool",
-    "contiguous": "Tensor",
-    "cpu": "Tensor",
-    "to": "Tensor",
-    "to_device": "Tensor",
-    "__copy__": "Tensor",
+    "contiguous": "Self",
+    "cpu": "Self",
+    "to": "Self",
+    "to_device": "Self",
+    "__copy__": "Self",
     "__repr__": "str",
     "__format__": "str",
     "__complex__": "complex",
@@ -81,15 +98,21 @@ KNOWN = {
     "__bool__": "bool",
     "__index__": "int",
     "__hash__": "int",
-    "__iter__": "Iterator[Tensor]",
-    "__getitem__": "Tensor",
-    "__eq__": "Tensor",
-    "__ne__": "Tensor",
+    "__iter__": "Iterator[Self]",
+    "__getitem__": "Self",
+    "__eq__": "Self",
+    "__ne__": "Self",
     "__setitem__": "None",
     "__delitem__": "None",
-    "detach": "Tensor",
-    "T": "Tensor",
-    "mT": "Tensor",
+    "detach": "Self",
+    "detach_": "Self",
+    "requires_grad_": "Self",
+    "fill_": "Self",
+    "copy_": "Self",
+    "zero_": "Self",
+    "backward": "None",
+    "T": "Self",
+    "mT": "Self",
     "grad_fn": "Node | None",
     "output_nr": "int",
     "retain_grad": "None",
@@ -130,8 +153,8 @@ ARITHMETIC = {f"__{p}{n}__" for n in OPERATORS.split(" ") for p in ("", "r", "i"
 OVERRIDE = '# mypy: disable-error-code="override"\n\n'
 #: The return types of the module's own functions.
 FUNCTIONS = {
-    "from_dlpack": "Tensor",
-    "make": "Tensor",
+    "from_dlpack": "Any",
+    "make": "Any",
     "grad": "list[Any]",
     "backward": "None",
     "gradient_edge": "GradientEdge",
@@ -142,7 +165,7 @@ FUNCTIONS = {
     "watching": "bool",
     "set_grad_mode": "bool",
     "live_nodes": "int",
-    "fresh": "Tensor",
+    "fresh": "Any",
     "reaches_other_leaves": "bool",
     "push": "list[Tensor | None]",
     "num_threads": "int",
@@ -156,11 +179,41 @@ def default(value: str) -> str:
     return inner.replace("inf", "...")
 
 
-def parameter(param: tuple[str, str, bool, str | None]) -> str:
+def parameter(param: Param, kinds: dict[str, str]) -> str:
     name, kind, optional, given = param
     star = "*" if kind == "Rest" else ""
-    text = f"{star}{name}: {KINDS.get(kind, 'Any')}" + (" | None" if optional else "")
+    text = f"{star}{name}: {kinds.get(kind, KINDS.get(kind, 'Any'))}" + (" | None" if optional else "")
     return text if given is None else f"{text} = {default(given)}"
+
+
+def parameters(params: Params, method: bool, generic: bool) -> str:
+    """The parameters of a function, or of a method, with their names in other libraries.
+
+    A parameter that has several names is optional, and so are those behind it. A shape may be given number by number.
+    """
+    names = {name for name, _, _, _ in params}
+    lead = next((kind for _, kind, _, _ in params if kind in SAME), "")
+    text, only = ["self"] * method, []
+    open_, met = False, False
+    for i, param in enumerate(params):
+        name, kind, optional, given = param
+        if method and i == 0:
+            continue
+        same = generic and not optional and kind in SAME and (not met or kind == lead == "Operand")
+        met |= kind in SAME
+        others = [
+            n
+            for n in SYNONYMS.get(name, [])
+            if n not in names and (n != "dims" or (kind == "Ints" and "keepdims" not in names))
+        ]
+        only += [f"{n}: {KINDS.get(kind, 'Any')} = ..." for n in others]
+        open_ |= bool(others)
+        text.append(parameter(param, SAME if same else {}) + " = ..." * (open_ and given is None))
+        rest = [kind for _, kind, _, _ in params[i + 1 :]]
+        if kind == "Ints" and i == method and (not rest or (name == "shape" and rest[0] in ("Bool", "DType"))):
+            text.append("*more: " + ("_Int | DTypeLike | None" if "DType" in rest else "_Int"))
+    star = ["*"] * (bool(only) and not any(t.startswith("*") for t in text))
+    return ", ".join([*text, *star, *only])
 
 
 def seen(result: Any) -> str:
@@ -173,20 +226,34 @@ def seen(result: Any) -> str:
     return "None" if result is None else name if name in ("Tensor", "bool", "int", "float", "str") else "Any"
 
 
-def returned(names: list[str], rows: list[Case]) -> str:
+def returned(names: list[str], params: Params, rows: list[Case]) -> str:
     """The result types of a function for its rows."""
     kinds = set()
     for row in rows:
         if row.op in names:
             try:
-                kinds.add(seen(check.function(row.op)(*check.tensors(row), **row.kw)))
+                kinds.add(seen(check.function(row.op)(*row.lead, *row.prepare(*check.tensors(row)), **row.kw)))
             except Exception:
-                kinds.add("Any")
-    return " | ".join(sorted(kinds)) or "Any"
+                kinds.add("")
+    kinds = (kinds - {""}) or {"Any"}
+    many = any(p[0] in PARTS or p[1] == "Tensors" for p in params) or "unbind" in names
+    if many and all(kind.startswith("tuple") for kind in kinds):
+        return "tuple[Tensor, ...]"
+    return " | ".join(sorted(kinds))
 
 
 def indented(text: str, by: str) -> str:
     return "\n".join(by + line if line else "" for line in text.splitlines())
+
+
+def takes_tensors(params: Params) -> bool:
+    """Whether the class of the result is that of an argument."""
+    kinds = {name: kind for name, kind, optional, _ in params if not optional or name == "shape"}
+    return (
+        bool(kinds.keys() - {"shape"})
+        and any(k in SAME for k in kinds.values())
+        and not ("shape" in kinds and "Tensor" not in kinds.values())
+    )
 
 
 def native() -> dict[str, str]:
@@ -194,28 +261,30 @@ def native() -> dict[str, str]:
     rows = all_cases()
     places: dict[str, list[tuple[str, str]]] = {"__init__": []}
     for names, params, _method in _core.registry():
-        result = returned(names, rows)
+        result = returned(names, params, rows)
+        generic = "Tensor" in result and takes_tensors(params)
+        result = result.replace("Tensor", "_T") if generic else result
         for name in names:
             place, _, short = name.rpartition(".")
-            line = f"def {short}({', '.join(map(parameter, params))}) -> {result}: ..."
+            line = f"def {short}({parameters(params, False, generic)}) -> {result}: ..."
             places.setdefault(place or "__init__", []).append((short, line))
     text = {}
     for place, lines in places.items():
-        exported = "\n__all__ = [\n" + "".join(f'    "{n}",\n' for n, _ in lines) + "]\n\n"
-        inner = "".join(f"from . import {p} as {p}\n" for p in places if p != "__init__") * (place == "__init__")
-        text[place] = HEAD.format("Functions of the registry.") + IMPORTS + inner + exported
+        text[place] = HEAD.format("Functions of the registry.") + IMPORTS + "\n"
+        if place != "__init__":
+            text[place] += f"__all__ = {[n for n, _ in lines]}\n\n"
         text[place] += "\n".join(line for _, line in lines) + "\n"
     return text
 
 
 IMPORTS = """from collections.abc import Sequence
-from typing import Any, SupportsIndex, final
+from typing import Any, Self, SupportsIndex, final, overload
 
 import numpy as np
 from numpy.typing import DTypeLike
-from typing_extensions import disjoint_base
+from typing_extensions import TypeVar, disjoint_base
 
-from ferrograd._core import _Array, _Ints, _Number, _Operand, Tensor
+from ferrograd._core import _Array, _Int, _Ints, _ND, _Number, _O, _Operand, _T, Tensor
 """
 
 
@@ -251,7 +320,7 @@ def known(cls: type, name: str) -> str:
     """The type of a member whose signature does not show it."""
     if not issubclass(cls, _core.Tensor) and name in OTHERS:
         return OTHERS[name]
-    return KNOWN.get(name, "Tensor" if name in ARITHMETIC else "Any")
+    return KNOWN.get(name, "Self" if name in ARITHMETIC else "Any")
 
 
 def method(cls: type, name: str, value: Any) -> str:
@@ -277,7 +346,7 @@ def unquoted(annotation: ast.expr) -> ast.expr:
     return found
 
 
-def of_dialect(name: str, f: types.FunctionType) -> str:
+def of_dialect(name: str, f: Any) -> str:
     """A method that a dialect set on its class, with its signature."""
     tree = ast.parse(f"def {name}{inspect.signature(f)}: ...").body[0]
     assert isinstance(tree, ast.FunctionDef)
@@ -285,7 +354,8 @@ def of_dialect(name: str, f: types.FunctionType) -> str:
     for part in ast.walk(tree.args):
         if isinstance(part, ast.arg) and part.annotation:
             part.annotation = unquoted(part.annotation)
-    result = ast.unparse(unquoted(tree.returns or ast.Constant(None)))
+    tree.args.defaults = [ast.Constant(...) if ast.unparse(d) == "Ellipsis" else d for d in tree.args.defaults]
+    result = re.sub(r"\bTensor\b", "Self", ast.unparse(unquoted(tree.returns or ast.Constant(None))))
     return f"    def {name}({ast.unparse(tree.args)}) -> {result}: ..."
 
 
@@ -307,7 +377,7 @@ def of_class(name: str, cls: type) -> str:
     """A class with its own members; a method of the registry has the types of its function."""
     functions = {n: params for names, params, is_method in _core.registry() if is_method for n in names}
     rows = all_cases()
-    results = {n: returned(names, rows) for names, _, _ in _core.registry() for n in names}
+    results = {n: returned(names, params, rows) for names, params, _ in _core.registry() for n in names}
 
     def written(key: str) -> str:
         return key if key in functions else key.removesuffix("_")
@@ -333,10 +403,11 @@ def of_class(name: str, cls: type) -> str:
             lines.append(f"    @property\n    def {key}(self) -> Any: ...")
         elif isinstance(value, types.MethodDescriptorType) and cls.__name__ == "Tensor" and written(key) in functions:
             # An in-place form takes the arguments of its function.
-            rest = ", ".join(["self", *map(parameter, functions[written(key)][1:])])
-            lines.append(f"    def {key}({rest}) -> {results.get(key, 'Tensor')}: ...")
+            result = results.get(key, "Tensor").replace("Tensor", "Self")
+            lines.append(f"    def {key}({parameters(functions[written(key)], True, False)}) -> {result}: ...")
         elif key in own:
-            lines.append(of_dialect(key, value))
+            overloads = typing.get_overloads(value) or [value]
+            lines += ["    @overload\n" * (len(overloads) > 1) + of_dialect(key, f) for f in overloads]
         elif key == "__hash__" and value is None:
             lines.append("    __hash__: None  # type: ignore[assignment]")
         elif callable(value) or isinstance(value, types.MethodDescriptorType | types.WrapperDescriptorType):
@@ -360,12 +431,12 @@ def core() -> str:
     text += "from ferrograd._core import native, paddle, torch\nfrom ferrograd._tensor.shape import Size\n"
     text += "from ferrograd.linalg._standard import SlogdetResult\n"
     text += "from ferrograd.torch._reductions import ValuesAndIndices\n\n"
-    text += "_Number = complex | np.generic\n_Array = Tensor | np.ndarray[Any, Any]\n_Operand = _Array | _Number\n"
-    text += "_Ints = SupportsIndex | Sequence[SupportsIndex]\n\n"
+    text += '_T = TypeVar("_T", bound=Tensor, default=Tensor)\n_Number = complex | np.generic\n'
+    text += "_ND = np.ndarray[Any, Any]\n_O = _ND | _Number\n_Array = Tensor | _ND\n_Operand = Tensor | _O\n"
+    text += "_Int = SupportsIndex\n_Ints = _Int | Sequence[_Int]\n\n"
     members = {n: v for n, v in vars(_core).items() if not n.startswith("__") and not isinstance(v, types.ModuleType)}
     classes = {n: v for n, v in members.items() if isinstance(v, type)}
-    exported = sorted(_core.__all__)
-    text += "__version__: str\n\n__all__ = [\n" + "".join(f'    "{n}",\n' for n in exported) + "]\n\n"
+    text += f"__version__: str\n\n__all__ = {sorted(_core.__all__)}\n\n"
     for name in sorted(classes, key=lambda n: (len(classes[n].__mro__), n)):
         text += of_class(name, classes[name]) + "\n"
     for name, value in sorted(members.items()):
@@ -374,18 +445,35 @@ def core() -> str:
     return text
 
 
+def makers(text: str, cls: str) -> str:
+    """The functions of a stub that make tensors of nothing, for the class of a dialect."""
+    names = re.findall(r"^def (\w+)\(.*-> Tensor: \.\.\.$", text, re.MULTILINE)
+    return "".join(f"def {name}(*args: Any, **options: Any) -> {cls}: ...\n" for name in names)
+
+
 def pages() -> dict[str, str]:
     """The stub files by name."""
     found = {"__init__.pyi": core()}
-    for place, text in native().items():
+    modules = native()
+    for place, text in modules.items():
         found[f"native/{place}.pyi"] = text
         path = "" if place == "__init__" else f".{place}"
-        for dialect in ("paddle", "torch"):
-            line = "from ferrograd._core.native{0} import *\nfrom ferrograd._core.native{0} import __all__ as __all__\n"
-            found[f"{dialect}/{place}.pyi"] = HEAD.format(f"The same functions, for {dialect}.") + line.format(path)
-    for dialect in ("paddle", "torch"):
-        parts = [p.split("/")[1][:-4] for p in found if p.startswith("native/") and "__init__" not in p]
-        found[f"{dialect}/__init__.pyi"] += "".join(f"from . import {p} as {p}\n" for p in parts)
+        for dialect, cls, package in (
+            ("paddle", "PaddleTensor", ferrograd.paddle),
+            ("torch", "TorchTensor", ferrograd.torch),
+        ):
+            head = HEAD.format(f"The same functions, for {dialect}.")
+            made = makers(text, cls)
+            uses = ["from typing import Any", f"from ferrograd._core import {cls}"]
+            lines = ["# mypy: disable-error-code=assignment", *uses, made] * bool(made)
+            lines.append(f"from ferrograd._core.native{path} import *")
+            if path:
+                lines.append(f"from ferrograd._core.native{path} import __all__ as __all__")
+            else:
+                # For one type checker the first definition of a name counts, for another one the last.
+                ops, own = vars(_core)[dialect], vars(package)
+                lines.append(f"__all__ = {[n for n in ops.__all__ if own[n] is vars(ops)[n]]}".replace(", ", ","))
+            found[f"{dialect}/{place}.pyi"] = head + "\n".join(lines) + "\n"
     return found
 
 

@@ -161,7 +161,7 @@ def test_a_dict_of_inputs() -> None:
     found = torch.autograd.grad(x * w, {"x": x, "w": w})
     assert {k: values(g) for k, g in found.items()} == {"x": 2, "w": 1}
     with pytest.raises(TypeError, match="must be a dict, not UserDict"):
-        torch.autograd.grad(x * w, UserDict(x=x))  # type: ignore[arg-type]
+        torch.autograd.grad(x * w, UserDict(x=x))  # type: ignore[call-overload]
 
 
 def test_an_untracked_output() -> None:

@@ -70,7 +70,7 @@ class Function:
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: Any, *grad_outputs: Any, **_: Any) -> Any:
         """The gradients of the arguments from those of the results."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
@@ -80,12 +80,12 @@ class Function:
     vjp = backward
 
     @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> Any:
+    def jvp(ctx: Any, *tangents: Any, **_: Any) -> Any:
         """The tangents of the results from those of the arguments."""
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it here.")
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
+    def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any, **_: Any) -> Any:
         """The results for the whole batch, and the batch axis of each: ``(results, out_dims)``."""
         raise NotImplementedError("vmap is not implemented.")
 

@@ -9,14 +9,14 @@ from ferrograd._core import Tensor
 from ferrograd._core import native as ops
 
 
-def cast(input: Tensor, dtype: Any) -> Tensor:
+def cast(input: Tensor, dtype: Any) -> Any:
     """The tensor in a dtype. If that is real, of complex numbers the real part, with a warning."""
     if input.dtype.kind == "c" and ops.zeros([0], dtype).dtype.kind not in "bc":
         input = real_part(input)
     return ops.cast(input, dtype)
 
 
-def real_part(input: Tensor) -> Tensor:
+def real_part(input: Tensor) -> Any:
     """The real part, with the warning that the imaginary part is lost."""
     warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=4)
     return ops.real(input)

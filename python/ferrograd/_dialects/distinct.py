@@ -12,7 +12,7 @@ from ferrograd._core import native as ops
 from ferrograd._dialects.numbers import dialect_of
 
 
-def distinct(x: Tensor, axis: int | None, function: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def distinct(x: Tensor, axis: int | None, function: str) -> tuple[Any, Any, Any, Any]:
     """The distinct elements in rising order, where each is first, which of them each is, and how often each is there.
 
     With an axis the same of the slices along it.
@@ -26,7 +26,7 @@ def distinct(x: Tensor, axis: int | None, function: str) -> tuple[Tensor, Tensor
     return ops.index_select(x, axis, first), first, inverse, counts
 
 
-def runs(x: Tensor, axis: int | None, function: str) -> tuple[Tensor, Tensor, Tensor]:
+def runs(x: Tensor, axis: int | None, function: str) -> tuple[Any, Any, Any]:
     """The first element (or slice along an axis) of each run of equal ones, the run of each, and the lengths."""
     flat, along = (ops.reshape(x, [-1]), 0) if axis is None else (x, _arguments.axis(axis, function, x.ndim))
     rows = ops.moveaxis(flat, along, 0)
@@ -40,6 +40,6 @@ def runs(x: Tensor, axis: int | None, function: str) -> tuple[Tensor, Tensor, Te
     return values, ops.reshape(inverse, list(x.shape)) if axis is None else inverse, lengths
 
 
-def _like(x: Tensor, numbers: Any) -> Tensor:
+def _like(x: Tensor, numbers: Any) -> Any:
     """An array as a tensor of the class of ``x``."""
     return _core.make(numbers, None, False, dialect_of(x))

@@ -17,12 +17,12 @@ def generator() -> np.random.Generator:
     return np.random.default_rng(int(ops.randint(0, 2**62, [1]).item()))
 
 
-def drawn(values: Any, like: Tensor) -> Tensor:
+def drawn(values: Any, like: Tensor) -> Any:
     """An array of NumPy's generator as a tensor with the class and the dtype of ``like``."""
     return _core.make(np.asarray(values, order="C"), like.dtype, False, dialect_of(like))
 
 
-def poisson(rates: Tensor) -> Tensor:
+def poisson(rates: Tensor) -> Any:
     """Random numbers of events, one for each rate."""
     values = ops.astype(rates.detach(), "float64").numpy()
     if not (values >= 0).all():
@@ -30,7 +30,7 @@ def poisson(rates: Tensor) -> Tensor:
     return drawn(generator().poisson(values), rates)
 
 
-def binomial(count: Tensor, prob: Tensor) -> Tensor:
+def binomial(count: Tensor, prob: Tensor) -> Any:
     """Random numbers of successes in ``count`` trials, each with the probability ``prob``."""
     n, p = np.broadcast_arrays(*(ops.astype(x.detach(), "float64").numpy() for x in (count, prob)))
     if not ((n >= 0) & (n < 2.0**63) & (p >= 0) & (p <= 1)).all():
@@ -38,7 +38,7 @@ def binomial(count: Tensor, prob: Tensor) -> Tensor:
     return drawn(generator().binomial(n.astype(np.int64), p), count)
 
 
-def multinomial(weights: Tensor, num_samples: int, replacement: bool) -> Tensor:
+def multinomial(weights: Tensor, num_samples: int, replacement: bool) -> Any:
     """Random indices into a vector of weights, or into each row of a matrix of them, by their shares of the sum.
 
     Without ``replacement`` no index is drawn twice, so at least ``num_samples`` weights of each row are not zero.

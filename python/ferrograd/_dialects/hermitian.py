@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ferrograd._core import Tensor
 from ferrograd._core import native as ops
 
 
-def hermitian_of(x: Tensor) -> Tensor:
+def hermitian_of(x: Tensor) -> Any:
     """The symmetric or Hermitian matrix with the lower triangle of ``x``. Its gradient is that of such a matrix."""
     other = ops.conj(ops.matrix_transpose(x))
     half = (x + other) * 0.5

@@ -11,7 +11,7 @@ from ferrograd._core import ShapeError, Tensor
 from ferrograd._dialects.numbers import dialect_of
 
 
-def of_points(x: Any, bins: Any, ends: Any, density: bool, weights: Tensor | None) -> tuple[Tensor, list[Tensor]]:
+def of_points(x: Any, bins: Any, ends: Any, density: bool, weights: Tensor | None) -> tuple[Any, list[Any]]:
     """How many points (the rows of ``x``) lie in each cell of a grid, and the ends of its parts along each axis.
 
     ``bins`` is a number of parts, one for each axis, or a list of tensors with their ends. ``ends`` has the lowest and
@@ -32,7 +32,7 @@ def of_points(x: Any, bins: Any, ends: Any, density: bool, weights: Tensor | Non
         None if weights is None else weights.detach().numpy().reshape(-1),
     )
 
-    def tensor(a: Any) -> Tensor:
+    def tensor(a: Any) -> Any:
         return _core.make(np.ascontiguousarray(a), points.dtype, False, dialect_of(points))
 
     return tensor(found), [tensor(edge) for edge in edges]

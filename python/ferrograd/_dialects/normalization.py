@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ferrograd import _arguments
 from ferrograd._core import ArgumentError, Tensor
@@ -34,7 +35,7 @@ def normalize(
     *,
     unbiased: bool,
     batch: bool,
-) -> Tensor:
+) -> Any:
     """``(x - mean) / sqrt(variance + eps) * weight + bias`` by channel, which is axis 1 of ``x``.
 
     With ``fresh`` the statistics are computed from ``x``: over the batch too (``batch``), or for each member of it. The
@@ -67,7 +68,7 @@ def _fresh(
     *,
     unbiased: bool,
     batch: bool,
-) -> Tensor:
+) -> Any:
     """Normalizes with the statistics of ``x`` and updates the running ones."""
     channels = x.shape[1]
     if batch:

@@ -10,7 +10,7 @@ from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
 
 
-def placed(result: Tensor, out: Tensor | None, requires_grad: bool) -> Tensor:
+def placed(result: Tensor, out: Tensor | None, requires_grad: bool) -> Any:
     """The result, or ``out`` with the result written to it; a leaf that requires a gradient if asked for."""
     if out is not None:
         out.set_value(result)

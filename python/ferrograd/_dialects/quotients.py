@@ -7,7 +7,7 @@ from typing import Any
 from ferrograd._core import ArgumentError, Tensor
 
 
-def quotient(ops: Any, x: Any, y: Any, rounding_mode: str | None) -> Tensor:
+def quotient(ops: Any, x: Any, y: Any, rounding_mode: str | None) -> Any:
     """The quotient by the functions of a dialect; with the mode "trunc" rounded towards 0, with "floor" down.
 
     Rounded quotients of integers are integers.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ferrograd._core import Tensor
 from ferrograd._core import native as ops
 
 
-def lower_median(x: Tensor) -> Tensor:
+def lower_median(x: Tensor) -> Any:
     """The median of all elements, the smaller of two middle ones. Elements equal to it share the gradient evenly."""
     x = ops.reshape(x, [-1])
     middle, _ = ops.median_with_index(x, 0, False)
@@ -17,7 +19,7 @@ def lower_median(x: Tensor) -> Tensor:
     return ops.where(middle == float("-inf"), ops.min(x), highest)
 
 
-def nan_lower_median(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def nan_lower_median(x: Tensor) -> tuple[Any, Any, Any]:
     """The medians along the last axis of the elements that are not NaN: the smaller of two middle ones, its index, and
     the larger one. Where there is no element they are NaN.
     """

@@ -13,14 +13,14 @@ from ferrograd._dialects.numbers import dialect_of
 from ferrograd._dialects.specialize import specialize
 
 
-def reduced(rows: Tensor, ids: Any, count: int, kind: str, empty: float, initial: float | None = None) -> Tensor:
+def reduced(rows: Tensor, ids: Any, count: int, kind: str, empty: float, initial: float | None = None) -> Any:
     """The rows with each of ``count`` numbers reduced to one: ``empty`` where there are none.
 
     Equal extreme elements share the gradient. A given ``initial`` counts as an element too.
     """
     start = ops.full([count, *rows.shape[1:]], empty if initial is None else initial, rows.dtype)
 
-    def constant(values: Any, dtype: Any) -> Tensor:
+    def constant(values: Any, dtype: Any) -> Any:
         return _core.make(np.ascontiguousarray(values), dtype, False, dialect_of(rows))
 
     at = constant(ids, "int64")
@@ -33,7 +33,7 @@ def reduced(rows: Tensor, ids: Any, count: int, kind: str, empty: float, initial
     return found
 
 
-def _segments(data: Tensor, segment_ids: Tensor, name: str | None = None, *, _kind: str) -> Tensor:
+def _segments(data: Tensor, segment_ids: Tensor, name: str | None = None, *, _kind: str) -> Any:
     function = f"segment_{_kind}"
     rows = _arguments.tensor(data, function, "data")
     ids = np.asarray(_arguments.tensor(segment_ids, function, "segment_ids").detach().numpy())

@@ -9,13 +9,13 @@ from ferrograd._core import Tensor
 from ferrograd._dialects.specialize import specialize
 
 
-def indices(ops: Any, part: Callable[..., Tensor], rows: int, columns: int, offset: int, dtype: Any) -> Tensor:
+def indices(ops: Any, part: Callable[..., Tensor], rows: int, columns: int, offset: int, dtype: Any) -> Any:
     """One row with the row of each element that ``part`` keeps, and one with its column."""
     found: Tensor = ops.astype(ops.stack(ops.nonzero(part(ops.ones([rows, columns]), offset))), dtype)
     return found
 
 
-def pair(ops: Any, f: Callable[..., Tensor]) -> list[Callable[..., Tensor]]:
+def pair(ops: Any, f: Callable[..., Tensor]) -> list[Callable[..., Any]]:
     """``tril_indices`` and ``triu_indices`` from a function that takes ``tril`` or ``triu`` as ``_part``."""
     doc = "The indices of a matrix's elements on a diagonal and {}: one row of those by row, one of those by column."
     return [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ferrograd import _arguments
@@ -9,7 +11,7 @@ from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import native as ops
 
 
-def windows(x: Tensor, axis: int, size: int, step: int) -> Tensor:
+def windows(x: Tensor, axis: int, size: int, step: int) -> Any:
     """A view of all windows of ``size`` elements along an axis, ``step`` apart. The last axis runs inside a window."""
     shape = list(_arguments.tensor(x, "unfold", "x").shape) or [1]
     axis = _arguments.axis(axis, "unfold", len(shape))

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ferrograd._core import Tensor
 from ferrograd._core import native as ops
 
 
-def allowed(mask: Tensor, scores: Tensor) -> Tensor:
+def allowed(mask: Tensor, scores: Tensor) -> Any:
     """The scores with -inf where a boolean mask is false, or with a mask of numbers added."""
     if mask.dtype.kind == "b":
         return ops.masked_fill(scores, ops.logical_not(mask), -math.inf)
     return ops.add(scores, mask)
 
 
-def causal(scores: Tensor) -> Tensor:
+def causal(scores: Tensor) -> Any:
     """The scores with -inf where a key comes after its query."""
     later = ops.triu(ops.ones(list(scores.shape[-2:]), "bool"), 1)
     return ops.masked_fill(scores, later, -math.inf)
@@ -23,7 +24,7 @@ def causal(scores: Tensor) -> Tensor:
 
 def weights(
     query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None, dropout: float
-) -> Tensor:
+) -> Any:
     """``softmax(query @ key.T * scale + mask)``, with elements dropped. The scale is by default 1 / sqrt(size)."""
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     scores = ops.matmul(ops.multiply(query, scale), ops.swapaxes(key, -1, -2))

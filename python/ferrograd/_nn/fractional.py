@@ -14,7 +14,7 @@ from ferrograd._core import native as ops
 from ferrograd._dialects.numbers import dialect_of
 
 
-def largest(x: Tensor, along: Sequence[Any]) -> tuple[Tensor, Tensor]:
+def largest(x: Tensor, along: Sequence[Any]) -> tuple[Any, Any]:
     """The largest element of each window over the last axes, and its flat position.
 
     For each of these axes there is an array [..., windows, elements] of places. The axes before it are as many as those

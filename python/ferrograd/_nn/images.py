@@ -13,7 +13,7 @@ from ferrograd._core import ShapeError, Tensor
 from ferrograd._core import native as ops
 
 
-def pixel_shuffle(x: Tensor, factor: int) -> Tensor:
+def pixel_shuffle(x: Tensor, factor: int) -> Any:
     """[…, C * factor**2, H, W] as […, C, H * factor, W * factor]."""
     *batch, channels, height, width = x.shape
     n = len(batch)
@@ -22,7 +22,7 @@ def pixel_shuffle(x: Tensor, factor: int) -> Tensor:
     return ops.reshape(moved, [*batch, channels // factor**2, height * factor, width * factor])
 
 
-def pixel_unshuffle(x: Tensor, factor: int) -> Tensor:
+def pixel_unshuffle(x: Tensor, factor: int) -> Any:
     """[…, C, H * factor, W * factor] as […, C * factor**2, H, W]."""
     *batch, channels, height, width = x.shape
     n = len(batch)
@@ -31,14 +31,14 @@ def pixel_unshuffle(x: Tensor, factor: int) -> Tensor:
     return ops.reshape(moved, [*batch, channels * factor**2, height // factor, width // factor])
 
 
-def channel_shuffle(x: Tensor, groups: int) -> Tensor:
+def channel_shuffle(x: Tensor, groups: int) -> Any:
     """The channels (axis 1) as a matrix with a row for each group, read by columns."""
     batch, channels, *rest = x.shape
     parts = ops.reshape(x, [batch, groups, channels // groups, *rest])
     return ops.reshape(ops.swapaxes(parts, 1, 2), [batch, channels, *rest])
 
 
-def _constant(values: Any, dtype: Any) -> Tensor:
+def _constant(values: Any, dtype: Any) -> Any:
     made = _core.constant(np.ascontiguousarray(values))
     return made if dtype is None else ops.cast(made, dtype)
 
@@ -60,7 +60,7 @@ def _places(sizes: Any, kernel: Any, dilation: Any, padding: Any, stride: Any, w
     return places.reshape(math.prod(kernel), math.prod(counts)), counts
 
 
-def unfold(x: Tensor, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Tensor:
+def unfold(x: Tensor, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Any:
     """The windows of images [batch, channels, height, width] as columns: [batch, channels * kernel, windows]."""
     batch, channels, *sizes = x.shape
     places, _ = _places(sizes, kernel, dilation, padding, stride, "unfold")
@@ -70,7 +70,7 @@ def unfold(x: Tensor, kernel: Any, dilation: Any, padding: Any, stride: Any) -> 
     return ops.reshape(found, [batch, channels * places.shape[0], places.shape[1]])
 
 
-def fold(x: Tensor, sizes: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Tensor:
+def fold(x: Tensor, sizes: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Any:
     """Columns [batch, channels * kernel, windows] summed into images: the transpose of :func:`unfold`."""
     batch, rows, windows = x.shape
     places, counts = _places(sizes, kernel, dilation, padding, stride, "fold")
@@ -122,9 +122,7 @@ def _cubic(n: int, m: int, step: float, aligned: bool) -> np.ndarray[Any, Any]:
     return weights
 
 
-def resize(
-    x: Tensor, sizes: Sequence[int], factors: Sequence[float | None], mode: str, aligned: bool = False
-) -> Tensor:
+def resize(x: Tensor, sizes: Sequence[int], factors: Sequence[float | None], mode: str, aligned: bool = False) -> Any:
     """[batch, channels, …] with other sizes of the last axes; ``mode`` is nearest, nearest-exact, linear or cubic.
 
     A factor, where it is not None, is the step between samples in place of the quotient of the sizes.

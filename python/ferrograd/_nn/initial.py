@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ferrograd._core import Tensor
 from ferrograd._core import native as ops
 
 #: The layers and functions whose gain is 1.
@@ -37,7 +36,7 @@ def fans(shape: Sequence[int]) -> tuple[int, int]:
     return shape[1] * field, shape[0] * field
 
 
-def truncated_normal(shape: Sequence[int], mean: float, std: float, low: float, high: float, dtype: Any) -> Tensor:
+def truncated_normal(shape: Sequence[int], mean: float, std: float, low: float, high: float, dtype: Any) -> Any:
     """Normal random numbers; those outside of [``low``, ``high``] are drawn again until none is left."""
 
     def inside(value: float) -> float:
@@ -52,7 +51,7 @@ def truncated_normal(shape: Sequence[int], mean: float, std: float, low: float, 
     peak = max(low, min(mean, high))
     top = ((peak - mean) / std) ** 2 / 2
 
-    def drawn() -> tuple[Tensor, Tensor]:
+    def drawn() -> tuple[Any, Any]:
         value = ops.rand(shape, dtype) * (high - low) + low
         density = top - ops.square((value - mean) / std) / 2
         return value, ops.log(ops.rand(shape, dtype)) > density
@@ -65,7 +64,7 @@ def truncated_normal(shape: Sequence[int], mean: float, std: float, low: float, 
     return found
 
 
-def orthogonal(shape: Sequence[int], scale: float, dtype: Any) -> Tensor:
+def orthogonal(shape: Sequence[int], scale: float, dtype: Any) -> Any:
     """A random matrix with orthonormal rows or columns, whichever are fewer, times ``scale``; later axes are joined."""
     if len(shape) < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
@@ -79,7 +78,7 @@ def orthogonal(shape: Sequence[int], scale: float, dtype: Any) -> Tensor:
     return ops.reshape(q if rows >= columns else ops.matrix_transpose(q), list(shape)) * scale
 
 
-def dirac(shape: Sequence[int], groups: int, dtype: Any) -> Tensor:
+def dirac(shape: Sequence[int], groups: int, dtype: Any) -> Any:
     """The filters of a convolution that passes on as many input channels as it can, in each group."""
     if len(shape) not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")

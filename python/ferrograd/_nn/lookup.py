@@ -12,7 +12,7 @@ from ferrograd._core import constant as _constant_of
 from ferrograd._core import native as ops
 
 
-def _constant(values: Any) -> Tensor:
+def _constant(values: Any) -> Any:
     made: Tensor = _constant_of(np.ascontiguousarray(values))
     return made
 
@@ -26,7 +26,7 @@ def renormalize(weight: Tensor, index: Tensor, max_norm: float, norm_type: float
     weight[used] = rows * ops.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
 
 
-def by_frequency(rows: Tensor, flat: Tensor) -> Tensor:
+def by_frequency(rows: Tensor, flat: Tensor) -> Any:
     """The rows; their gradients are divided by the number of times that each is looked up."""
     _, which, counts = np.unique(flat.detach().numpy(), return_inverse=True, return_counts=True)
     share = ops.cast(_constant(1 / counts[which.ravel()][:, None]), rows.dtype)

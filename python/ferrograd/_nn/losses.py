@@ -15,7 +15,7 @@ from ferrograd._core import native as ops
 from ferrograd._dialects.numbers import dialect_of
 
 
-def _reduced(loss: Tensor, reduction: str) -> Tensor:
+def _reduced(loss: Tensor, reduction: str) -> Any:
     if reduction not in ("none", "mean", "sum"):
         raise ArgumentError(f"{reduction} is not a valid value for reduction")
     return loss if reduction == "none" else ops.mean(loss) if reduction == "mean" else ops.sum(loss)
@@ -28,7 +28,7 @@ def poisson_nll_loss(
     full: bool = False,
     eps: float = 1e-08,
     reduction: str = "mean",
-) -> Tensor:
+) -> Any:
     """The negative log-likelihood of counts whose rate is ``input``, or with ``log_input`` the exponential of it.
 
     The term ``log(target!)`` is left out, or with ``full`` approximated.
@@ -42,7 +42,7 @@ def poisson_nll_loss(
 
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
-) -> Tensor:
+) -> Any:
     """The negative log-likelihood of targets that are normal with mean ``input`` and variance ``var``.
 
     The variance is at least ``eps``. ``full`` adds the constant term.
@@ -71,14 +71,14 @@ def hinge_embedding_loss(
     target: Tensor,
     margin: float = 1.0,
     reduction: str = "mean",
-) -> Tensor:
+) -> Any:
     """``input`` where the target is 1, ``max(margin - input, 0)`` where it is -1."""
     far = ops.where(target == 1, 0.0, ops.relu(margin - input))
     near = ops.where(target == -1, 0.0, input)
     return _reduced(far + near, reduction)
 
 
-def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Any:
     """``log(1 + exp(-target * input))`` with targets 1 and -1."""
     return _reduced(ops.softplus(-target * input), reduction)
 
@@ -88,7 +88,7 @@ def multilabel_soft_margin_loss(
     target: Tensor,
     weight: Tensor | None = None,
     reduction: str = "mean",
-) -> Tensor:
+) -> Any:
     """The mean over the last axis of the binary cross entropy of logits and targets 0 and 1."""
     loss = -(target * ops.log_sigmoid(input) + (1 - target) * ops.log_sigmoid(-input))
     loss = loss if weight is None else loss * weight
@@ -101,7 +101,7 @@ def cosine_embedding_loss(
     target: Tensor,
     margin: float = 0,
     reduction: str = "mean",
-) -> Tensor:
+) -> Any:
     """``1 - cos`` of the vectors where the target is 1, ``max(cos - margin, 0)`` where it is -1."""
     # Torch's cosine has this constant under each root.
     eps = 1e-12
@@ -124,7 +124,7 @@ def margin_ranking_loss(
     target: Tensor,
     margin: float = 0,
     reduction: str = "mean",
-) -> Tensor:
+) -> Any:
     """``max(-target * (input1 - input2) + margin, 0)``."""
     if not input1.ndim == input2.ndim == target.ndim:
         raise ShapeError(
@@ -149,7 +149,7 @@ def multi_margin_loss(
     margin: float = 1.0,
     weight: Tensor | None = None,
     reduction: str = "mean",
-) -> Tensor:
+) -> Any:
     """The mean over the classes of ``max(margin - x[target] + x, 0)**p``, without the class of the target."""
     if p not in (1, 2):
         raise ArgumentError("only p == 1 and p == 2 supported")
@@ -165,7 +165,7 @@ def multi_margin_loss(
     return _reduced(ops.sum(others, -1) / classes, reduction)
 
 
-def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Any:
     """The sum of ``max(1 - x[label] + x[other], 0)`` over labels and other classes, divided by their number.
 
     The labels of a row are those before its first -1.
@@ -193,13 +193,13 @@ def triplet_margin_loss(
     eps: float = 1e-06,
     swap: bool = False,
     reduction: str = "mean",
-) -> Tensor:
+) -> Any:
     """``max(d(anchor, positive) - d(anchor, negative) + margin, 0)`` with the distance of the ``p``-norm.
 
     With ``swap`` the negative is compared with the anchor or the positive, whichever is nearer.
     """
 
-    def distance(x: Tensor, y: Tensor) -> Tensor:
+    def distance(x: Tensor, y: Tensor) -> Any:
         return ops.pairwise_distance(x, y, p, eps)
 
     return _triplet(anchor, positive, negative, distance, margin, swap, reduction)
@@ -209,18 +209,18 @@ def triplet_margin_with_distance_loss(
     anchor: Tensor,
     positive: Tensor,
     negative: Tensor,
-    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    distance_function: Callable[[Any, Any], Any] | None = None,
     margin: float = 1.0,
     swap: bool = False,
     reduction: str = "mean",
-) -> Tensor:
+) -> Any:
     """:func:`triplet_margin_loss` with another distance, by default that of the 2-norm."""
     return _triplet(anchor, positive, negative, distance_function or ops.pairwise_distance, margin, swap, reduction)
 
 
 def _triplet(
     anchor: Tensor, positive: Tensor, negative: Tensor, distance: Any, margin: float, swap: bool, reduction: str
-) -> Tensor:
+) -> Any:
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise ShapeError(
             "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
@@ -244,7 +244,7 @@ def ctc_loss(
     blank: int = 0,
     reduction: str = "mean",
     zero_infinity: bool = False,
-) -> Tensor:
+) -> Any:
     """Connectionist temporal classification: minus the logarithm of the probability of all paths to the targets.
 
     ``log_probs`` are [time, batch, classes], the targets [batch, most] or all in one vector. With the reduction mean
@@ -254,7 +254,7 @@ def ctc_loss(
     steps, batch, classes = log_probs.shape
     dialect = dialect_of(log_probs)
 
-    def constant(values: Any) -> Tensor:
+    def constant(values: Any) -> Any:
         return _core.make(np.ascontiguousarray(values), None, False, dialect)
 
     given = np.asarray(targets.detach().numpy() if isinstance(targets, Tensor) else targets, np.int64)
@@ -312,7 +312,7 @@ def rnnt_loss(
     blank: int = 0,
     fastemit: float = 0.0,
     reduction: str = "mean",
-) -> Tensor:
+) -> Any:
     """The loss of a transducer: minus the logarithm of the probability of all paths to the labels.
 
     ``log_probs`` are [batch, time, most labels + 1, classes]: a path emits a label, which moves it along the third
@@ -334,7 +334,7 @@ def rnnt_loss(
     sizes = _lengths(function, label_lengths, batch, width - 1, "label_lengths")
     dialect = dialect_of(log_probs)
 
-    def constant(values: Any) -> Tensor:
+    def constant(values: Any) -> Any:
         return _core.make(np.ascontiguousarray(values), None, False, dialect)
 
     # Row n has the places that n moves lead to: u labels and n - u blanks.

@@ -240,7 +240,7 @@ class BaseModule:
         fn(self)
         return self
 
-    def _convert(self, fn: Callable[[Tensor], Tensor]) -> None:
+    def _convert(self, fn: Callable[[Any], Any]) -> None:
         """Replaces the values of all parameters, of their gradients, and all buffers of the tree by ``fn`` of them.
 
         Parameters stay the same objects. Values that are shared are converted once.
@@ -249,7 +249,7 @@ class BaseModule:
         for _, module in self._walk("", True):
             module._convert_own(fn, done)
 
-    def _convert_own(self, fn: Callable[[Tensor], Tensor], done: set[int] | None = None) -> None:
+    def _convert_own(self, fn: Callable[[Any], Any], done: set[int] | None = None) -> None:
         """:meth:`_convert` for this module without those below it; ``done`` has the ids of converted parameters."""
         done = set() if done is None else done
         for p in self._parameters.values():
@@ -298,7 +298,7 @@ def indented(text: str) -> str:
 
 
 @no_grad()
-def _take_values(p: Any, fn: Callable[[Tensor], Tensor]) -> None:
+def _take_values(p: Any, fn: Callable[[Any], Any]) -> None:
     """Gives a parameter and its gradient the values ``fn`` of theirs, perhaps of another dtype."""
     grad, tracked, before = p.grad, p.requires_grad, p.detach()
     values = fn(before)

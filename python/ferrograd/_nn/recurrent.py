@@ -27,7 +27,7 @@ class Weights:
     projection: Tensor | None = None
 
 
-def _parts(gates: Tensor, count: int) -> Sequence[Tensor]:
+def _parts(gates: Tensor, count: int) -> Sequence[Any]:
     """The gates, which lie one after the other along the last axis."""
     return ops.chunk(gates, count, -1)
 
@@ -79,7 +79,7 @@ KINDS: dict[str, Callable[[Weights], Step]] = {
 }
 
 
-def cell(kind: str, w: Weights, x: Tensor, state: State) -> State:
+def cell(kind: str, w: Weights, x: Tensor, state: State) -> tuple[Any, ...]:
     """One step of a network."""
     return KINDS[kind](w)(ops.linear(x, w.input, w.input_bias), state)
 
@@ -94,7 +94,7 @@ def _resized(state: State, full: State, count: int) -> State:
     return tuple(ops.concat([s, f[have:count]], 0) for s, f in zip(state, full, strict=True))
 
 
-def _scan(step: Step, xs: Sequence[Tensor], initial: State, backwards: bool) -> tuple[list[Tensor], State]:
+def _scan(step: Step, xs: Sequence[Tensor], initial: State, backwards: bool) -> tuple[list[Any], State]:
     """The outputs of all steps and the last state of each sequence.
 
     The sequences are sorted by length, longest first: ``xs[t]`` has those that are longer than ``t``.
@@ -120,7 +120,7 @@ def run(
     initial: State,
     sizes: Sequence[int] | None = None,
     dropout: float = 0.0,
-) -> tuple[Tensor, State]:
+) -> tuple[Any, State]:
     """The outputs of the last layer and the last states of a network over a batch of sequences.
 
     ``x`` is [time, batch, size]. With ``sizes`` it is packed, [elements, size]: ``sizes[t]`` elements at time ``t``.

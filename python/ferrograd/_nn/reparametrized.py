@@ -10,12 +10,12 @@ from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
 
 
-def as_matrix(weight: Tensor, dim: int) -> Tensor:
+def as_matrix(weight: Tensor, dim: int) -> Any:
     """The weight as a matrix whose rows are the slices along an axis."""
     return ops.reshape(ops.moveaxis(weight, dim, 0), [weight.shape[dim], -1])
 
 
-def unit(v: Tensor, eps: float) -> Tensor:
+def unit(v: Tensor, eps: float) -> Any:
     """The vector divided by its norm, which is at least ``eps``."""
     return ops.normalize(v, 2.0, 0, eps)
 
@@ -54,7 +54,7 @@ class SpectralNorm:
         setattr(module, self.name, self.compute_weight(module, module.training))
 
 
-def norm_except_dim(v: Tensor, dim: int | None) -> Tensor:
+def norm_except_dim(v: Tensor, dim: int | None) -> Any:
     """The norm over all axes but one, which are kept with size 1; over all axes if it is None."""
     axes = None if dim is None or dim == -1 else [i for i in range(v.ndim) if i != dim % v.ndim]
     return ops.norm(v, 2.0) if axes is None else ops.norm(v, 2.0, axes, True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import native as ops
 
 
-def _reflected(at: Tensor, low: float, high: float) -> Tensor:
+def _reflected(at: Tensor, low: float, high: float) -> Any:
     """Places mirrored at both bounds until they lie between them."""
     if high <= low:
         return ops.zeros_like(at)
@@ -21,13 +22,13 @@ def _reflected(at: Tensor, low: float, high: float) -> Tensor:
     return ops.where(ops.remainder(turns, 2) == 0, rest + low, span - rest + low)
 
 
-def _places(at: Tensor, n: int, padding_mode: str, align_corners: bool) -> Tensor:
+def _places(at: Tensor, n: int, padding_mode: str, align_corners: bool) -> Any:
     """Places in [-1, 1] as places among ``n`` samples, with those outside moved as the mode says."""
     at = (at + 1) * ((n - 1) / 2) if align_corners else ((at + 1) * n - 1) / 2
     return _inside(at, n, padding_mode, align_corners)
 
 
-def _inside(at: Tensor, n: int, padding_mode: str, align_corners: bool) -> Tensor:
+def _inside(at: Tensor, n: int, padding_mode: str, align_corners: bool) -> Any:
     if padding_mode == "border":
         return ops.clamp(at, 0, n - 1)
     if padding_mode == "reflection":
@@ -46,7 +47,7 @@ def _samples(index: Tensor, n: int, weight: Tensor) -> Samples:
     return ops.cast(ops.where(here, index, 0.0), "int64"), here, weight
 
 
-def _read(x: Tensor, parts: Sequence[Sequence[Samples]]) -> Tensor:
+def _read(x: Tensor, parts: Sequence[Sequence[Samples]]) -> Any:
     """The sums of the elements of images at indices of each axis, with the products of their weights; 0 outside.
 
     Each part has the samples along all axes.
@@ -66,14 +67,14 @@ def _read(x: Tensor, parts: Sequence[Sequence[Samples]]) -> Tensor:
     return ops.reshape(ops.weighted_gather(flat, index, weight), [shape[0], x.shape[1], *shape[1:]])
 
 
-def _cubic(t: Tensor) -> list[Tensor]:
+def _cubic(t: Tensor) -> list[Any]:
     """The weights of the samples at -1, 0, 1 and 2 for a place ``t`` in [0, 1): cubic convolution with a = -0.75."""
     a = -0.75
 
-    def near(x: Tensor) -> Tensor:
+    def near(x: Tensor) -> Any:
         return ((a + 2) * x - (a + 3)) * x * x + 1
 
-    def far(x: Tensor) -> Tensor:
+    def far(x: Tensor) -> Any:
         return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
 
     return [far(t + 1), near(t), near(1 - t), far(2 - t)]
@@ -81,7 +82,7 @@ def _cubic(t: Tensor) -> list[Tensor]:
 
 def grid_sample(
     x: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool = False
-) -> Tensor:
+) -> Any:
     """Images [batch, channels, …] read at the places of a grid [batch, …, axes], whose numbers run from -1 to 1.
 
     The last axis of the grid has the place along the last axis first. The mode is bilinear, nearest or bicubic, also of
@@ -137,7 +138,7 @@ def _cubics(sizes: Sequence[int], places: list[Tensor], padding_mode: str, align
     return along
 
 
-def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool = False) -> Tensor:
+def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool = False) -> Any:
     """The grid for :func:`grid_sample` that maps each place of an output of this size by matrices [batch, n, n + 1]."""
     count = len(size) - 2
     if count not in (2, 3) or theta.ndim != 3 or tuple(theta.shape[1:]) != (count, count + 1):
@@ -148,7 +149,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool = False)
     if min(size) < 1:
         raise ArgumentError(f"affine_grid: expected non-zero, positive output size, got {list(size)}")
 
-    def line(n: int) -> Tensor:
+    def line(n: int) -> Any:
         if n == 1:
             return ops.zeros([1], theta.dtype)
         end = 1.0 if align_corners else (n - 1) / n

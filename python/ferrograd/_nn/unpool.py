@@ -12,7 +12,7 @@ from ferrograd._core import native as ops
 
 def max_unpool(
     x: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any, axes: int
-) -> Tensor:
+) -> Any:
     """Zeros with the elements of ``x`` at flat positions in their channel, for some number of spatial axes.
 
     ``output_size`` is that of the input of the pool, if several are possible.

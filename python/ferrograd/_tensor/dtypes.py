@@ -102,7 +102,7 @@ class dtype:
         if other is None or (self.name == "bfloat16" and NUMPY_BFLOAT16 is None):
             return False
         try:
-            return self.dtype == np.dtype(other)  # type: ignore[call-overload,no-any-return]
+            return self.dtype == np.dtype(other)  # type: ignore[call-overload]
         except TypeError:
             return False
 

@@ -72,8 +72,8 @@ class Communicator(Group):
             if op == "mean" and x.dtype.kind not in "fc":
                 raise _core.DtypeError(f"allreduce: the mean of {x.dtype.name} is not defined; cast to a float dtype")
             found = ops.AllReduce.apply(x.astype("int64") if x.dtype.kind == "b" else x, self)
-            return found / self.size if op == "mean" else found  # type: ignore[no-any-return]
-        return _FOLDS[op](self.allgather(x), 0)  # type: ignore[no-any-return]
+            return found / self.size if op == "mean" else found
+        return _FOLDS[op](self.allgather(x), 0)
 
     def allgather(self, x: Tensor) -> Tensor:
         """The tensors of all processes, stacked on a new axis 0, on each.
@@ -81,15 +81,15 @@ class Communicator(Group):
         >>> fg.distributed.world().allgather(fg.tensor([2.0])).shape
         (1, 1)
         """
-        return ops.AllGather.apply(self._checked(x, "allgather"), self)  # type: ignore[no-any-return]
+        return ops.AllGather.apply(self._checked(x, "allgather"), self)
 
     def reduce_scatter(self, x: Tensor) -> Tensor:
         """The part for this process of the sum over all processes. Axis 0 has one part for each process."""
-        return ops.ReduceScatter.apply(self._checked(x, "reduce_scatter", True), self)  # type: ignore[no-any-return]
+        return ops.ReduceScatter.apply(self._checked(x, "reduce_scatter", True), self)
 
     def alltoall(self, x: Tensor) -> Tensor:
         """The parts that all processes have for this one, stacked on axis 0, which has one part for each process."""
-        return ops.AllToAll.apply(self._checked(x, "alltoall", True), self)  # type: ignore[no-any-return]
+        return ops.AllToAll.apply(self._checked(x, "alltoall", True), self)
 
     def broadcast(self, x: Tensor | None, root: int = 0) -> Tensor:
         """The tensor of process ``root``, on each.
@@ -97,7 +97,7 @@ class Communicator(Group):
         The other processes may give a tensor of the same shape and dtype, whose values are ignored, or None.
         """
         x = self._like_root(x, self._checked_rank(root, "broadcast"), "broadcast")
-        return ops.Broadcast.apply(x, self, root)  # type: ignore[no-any-return]
+        return ops.Broadcast.apply(x, self, root)
 
     def reduce(self, x: Tensor, root: int = 0) -> Tensor:
         """The sum of the tensors of all processes on process ``root``, and zeros on the others.
@@ -105,14 +105,14 @@ class Communicator(Group):
         If a gradient flows back through it, the zeros must be part of what the other processes differentiate, since
         its transpose is a communication of all.
         """
-        return ops.Reduce.apply(self._checked(x, "reduce"), self, self._checked_rank(root, "reduce"))  # type: ignore[no-any-return]
+        return ops.Reduce.apply(self._checked(x, "reduce"), self, self._checked_rank(root, "reduce"))
 
     def gather(self, x: Tensor, root: int = 0) -> Tensor:
         """The tensors of all processes, stacked on a new axis 0, on process ``root``; zeros on the others.
 
         See :meth:`reduce` for gradients.
         """
-        return ops.Gather.apply(self._checked(x, "gather"), self, self._checked_rank(root, "gather"))  # type: ignore[no-any-return]
+        return ops.Gather.apply(self._checked(x, "gather"), self, self._checked_rank(root, "gather"))
 
     def scatter(self, x: Tensor | None, root: int = 0) -> Tensor:
         """This process's part of the tensor of process ``root``, whose axis 0 has one part for each process.
@@ -120,7 +120,7 @@ class Communicator(Group):
         The other processes may give a tensor of the same shape and dtype, whose values are ignored, or None.
         """
         x = self._like_root(x, self._checked_rank(root, "scatter"), "scatter")
-        return ops.Scatter.apply(self._checked(x, "scatter", True), self, root)  # type: ignore[no-any-return]
+        return ops.Scatter.apply(self._checked(x, "scatter", True), self, root)
 
     def sendrecv(self, x: Tensor, dest: int | None, source: int | None) -> Tensor:
         """Sends the tensor to process ``dest`` and returns that of process ``source``, which has the same shape.
@@ -130,11 +130,11 @@ class Communicator(Group):
         for rank in (dest, source):
             if rank is not None:
                 self._checked_rank(rank, "sendrecv")
-        return ops.SendReceive.apply(self._checked(x, "sendrecv"), self, dest, source)  # type: ignore[no-any-return]
+        return ops.SendReceive.apply(self._checked(x, "sendrecv"), self, dest, source)
 
     def scan(self, x: Tensor) -> Tensor:
         """The sum of the tensors of the processes from 0 up to this one."""
-        return ops.Scan.apply(self._checked(x, "scan"), self, False)  # type: ignore[no-any-return]
+        return ops.Scan.apply(self._checked(x, "scan"), self, False)
 
     def barrier(self) -> None:
         """Waits until all processes are here."""

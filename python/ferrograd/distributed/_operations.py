@@ -96,7 +96,7 @@ class Communication(Function):
     @classmethod
     def jvp(cls, ctx: Any, t: Tensor, *rest: Any) -> Tensor:
         """The function itself, which is linear."""
-        return cls.apply(t, ctx.comm, *ctx.how)  # type: ignore[no-any-return]
+        return cls.apply(t, ctx.comm, *ctx.how)
 
     @classmethod
     def vmap(cls, info: Any, in_dims: Any, x: Tensor, comm: Group, *how: Any) -> Any:
@@ -117,7 +117,7 @@ class AllReduce(Communication):
     @classmethod
     def transposed(cls, x: Tensor, comm: Group, *how: Any) -> Tensor:
         """Each input is in the sum of each process."""
-        return AllReduce.apply(x, comm)  # type: ignore[no-any-return]
+        return AllReduce.apply(x, comm)
 
 
 class AllGather(Communication):
@@ -133,7 +133,7 @@ class AllGather(Communication):
     @classmethod
     def transposed(cls, x: Tensor, comm: Group, *how: Any) -> Tensor:
         """The sum of the parts that were copied from here."""
-        return ReduceScatter.apply(x, comm)  # type: ignore[no-any-return]
+        return ReduceScatter.apply(x, comm)
 
 
 class ReduceScatter(Communication):
@@ -149,7 +149,7 @@ class ReduceScatter(Communication):
     @classmethod
     def transposed(cls, x: Tensor, comm: Group, *how: Any) -> Tensor:
         """What comes from all goes to all."""
-        return AllGather.apply(x, comm)  # type: ignore[no-any-return]
+        return AllGather.apply(x, comm)
 
 
 class AllToAll(Communication):
@@ -165,7 +165,7 @@ class AllToAll(Communication):
     @classmethod
     def transposed(cls, x: Tensor, comm: Group, *how: Any) -> Tensor:
         """The same."""
-        return AllToAll.apply(x, comm)  # type: ignore[no-any-return]
+        return AllToAll.apply(x, comm)
 
 
 class Broadcast(Communication):
@@ -179,7 +179,7 @@ class Broadcast(Communication):
     @classmethod
     def transposed(cls, x: Tensor, comm: Group, *how: Any) -> Tensor:
         """The sum flows back to the root."""
-        return Reduce.apply(x, comm, *how)  # type: ignore[no-any-return]
+        return Reduce.apply(x, comm, *how)
 
 
 class Reduce(Communication):
@@ -194,7 +194,7 @@ class Reduce(Communication):
     @classmethod
     def transposed(cls, x: Tensor, comm: Group, *how: Any) -> Tensor:
         """The cotangent of the root goes to all."""
-        return Broadcast.apply(x, comm, *how)  # type: ignore[no-any-return]
+        return Broadcast.apply(x, comm, *how)
 
 
 class Gather(Communication):
@@ -211,7 +211,7 @@ class Gather(Communication):
     @classmethod
     def transposed(cls, x: Tensor, comm: Group, *how: Any) -> Tensor:
         """Each part goes back."""
-        return Scatter.apply(x, comm, *how)  # type: ignore[no-any-return]
+        return Scatter.apply(x, comm, *how)
 
 
 class Scatter(Communication):
@@ -229,7 +229,7 @@ class Scatter(Communication):
     @classmethod
     def transposed(cls, x: Tensor, comm: Group, *how: Any) -> Tensor:
         """The parts come back."""
-        return Gather.apply(x, comm, *how)  # type: ignore[no-any-return]
+        return Gather.apply(x, comm, *how)
 
 
 class SendReceive(Communication):
@@ -245,7 +245,7 @@ class SendReceive(Communication):
     def transposed(cls, x: Tensor, comm: Group, *how: Any) -> Tensor:
         """The cotangent goes the other way."""
         dest, source = how
-        return SendReceive.apply(x, comm, source, dest)  # type: ignore[no-any-return]
+        return SendReceive.apply(x, comm, source, dest)
 
     @classmethod
     def signature(cls, x: Tensor, *how: Any) -> str:
@@ -264,4 +264,4 @@ class Scan(Communication):
     @classmethod
     def transposed(cls, x: Tensor, comm: Group, *how: Any) -> Tensor:
         """The sum from here on."""
-        return Scan.apply(x, comm, not how[0])  # type: ignore[no-any-return]
+        return Scan.apply(x, comm, not how[0])

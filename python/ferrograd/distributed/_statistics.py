@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
@@ -22,7 +23,7 @@ def normalize(
     share: float,
     eps: float,
     unbiased: bool,
-) -> Tensor:
+) -> Any:
     """Normalizes each channel, counted by ``axis``, by the mean and variance over all other axes and all processes.
 
     ``scale`` are weight and bias. The running mean and variance are updated with a share of the new ones; ``unbiased``

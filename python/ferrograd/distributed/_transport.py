@@ -293,7 +293,7 @@ class Mpi:
 
     def allgather_objects(self, value: Any) -> list[Any]:
         """By pickle."""
-        return self._comm.allgather(value)  # type: ignore[no-any-return]
+        return self._comm.allgather(value)
 
     def broadcast_object(self, value: Any, root: int) -> Any:
         """By pickle."""
@@ -341,7 +341,7 @@ class _Request:
 
     def wait(self) -> int:
         self._request.Wait(self._status)
-        return self._status.Get_source()  # type: ignore[no-any-return]
+        return self._status.Get_source()
 
 
 def _bytes(a: Array) -> Array:

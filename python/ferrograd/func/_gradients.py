@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, Concatenate, Literal, TypeVar, overload
 
 from ferrograd import _tree
-from ferrograd._core import ArgumentError
-from ferrograd.func._record import Record, chosen, matching, several
+from ferrograd._autograd.modes import P
+from ferrograd._core import ArgumentError, Tensor
+from ferrograd.func._record import FT, Record, chosen, matching, several
 from ferrograd.func._tasks import Progress, in_blocks
 
+T = TypeVar("T", bound=Tensor)
 
+
+@overload
+def grad(f: FT, argnums: int = ..., has_aux: Literal[False] = ...) -> FT: ...
+@overload
+def grad(f: Any, argnums: int | Sequence[int] = ..., has_aux: bool = ...) -> Any: ...
 def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
     """The function that computes the gradient of ``f`` with respect to the arguments at positions ``argnums``.
 
@@ -39,7 +46,13 @@ def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool 
     return gradient
 
 
+@overload
 def value_and_grad(
+    f: Callable[Concatenate[T, P], T], argnums: int = ..., has_aux: Literal[False] = ..., **options: Any
+) -> Callable[Concatenate[T, P], tuple[T, T]]: ...
+@overload
+def value_and_grad(f: Any, argnums: int | Sequence[int] = ..., has_aux: bool = ..., **options: Any) -> Any: ...
+def value_and_grad(  # type: ignore[misc]
     f: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,

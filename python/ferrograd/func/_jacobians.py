@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from ferrograd import _core, _tree
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
-from ferrograd.func._record import Record
+from ferrograd.func._record import FT, Record
 from ferrograd.func._tasks import Executor, Meter, Progress, mapped, refuse_recorded
 
 Argnums = int | Sequence[int]
@@ -143,7 +143,11 @@ def columns(record: Record, chunk_size: int | None, progress: Progress = False, 
     return _tree.rebuilt(record.result, map(record.as_wrt, found))
 
 
-def jacrev(
+@overload
+def jacrev(f: FT, argnums: int = ..., has_aux: Literal[False] = ..., **options: Any) -> FT: ...
+@overload
+def jacrev(f: Any, argnums: Argnums = ..., has_aux: bool = ..., **options: Any) -> Any: ...
+def jacrev(  # type: ignore[misc]
     f: Callable[..., Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
@@ -175,7 +179,11 @@ def jacrev(
     )
 
 
-def jacfwd(
+@overload
+def jacfwd(f: FT, argnums: int = ..., has_aux: Literal[False] = ..., **options: Any) -> FT: ...
+@overload
+def jacfwd(f: Any, argnums: Argnums = ..., has_aux: bool = ..., **options: Any) -> Any: ...
+def jacfwd(  # type: ignore[misc]
     f: Callable[..., Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
@@ -197,7 +205,11 @@ def jacfwd(
     )
 
 
-def jacobian(
+@overload
+def jacobian(f: FT, argnums: int = ..., has_aux: Literal[False] = ..., **options: Any) -> FT: ...
+@overload
+def jacobian(f: Any, argnums: Argnums = ..., has_aux: bool = ..., **options: Any) -> Any: ...
+def jacobian(  # type: ignore[misc]
     f: Callable[..., Any],
     argnums: Argnums = 0,
     mode: Literal["forward", "reverse"] | None = None,
@@ -249,7 +261,11 @@ def _jacobian(
     return derivative
 
 
-def hessian(
+@overload
+def hessian(f: FT, argnums: int = ..., has_aux: Literal[False] = ..., **options: Any) -> FT: ...
+@overload
+def hessian(f: Any, argnums: Argnums = ..., has_aux: bool = ..., **options: Any) -> Any: ...
+def hessian(  # type: ignore[misc]
     f: Callable[..., Any],
     argnums: Argnums = 0,
     has_aux: bool = False,

@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, Concatenate, TypeVar
 
 import numpy as np
 
@@ -97,6 +97,10 @@ def chosen(what: str, args: tuple[Any, ...], argnums: int | Sequence[int]) -> li
     if len(set(places)) != len(places):
         raise ArgumentError(f"{what}: argnums elements must be unique, got {argnums}")
     return places
+
+
+#: A function whose result and first argument are tensors.
+FT = TypeVar("FT", bound=Callable[Concatenate[Tensor, ...], Tensor])
 
 
 class Record:

@@ -61,7 +61,7 @@ def _packed(what: str, function: Callable[..., Any]) -> bytes:
     except ImportError:
         pass
     else:
-        return cloudpickle.dumps(function)  # type: ignore[no-any-return]
+        return cloudpickle.dumps(function)
     try:
         return pickle.dumps(function)
     except (pickle.PicklingError, AttributeError, TypeError) as error:

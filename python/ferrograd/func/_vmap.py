@@ -5,18 +5,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from ferrograd import _core, _tree
-from ferrograd._autograd.modes import no_grad
+from ferrograd._autograd.modes import P, R, no_grad
 from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError, Tensor
 from ferrograd.func._record import tensor, write
 from ferrograd.func._tasks import Executor, mapped, refuse_recorded
 
 
-def vmap(
+@overload
+def vmap(f: Callable[P, R], in_axes: Any = ..., out_axes: Any = ..., **options: Any) -> Callable[P, R]: ...
+@overload
+def vmap(f: Any, in_axes: Any = ..., out_axes: Any = ..., **options: Any) -> Any: ...
+def vmap(  # type: ignore[misc]
     f: Callable[..., Any],
     in_axes: Any = 0,
     out_axes: Any = 0,
@@ -26,7 +30,7 @@ def vmap(
     axis_size: int | None = None,
     executor: Executor | None = None,
     retries: int = 0,
-) -> Callable[..., Any]:
+) -> Any:
     """A function that applies ``f`` to every example of a batch at once.
 
     * ``in_axes``: the batch axis of each positional argument, or None for an argument that all examples share. One

@@ -144,7 +144,7 @@ def pinv(x: Any, atol: Any = None, rtol: Any = None) -> Tensor:
     return with_bounds(_ops.pinv, x, atol, rtol)
 
 
-def with_bounds(f: Callable[..., Tensor], x: Any, atol: Any, rtol: Any) -> Tensor:
+def with_bounds(f: Callable[..., Any], x: Any, atol: Any, rtol: Any) -> Any:
     """``f(x, atol, rtol)`` for bounds that are numbers, or tensors with one number for each matrix."""
     bounds = [bound.item() if isinstance(bound, Tensor) and bound.ndim == 0 else bound for bound in (atol, rtol)]
     tensors = [bound for bound in bounds if isinstance(bound, Tensor)]

@@ -73,11 +73,11 @@ from ferrograd.paddle.nn._parameter import ParamAttr, create_parameter
 from ferrograd.paddle.nn.initializer import set_global_initializer
 
 # isort: split
-from ferrograd._core.paddle import *  # type: ignore[assignment]
+from ferrograd._core.paddle import *
 from ferrograd._core.paddle import __all__ as _ops
 
 _adapters.install_methods(Tensor, [_shared_methods, _creation, _functions, _index, _methods, _more, _random, linalg])
-Tensor.__pos__ = positive = _shared_methods.positive  # type: ignore[method-assign,assignment]
+Tensor.__pos__ = positive = _shared_methods.positive  # type: ignore[method-assign]
 # A function whose meaning is Paddle's own replaces the core's function of the same name.
 for _module in (_creation, _functions, _index, _layers, _more, _random):
     globals().update({name: getattr(_module, name) for name in _module.__all__})

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ferrograd import _core
 from ferrograd._autograd.modes import enable_grad
-from ferrograd._core import ArgumentError, DuplicateTensorError, Tensor
+from ferrograd._core import ArgumentError, DuplicateTensorError
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd._graph.backward_files import pictures
+from ferrograd.paddle._tensor import Tensor
 
 
 def as_tensors(value: object, what: str) -> list[Tensor]:
@@ -75,7 +75,7 @@ def grad(
     no_grad_vars: Tensor | Sequence[Tensor] | set[Tensor] | None = None,
     *,
     dump_backward_graph_path: str | None = None,
-) -> list[Any]:
+) -> list[Tensor]:
     """The gradients of the sum of ``outputs`` with respect to each of ``inputs``, as a list.
 
     ``grad_outputs`` are the cotangents of the outputs; None stands for ones, of any shape. See

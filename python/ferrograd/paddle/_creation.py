@@ -9,12 +9,13 @@ import numpy as np
 
 from ferrograd import _arguments, _core
 from ferrograd._autograd.modes import is_grad_enabled, set_grad_enabled
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError
 from ferrograd._core import paddle as ops
 from ferrograd._dialects import triangles
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd._dialects.out_argument import placed
 from ferrograd._dialects.specialize import specialize
+from ferrograd.paddle._tensor import Tensor
 
 __all__ = [
     "BFloat16Tensor",

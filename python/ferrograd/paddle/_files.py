@@ -12,9 +12,10 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd._tensor.dtypes import bfloat16_of_bits, bits_of_bfloat16
+from ferrograd.paddle._tensor import Tensor
 
 __all__ = ["load", "save"]
 

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _arguments, _core
-from ferrograd._core import ArgumentError, ShapeError, Tensor
+from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd._tensor.device import Place
 from ferrograd._tensor.dtypes import finfo as _finfo
 from ferrograd._tensor.repr import PADDLE_OPTIONS
 from ferrograd.paddle._flags import get_flags, set_flags
+from ferrograd.paddle._tensor import Tensor
 
 __all__ = [
     "CPUPlace",

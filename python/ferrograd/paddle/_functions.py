@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ferrograd import _arguments, _core
-from ferrograd._core import ArgumentError, ShapeError, Tensor
+from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.reductions import lower_median
 from ferrograd.paddle._index import nonzero
+from ferrograd.paddle._tensor import Tensor
 
 __all__ = [
     "add_n",

@@ -6,8 +6,9 @@ import builtins
 from typing import Any
 
 from ferrograd import _arguments
-from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError, Tensor
+from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError
 from ferrograd._core import paddle as ops
+from ferrograd.paddle._tensor import Tensor
 
 __all__ = [
     "gather",

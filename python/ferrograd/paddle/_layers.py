@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd import _arguments
-from ferrograd._core import Tensor
 from ferrograd._core import paddle as ops
+from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn.functional import adaptive_avg_pool1d, conv1d, conv2d, conv3d, group_norm, layer_norm
 
 __all__ = ["adaptive_avg_pool1d", "conv1d", "conv2d", "conv3d", "group_norm", "layer_norm", "softmax"]

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ferrograd import _core
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError
 from ferrograd._core import paddle as ops
 from ferrograd.paddle._creation import full
 from ferrograd.paddle._framework import is_complex, is_empty, is_integer
+from ferrograd.paddle._tensor import Tensor
 
 __all__ = [
     "_grad_ivar",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ferrograd import _arguments, _core
-from ferrograd._core import ArgumentError, DtypeError, ShapeError, Tensor
+from ferrograd._core import ArgumentError, DtypeError, ShapeError
 from ferrograd._core import paddle as ops
 from ferrograd._dialects import histograms
 from ferrograd._dialects.distinct import distinct, runs
@@ -17,6 +17,7 @@ from ferrograd._dialects.quotients import quotient
 from ferrograd._dialects.reductions import nan_lower_median
 from ferrograd._dialects.windows import windows
 from ferrograd.paddle._index import slices
+from ferrograd.paddle._tensor import Tensor
 
 __all__ = [
     "add",

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _arguments, _core
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError
 from ferrograd._core import paddle as ops
 from ferrograd._dialects import draws
 from ferrograd.paddle._creation import normal
+from ferrograd.paddle._tensor import Tensor
 
 __all__ = [
     "bernoulli",

@@ -7,8 +7,9 @@ from typing import Any
 from ferrograd import _core, _public
 from ferrograd._autograd.autocast import Autocast
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError
 from ferrograd._core import paddle as ops
+from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn.layer import norm
 
 __all__ = [

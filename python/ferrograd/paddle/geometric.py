@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _arguments, _public
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.segments import reduced, segment_max, segment_mean, segment_min, segment_sum
+from ferrograd.paddle._tensor import Tensor
 
 __all__ = [
     "segment_max",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ferrograd import _public
-from ferrograd._core import Tensor, native
+from ferrograd._core import native
+from ferrograd.paddle._tensor import Tensor
 
 __all__ = ["L1Decay", "L2Decay"]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ferrograd import _public
-from ferrograd._core import Tensor
 from ferrograd._core import paddle as _ops
 from ferrograd._core.paddle import stft
+from ferrograd.paddle._tensor import Tensor
 
 __all__ = ["istft", "stft"]
 

@@ -73,12 +73,12 @@ from ferrograd.torch._vmap import vmap
 from ferrograd.torch._window_functions import *
 
 # isort: split
-from ferrograd._core.torch import *  # type: ignore[assignment]
+from ferrograd._core.torch import *
 from ferrograd._core.torch import __all__ as _ops
 
 _adapters.install_methods(Tensor, [_shared_methods, _functions, _reductions, _shapes, _special])
-Tensor.narrow_copy = _view_copies.narrow_copy  # type: ignore[method-assign]
-Tensor.__pos__ = positive = _shared_methods.positive  # type: ignore[method-assign,assignment]
+Tensor.narrow_copy = _view_copies.narrow_copy  # type: ignore[method-assign,assignment]
+Tensor.__pos__ = positive = _shared_methods.positive  # type: ignore[method-assign]
 # A function whose meaning is torch's own replaces the core's function of the same name.
 for _module in (_creation, _functions, _generator, _more, _reductions, _shapes, _special):
     globals().update({name: getattr(_module, name) for name in _module.__all__})

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 from ferrograd import _core
 from ferrograd._autograd.gradients import LISTS, End, cotangents, unused
-from ferrograd._core import ArgumentError, GradientEdge, Tensor
+from ferrograd._core import ArgumentError, GradientEdge
 from ferrograd._dialects.numbers import TORCH
+from ferrograd.torch._tensor import Tensor
 
 
 def input_list(inputs: object, what: str) -> Any:
@@ -26,10 +27,21 @@ def input_list(inputs: object, what: str) -> Any:
     return found
 
 
+Seeds = Tensor | Sequence[Tensor | None] | None
+
+
+@overload
+def grad(
+    outputs: End | Sequence[End], inputs: dict[Any, End], grad_outputs: Seeds = ..., *args: Any, **options: Any
+) -> dict[Any, Tensor]: ...
+@overload
+def grad(
+    outputs: End | Sequence[End], inputs: End | Sequence[End], grad_outputs: Seeds = ..., *args: Any, **options: Any
+) -> tuple[Tensor, ...]: ...
 def grad(
     outputs: End | Sequence[End],
     inputs: End | Sequence[End] | dict[Any, End],
-    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    grad_outputs: Seeds = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     only_inputs: bool = True,

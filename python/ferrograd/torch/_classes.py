@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError
 from ferrograd._core import torch as ops
 from ferrograd._dialects.numbers import TORCH
 from ferrograd._tensor import dtypes
 from ferrograd._tensor.shape import Size
+from ferrograd.torch._tensor import Tensor
 
 __all__ = [
     "BFloat16Tensor",

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd import _arguments, _core
-from ferrograd._core import ArgumentError, ShapeError, Tensor
+from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._core import torch as ops
 from ferrograd._dialects import draws, triangles
 from ferrograd._dialects.numbers import TORCH
 from ferrograd._dialects.out_argument import placed
 from ferrograd._dialects.specialize import specialize
 from ferrograd.torch._generator import Generator, drawing
+from ferrograd.torch._tensor import Tensor
 
 __all__ = [
     "arange",

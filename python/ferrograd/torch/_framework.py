@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from ferrograd import _arguments, _array_api, _core
-from ferrograd._core import ArgumentError, ShapeError, Tensor, TorchTensor
+from ferrograd._core import ArgumentError, ShapeError, TorchTensor
 from ferrograd._core import torch as ops
 from ferrograd._dialects.numbers import TORCH
 from ferrograd._tensor import dtypes
@@ -16,6 +16,7 @@ from ferrograd._tensor.device import TorchDevice
 from ferrograd._tensor.shape import TorchSize
 from ferrograd.torch import _creation, _random
 from ferrograd.torch._classes import CLASSES, dtype_of, made
+from ferrograd.torch._tensor import Tensor
 
 __all__ = [
     "Size",
@@ -27,7 +28,6 @@ __all__ = [
     "iinfo",
     "inf",
     "is_anomaly_check_nan_enabled",
-    "is_complex",
     "is_conj",
     "is_floating_point",
     "is_inference",
@@ -140,11 +140,6 @@ def can_cast(from_: Any, to: Any) -> bool:
     source, target = order.index(dtypes.kind_of(from_)), order.index(dtypes.kind_of(to))
     kinds = [0, 1, 1, 2, 3]
     return kinds[source] <= kinds[target]
-
-
-def is_complex(input: Tensor) -> bool:
-    """Whether the elements are complex."""
-    return bool(_arguments.tensor(input, "is_complex", "input").dtype.kind == "c")
 
 
 def is_conj(input: Tensor) -> bool:
@@ -385,7 +380,7 @@ class Methods:
 
     def is_complex(self: Any) -> bool:
         """Whether the elements are complex."""
-        return is_complex(self)
+        return dtypes.kind_of(self.dtype) == "c"
 
     def is_conj(self: Any) -> bool:
         """False: a conjugate is computed where it is asked for."""

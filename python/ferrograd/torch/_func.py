@@ -10,8 +10,9 @@ from typing import Any
 from ferrograd import _tree
 from ferrograd import func as transforms
 from ferrograd._autograd.modes import enable_grad, no_grad
-from ferrograd._core import ArgumentError, ShapeError, Tensor
+from ferrograd._core import ArgumentError, ShapeError
 from ferrograd.func._record import Record, chosen, matching
+from ferrograd.torch._tensor import Tensor
 
 Function = Callable[..., Any]
 Argnums = int | tuple[int, ...]

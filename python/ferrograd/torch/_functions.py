@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ferrograd import _arguments
-from ferrograd._core import ArgumentError, ShapeError, Tensor
+from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._core import torch as ops
 from ferrograd.torch._reductions import ValuesAndIndices
+from ferrograd.torch._tensor import Tensor
 
 __all__ = [
     "add",

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError
 from ferrograd._core import torch as ops
 from ferrograd._dialects.numbers import TORCH
 from ferrograd._tensor.device import TorchDevice
+from ferrograd.torch._tensor import Tensor
 
 __all__ = ["Generator", "default_generator", "initial_seed", "manual_seed", "seed"]
 

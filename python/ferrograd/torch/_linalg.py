@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ferrograd import _arguments
-from ferrograd._core import ArgumentError, LinAlgError, Tensor
+from ferrograd._core import ArgumentError, LinAlgError
 from ferrograd._core import torch as ops
 from ferrograd._core.torch.linalg import cholesky_ex as _cholesky_ex
 from ferrograd._core.torch.linalg import eig as _eig
@@ -28,6 +28,7 @@ from ferrograd._core.torch.linalg import vander as _vander
 from ferrograd._dialects.hermitian import hermitian_of
 from ferrograd._dialects.out_argument import with_out
 from ferrograd.linalg._standard import EighResult, EigResult, QRResult, SlogdetResult, SVDResult, with_bounds
+from ferrograd.torch._tensor import Tensor
 
 __all__ = [
     "cholesky_ex",

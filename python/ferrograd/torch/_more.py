@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _arguments, _core
-from ferrograd._core import ArgumentError, ShapeError, Tensor, TorchTensor
+from ferrograd._core import ArgumentError, ShapeError, TorchTensor
 from ferrograd._core import torch as ops
 from ferrograd._dialects import draws, low_rank
 from ferrograd._dialects.numbers import TORCH
 from ferrograd.torch._creation import full
 from ferrograd.torch._generator import drawing
+from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn.modules.module import refuse_sharing
 
 __all__ = [

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError
 from ferrograd._core import torch as ops
 from ferrograd._dialects.specialize import specialize
 from ferrograd._nn import recurrent
 from ferrograd._nn.recurrent import Weights
+from ferrograd.torch._tensor import Tensor
 
 __all__ = [
     "gru",

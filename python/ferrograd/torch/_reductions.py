@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from ferrograd import _arguments
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError
 from ferrograd._core import torch as ops
 from ferrograd._dialects.out_argument import into
 from ferrograd._dialects.reductions import lower_median, nan_lower_median
 from ferrograd._dialects.specialize import specialize
+from ferrograd.torch._tensor import Tensor
 
 __all__ = ["max", "median", "min", "nanmedian", "norm", "std", "std_mean", "var", "var_mean"]
 
@@ -22,6 +23,10 @@ class ValuesAndIndices(NamedTuple):
     indices: Tensor
 
 
+@overload
+def max(input: Tensor, dim: Tensor | None = ...) -> Tensor: ...
+@overload
+def max(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesAndIndices: ...
 def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """The largest element; with an axis also its index; with a second tensor the elementwise maximum."""
     if dim is None:
@@ -31,6 +36,10 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     return ValuesAndIndices(*ops.max_with_index(input, dim, keepdim))
 
 
+@overload
+def min(input: Tensor, dim: Tensor | None = ...) -> Tensor: ...
+@overload
+def min(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesAndIndices: ...
 def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """The smallest element; with an axis also its index; with a second tensor the elementwise minimum."""
     if dim is None:
@@ -40,6 +49,10 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     return ValuesAndIndices(*ops.min_with_index(input, dim, keepdim))
 
 
+@overload
+def median(input: Tensor) -> Tensor: ...
+@overload
+def median(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesAndIndices: ...
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The median, the smaller of two middle elements; with an axis also its index."""
     if dim is None:
@@ -47,6 +60,10 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     return ValuesAndIndices(*ops.median_with_index(input, dim, keepdim))
 
 
+@overload
+def nanmedian(input: Tensor) -> Tensor: ...
+@overload
+def nanmedian(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesAndIndices: ...
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """:func:`median` of the elements that are not NaN; NaN where there are none."""
     input = _arguments.tensor(input, "nanmedian", "input")

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _arguments
-from ferrograd._core import ArgumentError, DtypeError, IndexOutOfRange, ShapeError, Tensor
+from ferrograd._core import ArgumentError, DtypeError, IndexOutOfRange, ShapeError
 from ferrograd._core import torch as ops
 from ferrograd._dialects.windows import windows
 from ferrograd._tensor.shape import TorchSize
+from ferrograd.torch._tensor import Tensor
 
 __all__ = [
     "adjoint",

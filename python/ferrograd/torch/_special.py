@@ -9,7 +9,7 @@ import numpy as np
 
 from ferrograd import _arguments
 from ferrograd._autograd.autocast import in_float32
-from ferrograd._core import ArgumentError, ShapeError, Tensor
+from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._core import torch as ops
 from ferrograd._dialects import histograms
 from ferrograd._dialects.casts import cast
@@ -19,6 +19,7 @@ from ferrograd._dialects.quotients import quotient
 from ferrograd._dialects.segments import reduced
 from ferrograd.linalg._standard import SlogdetResult
 from ferrograd.torch._reductions import ValuesAndIndices
+from ferrograd.torch._tensor import Tensor
 
 __all__ = [
     "aminmax",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd import _arguments
-from ferrograd._core import IndexOutOfRange, Tensor
+from ferrograd._core import IndexOutOfRange
 from ferrograd._core import torch as ops
 from ferrograd._dialects.out_argument import into
 from ferrograd.torch._functions import split, squeeze, t, transpose, unbind
 from ferrograd.torch._shapes import as_strided, unfold
+from ferrograd.torch._tensor import Tensor
 
 __all__ = [
     "alias_copy",

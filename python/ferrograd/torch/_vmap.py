@@ -8,7 +8,8 @@ from typing import Any
 
 from ferrograd import _tree
 from ferrograd import func as transforms
-from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError, Tensor
+from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError
+from ferrograd.torch._tensor import Tensor
 
 
 def vmap(

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ferrograd import _arguments, _core
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError
 from ferrograd._core import torch as ops
 from ferrograd._dialects.out_argument import placed
+from ferrograd.torch._tensor import Tensor
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 

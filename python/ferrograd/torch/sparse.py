@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd import _public
-from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
 from ferrograd._core.native import addmm
 from ferrograd.torch._more import sparse_coo_tensor
 from ferrograd.torch._more import spmm as mm
+from ferrograd.torch._tensor import Tensor
 
 __all__ = ["DoubleTensor", "FloatTensor", "addmm", "mm", "sum"]
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _public
-from ferrograd._core import Tensor
 from ferrograd._tensor.device import TorchDevice
 from ferrograd.torch._creation import rand, randint, tensor
+from ferrograd.torch._tensor import Tensor
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
 

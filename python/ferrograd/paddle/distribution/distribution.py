@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import Tensor
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd._distributions import distribution as _shared
 from ferrograd._distributions.kl import kl_divergence
+from ferrograd.paddle._tensor import Tensor
 
 __all__ = ["Distribution", "ExponentialFamily"]
 

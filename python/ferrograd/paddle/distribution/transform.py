@@ -6,11 +6,11 @@ import enum
 from collections.abc import Sequence
 from typing import Any
 
-from ferrograd._core import Tensor
 from ferrograd._core import paddle as ops
 from ferrograd._distributions import constraints
 from ferrograd._distributions import transformed_distribution as _transformed
 from ferrograd._distributions import transforms as _shared
+from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.distribution.distribution import Distribution, parameters
 
 __all__ = [

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import Tensor
 from ferrograd.paddle import _autograd
 from ferrograd.paddle._creation import to_tensor
+from ferrograd.paddle._tensor import Tensor
 
 __all__ = ["BackwardStrategy", "grad", "guard", "no_grad", "to_variable"]
 

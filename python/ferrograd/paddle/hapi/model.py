@@ -11,10 +11,11 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import ArgumentError, FerrogradError, Tensor
+from ferrograd._core import ArgumentError, FerrogradError
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd.paddle import _files
+from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.hapi.callbacks import CallbackList, configured
 from ferrograd.paddle.hapi.summary import summary
 from ferrograd.paddle.io import DataLoader, Dataset

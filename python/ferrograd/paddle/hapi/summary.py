@@ -8,8 +8,8 @@ import numpy as np
 
 from ferrograd import _arguments, _core
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import Tensor
 from ferrograd._dialects.numbers import PADDLE
+from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn.layer.layers import Layer
 
 __all__ = ["summary"]

@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, NoReturn, TypeVar
 
-from ferrograd._core import Tensor
 from ferrograd._core import paddle as ops
 from ferrograd._data.splitting import cut, located, split_lengths
+from ferrograd.paddle._tensor import Tensor
 
 __all__ = [
     "ChainDataset",

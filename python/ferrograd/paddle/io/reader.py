@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import Tensor
 from ferrograd._core import paddle as ops
 from ferrograd._data.collating import collated, converted
 from ferrograd._data.fetching import Batches, Source
 from ferrograd._dialects.numbers import PADDLE
+from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.io.dataset import IterableDataset
 from ferrograd.paddle.io.sampler import BatchSampler
 

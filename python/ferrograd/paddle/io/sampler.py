@@ -9,9 +9,9 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from ferrograd._core import Tensor
 from ferrograd._core import paddle as ops
 from ferrograd.paddle._process_groups import get_rank, get_world_size
+from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.io.dataset import IterableDataset
 
 __all__ = [

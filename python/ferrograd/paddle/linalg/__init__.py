@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ferrograd import _arguments, _public
-from ferrograd._core import ArgumentError, ShapeError, Tensor
+from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._core import paddle as _ops
 from ferrograd._core.paddle import diagonal, matmul, matrix_transpose, vecdot
 from ferrograd._core.paddle import linalg as _linalg
@@ -32,6 +32,7 @@ from ferrograd._dialects.hermitian import hermitian_of
 from ferrograd.linalg._standard import with_bounds
 from ferrograd.paddle._functions import cross
 from ferrograd.paddle._functions import norm as _norm
+from ferrograd.paddle._tensor import Tensor
 
 __all__ = [
     "cholesky",

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _arguments, _core
-from ferrograd._core import ArgumentError, ShapeError, Tensor
+from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.numbers import PADDLE
+from ferrograd.paddle._tensor import Tensor
 
 __all__ = [
     "adaptive_log_softmax_with_loss",

@@ -8,9 +8,10 @@ from typing import Any
 from ferrograd import _arguments
 from ferrograd._arguments import typed
 from ferrograd._autograd.autocast import in_half
-from ferrograd._core import ArgumentError, ShapeError, Tensor
+from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._core import paddle as ops
 from ferrograd._nn import attention, images
+from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn._windows import channels_first, channels_last
 
 __all__ = [
@@ -232,7 +233,7 @@ def interpolate(
             factors = [None] * count if recompute_scale_factor else each
             sizes = [math.floor(n * f) for n, f in zip(x.shape[2:], each, strict=True)]
         if mode == "area":
-            return getattr(ops, f"adaptive_avg_pool{count}d")(x, sizes)  # type: ignore[no-any-return]
+            return getattr(ops, f"adaptive_avg_pool{count}d")(x, sizes)
         return images.resize(x, [int(n) for n in sizes], factors, _MODES[mode], align_corners)
 
     found: Tensor = channels_first(x, data_format or "NCHW", "interpolate", run)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ferrograd._arguments import typed
-from ferrograd._core import Tensor
 from ferrograd._nn import losses
+from ferrograd.paddle._tensor import Tensor
 
 __all__ = [
     "cosine_embedding_loss",

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _arguments
-from ferrograd._core import ArgumentError, ShapeError, Tensor
+from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.normalization import normalize
 from ferrograd._dialects.specialize import DIMENSIONS, Dimension, for_dimension
 from ferrograd._nn.fractional import largest
 from ferrograd._nn.unpool import max_unpool
+from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn._windows import channels_first, channels_last, each, padded, pads_of
 
 __all__ = [

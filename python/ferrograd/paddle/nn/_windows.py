@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ferrograd import _arguments
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.specialize import DIMENSIONS, Dimension, for_dimension
+from ferrograd.paddle._tensor import Tensor
 
 __all__ = [
     "conv1d",

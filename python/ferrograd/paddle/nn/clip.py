@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd._core import Tensor, native
+from ferrograd._core import native
 from ferrograd._optim import steps as _steps
+from ferrograd.paddle._tensor import Tensor
 
 __all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"]
 
@@ -24,7 +25,7 @@ class ClipGradByValue:
         return [(p, native.clip(g, self.min, self.max)) for p, g in params_grads]
 
 
-def _scale(norm: Tensor, largest: float, g: Tensor) -> Any:
+def _scale(norm: Any, largest: float, g: Tensor) -> Any:
     """What a gradient is multiplied by for a norm to be at most ``largest``."""
     return _steps.factor(largest / native.maximum(norm.detach().astype("float64"), largest), g)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ferrograd import _arguments, _core, _public
-from ferrograd._core import ArgumentError, ShapeError, Tensor
+from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._core import PaddleTensor as _PaddleTensor
 from ferrograd._core import paddle as ops
 from ferrograd._core.paddle import (
@@ -45,6 +45,7 @@ from ferrograd._core.paddle import (
 )
 from ferrograd._dialects import adapters as _adapters
 from ferrograd._nn.lookup import by_frequency, renormalize
+from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn import _classes, _common, _losses, _more, _pools, _windows
 from ferrograd.paddle.nn._classes import *
 from ferrograd.paddle.nn._common import *

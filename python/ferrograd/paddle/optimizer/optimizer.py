@@ -18,7 +18,7 @@ from ferrograd.paddle.regularizer import WeightDecayRegularizer
 __all__ = ["Optimizer"]
 
 Parameters = Iterable[Tensor] | Iterable[dict[str, Any]] | None
-Clip = Callable[[list[tuple[Tensor, Tensor]]], list[tuple[Tensor, Tensor]]]
+Clip = Callable[[list[tuple[Any, Any]]], list[tuple[Any, Any]]]
 #: A learning rate, or a schedule of it.
 Rate = float | LRScheduler
 #: The coefficient of an L2 penalty, or a penalty.

@@ -6,8 +6,8 @@ import warnings
 from typing import Any
 
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
+from ferrograd.torch._tensor import Tensor
 
 __all__ = ["GradScaler"]
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from ferrograd._autograd import function as _function
 from ferrograd._autograd.function import once_differentiable
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError
+from ferrograd.torch._tensor import Tensor
 
 __all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 

@@ -7,9 +7,10 @@ from contextlib import nullcontext
 
 from ferrograd import _arguments, _core
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import GradientEdge, Node, RemovableHandle, Tensor, queue_callback, register_multi_grad_hook
+from ferrograd._core import GradientEdge, Node, RemovableHandle, queue_callback, register_multi_grad_hook
 from ferrograd._core import gradient_edge as get_gradient_edge
 from ferrograd._dialects.numbers import TORCH
+from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.autograd._saved import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 
 __all__ = [

@@ -7,10 +7,10 @@ from typing import Any
 
 from ferrograd import _public
 from ferrograd._arguments import typed
-from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
 from ferrograd._distributions.discrete import _clipped
 from ferrograd._distributions.distribution import broadcast_all, sum_last
+from ferrograd.torch._tensor import Tensor
 
 __all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits"]
 

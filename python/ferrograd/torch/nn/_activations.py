@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ferrograd import _arguments
-from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
+from ferrograd.torch._tensor import Tensor
 
 __all__ = [
     "celu",

@@ -8,9 +8,10 @@ from typing import Any
 from ferrograd import _arguments
 from ferrograd._arguments import typed
 from ferrograd._autograd.autocast import in_half
-from ferrograd._core import ArgumentError, ShapeError, Tensor
+from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._core import torch as ops
 from ferrograd._nn import attention
+from ferrograd.torch._tensor import Tensor
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
@@ -112,7 +113,7 @@ def multi_head_attention_forward(
     given = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else (in_proj_weight,)
     if any(weight is None for weight in given):
         raise ArgumentError("multi_head_attention_forward: the weights of the projections are missing")
-    weights: Any = given if use_separate_proj_weight else ops.chunk(given[0], 3)  # type: ignore[arg-type]
+    weights: Any = given if use_separate_proj_weight else ops.chunk(given[0], 3)
     biases: Any = (None,) * 3 if in_proj_bias is None else ops.chunk(in_proj_bias, 3)
     q, k, v = (ops.linear(*three) for three in zip((query, key, value), weights, biases, strict=True))
     extra = 0

@@ -6,8 +6,9 @@ import math
 import warnings
 
 from ferrograd import _arguments
-from ferrograd._core import ArgumentError, ShapeError, Tensor
+from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._core import torch as ops
+from ferrograd.torch._tensor import Tensor
 
 __all__ = [
     "alpha_dropout",

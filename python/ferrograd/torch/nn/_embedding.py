@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _arguments
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError
 from ferrograd._core import constant as _constant_of
 from ferrograd._core import torch as ops
 from ferrograd._nn import lookup
+from ferrograd.torch._tensor import Tensor
 
 __all__ = ["embedding", "embedding_bag"]
 

@@ -10,11 +10,12 @@ import numpy as np
 
 from ferrograd import _arguments
 from ferrograd._autograd.autocast import in_float32
-from ferrograd._core import ArgumentError, ShapeError, Tensor
+from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._core import torch as ops
 from ferrograd._dialects.specialize import DIMENSIONS, Dimension, for_dimension
 from ferrograd._nn import images, sampling, unpool
 from ferrograd._nn.fractional import largest
+from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn._windows import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
 __all__ = [

@@ -7,9 +7,9 @@ from typing import Any
 
 from ferrograd._arguments import typed
 from ferrograd._autograd.autocast import in_float32
-from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
 from ferrograd._nn import losses
+from ferrograd.torch._tensor import Tensor
 
 __all__ = [
     "cosine_embedding_loss",

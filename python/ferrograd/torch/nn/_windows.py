@@ -6,10 +6,11 @@ import math
 from typing import Any
 
 from ferrograd import _arguments
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError
 from ferrograd._core import torch as ops
 from ferrograd._dialects.normalization import normalize
 from ferrograd._dialects.specialize import DIMENSIONS, Dimension, for_dimension
+from ferrograd.torch._tensor import Tensor
 
 __all__ = [
     "adaptive_avg_pool1d",

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ferrograd import _arguments, _public
-from ferrograd._core import ArgumentError, ShapeError, Tensor, TorchTensor
+from ferrograd._core import ArgumentError, ShapeError, TorchTensor
 from ferrograd._core import torch as ops
 from ferrograd._core.torch import (
     adaptive_max_pool1d_with_indices,
@@ -42,6 +42,7 @@ from ferrograd._dialects.casts import cast
 from ferrograd._dialects.out_argument import into
 from ferrograd._dialects.specialize import specialize
 from ferrograd._tensor.dtypes import finfo
+from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import _activations, _attention, _dropout, _embedding, _images, _losses, _windows
 from ferrograd.torch.nn._activations import *
 from ferrograd.torch.nn._attention import *

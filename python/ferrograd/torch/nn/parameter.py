@@ -24,7 +24,7 @@ class Parameter(TorchTensor):
         """A parameter that shares the memory of ``data``; an empty one without it."""
         made: Any = super().__new__(cls, *([] if data is None else [data.detach()]))
         made.requires_grad = requires_grad
-        return made  # type: ignore[no-any-return]
+        return made
 
     def __repr__(self) -> str:
         """The text of the tensor after a header."""
@@ -65,7 +65,7 @@ class Buffer(TorchTensor):
         made: Any = super().__new__(cls, *([] if data is None else [data.detach()]))
         made.requires_grad = data is not None and data.requires_grad
         made.persistent = persistent
-        return made  # type: ignore[no-any-return]
+        return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """The class, the values and the attributes."""
@@ -113,13 +113,13 @@ class UninitializedParameter(_Uninitialized, Parameter):
     def __new__(cls, requires_grad: bool = True, device: object = None, dtype: Any = None) -> UninitializedParameter:
         """A parameter without a shape."""
         made: Any = Parameter.__new__(cls, ops.zeros([0], dtype), requires_grad)
-        return made  # type: ignore[no-any-return]
+        return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedParameter:
         """Another parameter without a shape."""
         if id(self) not in memo:
             memo[id(self)] = type(self)(self.requires_grad, None, self.dtype)
-        return memo[id(self)]  # type: ignore[no-any-return]
+        return memo[id(self)]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """The class, ``requires_grad`` and the dtype."""
@@ -138,13 +138,13 @@ class UninitializedBuffer(_Uninitialized):
         made: Any = super().__new__(cls, ops.zeros([0], dtype))
         made.requires_grad = requires_grad
         made.persistent = persistent
-        return made  # type: ignore[no-any-return]
+        return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedBuffer:
         """Another buffer without a shape."""
         if id(self) not in memo:
             memo[id(self)] = type(self)(self.requires_grad, None, self.dtype)
-        return memo[id(self)]  # type: ignore[no-any-return]
+        return memo[id(self)]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """The class, ``requires_grad`` and the dtype."""

@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from ferrograd import _public
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError
 from ferrograd._core import torch as ops
+from ferrograd.torch._tensor import Tensor
 from ferrograd.torch._window_functions import TURN, _window, bartlett_window, kaiser_window
 
 __all__ = [
@@ -86,7 +87,7 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **options: A
         total: Any = 0.0
         for i, weight in enumerate(weights):
             total = total + ops.cos(t * (TURN * i)) * (-weight if i % 2 else weight)
-        return total  # type: ignore[no-any-return]
+        return total
 
     return _window("general_cosine", formula, M, not sym, **options)
 

@@ -6,7 +6,8 @@ from contextlib import nullcontext
 from typing import Any
 
 from ferrograd._autograd.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError
+from ferrograd.torch._tensor import Tensor
 
 __all__ = [
     "CheckpointError",

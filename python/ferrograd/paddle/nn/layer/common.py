@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import Tensor
 from ferrograd._core import paddle as ops
+from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn import functional as F
 from ferrograd.paddle.nn.layer.layers import FunctionLayer, Layer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ferrograd._core import Tensor
+from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn import functional as F
 from ferrograd.paddle.nn._windows import each
 from ferrograd.paddle.nn.initializer import Normal

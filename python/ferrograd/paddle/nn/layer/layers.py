@@ -9,11 +9,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from ferrograd._core import PaddleTensor, Tensor
+from ferrograd._core import PaddleTensor
 from ferrograd._core import paddle as ops
 from ferrograd._nn.hooks import RemovableHandle, add
 from ferrograd._nn.module import BaseModule, indented
 from ferrograd._nn.of_function import OfFunction
+from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn._parameter import EagerParamBase, attribute, make, unique_name
 
 __all__ = ["Layer"]

@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from ferrograd._core import Tensor
 from ferrograd._core import paddle as ops
+from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn import functional as F
 from ferrograd.paddle.nn.layer.layers import FunctionLayer, Layer
 

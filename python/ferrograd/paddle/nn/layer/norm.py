@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ferrograd._core import Tensor
 from ferrograd._core import paddle as ops
 from ferrograd._nn.reparametrized import as_matrix, power_iteration
 from ferrograd.paddle._process_groups import found, get_world_size, is_initialized
+from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn import functional as F
 from ferrograd.paddle.nn._parameter import ParamAttr
 from ferrograd.paddle.nn.initializer import Constant, Normal

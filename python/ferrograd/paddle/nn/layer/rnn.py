@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import Tensor
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd._nn import recurrent
 from ferrograd._nn.recurrent import Weights
+from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn.initializer import Uniform
 from ferrograd.paddle.nn.layer.container import LayerList
 from ferrograd.paddle.nn.layer.layers import Layer
@@ -293,7 +293,7 @@ class RNNBase(LayerList):
         sizes = np.asarray(lengths.numpy() if isinstance(lengths, Tensor) else lengths).ravel()
         order = np.argsort(-sizes, kind="stable")
 
-        def taken(t: Tensor, which: Any) -> Tensor:
+        def taken(t: Any, which: Any) -> Tensor:
             return ops.index_select(t, 1, _core.make(which, "int64", False, PADDLE))
 
         counts = [int((sizes > t).sum()) for t in range(int(sizes.max()))]

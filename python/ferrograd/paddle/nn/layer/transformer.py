@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import Tensor
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd._nn import attention
+from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn import functional as F
 from ferrograd.paddle.nn.layer.common import Dropout, Linear
 from ferrograd.paddle.nn.layer.container import LayerList

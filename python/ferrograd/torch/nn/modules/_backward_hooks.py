@@ -6,7 +6,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd._core import is_grad_enabled
+from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.autograd.function import Function
 
 Hook = Callable[..., Any]

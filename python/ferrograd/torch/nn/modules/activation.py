@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ferrograd._core import Tensor
+from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn import init as _init
 from ferrograd.torch.nn.modules._layer import Layer

@@ -6,9 +6,9 @@ from typing import Any
 
 from ferrograd._arguments import typed
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
 from ferrograd.torch._process_groups import GroupMember, ProcessGroup
+from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn import init
 from ferrograd.torch.nn.modules.linear import optional

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import index
 from typing import Any
 
-from ferrograd._core import Tensor
 from ferrograd._nn.containers import ChainOfModules, ListOfModules, grouped_repr
+from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.parameter import Parameter
 

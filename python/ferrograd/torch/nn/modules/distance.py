@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferrograd._core import Tensor
+from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn.modules._layer import Layer
 from ferrograd.torch.nn.modules.module import Module

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
+from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn import init
 from ferrograd.torch.nn.modules.module import Module

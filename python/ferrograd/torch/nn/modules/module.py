@@ -9,11 +9,12 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 import numpy as np
 
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import ArgumentError, FerrogradError, Tensor
+from ferrograd._core import ArgumentError, FerrogradError
 from ferrograd._nn.hooks import RemovableHandle, add
 from ferrograd._nn.module import BaseModule
 from ferrograd._tensor import dtypes
 from ferrograd.torch._framework import typename
+from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn.modules import _every
 from ferrograd.torch.nn.modules._backward_hooks import BackwardHooks, on_result
 from ferrograd.torch.nn.modules._every import register_module_backward_hook as register_module_backward_hook
@@ -186,7 +187,7 @@ class Module(BaseModule):
             found = _attribute(found, part)
             if not isinstance(found, Module):
                 raise AttributeError(f"`{part}` is not an nn.Module")
-        return found  # type: ignore[no-any-return]
+        return found
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
         """Replaces the module with a dotted name, or adds it; with ``strict`` it must be there."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd._core import Tensor
+from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.modules.utils import _ntuple

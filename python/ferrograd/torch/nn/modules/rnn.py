@@ -6,10 +6,10 @@ import math
 import warnings
 from typing import Any
 
-from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
 from ferrograd._nn import recurrent
 from ferrograd._nn.recurrent import Weights
+from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import init
 from ferrograd.torch.nn.modules.linear import optional, parameter
 from ferrograd.torch.nn.modules.module import Module

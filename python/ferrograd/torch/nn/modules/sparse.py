@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import Tensor
+from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn import init
 from ferrograd.torch.nn.modules.linear import parameter

@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
+from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn import init
 from ferrograd.torch.nn.modules.attention import MultiheadAttention
@@ -31,7 +31,7 @@ Mask = Tensor | None
 
 def _activation(given: Any) -> Callable[[Tensor], Tensor]:
     if not isinstance(given, str):
-        return given  # type: ignore[no-any-return]
+        return given
     if given not in ("relu", "gelu"):
         raise RuntimeError(f"activation should be relu/gelu, not {given}")
     return F.relu if given == "relu" else F.gelu

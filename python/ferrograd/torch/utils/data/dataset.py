@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
 from ferrograd._data.splitting import cut, located, split_lengths
 from ferrograd.torch._generator import Generator, drawing
+from ferrograd.torch._tensor import Tensor
 
 __all__ = [
     "ChainDataset",

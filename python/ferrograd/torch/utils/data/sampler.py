@@ -8,10 +8,10 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
 from ferrograd.torch._creation import as_tensor
 from ferrograd.torch._generator import Generator, drawing
+from ferrograd.torch._tensor import Tensor
 
 __all__ = [
     "BatchSampler",
