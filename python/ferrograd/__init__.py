@@ -108,6 +108,7 @@ if _typing.TYPE_CHECKING:
     from ferrograd._graph.graph import Graph, graph
     from ferrograd._tensor.dtypes import bfloat16
     from ferrograd._tensor.shape import Size
+    from ferrograd.func._trees import stop_gradient
 else:
     # Modules that not every program needs, each with the names that import it on first use.
     _LAZY = {
@@ -134,6 +135,7 @@ else:
             "unique_values",
         ),
         "_dialects.install_as": ("install_as",),
+        "func._trees": ("stop_gradient",),
         "_compile": ("CompileError", "compile"),
         "_autograd.profiling": ("profile",),
         "_autograd.saved_tensors": (
@@ -179,6 +181,7 @@ else:
         "scan": "ferrograd.func.scan",
         "sparse_jacobian": "ferrograd.func.sparse_jacobian",
         "taylor": "ferrograd.func.taylor",
+        "register_pytree_node": "ferrograd.func.register_pytree_node",
         "tree_map": "ferrograd.func.tree_map",
         "value_and_grad": "ferrograd.func.value_and_grad",
         "vhp": "ferrograd.func.vhp",
@@ -190,7 +193,6 @@ else:
         "optimizer": "ferrograd.torch.optim, or ferrograd.paddle.optimizer",
         "random": "ferrograd itself: rand, randn, randint, manual_seed",
         "seed": "ferrograd.manual_seed",
-        "stop_gradient": "the method detach() of tensors",
     }
     _PLACES |= {
         name: f"ferrograd.{place}.{name}"
@@ -302,6 +304,7 @@ __all__ = [
     "set_grad_enabled",
     "set_num_threads",
     "spill_saved",
+    "stop_gradient",
     "tensor",
     "uint8",
     "uint16",

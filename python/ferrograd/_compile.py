@@ -18,7 +18,8 @@ from ferrograd._autograd.function import Function
 from ferrograd._autograd.modes import P, R, enable_grad
 from ferrograd._core import FreedGraphError, Tensor
 from ferrograd._dialects.numbers import NATIVE
-from ferrograd._tree import children, rebuilt
+from ferrograd._graph.places import in_cells
+from ferrograd._tree import children, rebuilt, rest
 
 __all__ = ["CacheInfo", "CompileError", "CompiledFunction", "compile", "forget"]
 
@@ -113,6 +114,7 @@ class _Reader:
             for name, part in parts:
                 key.append(name)
                 self.read(part)
+            self.read(rest(value))
         else:
             key.append(_Same(value))
             modules = getattr(value, "modules", None) or getattr(value, "sublayers", None)
@@ -401,7 +403,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
                 )
                 lines.extend(f"    {name}{f'  {site}' if site else ''}" for name, site in ops)
         lines.extend(f"not compiled: {reason}" for reason in dict.fromkeys(self._eager.values()))
-        return "\n".join(lines)
+        return in_cells("\n".join(lines))
 
     def _without(self, reason: str, args: Any, kwargs: Any) -> Any:
         """Calls the function as it is."""
@@ -414,7 +416,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
     def _warn(self, name: str, reason: str) -> None:
         if not self._has_warned:
             self._has_warned = True
-            warnings.warn(f"compile: {name} runs uncompiled: {reason}", stacklevel=4)
+            warnings.warn(in_cells(f"compile: {name} runs uncompiled: {reason}"), stacklevel=4)
 
     def _first(self, args: Any, kwargs: Any, modes: Any) -> Any:
         """Calls the function where there is no program yet."""

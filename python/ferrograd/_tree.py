@@ -6,12 +6,17 @@ tensor, an array or a float (names, sizes, functions) are static: they belong to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from ferrograd._core import ArgumentError, GradientEdge, Tensor
+
+#: How an instance of a class of the user's is taken apart, and put together again.
+Parts = Callable[[Any], tuple[Iterable[Any], Any]]
+Whole = Callable[[Any, list[Any]], Any]
+NODES: dict[type, tuple[Parts, Whole]] = {}
 
 
 def children(tree: Any) -> list[tuple[Any, Any]] | None:
@@ -23,11 +28,22 @@ def children(tree: Any) -> list[tuple[Any, Any]] | None:
         return []
     if isinstance(tree, (list, tuple)):
         return list(enumerate(tree))
+    if type(tree) in NODES:
+        return list(enumerate(NODES[type(tree)][0](tree)[0]))
     if isinstance(tree, Mapping):
         return list(tree.items())
     if _is_dataclass(tree):
         return [(name, getattr(tree, name)) for name in _fields(tree)]
     return None
+
+
+def rest(tree: Any) -> Any:
+    """What a structure has besides its parts: the static fields of a dataclass, or what a user's class says."""
+    if type(tree) in NODES:
+        return NODES[type(tree)][0](tree)[1]
+    if not _is_dataclass(tree):
+        return None
+    return [getattr(tree, name) for name in tree.__dataclass_fields__ if _is_static(getattr(tree, name))]
 
 
 def _is_static(value: Any) -> bool:
@@ -57,6 +73,9 @@ def _with(tree: Any, parts: list[Any]) -> Any:
     """The structure with its parts replaced."""
     if tree is None:
         return None
+    if type(tree) in NODES:
+        apart, together = NODES[type(tree)]
+        return together(apart(tree)[1], parts)
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):
         return type(tree)(*parts)
     if isinstance(tree, (list, tuple)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 
 
@@ -19,3 +20,8 @@ def short(site: str) -> str:
     # IPython knows the cells by the names of the files that it pretends to have compiled.
     cell = shell.compile.format_code_name(file) if shell is not None else None
     return f"{cell[1]}:{line}" if cell is not None else os.path.basename(site)
+
+
+def in_cells(text: str) -> str:
+    """A text whose places in a notebook are shown by their cells."""
+    return re.sub(r"<ipython-input-[^>]*>:\d+|[^\s:]*ipykernel_\d+[^\s:]*:\d+", lambda at: short(at[0]), text)

@@ -16,7 +16,7 @@ from ferrograd.func._gradients import grad, jvp, linearize, value_and_grad, vjp
 from ferrograd.func._jacobians import hessian, jacfwd, jacobian, jacrev
 from ferrograd.func._products import hessian_diagonal, hvp, taylor, vhp
 from ferrograd.func._sparse import SparseMatrix, sparse_jacobian
-from ferrograd.func._trees import tree_map
+from ferrograd.func._trees import register_pytree_node, tree_map
 from ferrograd.func._vmap import vmap
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "jit",
     "jvp",
     "linearize",
+    "register_pytree_node",
     "scan",
     "sparse_jacobian",
     "taylor",
