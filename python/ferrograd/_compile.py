@@ -102,7 +102,7 @@ class _Reader:
         elif isinstance(value, np.generic):
             key.append((value.dtype, value.tobytes()))
         elif isinstance(value, np.ndarray):
-            raise _Refused("an argument is a NumPy array, whose numbers may change; make a tensor of it first")
+            raise _Refused("it looks up a NumPy array, whose numbers may change; make a tensor of it first")
         elif isinstance(value, (set, frozenset)):
             key.append(frozenset(value))
         elif isinstance(value, slice):
@@ -334,6 +334,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
+        args, kwargs = _with_tensors(args), _with_tensors(kwargs)
         modes = _core.program_modes() if _ENABLED else None
         if modes is None:
             return self._function(*args, **kwargs)
@@ -392,16 +393,27 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         self._eager.clear()
 
     def explain(self) -> str:
-        """The programs so far, and why calls ran without one."""
+        """The programs so far, and why calls ran without one.
+
+        Of each program: how many ops the trace recorded, how many of them are no views, no repetitions and no
+        constants, and how many a result needs; the passes over memory, with the line that applied each op; and the
+        most memory that values take at a time.
+        """
         lines = []
-        for programs in self._programs.values():
-            for program in programs:
-                ops = program.core.ops()
-                read, written = program.core.captured
+        for program in (program for programs in self._programs.values() for program in programs):
+            parts = program.core.parts()
+            read, written = program.core.captured
+            total = sum(needed for (_, _, needed), _, _ in parts)
+            lines.append(f"a program of {total} ops, which reads {read} tensors from outside and writes {written}")
+            for name, ((recorded, distinct, needed), passes, peak) in zip(
+                ("forward", "gradients"), parts, strict=False
+            ):
                 lines.append(
-                    f"a program of {len(ops)} ops, which reads {read} tensors from outside and writes {written}"
+                    f"  {name}: {recorded} ops recorded, {distinct} without views, repetitions and constants, {needed} "
+                    f"needed; {len(passes)} passes over memory; at most {peak:,} bytes of values"
                 )
-                lines.extend(f"    {name}{f'  {site}' if site else ''}" for name, site in ops)
+                for i, ops in enumerate(passes, 1):
+                    lines.extend(f"  {i:4}  {op}{f'  {site}' if site else ''}" for op, site in ops)
         lines.extend(f"not compiled: {reason}" for reason in dict.fromkeys(self._eager.values()))
         return in_cells("\n".join(lines))
 
@@ -540,6 +552,15 @@ def forget() -> None:
         function.cache_clear()
 
 
+def _with_tensors(tree: Any) -> Any:
+    """The arguments with tensors in place of NumPy arrays."""
+    if not any(isinstance(x, np.ndarray) for x in _leaves(tree)):
+        return tree
+    return rebuilt(
+        tree, (_core.make(x, None, False, NATIVE) if isinstance(x, np.ndarray) else x for x in _leaves(tree))
+    )
+
+
 def _replaced(tree: Any, by: Mapping[int, Tensor]) -> Any:
     return rebuilt(tree, (by.get(id(x), x) for x in _leaves(tree)))
 
@@ -556,9 +577,10 @@ def compile(function: Callable[..., Any] | None = None, *, fullgraph: bool = Fal
     give. Parameters and other tensors that the function finds outside of its arguments are read anew in each call, and
     those that it writes to are written.
 
-    Everything that is not a tensor is part of the trace. Numbers, strings and flags among the arguments, and in
-    variables that the function or functions it calls look up by name, are compared by value, so another value takes
-    another trace. Python code with side effects (``print``, appending to a list) runs only during the trace.
+    NumPy arrays among the arguments become tensors. Everything else is part of the trace. Numbers, strings and flags
+    among the arguments, and in variables that the function or functions it calls look up by name, are compared by
+    value, so another value takes another trace. Python code with side effects (``print``, appending to a list) runs
+    only during the trace.
 
     Where numbers of a traced value are asked for (``if x.sum() > 0``, ``item``, NumPy), the trace is given up, and
     calls with such arguments run as they are, with a warning that names the line.

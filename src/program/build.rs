@@ -5,9 +5,9 @@ use std::any::TypeId;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::Program;
 use super::parts::{Id, Origin, Step, Value, Work};
 use super::plan::{Pointwise, planned};
+use super::{Counts, Program};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::graph::trace::Call;
@@ -224,9 +224,11 @@ impl Program {
         if !v.values.iter().all(viewable) {
             return None;
         }
+        let distinct = steps.len();
         let steps = needed(&v, steps, &outputs);
+        let counts = Counts { recorded: calls.len(), distinct, needed: steps.len() };
         let work = planned(&v.values, steps, &outputs);
-        Some(Program::of(inputs.len(), v.values, work, outputs))
+        Some(Program::of(inputs.len(), v.values, work, outputs, counts))
     }
 }
 
@@ -234,7 +236,7 @@ impl Program {
 const SHORT: usize = 16 << 10;
 
 impl Program {
-    fn of(inputs: usize, values: Vec<Value>, work: Vec<Work>, outputs: Vec<Id>) -> Program {
+    fn of(inputs: usize, values: Vec<Value>, work: Vec<Work>, outputs: Vec<Id>, counts: Counts) -> Program {
         let mut slots = vec![u32::MAX; values.len()];
         let mut kept = 0;
         let made = work.iter().flat_map(|work| match work {
@@ -250,7 +252,7 @@ impl Program {
             Work::Cluster(group) => group.cluster.bytes(),
         });
         let is_short = bytes.sum::<usize>() < SHORT;
-        Program { inputs, values, work, outputs, slots, kept: kept as usize, is_short }
+        Program { inputs, values, work, outputs, slots, kept: kept as usize, is_short, counts }
     }
 
     /// The values that the second part of a trace reads (or returns, as `outputs`) and the first part, or the inputs of

@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::graph::computed;
 use crate::graph::site::Site;
 use crate::kernel::interrupt;
+use crate::shape;
 use parts::{Id, Origin, Value, Work};
 
 /// A list of ops and clusters of ops that computes outputs from inputs.
@@ -25,6 +26,18 @@ pub struct Program {
     /// How many values a run keeps.
     kept: usize,
     is_short: bool,
+    counts: Counts,
+}
+
+/// How many ops a program had at each stage of its making.
+#[derive(Clone, Copy)]
+pub struct Counts {
+    /// Those of the trace.
+    pub recorded: usize,
+    /// Those that are no views, equal to no earlier one, and depend on more than constants.
+    pub distinct: usize,
+    /// Those that an output depends on.
+    pub needed: usize,
 }
 
 /// How much work is done between two looks for an interrupt.
@@ -113,11 +126,36 @@ impl Program {
         }
     }
 
-    /// The names of the ops in the order in which they run, each with the line of the user's program that applied it.
-    pub fn ops(&self) -> impl Iterator<Item = (&'static str, Site)> + '_ {
-        self.work.iter().flat_map(|work| match work {
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// By pass over memory, in the order in which they run: the names of its ops, each with the line of the user's program
+    /// that applied it.
+    pub fn passes(&self) -> impl Iterator<Item = Vec<(&'static str, Site)>> + '_ {
+        self.work.iter().map(|work| match work {
             Work::Op(step) => vec![(step.op.name(), step.site)],
             Work::Cluster(group) => group.ops.clone(),
         })
+    }
+
+    /// The most bytes of computed values, outputs among them, that a run keeps at a time.
+    pub fn peak_bytes(&self) -> usize {
+        let bytes = |id: &Id| {
+            let value = &self.values[*id as usize];
+            let is_made = matches!(value.origin, Origin::Made);
+            if is_made { shape::len(&value.dims).saturating_mul(value.dtype.size()) } else { 0 }
+        };
+        let (mut now, mut most) = (0usize, 0);
+        for work in &self.work {
+            let (made, last): (&[Id], &[Id]) = match work {
+                Work::Op(step) => (&step.outs, &step.last),
+                Work::Cluster(group) => (&group.writes, &group.last),
+            };
+            now = made.iter().fold(now, |sum, id| sum.saturating_add(bytes(id)));
+            most = most.max(now);
+            now = last.iter().fold(now, |sum, id| sum.saturating_sub(bytes(id)));
+        }
+        most
     }
 }

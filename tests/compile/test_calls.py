@@ -171,3 +171,31 @@ def test_several_threads_call_the_same_function() -> None:
     for t in threads:
         t.join()
     assert not wrong
+
+
+def test_numpy_arrays_among_the_arguments_become_tensors() -> None:
+    f = fg.compile(lambda p, k: fg.sin(p["x"]) * k + p["rest"][0])
+    for i in range(3):
+        x, y = np.arange(3.0) + i, np.ones(3, np.float32)
+        found = f({"x": x, "rest": (y, "name")}, 2)
+        assert isinstance(found, fg.Tensor)
+        np.testing.assert_array_equal(found.numpy(), (fg.sin(fg.tensor(x)) * 2 + fg.tensor(y)).numpy())
+    assert f.cache_info().hits == 2
+
+
+def test_what_became_of_a_trace_is_explained() -> None:
+    def f(x: Any) -> Any:
+        y = fg.exp(x) * 1 + fg.exp(x)
+        fg.sin(x)
+        return (y.T @ y).sum()
+
+    compiled = fg.compile(f)
+    compiled(fg.ones((4, 3)).requires_grad_())
+    lines = compiled.explain().splitlines()
+    # A repetition, a product with one, a transpose and a sine that nobody reads are left out.
+    assert "8 ops recorded, 5 without views, repetitions and constants, 4 needed; 3 passes" in lines[1]
+    # 12 exponentials, which the gradients read, 12 sums, 9 numbers of the product, and their sum.
+    assert "at most 136 bytes of values" in lines[1]
+    assert [line.split()[:2] for line in lines[2:6]] == [["1", "exp"], ["1", "add"], ["2", "matmul"], ["3", "sum"]]
+    assert __file__ in lines[2]
+    assert lines[6].startswith("  gradients: ")

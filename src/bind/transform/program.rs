@@ -19,6 +19,7 @@ use crate::bind::value::var::{Slot, Value, Var};
 use crate::dtype::DType;
 use crate::error::interned;
 use crate::graph::modes::{self, Flags};
+use crate::graph::site::Site;
 use crate::graph::{Modes, Tensor, Trace};
 use crate::ops::movement::broadcast_to;
 use crate::ops::promote::default_float;
@@ -651,6 +652,9 @@ impl Compiled {
     }
 }
 
+/// A program for people: see [`Compiled::parts`].
+type Described = ((usize, usize, usize), Vec<Vec<(&'static str, Option<String>)>>, usize);
+
 /// What came of a run, for Python.
 #[derive(IntoPyObject)]
 enum Run<'py> {
@@ -703,10 +707,18 @@ impl Compiled {
         self.grads.iter().map(grad).collect::<PyResult<_>>().map(Some)
     }
 
-    /// The name of each op of the program, and the line that applied it.
-    fn ops(&self) -> Vec<(&'static str, Option<String>)> {
-        let both = self.forward.ops().chain(self.backward.iter().flat_map(Program::ops));
-        both.map(|(name, site)| (name, site.describe())).collect()
+    /// Of the program, and of the one for its gradients if there is one: how many ops were recorded, were no views,
+    /// equal or constant, and were needed; by pass over memory the names of its ops and the lines that applied them; and the
+    /// most bytes of values that are kept at a time.
+    fn parts(&self) -> Vec<Described> {
+        let both = std::iter::once(&self.forward).chain(&self.backward);
+        both.map(|program| {
+            let counts = program.counts();
+            let line = |(name, site): (&'static str, Site)| (name, site.describe());
+            let passes = program.passes().map(|ops| ops.into_iter().map(line).collect());
+            ((counts.recorded, counts.distinct, counts.needed), passes.collect(), program.peak_bytes())
+        })
+        .collect()
     }
 
     /// How many tensors from outside the program reads, and how many values it writes back.
