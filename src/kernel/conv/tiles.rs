@@ -197,7 +197,8 @@ macro_rules! micro {
                 // SAFETY: as the function's `# Safety` section requires.
                 unsafe { direct_loops::products::<$V>(terms, result, source, out, places) }
             }
-            pub static MICROKERNELS: Microkernels<$T> = Microkernels {
+            pub static MICROKERNELS: Microkernels<$T> = KERNELS;
+            pub const KERNELS: Microkernels<$T> = Microkernels {
                 width: $n * <$V as Vector>::LEN,
                 lanes: <$V as Vector>::LEN,
                 down: $down,
@@ -212,7 +213,28 @@ macro_rules! micro {
 micro!(plain32, [f32; 4], f32, 2, [1 2 3 4], 2);
 micro!(plain64, [f64; 2], f64, 2, [1 2 3 4], 2);
 
-/// 256-bit registers. AVX-512 has twice as many of them, so its tiles are wider.
+/// The microkernels of `$from` with tiles in registers twice as wide. The bits do not depend on the tiles.
+#[cfg(target_arch = "x86_64")]
+macro_rules! widened {
+    ($name:ident, $from:ident, $V:ty, $T:ident, $n:literal, [$($m:literal)*], $features:literal) => {
+        pub mod $name {
+            use super::*;
+            /// # Safety
+            /// As the generic function of the same name, on a processor with these instructions.
+            #[target_feature(enable = $features)]
+            unsafe fn tile<const M: usize>(a: *const $T, b: *const $T, depth: &TileDepth<'_>, out: *mut $T, run: usize) {
+                // SAFETY: as the function's `# Safety` section requires.
+                unsafe { super::tile::<$V, M, $n>(a, b, depth, out, run) }
+            }
+            const _: () = assert!($n * <$V as Vector>::LEN == $from::KERNELS.width);
+            pub static MICROKERNELS: Microkernels<$T> =
+                Microkernels { tiles: &[$(tile::<$m>),*], ..$from::KERNELS };
+        }
+    };
+}
+
+/// 256-bit registers. AVX-512 has twice as many of them, so its tiles are wider. They are in 512-bit registers where the
+/// processor computes faster in those.
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::*;
@@ -223,16 +245,20 @@ mod x86 {
     micro!(avx2_64, __m256d, f64, 2, [1 2 3 4 5 6], 2, "avx2,fma");
     micro!(avx512_32, __m256, f32, 6, [1 2 3 4], 4, "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
     micro!(avx512_64, __m256d, f64, 6, [1 2 3 4], 4, "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
+    widened!(wide_32, avx512_32, __m512, f32, 3, [1 2 3 4 5 6 7 8], "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
+    widened!(wide_64, avx512_64, __m512d, f64, 3, [1 2 3 4 5 6 7 8], "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
 }
 
-macro_rules! wide {
-    ($t:ident $bits:ident $plain:ident $avx2:ident $avx512:ident) => {
+macro_rules! chosen {
+    ($t:ident $bits:ident $plain:ident $avx2:ident $avx512:ident $wide:ident) => {
         impl ConvElement for $t {
             const KEPT: $t = $t::from_bits($bits::MAX);
             fn microkernels() -> &'static Microkernels<$t> {
                 match simd::isa() {
                     #[cfg(target_arch = "x86_64")]
                     simd::Isa::Avx2 => &x86::$avx2::MICROKERNELS,
+                    #[cfg(target_arch = "x86_64")]
+                    simd::Isa::Avx512 if simd::has_wide_units() => &x86::$wide::MICROKERNELS,
                     #[cfg(target_arch = "x86_64")]
                     simd::Isa::Avx512 => &x86::$avx512::MICROKERNELS,
                     _ => &$plain::MICROKERNELS,
@@ -241,5 +267,5 @@ macro_rules! wide {
         }
     };
 }
-wide!(f32 u32 plain32 avx2_32 avx512_32);
-wide!(f64 u64 plain64 avx2_64 avx512_64);
+chosen!(f32 u32 plain32 avx2_32 avx512_32 wide_32);
+chosen!(f64 u64 plain64 avx2_64 avx512_64 wide_64);

@@ -16,7 +16,7 @@ pub(super) type MatrixPtr<T> = (*const T, isize, isize);
 /// Elements of a panel: columns of the right factor, packed in the order in which a tile reads them.
 const PANEL: usize = 1 << 13;
 
-/// Rows of a tile.
+/// Rows of the tiles that are not the widest.
 const DOWN: usize = 4;
 
 /// Columns of the widest tile.
@@ -81,13 +81,13 @@ unsafe fn tile<V: Vector, const M: usize, const N: usize>(
     }
 }
 
-/// All rows of `N` registers of columns, in tiles of `TALL` rows as far as they go. Rows in whole strips are read from
-/// `strips`, if there are any.
+/// All rows of `N` registers of columns, in tiles of `M` rows. Rows in whole strips are read from `strips`, if there are
+/// any.
 ///
 /// # Safety
 /// As [`tile`], for all `m` rows; `strips` is the left factor packed by [`lay`].
 #[inline(always)]
-unsafe fn columns<V: Vector, const N: usize, const TALL: usize>(
+unsafe fn columns<V: Vector, const M: usize, const N: usize>(
     (m, k): (usize, usize),
     (a, ra, ca): MatrixPtr<V::T>,
     strips: Option<*const V::T>,
@@ -104,22 +104,22 @@ unsafe fn columns<V: Vector, const N: usize, const TALL: usize>(
             let strip = STRIP / size_of::<V::T>();
             while next < m / strip * strip {
                 let rows = strips.add(next / strip * strip * k + next % strip);
-                tile::<V, DOWN, N>(k, (rows, 1, strip as isize), b, (out.add(next * run), run), add);
-                next += DOWN;
+                tile::<V, M, N>(k, (rows, 1, strip as isize), b, (out.add(next * run), run), add);
+                next += M;
             }
         }
-        while TALL > DOWN && next + TALL <= m {
-            tile::<V, TALL, N>(k, left(next), b, (out.add(next * run), run), add);
-            next += TALL;
+        while next + M <= m {
+            tile::<V, M, N>(k, left(next), b, (out.add(next * run), run), add);
+            next += M;
+        }
+        if next < m && m >= M && part == DepthPart::All {
+            // The last tile repeats some rows of the one before.
+            next = m - M;
+            return tile::<V, M, N>(k, left(next), b, (out.add(next * run), run), add);
         }
         while next + DOWN <= m {
             tile::<V, DOWN, N>(k, left(next), b, (out.add(next * run), run), add);
             next += DOWN;
-        }
-        if next < m && m >= DOWN && part == DepthPart::All {
-            // The last tile repeats some rows of the one before.
-            next = m - DOWN;
-            return tile::<V, DOWN, N>(k, left(next), b, (out.add(next * run), run), add);
         }
         for i in next..m {
             tile::<V, 1, N>(k, left(i), b, (out.add(i * run), run), add);
@@ -226,21 +226,14 @@ pub(super) struct MatrixPairs<T> {
     pub run: usize,
 }
 
-/// The products in tiles of `WIDE` registers `W` and `TALL` rows. Where too few columns are left for them, tiles have two
-/// registers `V` or one, one `H`, or a single column.
+/// The products in tiles of `M` rows and `N` registers `V`, or in registers `H` or single columns where there are too few
+/// columns.
 /// `panel` has room for one panel, `room` for strips and all panels if the left factor is packed.
 ///
 /// # Safety
 /// As [`Tiled::tiled`], on a processor with the instructions.
 #[inline(always)]
-unsafe fn products<
-    W: Vector<T = V::T>,
-    V: Vector,
-    H: Vector<T = V::T>,
-    O: Vector<T = V::T>,
-    const WIDE: usize,
-    const TALL: usize,
->(
+unsafe fn products<V: Vector, H: Vector<T = V::T>, O: Vector<T = V::T>, const M: usize, const N: usize>(
     pairs: &MatrixPairs<V::T>,
     panel: *mut V::T,
     room: Option<*mut V::T>,
@@ -261,8 +254,8 @@ unsafe fn products<
         let mut next = 0;
         while next < n {
             let left = n - next;
-            let width = if left >= WIDE * W::LEN {
-                WIDE * W::LEN
+            let width = if left >= N * V::LEN {
+                N * V::LEN
             } else if left >= 2 * V::LEN {
                 2 * V::LEN
             } else {
@@ -271,7 +264,7 @@ unsafe fn products<
             // The last tile may repeat some columns of the one before.
             let j = next.min(n - width);
             // Packing into strips pays if many panels read them.
-            let strips = room.filter(|_| left >= 2 * width && width == WIDE * W::LEN);
+            let strips = room.filter(|_| left >= 2 * width && width == N * V::LEN);
             let (panels, most) = match strips {
                 Some(_) => (left / width, STRIPS / size_of::<V::T>()),
                 None => (1, m),
@@ -309,16 +302,16 @@ unsafe fn products<
                                 (b.offset((q * width) as isize * cb), rb)
                             };
                             let out = (out.add(i * m * n + top * run + j + q * width), run);
-                            if width == WIDE * W::LEN {
-                                columns::<W, WIDE, TALL>((rows, depth), a, strips, right, out, part);
+                            if width == N * V::LEN {
+                                columns::<V, M, N>((rows, depth), a, strips, right, out, part);
                             } else if width == 2 * V::LEN {
-                                columns::<V, 2, DOWN>((rows, depth), a, None, right, out, part);
+                                columns::<V, M, 2>((rows, depth), a, None, right, out, part);
                             } else if width == V::LEN {
-                                columns::<V, 1, DOWN>((rows, depth), a, None, right, out, part);
+                                columns::<V, M, 1>((rows, depth), a, None, right, out, part);
                             } else if width == H::LEN {
-                                columns::<H, 1, DOWN>((rows, depth), a, None, right, out, part);
+                                columns::<H, DOWN, 1>((rows, depth), a, None, right, out, part);
                             } else {
-                                columns::<O, 1, DOWN>((rows, depth), a, None, right, out, part);
+                                columns::<O, DOWN, 1>((rows, depth), a, None, right, out, part);
                             }
                         }
                         top += rows;
@@ -352,7 +345,7 @@ pub(super) trait Tiled: Num {
 }
 
 macro_rules! tiled {
-    ($t:ident $($isa:ident $features:literal $W:ident $V:ident $H:ident $WIDE:literal $TALL:literal),*; $plain:literal) => {
+    ($t:ident $($isa:ident $(if $fast:ident)? $features:literal $V:ident $H:ident $M:literal $N:literal),*; $plain:literal) => {
         impl Tiled for $t {
             unsafe fn tiled(pairs: &MatrixPairs<$t>) {
                 let mut panel = [const { MaybeUninit::<$t>::uninit() }; PANEL];
@@ -366,14 +359,14 @@ macro_rules! tiled {
                 match simd::isa() {
                     $(
                         #[cfg(target_arch = "x86_64")]
-                        simd::Isa::$isa => {
+                        simd::Isa::$isa $(if n >= <std::arch::x86_64::$V as Vector>::LEN && simd::$fast())? => {
                             /// # Safety
                             /// As [`products`], on a processor with these instructions.
                             #[target_feature(enable = $features)]
                             unsafe fn vector(pairs: &MatrixPairs<$t>, panel: *mut $t, room: Option<*mut $t>) {
-                                use std::arch::x86_64::*;
+                                use std::arch::x86_64::{$V, $H};
                                 // SAFETY: as the function's `# Safety` section requires.
-                                unsafe { products::<$W, $V, $H, [$t; 1], $WIDE, $TALL>(pairs, panel, room) }
+                                unsafe { products::<$V, $H, [$t; 1], $M, $N>(pairs, panel, room) }
                             }
                             // SAFETY: as the function's `# Safety` section requires, and `isa` detected the
                             // instructions.
@@ -381,11 +374,64 @@ macro_rules! tiled {
                         }
                     )*
                     // SAFETY: as the function's `# Safety` section requires.
-                    _ => unsafe { products::<[$t; $plain], [$t; $plain], [$t; 1], [$t; 1], 2, DOWN>(pairs, panel, room) },
+                    _ => unsafe { products::<[$t; $plain], [$t; 1], [$t; 1], DOWN, 2>(pairs, panel, room) },
                 }
             }
         }
     };
 }
-tiled!(f32 Avx512 "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw" __m512 __m256 __m128 2 8, Avx2 "avx2,fma" __m256 __m256 __m128 2 4; 4);
-tiled!(f64 Avx512 "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw" __m512d __m256d __m128d 2 8, Avx2 "avx2,fma" __m256d __m256d __m128d 2 4; 2);
+tiled!(f32
+    Avx512 if has_wide_units "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw" __m512 __m256 8 2,
+    Avx512 "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw" __m256 __m128 4 4,
+    Avx2 "avx2,fma" __m256 __m128 4 2; 4);
+tiled!(f64
+    Avx512 if has_wide_units "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw" __m512d __m256d 8 2,
+    Avx512 "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw" __m256d __m128d 4 4,
+    Avx2 "avx2,fma" __m256d __m128d 4 2; 2);
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use std::arch::x86_64::{__m256, __m256d, __m512, __m512d};
+
+    use super::*;
+
+    macro_rules! equal {
+        ($t:ident $narrow:ident $wide:ident) => {{
+            #[target_feature(enable = "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw")]
+            unsafe fn both(pairs: [&MatrixPairs<$t>; 2], panel: *mut $t) {
+                // SAFETY: as the caller of `products` has to see to, which is the test below.
+                unsafe {
+                    products::<$narrow, [$t; 1], [$t; 1], 4, 4>(pairs[0], panel, None);
+                    products::<$wide, $narrow, [$t; 1], 8, 2>(pairs[1], panel, None);
+                }
+            }
+            let mut panel = [0.0; PANEL];
+            for (m, k, n) in [(1, 3, 17), (5, 7, 8), (8, 300, 40), (9, 20, 33), (12, 257, 64), (23, 520, 31)] {
+                let numbers = |n: usize| (0..n).map(|i| ((i * 37 % 101) as $t).sin()).collect::<Vec<_>>();
+                let (x, y) = (numbers(m * k), numbers(k * n));
+                let mut out = [vec![0.0; m * n], vec![0.0; m * n]];
+                let pairs = out.each_mut().map(|out| MatrixPairs {
+                    count: 1,
+                    sizes: (m, k, n),
+                    a: (x.as_ptr(), k as isize, 1),
+                    b: (y.as_ptr(), n as isize, 1),
+                    steps: (0, 0),
+                    out: out.as_mut_ptr(),
+                    run: n,
+                });
+                // SAFETY: the processor has the instructions, the matrices have these sizes, and the panel has room.
+                unsafe { both(pairs.each_ref(), panel.as_mut_ptr()) };
+                let bits = out.map(|out| out.into_iter().map($t::to_bits).collect::<Vec<_>>());
+                assert_eq!(bits[0], bits[1], "{m} x {k} x {n}");
+            }
+        }};
+    }
+
+    #[test]
+    fn wide_registers_give_the_same_bits() {
+        if simd::isa() == simd::Isa::Avx512 {
+            equal!(f32 __m256 __m512);
+            equal!(f64 __m256d __m512d);
+        }
+    }
+}

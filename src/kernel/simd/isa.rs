@@ -63,6 +63,62 @@ fn best() -> Isa {
     if cfg!(target_arch = "aarch64") { Isa::Neon } else { Isa::Baseline }
 }
 
+/// Whether vectors of 512 bits multiply and add in less time than two of 256 bits, on a processor with AVX-512. It is
+/// measured once, in some ten microseconds.
+#[cfg(target_arch = "x86_64")]
+pub fn has_wide_units() -> bool {
+    use std::sync::OnceLock;
+    use std::time::{Duration, Instant};
+
+    static FOUND: OnceLock<bool> = OnceLock::new();
+    *FOUND.get_or_init(|| {
+        const ROUNDS: usize = 16;
+        let time = |f: unsafe fn()| {
+            let start = Instant::now();
+            // SAFETY: the caller guarantees AVX-512.
+            unsafe { f() };
+            start.elapsed()
+        };
+        let mut best = [Duration::MAX; 2];
+        for _ in 0..ROUNDS {
+            for (best, f) in best.iter_mut().zip([units::half as unsafe fn(), units::whole]) {
+                *best = time(f).min(*best);
+            }
+        }
+        2 * best[1] < 3 * best[0]
+    })
+}
+
+#[cfg(target_arch = "x86_64")]
+mod units {
+    use std::arch::x86_64::*;
+    use std::hint::black_box;
+
+    /// So many products that do not wait for each other keep all units busy.
+    const CHAINS: usize = 12;
+    const STEPS: usize = 200;
+
+    macro_rules! chains {
+        ($name:ident $splat:ident $fmadd:ident) => {
+            /// # Safety
+            /// The processor has AVX-512.
+            #[target_feature(enable = "avx512f,avx512vl,fma")]
+            pub unsafe fn $name() {
+                let x = black_box($splat(0.5));
+                let mut sums = [x; CHAINS];
+                for _ in 0..STEPS {
+                    for sum in &mut sums {
+                        *sum = $fmadd(x, x, *sum);
+                    }
+                }
+                black_box(sums);
+            }
+        };
+    }
+    chains!(half _mm256_set1_ps _mm256_fmadd_ps);
+    chains!(whole _mm512_set1_ps _mm512_fmadd_ps);
+}
+
 /// Calls that are compiled for more vector instructions than the rest of the crate.
 ///
 /// They are methods of a type that the caller chooses, because rustc compiles a generic method in the code unit of the
