@@ -10,13 +10,36 @@ use std::sync::{Mutex, MutexGuard};
 const LARGE: usize = 1024;
 const LINE: usize = 64;
 
+/// Buffers of at least this many bytes start on a page. Processors tell a load from an earlier store by the position in
+/// the page alone, so a loop that reads somewhat behind where it writes, in another page, would wait for each store.
+const PAGED: usize = 32 << 10;
+const PAGE: usize = 4096;
+
+/// What the address of a buffer of this size is a multiple of.
+fn alignment(bytes: usize) -> usize {
+    match bytes {
+        PAGED.. => PAGE,
+        LARGE.. => LINE,
+        _ => SYSTEM,
+    }
+}
+
+/// The alignment of the system's blocks. With a larger one the allocator would clear large zeroed blocks itself instead
+/// of taking zeroed pages. So a little more is allocated, and the start is moved.
+const SYSTEM: usize = 16;
+
+/// The block of a buffer of `bytes` bytes.
+fn block(bytes: usize) -> Option<Layout> {
+    let size = bytes.checked_add(alignment(bytes) - SYSTEM)?;
+    Layout::from_size_align(size.max(1), SYSTEM).ok()
+}
+
 /// Buffers of at least this many bytes ask for huge pages, which need fewer page faults and fewer TLB entries.
 const HUGE: usize = 4 << 20;
 
 /// Asks the system to back this untouched memory with huge pages. The system may refuse.
 #[cfg(target_os = "linux")]
 fn ask_for_huge_pages(base: NonNull<u8>, bytes: usize) {
-    const PAGE: usize = 4096;
     let first = base.as_ptr().align_offset(PAGE);
     let whole = (bytes - first) / PAGE * PAGE;
     // SAFETY: the pages lie inside the block, which the caller owns, and this advice changes none of their bytes.
@@ -58,13 +81,10 @@ impl Buffer {
 
     /// `bytes` zeroed bytes from the system.
     fn fresh(bytes: usize) -> Option<Buffer> {
-        // With an alignment above 16 the allocator would clear large zeroed blocks itself instead of taking zeroed
-        // pages. So a little more is allocated, and the start is moved to a cache line.
-        let slack = if bytes >= LARGE { LINE - 16 } else { 0 };
-        let layout = Layout::from_size_align(bytes.checked_add(slack)?.max(1), 16).ok()?;
+        let layout = block(bytes)?;
         // SAFETY: the layout's size is at least one.
         let base = NonNull::new(unsafe { alloc_zeroed(layout) })?;
-        let skip = if slack == 0 { 0 } else { base.as_ptr().align_offset(LINE) };
+        let skip = base.as_ptr().align_offset(alignment(bytes));
         if bytes >= HUGE {
             ask_for_huge_pages(base, bytes);
         }
@@ -73,7 +93,7 @@ impl Buffer {
 
     #[inline]
     pub(super) fn ptr(&self) -> *mut u8 {
-        // SAFETY: `skip` is at most the slack that was added to the size of the block.
+        // SAFETY: `skip` is at most what `block` added to the size.
         unsafe { self.base.as_ptr().add(self.skip) }
     }
 
@@ -92,8 +112,10 @@ impl Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         let kept = self.layout.size() >= SMALLEST && {
-            let (class, bytes) = class(self.layout.size() - (LINE - 16));
-            let whole = bytes + LINE - 16 == self.layout.size();
+            let size = self.layout.size();
+            let used = size - if size >= PAGED + PAGE - SYSTEM { PAGE - SYSTEM } else { LINE - SYSTEM };
+            let (class, bytes) = class(used);
+            let whole = block(bytes) == Some(self.layout);
             class.is_some_and(|class| whole && put(class, Kept { base: self.base, skip: self.skip }, bytes))
         };
         if !kept {
@@ -152,8 +174,7 @@ fn list(class: usize) -> Option<MutexGuard<'static, Vec<Kept>>> {
 fn take(class: usize) -> Option<Buffer> {
     let Kept { base, skip } = list(class)?.pop()?;
     BYTES.fetch_sub(size(class), Relaxed);
-    let layout = Layout::from_size_align(size(class) + LINE - 16, 16).ok()?;
-    Some(Buffer { base, skip, layout })
+    Some(Buffer { base, skip, layout: block(size(class))? })
 }
 
 /// Puts a free buffer into the cache. Returns whether the cache took it.

@@ -24,8 +24,12 @@ const TILE: Range<usize> = 64..2048;
 const ADDRESSES: usize = 4096;
 /// The most cells that a cluster of single numbers has.
 const CELLS: usize = 1 << 16;
-/// What the address of a register is a multiple of, in bytes: the alignment of every element.
-const ALIGNMENT: usize = 8;
+/// What the address of a register is a multiple of, in bytes: a cache line.
+const ALIGNMENT: usize = 64;
+/// Processors tell a load from an earlier store by the position in the page alone, so a loop that reads this few bytes
+/// behind where it writes, in another page, waits for each store.
+const BEHIND: usize = 640;
+const PAGE: usize = 4096;
 
 /// In which order a cluster reads an array.
 pub enum Reading {
@@ -82,13 +86,22 @@ impl Walk {
     unsafe fn copy<T: Copy>(&self, x: *const T, range: Range<usize>, out: *mut T) {
         let last = self.dims.len() - 1;
         let (run, step) = (self.dims[last], self.strides[last]);
+        let (dims, strides) = (&self.dims[..last], &self.strides[..last]);
+        let (mut inside, mut row) = (range.start % run, range.start / run);
+        // The position on each axis but the last, and the offset of the row there.
+        let mut index: SmallVec<[usize; 4]> = SmallVec::from_elem(0, last);
+        for (index, d) in index.iter_mut().zip(dims).rev() {
+            *index = row % d;
+            row /= d;
+        }
+        let mut offset: isize = index.iter().zip(strides).map(|(&i, s)| i as isize * s).sum();
         let mut at = range.start;
-        while at < range.end {
-            let (inside, offset) = (at % run, shape::offset(at, &self.dims, &self.strides));
+        loop {
             let n = (run - inside).min(range.end - at);
             // SAFETY: as the function's `# Safety` section requires.
             unsafe {
-                let (x, out) = (x.offset(offset), out.add(at - range.start));
+                let x = x.offset(offset + inside as isize * step);
+                let out = out.add(at - range.start);
                 match step {
                     0 => (0..n).for_each(|i| out.add(i).write(*x)),
                     1 => x.copy_to_nonoverlapping(out, n),
@@ -96,7 +109,26 @@ impl Walk {
                 }
             }
             at += n;
+            if at >= range.end {
+                return;
+            }
+            inside = 0;
+            for ((index, &d), s) in index.iter_mut().zip(dims).zip(strides).rev() {
+                *index += 1;
+                offset += s;
+                if *index < d {
+                    break;
+                }
+                *index = 0;
+                offset -= s * d as isize;
+            }
         }
+    }
+
+    /// After how many elements the same ones come again.
+    fn period(&self) -> usize {
+        let repeats = self.strides.iter().take_while(|s| **s == 0).count();
+        self.dims[repeats..].iter().product()
     }
 }
 
@@ -120,9 +152,21 @@ fn is_of_numbers(n: usize, widest: usize) -> bool {
     n == 1 && widest <= size_of::<u64>()
 }
 
-/// Memory for the registers, as aligned as vectors want it.
-#[repr(C, align(64))]
-struct Registers([MaybeUninit<u8>; REGISTERS]);
+/// Memory for the registers, and for what lies between them.
+#[repr(C, align(4096))]
+struct Registers([MaybeUninit<u8>; REGISTERS + REGISTERS / 2]);
+
+/// How many bytes apart registers of `bytes` bytes are, so that none lies somewhat behind another in its page.
+fn apart(bytes: usize, registers: usize) -> usize {
+    let bytes = bytes.next_multiple_of(ALIGNMENT);
+    let is_behind = |distance: usize| (1..BEHIND.min(bytes)).contains(&(distance % PAGE));
+    let is_good = |apart: &usize| {
+        let distances = (1..registers).map(|k| k * apart);
+        distances.clone().all(|d| !is_behind(d) && !is_behind(PAGE - d % PAGE))
+    };
+    let most = size_of::<Registers>() / registers.max(1);
+    (bytes..=most).step_by(ALIGNMENT).take(PAGE / ALIGNMENT).find(is_good).unwrap_or(bytes)
+}
 
 impl Cluster {
     /// Whether a cluster of `n` elements, of at most `widest` bytes each, has room for this many registers and, with
@@ -150,8 +194,10 @@ impl Cluster {
         let addresses = registers + writes.len() + reads.len();
         let along = reads.iter().filter(|read| matches!(read.reading, Reading::Along)).count();
         let moving = (registers + writes.len() + along).max(1);
-        let tile = ((REGISTERS / (moving * widest)) & !63).clamp(TILE.start, TILE.end).min(n);
-        let register_bytes = (tile * widest).next_multiple_of(ALIGNMENT);
+        let (most, page) = (REGISTERS / (moving * widest), PAGE / widest);
+        let whole = if most >= page { most / page * page } else { most & !63 };
+        let tile = whole.clamp(TILE.start, TILE.end).min(n);
+        let register_bytes = apart(tile * widest, registers);
         assert!(Cluster::has_room(n, widest, registers, addresses), "a cluster is too large");
         let fits = |o: &Operand| usize::from(o.address) < addresses;
         assert!(instructions.iter().all(|i| usize::from(i.to) < addresses && i.from.iter().all(fits)));
@@ -273,6 +319,9 @@ impl Cluster {
                     // SAFETY: the array has `n` elements.
                     Reading::Along => _ = addresses[i].write(unsafe { x.add(start * size) }),
                     Reading::Once => {}
+                    // The register still has the same elements.
+                    Reading::Walk(walk, _)
+                        if start > range.start && self.tile.is_multiple_of(walk.period()) => {}
                     Reading::Walk(walk, register) => by_size!(size, T => {
                         // SAFETY: the array has the axes of the walk, and a register, whose address was written above, has
                         // room for a tile.
