@@ -44,15 +44,15 @@ impl ConvJob {
         source: &Batched<'_, T>,
         dims: &[usize],
     ) -> Result<Array> {
-        let micro = T::microkernels();
         let work = plan.products().saturating_mul(self.planes).saturating_mul(self.rows);
         let each = self.batch_size * self.batch * self.groups;
+        let micro = T::microkernels_for(work.saturating_mul(each));
         let split = work.saturating_mul(each) >= threads::PARALLEL;
         let layout = BufferLayout::new(plan, self.planes, self.batch, each, split, micro.width, &|_, end| {
             end >= micro.width
         });
         let weights = if weight.is_common() { 1 } else { self.batch_size };
-        let packed = self.packed(plan, weight, weights);
+        let packed = self.packed(micro, plan, weight, weights);
         let panel = packed.len() / (weights * self.groups).max(1);
         let bundles = self.batch.div_ceil(layout.images);
         let spots: usize = self.size.iter().product();
@@ -102,8 +102,14 @@ impl ConvJob {
     }
 
     /// The weight of each batch item, group and pass, packed in the order in which the tiles read it.
-    fn packed<T: ConvElement>(&self, plan: &ShiftPlan, weight: &Batched<'_, T>, weights: usize) -> Vec<T> {
-        let blocks = T::microkernels().blocks(self.rows);
+    fn packed<T: ConvElement>(
+        &self,
+        micro: &Microkernels<T>,
+        plan: &ShiftPlan,
+        weight: &Batched<'_, T>,
+        weights: usize,
+    ) -> Vec<T> {
+        let blocks = micro.blocks(self.rows);
         let taps: usize = plan.passes.iter().map(|p| p.taps.len()).sum();
         let panel = self.rows * self.planes * taps;
         Error::ensure_memory(weights * self.groups * panel * size_of::<T>());

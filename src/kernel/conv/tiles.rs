@@ -80,6 +80,8 @@ pub trait ConvElement: Plain {
     const KEPT: Self;
     /// The microkernels for this processor.
     fn microkernels() -> &'static Microkernels<Self>;
+    /// Those for so many multiplications, which may have tiles in wider registers.
+    fn microkernels_for(multiplications: usize) -> &'static Microkernels<Self>;
 }
 
 /// # Safety
@@ -233,8 +235,7 @@ macro_rules! widened {
     };
 }
 
-/// 256-bit registers. AVX-512 has twice as many of them, so its tiles are wider. They are in 512-bit registers where the
-/// processor computes faster in those.
+/// 256-bit registers. AVX-512 has twice as many of them, so its tiles are wider.
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::*;
@@ -245,8 +246,8 @@ mod x86 {
     micro!(avx2_64, __m256d, f64, 2, [1 2 3 4 5 6], 2, "avx2,fma");
     micro!(avx512_32, __m256, f32, 6, [1 2 3 4], 4, "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
     micro!(avx512_64, __m256d, f64, 6, [1 2 3 4], 4, "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
-    widened!(wide_32, avx512_32, __m512, f32, 3, [1 2 3 4 5 6 7 8], "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
-    widened!(wide_64, avx512_64, __m512d, f64, 3, [1 2 3 4 5 6 7 8], "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
+    widened!(wide_32, avx512_32, __m512, f32, 3, [1 2 3 4], "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
+    widened!(wide_64, avx512_64, __m512d, f64, 3, [1 2 3 4], "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
 }
 
 macro_rules! chosen {
@@ -258,11 +259,17 @@ macro_rules! chosen {
                     #[cfg(target_arch = "x86_64")]
                     simd::Isa::Avx2 => &x86::$avx2::MICROKERNELS,
                     #[cfg(target_arch = "x86_64")]
-                    simd::Isa::Avx512 if simd::has_wide_units() => &x86::$wide::MICROKERNELS,
-                    #[cfg(target_arch = "x86_64")]
                     simd::Isa::Avx512 => &x86::$avx512::MICROKERNELS,
                     _ => &$plain::MICROKERNELS,
                 }
+            }
+            fn microkernels_for(multiplications: usize) -> &'static Microkernels<$t> {
+                #[cfg(target_arch = "x86_64")]
+                if simd::is_wide_worthwhile(multiplications) {
+                    return &x86::$wide::MICROKERNELS;
+                }
+                let _ = multiplications;
+                $t::microkernels()
             }
         }
     };

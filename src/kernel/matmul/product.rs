@@ -175,6 +175,7 @@ fn product<T: Field>(
     let count = shape::len(batch);
     let work = m.saturating_mul(k).saturating_mul(n);
     let all = work.saturating_mul(count);
+    let wide = simd::is_wide_worthwhile(all);
     let shared = all >= PARALLEL || (!fixed && par::is_worthwhile(all / 4));
     let (rows, columns) = match (fixed, m >= n) {
         (true, _) if work < PARALLEL => (m, n),
@@ -224,6 +225,7 @@ fn product<T: Field>(
                         steps,
                         out,
                         run: n,
+                        wide,
                     });
                 }
                 piece += count;
@@ -242,7 +244,7 @@ fn product<T: Field>(
 /// # Safety
 /// As [`MatmulInto`].
 unsafe fn packed<T: Field>(pairs: &MatrixPairs<T>) {
-    let MatrixPairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
+    let MatrixPairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run, .. } = *pairs;
     if k == 0 || m.saturating_mul(k).saturating_mul(n) <= TINY {
         // SAFETY: as the function's `# Safety` section requires.
         return unsafe { plain(pairs) };
@@ -308,7 +310,7 @@ unsafe fn streamed<T: Field>(pairs: &MatrixPairs<T>) {
 /// # Safety
 /// As [`MatmulInto`].
 unsafe fn plain<T: Field>(pairs: &MatrixPairs<T>) {
-    let MatrixPairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
+    let MatrixPairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run, .. } = *pairs;
     for (i, row) in (0..count).flat_map(|i| (0..m).map(move |row| (i, row))) {
         // SAFETY: as the function's `# Safety` section requires.
         unsafe {

@@ -224,6 +224,8 @@ pub(super) struct MatrixPairs<T> {
     /// The address of the consecutive `m × n` products, and their row stride.
     pub out: *mut T,
     pub run: usize,
+    /// Whether registers of 512 bits are worthwhile.
+    pub wide: bool,
 }
 
 /// The products in tiles of `M` rows and `N` registers `V`, or in registers `H` or single columns where there are too few
@@ -238,7 +240,7 @@ unsafe fn products<V: Vector, H: Vector<T = V::T>, O: Vector<T = V::T>, const M:
     panel: *mut V::T,
     room: Option<*mut V::T>,
 ) {
-    let MatrixPairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run } = *pairs;
+    let MatrixPairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run, .. } = *pairs;
     let far = k.min(DEPTH).saturating_mul(rb.unsigned_abs()).saturating_mul(size_of::<V::T>()) > NEAR;
     let laid = cb != 1 || (far && m >= REUSED);
     // The widest tile that the columns fill.
@@ -345,7 +347,7 @@ pub(super) trait Tiled: Num {
 }
 
 macro_rules! tiled {
-    ($t:ident $($isa:ident $(if $fast:ident)? $features:literal $V:ident $H:ident $M:literal $N:literal),*; $plain:literal) => {
+    ($t:ident $($isa:ident $(if $fast:ident)? $features:literal $V:ident $H:ident $O:ty, $M:literal $N:literal);*; $plain:literal) => {
         impl Tiled for $t {
             unsafe fn tiled(pairs: &MatrixPairs<$t>) {
                 let mut panel = [const { MaybeUninit::<$t>::uninit() }; PANEL];
@@ -359,14 +361,15 @@ macro_rules! tiled {
                 match simd::isa() {
                     $(
                         #[cfg(target_arch = "x86_64")]
-                        simd::Isa::$isa $(if n >= <std::arch::x86_64::$V as Vector>::LEN && simd::$fast())? => {
+                        simd::Isa::$isa $(if pairs.$fast && n >= <std::arch::x86_64::$V as Vector>::LEN)? => {
                             /// # Safety
                             /// As [`products`], on a processor with these instructions.
                             #[target_feature(enable = $features)]
                             unsafe fn vector(pairs: &MatrixPairs<$t>, panel: *mut $t, room: Option<*mut $t>) {
-                                use std::arch::x86_64::{$V, $H};
+                                #[allow(unused_imports)]
+                                use std::arch::x86_64::*;
                                 // SAFETY: as the function's `# Safety` section requires.
-                                unsafe { products::<$V, $H, [$t; 1], $M, $N>(pairs, panel, room) }
+                                unsafe { products::<$V, $H, $O, $M, $N>(pairs, panel, room) }
                             }
                             // SAFETY: as the function's `# Safety` section requires, and `isa` detected the
                             // instructions.
@@ -380,14 +383,15 @@ macro_rules! tiled {
         }
     };
 }
+// A product with fewer columns than a register of 512 bits is not wide.
 tiled!(f32
-    Avx512 if has_wide_units "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw" __m512 __m256 8 2,
-    Avx512 "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw" __m256 __m128 4 4,
-    Avx2 "avx2,fma" __m256 __m128 4 2; 4);
+    Avx512 if wide "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw" __m512 __m512 __m512, 8 2;
+    Avx512 "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw" __m256 __m128 [f32; 1], 4 4;
+    Avx2 "avx2,fma" __m256 __m128 [f32; 1], 4 2; 4);
 tiled!(f64
-    Avx512 if has_wide_units "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw" __m512d __m256d 8 2,
-    Avx512 "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw" __m256d __m128d 4 4,
-    Avx2 "avx2,fma" __m256d __m128d 4 2; 2);
+    Avx512 if wide "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw" __m512d __m512d __m512d, 8 2;
+    Avx512 "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw" __m256d __m128d [f64; 1], 4 4;
+    Avx2 "avx2,fma" __m256d __m128d [f64; 1], 4 2; 2);
 
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
@@ -418,6 +422,7 @@ mod tests {
                     steps: (0, 0),
                     out: out.as_mut_ptr(),
                     run: n,
+                    wide: false,
                 });
                 // SAFETY: the processor has the instructions, the matrices have these sizes, and the panel has room.
                 unsafe { both(pairs.each_ref(), panel.as_mut_ptr()) };

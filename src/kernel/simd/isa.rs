@@ -1,6 +1,8 @@
 //! Function multiversioning: loops compiled for several instruction sets, one of which is chosen at run time. A loop
 //! is plain Rust. Inside the wrappers below the compiler may vectorise it with the chosen instruction set.
 
+#[cfg(target_arch = "x86_64")]
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 /// Elements that a loop handles before it checks whether all results are valid. A block stays in the first-level
@@ -63,60 +65,69 @@ fn best() -> Isa {
     if cfg!(target_arch = "aarch64") { Isa::Neon } else { Isa::Baseline }
 }
 
-/// Whether vectors of 512 bits multiply and add in less time than two of 256 bits, on a processor with AVX-512. It is
-/// measured once, in some ten microseconds.
-#[cfg(target_arch = "x86_64")]
-pub fn has_wide_units() -> bool {
-    use std::sync::OnceLock;
-    use std::time::{Duration, Instant};
+/// So many multiplications are worth registers of 512 bits. Processors that have to be powered up for them compute at a
+/// quarter of their speed for the first hundred microseconds.
+const WIDE: usize = 1 << 23;
 
+/// Whether so many multiplications and additions take less time in registers of 512 bits.
+#[cfg(target_arch = "x86_64")]
+pub fn is_wide_worthwhile(multiplications: usize) -> bool {
     static FOUND: OnceLock<bool> = OnceLock::new();
-    *FOUND.get_or_init(|| {
-        const ROUNDS: usize = 16;
-        let time = |f: unsafe fn()| {
-            let start = Instant::now();
-            // SAFETY: the caller guarantees AVX-512.
-            unsafe { f() };
-            start.elapsed()
-        };
-        let mut best = [Duration::MAX; 2];
-        for _ in 0..ROUNDS {
-            for (best, f) in best.iter_mut().zip([units::half as unsafe fn(), units::whole]) {
-                *best = time(f).min(*best);
-            }
-        }
-        2 * best[1] < 3 * best[0]
-    })
+    multiplications >= WIDE && isa() == Isa::Avx512 && *FOUND.get_or_init(units::are_wide)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub fn is_wide_worthwhile(_: usize) -> bool {
+    false
 }
 
 #[cfg(target_arch = "x86_64")]
 mod units {
     use std::arch::x86_64::*;
     use std::hint::black_box;
+    use std::time::{Duration, Instant};
 
-    /// So many products that do not wait for each other keep all units busy.
-    const CHAINS: usize = 12;
     const STEPS: usize = 200;
+    /// Within this time a processor is at the clock rate at which it computes in registers of 512 bits.
+    const UNTIL_WARM: Duration = Duration::from_micros(500);
 
     macro_rules! chains {
-        ($name:ident $splat:ident $fmadd:ident) => {
+        ($name:ident $splat:ident $fmadd:ident $($sum:ident)*) => {
+            /// Products that do not wait for each other, so many that all units are busy.
+            ///
             /// # Safety
             /// The processor has AVX-512.
             #[target_feature(enable = "avx512f,avx512vl,fma")]
-            pub unsafe fn $name() {
+            unsafe fn $name() {
                 let x = black_box($splat(0.5));
-                let mut sums = [x; CHAINS];
+                $(let mut $sum = x;)*
                 for _ in 0..STEPS {
-                    for sum in &mut sums {
-                        *sum = $fmadd(x, x, *sum);
-                    }
+                    $($sum = $fmadd(x, x, $sum);)*
                 }
-                black_box(sums);
+                black_box(($($sum,)*));
             }
         };
     }
-    chains!(half _mm256_set1_ps _mm256_fmadd_ps);
-    chains!(whole _mm512_set1_ps _mm512_fmadd_ps);
+    chains!(half _mm256_set1_ps _mm256_fmadd_ps a b c d e f g h i j k l);
+    chains!(whole _mm512_set1_ps _mm512_fmadd_ps a b c d e f g h i j k l);
+
+    /// Whether a product in a register of 512 bits takes less than one and a half times as long as in one of 256 bits,
+    /// on a processor with AVX-512. It is measured, in half a millisecond.
+    pub fn are_wide() -> bool {
+        let time = |f: unsafe fn()| {
+            let start = Instant::now();
+            // SAFETY: the caller looked for AVX-512.
+            unsafe { f() };
+            start.elapsed()
+        };
+        let start = Instant::now();
+        while start.elapsed() < UNTIL_WARM {
+            time(whole);
+        }
+        let best = |f| (0..8).map(|_| time(f)).min().unwrap_or_default();
+        let (whole, half) = (best(whole), best(half));
+        2 * whole < 3 * half
+    }
 }
 
 /// Calls that are compiled for more vector instructions than the rest of the crate.
