@@ -1,9 +1,13 @@
 //! Function multiversioning: loops compiled for several instruction sets, one of which is chosen at run time. A loop
 //! is plain Rust. Inside the wrappers below the compiler may vectorise it with the chosen instruction set.
 
-#[cfg(target_arch = "x86_64")]
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+#[cfg(target_arch = "x86_64")]
+use std::{
+    cell::Cell,
+    sync::OnceLock,
+    time::{Duration, Instant},
+};
 
 /// Elements that a loop handles before it checks whether all results are valid. A block stays in the first-level
 /// cache.
@@ -65,15 +69,35 @@ fn best() -> Isa {
     if cfg!(target_arch = "aarch64") { Isa::Neon } else { Isa::Baseline }
 }
 
-/// So many multiplications are worth registers of 512 bits. Processors that have to be powered up for them compute at a
-/// quarter of their speed for the first hundred microseconds.
+/// A stream of products with so many multiplications is worth registers of 512 bits: processors that have to be powered
+/// up for them compute at a quarter of their speed for the first hundred microseconds. A product of fewer than `SMALL`
+/// does not count.
+#[cfg(target_arch = "x86_64")]
 const WIDE: usize = 1 << 23;
+#[cfg(target_arch = "x86_64")]
+const SMALL: usize = 1 << 15;
 
-/// Whether so many multiplications and additions take less time in registers of 512 bits.
+/// A stream ends with a pause of this length, after which processors are powered down again.
+#[cfg(target_arch = "x86_64")]
+const PAUSE: Duration = Duration::from_micros(500);
+
+/// Whether the next product of this thread, with so many multiplications, takes less time in registers of 512 bits.
 #[cfg(target_arch = "x86_64")]
 pub fn is_wide_worthwhile(multiplications: usize) -> bool {
+    thread_local! {
+        /// The multiplications of the stream of products, and when the last one began.
+        static STREAM: Cell<(usize, Option<Instant>)> = const { Cell::new((0, None)) };
+    }
     static FOUND: OnceLock<bool> = OnceLock::new();
-    multiplications >= WIDE && isa() == Isa::Avx512 && *FOUND.get_or_init(units::are_wide)
+    if multiplications < SMALL || isa() != Isa::Avx512 {
+        return false;
+    }
+    let (before, last) = STREAM.get();
+    let now = Instant::now();
+    let goes_on = last.is_some_and(|last| now - last < PAUSE);
+    let all = if goes_on { before.saturating_add(multiplications) } else { multiplications };
+    STREAM.set((all, Some(now)));
+    all >= WIDE && *FOUND.get_or_init(units::are_wide)
 }
 
 #[cfg(not(target_arch = "x86_64"))]
