@@ -1,10 +1,10 @@
-# make demo, test, dev, t, docs, fuzz, models, memcheck, reliability, check, bench. Each sets up what it needs in .venv; Rust, CPython 3.11 and pip suffice.
+# make demo, test, dev, t, docs, fuzz, models, memcheck, reliability, check, bench, release. Each sets up what it needs in .venv; Rust, CPython 3.11 and pip suffice.
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 SOURCES := $(shell find src python -name '*.rs' -o -name '*.py' -o -name '*.pyi' -o -name py.typed)
 
-.PHONY: demo test rust dev t docs fuzz models memcheck reliability check wheel bench install clean
+.PHONY: demo test rust dev t docs fuzz models memcheck reliability check wheel release bench install clean
 
 demo: install
 	$(BIN)/python examples/demo.py
@@ -84,6 +84,20 @@ check: install
 wheel: .venv/ready
 	cargo about generate --locked --fail --features python --output-file THIRD_PARTY_LICENSES about.hbs
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+# What a release consists of, in dist/: the changelog and tags fit the version, the archives are well formed, and each of
+# them installs in an empty environment.
+EMPTY := target/empty
+release: .venv/ready
+	$(BIN)/python -m tests.project.release
+	rm -rf dist
+	$(MAKE) wheel
+	$(BIN)/python -m maturin sdist --out dist
+	$(BIN)/python -m twine check --strict dist/*
+	for file in dist/*; do \
+		rm -rf $(EMPTY) && $(PYTHON) -m venv $(EMPTY) && $(EMPTY)/bin/pip --quiet install $$file && \
+		(cd $(EMPTY) && bin/python -c "import ferrograd as fg; print(fg.__version__, fg.sin(fg.ones(2)))") || exit 1; \
+	done
 
 bench: install
 	cargo bench

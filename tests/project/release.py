@@ -1,0 +1,44 @@
+"""Checks that the version, the changelog and the tags fit each other: ``python -m tests.project.release``."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def faults(cargo: str, changelog: str, tags: list[str]) -> list[str]:
+    """What is wrong with a release of the version in ``Cargo.toml``."""
+    manifest = tomllib.loads(cargo)
+    version = manifest["workspace"]["package"]["version"]
+    found = []
+    if manifest["dependencies"]["ferrograd-macros"]["version"] != version:
+        found.append(f"Cargo.toml asks for another version of ferrograd-macros than {version}")
+    sections = re.findall(r"^## \[([^\]]+)\](.*)$", changelog, re.MULTILINE)
+    names = [name for name, _ in sections]
+    if names[:2] != ["Unreleased", version]:
+        found.append(f"CHANGELOG.md has no section [{version}] below [Unreleased]")
+    elif not re.fullmatch(r" - \d{4}-\d\d-\d\d", sections[1][1]):
+        found.append(f"the section [{version}] of CHANGELOG.md has no date")
+    unreleased = changelog.partition("## [Unreleased]")[2].partition("\n## [")[0]
+    if names[:1] == ["Unreleased"] and unreleased.strip():
+        found.append("CHANGELOG.md has entries below [Unreleased]")
+    if f"v{version}" in tags:
+        found.append(f"the tag v{version} is there already")
+    return found
+
+
+def main() -> None:
+    """Prints the faults, and exits with 1 if there are any."""
+    tags = subprocess.run(["git", "tag"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    found = faults((ROOT / "Cargo.toml").read_text("utf8"), (ROOT / "CHANGELOG.md").read_text("utf8"), tags)
+    print("\n".join(found) or "version, changelog and tags fit")
+    sys.exit(bool(found))
+
+
+if __name__ == "__main__":
+    main()
