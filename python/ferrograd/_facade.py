@@ -6,6 +6,7 @@ The core asks for each of them by its role, once, when it first needs it.
 from __future__ import annotations
 
 import errno
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -42,5 +43,16 @@ def _load(role: str) -> Any:
     return getattr(module, name) if name else module
 
 
+def _text(error: Exception) -> str:
+    """The text of an error of the library, in a notebook with the names of its cells."""
+    text = Exception.__str__(error)
+    if "IPython" not in sys.modules:
+        return text
+    from ferrograd._graph.places import in_cells
+
+    return in_cells(text)
+
+
+_core.FerrogradError.__str__ = _text  # type: ignore[method-assign,assignment]
 _core.register(_load)
 _core.set_own_code(_load.__code__.co_filename.removesuffix("_facade.py"))

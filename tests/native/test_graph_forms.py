@@ -182,6 +182,7 @@ def test_the_lines_of_a_notebook_are_those_of_its_cells(monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "IPython", notebook)
     assert short("/tmp/ipykernel_7/123.py:4") == "In[2]:4"
     assert short("/home/me/program.py:4") == "program.py:4"
+    assert str(fg.ShapeError("add: at /tmp/ipykernel_7/123.py:4 and a.py:2")) == "add: at In[2]:4 and a.py:2"
     notebook.get_ipython = lambda: None
     assert short("/tmp/ipykernel_7/123.py:4") == "123.py:4"
 

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._dialects.numbers import PADDLE
-from ferrograd._graph.drawing import edges_among, more
+from ferrograd._graph.drawing import dot_colours, edges_among, more
 from ferrograd._graph.nodes import Node, Snapshot, format_bytes
 
 # The largest number of nodes shown.
@@ -90,7 +90,7 @@ def _dot(graph: Snapshot, nodes: list[Node], backward: bool) -> str:
         took = f"{node.seconds * 1e6:.1f} us" if node.seconds is not None else ""
         values = ", ".join(map(str, node.outputs))
         label = quoted(title, node.name or "", values, kept, took, node.place)
-        lines.append(f"{_name(graph, node)}[label={label}]")
+        lines.append(f"{_name(graph, node)}[label={label}, shape=box, {dot_colours(node.is_leaf)}]")
     for start, out, end, _ in edges_among(nodes):
         ends = [_name(graph, end), _name(graph, start)]
         label = quoted("Place(cpu)", str(start.outputs[out]), f"output {out}" * (len(start.outputs) > 1))

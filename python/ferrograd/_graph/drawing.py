@@ -15,9 +15,12 @@ _LETTER, _LINE, _HEIGHT, _SPACE, _MARGIN = 6.9, 15, 54, 46, 16
 # Letters of the longest label.
 _LONGEST = 34
 
+# The fill and the line of nodes and of leaves.
+_NODE, _LEAF = ("#eef3fb", "#5b7db1"), ("#e9f5ea", "#4f9a58")
+
 _STYLE = (
-    ".fg-node rect{fill:#eef3fb;stroke:#5b7db1}"
-    ".fg-leaf rect{fill:#e9f5ea;stroke:#4f9a58}"
+    f".fg-node rect{{fill:{_NODE[0]};stroke:{_NODE[1]}}}"
+    f".fg-leaf rect{{fill:{_LEAF[0]};stroke:{_LEAF[1]}}}"
     ".fg-root rect{stroke-width:2.5}"
     ".fg-freed rect{stroke-dasharray:4 3}"
     ".fg-node text,.fg-more{font:11px Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#1d2733;text-anchor:middle}"
@@ -53,6 +56,12 @@ def more(graph: Snapshot, nodes: list[Node]) -> str:
     return f"{plural(len(graph) - len(nodes), 'more node')}" if len(nodes) < len(graph) else ""
 
 
+def dot_colours(leaf: bool) -> str:
+    """The attributes of a node, or a leaf, in the dot language."""
+    fill, line = _LEAF if leaf else _NODE
+    return f'style="{"rounded," * leaf}filled", fillcolor="{fill}", color="{line}"'
+
+
 def dot(graph: Snapshot, limit: int | None) -> str:
     """The graph in the dot language."""
 
@@ -63,8 +72,8 @@ def dot(graph: Snapshot, limit: int | None) -> str:
     lines = ["digraph G {", '  node [shape=box, fontname="monospace", fontsize=10];']
     for node in nodes:
         label = quoted("\n".join(filter(None, labels(node))))
-        style = ", style=rounded" if node.is_leaf else ""
-        lines.append(f"  node_{node.id} [label={label}, tooltip={quoted(node.source or node.op)}{style}];")
+        style = dot_colours(node.is_leaf)
+        lines.append(f"  node_{node.id} [label={label}, tooltip={quoted(node.source or node.op)}, {style}];")
     for start, out, end, _ in edges_among(nodes):
         label = f" [label={quoted(str(out))}]" if len(start.outputs) > 1 else ""
         lines.append(f"  node_{start.id} -> node_{end.id}{label};")
@@ -83,12 +92,15 @@ def mermaid(graph: Snapshot, limit: int | None) -> str:
     lines = ["flowchart TD"]
     for node in nodes:
         left, right = ("([", "])") if node.is_leaf else ("[", "]")
-        lines.append(f"  n{node.id}{left}{quoted(chr(10).join(filter(None, labels(node))))}{right}")
+        mark = ":::leaf" * node.is_leaf
+        lines.append(f"  n{node.id}{left}{quoted(chr(10).join(filter(None, labels(node))))}{right}{mark}")
     for start, out, end, _ in edges_among(nodes):
         label = f"|{out}|" if len(start.outputs) > 1 else ""
         lines.append(f"  n{start.id} -->{label} n{end.id}")
     if rest := more(graph, nodes):
         lines.append(f"  more[{quoted(rest)}]")
+    for name, (fill, line) in (("default", _NODE), ("leaf", _LEAF)):
+        lines.append(f"  classDef {name} fill:{fill},stroke:{line}")
     return "\n".join([*lines, ""])
 
 
