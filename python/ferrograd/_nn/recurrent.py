@@ -10,8 +10,8 @@ from ferrograd._core import Tensor
 from ferrograd._core import native as ops
 
 State = tuple[Tensor, ...]
-#: A step: the part of the gates that comes from the input, and the state, make the next state. Its first tensor is
-#: the output.
+#: A step: the part of the gates that does not depend on the state, and the state, make the next state. Its first
+#: tensor is the output.
 Step = Callable[[Tensor, State], State]
 
 
@@ -36,8 +36,10 @@ def simple_step(activation: Callable[[Tensor], Tensor]) -> Callable[[Weights], S
     """The step ``h = activation(x + W h)`` of a network with one gate."""
 
     def of(w: Weights) -> Step:
+        hidden = ops.matrix_transpose(w.hidden)
+
         def step(x: Tensor, state: State) -> State:
-            return (activation(ops.add(x, ops.linear(state[0], w.hidden, w.hidden_bias))),)
+            return (activation(ops.add(x, ops.matmul(state[0], hidden))),)
 
         return step
 
@@ -47,11 +49,11 @@ def simple_step(activation: Callable[[Tensor], Tensor]) -> Callable[[Weights], S
 def lstm_step(w: Weights) -> Step:
     """The step of an LSTM, whose gates are input, forget, cell and output."""
 
+    hidden = ops.matrix_transpose(w.hidden)
+
     def step(x: Tensor, state: State) -> State:
         h, c = state
-        i, f, g, o = _parts(ops.add(x, ops.linear(h, w.hidden, w.hidden_bias)), 4)
-        c = ops.add(ops.multiply(ops.sigmoid(f), c), ops.multiply(ops.sigmoid(i), ops.tanh(g)))
-        h = ops.multiply(ops.sigmoid(o), ops.tanh(c))
+        h, c = ops.lstm_gates(ops.add(x, ops.matmul(h, hidden)), c)
         return (h if w.projection is None else ops.linear(h, w.projection)), c
 
     return step
@@ -79,9 +81,17 @@ KINDS: dict[str, Callable[[Weights], Step]] = {
 }
 
 
+def _from_input(kind: str, w: Weights, x: Tensor) -> Tensor:
+    """The part of the gates that does not depend on the state: it has both biases, but for a GRU."""
+    bias, other = w.input_bias, w.hidden_bias
+    if kind != "GRU" and other is not None:
+        bias = other if bias is None else ops.add(bias, other)
+    return ops.linear(x, w.input, bias)
+
+
 def cell(kind: str, w: Weights, x: Tensor, state: State) -> tuple[Any, ...]:
     """One step of a network."""
-    return KINDS[kind](w)(ops.linear(x, w.input, w.input_bias), state)
+    return KINDS[kind](w)(_from_input(kind, w, x), state)
 
 
 def _resized(state: State, full: State, count: int) -> State:
@@ -133,7 +143,7 @@ def run(
             x = ops.dropout(x, dropout, True)
         found = []
         for backwards, w in enumerate(directions):
-            gates = ops.linear(x, w.input, w.input_bias)
+            gates = _from_input(kind, w, x)
             xs = ops.unstack(gates, 0) if sizes is None else ops.split_sizes(gates, list(sizes), 0)
             start = tuple(s[len(ends)] for s in initial)
             outputs, end = _scan(KINDS[kind](w), list(xs), start, bool(backwards))

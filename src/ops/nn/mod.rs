@@ -1,6 +1,7 @@
 //! Layers of neural networks.
 
 pub mod conv;
+pub mod lstm;
 pub mod norm;
 pub mod pool;
 pub mod softmax;
