@@ -289,11 +289,13 @@ def test_pictures_show_names_values_bytes_times_and_lines(tmp_path: Path) -> Non
     y.backward(dump_backward_graph_path=str(tmp_path))
     backward, calls, forward = ((tmp_path / name).read_text() for name in sorted(os.listdir(tmp_path)))
     number = r"test_grad\.py:\d+"
+    op = ', shape=box, style="filled", fillcolor="#eef3fb", color="#5b7db1"'
+    own = ', shape=box, style="rounded,filled", fillcolor="#e9f5ea", color="#4f9a58"'
     assert re.fullmatch(
         r"digraph G \{\n"
-        rf'node_0\[label="MatmulGradNode\\nfloat32\[1, 1\]\\nkeeps 16 B\\n\d+\.\d us\\n{number}"\]\n'
-        rf'node_1\[label="GradNodeAccumulation\\nfloat32\[2, 1\]\\n{number}"\]\n'
-        rf'node_2\[label="GradNodeAccumulation\\nthe input\\nfloat32\[1, 2\]\\n{number}"\]\n'
+        rf'node_0\[label="MatmulGradNode\\nfloat32\[1, 1\]\\nkeeps 16 B\\n\d+\.\d us\\n{number}"{op}\]\n'
+        rf'node_1\[label="GradNodeAccumulation\\nfloat32\[2, 1\]\\n{number}"{own}\]\n'
+        rf'node_2\[label="GradNodeAccumulation\\nthe input\\nfloat32\[1, 2\]\\n{number}"{own}\]\n'
         r'node_0->node_2\[label="Place\(cpu\)\\nfloat32\[1, 2\]"\]\n'
         r'node_0->node_1\[label="Place\(cpu\)\\nfloat32\[2, 1\]"\]\n\}\n',
         backward,
