@@ -53,6 +53,6 @@ def _text(error: Exception) -> str:
     return in_cells(text)
 
 
-_core.FerrogradError.__str__ = _text  # type: ignore[method-assign,assignment]
+_core.FerrogradError.__str__ = _text  # type: ignore[method-assign]
 _core.register(_load)
 _core.set_own_code(_load.__code__.co_filename.removesuffix("_facade.py"))

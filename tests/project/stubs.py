@@ -403,6 +403,9 @@ def of_class(name: str, cls: type) -> str:
             lines.append(f"    @property\n    def {key}(self) -> Any: ...")
         elif isinstance(value, types.MethodDescriptorType) and cls.__name__ == "Tensor" and written(key) in functions:
             # An in-place form takes the arguments of its function.
+            if key not in functions:
+                lines.append(f"    {key} = {written(key)}")
+                continue
             result = results.get(key, "Tensor").replace("Tensor", "Self")
             lines.append(f"    def {key}({parameters(functions[written(key)], True, False)}) -> {result}: ...")
         elif key in own:
