@@ -53,7 +53,9 @@ def lstm_step(w: Weights) -> Step:
 
     def step(x: Tensor, state: State) -> State:
         h, c = state
-        h, c = ops.lstm_gates(ops.add(x, ops.matmul(h, hidden)), c)
+        i, f, g, o = _parts(ops.add(x, ops.matmul(h, hidden)), 4)
+        c = ops.add(ops.multiply(ops.sigmoid(f), c), ops.multiply(ops.sigmoid(i), ops.tanh(g)))
+        h = ops.multiply(ops.sigmoid(o), ops.tanh(c))
         return (h if w.projection is None else ops.linear(h, w.projection)), c
 
     return step
