@@ -43,7 +43,23 @@ const MANY: usize = 64;
 /// # Safety
 /// `x` has the elements of the slab, of type `T`, and `out` has room for `outer * inner` results.
 #[inline(always)]
-pub unsafe fn fold_slab<T: Copy, F: Fold<T>>(
+pub unsafe fn fold_slab<T: Copy, F: Fold<T>>(fold: F, slab: Slab, x: *const u8, out: *mut u8) {
+    if const { size_of::<T>() <= 2 } {
+        // The code for small elements in wider vectors would be the largest of all loops.
+        // SAFETY: as the function's `# Safety` section requires.
+        return unsafe { fold_blocks(fold, slab, x, out) };
+    }
+    simd::autovectorize_for::<F, ()>(
+        // SAFETY: as above.
+        #[inline(always)]
+        || unsafe { fold_blocks(fold, slab, x, out) },
+    );
+}
+
+/// # Safety
+/// As [`fold_slab`].
+#[inline(always)]
+unsafe fn fold_blocks<T: Copy, F: Fold<T>>(
     fold: F,
     Slab { outer, n, inner, stride }: Slab,
     x: *const u8,
@@ -51,24 +67,19 @@ pub unsafe fn fold_slab<T: Copy, F: Fold<T>>(
 ) {
     let (x, out) = (x.cast::<T>(), out.cast::<F::Out>());
     let reach = if n == 0 { 0 } else { (n - 1) * stride + inner };
-    simd::autovectorize_for::<F, ()>(
-        #[inline(always)]
-        || {
-            for o in 0..outer {
-                // SAFETY: block `o` is inside the slab, and row `o` inside the output.
-                let (x, out) = unsafe {
-                    (
-                        std::slice::from_raw_parts(x.add(o * n * stride), reach),
-                        std::slice::from_raw_parts_mut(out.add(o * inner), inner),
-                    )
-                };
-                match out {
-                    [out] if stride == 1 => *out = pairwise(fold, x),
-                    out => columns(fold, (n, stride), x, out),
-                }
-            }
-        },
-    );
+    for o in 0..outer {
+        // SAFETY: block `o` is inside the slab, and row `o` inside the output.
+        let (x, out) = unsafe {
+            (
+                std::slice::from_raw_parts(x.add(o * n * stride), reach),
+                std::slice::from_raw_parts_mut(out.add(o * inner), inner),
+            )
+        };
+        match out {
+            [out] if stride == 1 => *out = pairwise(fold, x),
+            out => columns(fold, (n, stride), x, out),
+        }
+    }
 }
 
 /// The loops of a fold `init; acc, x => expression` for a class of dtypes: `num` (integers and floats), `field` (all
