@@ -7,7 +7,6 @@ pub mod cluster;
 pub mod complex;
 pub mod division;
 pub mod half;
-pub mod lstm;
 pub mod numbers;
 pub mod power;
 pub mod row;

@@ -1,7 +1,6 @@
 //! Layers of neural networks.
 
 pub mod conv;
-pub mod lstm;
 pub mod norm;
 pub mod pool;
 pub mod softmax;
