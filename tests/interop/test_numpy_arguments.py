@@ -11,9 +11,9 @@ from tests.cases import Case, all_cases
 
 
 def converted(value: Any, integer: type[np.integer] = np.int64) -> Any:
-    """The same argument with NumPy's integers; None if it has no integer."""
+    """The same argument with NumPy's integers; None if it has no integer, or one that NumPy cannot hold."""
     if type(value) is int:
-        return integer(value)
+        return integer(value) if abs(value) < 2**63 else None
     if isinstance(value, (list, tuple)) and value and all(type(v) is int for v in value):
         return type(value)(map(integer, value))
     return None
