@@ -232,7 +232,9 @@ def run(code: str) -> subprocess.Popen[str]:
 
 
 SLOW = """
-    import multiprocessing, os, sys, time
+    import multiprocessing, os, signal, sys, time
+    # Programs that a shell starts in the background ignore interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     from ferrograd.torch.utils.data import DataLoader, Dataset
     class Slow(Dataset):
         def __len__(self): return 1000
