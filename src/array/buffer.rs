@@ -15,7 +15,7 @@ const LINE: usize = 64;
 const PAGED: usize = 32 << 10;
 const PAGE: usize = 4096;
 
-/// What the address of a buffer of this size is a multiple of.
+/// The alignment of a buffer of this size, in bytes.
 fn alignment(bytes: usize) -> usize {
     match bytes {
         PAGED.. => PAGE,

@@ -11,7 +11,7 @@ use crate::kernel::simd;
 pub struct Sgd {
     pub rate: f64,
     pub momentum: f64,
-    /// What the gradient is multiplied by before it is added to the buffer.
+    /// The factor of the gradient that is added to the buffer.
     pub fresh: f64,
     pub nesterov: bool,
     /// The weight decay: this times the parameter is added to the gradient.
@@ -25,7 +25,7 @@ pub struct Adam {
     pub speed: f64,
     /// The root of what corrects the mean of the squared gradient.
     pub root: f64,
-    /// What the parameter is multiplied by first, where the decay is decoupled.
+    /// The factor of the parameter before the step: below one where the decay is decoupled.
     pub shrink: f64,
     pub betas: (f64, f64),
     pub epsilon: f64,

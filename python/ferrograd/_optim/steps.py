@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
@@ -87,9 +87,13 @@ def watch(value: Callable[[], Any]) -> None:
         numbers(None, {}, lambda: (value(),))
 
 
-def tensors_of(state: State) -> list[int]:
-    """What tells the tensors of a state from those of another."""
-    return [id(x) for x in state.values() if isinstance(x, Tensor)]
+def watched(group: dict[str, Any], params: Sequence[Tensor], states: Mapping[Tensor, State], *rates: str) -> Any:
+    """What a compiled step of a group depends on besides :func:`numbers`: its options but for the ``rates``, the
+    parameters that the step changes, and the tensors of their states.
+    """
+    options = {key: value for key, value in group.items() if key != "params" and key not in rates}
+    held = [[id(x) for x in states.get(p, {}).values() if isinstance(x, Tensor)] for p in params]
+    return list(map(id, params)), options, held
 
 
 def leaves(parameters: Any, op: str) -> list[Tensor]:

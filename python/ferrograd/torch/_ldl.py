@@ -206,7 +206,7 @@ def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
 
 @with_out
 def ldl_factor(A: Tensor, *, hermitian: bool = False) -> Factored:
-    """Symmetric matrices, or Hermitian ones, as ``P L D Lᵀ Pᵀ``, of which the lower triangle is read.
+    """Symmetric or Hermitian matrices as ``P L D Lᵀ Pᵀ``. The function reads their lower triangles.
 
     The blocks of ``D`` on the diagonal, of one or two rows, and the factors below them are one matrix. A pivot says
     with which row, counted from 1, a row was exchanged; two equal negative ones belong to a block of two rows.

@@ -22,7 +22,7 @@ pub struct Source {
     len: usize,
 }
 
-/// What the sources of a program gave for one run. What they counted is taken back unless the run ends well.
+/// The numbers that the sources of a program gave for one run. Unless the run ends well, the drop undoes their counts.
 pub struct Advanced<'a, 'py> {
     py: Python<'py>,
     /// The sources that have counted, with their tokens.
@@ -97,10 +97,11 @@ fn array(numbers: &[f64], dtype: DType) -> crate::error::Result<Array> {
     }, else unreachable!("a floating dtype"))
 }
 
-/// Numbers as a tensor with one axis, in float32 if ``single`` and else in float64, which in each run of the program of this thread's trace is made of what
-/// ``source.advance()`` gives. Without numbers the source is asked all the same. None while no trace is taken.
+/// Numbers as a tensor with one axis, in float32 if ``single`` and else in float64. Each run of the program of this thread's
+/// trace makes the tensor anew from what ``source.advance()`` gives. Without numbers the source is asked all the same.
+/// None while no trace is taken.
 ///
-/// ``token`` takes back, by ``source.undo(token)``, what the source counted for the numbers given here.
+/// ``source.undo(token)`` takes back what the source counted for the numbers given here.
 #[pyfunction]
 fn numbers_of_host<'py>(
     py: Python<'py>,

@@ -54,7 +54,7 @@ struct Gradients {
 /// Where a program reads an input and writes it back.
 enum Origin {
     Argument(usize),
-    /// The tensor of which an argument is a part, where another argument has the same memory.
+    /// The whole tensor that an argument is a part of. Another argument shares its memory.
     Larger(usize),
     /// An argument that is part of a larger tensor, by its value, packed.
     Value(usize),
@@ -101,7 +101,7 @@ pub struct Compiled {
     /// The gradients of the leaves, computed from what `forward` saves and the gradients of the results.
     backward: Option<Program>,
     inputs: Vec<Input>,
-    /// What gives numbers to each run, as the last inputs.
+    /// The sources of the last inputs. Each run asks them for numbers.
     hosts: Vec<Source>,
     slots: Vec<GradInput>,
     /// By argument: the first one that has the same memory.
@@ -463,7 +463,7 @@ fn same_memory<'a>(tensors: impl Iterator<Item = &'a Var>) -> SmallVec<[usize; 8
     keys.iter().map(|key| keys.iter().position(|k| k == key).expect("it is there")).collect()
 }
 
-/// Of the arguments that share memory with others: which elements of it they are, and whether they are tracked.
+/// The arguments that share memory with others: the index of each, its layout in that memory, and whether it is tracked.
 fn shared_layouts<'a>(
     arguments: impl Iterator<Item = &'a Var>,
     same_memory: &[usize],
@@ -707,9 +707,9 @@ impl Compiled {
         self.grads.iter().map(grad).collect::<PyResult<_>>().map(Some)
     }
 
-    /// Of the program, and of the one for its gradients if there is one: how many ops were recorded, were no views,
-    /// equal or constant, and were needed; by pass over memory the names of its ops and the lines that applied them; and the
-    /// most bytes of values that are kept at a time.
+    /// A description of the program, and of the program for its gradients if there is one. Each has three parts: how many
+    /// ops the trace recorded, how many of them are distinct, and how many are needed; for each pass over memory the
+    /// names of its ops and the lines that applied them; and the most bytes that values take at a time.
     fn parts(&self) -> Vec<Described> {
         let both = std::iter::once(&self.forward).chain(&self.backward);
         both.map(|program| {

@@ -43,7 +43,7 @@ pub struct Part {
 /// Numbers that Python gives to each run.
 pub struct HostCell {
     pub source: Py<PyAny>,
-    /// What takes back what the source counted for the trace.
+    /// The token with which the source undoes its count for the trace.
     pub token: Py<PyAny>,
     /// The numbers of the trace.
     pub numbers: Array,

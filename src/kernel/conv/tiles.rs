@@ -80,7 +80,7 @@ pub trait ConvElement: Plain {
     const KEPT: Self;
     /// The microkernels for this processor.
     fn microkernels() -> &'static Microkernels<Self>;
-    /// Those for so many multiplications, which may have tiles in wider registers.
+    /// The microkernels for this many multiplications. Many are worth tiles in wider registers.
     fn microkernels_for(multiplications: usize) -> &'static Microkernels<Self>;
 }
 

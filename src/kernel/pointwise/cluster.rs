@@ -24,7 +24,7 @@ const TILE: Range<usize> = 64..2048;
 const ADDRESSES: usize = 4096;
 /// The most cells that a cluster of single numbers has.
 const CELLS: usize = 1 << 16;
-/// What the address of a register is a multiple of, in bytes: a cache line.
+/// The alignment of a register, in bytes: a cache line.
 const ALIGNMENT: usize = 64;
 /// Processors tell a load from an earlier store by the position in the page alone, so a loop that reads this few bytes
 /// behind where it writes, in another page, waits for each store.

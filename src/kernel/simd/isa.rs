@@ -69,9 +69,9 @@ fn best() -> Isa {
     if cfg!(target_arch = "aarch64") { Isa::Neon } else { Isa::Baseline }
 }
 
-/// A stream of products with so many multiplications is worth registers of 512 bits: processors that have to be powered
-/// up for them compute at a quarter of their speed for the first hundred microseconds. A product of fewer than `SMALL`
-/// does not count.
+/// A stream of products uses registers of 512 bits once it has `WIDE` multiplications. A processor that has to power up
+/// its units first computes at a quarter of its speed for a hundred microseconds, which a shorter stream would not make
+/// up for. Products of fewer than `SMALL` multiplications do not count.
 #[cfg(target_arch = "x86_64")]
 const WIDE: usize = 1 << 23;
 #[cfg(target_arch = "x86_64")]
@@ -81,7 +81,7 @@ const SMALL: usize = 1 << 15;
 #[cfg(target_arch = "x86_64")]
 const PAUSE: Duration = Duration::from_micros(500);
 
-/// Whether the next product of this thread, with so many multiplications, takes less time in registers of 512 bits.
+/// Counts a product in this thread's stream. Returns whether the product takes less time in registers of 512 bits.
 #[cfg(target_arch = "x86_64")]
 pub fn is_wide_worthwhile(multiplications: usize) -> bool {
     thread_local! {

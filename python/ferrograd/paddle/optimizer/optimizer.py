@@ -117,11 +117,9 @@ class Optimizer:
         return float(self.get_lr() * group["learning_rate"])
 
     def _watched(self, group: dict[str, Any]) -> Any:
-        """What a compiled step depends on besides the numbers that :func:`steps.numbers` gives it."""
-        options = {key: value for key, value in group.items() if key not in ("params", "learning_rate")}
+        """See :func:`steps.watched`."""
         masters = [self._masters.get(p, p) for p in group["params"]]
-        held = [steps.tensors_of(self._state.get(p, {})) for p in masters]
-        return list(map(id, masters)), options, held, len(self._groups)
+        return steps.watched(group, masters, self._state, "learning_rate"), len(self._groups)
 
     def _master(self, p: Tensor) -> Tensor:
         """The float32 copy of a parameter that is updated in its place, or the parameter itself."""

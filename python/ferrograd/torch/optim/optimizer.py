@@ -197,10 +197,8 @@ class Optimizer:
         raise NotImplementedError
 
     def _watched(self, group: dict[str, Any]) -> Any:
-        """What a compiled step depends on besides the numbers that :func:`steps.numbers` gives it."""
-        options = {key: value for key, value in group.items() if key not in ("params", "lr", "initial_lr")}
-        held = [steps.tensors_of(self.state.get(p, {})) for p in group["params"]]
-        return list(map(id, group["params"])), options, held, len(self.param_groups)
+        """See :func:`steps.watched`."""
+        return steps.watched(group, group["params"], self.state, "lr", "initial_lr"), len(self.param_groups)
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls ``hook(optimizer, args, kwargs)`` before each step. It may return other ``(args, kwargs)``."""
