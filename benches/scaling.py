@@ -2,7 +2,7 @@
 
 ``python benches/scaling.py`` prints the tables of docs/scaling.md. ``--torch PYTHON`` names an interpreter with torch,
 whose gloo then runs the same steps. ``--model`` skips the measurements and takes ``--latency``, ``--bandwidth`` and
-``--compute``.
+``--compute``. ``--memory`` measures memory alone.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ SIZES = (8, 1 << 14, 1 << 18, 1 << 22, 1 << 24)
 #: The widths of the model of the measured step, and the samples of a batch.
 WIDTHS = (256, 1024, 1024, 10)
 BATCH = 256
+#: The model whose memory is measured: equal blocks of one layer.
+BLOCKS, WIDE = 16, 1024
 ENVIRONMENT = {
     **dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "FERROGRAD_NUM_THREADS"], "1"),
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -152,9 +154,65 @@ def worker(framework: str) -> None:
     dist.destroy_process_group()
 
 
-def measured(framework: str, python: str, n: int) -> dict[str, Any]:
-    """What the workers of a framework measure in n processes."""
-    command = [python, __file__, "--worker", framework]
+def held(stage: int) -> None:
+    """In each process: the memory of Adam's steps with a model that is divided as in a stage of ZeRO."""
+    import ferrograd
+
+    ferrograd.install_as("torch")
+    import torch
+    import torch.distributed as dist
+    from torch import nn
+    from torch.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy
+    from torch.distributed.optim import ZeroRedundancyOptimizer
+
+    def resident(name: str) -> int:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith(name))
+
+    dist.init_process_group("gloo")
+    x = torch.ones(8, WIDE)
+    nn.functional.cross_entropy(nn.Linear(WIDE, WIDE)(x), torch.zeros(8, dtype=torch.int64)).backward()
+    before = resident("VmRSS")
+    strategy = ShardingStrategy.SHARD_GRAD_OP if stage == 2 else ShardingStrategy.FULL_SHARD
+    parts = []
+    for _ in range(BLOCKS):
+        part: Any = nn.Sequential(nn.Linear(WIDE, WIDE), nn.ReLU())
+        parts.append(FullyShardedDataParallel(part, sharding_strategy=strategy) if stage > 1 else part)
+    net: Any = nn.Sequential(*parts)
+    net = nn.parallel.DistributedDataParallel(net) if stage < 2 else net
+    adam, rate = torch.optim.Adam, {"lr": 1e-3}
+    optimizer = (
+        ZeroRedundancyOptimizer(net.parameters(), adam, **rate) if stage == 1 else adam(net.parameters(), **rate)
+    )
+    for _ in range(3):
+        optimizer.zero_grad()
+        net(x).square().mean().backward()
+        optimizer.step()
+    state = [s for one in optimizer.state.values() for s in one.values() if isinstance(s, torch.Tensor)]
+    kinds = (list(net.parameters()), [p.grad for p in net.parameters()], state)
+    counted = [4 * sum(t.numel() for t in tensors) for tensors in kinds]
+    every: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(every, [*counted, resident("VmHWM") - before])
+    if dist.get_rank() == 0:
+        print(json.dumps([max(column) for column in zip(*every, strict=True)]))
+    dist.destroy_process_group()
+
+
+def memory_table() -> None:
+    """Prints what a process holds for each stage of ZeRO, counted in tensors and as the system sees it."""
+    rows = []
+    for stage in range(4):
+        for n in PROCESSES:
+            *counted, peak = (x / 1e6 for x in started("ferrograd", sys.executable, n, "--stage", str(stage)))
+            whole = 4e-6 * BLOCKS * (WIDE * WIDE + WIDE)
+            model = memory(whole, n, stage)
+            rows.append([str(stage), str(n), *(f"{x:.1f}" for x in counted), f"{model:.0f}", f"{peak:.0f}"])
+    table(["stage", "processes", "parameters", "gradients", "state", "model", "peak"], rows)
+
+
+def started(framework: str, python: str, n: int, *options: str) -> Any:
+    """What the first of n processes prints in the end."""
+    command = [python, __file__, *options]
     if framework == "torch":
         command = [python, "-m", "torch.distributed.run", "--nproc-per-node", str(n), *command[1:]]
     else:
@@ -163,7 +221,12 @@ def measured(framework: str, python: str, n: int) -> dict[str, Any]:
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **ENVIRONMENT}, check=False)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr[-3000:]}")
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def measured(framework: str, python: str, n: int) -> dict[str, Any]:
+    """What the workers of a framework measure in n processes."""
+    found: dict[str, Any] = started(framework, python, n, "--worker", framework)
     found["sums"] = {int(size): seconds for size, seconds in found["sums"].items()}
     return found
 
@@ -217,17 +280,19 @@ def scaled(training: Training, network: Network, overlap: float) -> None:
         plain, hidden = (step(training, n, network, n, share) for share in (0.0, overlap))
         sharded = step(training, n, network, n, overlap, gathers=1)
         efficiency = step(training, 1, network, 1, 0.0) / hidden
-        held = [memory(training.bytes, n, stage) / 1e6 for stage in (0, 1, 3)]
+        parts = [memory(training.bytes, n, stage) / 1e6 for stage in range(4)]
         times = [f"{x * 1e3:.2f}" for x in (plain, hidden, sharded)]
-        rows.append([f"{n}", *times, f"{efficiency:.0%}", *(f"{x:.3g}" for x in held)])
-    head = ["processes", "step", "overlapped", "parameters divided", "efficiency", "MB", "MB, stage 1", "MB, stage 3"]
-    table(head, rows)
+        rows.append([f"{n}", *times, f"{efficiency:.0%}", *(f"{x:.3g}" for x in parts)])
+    head = ["processes", "step", "overlapped", "parameters divided", "efficiency", "MB"]
+    table([*head, *(f"MB, stage {stage}" for stage in (1, 2, 3))], rows)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worker", choices=["ferrograd", "torch"])
     parser.add_argument("--torch", help="an interpreter with torch")
+    parser.add_argument("--stage", type=int, choices=range(4))
+    parser.add_argument("--memory", action="store_true")
     parser.add_argument("--model", action="store_true")
     parser.add_argument("--latency", type=float, default=5e-6, help="seconds")
     parser.add_argument("--bandwidth", type=float, default=1.25e9, help="bytes per second")
@@ -237,7 +302,13 @@ def main() -> None:
     if given.worker:
         worker(given.worker)
         return
+    if given.stage is not None:
+        held(given.stage)
+        return
     if not given.model:
+        memory_table()
+        if given.memory:
+            return
         peers = {"ferrograd": sys.executable, **({"torch": given.torch} if given.torch else {})}
         found = {(name, n): measured(name, python, n) for n in PROCESSES for name, python in peers.items()}
         report(found, list(peers))

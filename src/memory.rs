@@ -7,7 +7,7 @@
 use std::alloc::{GlobalAlloc, Layout, System, alloc, dealloc};
 use std::collections::TryReserveError;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
+use std::sync::atomic::{AtomicPtr, Ordering::*};
 
 use smallvec::{Array, CollectionAllocErr, SmallVec};
 
@@ -17,9 +17,8 @@ const RESERVE: usize = 33 << 20;
 /// The reserve is for blocks up to this size. A larger one fails, so whoever asks for one must be able to report that.
 const SMALL: usize = 8 << 20;
 
+/// The reserve. Null: it must be filled before the next op begins.
 static KEPT: AtomicPtr<u8> = AtomicPtr::new(null_mut());
-/// Whether the reserve must be filled before the next op begins.
-static IS_SHORT: AtomicBool = AtomicBool::new(true);
 
 const LAYOUT: Layout = match Layout::from_size_align(RESERVE, 16) {
     Ok(layout) => layout,
@@ -49,23 +48,20 @@ impl From<CollectionAllocErr> for NoMemory {
 /// There is not enough memory for that.
 #[inline]
 pub fn check() -> Result<(), NoMemory> {
-    if IS_SHORT.load(Relaxed) { refill() } else { Ok(()) }
+    if is_short() { refill() } else { Ok(()) }
 }
 
 #[cold]
 fn refill() -> Result<(), NoMemory> {
-    if KEPT.load(Acquire).is_null() {
-        // SAFETY: the size is not zero.
-        let new = unsafe { alloc(LAYOUT) };
-        if new.is_null() {
-            return Err(NoMemory);
-        }
-        if KEPT.compare_exchange(null_mut(), new, AcqRel, Acquire).is_err() {
-            // SAFETY: this block was made above, and nobody else knows it.
-            unsafe { dealloc(new, LAYOUT) };
-        }
+    // SAFETY: the size is not zero.
+    let new = unsafe { alloc(LAYOUT) };
+    if new.is_null() {
+        return Err(NoMemory);
     }
-    IS_SHORT.store(false, Release);
+    if KEPT.compare_exchange(null_mut(), new, AcqRel, Acquire).is_err() {
+        // SAFETY: this block was made above, and nobody else knows it.
+        unsafe { dealloc(new, LAYOUT) };
+    }
     Ok(())
 }
 
@@ -94,9 +90,9 @@ pub fn largest_cache() -> usize {
 }
 
 /// Whether the reserve was used and is not whole again.
-#[cfg(feature = "python")]
+#[inline]
 pub fn is_short() -> bool {
-    IS_SHORT.load(Relaxed)
+    KEPT.load(Relaxed).is_null()
 }
 
 /// An allocator with a reserve, for programs that go on when memory has run out: with it as the global allocator an op for
@@ -133,7 +129,6 @@ impl<A: GlobalAlloc> WithReserve<A> {
         if size > SMALL {
             return null_mut();
         }
-        IS_SHORT.store(true, Release);
         // Another thread may have taken the reserve and be about to give it back.
         for _ in 0..100 {
             let kept = KEPT.swap(null_mut(), AcqRel);

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import operator
+import string
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
@@ -77,6 +79,7 @@ def axis(value: Any, function: str, ndim: int) -> int:
 def axes_of_size_one(x: Any, function: str, axes: Any) -> list[int]:
     """The axes of ``x`` among ``axes`` that have size 1. Axes out of range stay: the op refuses them."""
     sizes = tensor(x, function, "x").shape
+    axes = axes.tolist() if isinstance(axes, Tensor) else axes
     given = integers(axes, function, "axis") if isinstance(axes, list | tuple) else [integer(axes, function, "axis")]
     return [i for i in given if not -len(sizes) <= i < len(sizes) or sizes[i] == 1]
 
@@ -88,3 +91,20 @@ def output_sizes(own: Sequence[int], given: Any) -> Any:
     if not isinstance(given, list | tuple) or len(given) != len(own):
         return given
     return [n if size is None else size for size, n in zip(given, own, strict=True)]
+
+
+def formula(operands: Sequence[Any]) -> Sequence[Any]:
+    """The arguments of ``einsum`` as text and operands; the axes may be lists: ``x, [0, 1], y, [1, 2], [0, 2]``."""
+    if not operands or not isinstance(operands[0], Tensor):
+        return operands
+    letters = dict(enumerate(string.ascii_uppercase + string.ascii_lowercase))
+
+    def text(axes: Any) -> str:
+        try:
+            return "".join("..." if axis is ... else letters[operator.index(axis)] for axis in axes)
+        except (TypeError, KeyError):
+            raise ArgumentError(f"einsum: axes are a list of ints below {len(letters)}, not {axes!r:.60}") from None
+
+    result = f"->{text(operands[-1])}" if len(operands) % 2 else ""
+    end = len(operands) // 2 * 2
+    return ",".join(map(text, operands[1:end:2])) + result, *operands[:end:2]

@@ -4,14 +4,19 @@
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::Tensor;
+use crate::kernel::par::while_blocked;
 use crate::ops::movement::cast;
 use crate::ops::pointwise::arithmetic::{add_in_place, add_same};
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{Mutex, MutexGuard, yield_now};
 
 /// Room for the sums that most graphs have at a time.
 const FEW: usize = 4;
+
+/// While one thread adds to a sum and so many cotangents wait for it, the thread that brings another waits too: they take
+/// memory.
+const MOST_EARLY: usize = 4;
 
 /// Adds a cotangent to a sum, in place where nothing is recorded and the sum has one owner. Their dtypes differ only
 /// where their node takes any dtype.
@@ -129,6 +134,12 @@ impl Sum {
         let mut state = self.lock();
         if state.busy || position != state.next {
             state.early.insert(position, g);
+            // A thread that adds waits for nobody, so it gets ahead.
+            while state.busy && state.early.len() > MOST_EARLY {
+                drop(state);
+                while_blocked(yield_now);
+                state = self.lock();
+            }
             return Ok(());
         }
         state.busy = true;
@@ -136,8 +147,9 @@ impl Sum {
         let mut item = g;
         loop {
             drop(state);
-            sum = added(sum, item, record)?;
+            let result = Error::catch(|| added(sum, item, record));
             state = self.lock();
+            sum = result.inspect_err(|_| state.busy = false)?;
             state.next += 1;
             let next = state.next;
             match state.early.remove(&next) {

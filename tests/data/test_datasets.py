@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter, OrderedDict, namedtuple
 from typing import Any
 
@@ -258,7 +259,7 @@ def test_collate_of_torch() -> None:
         {"x": np.ones((2, 2), np.float32) * i, "p": Point(i, float(i)), "t": (torch.tensor([i]), f"s{i}"), "b": i > 0}
         for i in range(2)
     ]
-    batch = data.default_collate(samples)
+    batch = importlib.import_module("ferrograd.torch.utils.data._utils.collate").default_collate(samples)
     assert batch["x"].shape == (2, 2, 2)
     assert batch["x"].dtype == torch.float32
     assert isinstance(batch["p"], Point)

@@ -8,6 +8,12 @@ from typing import Any
 import ferrograd as fg
 import numpy as np
 from ferrograd import func
+from ferrograd import paddle as _paddle
+from ferrograd import torch as _torch
+
+torch: Any = _torch
+paddle: Any = _paddle
+nn = torch.nn
 
 world = fg.distributed.world()
 rng = np.random.default_rng(0)
@@ -29,6 +35,73 @@ def descend(w: Any, slope: Any) -> dict[str, Any]:
     return {name: w[name] - 0.002 * slope[name] for name in w}
 
 
+def torch_network() -> tuple[Any, Any]:
+    """A network with normalizations of 4 and of 2 axes, and its loss by its parameters."""
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(2, 5, 3), nn.BatchNorm2d(5), nn.ReLU(), nn.Flatten(), nn.Linear(80, 7))
+    net = nn.Sequential(net, nn.BatchNorm1d(7), nn.Tanh(), nn.Linear(7, 3))
+    net = nn.SyncBatchNorm.convert_sync_batchnorm(net)
+
+    def loss(w: Any, x: Any, y: Any) -> Any:
+        return nn.functional.cross_entropy(torch.func.functional_call(net, w, (x,)), y, reduction="sum")
+
+    return net, loss
+
+
+def paddle_network() -> tuple[Any, Any]:
+    """A network with a normalization of the last axis, and its loss by its parameters."""
+    paddle.seed(0)
+    norm = paddle.nn.BatchNorm1D(7, data_format="NLC")
+    parts = [paddle.nn.Flatten(2), paddle.nn.Linear(36, 7), norm, paddle.nn.Flatten(), paddle.nn.Linear(14, 3)]
+    net = paddle.nn.SyncBatchNorm.convert_sync_batchnorm(paddle.nn.Sequential(*parts))
+    owners = {id(p): (layer, name) for layer in net.sublayers() for name, p in layer._parameters.items()}
+    places = {name: owners[id(p)] for name, p in net.named_parameters()}
+
+    def loss(w: Any, x: Any, y: Any) -> Any:
+        before = dict(net.named_parameters())
+        for name, (layer, own) in places.items():
+            if not before[name].stop_gradient:
+                layer._parameters[own] = w[name]
+        try:
+            return paddle.nn.functional.cross_entropy(net(x), y, reduction="sum")
+        finally:
+            for name, (layer, own) in places.items():
+                layer._parameters[own] = before[name]
+
+    return net, loss
+
+
+def normalized() -> list[str]:
+    """The bits of losses, parameters and running statistics after some steps with synchronized batch normalization."""
+    drawn = np.random.default_rng(2)
+    x, y = drawn.normal(size=(48, 2, 6, 6)).astype(np.float32), drawn.integers(0, 3, 48)
+    found = []
+    for make in (torch_network, paddle_network):
+        net, loss = make()
+        tensor = torch.tensor if make is torch_network else paddle.to_tensor
+        w = {name: p.detach() for name, p in net.named_parameters() if p.requires_grad}
+        for blocks in (12, 4, 12):
+            step = func.value_and_grad(loss, batch_argnums=(1, 2), blocks=blocks, executor=world)
+            value, slope = step(w, tensor(x), tensor(y))
+            if world.size > 1:
+                rounded = func.value_and_grad(
+                    loss, batch_argnums=(1, 2), blocks=blocks, executor=world, deterministic=False
+                )
+                kept = [b.detach().clone() for b in statistics(net)]
+                np.testing.assert_allclose(rounded(w, tensor(x), tensor(y))[0].item(), value.item(), rtol=1e-4)
+                for b, old in zip(statistics(net), kept, strict=True):
+                    b.detach().copy_(old)
+            w = {name: w[name] - 0.01 * slope[name] for name in w}
+            found.append(np.asarray(value).tobytes().hex())
+        found += [np.asarray(p.detach()).tobytes().hex() for p in (*w.values(), *statistics(net))]
+    return found
+
+
+def statistics(net: Any) -> list[Any]:
+    """The tensors of a network that are not differentiated."""
+    return [*(p for _, p in net.named_parameters() if not p.requires_grad), *(b for _, b in net.named_buffers())]
+
+
 def main() -> None:
     in_blocks = func.value_and_grad(loss, batch_argnums=(1, 2), blocks=7, executor=world)
     w, losses = start(), []
@@ -46,9 +119,10 @@ def main() -> None:
     for name in w:
         np.testing.assert_allclose(np.asarray(v[name]), np.asarray(w[name]), rtol=1e-4, atol=1e-5)
     bits = {name: np.asarray(x).tobytes().hex() for name, x in w.items()}
-    assert world.allgather_object(bits) == [bits] * world.size
+    more = normalized()
+    assert world.allgather_object((bits, more)) == [(bits, more)] * world.size
     if world.rank == 0:
-        print(json.dumps([losses, bits]))
+        print(json.dumps([losses, bits, more]))
 
 
 if __name__ == "__main__":

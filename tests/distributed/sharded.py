@@ -11,7 +11,7 @@ from ferrograd import torch as _torch
 
 torch: Any = _torch
 dist, nn = torch.distributed, torch.nn
-from ferrograd.torch.distributed.fsdp import FullyShardedDataParallel  # noqa: E402
+from ferrograd.torch.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy  # noqa: E402
 from ferrograd.torch.distributed.optim import ZeroRedundancyOptimizer  # noqa: E402
 
 
@@ -90,13 +90,14 @@ def modules(n: int, rank: int) -> None:
         return torch.optim.AdamW(params, lr=0.05)
 
     for nested in (False, True):
-        for again in (False, True):
+        for again in (ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy.FULL_SHARD):
             net = model()
             count = sum(p.numel() for p in net.parameters())
             names = list(net.state_dict())
             if nested:
-                net[2] = FullyShardedDataParallel(net[2], reshard_after_forward=again)
-            net = FullyShardedDataParallel(net, reshard_after_forward=again)
+                net[2] = FullyShardedDataParallel(net[2], sharding_strategy=again)
+            net = FullyShardedDataParallel(net, sharding_strategy=again)
+            assert net.reshard_after_forward == (again is ShardingStrategy.FULL_SHARD)
             optimizer = make(net.parameters())
             assert sum(p.numel() for p in net.parameters()) <= count / n + 2
             train(net, optimizer, False)
@@ -120,6 +121,8 @@ def modules(n: int, rank: int) -> None:
             assert abs(net.clip_grad_norm_(1.0) - 1e-3) < 1e-6
     with pytest.raises(FerrogradError, match="one dtype"):
         FullyShardedDataParallel(nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1).double()))
+    with pytest.raises(FerrogradError, match=r"not ShardingStrategy\.NO_SHARD"):
+        FullyShardedDataParallel(nn.Linear(1, 1), sharding_strategy=ShardingStrategy.NO_SHARD)
     with pytest.raises(FerrogradError, match="no parameters"):
         FullyShardedDataParallel(nn.Tanh())
 

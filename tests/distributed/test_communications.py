@@ -62,15 +62,41 @@ ENDS = {
     "others differentiate": ("y = w.allreduce(x); w.rank or y.sum().backward()", "AllReduce.*rank 1 calls nothing"),
     "an exception": ("w.rank or 1 / 0; w.barrier()", "rank 0 of 2 failed and ends the others(.|\n)*ZeroDivisionError"),
     "late": ("w.rank and time.sleep(50); w.barrier()", "within 1 s rank 1 calls nothing"),
+    "without debug mode": ("w.rank and sys.exit(); w.barrier()", "rank 0 waits in Barrier for rank 1, which has ended"),
+    "in a part, without debug mode": (
+        "part = w.split(0); part.scan(x); w.rank or part.allreduce(x)",
+        "rank 0 waits in Allreduce for rank 1, which has ended(.|\n)*in allreduce",
+    ),
     "killed": ("w.rank and os.kill(os.getpid(), 15); w.barrier()", "rank 1"),
 }
+
+
+LATE = """
+import sys, time, ferrograd as fg
+w = fg.distributed.world(); x = fg.ones(3); part = w.split(w.rank % 2)
+time.sleep(w.rank / 2); w.gather(x, 0)
+if w.rank == 1: sys.exit()
+if w.rank == 2: time.sleep(1)
+if w.rank < 3: part.allreduce(x)
+print(w.rank)
+"""
+
+
+@needs_mpi
+def test_processes_may_end_once_they_have_done_their_part() -> None:
+    done = passed(3, "-c", LATE, FERROGRAD_DISTRIBUTED_DEBUG="0")
+    assert sorted(done.split()) == ["0", "2"]
 
 
 @needs_mpi
 @pytest.mark.parametrize("end", ENDS)
 def test_a_process_that_ends_ends_the_others(end: str) -> None:
     program, text = ENDS[end]
-    start = "import os, time, ferrograd as fg; w = fg.distributed.world(); x = fg.ones(3).requires_grad_(); "
-    done = launch(2, "-c", start + program, FERROGRAD_DISTRIBUTED_TIMEOUT="1" if end == "late" else "60")
+    start = "import os, sys, time, ferrograd as fg; w = fg.distributed.world(); x = fg.ones(3).requires_grad_(); "
+    settings: Any = {
+        "FERROGRAD_DISTRIBUTED_TIMEOUT": "1" if end == "late" else "60",
+        "FERROGRAD_DISTRIBUTED_DEBUG": "0" if "without" in end else "1",
+    }
+    done = launch(2, "-c", start + program, **settings)
     assert done.returncode != 0
     assert re.search(text, done.stderr), done.stderr

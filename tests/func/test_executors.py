@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from copy import deepcopy
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,11 @@ import ferrograd as fg
 import numpy as np
 import pytest
 from ferrograd import ArgumentError, ShapeError, func
+from ferrograd import torch as _torch
 
 from tests.func.tools import sample
+
+torch: Any = _torch
 
 
 @pytest.fixture(scope="module")
@@ -169,6 +173,7 @@ def test_wrong_arguments(threads: Executor) -> None:
         ({"batch_argnums": 0}, (w, x), "equally many rows"),
         ({"batch_argnums": 1, "blocks": 9}, (w, x), "which is 8, not 9"),
         ({"batch_argnums": 1, "blocks": 0}, (w, x), "not 0"),
+        ({"batch_argnums": 1, "deterministic": False}, (w, x), "a Communicator"),
         ({"batch_argnums": 1, "retries": -1}, (w, x), "retries"),
         ({"batch_argnums": 1, "executor": 3}, (w, x), "submit"),
         ({"batch_argnums": 1}, (w.clone().requires_grad_(), x), r"x\.detach"),
@@ -181,3 +186,32 @@ def test_wrong_arguments(threads: Executor) -> None:
         func.vmap(lambda x: func.jacrev(lambda x: x * x, executor=threads)(x))(sample(2, 3))
     with fg.no_grad():
         assert func.value_and_grad(f, batch_argnums=1)(w.clone().requires_grad_(), x)[1].item() == 28
+
+
+def test_normalization_over_all_blocks(threads: Executor) -> None:
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Tanh()).double()
+    whole = deepcopy(net)
+    net = torch.nn.SyncBatchNorm.convert_sync_batchnorm(net)
+    x = torch.tensor(sample(12, 3).tolist(), dtype=torch.float64)
+
+    def loss(w: Any, x: Any, scale: Any, net: Any = net) -> Any:
+        return torch.func.functional_call(net, w, (x,)).pow(2).sum() * scale
+
+    w = {name: p.detach() for name, p in net.named_parameters()}
+    options: Any = {"argnums": (0, 2), "batch_argnums": 1}
+    value, slopes = func.value_and_grad(loss, blocks=4, **options)(w, x, 2.0)
+    found: Any = func.value_and_grad(lambda w, x, s: loss(w, x, s, whole), (0, 2))(w, x, 2.0)
+    torch.testing.assert_close(value, found[0])
+    torch.testing.assert_close(slopes[1].item(), found[1][1].item())
+    for name in w:
+        torch.testing.assert_close(slopes[0][name], found[1][0][name])
+    for own, other in zip(net.buffers(), whole.buffers(), strict=True):
+        torch.testing.assert_close(own, other)
+    with pytest.raises(ArgumentError, match="a worker knows one"):
+        func.value_and_grad(loss, blocks=4, executor=threads, **options)(w, x, 2.0)
+    with pytest.raises(ArgumentError, match="12 rows are in 5 blocks"):
+        func.value_and_grad(loss, blocks=5, **options)(w, x, 2.0)
+    net.eval()
+    assert func.value_and_grad(loss, blocks=5, executor=threads, **options)(w, x, 2.0)[0].item() > 0
+    assert net[1].num_batches_tracked.item() == 1

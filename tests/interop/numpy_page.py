@@ -75,6 +75,7 @@ OWN_ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "apply_over_axes": (np.sum, MATRIX, 0),
     "array2string": (VECTOR,),
     "astype": (VECTOR, np.float32),
+    "bincount": (INDEX, VECTOR),
     "block": ([[VECTOR, VECTOR]],),
     "broadcast_to": (VECTOR, (2, 3)),
     "can_cast": (np.float64(1.0), np.float32),
@@ -315,9 +316,9 @@ library that writes to a read-only buffer all the same changes the tensor: PyTor
 `torch.from_numpy(np.asarray(x))` and `torch.asarray(x)`, so take `torch.from_dlpack(x)` or `torch.tensor(x)`.
 
 Some consumers of DLPack ignore the mark, too, and those from before its version 1.0 know none. They get memory that no
-other tensor, graph or array holds, and otherwise a copy (with `copy=False` a `BufferError`). When the tensor is next
-used it takes its values back into memory of its own, so what a consumer writes later changes no value here and no
-gradient. `from_dlpack` copies.
+other tensor in reach, graph or array holds, and otherwise a copy (with `copy=False` a `BufferError`). When the tensor
+is next used it takes its values back into memory of its own, so what a consumer writes later changes no value here and
+no gradient. `from_dlpack` copies.
 
 With `SCIPY_ARRAY_API=1`, SciPy's functions compute with the functions of this library where they can, and keep the
 graph. Where SciPy asks for the numbers of a tracked tensor, because it has the function for NumPy's arrays only, that

@@ -141,6 +141,21 @@ def test_a_consumer_that_knows_no_mark_borrows_too() -> None:
     assert x.tolist() == y.tolist() == [2.0] * 9
 
 
+def test_a_view_is_lent_if_nobody_else_can_reach_its_memory() -> None:
+    x = fg.reshape(fg.tensor(np.full(9, 2.0)), (3, 3))
+    place = address(x)
+    gc.collect()
+    b = np.from_dlpack(x)
+    assert b.shape == (3, 3)
+    assert b.ctypes.data == place
+    y = x * 1.0
+    overwrite(b, 7.0)
+    assert x.tolist() == y.tolist() == [[2.0] * 3] * 3
+    part = fg.tensor(np.full(9, 2.0))[1:]
+    with pytest.raises(BufferError, match="must be copied"):
+        part.__dlpack__(copy=False)
+
+
 def test_two_consumers_have_no_memory_in_common() -> None:
     x = fg.tensor(np.full(9, 2.0))
     a, b = np.from_dlpack(x), np.from_dlpack(x)

@@ -111,9 +111,9 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "a device object": (lambda: torch.device("cuda"), fg.ArgumentError, "cuda.is_available() is False"),
     "a function of SciPy's": (
-        lambda: special.gammaln(tracked()),
+        lambda: special.kolmogorov(tracked()),
         TypeError,
-        "scipy.special.gammaln has no counterpart",
+        "scipy.special.kolmogorov has no counterpart",
     ),
 }
 

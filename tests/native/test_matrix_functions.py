@@ -85,3 +85,10 @@ def test_equations_of_sylvester() -> None:
         fg.linalg.solve_sylvester(fg.ones((1, 1)), -fg.ones((1, 1)), fg.ones((1, 1)))
     with pytest.raises(fg.ShapeError, match="solve_sylvester"):
         fg.linalg.solve_sylvester(fg.ones((1, 1)), fg.ones((1, 1)), fg.ones((1, 2)))
+
+
+def test_equations_of_lyapunov() -> None:
+    generator = np.random.default_rng(1)
+    a, q = generator.normal(size=(3, 3)) + 1j * generator.normal(size=(3, 3)), generator.normal(size=(3, 3))
+    x = fg.linalg.solve_continuous_lyapunov(fg.tensor(a), fg.tensor(q))
+    np.testing.assert_allclose(x, scipy.linalg.solve_continuous_lyapunov(a, q), atol=1e-12)

@@ -10,6 +10,7 @@ import ferrograd as fg
 import numpy as np
 import pytest
 import scipy.linalg
+from ferrograd import func
 
 from tests.check import run
 
@@ -281,6 +282,15 @@ def test_pseudoinverses_of_deficient_rank() -> None:
     z, left, rank, _ = fg.linalg.lstsq(x, np.array([1.0, 0, 0]))
     np.testing.assert_allclose(z.numpy(), np.linalg.lstsq(x, np.array([1.0, 0, 0]), rcond=None)[0], atol=1e-15)
     assert (left.shape, rank.item()) == ((0,), 1)
+
+
+def test_residuals_of_a_batch_are_those_of_each() -> None:
+    generator = np.random.default_rng(0)
+    a, b = fg.tensor(generator.normal(size=(3, 4, 2))), fg.tensor(generator.normal(size=(3, 4, 1)))
+    _, left, rank, _ = func.vmap(fg.linalg.lstsq)(a, b)
+    want = [fg.linalg.lstsq(a[i], b[i]) for i in range(3)]
+    np.testing.assert_allclose(left, [w[1].numpy() for w in want])
+    assert rank.tolist() == [2, 2, 2]
 
 
 def test_pivots_are_those_of_lapack() -> None:

@@ -124,3 +124,81 @@ def test_derivatives_of_steps_are_zeros() -> None:
     x = fg.tensor([1.0, 2.5], requires_grad=True)
     (g,) = fg.grad((fg.floor(x) + fg.sign(x) + fg.round(x)).sum(), [x])
     assert np.asarray(g).tolist() == [0, 0]
+
+
+#: Function, arguments, the position of a shape, and its first four derivatives, computed by mpmath with 50 digits.
+BY_SHAPE: list[tuple[str, tuple[float, ...], int, list[float]]] = [
+    ("gammainc", (0.5, 0.3), 0, [-0.7705703513753519, 0.6261476558399125, 0.617101102059001, -3.8596546231797744]),
+    (
+        "gammainc",
+        (30.0, 25.0),
+        0,
+        [-0.049954877425834855, 0.009137883116240923, -2.89046649190743e-06, -0.0006658196153367847],
+    ),
+    (
+        "gammainc",
+        (30.0, 60.0),
+        0,
+        [-5.086422279260005e-06, -3.534937036753765e-06, -2.286387004734747e-06, -1.3579806348113564e-06],
+    ),
+    (
+        "gammainc",
+        (500.0, 530.0),
+        0,
+        [-0.007292580642768045, -0.00042499911695268627, -1.0180496651789596e-05, 1.0778079035635948e-06],
+    ),
+    ("zeta", (2.0, 3.0), 0, [-0.7642614591758575, 1.8691669808193514, -5.916889639845818, 23.94377761909074]),
+    (
+        "zeta",
+        (20.0, 2.0),
+        0,
+        [-6.613530207367108e-07, 4.58543625163949e-07, -3.179798099777378e-07, 2.2056272218658853e-07],
+    ),
+    ("betainc", (0.1, 0.2, 0.3), 0, [-2.524764848889697, 16.69727416114598, -165.0006441556079, 2191.713515905871]),
+    (
+        "betainc",
+        (4.0, 2.0, 0.5),
+        0,
+        [-0.09871509635498975, 0.04676324132466619, -0.017399652193092894, 0.0016534994857119617],
+    ),
+    (
+        "betainc",
+        (40.0, 60.0, 0.45),
+        0,
+        [-0.027801706569232844, -0.0029976641582672115, 9.157843986851068e-05, 8.472757263387625e-05],
+    ),
+    (
+        "betainc",
+        (300.0, 10.0, 0.95),
+        0,
+        [-0.001289125351493919, 2.8018780031729792e-05, -4.838237215438317e-07, 4.2530534272821725e-09],
+    ),
+    (
+        "betainc",
+        (300.0, 10.0, 0.95),
+        1,
+        [0.031031074081471943, 0.013583113037525766, 0.0029123836077972667, -0.0010624038836981973],
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "of", "want"), BY_SHAPE)
+def test_derivatives_by_shapes(name: str, arguments: tuple[float, ...], of: int, want: list[float]) -> None:
+    x = [fg.tensor(a, dtype="float64", requires_grad=i == of) for i, a in enumerate(arguments)]
+    y, found = getattr(fg, name)(*x), []
+    for _ in want:
+        (y,) = fg.grad(y, [x[of]], create_graph=True)
+        found.append(y.item())
+    np.testing.assert_allclose(found, want, rtol=1e-11)
+
+
+def test_derivatives_by_shapes_at_ends() -> None:
+    def slopes(f: Callable[..., Any], shape: float, points: list[float], *more: float) -> list[float]:
+        a = fg.tensor([shape] * len(points), requires_grad=True)
+        return np.asarray(fg.grad(fg.sum(f(a, *more, fg.tensor(points))), a)).tolist()
+
+    for f in (fg.gammainc, fg.gammaincc):
+        np.testing.assert_array_equal(slopes(f, 2.0, [0.0, inf, nan]), [0.0, 0.0, nan])
+        np.testing.assert_array_equal(slopes(f, 0.0, [0.5]), [nan])
+    np.testing.assert_array_equal(slopes(fg.betainc, 2.0, [0.0, 1.0, 1.5, nan], 3.0), [0.0, 0.0, nan, nan])
+    np.testing.assert_array_equal(slopes(fg.zeta, 0.5, [1.0]), [nan])

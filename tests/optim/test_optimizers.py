@@ -206,6 +206,31 @@ def test_groups_and_closures() -> None:
     assert "lr: 0.5" in repr(optimizer)
 
 
+@pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop", "Rprop", "ASGD"])
+def test_complex_parameters_are_pairs_of_real_ones(name: str) -> None:
+    z = torch.tensor([1 + 2j, -1 + 0.5j], dtype=torch.complex128, requires_grad=True)
+    pairs = torch.view_as_real(z.detach()).clone().requires_grad_()
+    options = {} if name == "Rprop" else {"lr": 0.1, "weight_decay": 0.1}
+    first, second = (getattr(torch.optim, name)([p], **options) for p in (z, pairs))
+    for _ in range(4):
+        first.zero_grad()
+        second.zero_grad()
+        (z.abs() ** 4).sum().backward()
+        ((pairs**2).sum(-1) ** 2).sum().backward()
+        first.step()
+        second.step()
+    torch.testing.assert_close(torch.view_as_real(z), pairs)
+    for key, value in second.state.get(pairs, {}).items():
+        mine = first.state[z][key]
+        if isinstance(value, torch.Tensor):
+            assert mine.dtype == torch.complex128
+            torch.testing.assert_close(torch.view_as_real(mine), value)
+        else:
+            assert mine == value
+    with pytest.raises(ValueError, match="Adafactor does not support complex parameters"):
+        torch.optim.Adafactor([z]).step()
+
+
 def test_gradient_clipping() -> None:
     def leaves(make: Callable[[Any], Any]) -> list[Any]:
         found = [make([3.0, 0.0]), make([0.0, 4.0])]

@@ -8,6 +8,7 @@ from typing import Any
 import ferrograd.paddle
 import numpy as np
 import pytest
+from ferrograd import testing
 
 from tests.dialects import values
 
@@ -299,3 +300,17 @@ def test_functions_that_are_methods() -> None:
     assert values(t([7, -7]).floor_mod_(t([3, 3]))) == [1, 2]
     index = np.array([[[0], [2], [1]]])
     near(paddle.take_along_dim(t(), t(index), axis=2), np.take_along_axis(A, np.repeat(index, 2, 0), 2))
+
+
+def test_axes_may_be_tensors_and_keepdim_none() -> None:
+    x = paddle.ones([1, 2, 3, 1])
+    assert list(paddle.squeeze(x, axis=paddle.to_tensor([0, 3])).shape) == [2, 3]
+    assert list(paddle.squeeze(x, axis=paddle.to_tensor(0)).shape) == [2, 3, 1]
+    assert list(paddle.argmax(x, axis=1, keepdim=None).shape) == [1, 3, 1]
+
+
+def test_cosine_similarity_bounds_the_product_of_the_norms() -> None:
+    x, y = t([[0.1, 0.2], [3.0, 4.0]], "float64"), t([[0.3, 0.1]], "float64")
+    similarity = paddle.nn.functional.cosine_similarity
+    near(similarity(x, y, eps=0.5), [0.05 / 0.5, 1.3 / (5 * math.sqrt(0.1))])
+    testing.check(lambda x, y: similarity(x, y, axis=0), (x, t([[1.0, 2.0], [0.5, -1.0]], "float64")))

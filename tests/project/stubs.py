@@ -373,6 +373,19 @@ def writable(cls: type, name: str) -> bool:
     return True
 
 
+#: Members of classes that the stubs leave out.
+_LEFT_OUT = (
+    "__doc__",
+    "__module__",
+    "__weakref__",
+    "__dict__",
+    "__new__",
+    "__init__",
+    "__init_subclass__",
+    "__getattr__",
+)
+
+
 def of_class(name: str, cls: type) -> str:
     """A class with its own members; a method of the registry has the types of its function."""
     functions = {n: params for names, params, is_method in _core.registry() if is_method for n in names}
@@ -390,7 +403,7 @@ def of_class(name: str, cls: type) -> str:
         lines.append(f"    def __new__{signature('__new__', cls).replace('(', '(cls, ', 1)} -> {name}: ...")
     for key, value in sorted(vars(cls).items()):
         # `__getattr__` exists once a user has set an attribute.
-        if key in ("__doc__", "__module__", "__weakref__", "__dict__", "__new__", "__init__", "__getattr__"):
+        if key in _LEFT_OUT:
             continue
         if key in ORDER and not issubclass(cls, _core.Tensor):
             continue

@@ -386,8 +386,9 @@ ROWS: dict[str, Row] = {
         "The pool has no deadlock and no race.",
         ("make models", "tests/scheduler.rs", T + "test_locks.py"),
         note="The models, with loom, are of the queue of a pass, the sums of cotangents, teams of threads and threads "
-        "that spin. Tables and tensors have one lock each, under which no code of the user runs, and pieces of kernels "
-        "go through rayon, which has tests of its own.",
+        "that spin. The locks of a tensor, its history and its storage are taken in this order, and so is the one of "
+        "the table of call sites, last; nothing waits and no code of the user's runs while one is held, so a model "
+        "would only try the standard library's lock. Pieces of kernels go through rayon, which has tests of its own.",
     ),
     "R33": Row(
         "No undefined behaviour.",

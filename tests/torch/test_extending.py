@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from ferrograd import torch
 from ferrograd.torch.autograd import Function
 
@@ -90,3 +91,16 @@ def test_the_examples_of_extending_pytorch() -> None:
         (ref,) = torch.autograd.grad((z**2, (z**2).exp())[use].sum(), z, create_graph=True)
         np.testing.assert_allclose(got.tolist(), ref.tolist())
         np.testing.assert_allclose(torch.autograd.grad(got, z)[0].tolist(), torch.autograd.grad(ref, z)[0].tolist())
+
+
+def test_overrides_of_functions_are_not_called_and_a_warning_says_so() -> None:
+    with pytest.warns(UserWarning, match="Traced.__torch_function__ is not called") as caught:
+
+        class Traced(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, *args: Any) -> Any:
+                raise AssertionError
+
+    assert caught[0].filename == __file__
+    assert type(Traced(torch.ones(2)) + 1) is torch.Tensor
+    assert list(reversed(torch.arange(3))) == [2, 1, 0]

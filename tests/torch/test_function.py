@@ -261,3 +261,24 @@ def test_a_function_has_one_rule() -> None:
         one = Both()
     with pytest.raises(RuntimeError, match="Legacy autograd function with non-static forward"):
         one(x)
+
+
+def test_a_context_that_outlives_its_graph() -> None:
+    kept: list[Any] = []
+
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            kept.append(ctx)
+            return g
+
+    y = Same.apply(torch.zeros(1, requires_grad=True))
+    y.backward(retain_graph=True)
+    del y
+    with pytest.raises(RuntimeError, match="freed together with the graph"):
+        _ = kept[0].saved_tensors

@@ -10,7 +10,7 @@ from ferrograd import _core
 from ferrograd._autograd import batching
 from ferrograd._autograd.batching import Values
 from ferrograd._autograd.nested import SLOT, fill, indices, refill, tensors_in
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError, FreedGraphError, Tensor
 
 
 class Rules(Protocol):
@@ -82,8 +82,11 @@ class Context:
         if not self._finished:
             return tuple(self._saved)
         found = iter(batching.current_element(self._call, self._call.saved()))
-        saved = tuple(refill(self._saved, found))
-        return tuple(refill(self._saved_for_forward, found)) if self._in_forward_mode else saved
+        try:
+            saved = tuple(refill(self._saved, found))
+            return tuple(refill(self._saved_for_forward, found)) if self._in_forward_mode else saved
+        except StopIteration:
+            raise FreedGraphError(f"{self!r}: the saved tensors were freed together with the graph") from None
 
     def saved_tensor(self) -> tuple[Any, ...]:
         """The saved tensors: Paddle's name of :attr:`saved_tensors`."""

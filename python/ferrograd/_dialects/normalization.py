@@ -80,6 +80,8 @@ def _fresh(
         rows = ops.reshape(x.detach(), [*x.shape[:2], -1])
         mean, variance = ops.mean(ops.mean(rows, -1), 0), ops.mean(ops.var(rows, -1), 0)
     count = math.prod(x.shape) // max(channels if batch else channels * x.shape[0], 1)
+    if not count:
+        return y
     wide = count / (count - 1) if unbiased and count > 1 else 1.0
     _update_average(running[0], mean, share)
     _update_average(running[1], variance * wide, share)

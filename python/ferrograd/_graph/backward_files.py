@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd._graph.drawing import dot_colours, edges_among, more
@@ -48,13 +47,10 @@ def _pictures(path: str, outputs: Sequence[Tensor], make_folder: bool) -> Iterat
     except OSError as error:
         raise OSError(f"Create '{path}' failed : {error}") from error
     graph = Snapshot([out for out in outputs if not out.stop_gradient], PADDLE)
-    before = _core.watch("nodes", True)
     try:
-        _core.take_seconds()
-        yield
+        with graph.timed():
+            yield
     finally:
-        graph.seconds = _core.take_seconds()
-        _core.watch("nodes", before)
         _write(path, graph)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from types import EllipsisType
 
 from ferrograd._core import ArgumentError, GradientEdge, Tensor
-from ferrograd._graph import drawing
+from ferrograd._graph import drawing, picture, viewer
 from ferrograd._graph.nodes import Snapshot
 
 
@@ -31,13 +31,20 @@ class Graph(Snapshot):
         """The graph as a Mermaid flowchart, for Markdown pages."""
         return drawing.mermaid(self, limit)
 
-    def to_svg(self, limit: int | None = 250) -> str:
-        """The graph as an SVG picture, leaves at the top. The pointer over a node shows its details."""
-        return drawing.svg(self, limit)
+    def to_svg(self, limit: int | None = 5_000) -> str:
+        """The graph as an SVG picture, leaves at the top. The pointer over a node shows its details.
 
-    def to_html(self, limit: int | None = 250) -> str:
-        """A self-contained page: the picture, and a table of the nodes with the lines that recorded them."""
-        return drawing.page(self, limit)
+        More than 24 ops are folded into blocks: the rounds of a loop, the ops of a line, the lines of a function.
+        """
+        return picture.svg(self, limit)
+
+    def to_html(self, limit: int | None = 5_000) -> str:
+        """A self-contained page: the picture, and a table of the nodes with the lines that recorded them.
+
+        A click on a block shows what is in it. The page is searched, zoomed, and coloured by memory, and by time where
+        :meth:`timed` measured it.
+        """
+        return viewer.page(self, limit)
 
     def save(self, path: str | os.PathLike[str], limit: int | EllipsisType | None = ...) -> None:
         """Writes a file in the format of its ending: ``.txt``, ``.dot``, ``.mmd``, ``.svg`` or ``.html``.
@@ -63,10 +70,10 @@ class Graph(Snapshot):
             file.write(text if text.endswith("\n") else text + "\n")
 
     def _repr_svg_(self) -> str:
-        return self.to_svg(100)
+        return self.to_svg()
 
     def _repr_html_(self) -> str:
-        return drawing.fragment(self, 100)
+        return viewer.fragment(self, 100)
 
 
 def graph(outputs: Tensor | GradientEdge | Sequence[Tensor | GradientEdge]) -> Graph:

@@ -66,16 +66,21 @@ def layout(widths: Sequence[float], edges: Sequence[tuple[int, int]]) -> Layout:
 
 
 def _rows(n: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """The row of each item: its longest path from a source. A source stands just above its first successor."""
-    row, first = [0] * n, [n] * n
+    """The row of each item: its longest path from a source, or just above its first successor if that is no detour."""
+    row = [0] * n
     into: list[list[int]] = [[] for _ in range(n)]
+    out: list[list[int]] = [[] for _ in range(n)]
     for start, end in edges:
         into[end].append(start)
+        out[start].append(end)
     for end in range(n):
         row[end] = max((row[start] + 1 for start in into[end]), default=0)
-    for start, end in edges:
-        first[start] = min(first[start], row[end])
-    return [first[i] - 1 if not into[i] and first[i] < n else row[i] for i in range(n)]
+    for item in reversed(range(n)):
+        # A source follows its only successor. So where other inputs are no more than successors, edges get no longer.
+        held = [start for start in into[item] if into[start] or len(out[start]) > 1]
+        if out[item] and len(held) <= len(out[item]):
+            row[item] = min(row[end] for end in out[item]) - 1
+    return row
 
 
 def _ordered(rows: list[list[int]], above: list[list[int]], below: list[list[int]]) -> list[list[int]]:

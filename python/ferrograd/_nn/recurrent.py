@@ -29,7 +29,7 @@ class Weights:
 
 def _parts(gates: Tensor, count: int) -> Sequence[Any]:
     """The gates, which lie one after the other along the last axis."""
-    return ops.chunk(gates, count, -1)
+    return ops.chunk(gates, count, -1) if gates.shape[-1] else [gates] * count
 
 
 def simple_step(activation: Callable[[Tensor], Tensor]) -> Callable[[Weights], Step]:

@@ -15,6 +15,7 @@ import numpy as np
 
 import ferrograd as fg
 from ferrograd import _core
+from ferrograd._numpy.functions import SPECIAL, deliver
 from ferrograd._numpy.table import ACCUMULATE, FILES, FUNCTIONS, NO_DERIVATIVE, REDUCE, RENAMED, SAME, SIGNATURES
 
 
@@ -60,7 +61,7 @@ def ufunc(f: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
     if compute is None:
         raise TypeError(f"numpy.{f.__name__}.{method} has no counterpart for Tensors")
     result = compute(f, *(_operand(o) for o in inputs), **options)
-    return _deliver(f, result, out)
+    return deliver(f, result, out)
 
 
 # Types whose attributes need no look-up, and the functions of ufuncs called before without options: the fast path.
@@ -142,24 +143,6 @@ def _is_default(value: Any, default: Any) -> bool:
     return isinstance(value, (bool, int, float, str)) and bool(value == default)
 
 
-def _deliver(f: Any, result: Any, out: tuple[Any, ...]) -> Any:
-    """The result, written to the targets in ``out`` if there are any."""
-    if not out or out[0] is None:
-        return result
-    results = result if isinstance(result, tuple) else (result,)
-    for target, value in zip(out, results, strict=True):
-        if isinstance(target, fg.Tensor):
-            cast(Any, target)[...] = value
-        elif getattr(value, "requires_grad", False):
-            raise TypeError(
-                f"numpy.{f.__name__}: a tracked result cannot be written into an ndarray, where its gradient would "
-                "be lost; leave out= away, or detach() the inputs"
-            )
-        else:
-            np.copyto(target, value, casting="same_kind")
-    return out if len(out) > 1 else out[0]
-
-
 # The other functions
 
 
@@ -173,7 +156,7 @@ def function(f: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...]
     for t in types:
         if not issubclass(t, (fg.Tensor, np.ndarray)):
             return NotImplemented
-    special = _SPECIAL.get(f)
+    special = SPECIAL.get(f)
     if special is not None:
         return special(*args, **kwargs)
     name = _name(f)
@@ -236,7 +219,7 @@ def _translated(
     for p, value in given.items():
         if not _is_default(value, defaults[p]):
             raise TypeError(f"numpy.{name}: {p}= is not taken for Tensors")
-    return _deliver(f, compute(*positional, **keywords), () if out is None else (out,))
+    return deliver(f, compute(*positional, **keywords), () if out is None else (out,))
 
 
 def _argument(value: Any) -> Any:
@@ -259,86 +242,3 @@ def _numbers(value: Any, array: Callable[[Any], Any] = np.asarray) -> Any:
 def _constants(value: Any) -> Any:
     """An argument of a NumPy function through which no gradient flows."""
     return _numbers(value, lambda x: np.asarray(x.detach()))
-
-
-def _transpose(a: Any, axes: Any = None) -> Any:
-    return a.T if axes is None else fg.permute_dims(a, axes)
-
-
-def _dot(a: Any, b: Any, out: Any = None) -> Any:
-    """``numpy.dot``: the matrix product up to two axes; else a sum over the last axis of ``a``, the next-to-last of
-    ``b``."""
-    rank = np.ndim(a), np.ndim(b)
-    if 0 in rank:
-        result = fg.multiply(a, b)
-    elif max(rank) <= 2:
-        result = fg.matmul(a, b)
-    else:
-        result = fg.tensordot(a, b, axes=([-1], [max(-2, -rank[1])]))
-    return _deliver(np.dot, result, () if out is None else (out,))
-
-
-def _broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple[Any, ...]:
-    """``numpy.broadcast_arrays``: tensors stay tensors, and anything else (text, too) becomes NumPy's array."""
-    shape = np.broadcast_shapes(*map(np.shape, arrays))
-    return tuple(
-        fg.broadcast_to(a, shape) if isinstance(a, fg.Tensor) else np.broadcast_to(a, shape, subok) for a in arrays
-    )
-
-
-def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
-    """``numpy.diff``: a number to prepend or append stands for a slice of it."""
-
-    def part(o: Any) -> Any:
-        if o is np._NoValue or np.ndim(o):
-            return None if o is np._NoValue else o
-        shape = list(a.shape)
-        shape[axis] = 1
-        return fg.broadcast_to(fg.tensor(o, dtype=a.dtype), shape)
-
-    return fg.diff(a, n, axis, part(prepend), part(append))
-
-
-def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """``numpy.linalg.norm``: of vectors, or with an order and two axes of matrices."""
-    rank = np.ndim(x)
-    axes = (axis,) if isinstance(axis, int) else tuple(range(rank)) if axis is None else tuple(axis)
-    if ord is None or len(axes) == 1:
-        return fg.norm(x, 2.0 if ord is None else ord, axes, keepdims)
-    if len(axes) != 2:
-        raise ValueError("Improper number of dimensions to norm.")
-    if ord in ("fro", "f"):
-        return fg.norm(x, 2.0, axes, keepdims)
-    x = fg.moveaxis(x, axes, (-2, -1))
-    best = fg.max if ord == "nuc" or ord > 0 else fg.min
-    if ord in (1, -1):
-        result = best(fg.sum(fg.abs(x), -2), -1)
-    elif ord in (np.inf, -np.inf):
-        result = best(fg.sum(fg.abs(x), -1), -1)
-    elif ord in (2, -2):
-        result = best(fg.linalg.svdvals(x), -1)
-    elif ord == "nuc":
-        result = fg.sum(fg.linalg.svdvals(x), -1)
-    else:
-        raise ValueError("Invalid norm order for matrices.")
-    return fg.expand_dims(result, axes) if keepdims else result
-
-
-def _einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
-    if options:
-        raise TypeError(f"numpy.einsum: {', '.join(options)} not taken for Tensors")
-    return _deliver(np.einsum, fg.einsum(*operands), () if out is None else (out,))
-
-
-_SPECIAL: dict[Callable[..., Any], Callable[..., Any]] = {
-    np.transpose: _transpose,
-    np.broadcast_arrays: _broadcast_arrays,
-    np.dot: _dot,
-    np.einsum: _einsum,
-    np.linalg.norm: _norm,
-    np.diff: _diff,
-    np.shape: lambda a: tuple(a.shape),
-    np.ndim: lambda a: a.ndim,
-    np.iscomplexobj: lambda x: x.dtype.kind == "c",
-    np.isrealobj: lambda x: x.dtype.kind != "c",
-}

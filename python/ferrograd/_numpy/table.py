@@ -22,7 +22,15 @@ RENAMED = {
     "rint": "round",
     "true_divide": "divide",
     "expit": "sigmoid",
+    "j0": "bessel_j0",
+    "j1": "bessel_j1",
+    "k0": "modified_bessel_k0",
+    "k0e": "scaled_modified_bessel_k0",
+    "k1": "modified_bessel_k1",
+    "k1e": "scaled_modified_bessel_k1",
     "log_expit": "log_sigmoid",
+    "y0": "bessel_y0",
+    "y1": "bessel_y1",
 }
 # Ufuncs that have the same name here.
 SAME = set(
@@ -32,8 +40,9 @@ SAME = set(
     negative positive sign exp exp2 expm1 log log2 log10 log1p sqrt square reciprocal
     sin cos tan sinh cosh tanh deg2rad rad2deg floor ceil trunc signbit isfinite isinf isnan
     greater greater_equal less less_equal equal not_equal logical_and logical_or logical_not logical_xor
-    bitwise_and bitwise_or bitwise_xor
-    erf logit
+    bitwise_and bitwise_or bitwise_xor cbrt fmax fmin fmod frexp gcd heaviside lcm ldexp logaddexp2
+    betainc betaln digamma entr erf erfc erfcx erfinv gammainc gammaincc gammaln i0 i0e i1 i1e log_ndtr logit ndtr ndtri
+    psi xlog1py xlogy
     """.split()  # noqa: SIM905
 )
 # The function for `reduce` of a ufunc.
@@ -109,6 +118,30 @@ FUNCTIONS = {
     "clip": "clip: a | a_min>min a_max>max min max",
     "nan_to_num": "nan_to_num: x | nan posinf neginf",
     "round": "round: a | decimals",
+    "around": "round: a | decimals",
+    "array_split": "array_split: ary indices_or_sections | axis",
+    "astype": "astype: x dtype |",
+    "bincount": "bincount: x | weights minlength",
+    "convolve": "convolve: a v | mode",
+    "corrcoef": "corrcoef: x |",
+    "correlate": "correlate: a v | mode",
+    "cov": "cov: m | ddof>correction fweights aweights",
+    "diagflat": "diagflat: v | k",
+    "fix": "fix: x |",
+    "fliplr": "fliplr: m |",
+    "flipud": "flipud: m |",
+    "i0": "i0: x |",
+    "interp": "interp: x xp fp | left right",
+    "nanquantile": "nanquantile: a q | axis method>interpolation keepdims",
+    "quantile": "quantile: a q | axis method>interpolation keepdims",
+    "sinc": "sinc: x |",
+    "split": "split: ary indices_or_sections | axis",
+    "trapezoid": "trapezoid: y | x dx axis",
+    "trapz": "trapezoid: y | x dx axis",
+    "unstack": "unstack: x | axis",
+    "unwrap": "unwrap: p | discont axis period",
+    "vdot": "vdot: a b |",
+    "vsplit": "split: ary indices_or_sections |",
     "real": "real: val |",
     "imag": "imag: val |",
     "angle": "angle: z |",
@@ -141,10 +174,21 @@ FUNCTIONS = {
     "linalg.eig": "linalg.eig: a |",
     "linalg.eigvals": "linalg.eigvals: a |",
     "linalg.cond": "linalg.cond: x | p",
+    "linalg.lstsq": "linalg.lstsq: a b | rcond",
     "linalg.multi_dot": "linalg.multi_dot: arrays |",
     "linalg.tensorinv": "linalg.tensorinv: a | ind",
     "linalg.tensorsolve": "linalg.tensorsolve: a b | axes",
     "linalg.matrix_power": "linalg.matrix_power: a n |",
+    "linalg.cross": "linalg.cross: x1 x2 | axis",
+    "linalg.diagonal": "linalg.diagonal: x | offset",
+    "linalg.matmul": "matmul: x1 x2 |",
+    "linalg.matrix_norm": "linalg.matrix_norm: x | ord keepdims",
+    "linalg.matrix_transpose": "matrix_transpose: x |",
+    "linalg.outer": "outer: x1 x2 |",
+    "linalg.pinv": "linalg.pinv: a | rcond>rtol hermitian rtol",
+    "linalg.tensordot": "tensordot: x1 x2 | axes",
+    "linalg.trace": "linalg.trace: x | offset",
+    "linalg.vecdot": "vecdot: x1 x2 | axis",
     "linalg.vector_norm": "vector_norm: x | ord axis keepdims",
     **{f"fft.{name}": f"fft.{name}: a | n axis norm" for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")},
     **{f"fft.{kind}fft{n}": f"fft.{kind}fft{n}: a | s axes norm" for kind in ("", "i", "r", "ir") for n in ("2", "n")},
@@ -157,15 +201,17 @@ SIGNATURES = {
     "concat": "arrays axis out dtype casting",
     "where": "condition x y",
     "inner": "a b",
+    "vdot": "a b",
+    "bincount": "x weights minlength",
 }
 # NumPy's functions whose results carry no derivative: integers, truth values, text, dtypes, files. They compute on the
 # values of a tracked tensor.
 NO_DERIVATIVE = frozenset(
     """
     allclose argpartition argwhere array2string array_equal array_equiv array_repr array_str can_cast common_type
-    digitize einsum_path flatnonzero isclose isin isneginf isposinf lexsort may_share_memory
+    diag_indices_from digitize einsum_path flatnonzero isclose isin isneginf isposinf lexsort may_share_memory
     min_scalar_type nanargmax nanargmin nonzero result_type save savetxt savez savez_compressed searchsorted
-    shares_memory size linalg.matrix_rank
+    shares_memory size tril_indices_from triu_indices_from linalg.matrix_rank
     """.split()  # noqa: SIM905
 )
 # Those of them that give the numbers away, as `numpy.asarray` does.

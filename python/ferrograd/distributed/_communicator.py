@@ -16,7 +16,7 @@ from ferrograd._dialects.numbers import NATIVE
 from ferrograd.distributed import _faults
 from ferrograd.distributed import _operations as ops
 from ferrograd.distributed._group import Group
-from ferrograd.distributed._transport import Array, connect
+from ferrograd.distributed._transport import Array, Mpi, connect
 
 #: The ways to combine the values of all processes.
 REDUCTIONS = ("sum", "mean", "max", "min", "prod")
@@ -222,7 +222,7 @@ _FOLDS: dict[str, Any] = {"max": native.max, "min": native.min, "prod": native.p
 
 def _world() -> Communicator:
     transport = connect()
-    if transport.size > 1:
+    if isinstance(transport, Mpi):
         if "FERROGRAD_NUM_THREADS" not in os.environ:
             _core.set_num_threads(1)
         _faults.end_together(transport)

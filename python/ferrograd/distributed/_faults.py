@@ -7,15 +7,16 @@ import sys
 from types import TracebackType
 
 from ferrograd.distributed import _check
-from ferrograd.distributed._transport import Transport, abort
+from ferrograd.distributed._transport import Mpi, Watch, abort
 
 
-def end_together(world: Transport) -> None:
+def end_together(world: Mpi) -> None:
     """From now on an exception that ends this process ends the others too, after its traceback is printed.
 
-    In debug mode a process that ends while others still call something is an error as well.
+    A process that ends as usual, or by ``sys.exit``, ends those that wait for it. In debug mode it is an error that a
+    process ends while others still call something.
     """
-    before = sys.excepthook
+    before, watch = sys.excepthook, Watch(world)
 
     def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
         print(f"rank {world.rank} of {world.size} failed and ends the others:", file=sys.stderr)
@@ -30,6 +31,7 @@ def end_together(world: Transport) -> None:
                 _check.compare(world, "nothing more", "its end")
             except _check.DistributedError as error:
                 hook(type(error), error, None)
+        watch.end()
 
     sys.excepthook = hook
     # Registered after mpi4py's own function, so it runs before that.

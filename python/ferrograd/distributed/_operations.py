@@ -265,3 +265,28 @@ class Scan(Communication):
     def transposed(cls, x: Tensor, comm: Group, *how: Any) -> Tensor:
         """The sum from here on."""
         return Scan.apply(x, comm, not how[0])
+
+
+class Total(Communication):
+    """For a stack of blocks: the sum of the blocks of all processes in place of each.
+
+    ``how`` says whether they are added in their order.
+    """
+
+    _stacked = (True, True)
+
+    @classmethod
+    def compute(cls, x: Tensor, comm: Any, *how: Any) -> Tensor:
+        """The sum, repeated without copies."""
+        found = comm.sum_in_order(list(x)) if how[0] else comm.allreduce(native.sum(x, 0))
+        return native.broadcast_to(found, list(x.shape))
+
+    @classmethod
+    def transposed(cls, x: Tensor, comm: Group, *how: Any) -> Tensor:
+        """The same."""
+        return Total.apply(x, comm, *how)
+
+    @classmethod
+    def signature(cls, x: Tensor, *how: Any) -> str:
+        """Each process has any number of blocks."""
+        return f"{cls.__name__}({[x.dtype.name, list(x.shape[1:]), *how]})"

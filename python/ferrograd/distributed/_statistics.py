@@ -10,14 +10,31 @@ from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor, native
 from ferrograd._dialects.numbers import dialect_of
 from ferrograd.distributed._communicator import Communicator
+from ferrograd.distributed._operations import Total
 
 Pair = tuple[Tensor | None, Tensor | None]
+
+
+class Blocks:
+    """The blocks of samples of all processes. Those of this process are the batch of a level of ``vmap``."""
+
+    def __init__(self, communicator: Communicator, level: Any, count: int, deterministic: bool) -> None:
+        self._communicator, self._level, self.count, self._deterministic = communicator, level, count, deterministic
+
+    def allreduce(self, x: Tensor) -> Tensor:
+        """The sum of the tensors of all blocks, on each."""
+        found = Total.apply(self._level.leave(x, 0), self._communicator, self._deterministic)
+        return self._level.enter(found, 0)
+
+    def first(self, x: Tensor) -> Tensor:
+        """The tensor of the first block of this process, outside of the level."""
+        return self._level.leave(x, 0)[0]
 
 
 def normalize(
     x: Tensor,
     axis: int,
-    comm: Communicator,
+    comm: Communicator | Blocks,
     running: Pair,
     scale: Pair,
     share: float,
@@ -34,7 +51,10 @@ def normalize(
         x = x.astype("float32")
     axes = [i for i in range(x.ndim) if i != axis]
     mine = math.prod(x.shape[i] for i in axes)
-    count = int(comm.allreduce(_core.make(mine, "int64", False, dialect_of(x))).item())
+    if isinstance(comm, Blocks):
+        count = mine * comm.count
+    else:
+        count = int(comm.allreduce(_core.make(mine, "int64", False, dialect_of(x))).item())
     mean = comm.allreduce(native.sum(x, axes, keepdims=True)) / count
     centered = x - mean
     variance = comm.allreduce(native.sum(centered * centered, axes, keepdims=True)) / count
@@ -42,7 +62,8 @@ def normalize(
     with no_grad():
         for kept, new, factor in zip(running, (mean, variance), factors, strict=True):
             if kept is not None:
-                new = new.detach().reshape(list(kept.shape)).astype(kept.dtype)
+                new = comm.first(new.detach()) if isinstance(comm, Blocks) else new.detach()
+                new = new.reshape(list(kept.shape)).astype(kept.dtype)
                 kept.detach().copy_(kept.detach() * (1 - share) + new * (factor * share))
     found = centered / native.sqrt(variance + eps)
     weight, bias = (None if s is None else s.reshape(list(mean.shape)) for s in scale)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
-from collections.abc import Sequence
-from typing import Any, Protocol
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +23,8 @@ Array = NDArray[Any]
 _LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK")
 #: The longest pause in seconds between two looks at what has arrived.
 _PAUSE = 0.001
+#: The seconds between two looks at which processes have ended.
+_LOOK = 0.25
 
 
 class Request(Protocol):
@@ -190,76 +196,101 @@ class Alone:
 class Mpi:
     """A communicator of mpi4py."""
 
-    def __init__(self, comm: Any, mpi: Any) -> None:
-        self._comm, self._mpi = comm, mpi
+    #: All that were made, by their names, which are the same on all processes.
+    made: ClassVar[dict[tuple[Any, ...], Mpi]] = {}
+
+    def __init__(self, comm: Any, mpi: Any, name: tuple[Any, ...] = ()) -> None:
+        self._comm, self._mpi, self._name = comm, mpi, name
         #: What processes tell each other never meets what they compute.
         self._told = comm.Dup()
         self.rank: int = comm.Get_rank()
         self.size: int = comm.Get_size()
+        #: How many calls this process has begun that all processes make, and the one that it waits for.
+        self.begun = 0
+        self.waiting: tuple[str, int] | None = None
+        self.made[name] = self
+
+    def _all(self, call: str, *args: Any, **kwargs: Any) -> Any:
+        """A call that all processes make."""
+        self.begun += 1
+        with self.wait_for(call, self.begun):
+            return getattr(self._comm, call)(*args, **kwargs)
+
+    @contextmanager
+    def wait_for(self, call: str, number: int) -> Iterator[None]:
+        """Inside, this process waits until the others have made their call of this number."""
+        self.waiting = call, number
+        try:
+            yield
+        finally:
+            self.waiting = None
 
     def sum(self, a: Array) -> Array:
         """An ``Allreduce``."""
         found = np.empty_like(a)
-        self._comm.Allreduce(a, found)
+        self._all("Allreduce", a, found)
         return found
 
     def start_sum(self, a: Array) -> Request:
         """An ``Iallreduce``."""
-        return _Request(self._comm.Iallreduce(self._mpi.IN_PLACE, a), a, self._mpi.Status())
+        self.begun += 1
+        wait = partial(self.wait_for, "Iallreduce", self.begun)
+        return _Request(self._comm.Iallreduce(self._mpi.IN_PLACE, a), a, self._mpi.Status(), wait)
 
     def reduce(self, a: Array, root: int) -> Array | None:
         """A ``Reduce``."""
         found = np.empty_like(a) if self.rank == root else None
-        self._comm.Reduce(a, found, root=root)
+        self._all("Reduce", a, found, root=root)
         return found
 
     def scan(self, a: Array) -> Array:
         """A ``Scan``."""
         found = np.empty_like(a)
-        self._comm.Scan(a, found)
+        self._all("Scan", a, found)
         return found
 
     def allgather(self, a: Array) -> Array:
         """An ``Allgather``."""
         found = np.empty((self.size, *a.shape), a.dtype)
-        self._comm.Allgather(_bytes(a), _bytes(found))
+        self._all("Allgather", _bytes(a), _bytes(found))
         return found
 
     def gather(self, a: Array, root: int) -> Array | None:
         """A ``Gather``."""
         found = np.empty((self.size, *a.shape), a.dtype) if self.rank == root else None
-        self._comm.Gather(_bytes(a), None if found is None else _bytes(found), root=root)
+        self._all("Gather", _bytes(a), None if found is None else _bytes(found), root=root)
         return found
 
     def scatter(self, a: Array | None, shape: Sequence[int], dtype: np.dtype[Any], root: int) -> Array:
         """A ``Scatter``."""
         found = np.empty(tuple(shape), dtype)
-        self._comm.Scatter(None if a is None else _bytes(a), _bytes(found), root=root)
+        self._all("Scatter", None if a is None else _bytes(a), _bytes(found), root=root)
         return found
 
     def reduce_scatter(self, a: Array) -> Array:
         """A ``Reduce_scatter_block``."""
         found = np.empty(a.shape[1:], a.dtype)
-        self._comm.Reduce_scatter_block(a, found)
+        self._all("Reduce_scatter_block", a, found)
         return found
 
     def alltoall(self, a: Array) -> Array:
         """An ``Alltoall``."""
         found = np.empty_like(a)
-        self._comm.Alltoall(_bytes(a), _bytes(found))
+        self._all("Alltoall", _bytes(a), _bytes(found))
         return found
 
     def broadcast(self, a: Array, root: int) -> Array:
         """A ``Bcast``."""
         found = a if self.rank == root else np.empty(a.shape, a.dtype)
-        self._comm.Bcast(_bytes(found), root=root)
+        self._all("Bcast", _bytes(found), root=root)
         return found
 
     def exchange(self, a: Array, dest: int | None, source: int | None) -> Array | None:
         """A ``Sendrecv``."""
         nobody, status = self._mpi.PROC_NULL, self._mpi.Status()
         found = None if source is None else np.empty(a.shape, a.dtype)
-        self._comm.Sendrecv(
+        self._all(
+            "Sendrecv",
             _bytes(a),
             nobody if dest is None else dest,
             recvbuf=None if found is None else _bytes(found),
@@ -279,7 +310,9 @@ class Mpi:
         requests = [self._comm.Irecv(_bytes(into), source=r) for r, into in enumerate(found)]
         parts = [np.ascontiguousarray(part) for part in parts]
         requests += [self._comm.Isend(_bytes(part), dest=r) for r, part in enumerate(parts)]
-        self._mpi.Request.Waitall(requests)
+        self.begun += 1
+        with self.wait_for("Waitall", self.begun):
+            self._mpi.Request.Waitall(requests)
         return found
 
     def start_send(self, a: Array, dest: int, tag: int) -> Request:
@@ -293,20 +326,25 @@ class Mpi:
 
     def allgather_objects(self, value: Any) -> list[Any]:
         """By pickle."""
-        return self._comm.allgather(value)
+        return self._all("allgather", value)
 
     def broadcast_object(self, value: Any, root: int) -> Any:
         """By pickle."""
-        return self._comm.bcast(value, root=root)
+        return self._all("bcast", value, root=root)
 
     def barrier(self) -> None:
         """A ``Barrier``."""
-        self._comm.Barrier()
+        self._all("Barrier")
 
     def split(self, color: int | None, key: int) -> Transport | None:
         """A ``Split``."""
-        part = self._comm.Split(self._mpi.UNDEFINED if color is None else color, key)
-        return None if part == self._mpi.COMM_NULL else Mpi(part, self._mpi)
+        part = self._all("Split", self._mpi.UNDEFINED if color is None else color, key)
+        return None if part == self._mpi.COMM_NULL else Mpi(part, self._mpi, (*self._name, self.begun, color))
+
+    def has(self, rank: int, world: Any) -> bool:
+        """Whether a process of the world is one of these."""
+        (found,) = self._mpi.Group.Translate_ranks(world.Get_group(), [rank], self._comm.Get_group())
+        return bool(found != self._mpi.UNDEFINED)
 
     def tell(self, value: str, timeout: float) -> list[str | None]:
         """Messages from each to each, so that those that did not come are known."""
@@ -333,14 +371,15 @@ class Mpi:
 class _Request:
     """A request of mpi4py, and the array that it reads or fills."""
 
-    def __init__(self, request: Any, a: Array, status: Any) -> None:
-        self._request, self._array, self._status = request, a, status
+    def __init__(self, request: Any, a: Array, status: Any, waiting: Callable[[], Any] = nullcontext) -> None:
+        self._request, self._array, self._status, self._waiting = request, a, status, waiting
 
     def test(self) -> bool:
         return bool(self._request.Test(self._status))
 
     def wait(self) -> int:
-        self._request.Wait(self._status)
+        with self._waiting():
+            self._request.Wait(self._status)
         return self._status.Get_source()
 
 
@@ -368,6 +407,53 @@ def connect() -> Transport:
     return Mpi(MPI.COMM_WORLD.Dup(), MPI) if MPI.COMM_WORLD.Get_size() > 1 else Alone()
 
 
+class Watch:
+    """Tells the other processes when this one ends, and ends all if this one waits for one that has ended."""
+
+    def __init__(self, world: Mpi) -> None:
+        self._mpi, self._comm = world._mpi, world._comm.Dup()
+        self._ended: dict[int, dict[tuple[Any, ...], int]] = {}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        if self._mpi.Query_thread() == self._mpi.THREAD_MULTIPLE:
+            self._thread.start()
+
+    def _listen(self) -> None:
+        """Notes who has ended, and how many calls it had begun."""
+        status = self._mpi.Status()
+        while self._comm.Iprobe(status=status):
+            self._ended[status.Get_source()] = self._comm.recv(source=status.Get_source())
+
+    def _run(self) -> None:
+        while not self._over.wait(_LOOK) and not self._mpi.Is_finalized():
+            self._listen()
+            for rank, begun in self._ended.items():
+                for name, group in list(Mpi.made.items()):
+                    waits = group.waiting
+                    if waits is None or waits[1] <= begun.get(name, 0) or not group.has(rank, self._comm):
+                        continue
+                    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+                    text = f"rank {self._comm.Get_rank()} waits in {waits[0]} for rank {rank}, which has ended:\n"
+                    print(text, *traceback.format_stack(frame), sep="", file=sys.stderr, flush=True)
+                    sys.stdout.flush()
+                    abort()
+
+    def end(self) -> None:
+        """This process ends: waits until all others do."""
+        if self._mpi.Is_finalized():
+            return
+        if self._thread.is_alive():
+            self._over.set()
+            self._thread.join()
+        begun = {name: group.begun for name, group in Mpi.made.items()}
+        others = [r for r in range(self._comm.Get_size()) if r != self._comm.Get_rank()]
+        sent = [self._comm.isend(begun, dest=r) for r in others]
+        while len(self._ended) < len(others):
+            self._listen()
+            time.sleep(_PAUSE)
+        self._mpi.Request.waitall(sent)
+
+
 def abort() -> None:
     """Ends all processes of the program at once."""
     from mpi4py import MPI
@@ -375,4 +461,4 @@ def abort() -> None:
     MPI.COMM_WORLD.Abort(1)
 
 
-__all__ = ["Alone", "Array", "Mpi", "Request", "Transport", "abort", "connect"]
+__all__ = ["Alone", "Array", "Mpi", "Request", "Transport", "Watch", "abort", "connect"]

@@ -9,8 +9,9 @@ from typing import Any, Concatenate, Literal, TypeVar, overload
 from ferrograd import _tree
 from ferrograd._autograd.modes import P
 from ferrograd._core import ArgumentError, Tensor
+from ferrograd.func._blocks import in_blocks
 from ferrograd.func._record import FT, Record, chosen, matching, several
-from ferrograd.func._tasks import Progress, in_blocks
+from ferrograd.func._tasks import Progress
 
 T = TypeVar("T", bound=Tensor)
 
@@ -62,6 +63,7 @@ def value_and_grad(  # type: ignore[misc]
     executor: Any = None,
     retries: int = 0,
     progress: Progress = False,
+    deterministic: bool = True,
 ) -> Callable[..., tuple[Any, Any]]:
     """Like :func:`grad`, but returns ``(value, gradient)``.
 
@@ -75,7 +77,11 @@ def value_and_grad(  # type: ignore[misc]
     * the workers of a ``concurrent.futures.Executor`` or what has its ``submit``. The function is sent by cloudpickle
       if that is installed. A block whose worker fails or dies is sent again up to ``retries`` times; then its error is
       raised.
-    * the processes of a :class:`ferrograd.distributed.Communicator`, each its share; all have the results.
+    * the processes of a :class:`ferrograd.distributed.Communicator`, each its share; all have the results. With
+      ``deterministic=False`` MPI adds the sums of the processes in any order, which sends less.
+
+    ``SyncBatchNorm`` in training takes its statistics from all blocks, also added in their order. Then a process
+    computes its blocks at once, as by ``vmap``; all must have one size.
 
     ``progress`` is True for a line on stderr, or a function of (blocks done, blocks in total). The results are not
     recorded, so no argument may require a gradient.
@@ -101,9 +107,9 @@ def value_and_grad(  # type: ignore[misc]
 
     @wraps(f)
     def summed(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        options = (batch_argnums, blocks, executor, retries, progress)
-        value, *slopes = in_blocks("value_and_grad", both, args, kwargs, *options)
+        options = (batch_argnums, blocks, executor, retries, progress, deterministic)
         places = chosen("value_and_grad", args, argnums)
+        value, *slopes = in_blocks("value_and_grad", both, args, kwargs, places, *options)
         wrt = args[places[0]] if isinstance(argnums, int) else tuple(args[i] for i in places)
         return value, _tree.rebuilt(wrt, iter(slopes))
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from ferrograd import _core, _tree
-from ferrograd._autograd.modes import is_grad_enabled, no_grad
+from ferrograd._autograd.modes import is_grad_enabled
 from ferrograd._core import ArgumentError, Tensor
 
 Progress = bool | Callable[[int, int], None]
@@ -130,82 +130,3 @@ def mapped(
     finally:
         for _, future in waiting:
             future.cancel()
-
-
-class _Block:
-    """The value and the gradient of a function for one block of samples."""
-
-    def __init__(self, both: Callable[..., tuple[Any, Any]]) -> None:
-        self.both = both
-
-    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
-        return [x.detach() for x in _tree.leaves(self.both(*args, **kwargs))]
-
-
-def _cut(what: str, args: tuple[Any, ...], places: Sequence[int], blocks: int) -> Callable[[int], tuple[Any, ...]]:
-    """The function that gives the arguments of a block. Arrays are cut when it is called."""
-    found = [x for i in places for x in _tree.leaves(args[i])]
-    lengths = {x.shape[0] for x in found if len(getattr(x, "shape", ()))}
-    if len(lengths) != 1 or not all(len(getattr(x, "shape", ())) for x in found):
-        raise ArgumentError(f"{what}: the arrays at batch_argnums must have equally many rows, not {sorted(lengths)}")
-    (n,) = lengths
-    if not 1 <= blocks <= n:
-        raise ArgumentError(f"{what}: blocks must be from 1 to the number of rows, which is {n}, not {blocks}")
-
-    def rows(x: Any, k: int) -> Tensor:
-        part = x[n * k // blocks : n * (k + 1) // blocks]
-        return part if isinstance(part, Tensor) else _core.make(part, None, False, 0)
-
-    def block(k: int) -> tuple[Any, ...]:
-        return tuple(_tree.mapped(lambda x: rows(x, k), arg) if i in places else arg for i, arg in enumerate(args))
-
-    return block
-
-
-def in_blocks(
-    what: str,
-    both: Callable[..., tuple[Any, Any]],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    batch_argnums: int | Sequence[int],
-    blocks: int,
-    executor: Any,
-    retries: int,
-    progress: Progress,
-) -> list[Tensor]:
-    """The sums, over blocks of rows, of the leaves of what ``both`` returns, added in the order of the blocks."""
-    refuse_recorded(what, (args, kwargs))
-    places = [batch_argnums] if isinstance(batch_argnums, int) else list(batch_argnums)
-    if not places or not all(isinstance(i, int) and -len(args) <= i < len(args) for i in places):
-        raise ArgumentError(f"{what}: batch_argnums are positions among {len(args)} arguments, not {batch_argnums!r}")
-    block = _cut(what, args, [i % len(args) for i in places], blocks)
-    meter = Meter(what, blocks, progress)
-    if hasattr(executor, "sum_in_order"):
-        rank, size = executor.rank, executor.size
-        if blocks < size:
-            raise ArgumentError(f"{what}: there must be at least as many blocks as processes, {size}, not {blocks}")
-        mine = range(blocks * rank // size, blocks * (rank + 1) // size)
-        with no_grad():
-            return _summed_by(executor, [_Block(both)(block(k), kwargs) for k in mine])
-    total: list[Tensor] = []
-    with no_grad():
-        tasks = ((block(k), kwargs) for k in range(blocks))
-        for found in mapped(what, _Block(both), tasks, executor, retries, "block"):
-            total = [a + b for a, b in zip(total, found, strict=True)] if total else found
-            meter.add(1)
-    return total
-
-
-def _summed_by(communicator: Any, found: list[list[Tensor]]) -> list[Tensor]:
-    """The sums over the blocks of all processes, by one communication for each dtype."""
-    like = found[0]
-    total: list[Any] = [None] * len(like)
-    for dtype in sorted({x.dtype.name for x in like}):
-        places = [i for i, x in enumerate(like) if x.dtype.name == dtype]
-        flat = [_core.native.concat([leaves[i].reshape([-1]) for i in places]) for leaves in found]
-        summed, at = communicator.sum_in_order(flat), 0
-        for i in places:
-            n = len(like[i].reshape([-1]))
-            total[i] = summed[at : at + n].reshape(list(like[i].shape))
-            at += n
-    return total

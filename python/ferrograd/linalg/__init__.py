@@ -24,7 +24,7 @@ from ferrograd._core.native.linalg import __all__ as _ops
 globals().update({name: getattr(_standard, name) for name in _own})
 
 #: Functions whose module is imported when one of them is first asked for.
-_LAZY = ("expm", "logm", "solve_sylvester", "sqrtm")
+_LAZY = ("expm", "logm", "solve_continuous_lyapunov", "solve_sylvester", "sqrtm")
 
 __all__ = sorted({*_ops, *_own, *_LAZY})
 

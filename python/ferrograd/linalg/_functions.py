@@ -13,7 +13,7 @@ from ferrograd._core import native as _root
 from ferrograd._core.native import linalg as _ops
 from ferrograd._tensor.dtypes import finfo
 
-__all__ = ["expm", "logm", "solve_sylvester", "sqrtm"]
+__all__ = ["expm", "logm", "solve_continuous_lyapunov", "solve_sylvester", "sqrtm"]
 
 #: Steps after the values have converged: the derivatives of each order converge one step later.
 _MORE_STEPS = 6
@@ -137,3 +137,16 @@ def solve_sylvester(a: Tensor, b: Tensor, q: Tensor) -> Tensor:
     matrix = _root.reshape(left + right, [*(left + right).shape[:-4], m * n, m * n])
     found = _ops.solve(matrix, _root.reshape(q, [*q.shape[:-2], m * n, 1]))
     return _root.reshape(found, [*found.shape[:-2], m, n])
+
+
+def solve_continuous_lyapunov(a: Tensor, q: Tensor) -> Tensor:
+    """The solution ``x`` of ``a @ x + x @ aᴴ = q``.
+
+    Raises:
+        LinAlgError: the sum of an eigenvalue of ``a`` and a conjugate of one is 0.
+
+    >>> fg.linalg.solve_continuous_lyapunov(fg.tensor([[2.0]]), fg.tensor([[8.0]])).tolist()
+    [[2.0]]
+    """
+    a = _square(a, "solve_continuous_lyapunov")
+    return solve_sylvester(a, _root.conj(_root.matrix_transpose(a)), q)

@@ -79,14 +79,18 @@ def allclose(
     return ops.all(ops.isclose(x, y, rtol, atol, equal_nan))
 
 
-def argmax(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: Any = "int64", name: Any = None) -> Tensor:
+def argmax(
+    x: Tensor, axis: int | None = None, keepdim: bool | None = False, dtype: Any = "int64", name: Any = None
+) -> Tensor:
     """The index of the largest element along an axis, or in the flat tensor."""
-    return ops.cast(ops.argmax(x, axis, keepdim), dtype)
+    return ops.cast(ops.argmax(x, axis, keepdim or False), dtype)
 
 
-def argmin(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: Any = "int64", name: Any = None) -> Tensor:
+def argmin(
+    x: Tensor, axis: int | None = None, keepdim: bool | None = False, dtype: Any = "int64", name: Any = None
+) -> Tensor:
     """The index of the smallest element along an axis, or in the flat tensor."""
-    return ops.cast(ops.argmin(x, axis, keepdim), dtype)
+    return ops.cast(ops.argmin(x, axis, keepdim or False), dtype)
 
 
 def broadcast_tensors(input: Sequence[Tensor], name: str | None = None) -> list[Tensor]:

@@ -510,8 +510,10 @@ def normal(
     return placed(drawn, out, requires_grad)
 
 
-def bernoulli(input: Tensor, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
-    """Ones with the probabilities ``input``, and zeros."""
+def bernoulli(
+    input: Tensor, p: float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
+) -> Tensor:
+    """Ones with the probabilities ``input``, or all with the probability ``p``, and zeros."""
     with drawing(generator, "bernoulli"):
-        drawn = ops.bernoulli(input)
+        drawn = ops.bernoulli(input if p is None else ops.full_like(input, p))
     return placed(drawn, out, False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -337,6 +338,10 @@ class Methods:
                 _core.torch.diagonal(self[start:]).fill_(fill_value)
         return self
 
+    def __reversed__(self: Any) -> Any:
+        """The tensor with its first axis reversed."""
+        return self.flip(0) if self.ndim else self
+
     @property
     def H(self) -> Any:
         """The conjugate transpose: the last two axes swapped, and complex numbers conjugated."""
@@ -415,8 +420,17 @@ class Methods:
     is_sparse_csr = property(lambda self: False, doc="False: all tensors are dense.")
 
 
+def _warn_of_overrides(cls: Any, /, **kwargs: Any) -> None:
+    """Warns of a subclass of the tensors whose way to override functions is not called."""
+    super(TorchTensor, cls).__init_subclass__(**kwargs)
+    for name in ("__torch_function__", "__torch_dispatch__"):
+        if name in vars(cls):
+            warnings.warn(f"{cls.__name__}.{name} is not called: functions give plain tensors", stacklevel=2)
+
+
+setattr(TorchTensor, "__init_subclass__", classmethod(_warn_of_overrides))  # noqa: B010
 for _name, _value in [*vars(Methods).items(), *((name, getattr(_random, name)) for name in _random.__all__)]:
-    if not _name.startswith("__"):
+    if not _name.startswith("__") or _name == "__reversed__":
         setattr(TorchTensor, _name, _value)
 # torch has kept the name of Python 2.
 TorchTensor.__rdiv__ = TorchTensor.__rtruediv__  # type: ignore[method-assign]

@@ -21,6 +21,7 @@ __all__ = [
     "cummax",
     "cummin",
     "dot",
+    "einsum",
     "equal",
     "gather",
     "index_add",
@@ -120,6 +121,17 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
             f"1D tensors expected, but got {input.ndim}D and {tensor.ndim}D tensors; matmul takes matrices, too"
         )
     return ops.dot(input, tensor)
+
+
+def einsum(*operands: Any) -> Any:
+    """Sums of products of elements by a formula, or by a list of axes behind each tensor and one for the result.
+
+    >>> import ferrograd.torch as torch
+    >>> x = torch.ones(2, 3)
+    >>> torch.einsum("ij,kj->ik", x, x).tolist() == torch.einsum(x, [0, 1], x, [2, 1], [0, 2]).tolist()
+    True
+    """
+    return ops.einsum(*_arguments.formula(operands))
 
 
 def equal(input: Tensor, other: Tensor) -> bool:

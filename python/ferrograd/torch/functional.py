@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ferrograd import _public
-from ferrograd._core.torch import broadcast_tensors, einsum, tensordot
-from ferrograd.torch._functions import meshgrid, split
+from ferrograd._core.torch import broadcast_tensors, tensordot
+from ferrograd.torch._functions import einsum, meshgrid, split
 from ferrograd.torch._reductions import norm
 from ferrograd.torch._shapes import atleast_1d, atleast_2d, atleast_3d, broadcast_shapes
 

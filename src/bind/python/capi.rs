@@ -74,6 +74,12 @@ pub fn track<T: PyClass>(o: &Bound<'_, T>) {
     }
 }
 
+/// How many references to an object there are.
+pub fn references(o: &Bound<'_, PyAny>) -> usize {
+    // SAFETY: the object is alive and the GIL is held.
+    unsafe { ffi::Py_REFCNT(o.as_ptr()) as usize }
+}
+
 /// `MemoryError`, made without memory.
 pub fn no_memory(py: Python<'_>) -> PyErr {
     // SAFETY: the GIL is held.

@@ -96,7 +96,7 @@ impl Var {
         };
         drop(self.untracked("__dlpack__")?);
         let lends = if versioned { copy != Some(true) } else { copy == Some(false) };
-        if lends && let Some(lent) = self.lend()? {
+        if lends && let Some(lent) = self.lend(py)? {
             return export(lent, false);
         }
         if copy == Some(false) {

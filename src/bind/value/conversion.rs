@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use super::var::Var;
 use crate::array::Array;
-use crate::bind::python::capi::attached;
+use crate::bind::python::capi::{attached, references};
 use crate::bind::python::error::raise;
 use crate::bind::python::site::asking_module;
 use crate::engine::differentiated_by;
@@ -72,11 +72,15 @@ impl Var {
         }
     }
 
-    /// The memory, for somebody who may write to it, if no other tensor, node or borrower has it. The tensor takes its
-    /// values back where it is next read.
-    pub fn lend(&self) -> PyResult<Option<Array>> {
+    /// The memory, for somebody who may write to it, if no other tensor that a program can reach, no node and no borrower
+    /// has it. The tensor takes its values back where it is next read.
+    pub fn lend(&self, py: Python<'_>) -> PyResult<Option<Array>> {
         self.share()?;
-        Ok(self.lock().shared().lend())
+        let base = self.lock().shared().base.as_ref().map(|base| base.bind(py).clone());
+        // Besides this handle, only the view has such a base.
+        let unreachable = base.filter(|base| references(base) == 2);
+        let region = unreachable.and_then(|base| base.cast::<Var>().ok()?.get().region());
+        Ok(self.lock().shared().lend(region.as_ref()))
     }
 
     /// Checks that no derivative which is being computed is lost when the value leaves its graph.

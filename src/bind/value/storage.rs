@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::graph::{DetachReason, Edge, Tensor};
 use crate::ops::copy::shareable;
 use crate::ops::movement::strided;
+use crate::shape;
 
 /// The values, and how often they were written to.
 pub struct Storage {
@@ -354,13 +355,19 @@ impl SharedValue {
         Ok(())
     }
 
-    /// Lends the memory to somebody who may write to it. None if another tensor, a node or a borrower has it too.
-    pub fn lend(&self) -> Option<Array> {
+    /// Lends the memory to somebody who may write to it. None if another tensor, a node or a borrower has it too, other
+    /// than the tensor of a region, or if the tensor is a part of it.
+    pub fn lend(&self, base: Option<&Region>) -> Option<Array> {
         let mut storage = lock(&self.storage);
-        let alone = Arc::strong_count(&self.storage) == 1 && self.is_whole(&storage);
+        // The region is a holder itself.
+        let others = if base.is_some_and(|base| Arc::ptr_eq(&base.storage, &self.storage)) { 2 } else { 0 };
+        let dims = &self.layout.dims;
+        let alone = Arc::strong_count(&self.storage) == 1 + others
+            && self.layout == Layout::contiguous(dims)
+            && shape::len(dims) == storage.whole.array.len();
         (alone && storage.whole.array.is_writable()).then(|| {
             storage.lent = true;
-            storage.whole.array.clone()
+            storage.whole.array.part(&self.layout, storage.whole.levels.len())
         })
     }
 

@@ -361,7 +361,7 @@ pub fn lstsq(x: &Tensor, y: &Tensor, #[default(None)] rcond: Option<f64>) -> Res
     let z = mm(&pinv(&x, None, rcond)?, &right)?;
     let rank = matrix_rank(&x, None, rcond)?;
     let values = svdvals(&x)?;
-    let full = rank.levels.is_empty() && rank.array.view::<i64>().iter().all(|&r| r == n as i64);
+    let full = rank.array.view::<i64>().iter().all(|&r| r == n as i64);
     let left = if m > n && full {
         let d = mm(&x, &z)? - &right;
         sum(&squares(&d)?, Some(&[-2]), false, None)?

@@ -161,11 +161,6 @@ fn pow_gradient(g: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     Ok(g * pow_slope(x, y)?)
 }
 
-/// The error for an op that has no derivative by an input.
-pub(super) fn none_for(op: &'static str, reason: &str) -> Result<Option<Tensor>> {
-    bail!(NotDifferentiable, op, "the derivative for '{op}' is not implemented: {reason}")
-}
-
 /// `g n / (x² + y²)`, and 0 at the origin: the derivative of an angle.
 fn angle_gradient(g: &Tensor, n: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let s = reciprocal_or_zero(&hypot_same(x, y)?)?;

@@ -8,6 +8,7 @@ pub mod compare;
 pub mod complex;
 pub mod elementary;
 pub mod fused;
+pub mod incomplete;
 pub(super) mod parametrised;
 pub(super) mod polar;
 pub mod relu;

@@ -5,26 +5,23 @@ use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI, FRAC_2_SQRT_PI, PI};
 use smallvec::smallvec;
 
 use super::activation::normal_density;
-use super::arithmetic::none_for;
 use super::binary::{binary_ops, binary_rows};
 use super::compare::less_same;
 use super::parametrised::{parametrised, parametrised_rows};
 use super::polar::modulus;
 use super::select::select;
 use super::unary::{unary_ops, unary_rows, zero};
-use super::{exp, exp2, isnan, sign, sin};
+use super::{exp, exp2, sign, sin};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::pointwise::binary::{self, BinaryLoops, binary_loops};
 use crate::kernel::pointwise::cast::cast;
-use crate::kernel::pointwise::row::Row;
-use crate::kernel::pointwise::ternary::{self, TernaryLoops, special_ternary_loops};
 use crate::kernel::special;
 use crate::ops::entry::{Operand, op};
-use crate::ops::pointwise::arithmetic::{x_over_y, xlogy_same};
-use crate::ops::promote::{Class, as_tensor, promoted, promoted_float};
+use crate::ops::pointwise::arithmetic::x_over_y;
+use crate::ops::promote::{Class, promoted, promoted_float};
 use crate::shape;
 
 unary_ops! {
@@ -251,21 +248,7 @@ bessel_ops! {
         "fg.spherical_bessel_j0(fg.tensor([0.0])).tolist()" => "[1.0]";
 }
 
-const NO_SERIES: &str = "only the derivative by the other argument is known in these functions";
-
 binary_ops! {
-    Zeta zeta, zeta_same: special x, y => special::zeta(x, y);
-        [] _g => none_for("zeta", NO_SERIES)?; [x, y] g => -(g * x * zeta_same(&(x + 1.0), y)?);
-        "The Hurwitz zeta function, the sum of 1 / (k + y)^x for k from 0. It has no derivative by x.",
-        "fg.zeta(fg.tensor([2.0]), 1.0).tolist()" => "[1.644934058189392]";
-    Gammainc gammainc, gammainc_same(igamma): special x, y => special::gammainc(x, y);
-        [] _g => none_for("gammainc", NO_SERIES)?; [x, y] g => g * gamma_density(x, y)?;
-        "The regularised lower incomplete gamma function of x, from 0 to y. It has no derivative by x.",
-        "fg.gammainc(fg.tensor([1.0]), 0.0).tolist()" => "[0.0]";
-    Gammaincc gammaincc, gammaincc_same(igammac): special x, y => special::gammaincc(x, y);
-        [] _g => none_for("gammaincc", NO_SERIES)?; [x, y] g => -(g * gamma_density(x, y)?);
-        "The regularised upper incomplete gamma function of x, from y to infinity. It has no derivative by x.",
-        "fg.gammaincc(fg.tensor([1.0]), 0.0).tolist()" => "[1.0]";
     Betaln betaln, betaln_same: special x, y => special::betaln(x, y);
         [x, y] g => g * (digamma(x)? - digamma(&(x + y))?); [x, y] g => g * (digamma(y)? - digamma(&(x + y))?);
         "The logarithm of the absolute value of the beta function.",
@@ -280,11 +263,6 @@ binary_rows! {
     /// The derivative of `x log(1 + y)` by `x`: `log(1 + y)`, and 0 where `x` is 0 and `y` is not above -1.
     XLog1pYByX x_log1p_y_by_x "xlog1py", real x, y => if x == T::ZERO && y <= T::ONE.neg() { T::ZERO } else { y.ln_1p() };
         [] _g => zero(); [y] g => g / (y + 1.0);
-}
-
-/// The density `y^(x - 1) e^-y / Γ(x)` of the gamma distribution.
-fn gamma_density(x: &Tensor, y: &Tensor) -> Result<Tensor> {
-    exp(&(xlogy_same(&(x - 1.0), y)? - y - lgamma(x)?))
 }
 
 unary_rows! {
@@ -318,76 +296,6 @@ pub fn ldexp(x: &Tensor, y: Operand<'_>) -> Result<Tensor> {
     let (x, y) = promoted(Class::Real, x.into(), y)?;
     shape::broadcast("ldexp", x.dims(), y.dims())?;
     Ok(&*x * exp2(&y)?)
-}
-
-/// The regularised incomplete beta function of three tensors.
-struct Betainc;
-
-const BETAINC: &TernaryLoops = special_ternary_loops!(special::betainc);
-
-impl Betainc {
-    /// `t` times the derivative by the last input.
-    fn rule(t: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
-        let (a, b, x) = (s.input(0), s.input(1), s.input(2));
-        let near_one = xlog1py_same(&(&b - 1.0), &-&x)?;
-        let density = exp(&(xlogy_same(&(&a - 1.0), &x)? + near_one - betaln_same(&a, &b)?))?;
-        // Outside of [0, 1] the function has no values, and the density would have some.
-        Ok(t * select(&isnan(&s.output(0))?, &s.output(0).detach(), &density)?)
-    }
-}
-
-impl Op for Betainc {
-    fn name(&self) -> &'static str {
-        "betainc"
-    }
-
-    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
-        Ok([ternary::apply(self.name(), BETAINC, [ins[0], ins[1], ins[2]], batch_ndim, &[0.0; 3])?].into())
-    }
-
-    fn is_pointwise(&self) -> bool {
-        true
-    }
-
-    fn row(&self, ins: &[DType]) -> Option<Row> {
-        BETAINC.row(ins[0], [0.0; 3])
-    }
-
-    fn saves(&self, _: NeedsGrad) -> Saves {
-        Saves::inputs(7).and(Saves::outputs(1))
-    }
-
-    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        if s.needs(0) || s.needs(1) {
-            none_for(self.name(), NO_SERIES)?;
-        }
-        Ok(smallvec![None, None, Some(Betainc::rule(only(g), s)?)])
-    }
-
-    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        if t[0].is_some() || t[1].is_some() {
-            none_for(self.name(), NO_SERIES)?;
-        }
-        Ok(smallvec![t[2].as_ref().map(|t| Betainc::rule(t, s)).transpose()?])
-    }
-}
-
-/// The regularised incomplete beta function: the integral of t^(alpha - 1) (1 - t)^(beta - 1) / B(alpha, beta) from 0 to
-/// x, for x in [0, 1]. It has no derivative by alpha and beta. The shapes broadcast, the dtypes promote, and integers are
-/// taken as the default float.
-///
-/// ```python
-/// >>> fg.betainc(fg.tensor([1.0, 2.0]), 2.0, 0.5).tolist()
-/// [0.75, 0.5]
-/// ```
-#[op(function)]
-pub fn betainc(alpha: Operand<'_>, beta: Operand<'_>, x: Operand<'_>) -> Result<Tensor> {
-    let (a, b) = promoted(Class::Float, alpha, beta)?;
-    let (a, x) = promoted(Class::Float, (&*a).into(), x)?;
-    let b = as_tensor(Operand::Tensor(&b), x.dtype())?;
-    let dims = shape::broadcast("betainc", a.dims(), b.dims())?;
-    shape::broadcast("betainc", &dims, x.dims())?;
-    apply(Betainc, &[&a, &b, &x])
 }
 
 /// The derivative of an order of a family's polynomials, as a function of `x` and the degree.

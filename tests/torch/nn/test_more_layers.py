@@ -98,3 +98,38 @@ def test_hooks_of_all_modules() -> None:
     with hooks.register_module_module_registration_hook(note("module")):
         nn.Sequential(nn.ReLU()).added = nn.ReLU()
     assert [kind for kind, _ in seen[8:]] == ["buffer"] * 3 + ["module"] * 2
+
+
+def test_losses_of_targets_of_another_size() -> None:
+    x, y = normal(3, 1), normal(3)
+    for loss in (F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss):
+        with pytest.warns(UserWarning, match="different to the input size") as caught:
+            assert loss(x, y, reduction="none").shape == (3, 3)
+        assert caught[0].filename == __file__
+    for loss in (F.binary_cross_entropy, F.binary_cross_entropy_with_logits):
+        with pytest.raises(ValueError, match="must be the same as input size"):
+            loss(torch.sigmoid(x), torch.sigmoid(y))
+
+
+def test_losses_with_a_weight_for_each_element() -> None:
+    x, y, w = normal(4), normal(4, seed=1), torch.rand(4, dtype=torch.float64)
+    for loss, power in ((F.mse_loss, 2), (F.l1_loss, 1)):
+        each = (x - y).abs() ** power * w
+        torch.testing.assert_close(loss(x, y, reduction="none", weight=w), each)
+        torch.testing.assert_close(loss(x, y, reduction="sum", weight=w), each.sum())
+        torch.testing.assert_close(loss(x, y, weight=w), each.sum() / w.sum())
+        with pytest.raises(ValueError, match="same size"):
+            loss(x, y, weight=w[:1])
+
+
+def test_layers_at_their_limits() -> None:
+    pool = nn.FractionalMaxPool2d(2, output_ratio=0.5, _random_samples=torch.rand(2, 2, 2))
+    assert list(pool.state_dict()) == ["_random_samples"]
+    norm = nn.BatchNorm1d(2)
+    assert norm(torch.ones(0, 2, 3)).shape == (0, 2, 3)
+    assert norm.running_mean.tolist() == [0.0, 0.0]
+    assert nn.GRUCell(2, 0)(torch.ones(3, 2)).shape == (3, 0)
+    with pytest.raises(RuntimeError, match=r"hidden of shape \[3, 4\], got \[1, 4\]"):
+        nn.LSTMCell(2, 4)(torch.ones(3, 2), (torch.ones(1, 4), torch.ones(1, 4)))
+    with pytest.raises(RuntimeError, match="upscale_factor is 0"):
+        nn.PixelShuffle(0)(torch.ones(1, 4, 2, 2))

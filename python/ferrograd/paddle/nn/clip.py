@@ -42,9 +42,12 @@ class ClipGradByNorm:
 
 
 class ClipGradByGlobalNorm:
-    """Scales all gradients by one number so that their total norm is at most ``clip_norm``."""
+    """Scales all gradients by one number so that their total norm is at most ``clip_norm``.
 
-    def __init__(self, clip_norm: float) -> None:
+    ``group_name`` and ``auto_skip_clip`` change nothing: all gradients of a call are one group.
+    """
+
+    def __init__(self, clip_norm: float, group_name: str = "default_group", auto_skip_clip: bool = False) -> None:
         self.clip_norm = float(clip_norm)
 
     def __call__(self, params_grads: Pairs) -> Pairs:

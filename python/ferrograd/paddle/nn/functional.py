@@ -13,7 +13,6 @@ from ferrograd._core.paddle import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
     celu,
-    cosine_similarity,
     diag_embed,
     elu,
     glu,
@@ -121,6 +120,14 @@ logsigmoid = log_sigmoid
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, name: str | None = None) -> Tensor:
     """``x @ weight + bias``. The weight has the shape [in, out]."""
     return ops.linear(x, weight, bias, False)
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors along an axis. The product of their norms is at least ``eps``."""
+    x1, x2 = (_arguments.tensor(x, "cosine_similarity", name) for x, name in ((x1, "x1"), (x2, "x2")))
+    x1, x2 = ops.broadcast_tensors([x1, x2])
+    squares: Tensor = ops.sum(x1 * x1, axis) * ops.sum(x2 * x2, axis)
+    return ops.sum(x1 * x2, axis) / ops.sqrt(ops.maximum(squares, eps * eps))
 
 
 def silu(x: Tensor, inplace: bool = False, name: str | None = None) -> Tensor:

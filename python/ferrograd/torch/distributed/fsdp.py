@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,16 +16,27 @@ from ferrograd.torch._process_groups import ProcessGroup, found
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.parameter import Parameter
 
-__all__ = ["FullyShardedDataParallel"]
+__all__ = ["FullyShardedDataParallel", "ShardingStrategy"]
+
+
+class ShardingStrategy(enum.Enum):
+    """What :class:`FullyShardedDataParallel` divides.
+
+    ``FULL_SHARD`` gathers the parameters of a block for its forward pass and again for its backward pass, and
+    ``SHARD_GRAD_OP`` once for both. The other strategies are refused.
+    """
+
+    FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD, _HYBRID_SHARD_ZERO2 = range(1, 6)
 
 
 class FullyShardedDataParallel(Module):
     """A module of which each process keeps 1/N of the parameters, of their gradients and of an optimizer's state.
 
-    ``forward`` gathers the parameters, and ``backward`` gives each process its part of the averaged gradient. Wrap the
-    blocks of a model before the model itself. What the backward pass reads of whole parameters stays until then. With
-    ``reshard_after_forward`` it does not: the backward pass gathers the parameters and runs the block again, as
-    ``torch.utils.checkpoint`` does, so only one block at a time is whole; running statistics are then updated twice.
+    ``forward`` gathers the parameters, and ``backward`` gives each process its part of the averaged gradient, block
+    after block. Wrap the blocks of a model before the model itself. What the backward pass reads of whole parameters
+    stays until then. With ``reshard_after_forward``, or ``ShardingStrategy.FULL_SHARD``, it does not: the backward pass
+    gathers the parameters and runs the block again, as ``torch.utils.checkpoint`` does, so only one block at a time is
+    whole; running statistics are then updated twice.
 
     An optimizer gets ``parameters()``, which are flat parts. :meth:`state_dict` and :meth:`load_state_dict` have whole
     parameters under their usual names, on all processes, so any number of processes reads what any other wrote.
@@ -42,13 +54,19 @@ class FullyShardedDataParallel(Module):
         self,
         module: Module,
         process_group: ProcessGroup | None = None,
+        sharding_strategy: ShardingStrategy | None = None,
         *,
         sync_module_states: bool = True,
         reshard_after_forward: bool = False,
     ) -> None:
         super().__init__()
+        if sharding_strategy not in (None, ShardingStrategy.FULL_SHARD, ShardingStrategy.SHARD_GRAD_OP):
+            raise FerrogradError(
+                f"FullyShardedDataParallel: sharding_strategy must be FULL_SHARD or SHARD_GRAD_OP, not "
+                f"{sharding_strategy}; DistributedDataParallel divides nothing"
+            )
         self.process_group = found(process_group)
-        self.reshard_after_forward = reshard_after_forward
+        self.reshard_after_forward = reshard_after_forward or sharding_strategy is ShardingStrategy.FULL_SHARD
         comm = self.process_group.communicator
         self._places = list(_parameters(module))
         whole = [owner._parameters[name] for owner, name, _ in self._places]

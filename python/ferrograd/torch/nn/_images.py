@@ -44,7 +44,7 @@ __all__ = [
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """[…, C * r**2, H, W] as […, C, H * r, W * r] with the factor r."""
     shape = _arguments.tensor(input, "pixel_shuffle", "input").shape
-    if len(shape) < 3 or shape[-3] % upscale_factor**2:
+    if len(shape) < 3 or upscale_factor < 1 or shape[-3] % upscale_factor**2:
         raise ShapeError(
             "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
             f"but input has shape {list(shape)} and upscale_factor is {upscale_factor}"
@@ -55,7 +55,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """[…, C, H * r, W * r] as […, C * r**2, H, W] with the factor r."""
     shape = _arguments.tensor(input, "pixel_unshuffle", "input").shape
-    if len(shape) < 3 or shape[-1] % downscale_factor or shape[-2] % downscale_factor:
+    if len(shape) < 3 or downscale_factor < 1 or shape[-1] % downscale_factor or shape[-2] % downscale_factor:
         raise ShapeError(
             "pixel_unshuffle expects height and width to be divisible by downscale_factor, "
             f"but input has shape {list(shape)} and downscale_factor is {downscale_factor}"

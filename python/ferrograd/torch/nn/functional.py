@@ -215,11 +215,38 @@ def _difference_loss(
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
+    weight: Tensor | None = None,
     *,
     _op: Any = None,
 ) -> Tensor:
-    result: Tensor = _op(input, target, reduction_of(size_average, reduce, reduction))
-    return result
+    _warn_of_broadcasting(input, target)
+    reduction = reduction_of(size_average, reduce, reduction)
+    if weight is None:
+        result: Tensor = _op(input, target, reduction)
+        return result
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"Invalid reduction mode: {reduction}. Expected one of 'none', 'mean', 'sum'.")
+    if _arguments.tensor(weight, _op.__name__, "weight").shape != _arguments.tensor(input, _op.__name__, "input").shape:
+        raise ValueError("Weights and input must have the same size.")
+    loss: Tensor = ops.multiply(_op(input, target, "none"), weight)
+    if reduction == "none":
+        return loss
+    return ops.sum(loss) if reduction == "sum" else ops.divide(ops.sum(loss), ops.sum(weight))
+
+
+def _warn_of_broadcasting(input: Tensor, target: Tensor) -> None:
+    """Warns of a target that has another size than the input: each element would be compared with many."""
+    if isinstance(input, Tensor) and isinstance(target, Tensor) and input.shape != target.shape:
+        warnings.warn(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
+            "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+            stacklevel=3,
+        )
+
+
+def _need_same_size(input: Tensor, target: Tensor) -> None:
+    if isinstance(input, Tensor) and isinstance(target, Tensor) and input.shape != target.shape:
+        raise ArgumentError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
 
 
 mse_loss = specialize(
@@ -277,7 +304,8 @@ def binary_cross_entropy(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The binary cross entropy of probabilities and targets in [0, 1]."""
+    """The binary cross entropy of probabilities and targets in [0, 1], which have one shape."""
+    _need_same_size(input, target)
     return ops.binary_cross_entropy(input, target, weight, reduction_of(size_average, reduce, reduction))
 
 
@@ -290,7 +318,8 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """The binary cross entropy of the sigmoid of ``input`` and targets in [0, 1]."""
+    """The binary cross entropy of the sigmoid of ``input`` and targets in [0, 1], which have one shape."""
+    _need_same_size(input, target)
     reduction = reduction_of(size_average, reduce, reduction)
     return ops.binary_cross_entropy_with_logits(input, target, weight, reduction, pos_weight)
 
@@ -304,6 +333,7 @@ def smooth_l1_loss(
     beta: float = 1.0,
 ) -> Tensor:
     """``d**2 / (2 * beta)`` where the absolute difference ``d`` is below ``beta``, else ``d - beta / 2``."""
+    _warn_of_broadcasting(input, target)
     return ops.smooth_l1_loss(input, target, reduction_of(size_average, reduce, reduction), beta)
 
 
@@ -311,6 +341,7 @@ def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
     """``d**2 / 2`` where the absolute difference ``d`` is below ``delta``, else ``delta * (d - delta / 2)``."""
+    _warn_of_broadcasting(input, target)
     if weight is None:
         return ops.huber_loss(input, target, reduction, delta)
     loss = ops.multiply(ops.huber_loss(input, target, "none", delta), weight)

@@ -289,6 +289,8 @@ class Adadelta(Optimizer):
 class Adafactor(Optimizer):
     """Adam with means of squares by row and column: N. Shazeer, M. Stern, "Adafactor" (2018)."""
 
+    _takes_complex = False
+
     def __init__(
         self,
         params: Params,
@@ -328,6 +330,9 @@ class SparseAdam(_WithBetas):
 
     Gradients are dense here. In torch these rows are those of a sparse gradient, which may hold zeros.
     """
+
+    _numbers = ()
+    _takes_complex = False
 
     def __init__(
         self,

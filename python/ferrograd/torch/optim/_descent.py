@@ -124,6 +124,7 @@ class Muon(Optimizer):
     PyTorch computes the orthogonalization in bfloat16, this class in the dtype of the parameter.
     """
 
+    _takes_complex = False
     _ratios = ("original", "match_rms_adamw", "spectral_unclamped")
 
     def __init__(

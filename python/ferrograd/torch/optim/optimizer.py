@@ -95,7 +95,9 @@ class Optimizer:
     """
 
     #: Numbers in the state of a parameter that a saved state holds as tensors, as PyTorch does.
-    _numbers = ("step", "mu_product", "eta", "mu")
+    _numbers: tuple[str, ...] = ("step", "mu_product", "eta", "mu")
+    #: Whether complex parameters are updated, as pairs of real numbers.
+    _takes_complex = True
     _opt_called = False
     _is_stepping = False
 
@@ -188,13 +190,30 @@ class Optimizer:
                 steps.watch(functools.partial(self._watched, group))
                 for p in group["params"]:
                     if p.grad is not None:
-                        self._update(p, -p.grad.detach() if group.get("maximize") else p.grad, group)
+                        update = self._update_complex if p.dtype.kind == "c" else self._update
+                        update(p, -p.grad.detach() if group.get("maximize") else p.grad, group)
         return loss
 
     step = _with_hooks(step, is_traceable=True)
 
     def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         raise NotImplementedError
+
+    def _update_complex(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+        """Updates the real and the imaginary parts as real numbers; the state has complex tensors."""
+        _core.give_up_trace(steps.NOT_TRACED)
+        if not self._takes_complex:
+            raise ArgumentError(f"{type(self).__name__} does not support complex parameters")
+        parts, state = _parts(p), self.state.get(p, {})
+        self.state[parts] = {key: _parts(value) for key, value in state.items()}
+        try:
+            self._update(parts, _parts(g), group)
+        finally:
+            new = self.state.pop(parts)
+        p.copy_(native.view_as_complex(parts))
+        for key, x in new.items():
+            is_parts = isinstance(x, Tensor) and x.shape == parts.shape
+            self.state[p][key] = native.view_as_complex(x) if is_parts else x
 
     def _watched(self, group: dict[str, Any]) -> Any:
         """See :func:`steps.watched`."""
@@ -296,6 +315,13 @@ class Optimizer:
             count = sum(p.numel() for p in group["params"])
             rows.append([i, len(group["params"]), f"{count:,}", *(group.get(key, "") for key in keys)])
         return _html.facts(type(self).__name__, {}) + _html.table(["group", "tensors", "numbers", *keys], rows)
+
+
+def _parts(value: Any) -> Any:
+    """A complex tensor as a real one with an axis for the two parts; anything else as it is."""
+    if not isinstance(value, Tensor) or value.dtype.kind != "c":
+        return value
+    return native.view_as_real(value.detach())
 
 
 def _own(value: Any, p: Tensor, key: Any = None) -> Any:

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ferrograd._core import paddle as ops
+from ferrograd._nn import blocks
 from ferrograd._nn.reparametrized import as_matrix, power_iteration
 from ferrograd.paddle._process_groups import found, get_world_size, is_initialized
 from ferrograd.paddle._tensor import Tensor
@@ -175,13 +176,15 @@ class SyncBatchNorm(_BatchNormBase):
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalized input. In training the running statistics are updated."""
-        if not self.training or self._use_global_stats or not is_initialized() or get_world_size() == 1:
+        fresh = self.training and not self._use_global_stats
+        together = blocks.current() if fresh else None
+        if not fresh or (together is None and (not is_initialized() or get_world_size() == 1)):
             return super().forward(input)
         from ferrograd.distributed._statistics import normalize
 
         axis = 1 if self._data_format.startswith("NC") else input.ndim - 1
         running, scale = (self._mean, self._variance), (self.weight, self.bias)
-        comm, share = found(None).communicator, 1 - self._momentum
+        comm, share = together or found(None).communicator, 1 - self._momentum
         return normalize(input, axis, comm, running, scale, share, self._epsilon, unbiased=False)
 
     @classmethod

@@ -7,6 +7,7 @@ from typing import Any
 from ferrograd._arguments import typed
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import torch as ops
+from ferrograd._nn import blocks
 from ferrograd.torch._process_groups import GroupMember, ProcessGroup
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
@@ -157,15 +158,18 @@ class SyncBatchNorm(_BatchNorm):
     def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim < 2:
             raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
+        if self.training:
+            # It raises before the batch is counted.
+            blocks.current()
 
     def _normalized(self, input: Tensor, mean: Tensor | None, var: Tensor | None, fresh: bool, share: float) -> Tensor:
-        group = self.process_group or GroupMember.WORLD
-        if not fresh or group is None or group.size() == 1:
+        group, together = self.process_group or GroupMember.WORLD, blocks.current() if fresh else None
+        if not fresh or (together is None and (group is None or group.size() == 1)):
             return super()._normalized(input, mean, var, fresh, share)
         from ferrograd.distributed._statistics import normalize
 
-        scale = (self.weight, self.bias)
-        return normalize(input, 1, group.communicator, (mean, var), scale, share, self.eps, unbiased=True)
+        comm: Any = together or group.communicator  # type: ignore[union-attr]
+        return normalize(input, 1, comm, (mean, var), (self.weight, self.bias), share, self.eps, unbiased=True)
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: ProcessGroup | None = None) -> Module:

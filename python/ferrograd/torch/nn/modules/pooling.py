@@ -119,7 +119,9 @@ class _FractionalMaxPoolNd(Layer):
         size, ratio = arguments["output_size"], arguments["output_ratio"]
         if (size is None) == (ratio is None):
             raise ValueError(f"{type(self).__name__}: exactly one of output_size and output_ratio is wanted")
+        samples = arguments.pop("_random_samples")
         super()._keep(arguments)
+        self.register_buffer("_random_samples", samples)
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd, function=F.fractional_max_pool2d):

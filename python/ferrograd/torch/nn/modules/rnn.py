@@ -6,6 +6,7 @@ import math
 import warnings
 from typing import Any
 
+from ferrograd._core import ArgumentError
 from ferrograd._core import torch as ops
 from ferrograd._nn import recurrent
 from ferrograd._nn.recurrent import Weights
@@ -309,7 +310,7 @@ class RNNCellBase(Module):
 
     def reset_parameters(self) -> None:
         """Draws all weights anew."""
-        bound = 1.0 / math.sqrt(self.hidden_size)
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
@@ -321,6 +322,9 @@ class RNNCellBase(Module):
         for h in state or ():
             if h.ndim not in (1, 2):
                 raise ValueError(f"{name}: Expected hidden to be 1D or 2D, got {h.ndim}D instead")
+            if h.shape[:-1] != input.shape[:-1] or h.shape[-1] != self.hidden_size:
+                wanted = [*input.shape[:-1], self.hidden_size]
+                raise ArgumentError(f"{name}: Expected hidden of shape {wanted}, got {list(h.shape)}")
         alone = input.ndim == 1
         if state is None:
             zeros = ops.zeros([*input.shape[:-1], self.hidden_size], input.dtype)

@@ -1,0 +1,187 @@
+"""Blocks of a recorded graph, which a picture shows as one box: rounds of a loop, lines of the program, its functions.
+
+A block is an interval of one order in which inputs stand before their users, so no blocks depend on each other in a
+circle.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from heapq import heapify, heappop, heappush
+from itertools import groupby
+
+import numpy as np
+
+from ferrograd._graph.nodes import Node, Snapshot
+
+#: The number of boxes above which a picture is folded.
+MOST = 24
+
+
+@dataclass(eq=False)
+class Block:
+    """A part of a graph that a picture shows as one box."""
+
+    #: ``"loop"``, ``"round"``, ``"line"``, ``"function"`` or ``"part"``.
+    kind: str
+    name: str
+    items: list[Item]
+    #: The number of rounds of a loop.
+    times: int = 1
+
+    @cached_property
+    def nodes(self) -> list[Node]:
+        """All nodes of the block."""
+        return [node for item in self.items for node in nodes_of(item)]
+
+
+Item = Node | Block
+
+
+def nodes_of(item: Item) -> list[Node]:
+    """The nodes of a block, or the node itself."""
+    return item.nodes if isinstance(item, Block) else [item]
+
+
+def fold(graph: Snapshot, nodes: Sequence[Node]) -> list[Item]:
+    """These nodes without the leaves of ops, from inputs to results. Where they are many, ``MOST`` items are left."""
+    alone = [node for node in nodes if node.is_leaf and not node.users]
+    items: list[Item] = [*alone, *(graph[i] for i in _order(graph, {node.id for node in nodes if not node.is_leaf}))]
+    return items if len(items) <= MOST else _few(_loops(items))
+
+
+def _order(graph: Snapshot, shown: set[int]) -> list[int]:
+    """The nodes from inputs to results, each as near to its users as it can be.
+
+    The order is made from its end. The next is one whose users have their places: the one that joins the fewest paths,
+    and of several the one that was met last, so a branch stays together.
+    """
+    record = graph.record
+    joins: dict[int, int] = {}
+    for i in sorted(shown):
+        inner = {p[0] for p in record.inputs[i] if p is not None and p[0] in shown}
+        joins[i] = max((joins[j] for j in inner), default=0) + (len(inner) > 1)
+    waiting = {i: sum(user in shown for user in graph.users_by_id[i]) for i in shown}
+    ready = [(joins[i], -i, i) for i in shown if not waiting[i]]
+    heapify(ready)
+    order: list[int] = []
+    met = len(record.ops)
+    # The first round of a loop may lack what tells its arguments apart. It takes their order from a later round.
+    ways: dict[tuple[str, int], list[int]] = {}
+    while ready:
+        i = heappop(ready)[2]
+        order.append(i)
+        ends = [place[0] if place is not None and place[0] in shown else -1 for place in record.inputs[i]]
+        known = [joins[j] for j in ends if j >= 0]
+        if len(set(known)) > 1:
+            ways[record.ops[i], record.sites[i]] = sorted(range(len(ends)), key=lambda k: -joins.get(ends[k], 0))
+        way = ways.get((record.ops[i], record.sites[i]), [])
+        for j in dict.fromkeys(ends[k] for k in (way if len(way) == len(ends) else reversed(range(len(ends))))):
+            if j >= 0:
+                waiting[j] -= 1
+                if not waiting[j]:
+                    met += 1
+                    heappush(ready, (joins[j], -met, j))
+    return order[::-1]
+
+
+def _loops(items: list[Item]) -> list[Item]:
+    """The items with a block for what is done three times or more in a row, the shortest repetition first."""
+    numbers: dict[object, int] = {}
+    # The same number stands for the same op of the same line, or for the same loop.
+    kinds = [numbers.setdefault((node.op, node.site), len(numbers)) for item in items for node in nodes_of(item)]
+    period = 1
+    while period <= len(items) // 3:
+        tokens = np.array(kinds)
+        same = np.diff(tokens[period:] == tokens[:-period], prepend=False, append=False)
+        runs = [(a, b + period) for a, b in np.flatnonzero(same).reshape(-1, 2).tolist() if b - a >= 2 * period]
+        for start, end in reversed(runs):
+            count = (end - start) // period
+            stop = start + count * period
+            rounds = [items[i : i + period] for i in range(start, stop, period)]
+            body = [
+                one[0] if period == 1 else Block("round", f"round {i}", _few(one)) for i, one in enumerate(rounds, 1)
+            ]
+            name = _name([node for item in rounds[0] for node in nodes_of(item)])
+            loop = Block("loop", name, _parts(body, "rounds"), count)
+            kind = numbers.setdefault(tuple(kinds[start : start + period]), len(numbers))
+            items[start:stop], kinds[start:stop] = [loop], [kind]
+        # What is shorter now may repeat with a shorter period.
+        period = 1 if runs else period + 1
+    return items
+
+
+def _few(items: list[Item]) -> list[Item]:
+    """At most ``MOST`` items: where they are more, those of a line are one, then those of a function, then any."""
+    if len(items) > MOST:
+        items = _together(items, "line", lambda node: node.site)
+    if len(items) > MOST:
+        items = _together(items, "function", lambda node: _function(node))
+    return _parts(items, "part")
+
+
+def _together(items: list[Item], kind: str, key: Callable[[Node], str | None]) -> list[Item]:
+    """The items, with a block for neighbours that all have one key."""
+
+    def common(item: Item) -> object:
+        keys = {key(node) for node in nodes_of(item)}
+        return keys.pop() if len(keys) == 1 else item
+
+    found: list[Item] = []
+    for _, group in groupby(items, common):
+        several = list(group)
+        name = _name([node for item in several for node in nodes_of(item)])
+        found.append(several[0] if len(several) == 1 else Block(kind, name, _parts(several, "part")))
+    return found
+
+
+def _parts(items: Sequence[Item], word: str) -> list[Item]:
+    """At most ``MOST`` items: where they are more, blocks of neighbours."""
+    if len(items) <= MOST:
+        return list(items)
+    size = max(MOST, -(-len(items) // MOST))
+    ends = [(i, min(i + size, len(items))) for i in range(0, len(items), size)]
+    return [Block("part", f"{word} {i + 1}–{end}", _parts(items[i:end], word)) for i, end in ends]
+
+
+def _name(nodes: Sequence[Node]) -> str:
+    """What the nodes have in common: the text of their line, their class, or their functions."""
+    if len({node.site for node in nodes}) == 1:
+        return nodes[0].source or nodes[0].place or nodes[0].op
+    functions = list(dict.fromkeys(map(_function, nodes)))
+    classes = {name.rpartition(".")[0] for name in functions}
+    return classes.pop() if len(functions) > 1 == len(classes) and "" not in classes else ", ".join(functions)
+
+
+def _function(node: Node) -> str:
+    """The function or method whose code recorded the node, or the file if that is no function's."""
+    file, line = node.file or "", node.line or 0
+    return _function_at(file, line) or node.place.rpartition(":")[0] or "unknown place"
+
+
+@cache
+def _function_at(file: str, line: int) -> str:
+    return next((name for name, first, last in reversed(_functions(file)) if first <= line <= last), "")
+
+
+@cache
+def _functions(file: str) -> list[tuple[str, int, int]]:
+    """The functions of a file: name with class, first line, last line; those around a function before it."""
+
+    def below(tree: ast.AST, prefix: str) -> Iterator[tuple[str, int, int]]:
+        for part in ast.iter_child_nodes(tree):
+            name = prefix
+            if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                name = f"{prefix}{part.name}."
+                if not isinstance(part, ast.ClassDef):
+                    yield name[:-1], part.lineno, part.end_lineno or part.lineno
+            yield from below(part, name)
+
+    try:
+        return list(below(ast.parse("".join(linecache.getlines(file))), ""))
+    except (SyntaxError, ValueError, RecursionError):
+        return []

@@ -1,0 +1,3 @@
+"""The place of ``collate`` in PyTorch, from which programs import it."""
+
+from ferrograd.torch.utils.data import collate as collate
