@@ -15,6 +15,9 @@ use crate::error::{Error, Result};
 use crate::graph::Modes;
 use crate::kernel::par::{self, Team};
 
+/// So many threads are told apart. Those beyond share the last place.
+const THREADS: usize = 64;
+
 /// One backward pass and the threads that run its nodes.
 struct Scheduler<'a> {
     pass: &'a Pass<'a>,
@@ -27,6 +30,8 @@ struct Scheduler<'a> {
     queue: Queue<'a>,
     /// One bit for each thread that ran a node.
     ran: AtomicU64,
+    /// By thread: the node that it runs, or [`NONE`].
+    running: [AtomicU32; THREADS],
     /// The modes of the calling thread.
     modes: Modes,
 }
@@ -63,6 +68,7 @@ impl<'a> Scheduler<'a> {
             sums: (0..pass.arena.slots()).map(|s| Sum::new(seeds.take(s))).collect(),
             pending: pending.into_iter().map(AtomicU32::new).collect(),
             ran: AtomicU64::new(0),
+            running: [const { AtomicU32::new(NONE) }; THREADS],
             modes: Modes::current(),
         }
     }
@@ -95,7 +101,12 @@ impl<'a> Scheduler<'a> {
 
     /// Runs a node and adds its gradients to their sums. Returns the nodes that this makes ready.
     fn node(&self, i: u32) -> Result<Nodes> {
-        self.ran.fetch_or(1 << par::worker_index().min(63), Relaxed);
+        let thread = par::worker_index().min(THREADS - 1);
+        self.ran.fetch_or(1 << thread, Relaxed);
+        self.running[thread].store(i, Relaxed);
+        let _over = Over(&self.running[thread]);
+        // Cotangents are added in descending order of the nodes that bring them.
+        let comes = || self.running.iter().any(|r| (i + 1..NONE).contains(&r.load(Relaxed)));
         let (arena, i) = (&self.pass.arena, i as usize);
         let mut ready = Nodes::new();
         if let Some(hooks) = arena.nodes[i].hooks().filter(|_| arena.is_live(i)) {
@@ -109,7 +120,7 @@ impl<'a> Scheduler<'a> {
         let mut g: NodeCotangents = arena.outs(i).map(|s| self.sums[s].take(arena.asked[s])).collect();
         let grads = self.pass.differentiate(arena.nodes[i], &mut g)?;
         for ((edge, &slot), grad) in arena.edges(i).zip(arena.ins(i)).zip(grads).filter(|e| *e.0.1 != NONE) {
-            self.sums[slot as usize].add(self.positions[edge], grad, self.pass.create_graph)?;
+            self.sums[slot as usize].add(self.positions[edge], grad, self.pass.create_graph, comes)?;
             // An edge is counted after its gradient is added or left for another thread to add, which is counted later
             // itself. So whoever counts last knows that all are added.
             let owner = arena.owner(slot);
@@ -120,6 +131,15 @@ impl<'a> Scheduler<'a> {
             }
         }
         Ok(ready)
+    }
+}
+
+/// Notes at its end that a thread runs no node any more.
+struct Over<'a>(&'a AtomicU32);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(NONE, Relaxed);
     }
 }
 

@@ -14,9 +14,13 @@ use crate::sync::{Mutex, MutexGuard, yield_now};
 /// Room for the sums that most graphs have at a time.
 const FEW: usize = 4;
 
-/// While one thread adds to a sum and so many cotangents wait for it, the thread that brings another waits too: they take
-/// memory.
-const MOST_EARLY: usize = 4;
+/// Where the cotangents that wait for their turn take more bytes than this, the thread that brings another waits too, as
+/// long as a thread at work may bring the one whose turn it is.
+const MOST_EARLY: usize = 16 << 20;
+
+fn bytes(g: Option<&Tensor>) -> usize {
+    g.map_or(0, |g| g.array.len() * g.dtype().size())
+}
 
 /// Adds a cotangent to a sum, in place where nothing is recorded and the sum has one owner. Their dtypes differ only
 /// where their node takes any dtype.
@@ -117,6 +121,7 @@ struct State {
     busy: bool,
     /// Cotangents that wait for their turn.
     early: BTreeMap<u32, Option<Tensor>>,
+    early_bytes: usize,
 }
 
 impl Sum {
@@ -129,13 +134,21 @@ impl Sum {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds the cotangent of the edge at a position. No lock is held while arrays are added.
-    pub(super) fn add(&self, position: u32, g: Option<Tensor>, record: bool) -> Result<()> {
+    /// Adds the cotangent of the edge at a position. No lock is held while arrays are added. `comes` tells whether a
+    /// thread that does not wait for this one may bring a cotangent for an earlier position.
+    pub(super) fn add(
+        &self,
+        position: u32,
+        g: Option<Tensor>,
+        record: bool,
+        comes: impl Fn() -> bool,
+    ) -> Result<()> {
         let mut state = self.lock();
         if state.busy || position != state.next {
+            state.early_bytes += bytes(g.as_ref());
             state.early.insert(position, g);
-            // A thread that adds waits for nobody, so it gets ahead.
-            while state.busy && state.early.len() > MOST_EARLY {
+            // A thread that adds waits for nobody.
+            while state.early_bytes > MOST_EARLY && (state.busy || comes()) {
                 drop(state);
                 while_blocked(yield_now);
                 state = self.lock();
@@ -153,7 +166,10 @@ impl Sum {
             state.next += 1;
             let next = state.next;
             match state.early.remove(&next) {
-                Some(early) => item = early,
+                Some(early) => {
+                    state.early_bytes -= bytes(early.as_ref());
+                    item = early;
+                }
                 None => {
                     state.sum = sum;
                     state.busy = false;
@@ -198,7 +214,7 @@ mod tests {
                 // Some edges bring nothing.
                 let g = (i % 7 != 3).then(|| items[i].clone());
                 naive = added(naive, g.clone(), false).unwrap();
-                sum.add(i as u32, g, false).unwrap();
+                sum.add(i as u32, g, false, || false).unwrap();
             }
             ordered.push(bits(&sum.take(false).unwrap()));
             by_arrival.push(bits(&naive.unwrap()));
@@ -218,7 +234,7 @@ mod tests {
                     let sum = &sum;
                     s.spawn(move || {
                         (0..25).for_each(|i| {
-                            sum.add(4 * i + k, Some(Tensor::scalar(1.0f64)), false).unwrap();
+                            sum.add(4 * i + k, Some(Tensor::scalar(1.0f64)), false, || false).unwrap();
                         });
                     });
                 }
@@ -243,7 +259,7 @@ mod models {
             let sum = Arc::new(Sum::new(Some(Tensor::scalar(0.5))));
             let bring = |i: usize| {
                 let sum = sum.clone();
-                move || sum.add(i as u32, Some(Tensor::scalar(TERMS[i])), false).unwrap()
+                move || sum.add(i as u32, Some(Tensor::scalar(TERMS[i])), false, || false).unwrap()
             };
             let threads = [spawn(bring(2)), spawn(bring(1))];
             bring(0)();
