@@ -6,11 +6,10 @@ The core asks for each of them by its role, once, when it first needs it.
 from __future__ import annotations
 
 import errno
-import sys
 from importlib import import_module
 from typing import Any
 
-from ferrograd import _core
+from ferrograd import _core, _errors
 
 #: By role: the module below ``ferrograd`` that is imported, and the name in it (the module itself without one).
 _ROLES = {
@@ -43,16 +42,9 @@ def _load(role: str) -> Any:
     return getattr(module, name) if name else module
 
 
-def _text(error: Exception) -> str:
-    """The text of an error of the library, in a notebook with the names of its cells."""
-    text = Exception.__str__(error)
-    if "IPython" not in sys.modules:
-        return text
-    from ferrograd._graph.places import in_cells
-
-    return in_cells(text)
-
-
-_core.FerrogradError.__str__ = _text  # type: ignore[method-assign]
+_core.FerrogradError.__str__ = _errors.text  # type: ignore[method-assign]
+_core.FerrogradError.short_name = property(_errors.short_name)  # type: ignore[assignment,method-assign]
+_core.FerrogradError.url = property(_errors.url)  # type: ignore[assignment,method-assign]
+_core.FerrogradError._render_traceback_ = _errors.rendered  # type: ignore[method-assign]
 _core.register(_load)
 _core.set_own_code(_load.__code__.co_filename.removesuffix("_facade.py"))

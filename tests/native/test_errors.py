@@ -95,7 +95,7 @@ def test_an_untracked_output_says_why() -> None:
     z.detach_()
     with pytest.raises(RuntimeError, match=rf"made untracked at .*{line(-1)}"):
         fg.backward((z * 2.0).sum())
-    with pytest.raises(RuntimeError, match=r"float64\[1\]: nothing below it was made with requires_grad=True$"):
+    with pytest.raises(RuntimeError, match=r"float64\[1\]: nothing below it was made with requires_grad=True\nSee "):
         fg.backward(fg.tensor([1.0], dtype=fg.float64))
     with pytest.raises(RuntimeError, match=r"bool\[1\]: integers and booleans have no derivative"):
         fg.grad(x > 0.0, x)

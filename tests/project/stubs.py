@@ -413,7 +413,9 @@ def of_class(name: str, cls: type) -> str:
             if writable(cls, key):
                 lines.append(f"    @{key}.setter\n    def {key}(self, value: Any) -> None: ...")
         elif isinstance(value, property):
-            lines.append(f"    @property\n    def {key}(self) -> Any: ...")
+            kind = getattr(value.fget, "__annotations__", {}).get("return", "")
+            kind = f"builtins.{kind}" if hasattr(builtins, kind) else "Any"
+            lines.append(f"    @property\n    def {key}(self) -> {kind}: ...")
         elif isinstance(value, types.MethodDescriptorType) and cls.__name__ == "Tensor" and written(key) in functions:
             # An in-place form takes the arguments of its function.
             if key not in functions:

@@ -92,6 +92,7 @@ def current_element(call: _core.FunctionCall, tensors: list[Tensor]) -> list[Ten
 
 def run_rule(call: _core.FunctionCall, rule: Callable[[Values], Values], given: Values) -> Values:
     """Runs a rule on the whole batch, or per element if it asks for values (``item``, ``numpy``)."""
+    __tracebackhide__ = True
     try:
         return rule(given)
     except VmapError:

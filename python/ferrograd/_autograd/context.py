@@ -142,13 +142,16 @@ class Context:
 
     def _backward(self, grads: Values) -> Values:
         """The gradients of the inputs from those of the outputs."""
+        __tracebackhide__ = True
         return batching.run_rule(self._call, self._gradients, grads)
 
     def _jvp(self, tangents: Values) -> Values:
         """The tangents of the outputs from those of the inputs."""
+        __tracebackhide__ = True
         return batching.run_rule(self._call, self._tangents, tangents)
 
     def _gradients(self, grads: Values) -> Values:
+        __tracebackhide__ = True
         found = self._user_gradients(grads)
         if _core.is_grad_enabled() and (why := self._why_not_twice(grads, found)):
             found = self._call.refuse_twice(found, [g for g in grads if g is not None], why)
@@ -156,6 +159,7 @@ class Context:
 
     def _user_gradients(self, grads: Values) -> list[Tensor | None]:
         """The gradients that the user's rule returns, one for each input tensor."""
+        __tracebackhide__ = True
         function = self._function
         result = function._rule()(self, *function._cotangents(self, grads))
         found: list[Tensor | None] = [None] * self._count
@@ -188,6 +192,7 @@ class Context:
         )
 
     def _tangents(self, tangents: Values) -> Values:
+        __tracebackhide__ = True
         function = self._function
         if not function._has_jvp():
             return self._transposed_tangents(tangents)

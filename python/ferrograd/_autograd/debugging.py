@@ -75,7 +75,7 @@ def debug_nans() -> Iterator[None]:
     ...     fg.log(fg.tensor([-1.0, 1.0]))
     Traceback (most recent call last):
     ...
-    ferrograd.NotFiniteError: log: debug_nans: the result holds NaN
+    ferrograd.NotFiniteError: log: debug_nans: the result holds NaN...
     """
     with watched("nans"):
         yield

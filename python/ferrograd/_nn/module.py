@@ -119,6 +119,7 @@ class BaseModule:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls ``forward`` and the hooks."""
+        __tracebackhide__ = True
         if self._forward_hooks or self._forward_pre_hooks:
             return self._call_with_hooks(args, kwargs)
         return self.forward(*args, **kwargs)
@@ -128,6 +129,7 @@ class BaseModule:
         return args, lambda result: result
 
     def _call_with_hooks(self, args: Any, kwargs: Any) -> Any:
+        __tracebackhide__ = True
         called: set[int] = set()
         result: Any = None
         try:

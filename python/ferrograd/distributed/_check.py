@@ -15,6 +15,8 @@ _PACKAGE = str(Path(__file__).parents[1])
 class DistributedError(FerrogradError, RuntimeError):
     """The processes of a communicator do not call the same, or one of them calls nothing."""
 
+    __module__ = "ferrograd.distributed"
+
 
 class _Settings:
     """Whether the processes check each other, and for how long one waits for the others."""

@@ -28,6 +28,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     >>> grad(root)(fg.tensor(4.0)).item(), grad(root)(fg.tensor(-4.0)).item()
     (0.25, 0.0)
     """
+    __tracebackhide__ = True
     try:
         holds = bool(pred)
     except VmapError:
@@ -54,6 +55,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     >>> round(grad(newton)(fg.tensor(4.0)).item(), 4)
     0.25
     """
+    __tracebackhide__ = True
     value = init
     while cond_fun(value):
         value = _same_structure("while_loop", body_fun(value), value)
@@ -87,6 +89,7 @@ def scan(
     >>> last.item(), sums.tolist()
     (6.0, [1.0, 3.0, 6.0])
     """
+    __tracebackhide__ = True
     columns = [tensor(x, "scan") for x in _tree.leaves(xs)]
     if any(x.ndim == 0 for x in columns):
         raise ShapeError("scan: a tensor in xs has no axis to go along")
@@ -102,12 +105,14 @@ def scan(
         raise ArgumentError(f"scan: checkpoint is None or a positive number of steps, not {checkpoint}")
 
     def step(carry: Any, x: Any) -> tuple[Any, Any]:
+        __tracebackhide__ = True
         pair = f(carry, x)
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise ArgumentError(f"scan: f returns the next carry and y, not {type(pair).__name__}")
         return _same_structure("scan", pair[0], carry), _tree.mapped(lambda leaf: tensor(leaf, "scan"), pair[1])
 
     def part(carry: Any, start: int, stop: int) -> tuple[Any, list[Any]]:
+        __tracebackhide__ = True
         rows = [native.unstack(x[start:stop]) for x in columns]
         places = range(stop - start)
         made: dict[int, Any] = {}

@@ -137,6 +137,7 @@ def backward(
     >>> x.gradient()
     array([2., 4.], dtype=float32)
     """
+    __tracebackhide__ = True
     check_bool(retain_graph, "retain_graph")
     outs = as_tensors(tensors, "tensors")
     check_distinct(outs, "The argument 'tensors' of paddle.autograd.backward contains duplicate paddle.Tensor object.")

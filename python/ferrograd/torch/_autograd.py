@@ -97,6 +97,7 @@ def backward(
     >>> x.grad.numpy()
     array([2., 4.], dtype=float32)
     """
+    __tracebackhide__ = True
     if grad_variables is not None:
         if grad_tensors is not None:
             raise ArgumentError(

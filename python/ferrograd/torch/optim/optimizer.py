@@ -48,6 +48,7 @@ def _with_hooks(step: Callable[..., Any], is_traceable: bool = False) -> Callabl
 
     @functools.wraps(step)
     def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
         if self._is_stepping:
             return step(self, *args, **kwargs)
         if not is_traceable or any(hooks[kind] for hooks in (_global_hooks, self._hooks) for kind in _STEP):
@@ -181,6 +182,7 @@ class Optimizer:
 
     def step(self, closure: Closure | None = None) -> Any:
         """Updates every parameter that has a gradient. ``closure`` first recomputes the loss and the gradients."""
+        __tracebackhide__ = True
         loss = None
         if closure is not None:
             with enable_grad():

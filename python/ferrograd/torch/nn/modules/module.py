@@ -347,6 +347,7 @@ class Module(BaseModule):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls ``forward`` and the hooks."""
+        __tracebackhide__ = True
         if (
             self._forward_hooks
             or self._forward_pre_hooks
@@ -630,6 +631,7 @@ class _WithModule:
         self.hook = hook
 
     def __call__(self, *args: Any) -> Any:
+        __tracebackhide__ = True
         return self.hook(*args)
 
 
