@@ -24,6 +24,8 @@ enum Pattern {
     Sequence(Py<PyType>, Vec<Pattern>),
     /// A dict with these keys.
     Dict(Vec<(Py<PyAny>, Pattern)>),
+    /// A name that was not there.
+    Absent,
 }
 
 /// The tensors that patterns found, in order.
@@ -49,6 +51,7 @@ impl Pattern {
                 let parts = parts.into_iter().map(|(k, p)| Ok((k.unbind(), Pattern::new(&p)?)));
                 Pattern::Dict(parts.collect::<PyResult<_>>()?)
             }
+            "absent" => Pattern::Absent,
             _ => return Err(PyTypeError::new_err(format!("no pattern is {kind}"))),
         })
     }
@@ -75,6 +78,7 @@ impl Pattern {
                 }
             }
             Pattern::Same(object) => value.is(object),
+            Pattern::Absent => false,
             Pattern::Equal(known) => {
                 let known = known.bind(py);
                 value.is(known)
@@ -116,7 +120,8 @@ impl Pattern {
     }
 }
 
-/// A name that the function looks up, and what it was: in a dict, or in the cell of a closure.
+/// A name that the function looks up, and what it was: in a dict, in the attributes of a class, or in the cell of a
+/// closure.
 struct Lookup {
     place: Py<PyAny>,
     name: Option<Py<PyAny>>,
@@ -126,11 +131,15 @@ struct Lookup {
 impl Lookup {
     fn matches<'py>(&self, py: Python<'py>, found: &mut Found<'py>) -> PyResult<bool> {
         let place = self.place.bind(py);
-        let value = match &self.name {
-            Some(name) => place.cast::<PyDict>()?.get_item(name)?,
-            None => place.getattr_opt(pyo3::intern!(py, "cell_contents"))?,
+        let value = match (&self.name, place.cast::<PyDict>()) {
+            (Some(name), Ok(dict)) => dict.get_item(name)?,
+            (Some(name), Err(_)) => place.get_item(name).ok(),
+            (None, _) => place.getattr_opt(pyo3::intern!(py, "cell_contents"))?,
         };
-        value.map_or(Ok(false), |v| self.pattern.matches(&v, found))
+        match value {
+            Some(value) => self.pattern.matches(&value, found),
+            None => Ok(matches!(self.pattern, Pattern::Absent)),
+        }
     }
 }
 
@@ -141,13 +150,21 @@ enum Shape {
     List,
 }
 
-/// A call, and the program that ran for it.
+/// What runs for calls of one kind.
+enum Runner {
+    /// A program whose outputs make up the result.
+    Program(Py<Compiled>, Shape),
+    /// A function in Python that gets the tensors and the arguments. It returns the result in a tuple, or None where its
+    /// program is not for these tensors.
+    Host(Py<PyAny>),
+}
+
+/// A call, and what ran for it.
 struct Call {
     modes: ProgramModes,
     arguments: Vec<Pattern>,
     lookups: Vec<Lookup>,
-    program: Py<Compiled>,
-    shape: Shape,
+    runner: Runner,
 }
 
 impl Call {
@@ -167,8 +184,15 @@ impl Call {
                 return Ok(None);
             }
         }
-        let Some(outputs) = self.program.get().results(py, &found)? else { return Ok(None) };
-        Ok(Some(match self.shape {
+        let (program, shape) = match &self.runner {
+            Runner::Program(program, shape) => (program, shape),
+            Runner::Host(host) => {
+                let result = host.bind(py).call1((PyList::new(py, found)?, args))?;
+                return if result.is_none() { Ok(None) } else { Ok(Some(result.get_item(0)?)) };
+            }
+        };
+        let Some(outputs) = program.get().results(py, &found)? else { return Ok(None) };
+        Ok(Some(match shape {
             Shape::One => outputs.into_iter().next().expect("it has one output"),
             Shape::Tuple => PyTuple::new(py, outputs)?.into_any(),
             Shape::List => PyList::new(py, outputs)?.into_any(),
@@ -176,16 +200,22 @@ impl Call {
     }
 }
 
-/// The calls of a compiled function. A subclass has the method ``_call`` for calls that are not like the last one.
+/// So many kinds of calls are remembered.
+const RECENT: usize = 4;
+
+/// The calls of a compiled function. A subclass has the method ``_call`` for calls that are not like the last ones.
 #[pyclass(subclass, frozen, weakref, module = "ferrograd._core")]
 pub struct CompiledCalls {
-    last: Mutex<Option<Arc<Call>>>,
+    /// The newest first.
+    recent: Mutex<Recent>,
     runs: AtomicU64,
 }
 
+type Recent = SmallVec<[Arc<Call>; RECENT]>;
+
 impl CompiledCalls {
-    fn last(&self) -> MutexGuard<'_, Option<Arc<Call>>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    fn recent(&self) -> MutexGuard<'_, Recent> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -202,6 +232,7 @@ impl Pattern {
                 visit.call(key)?;
                 part.visit(visit)
             }),
+            Pattern::Absent => Ok(()),
         }
     }
 }
@@ -209,15 +240,19 @@ impl Pattern {
 #[pymethods]
 impl CompiledCalls {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        let Ok(last) = self.last.try_lock() else { return Ok(()) };
+        let Ok(recent) = self.recent.try_lock() else { return Ok(()) };
         // A call that is running keeps what it needs alive by itself.
-        let Some(call) = last.as_ref().filter(|call| Arc::strong_count(call) == 1) else { return Ok(()) };
-        visit.call(&call.program)?;
-        call.arguments.iter().try_for_each(|pattern| pattern.visit(&visit))?;
-        call.lookups.iter().try_for_each(|lookup| {
-            visit.call(&lookup.place)?;
-            visit.call(&lookup.name)?;
-            lookup.pattern.visit(&visit)
+        recent.iter().filter(|call| Arc::strong_count(call) == 1).try_for_each(|call| {
+            match &call.runner {
+                Runner::Program(program, _) => visit.call(program)?,
+                Runner::Host(host) => visit.call(host)?,
+            }
+            call.arguments.iter().try_for_each(|pattern| pattern.visit(&visit))?;
+            call.lookups.iter().try_for_each(|lookup| {
+                visit.call(&lookup.place)?;
+                visit.call(&lookup.name)?;
+                lookup.pattern.visit(&visit)
+            })
         })
     }
 
@@ -228,7 +263,7 @@ impl CompiledCalls {
     #[new]
     #[pyo3(signature = (*_args, **_kwargs))]
     fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> CompiledCalls {
-        CompiledCalls { last: Mutex::default(), runs: AtomicU64::new(0) }
+        CompiledCalls { recent: Mutex::default(), runs: AtomicU64::new(0) }
     }
 
     #[pyo3(signature = (*args, **kwargs))]
@@ -239,12 +274,13 @@ impl CompiledCalls {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         if kwargs.is_none() {
-            let last = slf.get().last().clone();
-            if let Some(last) = last
-                && let Some(result) = last.run(py, args)?
-            {
-                slf.get().runs.fetch_add(1, Relaxed);
-                return Ok(result);
+            // No lock is held while a program runs.
+            for i in 0..RECENT {
+                let Some(call) = slf.get().recent().get(i).cloned() else { break };
+                if let Some(result) = call.run(py, args)? {
+                    slf.get().runs.fetch_add(1, Relaxed);
+                    return Ok(result);
+                }
             }
         }
         slf.call_method(pyo3::intern!(py, "_call"), args, kwargs)
@@ -256,20 +292,27 @@ impl CompiledCalls {
         self.runs.load(Relaxed)
     }
 
-    /// Runs later calls like this one without Python: with these modes, arguments and names, by a program whose outputs are
-    /// the result: one tensor, or a tuple or list of tensors.
+    /// Runs later calls like this one without looking at them in Python: with these modes, arguments and names. They are run
+    /// by a program whose outputs are the result (one tensor, or a tuple or list of tensors), or by a function that gets
+    /// the tensors and the arguments.
     fn _remember(
         &self,
-        program: Py<Compiled>,
+        runner: Py<PyAny>,
         arguments: Vec<Bound<'_, PyAny>>,
         lookups: Vec<Bound<'_, PyAny>>,
-        shape: &str,
+        shape: Option<&str>,
+        py: Python<'_>,
     ) -> PyResult<()> {
         let Some(modes) = modes_of_programs() else { return Ok(()) };
         let shape = match shape {
-            "one" => Shape::One,
-            "tuple" => Shape::Tuple,
-            _ => Shape::List,
+            Some("one") => Some(Shape::One),
+            Some("tuple") => Some(Shape::Tuple),
+            Some(_) => Some(Shape::List),
+            None => None,
+        };
+        let runner = match shape {
+            Some(shape) => Runner::Program(runner.extract(py)?, shape),
+            None => Runner::Host(runner),
         };
         let lookup = |from: &Bound<'_, PyAny>| {
             let (place, name, pattern): (Py<PyAny>, Option<Py<PyAny>>, Bound<'_, PyAny>) = from.extract()?;
@@ -279,17 +322,19 @@ impl CompiledCalls {
             modes,
             arguments: arguments.iter().map(Pattern::new).collect::<PyResult<_>>()?,
             lookups: lookups.iter().map(lookup).collect::<PyResult<_>>()?,
-            program,
-            shape,
+            runner,
         };
-        let old = self.last().replace(Arc::new(call));
+        let mut recent = self.recent();
+        let old = if recent.len() == RECENT { recent.pop() } else { None };
+        recent.insert(0, Arc::new(call));
+        drop(recent);
         drop(old);
         Ok(())
     }
 
-    /// Forgets the last call.
+    /// Forgets the last calls.
     fn _forget(&self) {
-        let old = self.last().take();
+        let old = std::mem::take(&mut *self.recent());
         drop(old);
     }
 }

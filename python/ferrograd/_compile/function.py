@@ -16,10 +16,11 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._autograd.function import Function
 from ferrograd._autograd.modes import P, R, enable_grad
+from ferrograd._compile.dependencies import PLAIN, Names, Reader, Refused, lookups, pattern
 from ferrograd._core import FreedGraphError, Tensor
 from ferrograd._dialects.numbers import NATIVE
 from ferrograd._graph.places import in_cells
-from ferrograd._tree import children, rebuilt, rest
+from ferrograd._tree import children, rebuilt
 
 __all__ = ["CacheInfo", "CompileError", "CompiledFunction", "compile", "forget"]
 
@@ -29,8 +30,8 @@ _ENABLED = os.environ.get("FERROGRAD_COMPILE", "1") != "0"
 _MANY = 8
 #: How the reason of a trace begins that may be gone at the second call.
 _KEPT = "a tensor that it computes is kept"
-#: Values that are told apart by what they are, not by their identity.
-_PLAIN = (bool, int, str, bytes, complex, type(None), type(...))
+#: After so many traces in a row that change what the function reads, it is not traced any more.
+_RESTLESS = 3
 
 
 class CompileError(_core.FerrogradError, RuntimeError):
@@ -55,140 +56,6 @@ class CacheInfo(NamedTuple):
     eager: int
     maxsize: int
     currsize: int
-
-
-class _Refused(Exception):
-    """A value that no program can be told by."""
-
-
-class _Same:
-    """An object that equals itself alone."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.value is other.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-
-class _Reader:
-    """Reads arguments: their tensors, in order, and a key of everything else that a program depends on."""
-
-    def __init__(self, modes: Any) -> None:
-        self.tensors: list[Tensor] = []
-        self.key: list[Any] = [modes]
-        self._places: dict[int, int] = {}
-
-    def read(self, value: Any) -> None:
-        """Reads a value and what it contains."""
-        key = self.key
-        if isinstance(value, Tensor):
-            place = self._places.get(id(value))
-            if place is None:
-                place = self._places[id(value)] = len(self.tensors)
-                self.tensors.append(value)
-            key.append(value.__class__)
-            key.append(place)
-        elif isinstance(value, _PLAIN):
-            key.append(value.__class__)
-            key.append(value)
-        elif isinstance(value, float):
-            key.append(value.hex())
-        elif isinstance(value, np.generic):
-            key.append((value.dtype, value.tobytes()))
-        elif isinstance(value, np.ndarray):
-            raise _Refused("it looks up a NumPy array, whose numbers may change; make a tensor of it first")
-        elif isinstance(value, (set, frozenset)):
-            key.append(frozenset(value))
-        elif isinstance(value, slice):
-            key.append(slice)
-            self.read((value.start, value.stop, value.step))
-        elif (parts := children(value)) is not None:
-            key.append(value.__class__)
-            key.append(len(parts))
-            for name, part in parts:
-                key.append(name)
-                self.read(part)
-            self.read(rest(value))
-        else:
-            key.append(_Same(value))
-            modules = getattr(value, "modules", None) or getattr(value, "sublayers", None)
-            if hasattr(value, "training") and callable(modules):
-                key.append(bool(value.training))
-                key.append(tuple(bool(m.training) for m in modules()))
-
-
-#: A name that a function looks up: in the globals, or in the cell of a closure.
-_Source = tuple[Any, "str | None"]
-
-
-def _looked_up(source: _Source) -> Any:
-    where, name = source
-    try:
-        return where.cell_contents if name is None else where.get(name, _Source)
-    except ValueError:  # The cell is empty yet.
-        return _Source
-
-
-def _sources(function: Any) -> list[_Source]:
-    """The names outside of a function that it, and the functions it calls by name, look up."""
-    found: list[_Source] = []
-    seen: set[int] = set()
-    todo = [function]
-    while todo:
-        f = todo.pop()
-        f = getattr(f, "__func__", f)
-        if not isinstance(f, types.FunctionType) or id(f) in seen:
-            continue
-        seen.add(id(f))
-        if (f.__module__ or "").partition(".")[0] in ("ferrograd", "numpy", "scipy", "torch", "paddle"):
-            continue
-        names: set[str] = set()
-        codes = [f.__code__]
-        while codes:
-            code = codes.pop()
-            names.update(code.co_names)
-            codes.extend(c for c in code.co_consts if isinstance(c, types.CodeType))
-        own: list[_Source] = [(cell, None) for cell in f.__closure__ or ()]
-        own.extend((f.__globals__, name) for name in sorted(names) if name in f.__globals__)
-        for source in own:
-            value = _looked_up(source)
-            if isinstance(value, (types.ModuleType, type)) or value is f:
-                continue
-            found.append(source)
-            todo.append(value)
-    return found
-
-
-def _pattern(value: Any, tensors: list[Tensor]) -> tuple[str, Any]:
-    """What tells a value apart, for calls without Python: the same parts that :class:`_Reader` reads."""
-    kind = value.__class__
-    if isinstance(value, Tensor):
-        place = next((i for i, x in enumerate(tensors) if x is value), len(tensors))
-        if place == len(tensors):
-            tensors.append(value)
-        return "tensor", (kind, place)
-    if kind in (int, float, str, bytes):
-        return "equal", value
-    if kind in (list, tuple):
-        return "sequence", (kind, [_pattern(x, tensors) for x in value])
-    if kind is dict:
-        return "dict", [(name, _pattern(x, tensors)) for name, x in value.items()]
-    if isinstance(value, (bool, type(None), type(...), types.FunctionType, types.BuiltinFunctionType)):
-        return "same", value
-    if (
-        isinstance(value, (*_PLAIN, float, np.generic, np.ndarray, set, frozenset, slice))
-        or value is _Source
-        or hasattr(value, "training")
-        or children(value) is not None
-    ):
-        raise _Refused("it is compared in Python")
-    return "same", value
 
 
 class _Program:
@@ -320,15 +187,15 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         self._maxsize = maxsize
         self._programs: OrderedDict[tuple[Any, ...], list[_Program]] = OrderedDict()
         self._eager: dict[tuple[Any, ...], str] = {}
-        self._sources: list[_Source] = []
+        self._names = Names()
+        #: Why it is not traced any more, and how many traces in a row changed what it reads.
+        self._never: str | None = None
+        self._changes = 0
         #: Kinds of arguments whose first trace was given up because the function kept a tensor.
         self._kept: set[tuple[Any, ...]] = set()
         self._counts = [0, 0, 0]
         self._has_warned = False
         self._name = getattr(function, "__name__", type(function).__name__)
-        owner = getattr(function, "__self__", function)
-        #: The module whose mode (training or not) the function depends on.
-        self._module = owner if hasattr(owner, "training") else None
         _ALL.add(self)
         functools.update_wrapper(self, function, updated=())
 
@@ -338,36 +205,39 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         modes = _core.program_modes() if _ENABLED else None
         if modes is None:
             return self._function(*args, **kwargs)
-        reader = _Reader(modes)
+        if self._never is not None:
+            return self._without(self._never, args, kwargs)
+        reader = Reader(modes, self._names)
         try:
-            reader.read((args, kwargs, self._module))
-            for source in self._sources:
-                reader.read(_looked_up(source))
-        except _Refused as refusal:
+            key = reader.read_all(args, kwargs)
+        except Refused as refusal:
             return self._without(str(refusal), args, kwargs)
-        key = tuple(reader.key)
         programs = self._programs.get(key)
         if programs is not None:
             for program in programs:
                 called = program.call(functools.partial(self._function, *args, **kwargs), reader.tensors)
                 if called is not None:
                     self._counts[0] += 1
-                    self._expect(args, kwargs, program)
+                    self._expect(args, kwargs, program, reader)
                     return called[0]
         return self._first(args, kwargs, modes)
 
-    def _expect(self, args: Any, kwargs: Any, program: _Program) -> None:
+    def _expect(self, args: Any, kwargs: Any, program: _Program, reader: Reader) -> None:
         """Lets later calls like this one run without Python, where what they depend on can be compared there."""
-        shape = program.shape
-        if kwargs or program.tracked or shape is None or self._module is not None:
+        if kwargs:
             return
         tensors: list[Tensor] = []
         try:
-            arguments = [_pattern(x, tensors) for x in args]
-            lookups = [(*source, _pattern(_looked_up(source), tensors)) for source in self._sources]
-        except _Refused:
+            arguments = [pattern(x, tensors) for x in args]
+            others = lookups(self._names, reader, tensors)
+        except Refused:
             return
-        self._remember(program.core, arguments, lookups, shape)
+        if program.shape is not None and not program.tracked:
+            self._remember(program.core, arguments, others, program.shape)
+        else:
+            function = self._function
+            run = lambda tensors, args: program.call(functools.partial(function, *args), tensors)  # noqa: E731
+            self._remember(run, arguments, others, None)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -391,6 +261,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         self._forget()
         self._programs.clear()
         self._eager.clear()
+        self._never, self._changes = None, 0
 
     def explain(self) -> str:
         """The programs so far, and why calls ran without one.
@@ -414,16 +285,21 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
                 )
                 for i, ops in enumerate(passes, 1):
                     lines.extend(f"  {i:4}  {op}{f'  {site}' if site else ''}" for op, site in ops)
-        lines.extend(f"not compiled: {reason}" for reason in dict.fromkeys(self._eager.values()))
+        reasons = [*self._eager.values(), *([] if self._never is None else [self._never])]
+        lines.extend(f"not compiled: {reason}" for reason in dict.fromkeys(reasons))
         return in_cells("\n".join(lines))
 
     def _without(self, reason: str, args: Any, kwargs: Any) -> Any:
         """Calls the function as it is."""
+        self._refuse(reason)
+        self._counts[2] += 1
+        return self._function(*args, **kwargs)
+
+    def _refuse(self, reason: str) -> None:
+        """Warns that the function runs uncompiled, or raises where that is an error."""
         if self._fullgraph:
             raise CompileError(f"compile: {self._name} cannot be traced: {reason}")
         self._warn(self._name, reason)
-        self._counts[2] += 1
-        return self._function(*args, **kwargs)
 
     def _warn(self, name: str, reason: str) -> None:
         if not self._has_warned:
@@ -433,15 +309,12 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
     def _first(self, args: Any, kwargs: Any, modes: Any) -> Any:
         """Calls the function where there is no program yet."""
         __tracebackhide__ = True
-        self._sources = _sources(getattr(self._function, "forward", self._function))
-        reader = _Reader(modes)
+        self._names.meet(self._function, args, kwargs)
+        reader = Reader(modes, self._names)
         try:
-            reader.read((args, kwargs, self._module))
-            for source in self._sources:
-                reader.read(_looked_up(source))
-        except _Refused as refusal:
+            key = reader.read_all(args, kwargs)
+        except Refused as refusal:
             return self._without(str(refusal), args, kwargs)
-        key = tuple(reader.key)
         shapes = (key, *((tuple(x.shape), x.dtype, x.requires_grad) for x in reader.tensors))
         if any(program.shapes_depend_on_numbers for program in self._programs.get(key, ())):
             del self._programs[key]
@@ -455,38 +328,59 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             called = program.call(call, reader.tensors)
             if called is not None:
                 self._counts[0] += 1
-                self._expect(args, kwargs, program)
+                self._expect(args, kwargs, program, reader)
                 return called[0]
         self._counts[1] += 1
         result, made, reason = self._trace(args, kwargs, reader.tensors, modes)
+        if made is not None and (change := self._change(args, kwargs, reader, modes)) is not None:
+            # The first call of many functions makes state that later calls find.
+            self._counts[2] += 1
+            self._changes += 1
+            if self._changes == _RESTLESS:
+                self._never = f"it changes {change}, which it reads itself"
+                self._refuse(self._never)
+            return result
         if made is not None:
+            self._changes = 0
             called = made.call(call, reader.tensors)
             if called is None:
                 raise _core.InternalError("compile: a program does not take the arguments of its own trace")
-            self._keep(key, made)
-            self._expect(args, kwargs, made)
+            self._keep(key, made, reader)
+            self._expect(args, kwargs, made, reader)
             return called[0]
         self._counts[2] += 1
         if reason.startswith(_KEPT) and shapes not in self._kept:
             # The first call of many functions makes state that later calls find.
             self._kept.add(shapes)
             return result
-        if self._fullgraph:
-            raise CompileError(f"compile: {self._name} cannot be traced: {reason}")
         self._eager[shapes] = reason
-        self._warn(self._name, reason)
+        self._refuse(reason)
         return result
 
-    def _keep(self, key: tuple[Any, ...], program: _Program) -> None:
+    def _change(self, args: Any, kwargs: Any, before: Reader, modes: Any) -> str | None:
+        """The name of what the function reads and has changed, if there is such a thing."""
+        after = Reader(modes, self._names)
+        try:
+            after.read_all(args, kwargs)
+        except Refused as refusal:
+            return str(refusal)
+        if (change := after.difference(tuple(before.key))) is not None:
+            return change
+        is_same = all(x is y for x, y in zip(after.tensors, before.tensors, strict=True))
+        return None if is_same else "which tensors it reads"
+
+    def _keep(self, key: tuple[Any, ...], program: _Program, reader: Reader) -> None:
+        last = next(reversed(self._programs), None)
         programs = self._programs.setdefault(key, [])
         programs.insert(0, program)
         self._programs.move_to_end(key)
         size = sum(map(len, self._programs.values()))
-        if size == _MANY:
+        if size == _MANY and last is not None:
+            differs = reader.difference(last) or "the shape, dtype or memory of a tensor"
             warnings.warn(
-                f"compile: {self._name} has been traced {_MANY} times, because its arguments differ in shape, dtype, "
-                "structure or value (numbers that are no tensors are compared by value); each kind takes a trace",
-                stacklevel=4,
+                f"compile: {self._name} has been traced {_MANY} times. The last two traces differ in {differs}. What "
+                "is no tensor is compared by value, and each value takes a trace",
+                stacklevel=5,
             )
         while size > self._maxsize:
             oldest = next(iter(self._programs))
@@ -508,7 +402,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             result = self._function(*args, **kwargs)
             leaves = _leaves(result)
             outs = [x for x in leaves if isinstance(x, Tensor)]
-            others = [x for x in leaves if not isinstance(x, (Tensor, float, *_PLAIN))]
+            others = [x for x in leaves if not isinstance(x, (Tensor, float, *PLAIN))]
             if others:
                 reason = f"it returns a {type(others[0]).__name__}, which is no tensor"
                 tracer.cancel()
@@ -578,9 +472,9 @@ def compile(function: Callable[..., Any] | None = None, *, fullgraph: bool = Fal
     those that it writes to are written.
 
     NumPy arrays among the arguments become tensors. Everything else is part of the trace. Numbers, strings and flags
-    among the arguments, and in variables that the function or functions it calls look up by name, are compared by
-    value, so another value takes another trace. Python code with side effects (``print``, appending to a list) runs
-    only during the trace.
+    among the arguments, and in variables and attributes that the function or functions it calls look up by name, are
+    compared by value, so another value takes another trace. Python code with side effects (``print``, appending to a
+    list) runs only during the trace; a function that changes what it reads itself is not compiled.
 
     Where numbers of a traced value are asked for (``if x.sum() > 0``, ``item``, NumPy), the trace is given up, and
     calls with such arguments run as they are, with a warning that names the line.

@@ -1,0 +1,421 @@
+"""What a program depends on besides the numbers of its tensors, and how each call is compared with it.
+
+A function finds values in its arguments, in the globals and closures that its code names, and in the attributes of
+objects that it reaches through these. All of them are read before a call, and those that are no tensors are compared
+with what they were when the function was traced.
+"""
+
+from __future__ import annotations
+
+import array
+import builtins
+import collections
+import functools
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ferrograd._core import Tensor
+from ferrograd._nn.module import BaseModule
+from ferrograd._tree import children, rest
+
+#: Values that are told apart by what they are, not by their identity.
+PLAIN = (bool, int, str, bytes, complex, type(None), type(...))
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
+#: Libraries whose code is not searched, and of whose functions and classes nobody changes the attributes.
+_FRAMEWORKS = frozenset({"ferrograd", "numpy", "scipy", "torch", "paddle"})
+_LIBRARIES = _FRAMEWORKS | sys.stdlib_module_names - {"__main__"}
+#: Tables of a module that tell its tensors. These are compared by identity; their numbers are read where they lie.
+_TENSORS = frozenset({"_parameters", "_buffers"})
+#: What else the call of a module looks into.
+_TABLES = _TENSORS | {"_modules", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "training"}
+#: Code with one of these names may read any attribute.
+_ANY = frozenset({"getattr", "setattr", "hasattr", "vars", "__dict__", "attrgetter", "eval", "exec"})
+#: Special methods that the use of an object does not call.
+_UNUSED = frozenset(
+    {"__init__", "__new__", "__repr__", "__str__", "__reduce__", "__getstate__", "__setstate__", "__del__"}
+)
+#: Values that the short way of a call does not compare.
+_IN_PYTHON = (
+    float,
+    np.generic,
+    np.ndarray,
+    set,
+    frozenset,
+    slice,
+    types.MethodType,
+    functools.partial,
+    collections.deque,
+    bytearray,
+    memoryview,
+    array.array,
+)
+#: Stands for the value of a name that is not there.
+MISSING = types.SimpleNamespace()
+
+#: A dict, the cell of a closure (whose name is None) or an object with slots, and a name in it.
+Place = tuple[Any, Any]
+
+
+class Refused(Exception):
+    """A value that no program can be told by."""
+
+
+class _Same:
+    """An object that equals itself alone."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+class _Slots:
+    """The slots of an object, as a mapping."""
+
+    def __init__(self, owner: Any) -> None:
+        self._owner = owner
+
+    def get(self, name: str, default: Any) -> Any:
+        try:
+            return object.__getattribute__(self._owner, name)
+        except AttributeError:
+            return default
+
+
+def _is_of(value: Any, libraries: frozenset[str]) -> bool:
+    """Whether a function, a class or a module belongs to one of these libraries."""
+    name = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
+    return not isinstance(name, str) or name.partition(".")[0] in libraries
+
+
+def value_at(place: Place) -> Any:
+    """The value at a place now."""
+    where, name = place
+    try:
+        return where.cell_contents if name is None else where.get(name, MISSING)
+    except ValueError:  # The cell is empty yet.
+        return MISSING
+
+
+def _codes(f: types.FunctionType) -> Iterator[types.CodeType]:
+    """The code of a function and of those that are defined in it."""
+    codes = [f.__code__]
+    while codes:
+        code = codes.pop()
+        yield code
+        codes.extend(c for c in code.co_consts if isinstance(c, types.CodeType))
+
+
+class Names:
+    """What the code of a function, and of the functions and methods that it calls, looks up."""
+
+    def __init__(self) -> None:
+        #: The globals and closures that it names, and what it holds by itself: owners of methods, defaults, arguments
+        #: of ``functools.partial``.
+        self.places: list[Place] = []
+        #: All names. Each may be that of an attribute.
+        self.names: set[str] = set()
+        #: Those that are no globals.
+        self.attributes: set[str] = set()
+        #: Whether it may read attributes that it does not name.
+        self.any = False
+        self._held: dict[int, Any] = {}
+        self._known: set[tuple[int, Any]] = set()
+        self._seen: dict[int, Any] = {}
+        #: By class: whether it is a framework's, and those of its bases whose attributes are watched.
+        self._kinds: dict[type, tuple[bool, list[type]]] = {}
+        self._functions: list[types.FunctionType] = []
+        self._objects: list[Any] = []
+
+    def meet(self, *values: Any) -> None:
+        """Searches functions, and objects that they get, together with what they lead to."""
+        for value in values:
+            self._meet(value, held=True)
+        before = None
+        while before != (before := (len(self.names), len(self._seen))):
+            for f in self._functions:
+                self._search(f)
+            for value in self._objects:
+                self._look_into(value)
+        self._seen.clear()
+        self._functions.clear()
+        self._objects.clear()
+
+    def _meet(self, value: Any, held: bool = False) -> None:
+        if isinstance(value, (Tensor, np.ndarray, np.generic, float, *PLAIN)) or id(value) in self._seen:
+            return
+        self._seen[id(value)] = value
+        if isinstance(value, types.MethodType):
+            self._meet(value.__func__)
+            self._hold(value.__self__)
+        elif isinstance(value, functools.partial):
+            self._meet(value.func, held)
+            self._hold((value.args, value.keywords))
+        elif isinstance(value, types.FunctionType):
+            if _is_of(value, _LIBRARIES):
+                # It may be a transform of a function.
+                self._meet(getattr(value, "__wrapped__", None))
+                for cell in value.__closure__ or ():
+                    self._meet(value_at((cell, None)))
+            else:
+                self._functions.append(value)
+                self._hold(value.__defaults__)
+                self._hold(value.__kwdefaults__)
+        elif (parts := children(value)) is not None:
+            for _, part in parts:
+                self._meet(part)
+        elif not isinstance(value, _FUNCTIONS):
+            self._objects.append(value)
+            if held:
+                self._hold(value)
+
+    def _hold(self, value: Any) -> None:
+        """Adds what a function holds by itself to the places."""
+        if value is not None and (id(value), "held") not in self._known:
+            self._known.add((id(value), "held"))
+            self._held[len(self._held)] = value
+            self.places.append((self._held, len(self._held) - 1))
+            self._meet(value)
+
+    def _search(self, f: types.FunctionType) -> None:
+        """Finds the names, globals and closures of a function."""
+        names = {name for code in _codes(f) for name in code.co_names}
+        self.names |= names
+        self.attributes |= {name for name in names if name not in f.__globals__ and not hasattr(builtins, name)}
+        self.any = self.any or not names.isdisjoint(_ANY)
+        cells: list[Place] = [(cell, None) for cell in f.__closure__ or ()]
+        for place in cells + [(f.__globals__, name) for name in sorted(names) if name in f.__globals__]:
+            value = value_at(place)
+            if (id(place[0]), place[1]) in self._known or value is f:
+                continue
+            if not (isinstance(value, (types.ModuleType, type)) and _is_of(value, _LIBRARIES)):
+                self._known.add((id(place[0]), place[1]))
+                self.places.append(place)
+            self._meet(value)
+
+    def _look_into(self, value: Any) -> None:
+        """Meets the attributes of an object, and those of its methods that the code names or Python calls."""
+        kinds = (value if isinstance(value, type) else type(value)).__mro__
+        held = getattr(value, "__dict__", {})
+        if _is_of(type(value), _FRAMEWORKS):
+            for attribute in held.values():
+                self._meet(attribute)
+        self._meet(held.get("__wrapped__"))
+        for place, _ in self.of(value):
+            self._meet(value_at(place))
+        # A library calls what its base classes leave to be defined.
+        is_called = any(_is_of(kind, _FRAMEWORKS) for kind in kinds)
+        for kind in kinds:
+            if _is_of(kind, _LIBRARIES):
+                continue
+            for name, method in list(kind.__dict__.items()):
+                is_special = name.startswith("__") and (name not in _UNUSED or isinstance(value, type))
+                if is_called or is_special or name in self.names:
+                    for f in (method, getattr(method, "__func__", None), getattr(method, "fget", None)):
+                        if isinstance(f, types.FunctionType):
+                            self._meet(f)
+
+    def is_of_framework(self, kind: type) -> bool:
+        """Whether this library or another framework defines a class."""
+        return self._kind(kind)[0]
+
+    def _kind(self, kind: type) -> tuple[bool, list[type]]:
+        if (known := self._kinds.get(kind)) is None:
+            own = [] if _is_of(kind, _LIBRARIES) else [base for base in kind.__mro__ if not _is_of(base, _LIBRARIES)]
+            known = self._kinds[kind] = _is_of(kind, _FRAMEWORKS), own
+        return known
+
+    def of(self, value: Any) -> Iterator[tuple[Place, bool]]:
+        """The attributes of an object that the code may read, and whether their tensors are told by identity."""
+        names = self.names
+        if isinstance(value, types.ModuleType):
+            if not _is_of(value, _LIBRARIES):
+                held = vars(value)
+                yield from (((held, name), False) for name in sorted(names) if name in held)
+            return
+        if isinstance(value, types.FunctionType) or (isinstance(value, type) and _is_of(value, _LIBRARIES)):
+            return
+        kind = value if isinstance(value, type) else type(value)
+        is_ours, own = self._kind(kind)
+        if isinstance(value, BaseModule):
+            held = value.__dict__
+            for name in held:
+                if name in _TABLES or name in names or (name[:1] != "_" if is_ours else self.any):
+                    yield (held, name), name in _TENSORS
+        elif kind is not value and not is_ours:
+            held = getattr(value, "__dict__", {})
+            if type(held) is dict:
+                yield from (((held, name), False) for name in held if self.any or name in names)
+        for base in own:
+            for name, attribute in base.__dict__.items():
+                if not (self.any or name in names):
+                    continue
+                if isinstance(attribute, types.MemberDescriptorType):
+                    if kind is not value:
+                        yield (_Slots(value), name), False
+                elif name[:2] != "__" and not hasattr(type(attribute), "__get__"):
+                    yield (base.__dict__, name), False
+
+
+class Reader:
+    """Reads the values that a call depends on: their tensors, in order, and a key of everything else."""
+
+    def __init__(self, modes: Any, names: Names) -> None:
+        self.tensors: list[Tensor] = []
+        self.key: list[Any] = [modes]
+        #: What the code finds elsewhere than in its arguments: a place, its value, and whether its tensors are told by
+        #: identity.
+        self.found: list[tuple[Place, Any, bool]] = []
+        #: Objects whose attributes were read.
+        self.objects: list[Any] = []
+        self._names = names
+        self._places: dict[int, int] = {}
+        self._seen: set[int] = set()
+        #: Where the parts of the key begin that a name leads to.
+        self._begins: list[tuple[int, tuple[Any, Any]]] = []
+
+    def read_all(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Reads the arguments, and what the code finds elsewhere. Returns the key."""
+        self.key += len(args), tuple(kwargs)
+        for name, value in (*enumerate(args), *kwargs.items()):
+            self._begins.append((len(self.key), ("argument", name)))
+            self._read(value)
+        for place in self._names.places:
+            self._begins.append((len(self.key), ("", place[1])))
+            self._find(place)
+        for value in self.objects:
+            for place, by_identity in self._names.of(value):
+                self._begins.append((len(self.key), (value, place[1])))
+                self.key.append(place[1])
+                try:
+                    self._find(place, by_identity)
+                except Refused as refusal:
+                    raise Refused(f"{self._name(len(self.key))}: {refusal}") from None
+        return tuple(self.key)
+
+    def _name(self, i: int) -> str:
+        """The name that leads to a part of the key."""
+        names = [name for begin, name in self._begins if begin <= i]
+        if not names:
+            return "the number of its arguments or a mode"
+        of, name = names[-1]
+        if isinstance(of, str):
+            return f"{of} {name}".strip() if isinstance(name, str) or of else "a variable of a closure"
+        return f"{getattr(of, '__name__', type(of).__name__)}.{name}"
+
+    def difference(self, key: tuple[Any, ...]) -> str | None:
+        """The name of what differs from a key, if anything does."""
+        for i, (mine, other) in enumerate(zip(self.key, key, strict=False)):
+            if mine != other:
+                return self._name(i)
+        return None if len(self.key) == len(key) else "an attribute"
+
+    def _find(self, place: Place, by_identity: bool = False) -> None:
+        """Reads the value at a place."""
+        value = value_at(place)
+        self.found.append((place, value, by_identity))
+        self._read(value, by_identity)
+
+    def _read(self, value: Any, by_identity: bool = False) -> None:
+        """Reads a value and what it contains."""
+        key = self.key
+        if isinstance(value, Tensor):
+            if by_identity:
+                key.append(_Same(value))
+                return
+            place = self._places.get(id(value))
+            if place is None:
+                place = self._places[id(value)] = len(self.tensors)
+                self.tensors.append(value)
+            key.append(value.__class__)
+            key.append(place)
+        elif isinstance(value, PLAIN):
+            key.append(value.__class__)
+            key.append(value)
+        elif isinstance(value, float):
+            key.append(value.hex())
+        elif isinstance(value, np.generic):
+            key.append((value.dtype, value.tobytes()))
+        elif isinstance(value, np.ndarray):
+            raise Refused("it looks up a NumPy array, whose numbers may change; make a tensor of it first")
+        elif isinstance(value, (set, frozenset)):
+            key.append(frozenset(value))
+        elif isinstance(value, slice):
+            key.append(slice)
+            self._read((value.start, value.stop, value.step))
+        elif (parts := children(value)) is not None:
+            key.append(value.__class__)
+            key.append(len(parts))
+            for name, part in parts:
+                key.append(name)
+                self._read(part, by_identity)
+            self._read(rest(value))
+        elif isinstance(value, types.MethodType):
+            key.append(types.MethodType)
+            self._read((value.__func__, value.__self__))
+        elif isinstance(value, functools.partial):
+            key.append(functools.partial)
+            self._read((value.func, value.args, value.keywords))
+        elif isinstance(value, collections.deque):
+            key.append(collections.deque)
+            self._read(list(value))
+        elif isinstance(value, (bytearray, memoryview, array.array)):
+            raise Refused(f"it looks up a {type(value).__name__}, whose numbers may change; make a tensor of it first")
+        else:
+            key.append(_Same(value))
+            if id(value) not in self._seen and not isinstance(value, _FUNCTIONS):
+                self._seen.add(id(value))
+                self.objects.append(value)
+
+
+def pattern(value: Any, tensors: list[Tensor], by_identity: bool = False) -> tuple[str, Any]:
+    """What tells a value apart, for calls without Python: the same parts that :class:`Reader` reads.
+
+    Raises:
+        Refused: a call needs Python to compare it.
+    """
+    kind = value.__class__
+    if isinstance(value, Tensor):
+        if by_identity:
+            return "same", value
+        place = next((i for i, x in enumerate(tensors) if x is value), len(tensors))
+        if place == len(tensors):
+            tensors.append(value)
+        return "tensor", (kind, place)
+    if kind in (int, float, str, bytes):
+        return "equal", value
+    if kind in (list, tuple):
+        return "sequence", (kind, [pattern(x, tensors, by_identity) for x in value])
+    if kind is dict:
+        return "dict", [(name, pattern(x, tensors, by_identity)) for name, x in value.items()]
+    if isinstance(value, (bool, type(None), type(...))):
+        return "same", value
+    if isinstance(value, (*PLAIN, *_IN_PYTHON)) or value is MISSING or children(value) is not None:
+        raise Refused("it is compared in Python")
+    return "same", value
+
+
+def lookups(names: Names, reader: Reader, tensors: list[Tensor]) -> list[tuple[Any, Any, tuple[str, Any]]]:
+    """The places that a call depends on besides its arguments, with the patterns of the values that were read.
+
+    Raises:
+        Refused: a call needs Python to compare one of them.
+    """
+    if names.any or any(isinstance(place[0], _Slots) for place, _, _ in reader.found):
+        raise Refused("it is compared in Python")
+    found = [(*place, pattern(value, tensors, by_identity)) for place, value, by_identity in reader.found]
+    for value in reader.objects:
+        held = getattr(value, "__dict__", None)
+        if type(held) is dict and not isinstance(value, types.ModuleType) and not names.is_of_framework(type(value)):
+            found += [(held, name, ("absent", None)) for name in sorted(names.attributes) if name not in held]
+    return found

@@ -1,0 +1,361 @@
+"""What a compiled function finds outside of its arguments is read anew in each call: no value of the trace stays."""
+
+from __future__ import annotations
+
+import collections
+import enum
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+import ferrograd as fg
+import ferrograd.torch as torch
+import pytest
+from ferrograd import func
+from ferrograd.torch import nn
+
+
+class Scale:
+    """An object whose attributes a function reads."""
+
+    by_class = 2.0
+
+    def __init__(self, k: Any) -> None:
+        self.k = k
+
+    def scaled(self, x: Any) -> Any:
+        return x * self.k
+
+    @property
+    def doubled(self) -> Any:
+        return self.k * 2
+
+    def __call__(self, x: Any) -> Any:
+        return x * self.k + self.by_class
+
+
+class Slotted:
+    __slots__ = ("k",)
+
+    def __init__(self, k: float) -> None:
+        self.k = k
+
+
+class Mode(enum.Enum):
+    ADD = 1
+    MULTIPLY = 2
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+        self.drop = nn.Dropout(0.0)
+        self.rest = nn.ModuleList([nn.Linear(2, 2)])
+        self.power = 2
+
+    def forward(self, x: Any) -> Any:
+        x = self.drop(self.layer(x)) ** self.power
+        for layer in self.rest:
+            x = layer(x)
+        return x
+
+
+def check(f: Callable[..., Any], x: Any, *changes: Callable[[], Any], fullgraph: bool = True) -> Any:
+    """Compares a function with its compiled form, before and after each change."""
+    compiled = fg.compile(f, fullgraph=fullgraph)
+    with fg.no_grad():
+        for change in (lambda: None, *changes):
+            change()
+            for _ in range(3):
+                assert compiled(x).tolist() == f(x).tolist()
+    return compiled
+
+
+X = [3.0, -1.0]
+
+
+def test_attributes_of_objects() -> None:
+    a, inner = Scale(2.0), types.SimpleNamespace(k=Scale(3.0))
+    x = fg.tensor(X)
+
+    def f(x: Any) -> Any:
+        return x * a.k + a.by_class * inner.k.k + a.doubled + a.scaled(x) + a(x)
+
+    def instance_hides_class() -> None:
+        a.by_class = 9.0
+
+    def class_attribute() -> None:
+        Scale.by_class = 4.0
+
+    compiled = check(
+        f,
+        x,
+        lambda: setattr(a, "k", 5.0),
+        lambda: setattr(a, "k", fg.tensor([7.0, 1.0])),
+        lambda: setattr(a, "k", fg.tensor([8.0, 1.0])),
+        class_attribute,
+        lambda: setattr(inner, "k", Scale(11.0)),
+        lambda: setattr(inner.k, "k", 1.0),
+        instance_hides_class,
+        lambda: delattr(a, "by_class"),
+    )
+    Scale.by_class = 2.0
+    # The second of the two tensors took no trace of its own.
+    assert compiled.cache_info().misses == 7
+    assert compiled._runs > 0
+
+
+def test_slots_members_of_enums_and_deques() -> None:
+    slotted, held, recent = Slotted(2.0), types.SimpleNamespace(mode=Mode.ADD), collections.deque([1.0], maxlen=2)
+
+    def f(x: Any) -> Any:
+        x = x * slotted.k + sum(recent)
+        return x + 1 if held.mode is Mode.ADD else x * 3
+
+    check(
+        f,
+        fg.tensor(X),
+        lambda: setattr(slotted, "k", 3.0),
+        lambda: setattr(held, "mode", Mode.MULTIPLY),
+        lambda: recent.append(4.0),
+    )
+
+
+def test_modules_of_python_and_classes_as_settings() -> None:
+    settings: Any = types.ModuleType("settings")
+    settings.rate = 2.0
+    settings.helper = lambda x: x + settings.rate
+
+    class Options:
+        rate = 3.0
+
+    check(
+        lambda x: settings.helper(x) * Options.rate,
+        fg.tensor(X),
+        lambda: setattr(settings, "rate", 4.0),
+        lambda: setattr(Options, "rate", 5.0),
+    )
+
+
+def test_methods_functors_partial_functions_and_defaults() -> None:
+    a, b = Scale(2.0), Scale(3.0)
+    x = fg.tensor(X)
+    check(a.scaled, x, lambda: setattr(a, "k", 5.0), lambda: setattr(a, "k", fg.tensor([1.0, 2.0])))
+    check(a, x, lambda: setattr(a, "k", 6.0))
+    check(functools.partial(lambda s, x: s.k * x, b), x, lambda: setattr(b, "k", 7.0))
+
+    shift = [2.0]
+
+    def with_default(x: Any, s: Scale = b, *, t: Any = shift) -> Any:
+        return x * s.k + t[0]
+
+    check(with_default, x, lambda: setattr(b, "k", 8.0), lambda: shift.__setitem__(0, 3.0))
+
+
+def test_a_compiled_method_of_several_objects() -> None:
+    class Model:
+        def __init__(self, k: float) -> None:
+            self.k = k
+
+        @fg.compile
+        def run(self, x: Any) -> Any:
+            return x * self.k
+
+    a, b = Model(2.0), Model(3.0)
+    x = fg.tensor([1.0])
+    for _ in range(3):
+        assert (a.run(x).item(), b.run(x).item()) == (2.0, 3.0)
+    b.k = 5.0
+    assert (a.run(x).item(), b.run(x).item()) == (2.0, 5.0)
+
+
+def test_names_that_are_made_while_the_function_runs() -> None:
+    a = types.SimpleNamespace(w0=1.0, w1=2.0)
+    check(
+        lambda x: sum((x * getattr(a, f"w{i}") for i in range(2)), x),
+        fg.tensor(X),
+        lambda: setattr(a, "w1", 5.0),
+    )
+
+
+def test_what_functions_inside_of_others_read() -> None:
+    k = 2.0
+
+    def inner(x: Any) -> Any:
+        return (x * x * k).sum()
+
+    gradient = func.grad(inner)
+    compiled = fg.compile(inner)
+    cached = functools.lru_cache(lambda: k)
+
+    def change() -> None:
+        nonlocal k
+        k += 1
+        cached.cache_clear()
+
+    x = fg.tensor(X)
+    for f in (lambda x: gradient(x) + 1, lambda x: compiled(x) * 2, lambda x: x * cached()):
+        check(f, x, change, change)
+
+
+def test_functions_that_classes_of_the_library_call() -> None:
+    k = 2.0
+
+    class Times(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * k
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * k
+
+    def change() -> None:
+        nonlocal k
+        k = 5.0
+
+    check(lambda x: Times.apply(x) + 1, torch.tensor(X), change)
+
+
+def test_parameters_layers_hooks_and_options_of_modules() -> None:
+    torch.manual_seed(0)
+    net = Net()
+    x = torch.tensor([X])
+    hook: list[Any] = []
+    compiled = check(
+        net,
+        x,
+        lambda: setattr(net.layer, "weight", nn.Parameter(torch.ones(2, 2))),
+        lambda: setattr(net, "layer", nn.Linear(2, 2)),
+        lambda: setattr(net, "power", 3),
+        lambda: net.rest.append(nn.Linear(2, 2)),
+        lambda: net.rest.__setitem__(0, nn.Identity()),
+        lambda: hook.append(net.layer.register_forward_hook(lambda m, args, out: out * 10)),
+        lambda: hook[0].remove(),
+        lambda: net.layer.state_dict()["bias"].fill_(4.0),
+    )
+    # A hook that is gone and a write to a parameter take no trace.
+    assert compiled.cache_info().misses == 7
+    compiled.cache_clear()
+    assert compiled._runs > 0
+    net.drop.p = 1.0
+    with fg.no_grad():
+        assert compiled(x).tolist() == net(x).tolist()
+        net.eval()
+        assert compiled(x).tolist() == net(x).tolist()
+
+
+def test_a_step_of_training_sees_a_new_layer() -> None:
+    def trained(wrap: Callable[[Any], Any]) -> list[float]:
+        torch.manual_seed(0)
+        net, x = Net(), torch.tensor([X])
+        losses = []
+
+        def step(x: Any) -> Any:
+            loss = (net(x) ** 2).sum()
+            net.zero_grad()
+            loss.backward()
+            with torch.no_grad():
+                for p in net.parameters():
+                    p -= 0.001 * p.grad
+            return loss.detach()
+
+        run = wrap(step)
+        for i in range(6):
+            if i == 3:
+                net.rest[0] = nn.Linear(2, 2)
+            losses.append(run(x).item())
+        return losses
+
+    assert trained(fg.compile) == trained(lambda f: f)
+
+
+def test_a_function_that_counts_its_calls_runs_as_it_is() -> None:
+    a = types.SimpleNamespace(calls=0)
+
+    def count(x: Any) -> Any:
+        a.calls += 1
+        return x * a.calls
+
+    f = fg.compile(count)
+    with pytest.warns(UserWarning, match=r"count runs uncompiled: it changes SimpleNamespace.calls, which it reads"):
+        assert [f(fg.ones(1)).item() for _ in range(5)] == [1, 2, 3, 4, 5]
+    assert "not compiled: it changes SimpleNamespace.calls" in f.explain()
+    strict = fg.compile(count, fullgraph=True)
+    strict(fg.ones(1))
+    strict(fg.ones(1))
+    with pytest.raises(fg.CompileError, match=r"changes SimpleNamespace.calls"):
+        strict(fg.ones(1))
+
+
+def test_state_that_the_first_call_makes() -> None:
+    class Lazy:
+        weight: Any = None
+
+        def __call__(self, x: Any) -> Any:
+            if self.weight is None:
+                self.weight = fg.full([2], 3.0)
+            return x * self.weight
+
+    lazy = Lazy()
+    f = fg.compile(lambda x: lazy(x), fullgraph=True)
+    for _ in range(4):
+        assert f(fg.tensor(X)).tolist() == [9.0, -3.0]
+    assert f.cache_info().hits == 2
+    lazy.weight = fg.ones(2)
+    assert f(fg.tensor(X)).tolist() == X
+
+
+def test_tensors_that_change_places_and_lists_that_grow() -> None:
+    a = types.SimpleNamespace(u=fg.tensor([1.0]), v=fg.tensor([2.0]))
+
+    def swap(x: Any) -> Any:
+        a.u, a.v = a.v, a.u
+        return x * a.u
+
+    f = fg.compile(swap)
+    with pytest.warns(UserWarning, match="it changes which tensors it reads"):
+        assert [f(fg.ones(1)).item() for _ in range(6)] == [2, 1, 2, 1, 2, 1]
+
+    def grow(x: Any, seen: list[float]) -> Any:
+        seen.append(1.0)
+        return x * len(seen)
+
+    seen: list[float] = []
+    g = fg.compile(grow)
+    with pytest.warns(UserWarning, match="it changes argument 1"):
+        assert [g(fg.ones(1), seen).item() for _ in range(5)] == [1, 2, 3, 4, 5]
+
+
+def test_the_warning_of_many_traces_names_what_varies() -> None:
+    a = types.SimpleNamespace(k=0)
+    by_number, by_shape = fg.compile(lambda x, k: x * k), fg.compile(lambda x: x * 2)
+    by_attribute = fg.compile(lambda x: x * a.k)
+
+    def attribute(i: int) -> None:
+        a.k = i
+        by_attribute(fg.ones(1))
+
+    calls: list[tuple[Callable[[int], Any], str]] = [
+        (lambda i: by_number(fg.ones(1), i), "argument 1"),
+        (lambda i: by_shape(fg.ones(i + 2)), "the shape, dtype or memory"),
+        (attribute, "SimpleNamespace.k"),
+    ]
+    for call, what in calls:
+        for i in range(7):
+            call(i)
+        with pytest.warns(UserWarning, match=f"has been traced 8 times. The last two traces differ in {what}"):
+            call(7)
+
+
+def test_arrays_that_are_attributes_are_refused_by_name() -> None:
+    import numpy as np
+
+    a = types.SimpleNamespace(data=np.ones(2))
+    f = fg.compile(lambda x: x * float(a.data[0]))
+    with pytest.warns(UserWarning, match="SimpleNamespace.data: it looks up a NumPy array"):
+        assert f(fg.ones(1)).item() == 1
+    a.data[0] = 2
+    assert f(fg.ones(1)).item() == 2
