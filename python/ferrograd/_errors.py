@@ -44,7 +44,8 @@ def _section(error: FerrogradError) -> str | None:
 def short_name(error: FerrogradError) -> str:
     """The name of the section about the error on the page of errors.
 
-    >>> fg.ShapeError("add: ...").short_name
+    >>> from ferrograd._errors import short_name
+    >>> short_name(fg.ShapeError("add: ..."))
     'shapeerror'
     """
     return _section(error) or _kind(error).__name__.lower()

@@ -9,7 +9,7 @@ import errno
 from importlib import import_module
 from typing import Any
 
-from ferrograd import _core, _errors
+from ferrograd import _core
 
 #: By role: the module below ``ferrograd`` that is imported, and the name in it (the module itself without one).
 _ROLES = {
@@ -42,9 +42,32 @@ def _load(role: str) -> Any:
     return getattr(module, name) if name else module
 
 
-_core.FerrogradError.__str__ = _errors.text  # type: ignore[method-assign]
-_core.FerrogradError.short_name = property(_errors.short_name)  # type: ignore[assignment,method-assign]
-_core.FerrogradError.url = property(_errors.url)  # type: ignore[assignment,method-assign]
-_core.FerrogradError._render_traceback_ = _errors.rendered  # type: ignore[method-assign]
+def _str(error: _core.FerrogradError) -> str:
+    return _about("text", error)
+
+
+def _short_name(error: _core.FerrogradError) -> str:
+    """The name of the section about the error on the page of errors, such as ``"freedgrapherror"``."""
+    return _about("short_name", error)
+
+
+def _url(error: _core.FerrogradError) -> str:
+    """Where to read about the error."""
+    return _about("url", error)
+
+
+def _rendered(error: _core.FerrogradError) -> list[str]:
+    return _about("rendered", error)
+
+
+def _about(what: str, error: _core.FerrogradError) -> Any:
+    """What ``_errors`` says of an error; programs without errors do not import it."""
+    return getattr(import_module("ferrograd._errors"), what)(error)
+
+
+_core.FerrogradError.__str__ = _str  # type: ignore[method-assign]
+_core.FerrogradError.short_name = property(_short_name)  # type: ignore[assignment,method-assign]
+_core.FerrogradError.url = property(_url)  # type: ignore[assignment,method-assign]
+_core.FerrogradError._render_traceback_ = _rendered  # type: ignore[method-assign]
 _core.register(_load)
 _core.set_own_code(_load.__code__.co_filename.removesuffix("_facade.py"))
