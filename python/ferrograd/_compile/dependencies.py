@@ -95,7 +95,7 @@ class _Slots:
 def _is_of(value: Any, libraries: frozenset[str]) -> bool:
     """Whether a function, a class or a module belongs to one of these libraries."""
     name = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
-    return not isinstance(name, str) or name.partition(".")[0] in libraries
+    return isinstance(name, str) and name.partition(".")[0] in libraries
 
 
 def value_at(place: Place) -> Any:
