@@ -36,6 +36,7 @@ def test_wrong_arguments() -> None:
         lambda: world.reduce(x, -1),
         lambda: world.sendrecv(x, 0, 3),
         lambda: world.gather(x, True),
+        lambda: world.sum_in_order(numbers),
     ]
     for call in calls:
         with pytest.raises(ArgumentError):
@@ -52,8 +53,14 @@ def test_wrong_arguments() -> None:
 
 
 @needs_mpi
-def test_mistakes_raise_on_all_processes() -> None:
-    assert passed(2, "-m", "tests.distributed.mistakes") == "all raised\n"
+def test_every_function_with_every_dtype_inside_every_transform() -> None:
+    assert passed(4, "-m", "tests.distributed.walk", timeout=110) == "all the same\n"
+
+
+@needs_mpi
+@pytest.mark.parametrize("n", [2, 4])
+def test_mistakes_raise_on_all_processes(n: int) -> None:
+    assert passed(n, "-m", "tests.distributed.mistakes") == "all raised\n"
 
 
 #: By name: a program that one process ends, and what the processes say.

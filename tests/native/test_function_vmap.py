@@ -73,6 +73,9 @@ def test_a_custom_vmap() -> None:
     two = func.vmap(func.vmap(lambda x: Scaled.apply(x, y, 1.0)[0]))(rows)
     assert two.tolist() == [[10.0, 20.0], [30.0, 40.0]]
     assert [s[0] for s in seen] == [2, 2]
+    seen.clear()
+    assert func.vmap(lambda x: Scaled.apply(x, y, 1.0)[0])(fg.ones([0])).shape == (0,)
+    assert [s[0] for s in seen] == [0]
 
 
 def test_a_forward_that_reads_values_runs_once_per_sample() -> None:

@@ -98,7 +98,7 @@ class Function:
         values = (*args, *kwargs.values())
         inputs: list[Tensor] = []
         positions = cls._positions(values, inputs)
-        if cls.vmap is not Function.vmap and _core.innermost_batch(inputs):
+        if cls.vmap is not Function.vmap and _core.innermost_batch(inputs) is not None:
             return batching.call_vmap_rule(cls.vmap, cls.__name__, values)
         ctx = cls._context(cls)
         ctx._call = call = _core.FunctionCall(inputs)

@@ -5,15 +5,28 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
-from ferrograd._core import FerrogradError
+from ferrograd.distributed._transport import DistributedError as DistributedError
 from ferrograd.distributed._transport import Transport
 
 _PACKAGE = str(Path(__file__).parents[1])
 
 
-class DistributedError(FerrogradError, RuntimeError):
-    """The processes of a communicator do not call the same, or one of them calls nothing."""
+class Call(NamedTuple):
+    """A call that a process is about to make."""
+
+    #: What all processes must have in common.
+    name: str
+    site: str
+    #: What is sent, to whom it is sent and from whom something is received, where each process has partners of its own.
+    sent: str = ""
+    dest: int | None = None
+    source: int | None = None
+
+    def __str__(self) -> str:
+        partners = f" of {self.sent} to {self.dest} and from {self.source}" if self.sent else ""
+        return f"{self.name}{partners} at {self.site}"
 
     __module__ = "ferrograd.distributed"
 
@@ -67,26 +80,29 @@ def _call_site() -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-def agree(transport: Transport, call: str) -> None:
-    """Raises on all processes unless all are about to make the same call. Does nothing outside of the debug mode."""
+def agree(transport: Transport, name: str, sent: str = "", dest: int | None = None, source: int | None = None) -> None:
+    """Raises on all processes unless all are about to make the same call. Does nothing outside of the debug mode.
+
+    If each process has partners of its own, what is ``sent`` must be the same for both, and they must name each other.
+    """
     if _settings.debug and transport.size > 1:
-        compare(transport, call, _call_site())
+        compare(transport, Call(name, _call_site(), sent, dest, source))
 
 
-def compare(transport: Transport, call: str, site: str) -> None:
+def compare(transport: Transport, call: Call) -> None:
     """Tells the other processes the call, and raises if one of them makes another one or none."""
-    heard = transport.tell(f"{call}\0{site}", _settings.timeout)
-    missing = [r for r, text in enumerate(heard) if text is None]
+    heard: list[Call | None] = transport.tell(call, _settings.timeout)
+    missing = [r for r, other in enumerate(heard) if other is None]
     if missing:
         raise DistributedError(
-            f"rank {transport.rank} calls {call} at {site}, and within {_settings.timeout:g} s rank {missing[0]} calls "
-            "nothing"
+            f"rank {transport.rank} calls {call}, and within {_settings.timeout:g} s rank {missing[0]} calls nothing"
         )
-    calls = [tuple(text.split("\0")) for text in heard if text is not None]
-    first = calls[0]
-    for rank, other in enumerate(calls):
-        if other[0] != first[0]:
-            raise DistributedError(
-                f"ranks 0 and {rank} differ: rank 0 calls {first[0]} at {first[1]}, rank {rank} calls {other[0]} at "
-                f"{other[1]}"
-            )
+    calls = [other for other in heard if other is not None]
+    pairs = [(0, r) for r, other in enumerate(calls) if other.name != calls[0].name]
+    for r, one in enumerate(calls if not pairs else ()):
+        pairs += [(r, s) for s in (one.dest,) if s is not None and calls[s].source != r]
+        pairs += [(r, s) for s in (one.source,) if s is not None and calls[s].dest != r]
+        pairs += [(r, s) for s in (one.source,) if s is not None and calls[s].sent != one.sent]
+    if pairs:
+        a, b = sorted(pairs[0])
+        raise DistributedError(f"ranks {a} and {b} differ: rank {a} calls {calls[a]}, rank {b} calls {calls[b]}")

@@ -59,8 +59,8 @@ class Communicator(Group):
     def allreduce(self, x: Tensor, op: str = "sum") -> Tensor:
         """The sum of the tensors of all processes, on each; or their ``"mean"``, ``"max"``, ``"min"`` or ``"prod"``.
 
-        Integers have no mean. Maxima, minima and products are computed from all values, which takes the memory of
-        :meth:`allgather`; ties share the gradient as in ``ferrograd.max``.
+        Truth values are counted. Integers have no mean. Maxima, minima and products are computed from all values, which
+        takes the memory of :meth:`allgather`; ties share the gradient as in ``ferrograd.max``.
 
         >>> fg.distributed.world().allreduce(fg.tensor([2.0]), "max").item()
         2.0
@@ -71,9 +71,12 @@ class Communicator(Group):
         if op in ("sum", "mean"):
             if op == "mean" and x.dtype.kind not in "fc":
                 raise _core.DtypeError(f"allreduce: the mean of {x.dtype.name} is not defined; cast to a float dtype")
-            found = ops.AllReduce.apply(x.astype("int64") if x.dtype.kind == "b" else x, self)
+            found = ops.AllReduce.apply(_counted(x), self, op)
             return found / self.size if op == "mean" else found
-        return _FOLDS[op](self.allgather(x), 0)
+        if op == "prod":
+            x = _counted(x)
+            return native.prod(ops.AllGather.apply(x, self, op), 0, dtype=x.dtype)
+        return (native.max if op == "max" else native.min)(ops.AllGather.apply(x, self, op), 0)
 
     def allgather(self, x: Tensor) -> Tensor:
         """The tensors of all processes, stacked on a new axis 0, on each.
@@ -85,7 +88,7 @@ class Communicator(Group):
 
     def reduce_scatter(self, x: Tensor) -> Tensor:
         """The part for this process of the sum over all processes. Axis 0 has one part for each process."""
-        return ops.ReduceScatter.apply(self._checked(x, "reduce_scatter", True), self)
+        return ops.ReduceScatter.apply(_counted(self._checked(x, "reduce_scatter", True)), self)
 
     def alltoall(self, x: Tensor) -> Tensor:
         """The parts that all processes have for this one, stacked on axis 0, which has one part for each process."""
@@ -105,7 +108,7 @@ class Communicator(Group):
         If a gradient flows back through it, the zeros must be part of what the other processes differentiate, since
         its transpose is a communication of all.
         """
-        return ops.Reduce.apply(self._checked(x, "reduce"), self, self._checked_rank(root, "reduce"))
+        return ops.Reduce.apply(_counted(self._checked(x, "reduce")), self, self._checked_rank(root, "reduce"))
 
     def gather(self, x: Tensor, root: int = 0) -> Tensor:
         """The tensors of all processes, stacked on a new axis 0, on process ``root``; zeros on the others.
@@ -134,7 +137,7 @@ class Communicator(Group):
 
     def scan(self, x: Tensor) -> Tensor:
         """The sum of the tensors of the processes from 0 up to this one."""
-        return ops.Scan.apply(self._checked(x, "scan"), self, False)
+        return ops.Scan.apply(_counted(self._checked(x, "scan")), self, False)
 
     def barrier(self) -> None:
         """Waits until all processes are here."""
@@ -171,6 +174,8 @@ class Communicator(Group):
         The bits of the result do not depend on how a sequence of tensors is divided among processes. Gradients do not
         flow through it. Each process gives any number of tensors; all tensors have one shape and dtype.
         """
+        self._agree("sum_in_order()")
+        parts = [_counted(self._checked(x, "sum_in_order")) for x in parts]
         kinds = {(tuple(x.shape), x.dtype.name) for x in parts}
         counts = self.allgather_object((len(parts), kinds))
         kinds = set().union(*(kind for _, kind in counts))
@@ -200,10 +205,15 @@ class Communicator(Group):
     def _like_root(self, x: Tensor | None, root: int, what: str) -> Tensor:
         """The tensor of this process if it fits that of the root, else one that is recorded like it."""
         mine = None
-        if self.rank == root:
-            mine = (tuple(self._checked(x, what).shape), x.dtype.name, x.requires_grad and is_grad_enabled())  # type: ignore[arg-type,union-attr]
+        if self.rank == root and isinstance(x, Tensor):
+            mine = (tuple(x.shape), x.dtype.name, x.requires_grad and is_grad_enabled())
         self._agree(f"{what}({root})")
-        shape, dtype, tracked = self._transport.broadcast_object(mine, root)
+        found = self._transport.broadcast_object(mine, root)
+        if found is None:
+            raise ArgumentError(f"{what}: a Tensor is expected of rank {root}, which gives none")
+        shape, dtype, tracked = found
+        kind = (shape, dtype) if x is None else (tuple(x.shape), x.dtype.name)
+        self._agree(f"{what}({root}, {kind[1]}{list(kind[0])})")
         if self.rank == root:
             return x  # type: ignore[return-value]
         if x is not None and (tuple(x.shape), x.dtype.name) != (shape, dtype):
@@ -217,7 +227,9 @@ class Communicator(Group):
         return x
 
 
-_FOLDS: dict[str, Any] = {"max": native.max, "min": native.min, "prod": native.prod}
+def _counted(x: Tensor) -> Tensor:
+    """A tensor that can be summed: truth values as int64."""
+    return x.astype("int64") if x.dtype.kind == "b" else x
 
 
 def _world() -> Communicator:

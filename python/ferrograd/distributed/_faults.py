@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 from types import TracebackType
 
@@ -16,9 +17,13 @@ def end_together(world: Mpi) -> None:
     A process that ends as usual, or by ``sys.exit``, ends those that wait for it. In debug mode it is an error that a
     process ends while others still call something.
     """
-    before, watch = sys.excepthook, Watch(world)
+    before, watch, process = sys.excepthook, Watch(world), os.getpid()
 
     def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        if os.getpid() != process:
+            # A process that fork() has made is no rank.
+            before(kind, error, traceback)
+            return
         print(f"rank {world.rank} of {world.size} failed and ends the others:", file=sys.stderr)
         before(kind, error, traceback)
         sys.stdout.flush()
@@ -26,9 +31,11 @@ def end_together(world: Mpi) -> None:
         abort()
 
     def last_check() -> None:
+        if os.getpid() != process:
+            return
         if _check.is_debug():
             try:
-                _check.compare(world, "nothing more", "its end")
+                _check.compare(world, _check.Call("nothing more", "its end"))
             except _check.DistributedError as error:
                 hook(type(error), error, None)
         watch.end()

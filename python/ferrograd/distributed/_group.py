@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any, NoReturn, Self
 
+from ferrograd import _core
+from ferrograd._core import FerrogradError
 from ferrograd.distributed import _check
 from ferrograd.distributed._transport import Transport
 
@@ -34,5 +37,24 @@ class Group:
         assert found is not None, "each process has a color"
         return found
 
-    def _agree(self, call: str) -> None:
-        _check.agree(self._transport, call)
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise FerrogradError(
+            f"{type(self).__name__}: it stands for processes that compute together and cannot be pickled; call "
+            "ferrograd.distributed.world() where it is needed, and save the state_dict() of a module"
+        )
+
+    def _leave_trace(self) -> None:
+        """A compiled function would not communicate again."""
+        if _core.is_tracing():
+            _core.give_up_trace("it communicates")
+
+    def _agree(self, call: str, *partners: Any) -> None:
+        """Before each communication: in debug mode all make the same."""
+        self._leave_trace()
+        _check.agree(self._transport, call, *partners)

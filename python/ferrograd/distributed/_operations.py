@@ -55,7 +55,10 @@ def zeros(shape: tuple[int, ...], like: Tensor) -> Tensor:
 
 
 class Communication(Function):
-    """A linear function of what all processes hold. ``how`` are its numbers, such as the rank of a root."""
+    """A linear function of what all processes hold. ``how`` are its numbers, such as the rank of a root.
+
+    What becomes of the result may be among them, so that the debug mode compares it.
+    """
 
     #: Whether axis 0 of the input, and of the output, counts the processes.
     _stacked: ClassVar[tuple[bool, bool]] = (False, False)
@@ -76,15 +79,17 @@ class Communication(Function):
         raise NotImplementedError
 
     @classmethod
-    def signature(cls, x: Tensor, *how: Any) -> str:
-        """What all processes must have in common."""
-        return f"{cls.__name__}({[x.dtype.name, list(x.shape), *how]})"
+    def signature(cls, x: Tensor, *how: Any) -> tuple[Any, ...]:
+        """What all processes must have in common; what is sent, to whom and from whom, if partners must."""
+        return (f"{cls.__name__}({[x.dtype.name, list(x.shape), *how]})",)
 
     @classmethod
     def forward(cls, ctx: Any, x: Tensor, comm: Group, *how: Any) -> Tensor:
         """Checks in debug mode that all processes are at the same place, then communicates."""
+        comm._leave_trace()
         if is_debug():
-            comm._agree(cls.signature(x, *how) + (" recorded" if ctx.needs_input_grad[0] else ""))
+            name, *partners = cls.signature(x, *how)
+            comm._agree(name + (" recorded" if ctx.needs_input_grad[0] else ""), *partners)
         ctx.comm, ctx.how = comm, how
         return cls.compute(x, comm, *how)
 
@@ -248,9 +253,9 @@ class SendReceive(Communication):
         return SendReceive.apply(x, comm, source, dest)
 
     @classmethod
-    def signature(cls, x: Tensor, *how: Any) -> str:
-        """Each process has partners of its own, and each pair a shape."""
-        return f"{cls.__name__}({x.dtype.name})"
+    def signature(cls, x: Tensor, *how: Any) -> tuple[Any, ...]:
+        """Each process has partners of its own, and each pair a dtype and a shape."""
+        return cls.__name__, f"{[x.dtype.name, list(x.shape)]}", *how
 
 
 class Scan(Communication):
@@ -287,6 +292,6 @@ class Total(Communication):
         return Total.apply(x, comm, *how)
 
     @classmethod
-    def signature(cls, x: Tensor, *how: Any) -> str:
+    def signature(cls, x: Tensor, *how: Any) -> tuple[Any, ...]:
         """Each process has any number of blocks."""
-        return f"{cls.__name__}({[x.dtype.name, list(x.shape[1:]), *how]})"
+        return (f"{cls.__name__}({[x.dtype.name, list(x.shape[1:]), *how]})",)

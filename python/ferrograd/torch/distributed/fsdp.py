@@ -91,11 +91,21 @@ class FullyShardedDataParallel(Module):
             padded = native.concat([flat, native.zeros_like(flat[:1]).expand([width * comm.size - self._length])])
             part = padded[width * comm.rank : width * (comm.rank + 1)].clone()
         self.flat_param = Parameter(part, whole[0].requires_grad)
-        if whole[0].requires_grad:
-            self.flat_param.register_hook(lambda g: g / comm.size)
+        self._average()
         for owner, name, _ in self._places:
             owner._parameters[name] = None
         self.module = module
+
+    def _average(self) -> None:
+        """Gradients are those of the mean over the processes."""
+        size = self.process_group.communicator.size
+        if self.flat_param.requires_grad:
+            self.flat_param.register_hook(lambda g: g / size)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # A copy of a parameter has no hooks.
+        self.__dict__.update(state)
+        self._average()
 
     def _gathered(self) -> list[Tensor]:
         """The whole parameters; gradients flow back to the parts of the processes."""
