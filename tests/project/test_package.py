@@ -62,7 +62,15 @@ def test_import_brings_in_nothing_heavy() -> None:
 def test_import_defers_modules_that_few_programs_use() -> None:
     out = run("import sys, ferrograd; print(*(m for m in sys.modules if m.startswith('ferrograd.')))")
     core = {"_core", "_core.native", "_core.paddle", "_core.torch", "linalg", "linalg._standard", "_autograd", "_tree"}
-    core |= {"_public", "_autograd.gradients", "_autograd.modes", "_dialects", "_dialects.numbers", "_errors", "_facade"}
+    core |= {
+        "_public",
+        "_autograd.gradients",
+        "_autograd.modes",
+        "_dialects",
+        "_dialects.numbers",
+        "_errors",
+        "_facade",
+    }
     assert {m.removeprefix("ferrograd.") for m in out.split() if "_core." not in m} <= core
     out = run("import sys, numpy; a = set(sys.modules); import ferrograd; print(*(set(sys.modules) - a))")
     assert not {"dataclasses", "threading", "asyncio", "tempfile"} & set(out.split())
