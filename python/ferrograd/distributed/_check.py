@@ -28,8 +28,6 @@ class Call(NamedTuple):
         partners = f" of {self.sent} to {self.dest} and from {self.source}" if self.sent else ""
         return f"{self.name}{partners} at {self.site}"
 
-    __module__ = "ferrograd.distributed"
-
 
 class _Settings:
     """Whether the processes check each other, and for how long one waits for the others."""

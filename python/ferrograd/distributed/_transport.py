@@ -36,6 +36,8 @@ class DistributedError(FerrogradError, RuntimeError):
     A process that a rank has started, by ``fork``, ``multiprocessing`` or ``subprocess``, is no rank.
     """
 
+    __module__ = "ferrograd.distributed"
+
 
 class Request(Protocol):
     """A communication that is under way."""
