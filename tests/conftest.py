@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import time
+from contextlib import suppress
 
 # The BLAS libraries of NumPy and SciPy start threads that cannot be told from others.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -24,14 +26,29 @@ def threads() -> dict[str, str]:
     tasks = Path("/proc/self/task")
     if not tasks.exists():
         return {}
-    names = {task.name: (task / "comm").read_text().strip() for task in tasks.iterdir()}
+    names = {}
+    for task in tasks.iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):
+            names[task.name] = (task / "comm").read_text().strip()
     return {task: name for task, name in names.items() if task != str(os.getpid())}
 
 
 #: The threads that run already: those of a worker process of the tests.
 BEFORE = threads()
 
-#: The threads that worker processes left.
+
+def left() -> list[str]:
+    """The names of the threads that the tests have started, that are not ferrograd's and that do not end."""
+    end = time.monotonic() + 2
+    while True:
+        found = [name for i, name in threads().items() if i not in BEFORE and not name.startswith("ferrograd-")]
+        if not found or time.monotonic() > end:
+            return found
+        # The system lists a thread for a moment after it was joined.
+        time.sleep(0.01)
+
+
+#: The threads that this process or worker processes left.
 LEFT: list[str] = []
 
 
@@ -50,12 +67,11 @@ def pytest_testnodedown(node: Any) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fails the run if a thread is left that is not one of a pool."""
-    left = [name for i, name in threads().items() if i not in BEFORE and not name.startswith("ferrograd-")]
+    if not session.config.getoption("numprocesses", None):
+        LEFT.extend(left())
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["threads"] = left
-        return
-    # With worker processes, this process runs no test.
-    strangers = LEFT if session.config.getoption("numprocesses", None) else left
-    if strangers:
-        print(f"\nthreads left after the tests: {strangers}")
+        session.config.workeroutput["threads"] = LEFT
+    elif LEFT:
+        # With worker processes, this process runs no test.
+        print(f"\nthreads left after the tests: {LEFT}")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
