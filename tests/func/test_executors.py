@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -17,6 +20,8 @@ import pytest
 from ferrograd import ArgumentError, ShapeError, func
 from ferrograd import torch as _torch
 
+from tests.distributed.launch import ROOT, needs_mpi, passed
+from tests.func.pools import loss
 from tests.func.tools import sample
 
 torch: Any = _torch
@@ -32,10 +37,6 @@ def processes() -> Iterator[Executor]:
 def threads() -> Iterator[Executor]:
     with ThreadPoolExecutor(2) as pool:
         yield pool
-
-
-def loss(w: Any, x: Any, scale: float = 1.0) -> Any:
-    return fg.sum(fg.sin(x @ w["a"]) * w["b"]) * scale
 
 
 def test_value_and_grad(processes: Executor, threads: Executor) -> None:
@@ -156,6 +157,59 @@ def test_a_worker_that_dies_and_one_that_raises(threads: Executor) -> None:
     with pytest.raises(ShapeError, match="one element") as caught:
         func.value_and_grad(lambda w, x: w * x, batch_argnums=1, blocks=4, executor=threads)(w, x)
     assert caught.value.__notes__ == ["value_and_grad: block 1"]
+
+
+@pytest.mark.parametrize("kind", ["standard", "loky", "dask"])
+def test_executors_of_other_packages(kind: str, tmp_path: Path) -> None:
+    if kind != "standard" and importlib.util.find_spec("distributed" if kind == "dask" else kind) is None:
+        pytest.skip(f"needs the package {kind}")
+    command = [sys.executable, "-m", "tests.func.pools", kind, str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
+    assert (done.returncode, done.stdout) == (0, "all the same\n"), done.stderr[-4000:]
+
+
+@needs_mpi
+@pytest.mark.parametrize("n", [2, 4])
+def test_workers_of_mpi(n: int, tmp_path: Path) -> None:
+    program = ("-m", "mpi4py.futures", "-m", "tests.func.pools", "mpi", str(tmp_path))
+    assert passed(n, *program, WORKERS=str(n - 1)) == "all the same\n"
+
+
+def always_die(x: Any) -> Any:
+    if (x == 4).any().item():
+        os._exit(3)
+    return (x * x).sum()
+
+
+def test_a_death_counts_for_the_part_that_causes_it() -> None:
+    made: list[Executor] = []
+
+    def make() -> Executor:
+        made.append(ProcessPoolExecutor(2, get_context("spawn")))
+        return made[-1]
+
+    for retries in (0, 1):
+        del made[:]
+        with pytest.raises(BrokenProcessPool) as caught:
+            func.value_and_grad(always_die, batch_argnums=0, blocks=8, executor=make, retries=retries)(fg.arange(8.0))
+        assert caught.value.__notes__ == ["value_and_grad: block 5"]
+        # One in which all ran, one for each run of the block that kills alone; the last break makes one, too.
+        assert len(made) == 3 + retries
+        for pool in made:
+            with pytest.raises(RuntimeError):
+                pool.submit(abs, 1)
+    # An executor that was given is broken, and another one cannot be made.
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool, pytest.raises(BrokenProcessPool) as caught:
+        func.value_and_grad(always_die, batch_argnums=0, executor=pool, retries=2)(fg.arange(8.0))
+    assert len(caught.value.__notes__) == 2
+    assert "if executor is a function" in caught.value.__notes__[1]
+    # A class is a function that makes its objects.
+    assert func.vmap(lambda x: x * 2, chunk_size=2, executor=ThreadPoolExecutor)(fg.arange(4.0)).tolist() == [
+        0,
+        2,
+        4,
+        6,
+    ]
 
 
 def test_wrong_arguments(threads: Executor) -> None:

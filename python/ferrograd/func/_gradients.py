@@ -76,7 +76,8 @@ def value_and_grad(  # type: ignore[misc]
     * this process, one after the other, if there is no ``executor``;
     * the workers of a ``concurrent.futures.Executor`` or what has its ``submit``. The function is sent by cloudpickle
       if that is installed. A block whose worker fails or dies is sent again up to ``retries`` times; then its error is
-      raised.
+      raised. The death of a worker breaks some executors, such as the standard process pool. If ``executor`` is a
+      function that makes one, another takes its place, and what the function has made is shut down in the end.
     * the processes of a :class:`ferrograd.distributed.Communicator`, each its share; all have the results. With
       ``deterministic=False`` MPI adds the sums of the processes in any order, which sends less.
 

@@ -11,7 +11,7 @@ from ferrograd import _core, _tree
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd.func._record import FT, Record
-from ferrograd.func._tasks import Executor, Meter, Progress, mapped, refuse_recorded
+from ferrograd.func._tasks import Executors, Meter, Progress, mapped, refuse_recorded
 
 Argnums = int | Sequence[int]
 
@@ -48,7 +48,7 @@ def joined(parts: Sequence[Tensor], axis: int = 0) -> Tensor:
 class Workers:
     """Compute the chunks of a Jacobian, each from a record of its own."""
 
-    def __init__(self, executor: Executor, retries: int, call: tuple[Any, ...]) -> None:
+    def __init__(self, executor: Executors, retries: int, call: tuple[Any, ...]) -> None:
         self.executor, self.retries, self.call = executor, retries, call
 
 
@@ -154,7 +154,7 @@ def jacrev(  # type: ignore[misc]
     *,
     chunk_size: int | None = None,
     progress: Progress = False,
-    executor: Executor | None = None,
+    executor: Executors | None = None,
     retries: int = 0,
 ) -> Callable[..., Any]:
     """The function that computes the Jacobian of ``f`` in reverse mode, one row per element of the output.
@@ -166,8 +166,9 @@ def jacrev(  # type: ignore[misc]
 
     With an ``executor``, a ``concurrent.futures.Executor`` or what has its ``submit``, workers compute the chunks. Each
     calls ``f`` again, so this pays for many rows. ``f`` is sent by cloudpickle if that is installed. A chunk whose
-    worker fails or dies is sent again up to ``retries`` times; then its error is raised. The result is not recorded, so
-    no argument may require a gradient.
+    worker fails or dies is sent again up to ``retries`` times; then its error is raised. A function that makes an
+    executor is called again where a death has broken one. The result is not recorded, so no argument may require a
+    gradient.
 
     >>> from ferrograd.func import jacrev
     >>> jacrev(lambda x: x * x)(fg.tensor([1.0, 2.0])).tolist()
@@ -190,7 +191,7 @@ def jacfwd(  # type: ignore[misc]
     *,
     chunk_size: int | None = None,
     progress: Progress = False,
-    executor: Executor | None = None,
+    executor: Executors | None = None,
     retries: int = 0,
 ) -> Callable[..., Any]:
     """Like :func:`jacrev`, in forward mode: one column per element of the arguments.
@@ -217,7 +218,7 @@ def jacobian(  # type: ignore[misc]
     has_aux: bool = False,
     chunk_size: int | None = None,
     progress: Progress = False,
-    executor: Executor | None = None,
+    executor: Executors | None = None,
     retries: int = 0,
 ) -> Callable[..., Any]:
     """Like :func:`jacrev`, in the mode that needs fewer passes: forward if the arguments have fewer elements.
@@ -245,7 +246,7 @@ def _jacobian(
     of: Callable[[Record, Workers | None], Any],
     has_aux: bool,
     writable: bool = False,
-    workers: tuple[Executor | None, int] = (None, 0),
+    workers: tuple[Executors | None, int] = (None, 0),
 ) -> Callable[..., Any]:
     @wraps(f)
     def derivative(*args: Any, **kwargs: Any) -> Any:
@@ -272,7 +273,7 @@ def hessian(  # type: ignore[misc]
     *,
     chunk_size: int | None = None,
     progress: Progress = False,
-    executor: Executor | None = None,
+    executor: Executors | None = None,
     retries: int = 0,
 ) -> Callable[..., Any]:
     """The function that computes the Hessian of ``f``: forward mode over reverse mode.

@@ -7,7 +7,7 @@ import pickle
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from ferrograd import _core, _tree
 from ferrograd._autograd.modes import is_grad_enabled
@@ -23,6 +23,10 @@ class Executor(Protocol):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Starts ``fn(*args)`` in a worker; returns a future with ``result()`` and ``cancel()``."""
+
+
+#: What computes, or what makes it.
+Executors = Executor | Callable[[], Executor]
 
 
 class Meter:
@@ -88,45 +92,93 @@ def refuse_recorded(what: str, tree: Any) -> None:
         raise ArgumentError(f"{what}: inside vmap a worker does not know the batch; call vmap in the worker instead")
 
 
+class _Pool:
+    """The executor of a call: one that was given, or that a given function makes anew when a death has broken it."""
+
+    def __init__(self, what: str, given: Executors, packed: bytes) -> None:
+        self._make: Callable[[], Executor] | None = None
+        if isinstance(given, type) or not hasattr(given, "submit"):
+            if not callable(given):
+                raise ArgumentError(
+                    f"{what}: executor must have submit(), as a concurrent.futures.Executor does, or be a function "
+                    "that makes what has it"
+                )
+            self._make = given
+        self._packed = packed
+        #: How many executors there were before this one.
+        self.age = 0
+        self._executor: Executor = self._make() if self._make is not None else cast(Executor, given)
+
+    def submit(self, task: Sequence[Any]) -> Any:
+        """The future of a task."""
+        return self._executor.submit(_run, self._packed, task)
+
+    def renewed(self, age: int) -> bool:
+        """Whether another executor is in the place of a broken one."""
+        if self._make is None:
+            return False
+        if age == self.age:
+            self.close()
+            self._executor, self.age = self._make(), self.age + 1
+        return True
+
+    def close(self) -> None:
+        """Shuts down an executor that was made here."""
+        if self._make is not None and hasattr(self._executor, "shutdown"):
+            self._executor.shutdown()
+
+
 def mapped(
     what: str,
     function: Callable[..., Any],
     tasks: Iterable[Sequence[Any]],
-    executor: Executor | None,
+    executor: Executors | None,
     retries: int = 0,
     name: str = "part",
 ) -> Iterator[Any]:
     """``function(*task)`` for each task, in order.
 
     An executor has at most ``AHEAD`` tasks at a time. A task that fails is sent again up to ``retries`` times; then its
-    error is raised, with a note that says which task it was.
+    error is raised, with a note that says which task it was. The death of a worker breaks some executors, and all tasks
+    that they had fail. If another one can be made, these run in it one by one, so that the death counts for the task
+    that causes it.
     """
     if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
         raise ArgumentError(f"{what}: retries must be an int that is not negative, not {retries!r}")
     if executor is None:
         yield from (function(*task) for task in tasks)
         return
-    if not hasattr(executor, "submit"):
-        raise ArgumentError(f"{what}: executor must have submit(), as a concurrent.futures.Executor does")
-    packed, rest = _packed(what, function), iter(tasks)
-    waiting: deque[tuple[Sequence[Any], Any]] = deque()
+    from concurrent.futures import BrokenExecutor
+
+    pool, rest = _Pool(what, executor, _packed(what, function)), iter(tasks)
+    waiting: deque[tuple[Sequence[Any], Any, int]] = deque()
     try:
         for i in itertools.count(1):
-            for task in itertools.islice(rest, AHEAD - len(waiting)):
-                waiting.append((task, executor.submit(_run, packed, task)))
+            if all(age == pool.age for *_, age in waiting):
+                for task in itertools.islice(rest, AHEAD - len(waiting)):
+                    waiting.append((task, pool.submit(task), pool.age))
             if not waiting:
                 return
-            task, future = waiting.popleft()
-            for left in range(retries, -1, -1):
+            task, future, age = waiting.popleft()
+            left = retries
+            while True:
                 try:
-                    found = future.result()
+                    found = (pool.submit(task) if future is None else future).result()
                     break
                 except Exception as error:
-                    if not left:
-                        error.add_note(f"{what}: {name} {i}")
+                    broken = isinstance(error, BrokenExecutor)
+                    crowd = broken and any(age == other for *_, other in waiting)
+                    renewed = broken and pool.renewed(age)
+                    counts = not (renewed and crowd)
+                    if counts and not left:
+                        error.add_note(f"{what}: {name} {i}" + (" or another that ran with it" if crowd else ""))
+                        if broken and not renewed:
+                            error.add_note(f"{what}: if executor is a function that makes one, retries go to a new one")
                         raise
-                    future = executor.submit(_run, packed, task)
+                    left -= counts
+                    future, age = None, pool.age
             yield found
     finally:
-        for _, future in waiting:
+        for _, future, _ in waiting:
             future.cancel()
+        pool.close()

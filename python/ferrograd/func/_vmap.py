@@ -13,7 +13,7 @@ from ferrograd import _core, _tree
 from ferrograd._autograd.modes import P, R, no_grad
 from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError, Tensor
 from ferrograd.func._record import tensor, write
-from ferrograd.func._tasks import Executor, mapped, refuse_recorded
+from ferrograd.func._tasks import Executors, Meter, Progress, mapped, refuse_recorded
 
 
 @overload
@@ -28,8 +28,9 @@ def vmap(  # type: ignore[misc]
     chunk_size: int | None = None,
     randomness: str | None = None,
     axis_size: int | None = None,
-    executor: Executor | None = None,
+    executor: Executors | None = None,
     retries: int = 0,
+    progress: Progress = False,
 ) -> Any:
     """A function that applies ``f`` to every example of a batch at once.
 
@@ -44,8 +45,10 @@ def vmap(  # type: ignore[misc]
     * ``axis_size``: the batch size, needed if no argument is batched.
     * ``executor``: a ``concurrent.futures.Executor``, or what has its ``submit``, whose workers compute the chunks; by
       default there are 16. ``f`` is sent by cloudpickle if that is installed. A chunk whose worker fails or dies is
-      sent again up to ``retries`` times; then its error is raised. Nothing is recorded, so no argument may require a
-      gradient, and ``f`` cannot write to its arguments.
+      sent again up to ``retries`` times; then its error is raised. A function that makes an executor is called again
+      where a death has broken one. Nothing is recorded, so no argument may require a gradient, and ``f`` cannot write
+      to its arguments.
+    * ``progress``: True for a bar of tqdm, or a function of (examples done, examples in total).
 
     Inside ``f`` a tensor has the shape of one example, and gradients are those of one example:
     ``vmap(grad(loss), (None, 0))`` computes per-example gradients. Calls nest. Functions that depend on values
@@ -111,6 +114,7 @@ def vmap(  # type: ignore[misc]
             one = isinstance(result, Tensor) and isinstance(out_axes, tuple) and len(out_axes) == 1
             return _tree.spread(out_axes[0] if one else out_axes, result, "vmap: out_axes")
 
+        meter = Meter("vmap", batch_size, progress)
         if executor is not None:
             refuse_recorded("vmap", (args, kwargs))
             step = -(-batch_size // CHUNKS) if chunk_size is None else chunk_size
@@ -126,19 +130,26 @@ def vmap(  # type: ignore[misc]
             ]
             if tasks:
                 call = _Chunk(f, args, kwargs, axes, out_axes, randomness)
-                parts = list(mapped("vmap", call, tasks, executor, retries, "chunk"))
+                parts = []
+                computed = mapped("vmap", call, tasks, executor, retries, "chunk")
+                for (_, count), part in zip(tasks, computed, strict=True):
+                    parts.append(part)
+                    meter.add(count)
                 result = parts[0]
                 pieces = zip(*map(_tree.leaves, parts), strict=True)
                 return _tree.rebuilt(result, iter(_joined(pieces, _outward(result))))
         if chunk_size is None or batch_size <= chunk_size:
             result, found = some(0, batch_size)
+            meter.add(batch_size)
             return _tree.rebuilt(result, iter(found))
         state = _core.native.get_rng_state() if randomness == "same" else None
         parts = []
         for at in range(0, batch_size, chunk_size):
             if state is not None:
                 _core.native.set_rng_state(state)
-            parts.append(some(at, min(at + chunk_size, batch_size)))
+            end = min(at + chunk_size, batch_size)
+            parts.append(some(at, end))
+            meter.add(end - at)
         result = parts[0][0]
         pieces = zip(*(found for _, found in parts), strict=True)
         return _tree.rebuilt(result, iter(_joined(pieces, _outward(result))))
