@@ -15,7 +15,7 @@ use smallvec::{Array, CollectionAllocErr, SmallVec};
 /// MiB go back to the system when glibc frees them.
 const RESERVE: usize = 33 << 20;
 /// The reserve is for blocks up to this size. A larger one fails, so whoever asks for one must be able to report that.
-const SMALL: usize = 8 << 20;
+pub const SMALL: usize = 8 << 20;
 
 /// The reserve. Null: it must be filled before the next op begins.
 static KEPT: AtomicPtr<u8> = AtomicPtr::new(null_mut());

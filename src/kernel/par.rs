@@ -2,12 +2,14 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::*};
+use std::sync::{Arc, Condvar, Mutex};
 
 use smallvec::SmallVec;
 
 use super::interrupt;
 use super::team::{self, BUSY, Call, Spinners};
 pub use super::team::{SPIN_TIME, Team, while_blocked};
+use crate::memory;
 
 /// The largest number of threads that a caller can set.
 pub const MAX_THREADS: usize = 64;
@@ -63,11 +65,7 @@ fn current() -> Option<&'static Pool> {
     if let Some(pool) = unsafe { old.as_ref() }.filter(|p| p.process == process) {
         return Some(pool);
     }
-    let rayon = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads())
-        .thread_name(|i| format!("ferrograd-{i}"))
-        .build()
-        .ok()?;
+    let rayon = started(threads())?;
     let new = Box::into_raw(Box::new(Pool { process, rayon, spinners: Spinners::default() }));
     match slot.compare_exchange(old, new, AcqRel, Acquire) {
         Ok(_) => {
@@ -85,6 +83,31 @@ fn current() -> Option<&'static Pool> {
             Some(unsafe { &*other })
         }
     }
+}
+
+/// Starts the threads of a pool, and waits until each of them has the memory that it begins with. The C library takes
+/// the memory of a thread's local variables where the thread first uses one, and ends the process if there is none. So
+/// nobody may use up the memory before that.
+fn started(threads: usize) -> Option<rayon::ThreadPool> {
+    /// Bytes for a thread's stack, with some more for its local variables.
+    const THREAD: usize = 3 << 20;
+    memory::ensure(memory::SMALL + threads * THREAD).ok()?;
+    let running = Arc::new((Mutex::new(0), Condvar::new()));
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(|i| format!("ferrograd-{i}"))
+        .start_handler({
+            let running = running.clone();
+            move |_| {
+                *running.0.lock().unwrap() += 1;
+                running.1.notify_one();
+            }
+        })
+        .build()
+        .ok()?;
+    let count = running.0.lock().unwrap();
+    drop(running.1.wait_while(count, |count| *count < threads));
+    Some(pool)
 }
 
 /// The usual number of elements in one piece of a parallel kernel.

@@ -25,10 +25,10 @@ WORK = {
         "x = fg.tensor(np.ones(100_000), requires_grad=True); y = wide(x, 24)",
         "fg.grad(y, x, retain_graph=True)",
     ),
-    # The first use of the name imports a module, for which Python's own code raises OSError.
+    # The first use of fg.graph and fg.func imports a module, for which Python's own code raises OSError or ImportError.
     "graph": ("x = fg.tensor(np.ones(3), requires_grad=True); y = chain(x, 40_000); fg.graph", "fg.graph(y)"),
-    "jvp": ("x = fg.tensor(np.ones(3))", "fg.func.jvp(lambda x: chain(x, 10_000), (x,), (x,))"),
-    "vmap": ("x = fg.tensor(np.ones((5, 3)))", "fg.func.vmap(fg.func.grad(lambda x: chain(x, 15_000).sum()))(x)"),
+    "jvp": ("x = fg.tensor(np.ones(3)); fg.func", "fg.func.jvp(lambda x: chain(x, 10_000), (x,), (x,))"),
+    "vmap": ("x = fg.tensor(np.ones((5, 3))); fg.func", "fg.func.vmap(fg.func.grad(lambda x: chain(x, 15_000).sum()))(x)"),
     "ints": ("x = list(range(600_000))", "fg.tensor(x)"),
     "floats": ("x = [float(i) for i in range(600_000)]", "fg.tensor(x)"),
     "late float": ("x = [True] * 200_000 + [1] * 200_000 + [1.5] * 200_000", "fg.tensor(x)"),
