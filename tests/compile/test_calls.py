@@ -33,6 +33,38 @@ def test_calls_that_are_alike_run_without_python() -> None:
     assert f.cache_info().hits == 3
 
 
+def test_keywords_are_told_apart_without_python() -> None:
+    f = fg.compile(lambda x, *, by=1.0, more=None: x * by + (0 if more is None else more["k"]), fullgraph=True)
+    x, y = fg.tensor([1.0, 2.0]), fg.tensor([10.0, 20.0])
+    calls: Any = [{"by": 2.0}, {"by": x}, {"by": y}, {"by": 2.0, "more": {"k": y}}, {"more": {"k": y}}]
+    for kwargs in calls:
+        before = runs(f)
+        for _ in range(3):
+            wanted = x * kwargs.get("by", 1.0) + kwargs.get("more", {"k": 0})["k"]
+            assert f(x, **kwargs).tolist() == wanted.tolist()
+        assert runs(f) >= before + 2
+    assert f(x).tolist() == x.tolist()
+
+
+def test_attributes_that_no_code_names_are_looked_at_without_python() -> None:
+    class Settings:
+        by = 2.0
+
+    settings = Settings()
+    f = fg.compile(lambda x, name="by": x * getattr(settings, name), fullgraph=True)
+    x = fg.tensor([1.0, 2.0])
+    for by in (2.0, 3.0):
+        if by != 2.0:
+            settings.by = by  # It hides the attribute of the class.
+        for _ in range(4):
+            assert f(x).tolist() == [by, 2 * by]
+    assert runs(f) == 6
+    del settings.by
+    assert f(x).tolist() == [2.0, 4.0]
+    settings.other = 5.0  # type: ignore[attr-defined]
+    assert f(x, "other").tolist() == [5.0, 10.0]
+
+
 @pytest.mark.filterwarnings("ignore:compile. <lambda> has been traced 8 times")
 def test_another_kind_of_argument_is_another_program() -> None:
     f = fg.compile(lambda x, k=1, *more: [x * k, *more], fullgraph=True)

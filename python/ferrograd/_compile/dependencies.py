@@ -411,11 +411,15 @@ def lookups(names: Names, reader: Reader, tensors: list[Tensor]) -> list[tuple[A
     Raises:
         Refused: a call needs Python to compare one of them.
     """
-    if names.any or any(isinstance(place[0], _Slots) for place, _, _ in reader.found):
+    if any(isinstance(place[0], _Slots) for place, _, _ in reader.found):
         raise Refused("it is compared in Python")
     found = [(*place, pattern(value, tensors, by_identity)) for place, value, by_identity in reader.found]
     for value in reader.objects:
         held = getattr(value, "__dict__", None)
         if type(held) is dict and not isinstance(value, types.ModuleType) and not names.is_of_framework(type(value)):
-            found += [(held, name, ("absent", None)) for name in sorted(names.attributes) if name not in held]
+            if names.any:
+                # All attributes are among the places, so there is a new one only if there are more.
+                found.append((held, None, ("size", len(held))))
+            else:
+                found += [(held, name, ("absent", None)) for name in sorted(names.attributes) if name not in held]
     return found

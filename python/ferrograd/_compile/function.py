@@ -224,20 +224,22 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
 
     def _expect(self, args: Any, kwargs: Any, program: _Program, reader: Reader) -> None:
         """Lets later calls like this one run without Python, where what they depend on can be compared there."""
-        if kwargs:
-            return
         tensors: list[Tensor] = []
         try:
             arguments = [pattern(x, tensors) for x in args]
+            keywords = pattern(kwargs, tensors) if kwargs else None
             others = lookups(self._names, reader, tensors)
         except Refused:
             return
         if program.shape is not None and not program.tracked:
-            self._remember(program.core, arguments, others, program.shape)
+            self._remember(program.core, arguments, keywords, others, program.shape)
         else:
             function = self._function
-            run = lambda tensors, args: program.call(functools.partial(function, *args), tensors)  # noqa: E731
-            self._remember(run, arguments, others, None)
+
+            def run(tensors: list[Tensor], args: Any, kwargs: Any) -> Any:
+                return program.call(functools.partial(function, *args, **(kwargs or {})), tensors)
+
+            self._remember(run, arguments, keywords, others, None)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)

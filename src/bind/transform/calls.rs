@@ -24,6 +24,8 @@ enum Pattern {
     Sequence(Py<PyType>, Vec<Pattern>),
     /// A dict with these keys.
     Dict(Vec<(Py<PyAny>, Pattern)>),
+    /// A dict with so many keys.
+    Size(usize),
     /// A name that was not there.
     Absent,
 }
@@ -51,6 +53,7 @@ impl Pattern {
                 let parts = parts.into_iter().map(|(k, p)| Ok((k.unbind(), Pattern::new(&p)?)));
                 Pattern::Dict(parts.collect::<PyResult<_>>()?)
             }
+            "size" => Pattern::Size(what.extract()?),
             "absent" => Pattern::Absent,
             _ => return Err(PyTypeError::new_err(format!("no pattern is {kind}"))),
         })
@@ -78,6 +81,7 @@ impl Pattern {
                 }
             }
             Pattern::Same(object) => value.is(object),
+            Pattern::Size(n) => value.len()? == *n,
             Pattern::Absent => false,
             Pattern::Equal(known) => {
                 let known = known.bind(py);
@@ -121,7 +125,7 @@ impl Pattern {
 }
 
 /// A name that the function looks up, and what it was: in a dict, in the attributes of a class, or in the cell of a
-/// closure.
+/// closure. A dict without a name is looked at as a whole.
 struct Lookup {
     place: Py<PyAny>,
     name: Option<Py<PyAny>>,
@@ -134,7 +138,8 @@ impl Lookup {
         let value = match (&self.name, place.cast::<PyDict>()) {
             (Some(name), Ok(dict)) => dict.get_item(name)?,
             (Some(name), Err(_)) => place.get_item(name).ok(),
-            (None, _) => place.getattr_opt(pyo3::intern!(py, "cell_contents"))?,
+            (None, Ok(dict)) => return self.pattern.matches(dict.as_any(), found),
+            (None, Err(_)) => place.getattr_opt(pyo3::intern!(py, "cell_contents"))?,
         };
         match value {
             Some(value) => self.pattern.matches(&value, found),
@@ -163,13 +168,19 @@ enum Runner {
 struct Call {
     modes: ProgramModes,
     arguments: Vec<Pattern>,
+    keywords: Option<Pattern>,
     lookups: Vec<Lookup>,
     runner: Runner,
 }
 
 impl Call {
     /// The result of the program, if it is the one for these arguments.
-    fn run<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
         if modes_of_programs() != Some(self.modes) || args.len() != self.arguments.len() {
             return Ok(None);
         }
@@ -179,6 +190,11 @@ impl Call {
                 return Ok(None);
             }
         }
+        match (&self.keywords, kwargs) {
+            (None, None) => {}
+            (Some(pattern), Some(kwargs)) if pattern.matches(kwargs, &mut found)? => {}
+            _ => return Ok(None),
+        }
         for lookup in &self.lookups {
             if !lookup.matches(py, &mut found)? {
                 return Ok(None);
@@ -187,7 +203,7 @@ impl Call {
         let (program, shape) = match &self.runner {
             Runner::Program(program, shape) => (program, shape),
             Runner::Host(host) => {
-                let result = host.bind(py).call1((PyList::new(py, found)?, args))?;
+                let result = host.bind(py).call1((PyList::new(py, found)?, args, kwargs))?;
                 return if result.is_none() { Ok(None) } else { Ok(Some(result.get_item(0)?)) };
             }
         };
@@ -232,7 +248,7 @@ impl Pattern {
                 visit.call(key)?;
                 part.visit(visit)
             }),
-            Pattern::Absent => Ok(()),
+            Pattern::Size(_) | Pattern::Absent => Ok(()),
         }
     }
 }
@@ -247,7 +263,7 @@ impl CompiledCalls {
                 Runner::Program(program, _) => visit.call(program)?,
                 Runner::Host(host) => visit.call(host)?,
             }
-            call.arguments.iter().try_for_each(|pattern| pattern.visit(&visit))?;
+            call.arguments.iter().chain(&call.keywords).try_for_each(|pattern| pattern.visit(&visit))?;
             call.lookups.iter().try_for_each(|lookup| {
                 visit.call(&lookup.place)?;
                 visit.call(&lookup.name)?;
@@ -273,14 +289,12 @@ impl CompiledCalls {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        if kwargs.is_none() {
-            // No lock is held while a program runs.
-            for i in 0..RECENT {
-                let Some(call) = slf.get().recent().get(i).cloned() else { break };
-                if let Some(result) = call.run(py, args)? {
-                    slf.get().runs.fetch_add(1, Relaxed);
-                    return Ok(result);
-                }
+        // No lock is held while a program runs.
+        for i in 0..RECENT {
+            let Some(call) = slf.get().recent().get(i).cloned() else { break };
+            if let Some(result) = call.run(py, args, kwargs)? {
+                slf.get().runs.fetch_add(1, Relaxed);
+                return Ok(result);
             }
         }
         slf.call_method(pyo3::intern!(py, "_call"), args, kwargs)
@@ -292,13 +306,14 @@ impl CompiledCalls {
         self.runs.load(Relaxed)
     }
 
-    /// Runs later calls like this one without looking at them in Python: with these modes, arguments and names. They are run
-    /// by a program whose outputs are the result (one tensor, or a tuple or list of tensors), or by a function that gets
-    /// the tensors and the arguments.
+    /// Runs later calls like this one without looking at them in Python: with these modes, arguments, keywords and names.
+    /// They are run by a program whose outputs are the result (one tensor, or a tuple or list of tensors), or by a
+    /// function that gets the tensors, the arguments and the keywords (None if there are none).
     fn _remember(
         &self,
         runner: Py<PyAny>,
         arguments: Vec<Bound<'_, PyAny>>,
+        keywords: Option<Bound<'_, PyAny>>,
         lookups: Vec<Bound<'_, PyAny>>,
         shape: Option<&str>,
         py: Python<'_>,
@@ -321,6 +336,7 @@ impl CompiledCalls {
         let call = Call {
             modes,
             arguments: arguments.iter().map(Pattern::new).collect::<PyResult<_>>()?,
+            keywords: keywords.as_ref().map(Pattern::new).transpose()?,
             lookups: lookups.iter().map(lookup).collect::<PyResult<_>>()?,
             runner,
         };
