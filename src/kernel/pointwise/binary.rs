@@ -12,7 +12,7 @@ use crate::kernel::fast::Fast;
 use crate::kernel::num::{Field, Num};
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::pointwise::arithmetic::Arithmetic;
-use crate::kernel::pointwise::unary::Scalars;
+use crate::kernel::pointwise::unary::{Scalars, is_float};
 use crate::kernel::pointwise::zero_division;
 use crate::kernel::simd;
 use crate::shape;
@@ -92,18 +92,26 @@ pub unsafe fn zip<T: Copy, U: Copy>(
 /// # Safety
 /// As [`zip`].
 #[inline(always)]
-pub unsafe fn zip_vectorized<T: Copy, U: Copy, F: Fn(T, T) -> U + Copy>(
+pub unsafe fn zip_vectorized<T: Copy + 'static, U: Copy, F: Fn(T, T) -> U + Copy>(
     row: F,
     n: usize,
     x: (*const u8, usize),
     y: (*const u8, usize),
     out: *mut u8,
 ) {
-    simd::autovectorize_for::<F, ()>(
-        // SAFETY: as the function's `# Safety` section requires.
-        #[inline(always)]
-        move || unsafe { zip(row, n, x, y, out) },
-    );
+    if is_float::<T>() {
+        simd::autovectorize_floats_for::<F, ()>(
+            // SAFETY: as the function's `# Safety` section requires.
+            #[inline(always)]
+            move || unsafe { zip(row, n, x, y, out) },
+        );
+    } else {
+        simd::autovectorize_for::<F, ()>(
+            // SAFETY: as the function's `# Safety` section requires.
+            #[inline(always)]
+            move || unsafe { zip(row, n, x, y, out) },
+        );
+    }
 }
 
 /// [`zip`] for floats with vectors where the processor has them: `fast` first, then `row` for elements whose result

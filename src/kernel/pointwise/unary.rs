@@ -1,5 +1,7 @@
 //! Elementwise functions of one array.
 
+use std::any::TypeId;
+
 use crate::array::Array;
 use crate::dtype::{DTYPES, DType};
 use crate::error::{Result, bail};
@@ -40,17 +42,37 @@ pub unsafe fn map<T: Copy, U>(row: impl Fn(T) -> U, n: usize, x: *const u8, out:
     }
 }
 
+/// Whether a type is `f32` or `f64`.
+#[inline(always)]
+pub fn is_float<T: 'static>() -> bool {
+    let t = TypeId::of::<T>();
+    t == TypeId::of::<f32>() || t == TypeId::of::<f64>()
+}
+
 /// [`map`] for arithmetic that gives the same bits with vectors and without.
 ///
 /// # Safety
 /// As [`map`].
 #[inline(always)]
-pub unsafe fn map_vectorized<T: Copy, U, F: Fn(T) -> U + Copy>(row: F, n: usize, x: *const u8, out: *mut u8) {
-    simd::autovectorize_for::<F, ()>(
-        // SAFETY: as the function's `# Safety` section requires.
-        #[inline(always)]
-        move || unsafe { map(row, n, x, out) },
-    );
+pub unsafe fn map_vectorized<T: Copy + 'static, U, F: Fn(T) -> U + Copy>(
+    row: F,
+    n: usize,
+    x: *const u8,
+    out: *mut u8,
+) {
+    if is_float::<T>() {
+        simd::autovectorize_floats_for::<F, ()>(
+            // SAFETY: as the function's `# Safety` section requires.
+            #[inline(always)]
+            move || unsafe { map(row, n, x, out) },
+        );
+    } else {
+        simd::autovectorize_for::<F, ()>(
+            // SAFETY: as the function's `# Safety` section requires.
+            #[inline(always)]
+            move || unsafe { map(row, n, x, out) },
+        );
+    }
 }
 
 /// [`map`] for floats with vectors where the processor has them: `fast` first, then `row` for elements whose result

@@ -238,7 +238,7 @@ fn multiversion_with_for<Owner, A, R>(args: A, plain: impl FnOnce(A) -> R, vecto
 }
 
 /// Runs a loop compiled for AVX2 where the processor has it. The loop must give the same bits with any vectors and
-/// without. Memory bandwidth limits such loops, so wider vectors would only make the library larger.
+/// without.
 #[inline(always)]
 pub fn autovectorize<R, F: FnOnce() -> R>(f: F) -> R {
     autovectorize_for::<F, R>(f)
@@ -253,4 +253,16 @@ pub fn autovectorize_for<Owner, R>(f: impl FnOnce() -> R) -> R {
         return unsafe { Owner::avx2(f) };
     }
     f()
+}
+
+/// [`autovectorize_for`] for a loop over floats. Compiled programs run such loops on data in the first-level cache, where
+/// wider vectors load and store more at a time.
+#[inline(always)]
+pub fn autovectorize_floats_for<Owner, R>(f: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    if isa() == Isa::Avx512 {
+        // SAFETY: `isa` detected these features on this processor.
+        return unsafe { Owner::avx512(f) };
+    }
+    autovectorize_for::<Owner, R>(f)
 }
