@@ -101,8 +101,10 @@ def test_bits_at_every_level_and_number_of_threads(tmp_path: Path) -> None:
                 # With vectors, the sums of convolutions are fused and in another order.
                 many = 64 if name.startswith("convolution") else 8
                 assert np.abs(other[name] - value).max() <= many * np.spacing(np.abs(value).max()), (level, name)
-            elif level == "avx2" and name.startswith("tanh") and name.endswith("float32"):
-                # Only the widest vectors hold its table in registers; both ways are within one unit of the last place.
-                assert (np.abs(other[name] - value) <= 2 * np.spacing(np.abs(value))).all(), (level, name)
+            elif level == "avx2" and "tanh" in name and name.endswith("float32"):
+                # Only the widest vectors hold the tables of tanh and of its derivative in registers. Without the tables
+                # tanh is within one unit of the last place, and its derivative within three.
+                most = 4 if name.startswith("gradient") else 2
+                assert (np.abs(other[name] - value) <= most * np.spacing(np.abs(value))).all(), (level, name)
             else:
                 assert other[name].tobytes() == value.tobytes(), (level, threads, name)
