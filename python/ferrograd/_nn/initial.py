@@ -64,6 +64,12 @@ def truncated_normal(shape: Sequence[int], mean: float, std: float, low: float, 
     return found
 
 
+def orthonormal(matrices: Any) -> Any:
+    """The orthonormal columns that Gram and Schmidt make of those of each matrix."""
+    q, r = ops.linalg.qr(matrices)
+    return q * ops.expand_dims(ops.sign(ops.diagonal(r, 0, -2, -1)), -2)
+
+
 def orthogonal(shape: Sequence[int], scale: float, dtype: Any) -> Any:
     """A random matrix with orthonormal rows or columns, whichever are fewer, times ``scale``; later axes are joined."""
     if len(shape) < 2:
@@ -72,9 +78,8 @@ def orthogonal(shape: Sequence[int], scale: float, dtype: Any) -> Any:
         return ops.zeros(list(shape), dtype)
     rows, columns = shape[0], math.prod(shape[1:])
     drawn = ops.randn([rows, columns], dtype)
-    q, r = ops.linalg.qr(drawn if rows >= columns else ops.matrix_transpose(drawn))
     # The signs make the distribution uniform.
-    q = q * ops.sign(ops.diagonal(r))
+    q = orthonormal(drawn if rows >= columns else ops.matrix_transpose(drawn))
     return ops.reshape(q if rows >= columns else ops.matrix_transpose(q), list(shape)) * scale
 
 

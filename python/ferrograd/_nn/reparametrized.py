@@ -26,8 +26,13 @@ def power_iteration(matrix: Tensor, u: Tensor, v: Tensor, steps: int, eps: float
     """Improves the estimates of the first singular vectors, in place."""
     matrix = matrix.detach()
     for _ in range(steps):
-        v.copy_(unit(ops.matmul(ops.matrix_transpose(matrix), u), eps))
+        v.copy_(unit(ops.matmul(ops.conj(ops.matrix_transpose(matrix)), u), eps))
         u.copy_(unit(ops.matmul(matrix, v), eps))
+
+
+def singular_value(matrix: Tensor, u: Tensor, v: Tensor) -> Any:
+    """The singular value that belongs to estimates of the first singular vectors."""
+    return ops.dot(ops.conj(u.clone()), ops.mv(matrix, v.clone()))
 
 
 class SpectralNorm:
@@ -47,7 +52,7 @@ class SpectralNorm:
         matrix = as_matrix(weight, self.dim)
         if improve:
             power_iteration(matrix, u, v, self.n_power_iterations, self.eps)
-        return weight / ops.dot(u.clone(), ops.mv(matrix, v.clone()))
+        return weight / singular_value(matrix, u, v)
 
     def __call__(self, module: Any, inputs: Any) -> None:
         """Sets the weight of the module."""

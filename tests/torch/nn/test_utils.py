@@ -220,3 +220,114 @@ def test_a_stack_of_models_is_each_of_them() -> None:
     ):
         with pytest.raises(RuntimeError, match=text):
             torch.func.stack_module_state(wrong)
+
+
+def orthonormal_error(w: Any) -> float:
+    """How far the rows or columns of a matrix, whichever are fewer, are from orthonormal ones."""
+    a = w.detach().numpy()
+    a = a if a.shape[-2] >= a.shape[-1] else np.swapaxes(a, -1, -2)
+    return float(np.abs(np.swapaxes(a.conj(), -1, -2) @ a - np.eye(a.shape[-1])).max())
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (3, 5), (5, 3), (2, 5, 3)])
+@pytest.mark.parametrize("function", ["matrix_exp", "cayley", "householder"])
+@pytest.mark.parametrize("trivialized", [True, False])
+def test_orthogonal_weights(shape: tuple[int, ...], function: str, trivialized: bool) -> None:
+    module = nn.Module()
+    module.weight = nn.Parameter(normal(*shape))
+    assign = trivialized or function == "householder"
+    if assign:
+        nn.init.orthogonal_(module.weight) if len(shape) == 2 else None
+    before = module.weight.detach().clone()
+    utils.parametrizations.orthogonal(module, "weight", function, use_trivialization=trivialized)
+    if assign and len(shape) == 2:
+        np.testing.assert_allclose(module.weight.detach().numpy(), before.numpy(), atol=1e-12)
+    assert orthonormal_error(module.weight) < 1e-12
+    module.weight.pow(3).sum().backward()
+    (p,) = module.parameters()
+    assert p.grad.abs().max() > 0.01
+    torch.optim.SGD([p], lr=0.1).step()
+    assert orthonormal_error(module.weight) < 1e-12
+    assert torch.autograd.gradcheck(lambda x: module.parametrizations.weight[0](x), [normal(*shape).requires_grad_()])
+    if not assign:
+        with pytest.raises(NotImplementedError, match="use_trivialization=False"):
+            module.weight = before
+
+
+def test_unitary_weights_and_refusals() -> None:
+    layer = nn.Linear(3, 3, dtype=torch.complex128)
+    utils.parametrizations.orthogonal(layer)
+    assert orthonormal_error(layer.weight) < 1e-12
+    for call, text in (
+        (lambda: utils.parametrizations.orthogonal(nn.Linear(3, 4), "weight", "qr"), "has to be one of"),
+        (lambda: utils.parametrizations.orthogonal(nn.Linear(3, 4), "bias"), "Expected a matrix"),
+        (lambda: utils.parametrizations.orthogonal(nn.Linear(3, 4), "scale"), "no parameter or buffer"),
+        (lambda: setattr(layer, "weight", torch.ones(5, 5)), "matrices of shape"),
+        (
+            lambda: utils.parametrizations.orthogonal(nn.Linear(2, 3, dtype=torch.cfloat), "weight", "householder"),
+            "complex",
+        ),
+    ):
+        with pytest.raises(ValueError, match=text):
+            call()
+
+
+def test_spectral_norm_of_complex_weights() -> None:
+    # The largest singular value of a diagonal matrix is its largest modulus.
+    values = torch.tensor([3.0 + 4.0j, 1.0j], dtype=torch.complex128)
+    for norm in (utils.parametrizations.spectral_norm, utils.spectral_norm):
+        layer = nn.Linear(2, 2, bias=False, dtype=torch.complex128)
+        with torch.no_grad():
+            layer.weight.copy_(torch.diag(values))
+        norm(layer, n_power_iterations=30)
+        layer(torch.ones(1, 2, dtype=torch.complex128))
+        np.testing.assert_allclose(layer.weight.detach().numpy(), torch.diag(values / 5).numpy(), atol=1e-10)
+
+
+def test_states_of_the_older_weight_norm_load() -> None:
+    old, new = utils.weight_norm(nn.Linear(2, 3)), utils.parametrizations.weight_norm(nn.Linear(2, 3))
+    new.load_state_dict(old.state_dict())
+    x = torch.ones(1, 2)
+    assert torch.equal(old(x), new(x))
+
+
+def test_what_parametrizations_must_return() -> None:
+    class Wrong(nn.Module):  # type: ignore[misc]
+        def forward(self, *x: Any) -> Any:
+            return x[0]
+
+        def right_inverse(self, x: Any) -> Any:
+            return None, x
+
+    with pytest.raises(ValueError, match="Got element 0 of the sequence with type NoneType"):
+        parametrize.register_parametrization(nn.Linear(2, 2), "weight", Wrong())
+
+
+def test_prefixes_of_parallel_modules_are_removed() -> None:
+    state = nn.DataParallel(nn.Sequential(nn.Linear(1, 1))).state_dict()
+    assert list(state) == ["module.0.weight", "module.0.bias"]
+    nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
+    assert list(state) == ["0.weight", "0.bias"]
+    assert list(state._metadata) == ["", "0"]
+    nn.Sequential(nn.Linear(1, 1)).load_state_dict(state)
+
+
+def test_what_a_second_parametrization_must_return() -> None:
+    class Identity(nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            return x
+
+    class Pair(Identity):
+        def right_inverse(self, x: Any) -> Any:
+            return x, x
+
+    class Whole(Identity):
+        def right_inverse(self, x: Any) -> Any:
+            return x.long()
+
+    layer = nn.Linear(2, 2)
+    parametrize.register_parametrization(layer, "weight", Identity())
+    for wrong, text in ((Pair(), "right_inverse must return a tensor"), (Whole(), "must have the same dtype")):
+        with pytest.raises(ValueError, match=text):
+            parametrize.register_parametrization(layer, "weight", wrong)
+    assert len(layer.parametrizations.weight) == 1

@@ -79,6 +79,11 @@ class ParametrizationList(ModuleList):
         else:
             self.ntensors = len(new)
             for i, value in enumerate(new):
+                if not isinstance(value, Tensor):
+                    raise ValueError(
+                        "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got element "
+                        f"{i} of the sequence with type {type(value).__name__}."
+                    )
                 made = value.detach()
                 _keep(
                     self,
@@ -195,7 +200,20 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Mod
     if is_parametrized(module, tensor_name):
         if not unsafe:
             old = getattr(module, tensor_name)
-            _same("more", f"module.{tensor_name}", old, parametrization(old))
+            new = parametrization(old)
+            _same("more", f"module.{tensor_name}", old, new)
+            if hasattr(parametrization, "right_inverse"):
+                back = parametrization.right_inverse(new)
+                if not isinstance(back, Tensor):
+                    raise ValueError(
+                        f"parametrization.right_inverse must return a tensor. Got: {type(back).__name__}, where the "
+                        "tensor is parametrized already"
+                    )
+                if back.dtype != old.dtype:
+                    raise ValueError(
+                        "The tensor returned by parametrization.right_inverse must have the same dtype as "
+                        f"module.{tensor_name}, which is {old.dtype}, not {back.dtype}"
+                    )
         module.parametrizations[tensor_name].append(parametrization)
         module.parametrizations[tensor_name].unsafe |= unsafe
     elif tensor_name in module._buffers or tensor_name in module._parameters:
