@@ -296,7 +296,7 @@ def test_wrong_arguments_raise() -> None:
         (lambda: torch.optim.Adam([]), "empty parameter list"),
         (lambda: torch.optim.Adam(w), "should be an iterable of Tensors or dicts"),
         (lambda: torch.optim.Adam([w * 1]), "non-leaf"),
-        (lambda: torch.optim.Adam([w, w]), "twice"),
+        (lambda: paddle.optimizer.SGD(0.1, [v, v]), "twice"),
         (lambda: torch.optim.Adam([wrong]), "can only optimize Tensors"),
         (lambda: torch.optim.LBFGS([w], line_search_fn="armijo"), "strong_wolfe"),
         (lambda: torch.optim.LBFGS([w]).step(), "closure"),
@@ -421,3 +421,27 @@ def test_an_optimizer_can_be_copied_and_pickled() -> None:
         loss(p).backward()
         other.step()
         assert p.tolist() == by_torch(lambda q: torch.optim.Adam(q, 0.1), 3)[0].tolist()
+
+
+def test_a_parameter_given_twice_changes_twice() -> None:
+    p = torch.tensor([1.0], requires_grad=True)
+    q = torch.tensor([2.0], requires_grad=True)
+    with pytest.warns(UserWarning, match="duplicate parameters"):
+        o = torch.optim.SGD([p, p, q], lr=0.1)
+    (p + q).sum().backward()
+    o.step()
+    assert p.tolist() == pytest.approx([0.8])
+    assert q.tolist() == pytest.approx([1.9])
+    # Numbers of parameters count each once.
+    assert o.state_dict()["param_groups"][0]["params"] == [0, 0, 1]
+
+
+def test_state_of_the_users_own_is_saved_and_loaded() -> None:
+    o = torch.optim.SGD([torch.tensor([1.0], requires_grad=True)], lr=0.1)
+    o.state["epoch"] = {"count": [3]}
+    saved = o.state_dict()
+    assert saved["state"] == {"epoch": {"count": [3]}}
+    other = torch.optim.SGD([torch.tensor([1.0], requires_grad=True)], lr=0.1)
+    other.load_state_dict(saved)
+    o.state["epoch"]["count"].append(4)
+    assert other.state["epoch"] == {"count": [3]}

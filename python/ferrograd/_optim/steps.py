@@ -96,8 +96,8 @@ def watched(group: dict[str, Any], params: Sequence[Tensor], states: Mapping[Ten
     return list(map(id, params)), options, held
 
 
-def leaves(parameters: Any, op: str) -> list[Tensor]:
-    """The parameters as a list; raises unless they are distinct leaves."""
+def leaves(parameters: Any, op: str, distinct: bool = True) -> list[Tensor]:
+    """The parameters as a list; raises unless they are leaves, which are to be ``distinct``."""
     if isinstance(parameters, Tensor) or not isinstance(parameters, Iterable):
         kind = type(parameters).__name__
         raise ArgumentError(f"{op}: parameters must be an iterable of Tensors or dicts, but got {kind}")
@@ -107,7 +107,7 @@ def leaves(parameters: Any, op: str) -> list[Tensor]:
             raise ArgumentError(f"{op}: can only optimize Tensors, but one of the parameters is {type(p).__name__}")
         if not p.is_leaf:
             raise ArgumentError(f"{op}: can't optimize a non-leaf Tensor of shape {list(p.shape)}")
-    if len({id(p) for p in found}) < len(found):
+    if distinct and len({id(p) for p in found}) < len(found):
         raise ArgumentError(f"{op}: a parameter is given twice")
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -160,7 +161,13 @@ class Optimizer:
                 "all optimizer param groups should be with/without names. cannot add param group "
                 f"{'with' if names else 'without'} names to the optimizer"
             )
-        params = steps.leaves(found, type(self).__name__)
+        params = steps.leaves(found, type(self).__name__, distinct=False)
+        if len({id(p) for p in params}) < len(params):
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; each step changes such a parameter "
+                "several times",
+                stacklevel=3,
+            )
         known = {id(p) for group in self.param_groups for p in group["params"]}
         if any(id(p) in known for p in params):
             raise ArgumentError("some parameters appear in more than one parameter group")
@@ -249,15 +256,21 @@ class Optimizer:
         """The state by parameter number, and the options of the groups. Its tensors are those of the optimizer."""
         for hook in self._hooks["save_pre"].values():
             hook(self)
-        numbers = {id(p): i for i, p in enumerate(p for group in self.param_groups for p in group["params"])}
+        numbers: dict[int, int] = {}
+        for p in (p for group in self.param_groups for p in group["params"]):
+            numbers.setdefault(id(p), len(numbers))
         groups = [{**group, "params": [numbers[id(p)] for p in group["params"]]} for group in self.param_groups]
         found: dict[str, Any] = {
-            "state": {numbers[id(p)]: self._saved(s) for p, s in self.state.items()},
+            "state": dict(self._numbered(*item, numbers) for item in self.state.items()),
             "param_groups": groups,
         }
         for hook in self._hooks["save_post"].values():
             found = hook(self, found) or found
         return found
+
+    def _numbered(self, key: Any, state: Any, numbers: dict[int, int]) -> tuple[Any, Any]:
+        """What a saved state has for a parameter, or for a key of the user's own."""
+        return (numbers[id(key)], self._saved(state)) if isinstance(key, Tensor) else (key, state)
 
     def _saved(self, state: dict[str, Any]) -> dict[str, Any]:
         """The state of a parameter with tensors in place of some numbers."""
@@ -291,12 +304,15 @@ class Optimizer:
             raise ArgumentError("loaded state dict has parameter groups of other sizes than the optimizer's")
         numbers = [i for group in groups for i in group["params"]]
         params = dict(zip(numbers, (p for group in self.param_groups for p in group["params"]), strict=True))
-        unknown = [i for i in state_dict["state"] if i not in params]
+        unknown = [i for i in state_dict["state"] if isinstance(i, int) and i not in params]
         if unknown:
             raise ArgumentError(f"load_state_dict: there is state for {unknown[0]!r:.60}, which is no parameter")
         self.state.clear()
         for i, state in state_dict["state"].items():
-            self.state[params[i]] = self._loaded(state, params[i])
+            if i in params:
+                self.state[params[i]] = self._loaded(state, params[i])
+            else:
+                self.state[i] = copy.deepcopy(state)
         for mine, theirs in zip(self.param_groups, groups, strict=True):
             mine.update({key: copy.deepcopy(value) for key, value in theirs.items() if key != "params"})
         for hook in self._hooks["load_post"].values():
