@@ -28,7 +28,8 @@ def largest(x: Tensor, along: Sequence[Any]) -> tuple[Any, Any]:
         own[i], own[axes + i] = taken.shape[-2:]
         places = places * n + taken.reshape(*taken.shape[:-2], *own)
     wanted, count = places.shape[-2 * axes : -axes], math.prod(places.shape[-axes:])
-    flat = np.broadcast_to(places.reshape(*places.shape[: -2 * axes], -1), (*lead, math.prod(wanted) * count))
+    total = math.prod(wanted) * count
+    flat = np.broadcast_to(places.reshape(*places.shape[: -2 * axes], total), (*lead, total))
     index = _core.make(np.array(flat, np.int64, order="C"), None, False, dialect_of(x))
     rows = ops.reshape(x, [*lead, math.prod(sizes)])
     windows = [*lead, math.prod(wanted), count]

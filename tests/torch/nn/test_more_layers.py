@@ -133,3 +133,28 @@ def test_layers_at_their_limits() -> None:
         nn.LSTMCell(2, 4)(torch.ones(3, 2), (torch.ones(1, 4), torch.ones(1, 4)))
     with pytest.raises(RuntimeError, match="upscale_factor is 0"):
         nn.PixelShuffle(0)(torch.ones(1, 4, 2, 2))
+
+
+def test_fractional_pools_of_no_images() -> None:
+    for x, pool in (
+        (torch.ones(0, 2, 5, 5), F.fractional_max_pool2d),
+        (torch.ones(0, 2, 5, 5, 5), F.fractional_max_pool3d),
+    ):
+        assert pool(x, 2, output_size=2).shape == (0, 2, *[2] * (x.ndim - 2))
+
+
+def test_bags_are_tensors_of_the_dialect() -> None:
+    weight = normal(4, 3).requires_grad_()
+    for mode in ("sum", "mean", "max"):
+        bags = F.embedding_bag(torch.tensor([1, 2, 1]), weight, torch.tensor([0, 2, 2]), mode=mode, padding_idx=1)
+        assert type(bags) is torch.Tensor
+        # A bag that has only padding, or nothing, is zero.
+        assert bags.tolist() == [weight[2].tolist(), [0.0] * 3, [0.0] * 3]
+
+
+def test_switches_of_cudnn_decorate() -> None:
+    @torch.backends.cudnn.flags(enabled=True, benchmark=False)
+    def double(x: int) -> int:
+        return 2 * x
+
+    assert double(3) == 6

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 __all__ = ["allow_tf32", "benchmark", "deterministic", "enabled", "flags", "is_acceptable", "is_available", "version"]
 
@@ -27,6 +28,7 @@ def is_acceptable(tensor: object) -> bool:
     return False
 
 
+@contextmanager
 def flags(
     enabled: bool = False,
     benchmark: bool = False,
@@ -34,6 +36,6 @@ def flags(
     deterministic: bool = False,
     allow_tf32: bool = True,
     fp32_precision: str = "none",
-) -> nullcontext[None]:
-    """A context that does nothing."""
-    return nullcontext()
+) -> Iterator[None]:
+    """A context, or a decorator, that does nothing."""
+    yield

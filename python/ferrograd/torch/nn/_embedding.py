@@ -141,7 +141,8 @@ def _pooled(rows: Tensor, bag: np.ndarray[Any, Any], count: int, mode: str) -> T
     if mode == "max":
         lowest = ops.full(shape, -np.inf, rows.dtype)
         found: Tensor = ops.index_reduce(lowest, 0, where, rows, "amax")
-        return ops.where(_constant(np.bincount(bag, minlength=count)[:, None] > 0), found, 0.0)
+        # The first operand of ``where`` decides the class of the result.
+        return ops.masked_fill(found, _constant(np.bincount(bag, minlength=count)[:, None] == 0), 0.0)
     total = ops.index_add(ops.zeros(shape, rows.dtype), 0, where, rows)
     if mode == "sum":
         return total
