@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -143,7 +144,12 @@ class BaseModule:
         except Exception:
             for number, hook in self._hooks_after().items():
                 if number not in called and self._always_called(number):
-                    result = self._after(hook, self._with_kwargs(number), args, kwargs, result)
+                    try:
+                        result = self._after(hook, self._with_kwargs(number), args, kwargs, result)
+                    except Exception as error:
+                        # The error of the call is the one to be raised.
+                        text = f"module forward hook with ``always_call=True`` raised an exception: {error}"
+                        warnings.warn(text, stacklevel=2)
             raise
 
     def _hooks_after(self) -> dict[int, Callable[..., Any]]:

@@ -78,3 +78,11 @@ def test_a_lazy_module_of_the_users() -> None:
     for wrong, shape in ((nn.LazyConv1d(2, 1), (3,)), (nn.LazyConv1d(2, 1, groups=2), (1, 3, 3))):
         with pytest.raises((RuntimeError, ValueError), match=r"Expected 2D|divisible by groups"):
             wrong(torch.ones(*shape))
+
+
+def test_the_first_call_may_have_other_arguments() -> None:
+    layer = nn.LazyConvTranspose2d(3, 3, stride=2)
+    assert layer(torch.ones(1, 2, 4, 4), output_size=[10, 10]).shape == (1, 3, 10, 10)
+    parameter = nn.UninitializedParameter()
+    parameter.materialize(4)
+    assert parameter.shape == (4,)

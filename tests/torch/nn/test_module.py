@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 from collections import OrderedDict
 from typing import Any
@@ -407,3 +408,57 @@ def test_saved_states_load_without_trust(tmp_path: Any) -> None:
     other = Net()
     other.load_state_dict(torch.load(tmp_path / "net.pt"))
     np.testing.assert_array_equal(other.first.weight.detach().numpy(), net.first.weight.detach().numpy())
+
+
+def test_states_of_early_versions_lack_the_number_of_batches() -> None:
+    net = nn.BatchNorm2d(2)
+    net.num_batches_tracked.fill_(5)
+    state = nn.BatchNorm2d(2).state_dict()
+    del state["num_batches_tracked"]
+    with pytest.raises(RuntimeError, match="num_batches_tracked"):
+        net.load_state_dict(state)
+    state._metadata[""]["version"] = 1
+    net.load_state_dict(state)
+    assert net.num_batches_tracked.item() == 5
+
+
+def test_the_error_of_a_call_wins_over_those_of_hooks() -> None:
+    net, seen = nn.ReLU(), []
+
+    def raising(*_: Any) -> None:
+        raise ValueError("of the hook")
+
+    net.register_forward_hook(raising, always_call=True)
+    net.register_forward_hook(lambda *_: seen.append(1), always_call=True)
+    net.register_forward_pre_hook(lambda *_: (_ for _ in ()).throw(RuntimeError("of the call")))
+    with pytest.warns(UserWarning, match="of the hook"), pytest.raises(RuntimeError, match="of the call"):
+        net(torch.ones(1))
+    assert seen == [1]
+
+
+def test_full_backward_hooks_leave_other_arguments_untracked() -> None:
+    class Two(nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any, y: Any) -> Any:
+            assert (x.requires_grad, y.requires_grad) == (True, False)
+            return (x * y).sum()
+
+    net, seen = Two(), []
+    net.register_full_backward_hook(lambda module, before, after: seen.append(before))
+    x = torch.ones(2, requires_grad=True)
+    net(x, torch.full((2,), 3.0)).backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+    assert seen[0][0].tolist() == [3.0, 3.0]
+    assert seen[0][1] is None
+
+
+def test_loading_leaves_no_cycle_of_references() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
+    state = net.state_dict()
+    net.load_state_dict(state)
+    gc.collect()
+    gc.disable()
+    try:
+        net.load_state_dict(state)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

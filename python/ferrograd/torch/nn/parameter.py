@@ -79,7 +79,7 @@ class _Uninitialized(TorchTensor):
 
     def materialize(self, shape: Any, device: object = None, dtype: Any = None) -> None:
         """Gives the tensor a shape and zeros; it becomes an ordinary parameter or buffer."""
-        made = ops.zeros(list(shape), self.dtype if dtype is None else dtype)
+        made = ops.zeros([shape] if isinstance(shape, int) else list(shape), self.dtype if dtype is None else dtype)
         self.__class__ = self._becomes
         tracked, self.requires_grad = self.requires_grad, False
         self.data = made

@@ -19,8 +19,9 @@ class _Together(Function):
 
     @staticmethod
     def forward(ctx: Any, *tensors: Tensor) -> tuple[Tensor, ...]:
-        ctx.mark_non_differentiable(*[t for t in tensors if not t.requires_grad])
-        return tuple(t.detach() for t in tensors)
+        passed = tuple(t.detach() for t in tensors)
+        ctx.mark_non_differentiable(*[y for y, t in zip(passed, tensors, strict=True) if not t.requires_grad])
+        return passed
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:

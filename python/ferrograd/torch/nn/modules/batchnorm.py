@@ -82,8 +82,9 @@ class _NormBase(Module):
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any) -> None:
         key = f"{prefix}num_batches_tracked"
-        if local_metadata.get("version") is None and self.num_batches_tracked is not None and key not in state_dict:
-            # Files of early versions lack the number of batches.
+        version = local_metadata.get("version")
+        if (version is None or version < 2) and self.num_batches_tracked is not None and key not in state_dict:
+            # States of PyTorch before version 0.4.1 lack the number of batches.
             state_dict[key] = self.num_batches_tracked
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 

@@ -105,8 +105,8 @@ class _Lazy(LazyModuleMixin):
         """The size of the axis of the weight that depends on the input's size."""
         return size
 
-    def initialize_parameters(self: Any, input: Any) -> None:
-        """Gives the parameters the shapes that fit an input, and draws them."""
+    def initialize_parameters(self: Any, input: Any, *args: Any, **kwargs: Any) -> None:
+        """Gives the parameters the shapes that fit an input, and draws them; other arguments do not matter."""
         if not self.has_uninitialized_params():
             return
         size = self._size_of(input)

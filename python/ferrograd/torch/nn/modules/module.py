@@ -581,6 +581,33 @@ class Module(BaseModule):
             )
         return None
 
+    def _load_tree(
+        self,
+        state: dict[str, Any],
+        prefix: str,
+        metadata: Mapping[str, Any],
+        assign: bool,
+        missing: list[str],
+        unexpected: list[str],
+        errors: list[str],
+    ) -> None:
+        """Loads the part of a state that belongs to the module and those below it."""
+        local = metadata.get(prefix[:-1], {})
+        if assign:
+            local["assign_to_params_buffers"] = True
+        self._load_from_state_dict(state, prefix, local, True, missing, unexpected, errors)
+        for name, child in self._modules.items():
+            if child is not None:
+                below = f"{prefix}{name}."
+                part = {k: v for k, v in state.items() if k.startswith(below)}
+                child._load_tree(part, below, metadata, assign, missing, unexpected, errors)
+        for hook in self._load_state_dict_post_hooks.values():
+            if hook(self, _IncompatibleKeys(missing, unexpected)) is not None:
+                raise AssertionError(
+                    "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
+                    "values, if incompatible_keys need to be modified, it should be done inplace."
+                )
+
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> _IncompatibleKeys:
@@ -596,23 +623,7 @@ class Module(BaseModule):
         errors: list[str] = []
         metadata = getattr(state_dict, "_metadata", None) or {}
 
-        def load(module: Module, state: dict[str, Any], prefix: str) -> None:
-            local = metadata.get(prefix[:-1], {})
-            if assign:
-                local["assign_to_params_buffers"] = True
-            module._load_from_state_dict(state, prefix, local, True, missing, unexpected, errors)
-            for name, child in module._modules.items():
-                if child is not None:
-                    below = f"{prefix}{name}."
-                    load(child, {k: v for k, v in state.items() if k.startswith(below)}, below)
-            for hook in module._load_state_dict_post_hooks.values():
-                if hook(module, _IncompatibleKeys(missing, unexpected)) is not None:
-                    raise AssertionError(
-                        "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
-                        "values, if incompatible_keys need to be modified, it should be done inplace."
-                    )
-
-        load(self, OrderedDict(state_dict), "")
+        self._load_tree(OrderedDict(state_dict), "", metadata, assign, missing, unexpected, errors)
         if strict:
             for keys, what in ((unexpected, "Unexpected"), (missing, "Missing")):
                 if keys:
