@@ -310,3 +310,16 @@ def test_collate_of_paddle() -> None:
     (row,) = io.DataLoader(io.Subset([(x, 3)], [0]), batch_size=None)
     assert isinstance(row[0], paddle.Tensor)
     assert row[1] == 3
+
+
+def test_indices_are_drawn_when_the_first_is_asked_for() -> None:
+    for sampler in (
+        data.RandomSampler(range(9)),
+        data.WeightedRandomSampler([1.0] * 9, 5),
+        data.SubsetRandomSampler(range(9)),
+    ):
+        streams, found = (iter(sampler), iter(sampler)), []
+        for stream in streams:
+            torch.manual_seed(0)
+            found.append(list(stream))
+        assert found[0] == found[1]

@@ -195,3 +195,11 @@ def test_a_transformer_is_its_encoder_and_decoder() -> None:
     y.sum().backward()
     assert all(p.grad is not None for p in net.parameters())
     assert len(net.decoder.layers) == 2
+
+
+def test_casts_of_packed_sequences() -> None:
+    packed = rnn.pack_sequence([torch.tensor([1.0, 2.0]), torch.tensor([3.0])])
+    for name in ("byte", "char", "short", "int", "long", "half", "bfloat16", "float", "double"):
+        cast = getattr(packed, name)()
+        assert cast.data.dtype == getattr(packed.data, name)().dtype
+        assert cast.batch_sizes.tolist() == [2, 1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -44,6 +44,15 @@ class _Packed(NamedTuple):
     unsorted_indices: Any
 
 
+def _cast(name: str) -> Callable[[Any], Any]:
+    def cast(self: Any) -> Any:
+        return self._replace(data=getattr(self.data, name)())
+
+    cast.__name__, cast.__qualname__ = name, f"PackedSequence.{name}"
+    cast.__doc__ = f"The sequences with the data of ``data.{name}()``."
+    return cast
+
+
 class PackedSequence(_Packed):
     """Sequences as one tensor: at each time step the elements of the sequences that are long enough.
 
@@ -68,13 +77,9 @@ class PackedSequence(_Packed):
         """The sequences themselves."""
         return self
 
-    def float(self) -> PackedSequence:
-        """The sequences with data of float32."""
-        return self._replace(data=self.data.float())
-
-    def double(self) -> PackedSequence:
-        """The sequences with data of float64."""
-        return self._replace(data=self.data.double())
+    byte, char, short, int, long = map(_cast, ("byte", "char", "short", "int", "long"))
+    half, bfloat16, float, double = map(_cast, ("half", "bfloat16", "float", "double"))
+    pin_memory = _cast("pin_memory")
 
     @property
     def is_cuda(self) -> bool:

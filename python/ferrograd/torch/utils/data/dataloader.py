@@ -209,11 +209,17 @@ class DataLoader:
         """The batches, with a warning if a stream has more than its length said."""
         for count, batch in enumerate(batches, 1):
             if count > promised:
-                warnings.warn(
+                text = (
                     f"Length of IterableDataset {self.dataset} was reported to be {promised} (when accessing "
-                    f"len(dataloader)), but {count} samples have been fetched. ",
-                    stacklevel=2,
+                    f"len(dataloader)), but {count} samples have been fetched. "
                 )
+                if self.num_workers:
+                    text += (
+                        "For multiprocessing data-loading, this could be caused by not properly configuring the "
+                        "IterableDataset replica at each worker: torch.utils.data.get_worker_info() tells a worker "
+                        "which part is its own."
+                    )
+                warnings.warn(text, stacklevel=2)
             yield batch
 
     def __len__(self) -> int:

@@ -169,7 +169,7 @@ class WeightedRandomSampler(Sampler[int]):
             # The smallest of exponential times with these rates: P. Efraimidis, P. Spirakis (2006).
             with np.errstate(divide="ignore"):
                 found = np.argsort(-np.log1p(-drawn) / weights, kind="stable")[:n]
-        return iter(found.tolist())
+        yield from found.tolist()
 
     def __len__(self) -> int:
         return self.num_samples
