@@ -310,3 +310,72 @@ def test_divergences_of_a_class_from_itself() -> None:
         assert D.kl_divergence(KINDS[p](), OTHERS[q]()).item() == math.inf
     with pytest.raises(NotImplementedError, match="same transforms"):
         D.kl_divergence(D.LogNormal(t(0.0), t(1.0)), D.Weibull(t(1.0), t(1.0)))
+
+
+def test_beta_and_dirichlet_gradients_are_those_of_the_quantiles() -> None:
+    # x with F(x; a, b) = p moves with a by dx/da, which differences of quantiles give.
+    h = 1e-5
+    for a, b in ((0.3, 0.2), (0.5, 2.0), (1.0, 1.0), (3.0, 0.4), (30.0, 7.0)):
+        pair = [torch.full((50,), v, dtype=torch.float64, requires_grad=True) for v in (a, b)]
+        x = D.Beta(*pair).rsample()
+        x.sum().backward()
+        p, upper = stats.beta(a, b).cdf(x.detach().numpy()), stats.beta(a, b).sf(x.detach().numpy())
+        inside = (p > 1e-6) & (upper > 1e-6)
+        for i, (da, db) in enumerate(((h, 0.0), (0.0, h))):
+            slope = (stats.beta(a + da, b + db).ppf(p) - stats.beta(a - da, b - db).ppf(p)) / (2 * h)
+            np.testing.assert_allclose(pair[i].grad.numpy()[inside], slope[inside], rtol=1e-3, atol=1e-6)
+    c = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
+    torch.manual_seed(1)
+    D.Dirichlet(c).rsample()[0].backward()
+    torch.manual_seed(1)
+    pair = [v.detach().requires_grad_() for v in c]
+    D.Beta(*pair).rsample().backward()
+    np.testing.assert_allclose(c.grad.numpy(), [v.grad.item() for v in pair], rtol=1e-12)
+
+
+def test_samples_of_small_concentrations_stay_inside() -> None:
+    for dtype in (torch.float32, torch.float64):
+        x = D.Beta(torch.tensor(0.01, dtype=dtype), torch.tensor(0.01, dtype=dtype)).sample((4000,))
+        assert x.min() > 0
+        assert x.max() < 1
+        assert 0.45 < (x > 0.5).double().mean() < 0.55
+    assert torch.isfinite(D.Dirichlet(torch.full((3,), 1e-3)).sample((100,))).all()
+    assert D.Dirichlet(torch.ones(0, 3)).sample().shape == (0, 3)
+
+
+def test_subclasses_expand_to_themselves_and_classes_have_supports() -> None:
+    for kind, made in (
+        (D.Multinomial, lambda K: K(3, torch.ones(2))),
+        (D.OneHotCategorical, lambda K: K(torch.ones(2))),
+        (D.OneHotCategoricalStraightThrough, lambda K: K(torch.ones(2))),
+        (D.MixtureSameFamily, lambda K: K(D.Categorical(torch.ones(2)), D.Normal(torch.zeros(2), 1.0))),
+    ):
+        own = type("Own", (kind,), {})
+        assert type(made(own).expand([4])) is own
+        assert made(own).expand([4]).batch_shape == (4,)
+        assert isinstance(kind.support, D.constraints.Constraint)
+    for kind in (D.Uniform, D.Categorical, D.Independent, D.TransformedDistribution, D.Binomial):
+        assert isinstance(kind.support, D.constraints.Constraint)
+
+
+def test_idioms_of_distributions() -> None:
+    # Values of gamma variables may be numbers.
+    assert D.Gamma(2.0, 1.0).log_prob(1).item() == pytest.approx(-1)
+    assert D.Chi2(t(2.0)).log_prob(1).item() == pytest.approx(stats.chi2(2).logpdf(1))
+    # The gradient at logits of 0 is that of the sigmoid.
+    x = torch.tensor(0.0, requires_grad=True)
+    D.Binomial(1.0, logits=x).log_prob(torch.tensor(0.0)).backward()
+    assert x.grad.item() == -0.5
+
+    class Lazy:
+        x = torch.ones(1, requires_grad=True)
+
+        @D.utils.lazy_property
+        def doubled(self) -> Any:
+            return self.x * 2
+
+    lazy = Lazy()
+    with torch.no_grad():
+        assert lazy.doubled.item() == 2
+    lazy.doubled.backward()
+    assert Lazy.x.grad.item() == 2

@@ -10,12 +10,24 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._autograd.function import Function, once_differentiable
+from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import torch as ops
 from ferrograd._dialects.draws import drawn, generator, multinomial
 from ferrograd._dialects.numbers import TORCH
 from ferrograd._tensor.dtypes import finfo
 
-__all__ = ["drawn", "gamma_slope", "generator", "multinomial", "normal", "standard_gamma", "uniform", "values"]
+__all__ = [
+    "beta_slope",
+    "dirichlet",
+    "drawn",
+    "gamma_slope",
+    "generator",
+    "multinomial",
+    "normal",
+    "standard_gamma",
+    "uniform",
+    "values",
+]
 
 
 def uniform(like: Any, shape: Sequence[int]) -> Any:
@@ -58,6 +70,48 @@ class _StandardGamma(Function):
 def standard_gamma(concentration: Any) -> Any:
     """Gamma variables of rate 1, one for each concentration, with their implicit gradients."""
     return _StandardGamma.apply(concentration)
+
+
+class _Dirichlet(Function):
+    """Points of a simplex. Their derivative by a concentration keeps the probability of smaller values of that number."""
+
+    @staticmethod
+    def forward(ctx: Any, concentration: Any) -> Any:
+        a, source = values(concentration, concentration.shape), generator()
+        # A gamma variable of a small concentration has a logarithm, even if it is too small itself.
+        with np.errstate(divide="ignore"):
+            logs = np.log(source.standard_gamma(a + 1)) + np.log1p(-source.random(a.shape)) / a
+        shares = np.exp(logs - logs.max(-1, keepdims=True, initial=-math.inf))
+        limits = finfo(concentration.dtype)
+        shares = np.clip(shares / shares.sum(-1, keepdims=True), limits.tiny, 1 - limits.eps)
+        found = drawn(shares, concentration)
+        ctx.save_for_backward(concentration, found)
+        return found
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Any) -> Any:
+        concentration, found = ctx.saved_tensors
+        a, x, g = (values(v, v.shape) for v in (concentration, found, grad))
+        # The other numbers shrink in proportion when one grows.
+        slope = beta_slope(a, a.sum(-1, keepdims=True) - a, x) / (1 - x)
+        return drawn(slope * (g - (x * g).sum(-1, keepdims=True)), grad)
+
+
+def dirichlet(concentration: Any) -> Any:
+    """Points of simplices, whose numbers lie along the last axis, with their implicit gradients."""
+    return _Dirichlet.apply(concentration)
+
+
+def beta_slope(a: Any, b: Any, x: Any) -> Any:
+    """The derivative of a beta variable ``x`` by ``a`` at a fixed probability: -dF/da / dF/dx."""
+    a, b, x = (_tensor(v) for v in np.broadcast_arrays(a, b, x))
+    a.requires_grad = True
+    with enable_grad():
+        below = ops.sum(ops.betainc(a, b, x))
+        slope = _core.grad([below], [a], None, TORCH)[0]
+    log_density = ops.xlogy(a - 1, x) + ops.xlog1py(b - 1, -x) - ops.lgamma(a) - ops.lgamma(b) + ops.lgamma(a + b)
+    return (-slope / ops.exp(log_density)).detach().numpy()
 
 
 def gamma_slope(a: Any, x: Any) -> Any:

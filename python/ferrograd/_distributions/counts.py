@@ -127,7 +127,7 @@ class Binomial(_ByProbability):
         value, n, logits = self._checked(value), self.total_count, self.logits
         ways = ops.lgamma(n + 1) - ops.lgamma(value + 1) - ops.lgamma(n - value + 1)
         # n log(1 + exp(logits)), without overflow.
-        rest = n * ops.clip(logits, 0, None) + n * ops.log1p(ops.exp(-abs(logits)))
+        rest = n * ops.logaddexp(logits, ops.zeros_like(logits))
         return value * logits + ways - rest
 
     def entropy(self) -> Any:
@@ -217,8 +217,10 @@ class Multinomial(Distribution):
 
     def expand(self, batch_shape: Any, _instance: None = None) -> Any:
         """The distribution with a larger batch shape."""
-        held = vars(self._one.expand(batch_shape))
-        return Multinomial(self.total_count, held.get("probs"), held.get("logits"), False)
+        one = self._one.expand(batch_shape)
+        held, new = vars(one), type(self).__new__(type(self))
+        Multinomial.__init__(new, self.total_count, held.get("probs"), held.get("logits"), False)
+        return new
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self) -> Any:

@@ -128,7 +128,7 @@ class Categorical(Distribution):
         held = vars(self)
         return int(held["probs" if "probs" in held else "logits"].shape[-1])
 
-    @property
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
         """The integers below n."""
         return constraints.integer_interval(0, self._count - 1)
@@ -237,13 +237,11 @@ class OneHotCategorical(Distribution):
 
     def expand(self, batch_shape: Any, _instance: None = None) -> Any:
         """The distribution with a larger batch shape; its parameters are views."""
-        held = vars(self._places.expand(batch_shape))
-        return OneHotCategorical(held.get("probs"), held.get("logits"), False)
+        held, new = vars(self._places.expand(batch_shape)), type(self).__new__(type(self))
+        OneHotCategorical.__init__(new, held.get("probs"), held.get("logits"), False)
+        return new
 
-    @property
-    def support(self) -> Any:
-        """The vectors with one 1."""
-        return constraints.one_hot
+    support = constraints.one_hot
 
     @property
     def mean(self) -> Any:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
+from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
+from ferrograd._dialects.numbers import dialect_of
 from ferrograd._distributions import _draws, constraints
 from ferrograd._distributions.distribution import Distribution, ExponentialFamily, broadcast_all
 from ferrograd._distributions.transformed_distribution import TransformedDistribution
@@ -59,6 +62,8 @@ class Gamma(ExponentialFamily):
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density."""
+        if not isinstance(value, Tensor):
+            value = _core.make(value, self.rate.dtype, False, dialect_of(self.rate))
         value, a = self._checked(value), self.concentration
         return ops.xlogy(a, self.rate) + ops.xlogy(a - 1, value) - self.rate * value - ops.lgamma(a)
 
@@ -153,8 +158,7 @@ class Dirichlet(ExponentialFamily):
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Values through which the gradient flows to the concentration."""
         shape = self._extended_shape(sample_shape)
-        drawn = _draws.standard_gamma(ops.broadcast_to(self.concentration, shape))
-        return drawn / ops.sum(drawn, -1, keepdims=True)
+        return _draws.dirichlet(ops.broadcast_to(self.concentration, shape))
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density."""
@@ -235,8 +239,8 @@ class Beta(ExponentialFamily):
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Values through which the gradient flows to the concentrations."""
         shape = self._extended_shape(sample_shape)
-        one = _draws.standard_gamma(ops.broadcast_to(self.concentration1, shape))
-        return one / (one + _draws.standard_gamma(ops.broadcast_to(self.concentration0, shape)))
+        pair = ops.stack([self.concentration1, self.concentration0], -1)
+        return _draws.dirichlet(ops.broadcast_to(pair, [*shape, 2]))[..., 0]
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density."""

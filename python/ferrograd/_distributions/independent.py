@@ -43,7 +43,7 @@ class Independent(Distribution):
         """Whether there is ``rsample``."""
         return bool(self.base_dist.has_rsample)
 
-    @property
+    @constraints.dependent_property
     def support(self) -> Any:
         """The set of values."""
         n = self.reinterpreted_batch_ndims

@@ -62,7 +62,9 @@ class MixtureSameFamily(Distribution):
     def expand(self, batch_shape: Any, _instance: None = None) -> Any:
         """The distribution with a larger batch shape."""
         parts = self._component_distribution.expand([*batch_shape, self._mixture_distribution._count])
-        return MixtureSameFamily(self._mixture_distribution.expand(batch_shape), parts, False)
+        new = type(self).__new__(type(self))
+        MixtureSameFamily.__init__(new, self._mixture_distribution.expand(batch_shape), parts, False)
+        return new
 
     @constraints.dependent_property
     def support(self) -> Any:

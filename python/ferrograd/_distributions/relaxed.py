@@ -103,8 +103,9 @@ class ExpRelaxedCategorical(Distribution):
 
     def expand(self, batch_shape: Any, _instance: None = None) -> Any:
         """The distribution with a larger batch shape."""
-        held = vars(self._places.expand(batch_shape))
-        return ExpRelaxedCategorical(self.temperature, held.get("probs"), held.get("logits"), False)
+        held, new = vars(self._places.expand(batch_shape)), type(self).__new__(type(self))
+        ExpRelaxedCategorical.__init__(new, self.temperature, held.get("probs"), held.get("logits"), False)
+        return new
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Values through which the gradient flows to the parameters."""
@@ -153,11 +154,6 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
     """A :class:`OneHotCategorical` whose samples have the gradient of the probabilities."""
 
     has_rsample = True
-
-    def expand(self, batch_shape: Any, _instance: None = None) -> Any:
-        """The distribution with a larger batch shape."""
-        held = vars(self._places.expand(batch_shape))
-        return OneHotCategoricalStraightThrough(held.get("probs"), held.get("logits"), False)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Vectors through which the gradient flows to the probabilities."""

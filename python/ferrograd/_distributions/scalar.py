@@ -180,7 +180,7 @@ class Uniform(Distribution):
         if self._validate_args and not (self.low < self.high).all().item():
             raise ValueError("Uniform is not defined when low>= high")
 
-    @property
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:
         """The interval."""
         return constraints.interval(self.low, self.high)

@@ -70,7 +70,7 @@ class TransformedDistribution(Distribution):
         """Whether there is ``rsample``."""
         return bool(self.base_dist.has_rsample)
 
-    @property
+    @constraints.dependent_property
     def support(self) -> Any:
         """The set of values."""
         if not self.transforms:

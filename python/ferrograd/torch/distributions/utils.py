@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from functools import cached_property as lazy_property
+from functools import cached_property
 from typing import Any
 
 from ferrograd import _public
 from ferrograd._arguments import typed
+from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import torch as ops
 from ferrograd._distributions.discrete import _clipped
 from ferrograd._distributions.distribution import broadcast_all, sum_last
 from ferrograd.torch._tensor import Tensor
 
 __all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits"]
+
+
+class lazy_property(cached_property[Any]):
+    """A property that is computed once, with recording on so that the value has its graph."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        with enable_grad():
+            return super().__get__(instance, owner)
 
 
 def logits_to_probs(logits: Any, is_binary: bool = False) -> Any:
