@@ -73,7 +73,7 @@ def standard_gamma(concentration: Any) -> Any:
 
 
 class _Dirichlet(Function):
-    """Points of a simplex. Their derivative by a concentration keeps the probability of smaller values of that number."""
+    """Points of a simplex. The derivative of a number by its concentration keeps the probability of smaller ones."""
 
     @staticmethod
     def forward(ctx: Any, concentration: Any) -> Any:
