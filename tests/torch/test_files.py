@@ -7,6 +7,7 @@ import pickle
 import pickletools
 import zipfile
 from collections import OrderedDict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -165,3 +166,23 @@ def test_modules_and_classes_that_are_allowed() -> None:
         file.seek(0)
         assert isinstance(torch.load(file), Named)
     assert torch.serialization.get_safe_globals() == []
+
+
+def test_dtypes_devices_and_sizes_are_named_as_pytorch_names_them() -> None:
+    about = {"dtypes": [torch.float16, torch.bool], "device": torch.device("cpu"), "size": torch.Size([1, 2])}
+    file = io.BytesIO()
+    torch.save(about, file)
+    with zipfile.ZipFile(file) as opened:
+        named = {(a, b) for a, b in _globals(opened.read("archive/data.pkl"))}
+    assert named == {("torch", "float16"), ("torch", "bool"), ("torch", "device"), ("torch", "Size")}
+    file.seek(0)
+    loaded = torch.load(file)
+    assert loaded == about
+    assert loaded["dtypes"][0] is torch.float16
+
+
+def _globals(data: bytes) -> Iterator[tuple[str, str]]:
+    for code, argument, _ in pickletools.genops(data):
+        if code.name == "GLOBAL":
+            module, _, name = str(argument).partition(" ")
+            yield module, name

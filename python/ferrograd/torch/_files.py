@@ -19,7 +19,7 @@ from ferrograd._core import TorchTensor
 from ferrograd._core import torch as ops
 from ferrograd._dialects.numbers import TORCH
 from ferrograd._tensor.device import TorchDevice
-from ferrograd._tensor.dtypes import bfloat16_of_bits, bits_of_bfloat16, dtype_of
+from ferrograd._tensor.dtypes import bfloat16_of_bits, bits_of_bfloat16, dtype, dtype_of
 from ferrograd._tensor.shape import TorchSize
 from ferrograd.torch.nn.parameter import Parameter
 
@@ -101,6 +101,8 @@ class _Pickler(_PythonPickler):  # type: ignore[misc]
         return self._names.setdefault((module, name), _Name(module, name))
 
     def save(self, obj: Any, save_persistent_id: bool = True) -> Any:
+        if isinstance(obj, dtype):
+            obj = self._name("torch", obj.name)
         if not isinstance(obj, _Name):
             return super().save(obj, save_persistent_id)
         written = self.memo.get(id(obj))
