@@ -158,3 +158,19 @@ def test_switches_of_cudnn_decorate() -> None:
         return 2 * x
 
     assert double(3) == 6
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_gradients_of_convolutions_as_functions(axes: int) -> None:
+    convolution = getattr(F, f"conv{axes}d")
+    options = {"stride": 2, "padding": 1, "dilation": 1, "groups": 2}
+    x, w = normal(2, 4, *[6] * axes).requires_grad_(), normal(6, 2, *[3] * axes, seed=1).requires_grad_()
+    y = convolution(x, w, **options)
+    g = normal(*y.shape, seed=2)
+    dx, dw = torch.autograd.grad(y, [x, w], g)
+    by_input, by_weight = (getattr(nn.grad, f"conv{axes}d_{name}") for name in ("input", "weight"))
+    with torch.no_grad():
+        assert torch.equal(by_input(x.shape, w, g, **options), dx)
+        assert torch.equal(by_weight(x, w.shape, g, **options), dw)
+    if axes == 1:
+        assert torch.autograd.gradcheck(lambda w, g: by_input(x.shape, w, g, **options), [w, g.requires_grad_()])

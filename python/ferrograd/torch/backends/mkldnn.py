@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["enabled", "is_available"]
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["enabled", "flags", "is_available"]
 
 #: Whether a program wants it; it is not there.
 enabled = False
@@ -11,3 +14,11 @@ enabled = False
 def is_available() -> bool:
     """False: it is not used."""
     return False
+
+
+@contextmanager
+def flags(
+    enabled: bool = False, deterministic: bool = False, allow_tf32: bool = True, fp32_precision: str = "none"
+) -> Iterator[None]:
+    """A context, or a decorator, that does nothing."""
+    yield
