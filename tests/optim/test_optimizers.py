@@ -445,3 +445,28 @@ def test_state_of_the_users_own_is_saved_and_loaded() -> None:
     other.load_state_dict(saved)
     o.state["epoch"]["count"].append(4)
     assert other.state["epoch"] == {"count": [3]}
+
+
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
+def test_lbfgs_of_complex_parameters_is_that_of_their_parts(search: str | None) -> None:
+    start, target = np.array([1.0 + 2.0j, -0.5j]), np.array([0.3 - 1.0j, 2.0 + 1.0j])
+
+    def losses(real: bool) -> list[float]:
+        p = torch.tensor(start.view(np.float64).reshape(2, 2) if real else start, requires_grad=True)
+        o, found = torch.optim.LBFGS([p], lr=0.5, max_iter=4, line_search_fn=search), []
+
+        def closure() -> Any:
+            o.zero_grad()
+            z = torch.view_as_complex(p) if real else p
+            error = z - torch.tensor(target)
+            loss = ((error * error.conj()).real ** 2).sum()
+            loss.backward()
+            found.append(loss.item())
+            return loss
+
+        for _ in range(3):
+            o.step(closure)
+        return found
+
+    assert losses(False) == pytest.approx(losses(True), rel=1e-9)
+    assert losses(False)[-1] < losses(False)[0] / 100

@@ -28,8 +28,9 @@ class Point(NamedTuple):
 
 
 def flat(tensors: list[Tensor]) -> Tensor:
-    """The elements of all tensors as one vector."""
-    return native.concat([native.reshape(x.detach(), [-1]) for x in tensors])
+    """The elements of all tensors as one vector; those of complex tensors are two numbers each."""
+    parts = [native.view_as_real(x.detach()) if x.dtype.kind == "c" else x.detach() for x in tensors]
+    return native.concat([native.reshape(x, [-1]) for x in parts])
 
 
 def step(
@@ -58,8 +59,10 @@ def step(
     def move(t: Any, d: Tensor) -> None:
         start = 0
         for p in params:
-            end = start + math.prod(p.shape)
-            p.add_(native.reshape(d[start:end] * t, list(p.shape)))
+            shape = [*p.shape, 2] if p.dtype.kind == "c" else list(p.shape)
+            end = start + math.prod(shape)
+            moved = native.reshape(d[start:end] * t, shape)
+            p.add_(native.view_as_complex(moved) if p.dtype.kind == "c" else moved)
             start = end
 
     def evaluate() -> tuple[float, Tensor, Any]:
