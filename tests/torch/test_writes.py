@@ -114,6 +114,8 @@ def test_copies_of_views() -> None:
         (T.diagonal_copy(x, 1, 1, 2), T.diagonal(x, 1, 1, 2)),
         (T.as_strided_copy(x, (2, 2), (1, 2)), T.as_strided(x, (2, 2), (1, 2))),
         (T.unfold_copy(x, 0, 2, 1), x.unfold(0, 2, 1)),
+        (T.view_as_real_copy(T.complex(x, x)), T.stack([x, x], -1)),
+        (T.view_as_real(T.view_as_complex_copy(T.stack([x, x], -1))), T.stack([x, x], -1)),
         (T.alias_copy(x), x),
         *zip(T.split_copy(x, 2, 1), T.split(x, 2, 1), strict=True),
         *zip(T.split_with_sizes_copy(x, [1, 3], 2), T.split(x, [1, 3], 2), strict=True),

@@ -30,6 +30,8 @@ __all__ = [
     "unbind_copy",
     "unfold_copy",
     "unsqueeze_copy",
+    "view_as_complex_copy",
+    "view_as_real_copy",
     "view_copy",
 ]
 
@@ -167,3 +169,15 @@ def view_copy(input: Tensor, size: Any, *, out: Tensor | None = None) -> Tensor:
     """A copy under another shape, or read as another dtype."""
     input = _arguments.tensor(input, "view_copy", "input")
     return _copy(input.view(size), out)
+
+
+def view_as_complex_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A copy of ``view_as_complex``."""
+    input = _arguments.tensor(input, "view_as_complex_copy", "input")
+    return _copy(ops.view_as_complex(input), out)
+
+
+def view_as_real_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A copy of ``view_as_real``."""
+    input = _arguments.tensor(input, "view_as_real_copy", "input")
+    return _copy(ops.view_as_real(input), out)

@@ -86,3 +86,12 @@ def test_the_first_call_may_have_other_arguments() -> None:
     parameter = nn.UninitializedParameter()
     parameter.materialize(4)
     assert parameter.shape == (4,)
+
+
+def test_what_needs_a_shape_asks_for_a_first_call() -> None:
+    for norm in (nn.utils.weight_norm, nn.utils.spectral_norm):
+        with pytest.raises(ValueError, match="Run a forward pass first"):
+            norm(nn.LazyLinear(7))
+    module = nn.Module()
+    module.seen = nn.UninitializedBuffer()
+    assert list(module._buffers) == ["seen"]

@@ -325,9 +325,17 @@ def test_what_a_second_parametrization_must_return() -> None:
         def right_inverse(self, x: Any) -> Any:
             return x.long()
 
+    class Row(Identity):
+        def right_inverse(self, x: Any) -> Any:
+            return x[0]
+
     layer = nn.Linear(2, 2)
     parametrize.register_parametrization(layer, "weight", Identity())
-    for wrong, text in ((Pair(), "right_inverse must return a tensor"), (Whole(), "must have the same dtype")):
+    for wrong, text in (
+        (Pair(), "right_inverse must return a tensor"),
+        (Whole(), "must have the same dtype"),
+        (Row(), "must have the same shape"),
+    ):
         with pytest.raises(ValueError, match=text):
             parametrize.register_parametrization(layer, "weight", wrong)
     assert len(layer.parametrizations.weight) == 1

@@ -151,6 +151,15 @@ class UninitializedBuffer(_Uninitialized):
         return type(self), (self.requires_grad, None, self.dtype)
 
 
+def initialized(param: Any, function: str) -> Any:
+    """The parameter; raises if it has no shape yet."""
+    if is_lazy(param):
+        raise ValueError(
+            f"{function}: modules have uninitialized parameters. Run a forward pass first: it gives them their shapes"
+        )
+    return param
+
+
 def is_lazy(param: object) -> bool:
     """Whether a parameter or buffer has no shape yet."""
     return isinstance(param, _Uninitialized)

@@ -33,7 +33,7 @@ from ferrograd.torch.nn.modules._every import (
 from ferrograd.torch.nn.modules._every import (
     register_module_parameter_registration_hook as register_module_parameter_registration_hook,
 )
-from ferrograd.torch.nn.parameter import Buffer, Parameter, is_lazy
+from ferrograd.torch.nn.parameter import Buffer, Parameter, UninitializedBuffer, is_lazy
 
 __all__ = ["Module"]
 
@@ -117,7 +117,7 @@ class Module(BaseModule):
         return TypeError(f"cannot assign '{typename(value)}' as {what} '{name}' ({wanted} expected)")
 
     def _is_buffer(self, value: object) -> bool:
-        return isinstance(value, Buffer)
+        return isinstance(value, Buffer | UninitializedBuffer)
 
     def _put(self, kind: str, name: str, value: Any) -> None:
         if kind == "parameter":

@@ -209,6 +209,11 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Mod
                         f"parametrization.right_inverse must return a tensor. Got: {type(back).__name__}, where the "
                         "tensor is parametrized already"
                     )
+                if back.shape != old.shape:
+                    raise ValueError(
+                        "The tensor returned by parametrization.right_inverse must have the same shape as "
+                        f"module.{tensor_name}, which is {old.shape}, not {back.shape}"
+                    )
                 if back.dtype != old.dtype:
                     raise ValueError(
                         "The tensor returned by parametrization.right_inverse must have the same dtype as "

@@ -10,7 +10,7 @@ from ferrograd._core import torch as ops
 from ferrograd._nn.reparametrized import SpectralNorm, as_matrix, unit
 from ferrograd.torch.nn.modules.conv import _ConvTransposeNd
 from ferrograd.torch.nn.modules.module import Module
-from ferrograd.torch.nn.parameter import Parameter
+from ferrograd.torch.nn.parameter import Parameter, initialized
 
 __all__ = ["remove_spectral_norm", "spectral_norm"]
 
@@ -29,7 +29,7 @@ def spectral_norm(
         raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
     dim = (1 if isinstance(module, _ConvTransposeNd) else 0) if dim is None else dim
     hook = SpectralNorm(name, n_power_iterations, dim, eps)
-    weight = module._parameters[name]
+    weight = initialized(module._parameters[name], "spectral_norm")
     if weight is None:
         raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
     matrix = as_matrix(weight.detach(), dim)

@@ -7,7 +7,7 @@ from typing import TypeVar
 from ferrograd._arguments import typed
 from ferrograd._nn.reparametrized import WeightNorm, norm_except_dim
 from ferrograd.torch.nn.modules.module import Module
-from ferrograd.torch.nn.parameter import Parameter
+from ferrograd.torch.nn.parameter import Parameter, initialized
 
 __all__ = ["remove_weight_norm", "weight_norm"]
 
@@ -28,7 +28,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     if any(isinstance(h, WeightNorm) and h.name == name for h in module._forward_pre_hooks.values()):
         raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
     hook = WeightNorm(name, dim)
-    weight = getattr(module, name)
+    weight = initialized(getattr(module, name), "weight_norm")
     del module._parameters[name]
     module.register_parameter(f"{name}_g", Parameter(norm_except_dim(weight.detach(), dim)))
     module.register_parameter(f"{name}_v", Parameter(weight.detach()))
