@@ -74,7 +74,20 @@ ENDS = {
         "part = w.split(0); part.scan(x); w.rank or part.allreduce(x)",
         "rank 0 waits in Allreduce for rank 1, which has ended(.|\n)*in allreduce",
     ),
+    "a message that nobody sends, without debug mode": (
+        "torch.distributed.init_process_group(); w.rank or torch.distributed.recv(torch.ones(1))",
+        "rank 0 waits in Recv for rank 1, which has ended",
+    ),
+    "a message that nobody takes, without debug mode": (
+        "torch.distributed.init_process_group(); w.rank or torch.distributed.send(torch.ones(1 << 20), 1)",
+        "rank 0 waits in Send for rank 1, which has ended",
+    ),
+    "messages that cross": (
+        "torch.distributed.init_process_group(); torch.distributed.recv(torch.ones(1), 1 - w.rank)",
+        "rank [01] waits in Recv for rank [01], which does not answer within 1 s",
+    ),
     "killed": ("w.rank and os.kill(os.getpid(), 15); w.barrier()", "rank 1"),
+    "killed while the other computes": ("w.rank and os.kill(os.getpid(), 9)\nwhile True: x = x * 1", "rank 1"),
 }
 
 
@@ -99,9 +112,12 @@ def test_processes_may_end_once_they_have_done_their_part() -> None:
 @pytest.mark.parametrize("end", ENDS)
 def test_a_process_that_ends_ends_the_others(end: str) -> None:
     program, text = ENDS[end]
-    start = "import os, sys, time, ferrograd as fg; w = fg.distributed.world(); x = fg.ones(3).requires_grad_(); "
+    start = (
+        "import os, sys, time, ferrograd as fg, ferrograd.torch as torch; w = fg.distributed.world(); "
+        "x = fg.ones(3).requires_grad_(); "
+    )
     settings: Any = {
-        "FERROGRAD_DISTRIBUTED_TIMEOUT": "1" if end == "late" else "60",
+        "FERROGRAD_DISTRIBUTED_TIMEOUT": "1" if end in ("late", "messages that cross") else "60",
         "FERROGRAD_DISTRIBUTED_DEBUG": "0" if "without" in end else "1",
     }
     done = launch(2, "-c", start + program, **settings)

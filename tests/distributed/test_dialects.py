@@ -19,6 +19,7 @@ torch: Any = _torch
 paddle: Any = _paddle
 RUN = "import ferrograd, runpy; ferrograd.install_as('torch'); runpy.run_path({!r}, run_name='__main__')"
 PROGRAM = RUN.format(str(ROOT / "tests/distributed/train_ddp.py"))
+SPAWNED = RUN.format(str(ROOT / "tests/distributed/spawned.py"))
 #: What PyTorch 2.15 prints, in any number of processes.
 LOSSES = [2.2775969237882787, 2.029757015226909, 1.8119187546219813]
 
@@ -37,6 +38,11 @@ def test_a_program_for_data_parallel_training() -> None:
         np.testing.assert_allclose(found["losses"], LOSSES, rtol=1e-12)
         np.testing.assert_allclose(found["weights"], results[0]["weights"], rtol=1e-10, atol=1e-12)
         assert "module.first.weight" in found["names"]
+
+
+@needs_mpi
+def test_a_program_that_spawns_its_processes() -> None:
+    assert passed(2, "-c", SPAWNED, FERROGRAD_DISTRIBUTED_DEBUG="0") == "all ended\n"
 
 
 def test_a_world_of_one() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from ferrograd import FerrogradError
+from ferrograd import ArgumentError, FerrogradError
 from ferrograd import torch as _torch
+from ferrograd.distributed import DistributedError
 
 torch: Any = _torch
 dist = torch.distributed
@@ -84,6 +86,29 @@ def functions(n: int, rank: int) -> None:
     dist.gather_object(rank, objects := [None] * n, dst=0)
     assert objects == (list(range(n)) if rank == 0 else [None] * n)
     dist.monitored_barrier()
+    # What is sent and received may be listed, and objects go from one process to another.
+    x = torch.zeros(2)
+    calls = [dist.P2POp(dist.isend, mine(2), (rank + 1) % n), dist.P2POp(dist.irecv, x, (rank - 1) % n)]
+    for work in dist.batch_isend_irecv(calls):
+        assert work.wait(timedelta(seconds=60))
+    assert torch.equal(x, values[rank - 1])
+    with pytest.raises(ArgumentError, match="isend or irecv"):
+        dist.P2POp(dist.send, x, 0)
+    if rank == 0:
+        dist.send_object_list([1, {"a": torch.ones(2)}], 1)
+        dist.send_object_list([1], 1)
+    elif rank == 1:
+        objects = [None, None]
+        assert dist.recv_object_list(objects) == 0
+        assert objects[0] == 1
+        assert objects[1]["a"].tolist() == [1, 1]
+        with pytest.raises(ArgumentError, match="the list has 2 objects, that of the sender 1"):
+            dist.recv_object_list(objects, 0)
+        with pytest.raises(DistributedError, match=r"rank 1 waits in Recv for rank 0, .* within 0\.1 s"):
+            dist.irecv(x, 0, tag=9).wait(timedelta(seconds=0.1))
+    dist.barrier()
+    if rank == 0:
+        dist.send(x, 1, tag=9)
 
 
 def groups(n: int, rank: int) -> None:
@@ -99,6 +124,15 @@ def groups(n: int, rank: int) -> None:
         assert dist.get_rank(part) == -1
         with pytest.raises(ValueError, match="Invalid process group"):
             dist.all_reduce(torch.ones(1), group=part)
+    own, every = dist.new_subgroups(n // 2)
+    assert [dist.get_process_group_ranks(one) for one in every if one.rank() >= 0] == [own._ranks]
+    x = torch.tensor([float(rank)])
+    dist.all_reduce(x, group=own)
+    assert x.item() == sum(range(n // 2)) + (rank >= n // 2) * (n // 2) ** 2
+    with pytest.raises(ArgumentError, match="must divide 4"):
+        dist.new_subgroups(3)
+    with pytest.raises(ArgumentError, match="a rank is in two groups"):
+        dist.new_subgroups_by_enumeration([[0, 1], [1]])
 
 
 def derivatives(n: int, rank: int) -> None:

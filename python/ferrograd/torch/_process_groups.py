@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from ferrograd._core import ArgumentError, FerrogradError
@@ -17,6 +18,7 @@ __all__ = [
     "ProcessGroup",
     "destroy_process_group",
     "get_backend",
+    "get_default_backend_for_device",
     "get_global_rank",
     "get_group_rank",
     "get_node_local_rank",
@@ -32,19 +34,26 @@ __all__ = [
     "is_mpi_available",
     "is_nccl_available",
     "is_torchelastic_launched",
+    "is_ucc_available",
+    "is_xccl_available",
     "new_group",
+    "new_subgroups",
+    "new_subgroups_by_enumeration",
 ]
 
-#: The variables by which launchers of MPI tell a process its rank, the number of processes and the rank on its machine.
+#: The variables by which launchers of MPI tell a process its rank and the number of processes, in the program and on
+#: its machine.
 _LAUNCHERS = (
-    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
-    ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+    ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
 )
+# Programs for torchrun read these. MPI knows where its processes are, so the address is never used.
 for _names in _LAUNCHERS:
-    for _theirs, _ours in zip(_names, ("RANK", "WORLD_SIZE", "LOCAL_RANK"), strict=True):
-        # Programs for torchrun read these.
+    for _theirs, _ours in zip(_names, ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"), strict=True):
         if _theirs in os.environ:
             os.environ.setdefault(_ours, os.environ[_theirs])
+            os.environ.setdefault("MASTER_ADDR", "localhost")
+            os.environ.setdefault("MASTER_PORT", "29500")
 
 
 class Backend(str):
@@ -136,6 +145,26 @@ def is_nccl_available() -> bool:
     return False
 
 
+def is_ucc_available() -> bool:
+    """False: all communication is MPI's."""
+    return False
+
+
+def is_xccl_available() -> bool:
+    """False: there is no GPU."""
+    return False
+
+
+def get_default_backend_for_device(device: Any) -> str:
+    """``"gloo"``, the backend of the CPU.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.distributed.get_default_backend_for_device("cpu")
+    'gloo'
+    """
+    return "gloo"
+
+
 def _said(name: str, argument: int) -> int | None:
     """The number that an argument or a variable of the environment gives; None if none does."""
     if argument >= 0:
@@ -147,7 +176,7 @@ def _said(name: str, argument: int) -> int | None:
 def init_process_group(
     backend: str | None = None,
     init_method: str | None = None,
-    timeout: Any = None,
+    timeout: timedelta | None = None,
     world_size: int = -1,
     rank: int = -1,
     store: Any = None,
@@ -158,7 +187,8 @@ def init_process_group(
     """Makes the default group of all processes that ``mpiexec`` has started.
 
     ``backend`` is ``"mpi"``, ``"gloo"`` or None, which mean the same: MPI by mpi4py. Ranks and their number come from
-    MPI too, so ``init_method``, ``MASTER_ADDR`` and ``MASTER_PORT`` are accepted and not needed.
+    MPI too, so ``init_method``, ``MASTER_ADDR`` and ``MASTER_PORT`` are accepted and not needed. ``timeout`` is that of
+    the debug mode of :mod:`ferrograd.distributed`; otherwise MPI waits as long as all processes live.
 
     Raises:
         FerrogradError: the backend is another one, or the world has another size or rank than is said.
@@ -175,7 +205,7 @@ def init_process_group(
     if not is_backend_available(name):
         raise FerrogradError(f"init_process_group: the backends are 'mpi' and 'gloo', on the CPU, not {backend!r}")
     # Programs that run alone do not pay for its import.
-    from ferrograd.distributed import world
+    from ferrograd.distributed import is_debug, set_debug, world
 
     everyone = world()
     for what, said, found in (
@@ -187,6 +217,8 @@ def init_process_group(
                 f"init_process_group: {what} is {said}, but MPI says {found}; start the program with mpiexec -n N "
                 "python, not with torchrun or spawn"
             )
+    if timeout is not None:
+        set_debug(is_debug(), timeout.total_seconds())
     GroupMember.WORLD = ProcessGroup(everyone, range(everyone.size), name)
 
 
@@ -276,3 +308,25 @@ def new_group(
     part = default.communicator.split(0 if inside else None, key=default.rank())
     name = default._backend if backend is None else str(backend)
     return ProcessGroup(part, chosen, name) if inside else GroupMember.NON_GROUP_MEMBER
+
+
+def new_subgroups(
+    group_size: int | None = None, group: ProcessGroup | None = None, *options: Any, **more: Any
+) -> tuple[ProcessGroup, list[ProcessGroup]]:
+    """The group of this process, and all groups, if each has ``group_size`` processes with ranks in a row."""
+    everyone = get_process_group_ranks(found(group))
+    if not isinstance(group_size, int) or group_size < 1 or len(everyone) % group_size:
+        raise ArgumentError(f"new_subgroups: group_size must divide {len(everyone)} processes, not {group_size!r}")
+    parts = [everyone[i : i + group_size] for i in range(0, len(everyone), group_size)]
+    return new_subgroups_by_enumeration(parts)
+
+
+def new_subgroups_by_enumeration(
+    ranks_per_subgroup_list: Sequence[Sequence[int]], *options: Any, **more: Any
+) -> tuple[ProcessGroup, list[ProcessGroup]]:
+    """The group of this process, and all groups, for the ranks of each, which have none in common."""
+    ranks = [rank for part in ranks_per_subgroup_list for rank in part]
+    if len(set(ranks)) != len(ranks):
+        raise ArgumentError(f"new_subgroups_by_enumeration: a rank is in two groups: {ranks_per_subgroup_list}")
+    groups = [new_group(part) for part in ranks_per_subgroup_list]
+    return next((one for one in groups if one.rank() >= 0), GroupMember.NON_GROUP_MEMBER), groups

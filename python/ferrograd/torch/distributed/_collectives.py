@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from functools import reduce as fold
 from typing import Any
 
 import numpy as np
 
 from ferrograd._core import ArgumentError, Tensor, native
-from ferrograd.distributed import _operations
+from ferrograd.distributed import _check, _operations
 from ferrograd.distributed._operations import plain, plain_all
 from ferrograd.distributed._transport import Array, Request
 from ferrograd.torch._process_groups import ProcessGroup, found
 
 __all__ = [
+    "P2POp",
     "ReduceOp",
     "Work",
     "all_gather",
@@ -25,6 +28,7 @@ __all__ = [
     "all_to_all",
     "all_to_all_single",
     "barrier",
+    "batch_isend_irecv",
     "broadcast",
     "broadcast_object_list",
     "gather",
@@ -33,6 +37,7 @@ __all__ = [
     "isend",
     "monitored_barrier",
     "recv",
+    "recv_object_list",
     "reduce",
     "reduce_op",
     "reduce_scatter",
@@ -40,6 +45,7 @@ __all__ = [
     "scatter",
     "scatter_object_list",
     "send",
+    "send_object_list",
 ]
 
 Group = ProcessGroup | None
@@ -78,10 +84,14 @@ class Work:
         """The rank from which something was received."""
         return self._source
 
-    def wait(self, timeout: Any = None) -> bool:
-        """Waits until it is over."""
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Waits until it is over.
+
+        Raises:
+            DistributedError: ``timeout`` is over before.
+        """
         if self._request is not None:
-            self._source = self._request.wait()
+            self._source = _check.wait(self._request, None if timeout is None else timeout.total_seconds())
             self._request = None
             if self._then is not None:
                 self._then(self._source)
@@ -315,9 +325,95 @@ def barrier(group: Group = None, async_op: bool = False, device_ids: Any = None)
     return _done(async_op)
 
 
-def monitored_barrier(group: Group = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
-    """Waits for all processes of the group. Debug mode of :mod:`ferrograd.distributed` names one that is late."""
-    barrier(group)
+class P2POp:
+    """A call of ``isend`` or ``irecv`` for :func:`batch_isend_irecv`."""
+
+    def __init__(
+        self,
+        op: Callable[..., Work],
+        tensor: Tensor,
+        peer: int | None = None,
+        group: Group = None,
+        tag: int = 0,
+        group_peer: int | None = None,
+    ) -> None:
+        if op not in (isend, irecv):
+            raise ArgumentError(f"P2POp: op must be isend or irecv, not {op!r}")
+        self.op, self.tensor, self.peer, self.group, self.tag, self.group_peer = (
+            op,
+            tensor,
+            peer,
+            group,
+            tag,
+            group_peer,
+        )
+
+
+def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
+    """Starts to send and to receive several tensors.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.distributed.batch_isend_irecv([])
+    []
+    """
+    return [one.op(one.tensor, one.peer, one.group, one.tag, one.group_peer) for one in p2p_op_list]
+
+
+def send_object_list(
+    object_list: list[Any],
+    dst: int | None = None,
+    group: Group = None,
+    device: Any = None,
+    group_dst: int | None = None,
+    use_batch: bool = False,
+) -> None:
+    """Sends objects to process ``dst``, by pickle."""
+    chosen = found(group)
+    transport, partner = chosen.communicator._transport, chosen.root(dst, group_dst)
+    packed = np.frombuffer(pickle.dumps(list(object_list)), np.uint8)
+    for part in (np.array([packed.size], np.int64), packed):
+        _check.wait(transport.start_send(part, partner, 0))
+
+
+def recv_object_list(
+    object_list: list[Any],
+    src: int | None = None,
+    group: Group = None,
+    device: Any = None,
+    group_src: int | None = None,
+    use_batch: bool = False,
+) -> int:
+    """Writes objects that process ``src`` sends, or any process, into a list. Returns the rank of the sender.
+
+    Raises:
+        ArgumentError: the sender's list has another length.
+    """
+    chosen = found(group)
+    transport = chosen.communicator._transport
+    size = np.empty(1, np.int64)
+    partner = None if src is None and group_src is None else chosen.root(src, group_src)
+    partner = _check.wait(transport.start_receive(size, partner, 0))
+    packed = np.empty(size.item(), np.uint8)
+    _check.wait(transport.start_receive(packed, partner, 0))
+    values = pickle.loads(packed.data)
+    if len(values) != len(object_list):
+        raise ArgumentError(
+            f"recv_object_list: the list has {len(object_list)} objects, that of the sender {len(values)}"
+        )
+    object_list[:] = values
+    return chosen._ranks[partner]
+
+
+def monitored_barrier(group: Group = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
+    """Waits for all processes of the group.
+
+    Raises:
+        DistributedError: a process does not come within ``timeout``; without one, within that of the debug mode.
+    """
+    seconds = None if timeout is None else timeout.total_seconds()
+    _check.compare(
+        found(group).communicator._transport, _check.Call("monitored_barrier()", _check.call_site()), seconds
+    )
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: Group = None) -> None:
