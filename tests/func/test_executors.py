@@ -6,6 +6,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -210,6 +211,39 @@ def test_a_death_counts_for_the_part_that_causes_it() -> None:
         4,
         6,
     ]
+
+
+class Own(Exception):
+    """An error that pickle cannot make again."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+
+
+def test_errors_of_functions_come_back(processes: Executor, threads: Executor) -> None:
+    lock = threading.Lock()
+
+    def locked(x: Any) -> Any:
+        with lock:
+            return x * 1
+
+    def own(x: Any) -> Any:
+        raise Own(3, "the text of it")
+
+    def leave(x: Any) -> Any:
+        sys.exit("as it likes")
+
+    x = fg.arange(4.0)
+    with pytest.raises(ArgumentError, match=r"vmap: the function cannot be sent to a worker \(.*lock.*\); make in"):
+        func.vmap(locked, executor=threads)(x)
+    for f, text in ((own, "in raises\n(.|\n)*Own: the text of it"), (leave, "SystemExit: as it likes")):
+        with pytest.raises(RuntimeError, match=text.replace("raises", f.__name__)) as caught:
+            func.vmap(f, chunk_size=2, executor=processes)(x)
+        assert caught.value.__notes__ == ["vmap: chunk 1"]
+    with pytest.raises(Own, match="the text"):
+        func.vmap(own, executor=threads)(x)
+    with pytest.raises(ArgumentError, match=r"a function that made int, which has no submit\(\)"):
+        func.vmap(own, executor=lambda: 3)(x)
 
 
 def test_wrong_arguments(threads: Executor) -> None:

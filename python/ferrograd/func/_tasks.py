@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 import pickle
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
@@ -61,23 +63,35 @@ class Meter:
 def _packed(what: str, function: Callable[..., Any]) -> bytes:
     """A function as bytes that :mod:`pickle` loads: by cloudpickle if it is installed."""
     try:
-        cloudpickle = import_module("cloudpickle")
+        pickler, advice = import_module("cloudpickle"), "make in the function what it holds"
     except ImportError:
-        pass
-    else:
-        return cloudpickle.dumps(function)
+        pickler, advice = pickle, "with cloudpickle it may be: pip install cloudpickle"
     try:
-        return pickle.dumps(function)
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise ArgumentError(
-            f"{what}: the function cannot be sent to a worker ({error}); with cloudpickle it can: pip install "
-            "cloudpickle"
-        ) from error
+        packed: bytes = pickler.dumps(function)
+    except Exception as error:
+        raise ArgumentError(f"{what}: the function cannot be sent to a worker ({error}); {advice}") from error
+    return packed
 
 
-def _run(packed: bytes, args: Sequence[Any]) -> Any:
-    """In a worker: calls a function."""
-    return pickle.loads(packed)(*args)
+def _run(packed: bytes, args: Sequence[Any], home: int) -> Any:
+    """In a worker: calls a function that process ``home`` has sent."""
+    try:
+        return pickle.loads(packed)(*args)
+    except BaseException as error:
+        if os.getpid() == home or _travels(error):
+            raise
+        text = "".join(traceback.format_exception(error))
+    raise RuntimeError(f"in a worker:\n{text}")
+
+
+def _travels(error: BaseException) -> bool:
+    """Whether an error that a worker raises is the same where it is heard of, and does not end that process."""
+    if not isinstance(error, Exception):
+        return False
+    try:
+        return type(pickle.loads(pickle.dumps(error))) is type(error)
+    except Exception:
+        return False
 
 
 def refuse_recorded(what: str, tree: Any) -> None:
@@ -104,14 +118,23 @@ class _Pool:
                     "that makes what has it"
                 )
             self._make = given
-        self._packed = packed
+        self._what, self._packed = what, packed
         #: How many executors there were before this one.
         self.age = 0
-        self._executor: Executor = self._make() if self._make is not None else cast(Executor, given)
+        self._executor = self._made() if self._make is not None else cast(Executor, given)
+
+    def _made(self) -> Executor:
+        assert self._make is not None, "a function was given"
+        found = self._make()
+        if not hasattr(found, "submit"):
+            raise ArgumentError(
+                f"{self._what}: executor is a function that made {type(found).__name__}, which has no submit()"
+            )
+        return found
 
     def submit(self, task: Sequence[Any]) -> Any:
         """The future of a task."""
-        return self._executor.submit(_run, self._packed, task)
+        return self._executor.submit(_run, self._packed, task, os.getpid())
 
     def renewed(self, age: int) -> bool:
         """Whether another executor is in the place of a broken one."""
@@ -119,7 +142,7 @@ class _Pool:
             return False
         if age == self.age:
             self.close()
-            self._executor, self.age = self._make(), self.age + 1
+            self._executor, self.age = self._made(), self.age + 1
         return True
 
     def close(self) -> None:
