@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
 
@@ -228,10 +229,68 @@ def data_parallel(n: int, rank: int) -> None:
         DDP(nn.Linear(2 + rank, 1))
 
 
+def expected_passes(n: int, rank: int) -> None:
+    """A forward call decides whether the next backward pass averages, and which buffers the module has."""
+    model = nn.Sequential(nn.Linear(2, 1), nn.BatchNorm1d(1, affine=False))
+    ddp, layer = DDP(model), model[0]
+    x = torch.tensor([[1.0, 0.0], [0.0, 1.0]]) * (rank + 1)
+    ddp(x)
+    model[1].running_mean.fill_(rank)
+    with torch.no_grad():
+        ddp.eval()(x)
+        assert model[1].running_mean.item() == 0
+        model[1].running_mean.fill_(rank)
+        ddp(x)
+        assert model[1].running_mean.item() == rank
+    ddp = DDP(layer)
+    mine, mean = [rank + 1.0] * 2, [(n + 1) / 2] * 2
+    flat = torch.zeros(3)
+    for averages, forward, backward in ((True, True, False), (False, False, True), (True, True, True)):
+        with nullcontext() if forward else ddp.no_sync():
+            loss = ddp(x).sum()
+        flat.zero_()
+        layer.weight.grad = flat[:2].reshape(1, 2)
+        with nullcontext() if backward else ddp.no_sync():
+            loss.backward(retain_graph=True)
+        # It is written in place.
+        torch.testing.assert_close(flat[:2].tolist(), mean if averages else mine)
+        flat.zero_()
+        loss.backward()
+        assert flat[:2].tolist() == mine
+
+
+def joined(n: int, rank: int) -> None:
+    """Process ``r`` has ``r + 1`` batches. All end with what the last one has."""
+    for divide_by_all in (True, False):
+        model = nn.Linear(1, 1, bias=False)
+        model.register_buffer("seen", torch.zeros(1))
+        ddp = DDP(model)
+        with torch.no_grad():
+            model.weight.fill_(0)
+        with ddp.join(divide_by_initial_world_size=divide_by_all):
+            for _ in range(rank + 1):
+                model.seen += 1
+                ddp(torch.ones(1, 1) * (rank + 1)).sum().backward()
+                with torch.no_grad():
+                    model.weight += model.weight.grad
+                model.weight.grad = None
+        means = [sum(range(k + 1, n + 1)) / (n if divide_by_all else n - k) for k in range(n)]
+        torch.testing.assert_close(model.weight.item(), sum(means))
+        assert model.seen.item() == n
+
+    def until_the_first_ends() -> None:
+        with ddp.join(throw_on_early_termination=True):
+            for _ in range(rank + 1):
+                ddp(torch.ones(1, 1)).sum().backward()
+
+    with pytest.raises(RuntimeError, match="at least one rank"):
+        until_the_first_ends()
+
+
 def main() -> None:
     dist.init_process_group("mpi")
     n, rank = dist.get_world_size(), dist.get_rank()
-    for check in (functions, groups, derivatives, synchronized_statistics, data_parallel):
+    for check in (functions, groups, derivatives, synchronized_statistics, data_parallel, expected_passes, joined):
         check(n, rank)
     dist.barrier()
     dist.destroy_process_group()

@@ -64,7 +64,8 @@ class Reducer:
     """Averages the gradients of parameters over processes, in buckets, from the last parameter to the first.
 
     The sum of a bucket starts as soon as all its gradients are there and the bucket before it has started, so the order
-    is the same on all processes. When the backward pass ends, the averages take the place of ``.grad``.
+    is the same on all processes. When the backward pass ends, the averages are written into ``.grad``. A pass counts if
+    a forward call outside of :meth:`no_sync` has come before it and no other pass has ended since.
     """
 
     def __init__(self, named: Named, comm: Communicator, bucket_bytes: int, find_unused: bool) -> None:
@@ -79,7 +80,9 @@ class Reducer:
         self._bucket_of = {i: k for k, bucket in enumerate(self._buckets) for i in bucket.members}
         self._ready: set[int] = set()
         self._started = 0
-        self._ended = False
+        self._ended = self._expected = False
+        #: The number of processes that averages are over.
+        self.divisor = own.size
         me = weakref.ref(self)
         for i, x in enumerate(self._params):
             x.register_post_accumulate_grad_hook(_hook(me, i))
@@ -104,7 +107,7 @@ class Reducer:
         return found
 
     def begin(self) -> None:
-        """Forgets a backward pass that failed.
+        """A forward call expects a backward pass. Forgets one that failed.
 
         Raises:
             RuntimeError: the last pass has left out some parameters.
@@ -119,10 +122,11 @@ class Reducer:
                 "`find_unused_parameters=True`"
             )
         self._reset()
+        self._expected = True
 
     def _reset(self) -> None:
         self._ready.clear()
-        self._started = 0
+        self._started, self._expected = 0, False
         for bucket in self._buckets:
             if bucket.request is not None:
                 # What a failed pass has started still writes to its array.
@@ -131,7 +135,7 @@ class Reducer:
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Inside, gradients are accumulated on each process alone."""
+        """Inside, forward calls expect no pass, so that gradients are accumulated on each process alone."""
         before, self.sync = self.sync, False
         try:
             yield
@@ -140,7 +144,7 @@ class Reducer:
 
     def arrived(self, i: int) -> None:
         """The gradient of a parameter is complete."""
-        if not self.sync or self.comm.size == 1:
+        if not self._expected or self.comm.size == 1:
             return
         if self._bucket_of[i] < self._started:
             raise RuntimeError(
@@ -165,21 +169,28 @@ class Reducer:
         if self.find_unused or self._started == len(self._buckets):
             self._finish()
 
-    def _start(self) -> None:
-        """Starts to sum the next bucket. A gradient that is missing counts as zeros."""
+    def take_part(self) -> None:
+        """A backward pass of the other processes, to which this one gives zeros; it keeps its gradients."""
+        self._reset()
+        while self._started < len(self._buckets):
+            self._start(False)
+        self._finish(False)
+
+    def _start(self, gives: bool = True) -> None:
+        """Starts to sum the next bucket. A gradient that is missing, or that is not given, counts as zeros."""
         bucket = self._buckets[self._started]
         parts = []
         for i in bucket.members:
             x = self._params[i]
-            g = x.grad
+            g = x.grad if gives else None
             parts.append(ops.array_of(ops.zeros(tuple(x.shape), x) if g is None else g).reshape(-1))
         # New memory for each pass would take as long as the copy.
         bucket.flat = np.concatenate(parts, out=bucket.flat)
         bucket.request = self.comm._transport.start_sum(bucket.flat)
         self._started += 1
 
-    def _finish(self) -> None:
-        """Waits for all sums and stores the averages."""
+    def _finish(self, takes: bool = True) -> None:
+        """Waits for all sums and stores the averages, or leaves them."""
         while self._started < len(self._buckets):
             self._start()
         self.comm._agree(f"the gradients of {len(self._params)} parameters")
@@ -192,12 +203,22 @@ class Reducer:
             assert bucket.request is not None, "it has started"
             assert bucket.flat is not None, "it has started"
             bucket.request.wait()
-            np.divide(bucket.flat, bucket.flat.dtype.type(self.comm.size), out=bucket.flat)
+            if not takes:
+                continue
+            np.divide(bucket.flat, bucket.flat.dtype.type(self.divisor), out=bucket.flat)
             members = [self._params[i] for i in bucket.members]
             for i, x, values in zip(bucket.members, members, _pieces(bucket.flat, members), strict=True):
                 if used[i]:
-                    x.grad = ops.tensor_of(values, x)
+                    _store(x, ops.tensor_of(values, x))
         self._reset()
+
+
+def _store(x: Tensor, value: Tensor) -> None:
+    """Writes a gradient in place, as a backward pass does, so that views of it see it."""
+    if x.grad is None or x.grad.requires_grad:
+        x.grad = value
+    else:
+        x.grad.copy_(value)
 
 
 def _hook(reducer: weakref.ref[Reducer], i: int) -> Callable[[Any], None]:
