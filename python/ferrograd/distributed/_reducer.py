@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
+from ferrograd._autograd.modes import is_grad_enabled
 from ferrograd._core import FerrogradError, Tensor
 from ferrograd.distributed import _operations as ops
 from ferrograd.distributed._communicator import Communicator
@@ -106,12 +107,19 @@ class Reducer:
             bucket.bytes += int(np.prod(x.shape, dtype=np.int64)) * x.dtype.itemsize
         return found
 
-    def begin(self) -> None:
-        """A forward call expects a backward pass. Forgets one that failed.
+    def begin(self) -> bool:
+        """Whether a forward call expects a backward pass, which it does unless gradients are not recorded or averaged.
+
+        Forgets a pass that failed.
 
         Raises:
             RuntimeError: the last pass has left out some parameters.
         """
+        if self.comm.size > 1 and _core.is_tracing():
+            # A compiled function would not come here again.
+            _core.give_up_trace("a parallel module expects backward passes; compile the module inside of it")
+        if not (self.sync and is_grad_enabled()):
+            return False
         if self._ready and self._ended:
             missing = [self._names[i] for i in range(len(self._params)) if i not in self._ready]
             self._reset()
@@ -123,6 +131,7 @@ class Reducer:
             )
         self._reset()
         self._expected = True
+        return True
 
     def _reset(self) -> None:
         self._ready.clear()

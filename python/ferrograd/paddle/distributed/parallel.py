@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ferrograd._autograd.modes import is_grad_enabled
 from ferrograd._core import Tensor
 from ferrograd.distributed._reducer import Reducer, check_same_parameters, copy_from_root
 from ferrograd.paddle._process_groups import Group, found
@@ -53,8 +52,7 @@ class DataParallel(Layer):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """The output of the layer for this process's part of the batch."""
-        if is_grad_enabled() and self._reducer.sync:
-            self._reducer.begin()
+        self._reducer.begin()
         return self._layers(*inputs, **kwargs)
 
     @contextmanager

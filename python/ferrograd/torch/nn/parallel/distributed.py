@@ -8,7 +8,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ferrograd._autograd.modes import is_grad_enabled
 from ferrograd._core import FerrogradError
 from ferrograd.distributed._communicator import Communicator
 from ferrograd.distributed._reducer import Reducer, check_same_parameters, copy_from_root
@@ -101,15 +100,12 @@ class DistributedDataParallel(Module):
         """The output of the module for this process's part of the batch."""
         comm = self.process_group.communicator
         copies = self._buffers_differ and self.broadcast_buffers and comm.size > 1
-        expects = is_grad_enabled() and self._reducer.sync
-        root = 0
+        root, expects = 0, self._reducer.begin()
         if self._join is not None:
             root, active = self._join.meet(True, copies, expects)
             self._reducer.divisor = active if self._join.divides_by_active else comm.size
         if copies:
             copy_from_root(comm, self.module.buffers(), root)
-        if expects:
-            self._reducer.begin()
         self._buffers_differ = expects
         return self.module(*inputs, **kwargs)
 
