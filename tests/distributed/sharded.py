@@ -127,11 +127,51 @@ def modules(n: int, rank: int) -> None:
         FullyShardedDataParallel(nn.Tanh())
 
 
+class Shared(_torch.nn.Module):
+    """Two layers with one weight, and running statistics."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.norm = nn.Linear(3, 3), nn.Linear(3, 3, bias=False), nn.BatchNorm1d(3)
+        self.b.weight = self.a.weight
+        self.double()
+
+    def forward(self, x: Any) -> Any:
+        return self.norm(self.b(torch.tanh(self.a(x))))
+
+
+def shared_parameters(n: int, rank: int) -> None:
+    """A parameter that modules share stays one; statistics are updated once."""
+    x = torch.arange(12.0).reshape(4, 3).sin().double() + rank
+    for strategy in (ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy.FULL_SHARD):
+        torch.manual_seed(0)
+        plain = Shared()
+        whole = nn.parallel.DistributedDataParallel(plain, broadcast_buffers=False)
+        net = Shared()
+        net.load_state_dict(plain.state_dict())
+        parts = FullyShardedDataParallel(net, sharding_strategy=strategy)
+        assert sum(p.numel() for p in parts.parameters()) <= (9 + 3 + 6) / n + 1
+        for model in (whole, parts):
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(2):
+                optimizer.zero_grad()
+                (model(x) ** 3).sum().backward()
+                optimizer.step()
+        close(parts.state_dict(), plain.state_dict())
+        state = parts.state_dict()
+        assert torch.equal(state["a.weight"], state["b.weight"])
+    net = Shared()
+    net.b = FullyShardedDataParallel(net.b)
+    with pytest.raises(FerrogradError, match="wrap the modules that share it together"):
+        FullyShardedDataParallel(net)
+
+
 def main() -> None:
     dist.init_process_group("mpi")
     n, rank = dist.get_world_size(), dist.get_rank()
     optimizers(n, rank)
     modules(n, rank)
+    shared_parameters(n, rank)
     dist.destroy_process_group()
     if rank == 0:
         print("all the same")

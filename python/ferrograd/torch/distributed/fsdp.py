@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
+import itertools
 import math
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from typing import Any, NamedTuple
 
 from ferrograd._autograd.checkpoint import checkpoint
 from ferrograd._autograd.modes import is_grad_enabled, no_grad
@@ -36,7 +37,7 @@ class FullyShardedDataParallel(Module):
     after block. Wrap the blocks of a model before the model itself. What the backward pass reads of whole parameters
     stays until then. With ``reshard_after_forward``, or ``ShardingStrategy.FULL_SHARD``, it does not: the backward pass
     gathers the parameters and runs the block again, as ``torch.utils.checkpoint`` does, so only one block at a time is
-    whole; running statistics are then updated twice.
+    whole. Running statistics are updated once all the same.
 
     An optimizer gets ``parameters()``, which are flat parts. :meth:`state_dict` and :meth:`load_state_dict` have whole
     parameters under their usual names, on all processes, so any number of processes reads what any other wrote.
@@ -68,8 +69,17 @@ class FullyShardedDataParallel(Module):
         self.process_group = found(process_group)
         self.reshard_after_forward = reshard_after_forward or sharding_strategy is ShardingStrategy.FULL_SHARD
         comm = self.process_group.communicator
-        self._places = list(_parameters(module))
-        whole = [owner._parameters[name] for owner, name, _ in self._places]
+        shared: dict[int, list[Place]] = {}
+        for place in _parameters(module):
+            shared.setdefault(id(place.value()), []).append(place)
+        #: The places of each parameter, which are several if modules share it.
+        self._places = list(shared.values())
+        whole = [places[0].value() for places in self._places]
+        if any(getattr(p, "_is_sharded", False) for p in whole):
+            raise FerrogradError(
+                "FullyShardedDataParallel: a parameter belongs to a module that is sharded already, too; wrap the "
+                "modules that share it together"
+            )
         if not whole:
             raise FerrogradError("FullyShardedDataParallel: the module has no parameters of its own")
         if len({p.dtype.name for p in whole}) > 1 or len({p.requires_grad for p in whole}) > 1:
@@ -78,9 +88,7 @@ class FullyShardedDataParallel(Module):
                 "modules with others by themselves"
             )
         if comm.size > 1:
-            check_same_parameters(
-                comm, [(f"{at}{name}", p) for (_, name, at), p in zip(self._places, whole, strict=True)]
-            )
+            check_same_parameters(comm, [(places[0].path, p) for places, p in zip(self._places, whole, strict=True)])
             if sync_module_states:
                 copy_from_root(comm, [*whole, *_buffers(module)])
         self._shapes = [tuple(p.shape) for p in whole]
@@ -92,8 +100,10 @@ class FullyShardedDataParallel(Module):
             part = padded[width * comm.rank : width * (comm.rank + 1)].clone()
         self.flat_param = Parameter(part, whole[0].requires_grad)
         self._average()
-        for owner, name, _ in self._places:
-            owner._parameters[name] = None
+        for p, places in zip(whole, self._places, strict=True):
+            p._is_sharded = True
+            for place in places:
+                place.put(None)
         self.module = module
 
     def _average(self) -> None:
@@ -119,13 +129,14 @@ class FullyShardedDataParallel(Module):
 
     @contextmanager
     def _with(self, values: list[Any]) -> Iterator[None]:
-        for (owner, name, _), value in zip(self._places, values, strict=True):
-            owner._parameters[name] = value
+        for places, value in zip(self._places, values, strict=True):
+            for place in places:
+                place.put(value)
         try:
             yield
         finally:
-            for owner, name, _ in self._places:
-                owner._parameters[name] = None
+            for place in itertools.chain.from_iterable(self._places):
+                place.put(None)
 
     def _call(self, *inputs: Any, **kwargs: Any) -> Any:
         with self._with(self._gathered()):
@@ -133,9 +144,16 @@ class FullyShardedDataParallel(Module):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """The output of the module for this process's part of the batch."""
-        if self.reshard_after_forward and is_grad_enabled():
-            return checkpoint(lambda *args: self._call(*args, **kwargs), *inputs)
-        return self._call(*inputs, **kwargs)
+        if not (self.reshard_after_forward and is_grad_enabled()):
+            return self._call(*inputs, **kwargs)
+        runs = itertools.count()
+
+        def run(*args: Any) -> Any:
+            # The backward pass runs the block again.
+            with _unchanged(_buffers(self.module)) if next(runs) else nullcontext():
+                return self._call(*args, **kwargs)
+
+        return checkpoint(run, *inputs)
 
     @contextmanager
     def summon_full_params(self, writeback: bool = False) -> Iterator[None]:
@@ -247,14 +265,41 @@ def _resharded(model: Module, optim: Any, state: dict[Any, Any], change: Callabl
     return found
 
 
-def _parameters(module: Module, at: str = "") -> Iterator[tuple[Module, str, str]]:
-    """The module, the name and the path of each parameter that is not in another sharded module."""
+class Place(NamedTuple):
+    """Where a module has a parameter."""
+
+    owner: Module
+    name: str
+    path: str
+
+    def value(self) -> Any:
+        """The parameter."""
+        return self.owner._parameters[self.name]
+
+    def put(self, value: Any) -> None:
+        """Puts something in the place of the parameter."""
+        self.owner._parameters[self.name] = value
+
+
+def _parameters(module: Module, at: str = "") -> Iterator[Place]:
+    """The places of all parameters that are not in another sharded module."""
     for name, p in module._parameters.items():
         if p is not None:
-            yield module, name, at
+            yield Place(module, name, f"{at}{name}")
     for name, child in module._modules.items():
         if child is not None and not isinstance(child, FullyShardedDataParallel):
             yield from _parameters(child, f"{at}{name}.")
+
+
+@contextmanager
+def _unchanged(tensors: Iterable[Tensor]) -> Iterator[None]:
+    """Afterwards, tensors have the values that they have now."""
+    held = [(x, x.detach().clone()) for x in tensors]
+    try:
+        yield
+    finally:
+        for x, value in held:
+            x.detach().copy_(value)
 
 
 def _buffers(module: Module) -> Iterator[Tensor]:
