@@ -1,8 +1,8 @@
 """How a data-parallel step scales: measured in 1, 2 and 4 processes, against a model that is then run to 10 000.
 
 ``python benches/scaling.py`` prints the tables of docs/scaling.md. ``--torch PYTHON`` names an interpreter with torch,
-whose gloo then runs the same steps. ``--model`` skips the measurements and takes ``--latency``, ``--bandwidth`` and
-``--compute``. ``--memory`` measures memory alone.
+whose gloo then runs the same steps, in turns. ``--model`` skips the measurements and takes ``--latency``,
+``--bandwidth`` and ``--compute``. ``--memory`` measures memory alone, ``--steps`` times alone.
 """
 
 from __future__ import annotations
@@ -137,18 +137,31 @@ def worker(framework: str) -> None:
         dist.barrier()
         return run
 
+    def parallel() -> Any:
+        return nn.parallel.DistributedDataParallel(model())
+
     net = model()
-    found: dict[str, Any] = {"sums": sums, "alone": best(stepping(net, BATCH), 10)}
     x = torch.ones(BATCH, WIDTHS[0])
-    found["forward"] = best(lambda: net(x), 10)
-    for name, batch in (("weak", BATCH), ("strong", BATCH // n)):
-        found[name] = best(stepping(nn.parallel.DistributedDataParallel(model()), batch), 10)
+    steps = {
+        "alone": stepping(net, BATCH),
+        "weak": stepping(parallel(), BATCH),
+        "alone, strong": stepping(model(), BATCH // n),
+        "strong": stepping(parallel(), BATCH // n),
+    }
+    times: dict[str, list[float]] = {name: [] for name in steps}
+    for _ in range(20):
+        # In turns, so that other programs disturb all alike. A step alone is one of each process, too.
+        for name, run in steps.items():
+            dist.barrier()
+            times[name].append(best(run, 1))
+    found: dict[str, Any] = {"sums": sums, "forward": best(lambda: net(x), 10)}
+    found.update({name: min(some) for name, some in times.items()})
     found["bytes"] = 4 * sum(p.numel() for p in net.parameters())
     every: list[Any] = [None] * n
     dist.all_gather_object(every, found)
     if dist.get_rank() == 0:
         # The slowest process counts.
-        for name in ("weak", "strong", "alone"):
+        for name in steps:
             found[name] = max(one[name] for one in every)
         print(json.dumps(found))
     dist.destroy_process_group()
@@ -224,10 +237,20 @@ def started(framework: str, python: str, n: int, *options: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def measured(framework: str, python: str, n: int) -> dict[str, Any]:
-    """What the workers of a framework measure in n processes."""
-    found: dict[str, Any] = started(framework, python, n, "--worker", framework)
-    found["sums"] = {int(size): seconds for size, seconds in found["sums"].items()}
+def measured(frameworks: dict[str, str], rounds: int) -> dict[tuple[str, int], dict[str, Any]]:
+    """The least that the workers of each framework measure in each number of processes, in rounds."""
+    found: dict[tuple[str, int], dict[str, Any]] = {}
+    for _ in range(rounds):
+        for n in PROCESSES:
+            for framework, python in frameworks.items():
+                one: dict[str, Any] = started(framework, python, n, "--worker", framework)
+                one["sums"] = {int(size): seconds for size, seconds in one["sums"].items()}
+                # What a step costs more than one of the processes alone, at the same time.
+                one["overhead"] = one["weak"] - one["alone"], one["strong"] - one["alone, strong"]
+                best = found.setdefault((framework, n), one)
+                best["sums"] = {size: min(seconds, one["sums"][size]) for size, seconds in best["sums"].items()}
+                best["overhead"] = tuple(map(min, best["overhead"], one["overhead"]))
+                best.update({name: min(best[name], one[name]) for name in ("forward", "alone", "weak", "strong")})
     return found
 
 
@@ -266,9 +289,10 @@ def report(found: dict[tuple[str, int], dict[str, Any]], frameworks: Sequence[st
             part = training._replace(forward=training.forward / n, backward=training.backward / n)
             strong = step(part, n, network, cores, 0.0)
             sums = one["sums"][SIZES[-1]], allreduce(SIZES[-1], n, network)
-            pairs = ((one["weak"], weak), (one["strong"], strong), sums)
+            pairs = ((one["weak"], weak), (one["strong"], strong), one["overhead"], sums)
             rows.append([str(n), *(f"{x * 1e3:.1f}" for pair in pairs for x in pair)])
-        table(["processes", "weak", "model", "strong", "model", "sum of 16 MB", "model"], rows)
+        head = ["processes", "weak", "model", "strong", "model", "overhead, weak", "strong", "sum of 16 MB", "model"]
+        table(head, rows)
     assert first is not None, "there is a framework"
     return first
 
@@ -291,8 +315,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worker", choices=["ferrograd", "torch"])
     parser.add_argument("--torch", help="an interpreter with torch")
+    parser.add_argument("--rounds", type=int, default=3, help="how often the steps are measured, in turns")
     parser.add_argument("--stage", type=int, choices=range(4))
     parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--steps", action="store_true")
     parser.add_argument("--model", action="store_true")
     parser.add_argument("--latency", type=float, default=5e-6, help="seconds")
     parser.add_argument("--bandwidth", type=float, default=1.25e9, help="bytes per second")
@@ -306,12 +332,12 @@ def main() -> None:
         held(given.stage)
         return
     if not given.model:
-        memory_table()
+        if not given.steps:
+            memory_table()
         if given.memory:
             return
         peers = {"ferrograd": sys.executable, **({"torch": given.torch} if given.torch else {})}
-        found = {(name, n): measured(name, python, n) for n in PROCESSES for name, python in peers.items()}
-        report(found, list(peers))
+        report(measured(peers, given.rounds), list(peers))
     network = Network(given.latency, given.bandwidth)
     scaled(Training(given.compute / 3, given.compute * 2 / 3, given.bytes), network, 0.9)
 

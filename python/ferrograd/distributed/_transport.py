@@ -254,6 +254,15 @@ class Mpi:
 
     def _all(self, call: str, *args: Any, **kwargs: Any) -> Any:
         """A call that all processes make."""
+        try:
+            return self._call(call, *args, **kwargs)
+        except self._mpi.Exception as error:
+            raise DistributedError(
+                f"rank {self.rank}, {call}: {error}; if the processes differ in what they call, "
+                "FERROGRAD_DISTRIBUTED_DEBUG=1 says where"
+            ) from error
+
+    def _call(self, call: str, *args: Any, **kwargs: Any) -> Any:
         self.begun += 1
         with self.wait_for(Waiting(call, self.begun)):
             return getattr(self._comm, call)(*args, **kwargs)
@@ -332,7 +341,7 @@ class Mpi:
         nobody, status = self._mpi.PROC_NULL, self._mpi.Status()
         found = None if source is None else np.empty(a.shape, a.dtype)
         with self.fits(found, status):
-            self._all(
+            self._call(
                 "Sendrecv",
                 _bytes(a),
                 nobody if dest is None else dest,
