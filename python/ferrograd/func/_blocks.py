@@ -70,7 +70,6 @@ def in_blocks(
         raise ArgumentError(f"{what}: batch_argnums are positions among {len(args)} arguments, not {batch_argnums!r}")
     places = [i % len(args) for i in places]
     n, some = _cut(what, args, places, blocks)
-    meter = Meter(what, blocks, progress)
     processes = hasattr(executor, "sum_in_order")
     rank, size = (executor.rank, executor.size) if processes else (0, 1)
     if blocks < size:
@@ -78,16 +77,20 @@ def in_blocks(
     if not deterministic and not processes:
         raise ArgumentError(f"{what}: deterministic=False is for an executor that is a Communicator")
     mine = range(blocks * rank // size, blocks * (rank + 1) // size)
+    # Each process reports its own blocks; one bar is enough.
+    meter = Meter(what, len(mine), progress if callable(progress) else progress and rank == 0)
     total: list[Tensor] = []
     with no_grad():
         try:
-            if processes:
-                return _summed_by(executor, [_Block(both)(some(k, k + 1), kwargs) for k in mine], deterministic)
-            tasks = ((some(k, k + 1), kwargs) for k in range(blocks))
-            for found in mapped(what, _Block(both), tasks, executor, retries, "block"):
-                total = [a + b for a, b in zip(total, found, strict=True)] if total else found
+            tasks = ((some(k, k + 1), kwargs) for k in mine)
+            parts: list[list[Tensor]] = []
+            for found in mapped(what, _Block(both), tasks, None if processes else executor, retries, "block"):
                 meter.add(1)
-            return total
+                if processes:
+                    parts.append(found)
+                else:
+                    total = [a + b for a, b in zip(total, found, strict=True)] if total else found
+            return _summed_by(executor, parts, deterministic) if processes else total
         except running.AllBlocksNeeded:
             if executor is not None and not processes:
                 raise
@@ -98,8 +101,9 @@ def in_blocks(
             _tree.mapped(lambda x: tensor(x, what), x) if i in wrt else x
             for i, x in enumerate(some(mine.start, mine.stop))
         )
-        found = _together(both, tuple(given), kwargs, places, mine, blocks, communicator, deterministic)
-        return _summed_by(communicator, found, deterministic)
+        parts = _together(both, tuple(given), kwargs, places, mine, blocks, communicator, deterministic)
+        meter.add(len(mine))
+        return _summed_by(communicator, parts, deterministic)
 
 
 def _together(
