@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
@@ -23,10 +24,23 @@ Array = NDArray[Any]
 _LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK")
 #: The variable that tells the processes that a rank starts who has started them.
 _RANK = "FERROGRAD_DISTRIBUTED_RANK"
-#: The longest pause in seconds between two looks at what has arrived.
-_PAUSE = 0.001
-#: The tag of messages that are parts of one call; programs have others.
-_PARTS = 32767
+#: The longest pause in seconds between two looks at what has arrived, and that where processes share cores.
+_PAUSE, _NAP = 0.001, 0.0001
+#: The calls that can be started and waited for.
+_STARTED = (
+    "Allgather",
+    "Allreduce",
+    "Alltoall",
+    "Barrier",
+    "Bcast",
+    "Gather",
+    "Reduce",
+    "Reduce_scatter_block",
+    "Scan",
+    "Scatter",
+)
+#: The tags of messages that are parts of one call, and of what processes tell each other; programs have others.
+_PARTS, _TOLD = 32767, 32766
 #: The seconds between two looks at which processes have ended.
 _LOOK = 0.25
 
@@ -226,11 +240,11 @@ class Mpi:
     #: All that were made, by their names, which are the same on all processes.
     made: ClassVar[dict[tuple[Any, ...], Mpi]] = {}
 
-    def __init__(self, comm: Any, mpi: Any, name: tuple[Any, ...] = ()) -> None:
+    def __init__(self, comm: Any, mpi: Any, crowded: bool, name: tuple[Any, ...] = ()) -> None:
         self._handle, self._mpi, self._name = comm, mpi, name
+        #: Whether more processes than cores are here. Then one that waits sleeps, where MPI itself would keep a core.
+        self.crowded = crowded
         self._process = os.getpid()
-        #: What processes tell each other never meets what they compute.
-        self._told = comm.Dup()
         self._sent: list[Any] = []
         #: What is under way: MPI uses its memory even if the program has forgotten it.
         self._open: set[_Request] = set()
@@ -264,6 +278,9 @@ class Mpi:
 
     def _call(self, call: str, *args: Any, **kwargs: Any) -> Any:
         self.begun += 1
+        if self.crowded and call in _STARTED:
+            request = getattr(self._comm, f"I{call.lower()}")(*args, **kwargs)
+            return self._under_way(_Request(self, request, args, Waiting(call, self.begun))).wait()
         with self.wait_for(Waiting(call, self.begun)):
             return getattr(self._comm, call)(*args, **kwargs)
 
@@ -419,7 +436,8 @@ class Mpi:
     def split(self, color: int | None, key: int) -> Transport | None:
         """A ``Split``."""
         part = self._all("Split", self._mpi.UNDEFINED if color is None else color, key)
-        return None if part == self._mpi.COMM_NULL else Mpi(part, self._mpi, (*self._name, self.begun, color))
+        name = (*self._name, self.begun, color)
+        return None if part == self._mpi.COMM_NULL else Mpi(part, self._mpi, self.crowded, name)
 
     def members(self, world: Any) -> list[int]:
         """The ranks in the world of the processes."""
@@ -430,11 +448,10 @@ class Mpi:
 
     def tell(self, value: Any, timeout: float) -> list[Any]:
         """Messages from each to each, so that those that did not come are known."""
-        self._refuse_children()
         waiting = [r for r in range(self.size) if r != self.rank]
         # What nobody receives stays in memory until the end, because MPI may still read it.
         self._sent = [request for request in self._sent if not request.test()[0]]
-        self._sent += [self._told.isend(value, dest=r) for r in waiting]
+        self._sent += [self._comm.isend(value, r, _TOLD) for r in waiting]
         heard: list[Any] = [None] * self.size
         heard[self.rank] = value
         end, pause = time.monotonic() + timeout, 0.0
@@ -442,7 +459,7 @@ class Mpi:
             before = len(waiting)
             for r in list(waiting):
                 # A receive that is started and given up would write to memory later.
-                message = self._told.improbe(source=r)
+                message = self._comm.improbe(r, _TOLD)
                 if message is not None:
                     heard[r] = message.recv()
                     waiting.remove(r)
@@ -452,11 +469,11 @@ class Mpi:
 
 
 class _Request:
-    """A request of mpi4py, and the array that it reads or fills."""
+    """A request of mpi4py, and the arrays that it reads or fills."""
 
-    def __init__(self, owner: Mpi, request: Any, a: Array, waiting: Waiting, receives: bool = False) -> None:
-        self._owner, self._request, self._array, self.waiting = owner, request, a, waiting
-        self._status, self._into = owner._mpi.Status(), a if receives else None
+    def __init__(self, owner: Mpi, request: Any, arrays: Any, waiting: Waiting, receives: bool = False) -> None:
+        self._owner, self._request, self._arrays, self.waiting = owner, request, arrays, waiting
+        self._status, self._into = owner._mpi.Status(), arrays if receives else None
         self._over = False
 
     def passed(self) -> bool:
@@ -470,8 +487,8 @@ class _Request:
 
     def wait(self, timeout: float | None = None) -> int:
         self._owner._refuse_children()
-        if timeout is not None:
-            self._arrive(timeout)
+        if timeout is not None or self._owner.crowded:
+            self._arrive(math.inf if timeout is None else timeout)
         if not self._over:
             # What fails is over, too.
             self._over = True
@@ -482,7 +499,7 @@ class _Request:
 
     def _arrive(self, timeout: float) -> None:
         """Waits for a time."""
-        end, pause = time.monotonic() + timeout, 0.0
+        end, pause, longest = time.monotonic() + timeout, 0.0, _NAP if self._owner.crowded else _PAUSE
         with self._owner.wait_for(self.waiting):
             while not self.passed():
                 if time.monotonic() > end:
@@ -491,7 +508,7 @@ class _Request:
                         f"rank {self._owner.rank} waits in {self.waiting.call} for {partner}, which does not answer "
                         f"within {timeout:g} s"
                     )
-                pause = min(pause + _PAUSE / 20, _PAUSE)
+                pause = min(pause + _NAP / 20, longest)
                 time.sleep(pause)
 
 
@@ -560,7 +577,16 @@ def connect() -> Transport:
         ) from error
     comm = MPI.COMM_WORLD
     os.environ[_RANK] = f"{os.getpid()} {os.environ.get('PMIX_NAMESPACE', '')} {comm.Get_rank()} {comm.Get_size()}"
-    return Mpi(comm.Dup(), MPI) if comm.Get_size() > 1 else Alone()
+    return Mpi(comm.Dup(), MPI, _is_crowded(MPI)) if comm.Get_size() > 1 else Alone()
+
+
+def _is_crowded(mpi: Any) -> bool:
+    """Whether a machine has more processes of the program than cores for them, on any."""
+    here = mpi.COMM_WORLD.Split_type(mpi.COMM_TYPE_SHARED)
+    own = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+    crowded = here.Get_size() > len(set().union(*here.allgather(own)))
+    here.Free()
+    return bool(mpi.COMM_WORLD.allreduce(crowded, mpi.LOR))
 
 
 class End(NamedTuple):
