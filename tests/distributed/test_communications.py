@@ -68,6 +68,10 @@ ENDS = {
     "others wait": ("w.rank or w.barrier()", "rank 0 calls barrier.. at .*, rank 1 calls nothing more at its end"),
     "others differentiate": ("y = w.allreduce(x); w.rank or y.sum().backward()", "AllReduce.*rank 1 calls nothing"),
     "an exception": ("w.rank or 1 / 0; w.barrier()", "rank 0 of 2 failed and ends the others(.|\n)*ZeroDivisionError"),
+    "shapes that differ, without debug mode": (
+        "w.allreduce(fg.ones(3 + w.rank)); time.sleep(50)",
+        "rank 0, Allreduce: .*; if the processes differ in what they call, FERROGRAD_DISTRIBUTED_DEBUG=1 says where",
+    ),
     "late": ("w.rank and time.sleep(50); w.barrier()", "within 1 s rank 1 calls nothing"),
     "without debug mode": ("w.rank and sys.exit(); w.barrier()", "rank 0 waits in Barrier for rank 1, which has ended"),
     "in a part, without debug mode": (

@@ -26,7 +26,8 @@ _LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK")
 _RANK = "FERROGRAD_DISTRIBUTED_RANK"
 #: The longest pause in seconds between two looks at what has arrived, and that where processes share cores.
 _PAUSE, _NAP = 0.001, 0.0001
-#: The calls that can be started and waited for.
+#: The calls that are started and waited for where processes share cores. That of a ``Reduce`` which is started adds in
+#: an order that depends on the number of elements.
 _STARTED = (
     "Allgather",
     "Allreduce",
@@ -34,7 +35,6 @@ _STARTED = (
     "Barrier",
     "Bcast",
     "Gather",
-    "Reduce",
     "Reduce_scatter_block",
     "Scan",
     "Scatter",
