@@ -9,6 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import ferrograd as fg
+import ferrograd.torch as torch
 import numpy as np
 import pytest
 from ferrograd import func
@@ -69,6 +70,46 @@ def test_a_loop_is_one_block_with_its_rounds(x: fg.Tensor | None, name: str) -> 
     assert len(bodies) == 120
     assert all(body == bodies[0] for body in bodies)
     assert f">{name} ×120<" in graph.to_svg()
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_rounds_of_layers_are_the_steps(stacked: bool) -> None:
+    """The first step has its ops in another order, because less of it is differentiated."""
+    cell = torch.nn.RNNCell(3, 4)
+    h, states = torch.zeros(2, 4), []
+    for x in torch.ones(120, 2, 3):
+        h = cell(x, h)
+        states.append(h)
+    graph = fg.graph((torch.stack(states) if stacked else h).sum())
+    loop, *rest = fold(graph, list(graph))
+    assert isinstance(loop, Block)
+    assert (loop.name, loop.times) == ("h = cell(x, h)", 120)
+    assert [nodes_of(one)[0].op for one in rest] == ["stack"] * stacked + ["sum"]
+    rounds = [block for view in views([loop]) for block in view if isinstance(block, Block) and block.kind == "round"]
+    assert {one.nodes[-1].op for one in rounds} == {"tanh"}
+
+
+def test_a_loop_has_the_name_of_its_statement() -> None:
+    x = y = leaf(np.ones(3))
+    for i in range(9):
+        y = fg.sin(y) * i
+        y = y * fg.cos(x)
+    graph = fg.graph(y)
+    (loop,) = fold(graph, list(graph))
+    assert isinstance(loop, Block)
+    assert (loop.name, loop.times) == ("for i in range(9):", 9)
+
+
+def test_a_line_of_many_ops_is_shown_in_parts_beside_its_loops() -> None:
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    # Of the first layer less is differentiated, since its input needs no gradient.
+    graph = fg.graph(torch.nn.TransformerEncoder(layer, 6)(torch.ones(1, 3, 8)).sum())
+    found = fold(graph, list(graph))
+    assert [(item.name[:3], item.times) for item in found if isinstance(item, Block)] == [
+        *[("ops", 1)] * 3,
+        ("gra", 5),
+    ]
+    assert nodes_of(found[-1])[0].op == "sum"
 
 
 def gradients() -> fg.Tensor:

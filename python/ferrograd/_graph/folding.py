@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import ast
 import linecache
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from heapq import heapify, heappop, heappush
-from itertools import groupby
+from itertools import accumulate, groupby
+from operator import attrgetter
 
 import numpy as np
 
@@ -20,6 +22,8 @@ from ferrograd._graph.nodes import Node, Snapshot
 
 #: The number of boxes above which a picture is folded.
 MOST = 24
+# The number of boxes below which a repetition is not folded.
+_SHORTEST = 6
 
 
 @dataclass(eq=False)
@@ -98,29 +102,78 @@ def _loops(items: list[Item]) -> list[Item]:
     while period <= len(items) // 3:
         tokens = np.array(kinds)
         same = np.diff(tokens[period:] == tokens[:-period], prepend=False, append=False)
-        runs = [(a, b + period) for a, b in np.flatnonzero(same).reshape(-1, 2).tolist() if b - a >= 2 * period]
-        for start, end in reversed(runs):
-            count = (end - start) // period
-            stop = start + count * period
-            rounds = [items[i : i + period] for i in range(start, stop, period)]
+        runs = [(a, b + period) for a, b in np.flatnonzero(same).reshape(-1, 2).tolist()]
+        runs = [(a, b) for a, b in runs if b - a >= max(3 * period, _SHORTEST)]
+        passing = _passing(items) if runs else []
+        bound = len(items)
+        for i in reversed(range(len(runs))):
+            start, stop = _rounds(kinds, passing, period, *runs[i], runs[i - 1][1] if i else 0, bound)
+            bound = start
+            rounds = [items[k : k + period] for k in range(start, stop, period)]
             body = [
-                one[0] if period == 1 else Block("round", f"round {i}", _few(one)) for i, one in enumerate(rounds, 1)
+                one[0] if period == 1 else Block("round", f"round {k}", _few(one)) for k, one in enumerate(rounds, 1)
             ]
-            name = _name([node for item in rounds[0] for node in nodes_of(item)])
-            loop = Block("loop", name, _parts(body, "rounds"), count)
-            kind = numbers.setdefault(tuple(kinds[start : start + period]), len(numbers))
+            nodes = [node for item in rounds[1] for node in nodes_of(item)]
+            loop = Block("loop", _statement(nodes) or _name(nodes), _parts(body, "rounds"), len(rounds))
+            kind = numbers.setdefault(tuple(sorted(kinds[start : start + period])), len(numbers))
             items[start:stop], kinds[start:stop] = [loop], [kind]
         # What is shorter now may repeat with a shorter period.
         period = 1 if runs else period + 1
     return items
 
 
+def _passing(items: Sequence[Item]) -> list[int]:
+    """For each item, how many ops before it have users from it on."""
+    at = {node.id: i for i, item in enumerate(items) for node in nodes_of(item)}
+    change = [0] * (len(items) + 1)
+    for i, item in enumerate(items):
+        for node in nodes_of(item):
+            last = max((at.get(user.id, i) for user in node.users), default=i)
+            if last > i and not node.is_leaf:
+                change[i + 1] += 1
+                change[last + 1] -= 1
+    return list(accumulate(change[:-1]))
+
+
+def _rounds(
+    kinds: Sequence[int], passing: Sequence[int], period: int, start: int, end: int, least: int, most: int
+) -> tuple[int, int]:
+    """Where the rounds of a run begin and end.
+
+    They are cut where the fewest values pass. A neighbour with the same ops in another order is a round too. The first
+    one often is, because less of it is differentiated.
+    """
+    middle = start + (end - start) // (2 * period) * period - period
+    # What each round leaves for the ops after the loop passes every later cut; it says nothing of where a round begins.
+    left = passing[middle + period] - passing[middle]
+    cut = min(range(period), key=lambda i: (passing[middle + i] * period - left * i, (end - start - i) % period, i))
+    count = (end - start - cut) // period
+    if count < 3:
+        cut, count = 0, (end - start) // period
+    first = start + cut
+    last = first + count * period
+    ops = sorted(kinds[first : first + period])
+    while first - period >= least and sorted(kinds[first - period : first]) == ops:
+        first -= period
+    while last + period <= most and sorted(kinds[last : last + period]) == ops:
+        last += period
+    return first, last
+
+
 def _few(items: list[Item]) -> list[Item]:
     """At most ``MOST`` items: where they are more, those of a line are one, then those of a function, then any."""
+    for kind, key in (("line", attrgetter("site")), ("function", _function)):
+        if len(items) > MOST:
+            found = _together(items, kind, key)
+            # One block of all items would only have to be opened.
+            items = found if len(found) > 1 else items
     if len(items) > MOST:
-        items = _together(items, "line", lambda node: node.site)
-    if len(items) > MOST:
-        items = _together(items, "function", lambda node: _function(node))
+        found, at = [], 0
+        for together, group in groupby(items, lambda item: isinstance(item, Node)):
+            several = list(group)
+            found += _parts(several, "ops", at) if together else several
+            at += len(several)
+        items = found
     return _parts(items, "part")
 
 
@@ -139,13 +192,16 @@ def _together(items: list[Item], kind: str, key: Callable[[Node], str | None]) -
     return found
 
 
-def _parts(items: Sequence[Item], word: str) -> list[Item]:
-    """At most ``MOST`` items: where they are more, blocks of neighbours."""
+def _parts(items: Sequence[Item], word: str, before: int = 0) -> list[Item]:
+    """At most ``MOST`` items: where they are more, blocks of neighbours, with the numbers that follow those before."""
     if len(items) <= MOST:
         return list(items)
-    size = max(MOST, -(-len(items) // MOST))
+    size = math.ceil(len(items) / min(MOST, math.ceil(len(items) / MOST)))
     ends = [(i, min(i + size, len(items))) for i in range(0, len(items), size)]
-    return [Block("part", f"{word} {i + 1}–{end}", _parts(items[i:end], word)) for i, end in ends]
+    return [
+        Block("part", f"{word} {before + i + 1}–{before + end}", _parts(items[i:end], word, before + i))
+        for i, end in ends
+    ]
 
 
 def _name(nodes: Sequence[Node]) -> str:
@@ -155,6 +211,17 @@ def _name(nodes: Sequence[Node]) -> str:
     functions = list(dict.fromkeys(map(_function, nodes)))
     classes = {name.rpartition(".")[0] for name in functions}
     return classes.pop() if len(functions) > 1 == len(classes) and "" not in classes else ", ".join(functions)
+
+
+def _statement(nodes: Sequence[Node]) -> str:
+    """The text of the innermost ``for`` or ``while`` statement around several lines, or nothing."""
+    places = {(node.file or "", node.line or 0) for node in nodes}
+    if len(places) == 1 or len({file for file, _ in places}) > 1:
+        return ""
+    file = nodes[0].file or ""
+    lines = [line for _, line in places]
+    around = [first for first, last in _statements(file) if first <= min(lines) and max(lines) <= last]
+    return linecache.getline(file, max(around)).strip() if around else ""
 
 
 def _function(node: Node) -> str:
@@ -182,6 +249,21 @@ def _functions(file: str) -> list[tuple[str, int, int]]:
             yield from below(part, name)
 
     try:
-        return list(below(ast.parse("".join(linecache.getlines(file))), ""))
-    except (SyntaxError, ValueError, RecursionError):
+        return list(below(_parsed(file), ""))
+    except RecursionError:
         return []
+
+
+@cache
+def _statements(file: str) -> list[tuple[int, int]]:
+    """The first and the last line of each ``for`` and ``while`` statement of a file."""
+    loops = [part for part in ast.walk(_parsed(file)) if isinstance(part, (ast.For, ast.AsyncFor, ast.While))]
+    return [(loop.lineno, loop.end_lineno or loop.lineno) for loop in loops]
+
+
+def _parsed(file: str) -> ast.Module:
+    """The syntax of a file, or that of an empty one if it cannot be read."""
+    try:
+        return ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError, RecursionError):
+        return ast.Module([], [])

@@ -52,7 +52,7 @@ function paint() {
   const values = own.map(node => Number(node.dataset[key] || 0)), top = Math.max(...values, 1e-300);
   own.forEach((node, i) => {
     const part = Math.sqrt(values[i] / top);
-    for (const rect of node.querySelectorAll('rect')) rect.style.fill = key ? `hsl(20 90% ${97 - 45 * part}%)` : '';
+    for (const rect of node.querySelectorAll('rect')) rect.style.fill = key ? `hsl(20 90% ${97 - 32 * part}%)` : '';
   });
 }
 function open(to) {
