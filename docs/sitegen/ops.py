@@ -142,7 +142,7 @@ def write() -> None:
     """Writes the page."""
     ops = sorted(op for op, all_names in names.entries().items() if all_names[0] == op)
     text = heading(f"All {len(ops)} ops", "=") + INTRODUCTION.format(enough=ENOUGH)
-    text += ".. list-table::\n   :header-rows: 1\n   :widths: 18 36 8 8 15 15\n   :class: ops\n\n"
+    text += ".. list-table::\n   :header-rows: 1\n   :widths: 18 28 7 7 20 20\n   :class: ops\n\n"
     for cells in [["op", "what it computes", "orders", "dtypes", "torch", "Paddle"], *map(row, ops)]:
         text += "".join(f"   {'* -' if i == 0 else '  -'} {cell}\n" for i, cell in enumerate(cells))
     if not PAGE.exists() or PAGE.read_text("utf8") != text:

@@ -62,3 +62,11 @@ def test_no_page_is_wider_than_the_window(page: Any, name: str, scheme: str) -> 
     page.goto((SITE / f"{name}.html").as_uri())
     assert page.evaluate("document.documentElement.dataset.theme") == scheme
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+@pytest.mark.parametrize("name", ["from-torch", "from-paddle", "from-numpy", "reference/ferrograd.func"])
+def test_all_columns_of_a_table_are_seen(page: Any, name: str) -> None:
+    page.goto((SITE / f"{name}.html").as_uri())
+    page.wait_for_selector("article table")
+    boxes = "[...document.querySelectorAll('article table')].map(table => table.parentElement)"
+    assert page.evaluate(f"{boxes}.filter(box => box.scrollWidth > box.clientWidth + 1).length") == 0
