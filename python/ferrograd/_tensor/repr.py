@@ -87,14 +87,15 @@ def html(
     if 0 < a.size <= 10_000 and a.dtype.kind in "fiu":
         finite = a[np.isfinite(a)]
         if finite.size:
-            known["min"], known["max"] = finite.min(), finite.max()
+            digits = ".6g" if a.dtype.kind == "f" else "d"
+            known["min"], known["max"] = format(finite.min(), digits), format(finite.max(), digits)
         if finite.size < a.size:
             known["not finite"] = a.size - finite.size
     line = _html.facts(name, known)
     if a.ndim in (1, 2) and a.size and a.dtype.kind in "fiub" and a.dtype.names is None:
         small = a.ndim == 1 or min(a.shape) < 2 or a.size > 1_000_000
         image = "" if small else _html.picture(a, "the values as colours: red above zero, blue below")
-        return f'<div>{line}<div style="display:flex;gap:1em">{_html.numbers(a)}{image}</div></div>'
+        return f'<div>{line}<div style="display:flex;gap:1em;align-items:start">{_html.numbers(a)}{image}</div></div>'
     with np.printoptions(threshold=100, linewidth=80):
         values = np.array2string(a, separator=", ")
     values = values if len(values) <= 1200 else values[:1200] + " ..."
