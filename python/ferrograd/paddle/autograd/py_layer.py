@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._autograd import function as _function
 from ferrograd._autograd.function import once_differentiable
 from ferrograd._autograd.nested import fill
@@ -87,3 +88,6 @@ class PyLayer(_function.Function):
                 )
         for place, part in zip(ctx._ins, parts, strict=False):
             ctx._assign(place, part, found, "backward")
+
+
+__dir__ = _public.names(globals())

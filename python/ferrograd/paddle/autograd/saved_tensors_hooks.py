@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd._autograd import saved_tensors as _saved_tensors
 from ferrograd._dialects.numbers import PADDLE
 
@@ -12,3 +13,6 @@ class saved_tensors_hooks(_saved_tensors.saved_tensors_hooks):
     """See :class:`ferrograd.saved_tensors_hooks`."""
 
     _dialect = PADDLE
+
+
+__dir__ = _public.names(globals())

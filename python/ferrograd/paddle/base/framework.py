@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferrograd import _core
+from ferrograd import _core, _public
 from ferrograd._core import PaddleTensor as Variable
 from ferrograd.paddle._framework import CPUPlace, get_flags, in_dynamic_mode, set_flags
 from ferrograd.paddle.nn._parameter import EagerParamBase
@@ -31,3 +31,6 @@ _TRACER = _Tracer()
 def _dygraph_tracer() -> _Tracer:
     """The tracer; see :class:`_Tracer`."""
     return _TRACER
+
+
+__dir__ = _public.names(globals())

@@ -7,6 +7,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ferrograd import _public
+
 __all__ = ["signature_safe_contextmanager", "wrap_decorator"]
 
 Function = Callable[..., Any]
@@ -23,3 +25,5 @@ def wrap_decorator(decorator: Callable[[Function], Function]) -> Callable[[Funct
 
 
 signature_safe_contextmanager = contextlib.contextmanager
+
+__dir__ = _public.names(globals())

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._core import Tensor
 from ferrograd.distributed._reducer import Reducer, check_same_parameters, copy_from_root
 from ferrograd.paddle._process_groups import Group, found
@@ -77,3 +78,6 @@ class DataParallel(Layer):
         return self._layers.set_state_dict(state_dict, *args, **kwargs)
 
     set_dict = load_dict = set_state_dict
+
+
+__dir__ = _public.names(globals())

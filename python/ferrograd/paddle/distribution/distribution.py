@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core
+from ferrograd import _core, _public
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd._distributions import distribution as _shared
@@ -106,3 +106,6 @@ class ExponentialFamily(Distribution, _shared.ExponentialFamily):
     @property
     def _natural_params(self) -> Any:
         return self._natural_parameters
+
+
+__dir__ = _public.names(globals())

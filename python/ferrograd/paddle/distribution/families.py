@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core
+from ferrograd import _core, _public
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd._distributions import (
@@ -390,3 +390,6 @@ class LKJCholesky(Distribution, matrices.LKJCholesky):
         self.sample_method = sample_method
         matrices.LKJCholesky.__init__(self, dim, *parameters(concentration))
         _require_positive("concentration", self.concentration)
+
+
+__dir__ = _public.names(globals())

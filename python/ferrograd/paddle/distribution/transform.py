@@ -6,6 +6,7 @@ import enum
 from collections.abc import Sequence
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._core import paddle as ops
 from ferrograd._distributions import constraints
 from ferrograd._distributions import transformed_distribution as _transformed
@@ -279,3 +280,6 @@ class TransformedDistribution(Distribution, _transformed.TransformedDistribution
         if not isinstance(base, Distribution):
             raise TypeError(f"Expected type of 'base' is Distribution, but got {type(base)}.")
         _transformed.TransformedDistribution.__init__(self, base, _sequence(transforms))
+
+
+__dir__ = _public.names(globals())

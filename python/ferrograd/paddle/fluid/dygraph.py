@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._autograd.modes import no_grad
 from ferrograd.paddle import _autograd
 from ferrograd.paddle._creation import to_tensor
@@ -51,3 +52,6 @@ def grad(
             outputs, inputs, grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, no_grad_vars
         )
     )
+
+
+__dir__ = _public.names(globals())

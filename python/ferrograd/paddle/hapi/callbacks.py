@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ferrograd import _public
 from ferrograd._core import FerrogradError
 from ferrograd.paddle.optimizer.lr import LRScheduler as Schedule
 
@@ -395,3 +396,6 @@ class VisualDL(Callback):
 
     def __init__(self, log_dir: str) -> None:
         raise FerrogradError("VisualDL: its log is not written here; a Callback of your own gets the same figures")
+
+
+__dir__ = _public.names(globals())

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core
+from ferrograd import _core, _public
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, FerrogradError
 from ferrograd._core import paddle as ops
@@ -349,3 +349,6 @@ def _length(loader: Any) -> int | None:
         return len(loader)
     except (TypeError, RuntimeError, NotImplementedError):
         return None
+
+
+__dir__ = _public.names(globals())

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _arguments, _core
+from ferrograd import _arguments, _core, _public
 from ferrograd._autograd.modes import no_grad
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd.paddle._tensor import Tensor
@@ -91,3 +91,6 @@ def _print(rows: list[tuple[str, Any, Any, int]], total: int, trainable: int) ->
 
 def _line(texts: tuple[str, ...], widths: list[int]) -> str:
     return " ".join(f"{text:^{width}}" for text, width in zip(texts, widths, strict=True))
+
+
+__dir__ = _public.names(globals())

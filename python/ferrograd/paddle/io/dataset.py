@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, NoReturn, TypeVar
 
+from ferrograd import _public
 from ferrograd._core import paddle as ops
 from ferrograd._data.splitting import cut, located, split_lengths
 from ferrograd.paddle._tensor import Tensor
@@ -174,3 +175,6 @@ def random_split(dataset: Any, lengths: Sequence[int | float], generator: object
     """
     found = split_lengths(dataset, lengths, 2)
     return [Subset(dataset, part) for part in cut(ops.randperm(sum(found)).tolist(), found)]
+
+
+__dir__ = _public.names(globals())

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core
+from ferrograd import _core, _public
 from ferrograd._core import paddle as ops
 from ferrograd._data.collating import collated, converted
 from ferrograd._data.fetching import Batches, Source
@@ -203,3 +203,6 @@ class DataLoader:
         if self._is_stream:
             raise ValueError("length of IterableDataset not supported")
         return len(self.dataset if self.batch_sampler is None else self.batch_sampler)
+
+
+__dir__ = _public.names(globals())

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from ferrograd import _public
 from ferrograd._core import paddle as ops
 from ferrograd.paddle._process_groups import get_rank, get_world_size
 from ferrograd.paddle._tensor import Tensor
@@ -272,3 +273,6 @@ class DistributedBatchSampler(BatchSampler):
     def set_epoch(self, epoch: int) -> None:
         """Sets the epoch, which is the seed of the next order, the same in all processes."""
         self.epoch = epoch
+
+
+__dir__ = _public.names(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._core import native
 from ferrograd._optim import steps as _steps
 from ferrograd.paddle._tensor import Tensor
@@ -54,3 +55,6 @@ class ClipGradByGlobalNorm:
         """The pairs (parameter, gradient) with clipped gradients."""
         total = _steps.total_norm([g for _, g in params_grads], 2.0)
         return [(p, g * _scale(total, self.clip_norm, g)) for p, g in params_grads]
+
+
+__dir__ = _public.names(globals())

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core
+from ferrograd import _core, _public
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor
 from ferrograd._core import paddle as ops
@@ -225,3 +225,6 @@ def chosen(given: Initializer | None, default: Initializer | None, is_bias: bool
     """The initializer of a parameter: the one given, else the global one, else that of the layer, else Paddle's."""
     found = given or _defaults[is_bias] or default
     return found or (Constant(0.0) if is_bias else XavierUniform())
+
+
+__dir__ = _public.names(globals())

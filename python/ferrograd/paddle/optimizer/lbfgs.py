@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._optim import lbfgs, steps
 from ferrograd.paddle.optimizer.optimizer import Clip, Decay, Optimizer, Parameters, Rate
@@ -70,3 +71,6 @@ class LBFGS(Optimizer):
         """Loads a copy of a :meth:`state_dict`."""
         super().set_state_dict({key: value for key, value in state_dict.items() if key != "state"})
         self._memory = copy.deepcopy(state_dict.get("state", {}))
+
+
+__dir__ = _public.names(globals())

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core
+from ferrograd import _core, _public
 from ferrograd._core import Tensor
 from ferrograd._optim import schedules
 from ferrograd._optim.steps import NOT_TRACED
@@ -703,3 +703,6 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().set_state_dict(state_dict)
         if self.last_epoch >= 0:
             self.T_cur, self.T_i = schedules.restart(self.last_epoch, self.T_0, self.T_mult)
+
+
+__dir__ = _public.names(globals())

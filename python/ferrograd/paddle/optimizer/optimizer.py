@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ferrograd import _html
+from ferrograd import _html, _public
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._optim import steps
@@ -191,3 +191,6 @@ class Optimizer:
                 self._state[self._masters.get(p, p)][name] = own
 
     load_state_dict = set_state_dict
+
+
+__dir__ = _public.names(globals())

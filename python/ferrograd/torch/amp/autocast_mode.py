@@ -6,7 +6,7 @@ import warnings
 from functools import partial, wraps
 from typing import Any
 
-from ferrograd import _core
+from ferrograd import _core, _public
 from ferrograd._autograd.autocast import Autocast, cast_all
 from ferrograd._dialects.numbers import TORCH
 from ferrograd._tensor.dtypes import dtype_of
@@ -142,3 +142,6 @@ def custom_bwd(bwd: Any = None, *, device_type: str = "cuda") -> Any:
             return bwd(ctx, *args, **kwargs)
 
     return backward
+
+
+__dir__ = _public.names(globals())

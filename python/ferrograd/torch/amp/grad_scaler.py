@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import torch as ops
 from ferrograd.torch._tensor import Tensor
@@ -170,3 +171,6 @@ class GradScaler:
         self._scale, self._growth_tracker = state_dict["scale"], state_dict["_growth_tracker"]
         self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]
+
+
+__dir__ = _public.names(globals())

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import ContextDecorator
 from typing import Any, NamedTuple
 
-from ferrograd import _core
+from ferrograd import _core, _public
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
@@ -129,3 +129,6 @@ class dual_level(ContextDecorator):
     def __exit__(self, *_: object) -> None:
         """Exits the level."""
         exit_dual_level()
+
+
+__dir__ = _public.names(globals())

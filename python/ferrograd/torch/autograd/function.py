@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._autograd import function as _function
 from ferrograd._autograd.function import once_differentiable
 from ferrograd._core import ArgumentError
@@ -69,3 +70,6 @@ class InplaceFunction(Function):
 
     def __init__(self, inplace: bool = False) -> None:
         self.inplace = inplace
+
+
+__dir__ = _public.names(globals())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferrograd import _core
+from ferrograd import _core, _public
 from ferrograd._autograd.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
@@ -44,3 +44,6 @@ class set_multithreading_enabled:
     def __exit__(self, *_: object) -> None:
         """Restores the previous state."""
         self._set(self._before)
+
+
+__dir__ = _public.names(globals())

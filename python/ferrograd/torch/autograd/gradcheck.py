@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core
+from ferrograd import _core, _public
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._dialects.numbers import TORCH
 from ferrograd.testing import GradcheckError, gradcheck, gradgradcheck
@@ -68,3 +68,6 @@ def get_numerical_jacobian(
     which = [i for i in tracked(given) if target is None or any(given[i] is x for x in wanted)]
     problem = FunctionAtPoint(lambda *args: fn(args if isinstance(inputs, (tuple, list)) else args[0]), given, which)
     return tuple(_made(matrix.T) for matrix in problem.numerical(eps, CENTRAL)[0])
+
+
+__dir__ = _public.names(globals())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 
-from ferrograd import _arguments, _core
+from ferrograd import _arguments, _core, _public
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import GradientEdge, Node, RemovableHandle, queue_callback, register_multi_grad_hook
 from ferrograd._core import gradient_edge as get_gradient_edge
@@ -74,3 +74,6 @@ class node_creation_hook:
     def __exit__(self, *_: object) -> None:
         """Removes the hook."""
         _core.pop_node_hook()
+
+
+__dir__ = _public.names(globals())

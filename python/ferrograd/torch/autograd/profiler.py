@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, ContextDecorator
 from dataclasses import dataclass
 
+from ferrograd import _public
 from ferrograd._autograd import profiling as _profiling
 from ferrograd._core import ArgumentError
 
@@ -198,3 +199,6 @@ class emit_nvtx:
 
 class emit_itt(emit_nvtx):
     """Marks for Intel's profiler: raises ArgumentError, as it is not supported."""
+
+
+__dir__ = _public.names(globals())

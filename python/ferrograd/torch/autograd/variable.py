@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.torch._classes import Variable
 
 __all__ = ["Variable"]
+
+__dir__ = _public.names(globals())

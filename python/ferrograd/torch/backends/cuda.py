@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from ferrograd import _public
+
 __all__ = [
     "cudnn_sdp_enabled",
     "enable_cudnn_sdp",
@@ -62,3 +64,6 @@ def enable_math_sdp(enabled: bool) -> None:
 
 def enable_cudnn_sdp(enabled: bool) -> None:
     """Does nothing: attention has one implementation."""
+
+
+__dir__ = _public.names(globals())

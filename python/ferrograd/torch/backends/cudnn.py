@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ferrograd import _public
+
 __all__ = ["allow_tf32", "benchmark", "deterministic", "enabled", "flags", "is_acceptable", "is_available", "version"]
 
 enabled = True
@@ -39,3 +41,6 @@ def flags(
 ) -> Iterator[None]:
     """A context, or a decorator, that does nothing."""
     yield
+
+
+__dir__ = _public.names(globals())

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ferrograd import _public
+
 __all__ = ["enabled", "flags", "is_available"]
 
 #: Whether a program wants it; it is not there.
@@ -22,3 +24,6 @@ def flags(
 ) -> Iterator[None]:
     """A context, or a decorator, that does nothing."""
     yield
+
+
+__dir__ = _public.names(globals())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
+
 __all__ = ["is_available", "is_built"]
 
 
@@ -13,3 +15,6 @@ def is_available() -> bool:
 def is_built() -> bool:
     """False: there is no code for Metal."""
     return False
+
+
+__dir__ = _public.names(globals())

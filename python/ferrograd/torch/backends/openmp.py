@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
+
 __all__ = ["is_available"]
 
 
 def is_available() -> bool:
     """False: it is not used."""
     return False
+
+
+__dir__ = _public.names(globals())

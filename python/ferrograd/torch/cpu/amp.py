@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd import _public
 from ferrograd.torch.amp import autocast_mode, grad_scaler
 
 __all__ = ["GradScaler", "autocast"]
@@ -28,3 +29,6 @@ class GradScaler(grad_scaler.GradScaler):
         enabled: bool = True,
     ) -> None:
         super().__init__("cpu", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
+
+
+__dir__ = _public.names(globals())

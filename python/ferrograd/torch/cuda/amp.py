@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd import _public
 from ferrograd.torch.amp import autocast_mode, grad_scaler
 from ferrograd.torch.amp.autocast_mode import custom_bwd, custom_fwd
 
@@ -29,3 +30,6 @@ class GradScaler(grad_scaler.GradScaler):
         enabled: bool = True,
     ) -> None:
         super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
+
+
+__dir__ = _public.names(globals())

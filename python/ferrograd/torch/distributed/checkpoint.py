@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ferrograd import _tree
+from ferrograd import _public, _tree
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._dialects.numbers import TORCH
 from ferrograd.distributed import _files
@@ -65,3 +65,6 @@ def _filled(state: Any, saved: Any, at: str) -> Any:
             raise ArgumentError(f"load: {at} does not have {len(state)} entries in the checkpoint")
         return type(state)(_filled(a, b, f"{at}[{i}]") for i, (a, b) in enumerate(zip(state, saved, strict=True)))
     return saved
+
+
+__dir__ = _public.names(globals())

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
+from ferrograd import _public
 from ferrograd._autograd.checkpoint import checkpoint
 from ferrograd._autograd.modes import is_grad_enabled, no_grad
 from ferrograd._core import FerrogradError, Tensor, native
@@ -307,3 +308,6 @@ def _buffers(module: Module) -> Iterator[Tensor]:
     for child in module._modules.values():
         if child is not None and not isinstance(child, FullyShardedDataParallel):
             yield from _buffers(child)
+
+
+__dir__ = _public.names(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._core import Tensor
 from ferrograd.distributed._reducer import copy_from_root
 from ferrograd.torch._process_groups import ProcessGroup, found
@@ -129,3 +130,6 @@ def _shares(sizes: list[int], n: int) -> list[int]:
         owners[i] = min(range(n), key=load.__getitem__)
         load[owners[i]] += sizes[i]
     return owners
+
+
+__dir__ = _public.names(globals())

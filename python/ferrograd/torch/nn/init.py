@@ -11,6 +11,7 @@ import math
 import warnings
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._arguments import typed
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, TorchTensor
@@ -210,3 +211,5 @@ uniform, normal, constant, eye, dirac = map(_deprecated, ("uniform", "normal", "
 xavier_uniform, xavier_normal = map(_deprecated, ("xavier_uniform", "xavier_normal"))
 kaiming_uniform, kaiming_normal = map(_deprecated, ("kaiming_uniform", "kaiming_normal"))
 orthogonal, sparse = map(_deprecated, ("orthogonal", "sparse"))
+
+__dir__ = _public.names(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._core import TorchTensor
 from ferrograd._core import torch as ops
 
@@ -163,3 +164,6 @@ def initialized(param: Any, function: str) -> Any:
 def is_lazy(param: object) -> bool:
     """Whether a parameter or buffer has no shape yet."""
     return isinstance(param, _Uninitialized)
+
+
+__dir__ = _public.names(globals())

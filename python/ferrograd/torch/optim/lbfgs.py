@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._optim import lbfgs, steps
 from ferrograd.torch.optim.optimizer import Closure, Optimizer, Params, given
@@ -62,3 +63,6 @@ class LBFGS(Optimizer):
             history=group["history_size"],
             searches=group["line_search_fn"] is not None,
         )
+
+
+__dir__ = _public.names(globals())

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ferrograd import _core
+from ferrograd import _core, _public
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor
 from ferrograd._optim import schedules
@@ -860,3 +860,6 @@ class OneCycleLR(LRScheduler):
                 _set_momentum(group, self.use_beta1, between(first, last, part))
         first, last = phase["start_lr"], phase["end_lr"]
         return [between(group[first], group[last], part) for group in self.optimizer.param_groups]
+
+
+__dir__ = _public.names(globals())

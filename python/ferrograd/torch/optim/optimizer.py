@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ferrograd import _core, _html
+from ferrograd import _core, _html, _public
 from ferrograd._autograd.modes import enable_grad, no_grad
 from ferrograd._core import ArgumentError, Tensor, native
 from ferrograd._dialects.numbers import TORCH
@@ -353,3 +353,6 @@ def _own(value: Any, p: Tensor, key: Any = None) -> Any:
     if isinstance(value, list | tuple):
         return type(value)([_own(v, p) for v in value])
     return copy.deepcopy(value)
+
+
+__dir__ = _public.names(globals())

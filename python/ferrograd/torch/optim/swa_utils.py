@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._arguments import typed
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
@@ -225,3 +226,6 @@ class SWALR(LRScheduler):
             start = end if before == 1 else (lr - before * end) / (1 - before)
             found.append(end * now + start * (1 - now))
         return found
+
+
+__dir__ = _public.names(globals())

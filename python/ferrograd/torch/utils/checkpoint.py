@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._autograd.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
 from ferrograd._core import ArgumentError
 from ferrograd.torch._tensor import Tensor
@@ -42,3 +43,6 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
             f"detach_variable: Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}"
         )
     return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs)
+
+
+__dir__ = _public.names(globals())

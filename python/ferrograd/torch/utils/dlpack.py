@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _arguments, _core
+from ferrograd import _arguments, _core, _public
 from ferrograd._dialects.numbers import TORCH
 
 __all__ = ["from_dlpack", "to_dlpack"]
@@ -18,3 +18,6 @@ def from_dlpack(ext_tensor: Any) -> Any:
 def to_dlpack(tensor: Any) -> Any:
     """A DLPack capsule of a tensor."""
     return _arguments.tensor(tensor, "to_dlpack", "tensor").__dlpack__()
+
+
+__dir__ = _public.names(globals())

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd._autograd.modes import no_grad
 from ferrograd.paddle._autograd import grad
 from ferrograd.paddle._framework import in_dynamic_mode as enabled
 from ferrograd.paddle.fluid.dygraph import guard, to_variable
 
 __all__ = ["enabled", "grad", "guard", "no_grad", "to_variable"]
+
+__dir__ = _public.names(globals())

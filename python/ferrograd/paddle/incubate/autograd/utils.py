@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ferrograd import _public
 from ferrograd.paddle._tensor import Tensor
 
 __all__ = ["as_tensors"]
@@ -15,3 +16,6 @@ def as_tensors(xs: Any) -> Any:
     if isinstance(xs, Tensor):
         return (xs,)
     return tuple(xs) if isinstance(xs, Sequence) else xs
+
+
+__dir__ = _public.names(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd import _public
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn import functional as F
 from ferrograd.paddle.nn.initializer import Constant
@@ -214,3 +215,6 @@ class PReLU(Layer):
         """The arguments."""
         shown = f"num_parameters={self._num_parameters}, data_format={self._data_format}, init={self._init}"
         return f"{shown}, dtype={self._dtype}" + (f", name={self._name}" if self._name else "")
+
+
+__dir__ = _public.names(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import paddle as ops
 from ferrograd.paddle._tensor import Tensor
@@ -501,3 +502,6 @@ class Fold(
     shown=_WINDOWS,
 ):
     """The sum of columns, each put back to the window of an image that it comes from."""
+
+
+__dir__ = _public.names(globals())

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._nn.containers import ChainOfModules, ListOfModules
 from ferrograd.paddle.nn.layer.layers import Layer
 
@@ -158,3 +159,6 @@ class ParameterDict(Layer):
         """Adds the parameters of a mapping or of pairs."""
         for key, value in dict(parameters.items() if hasattr(parameters, "items") else parameters).items():
             self[key] = value
+
+
+__dir__ = _public.names(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ferrograd import _public
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn import functional as F
 from ferrograd.paddle.nn._windows import each
@@ -206,3 +207,6 @@ class Conv3DTranspose(_ConvTransposeOfImages):
     """The transpose of a convolution of volumes."""
 
     _axes = 3
+
+
+__dir__ = _public.names(globals())

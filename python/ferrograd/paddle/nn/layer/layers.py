@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+from ferrograd import _public
 from ferrograd._core import PaddleTensor
 from ferrograd._core import paddle as ops
 from ferrograd._nn.hooks import RemovableHandle, add
@@ -331,3 +332,6 @@ class FunctionLayer(OfFunction, Layer):
         shown = super().extra_repr()
         name = self.__dict__.get("name")
         return shown if not name else f"{shown}, name={name}" if shown else f"name={name}"
+
+
+__dir__ = _public.names(globals())

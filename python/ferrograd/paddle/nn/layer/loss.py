@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._core import paddle as ops
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn import functional as F
@@ -225,3 +226,6 @@ class AdaptiveLogSoftmaxWithLoss(Layer):
     def predict(self, input: Tensor) -> Tensor:
         """The most probable class of each row."""
         return ops.argmax(self.log_prob(input), 1)
+
+
+__dir__ = _public.names(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._core import paddle as ops
 from ferrograd._nn import blocks
 from ferrograd._nn.reparametrized import as_matrix, power_iteration
@@ -315,3 +316,6 @@ class LocalResponseNorm(
     FunctionLayer, function=F.local_response_norm, shown="size={size}, alpha={alpha}, beta={beta}, k={k}"
 ):
     """Divides each channel by a power of the mean square of ``size`` neighbouring channels."""
+
+
+__dir__ = _public.names(globals())

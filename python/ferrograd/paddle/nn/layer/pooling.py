@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.paddle.nn import functional as F
 from ferrograd.paddle.nn.layer.layers import FunctionLayer
 
@@ -106,3 +107,6 @@ class AdaptiveMaxPool2D(FunctionLayer, function=F.adaptive_max_pool2d, shown=_MA
 
 class AdaptiveMaxPool3D(FunctionLayer, function=F.adaptive_max_pool3d, shown=_MASK):
     """The largest elements of ``output_size`` nearly equal parts of volumes."""
+
+
+__dir__ = _public.names(globals())

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core
+from ferrograd import _core, _public
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd._nn import recurrent
@@ -388,3 +388,6 @@ class GRU(RNNBase):
     ) -> None:
         attrs = (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
         super().__init__("GRU", input_size, hidden_size, num_layers, direction, time_major, dropout, attrs)
+
+
+__dir__ = _public.names(globals())

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core
+from ferrograd import _core, _public
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd._nn import attention
@@ -337,3 +337,6 @@ class Transformer(Layer):
         """The mask [length, length] to add to scores so that no query sees a later key."""
         values = np.triu(np.full((length, length), -math.inf), 1)
         return _core.make(values, ops.get_default_dtype(), False, PADDLE)
+
+
+__dir__ = _public.names(globals())

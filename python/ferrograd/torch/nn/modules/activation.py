@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ferrograd import _public
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn import init as _init
@@ -219,3 +220,6 @@ class PReLU(Module):
     def extra_repr(self) -> str:
         """The number of slopes."""
         return f"num_parameters={self.num_parameters}"
+
+
+__dir__ = _public.names(globals())

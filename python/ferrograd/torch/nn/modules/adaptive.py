@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ferrograd import _core
+from ferrograd import _core, _public
 from ferrograd._core import torch as ops
 from ferrograd._dialects.numbers import TORCH
 from ferrograd.torch._tensor import Tensor
@@ -115,3 +115,6 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def predict(self, input: Tensor) -> Tensor:
         """The most likely class of each row."""
         return ops.argmax(self.log_prob(input), 1)
+
+
+__dir__ = _public.names(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._core import torch as ops
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
@@ -127,3 +128,6 @@ class MultiheadAttention(Module):
             is_causal=is_causal,
         )
         return (ops.swapaxes(y, 0, 1) if turned else y), weights
+
+
+__dir__ = _public.names(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._arguments import typed
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import torch as ops
@@ -198,3 +199,6 @@ def replace_all_batch_norm_modules_(root: Module) -> Module:
             module.running_mean = module.running_var = module.num_batches_tracked = None
             module.track_running_stats = False
     return root
+
+
+__dir__ = _public.names(globals())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn.modules._layer import Layer
 
@@ -10,3 +11,6 @@ __all__ = ["ChannelShuffle"]
 
 class ChannelShuffle(Layer, function=F.channel_shuffle, shown="groups={groups}"):
     """The channels as a matrix with a row for each group, read by columns."""
+
+
+__dir__ = _public.names(globals())

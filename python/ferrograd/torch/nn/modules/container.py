@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import index
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._nn.containers import ChainOfModules, ListOfModules, grouped_repr
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn.modules.module import Module
@@ -347,3 +348,6 @@ class ParameterDict(Module):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Raises: a dict has no output."""
         raise RuntimeError("ParameterDict should not be called.")
+
+
+__dir__ = _public.names(globals())

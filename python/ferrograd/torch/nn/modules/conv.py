@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd import _public
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn.modules.linear import optional, parameter, reset_linear
@@ -221,3 +222,6 @@ class ConvTranspose3d(_ConvTransposeNd):
     """The transpose of a convolution of volumes."""
 
     _axes = 3
+
+
+__dir__ = _public.names(globals())

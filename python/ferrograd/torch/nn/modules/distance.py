@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn.modules._layer import Layer
@@ -24,3 +25,6 @@ class PairwiseDistance(Module):
 
 class CosineSimilarity(Layer, function=F.cosine_similarity, inputs=2):
     """The cosine of the angle between vectors along an axis."""
+
+
+__dir__ = _public.names(globals())

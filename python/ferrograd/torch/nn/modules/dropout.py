@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd import _public
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn.modules._layer import Layer
 
@@ -40,3 +41,6 @@ class AlphaDropout(_DropoutNd, function=F.alpha_dropout):
 
 class FeatureAlphaDropout(_DropoutNd, function=F.feature_alpha_dropout):
     """Alpha dropout of whole channels."""
+
+
+__dir__ = _public.names(globals())

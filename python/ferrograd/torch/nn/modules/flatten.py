@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._core import torch as ops
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn.modules.module import Module
@@ -50,3 +51,6 @@ class Unflatten(Module):
     def extra_repr(self) -> str:
         """The axis and the sizes."""
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+
+
+__dir__ = _public.names(globals())

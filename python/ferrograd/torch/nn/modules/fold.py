@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn.modules._layer import Layer
 
@@ -16,3 +17,6 @@ class Fold(Layer, function=F.fold, shown="output_size={output_size}, " + _WINDOW
 
 class Unfold(Layer, function=F.unfold, shown=_WINDOWS):
     """The windows of images as columns."""
+
+
+__dir__ = _public.names(globals())

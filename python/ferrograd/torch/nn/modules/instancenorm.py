@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._core import torch as ops
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
@@ -75,3 +76,6 @@ class InstanceNorm3d(_InstanceNorm):
     """Instance normalization of volumes [batch, channels, depth, height, width]."""
 
     _ranks = (4, 5)
+
+
+__dir__ = _public.names(globals())

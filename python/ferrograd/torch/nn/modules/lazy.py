@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._autograd.modes import no_grad
 from ferrograd.torch.nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from ferrograd.torch.nn.modules.conv import (
@@ -231,3 +232,6 @@ class LazyInstanceNorm3d(_LazyInstanceNorm, InstanceNorm3d):
     """An :class:`InstanceNorm3d` whose ``num_features`` are those of its first input."""
 
     cls_to_become = InstanceNorm3d
+
+
+__dir__ = _public.names(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._core import torch as ops
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
@@ -125,3 +126,6 @@ class Bilinear(Module):
         """The sizes, and whether there is a bias."""
         sizes = f"in1_features={self.in1_features}, in2_features={self.in2_features}"
         return f"{sizes}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+__dir__ = _public.names(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd import _public
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn._losses import reduction_of
@@ -185,3 +186,6 @@ class TripletMarginWithDistanceLoss(_Triplet, function=F.triplet_margin_with_dis
         if arguments["distance_function"] is None:
             arguments["distance_function"] = PairwiseDistance()
         super()._keep(arguments)
+
+
+__dir__ = _public.names(globals())

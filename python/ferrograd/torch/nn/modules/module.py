@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
+from ferrograd import _public
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, FerrogradError
 from ferrograd._nn.hooks import RemovableHandle, add
@@ -661,3 +662,6 @@ def _attribute(module: Any, name: str) -> Any:
     if not hasattr(module, name):
         raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
     return getattr(module, name)
+
+
+__dir__ = _public.names(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd import _public
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn import init
@@ -127,3 +128,6 @@ class RMSNorm(_Scaled):
     def extra_repr(self) -> str:
         """The arguments."""
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+__dir__ = _public.names(globals())

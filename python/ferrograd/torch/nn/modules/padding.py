@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd import _public
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn.modules.module import Module
@@ -166,3 +167,6 @@ class ZeroPad3d(_ZeroPad):
     """Pads volumes with zeros."""
 
     _axes = 3
+
+
+__dir__ = _public.names(globals())

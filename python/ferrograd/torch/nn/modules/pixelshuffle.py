@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferrograd import _public
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn.modules._layer import Layer
 
@@ -14,3 +15,6 @@ class PixelShuffle(Layer, function=F.pixel_shuffle, shown="upscale_factor={upsca
 
 class PixelUnshuffle(Layer, function=F.pixel_unshuffle, shown="downscale_factor={downscale_factor}"):
     """[…, C, H * r, W * r] as […, C * r**2, H, W] with the factor r."""
+
+
+__dir__ = _public.names(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd import _public
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn.modules._layer import Layer
 from ferrograd.torch.nn.modules.utils import _ntuple
@@ -178,3 +179,6 @@ class AdaptiveAvgPool2d(Layer, function=F.adaptive_avg_pool2d, shown=_SIZE):
 
 class AdaptiveAvgPool3d(Layer, function=F.adaptive_avg_pool3d, shown=_SIZE):
     """The means of ``output_size`` nearly equal parts of volumes."""
+
+
+__dir__ = _public.names(globals())

@@ -6,6 +6,7 @@ import math
 import warnings
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._core import ArgumentError
 from ferrograd._core import torch as ops
 from ferrograd._nn import recurrent
@@ -386,3 +387,6 @@ class GRUCell(RNNCellBase):
         self, input_size: int, hidden_size: int, bias: bool = True, device: object = None, dtype: Any = None
     ) -> None:
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
+
+
+__dir__ = _public.names(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._autograd.modes import no_grad
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
@@ -171,3 +172,6 @@ class EmbeddingBag(_Table):
                 shown += f", {name}={getattr(self, name)!r}"
         shown += f", mode={self.mode!r}"
         return shown + ("" if self.padding_idx is None else f", padding_idx={self.padding_idx!r}")
+
+
+__dir__ = _public.names(globals())

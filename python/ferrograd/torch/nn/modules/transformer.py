@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._core import torch as ops
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
@@ -272,3 +273,6 @@ class Transformer(Module):
     def generate_square_subsequent_mask(sz: int, device: object = None, dtype: Any = None) -> Tensor:
         """The mask [sz, sz] to add to scores so that no query sees a later key."""
         return ops.triu(ops.full([sz, sz], -math.inf, ops.get_default_dtype() if dtype is None else dtype), 1)
+
+
+__dir__ = _public.names(globals())

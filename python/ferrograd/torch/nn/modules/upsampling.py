@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd import _public
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn.modules._layer import Layer
 
@@ -42,3 +43,6 @@ class UpsamplingBilinear2d(Upsample):
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, "bilinear", True)
+
+
+__dir__ = _public.names(globals())

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ferrograd import _public
+
+__all__ = ["_ntuple", "_pair", "_quadruple", "_single", "_triple"]
+
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
+    """A function that makes a tuple of ``n`` numbers of one number."""
+
     def parse(x: Any) -> tuple[Any, ...]:
+        """An iterable as a tuple, and one number repeated for each axis."""
         return tuple(x) if isinstance(x, Iterable) else (x,) * n
 
     parse.__name__ = name
@@ -36,3 +43,6 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
         # The module itself has the key without the dot, and becomes the root.
         if key and (key == prefix.removesuffix(".") or key.startswith(prefix)):
             metadata[key[len(prefix) :]] = metadata.pop(key)
+
+
+__dir__ = _public.names(globals())

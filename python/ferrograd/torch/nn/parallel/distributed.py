@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ferrograd import _public
 from ferrograd._core import FerrogradError
 from ferrograd.distributed._communicator import Communicator
 from ferrograd.distributed._reducer import Reducer, check_same_parameters, copy_from_root
@@ -177,3 +178,6 @@ class _Join:
         if ranks:
             self.last = ranks[-1]
         return self.last, len(ranks)
+
+
+__dir__ = _public.names(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ferrograd import _public
 from ferrograd._core import Tensor
 from ferrograd._optim import steps as _steps
 
@@ -65,3 +66,6 @@ def clip_grads_with_norm_(
 ) -> None:
     """Scales the gradients in place by ``max_norm / total_norm``, if that is below 1."""
     _steps.scale_to(_steps.gradients(parameters, "clip_grads_with_norm_"), total_norm, max_norm)
+
+
+__dir__ = _public.names(globals())

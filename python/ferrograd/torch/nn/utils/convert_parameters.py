@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._arguments import tensor
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import torch as ops
@@ -36,3 +37,6 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Any]) -> None:
     values = vec.detach()
     for p, part in zip(many, ops.split_sizes(values[: sum(sizes)], sizes, 0), strict=True):
         p.data = ops.reshape(part, list(p.shape))
+
+
+__dir__ = _public.names(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._arguments import typed
 from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
@@ -80,3 +81,6 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
     if bn.num_features not in (linear.out_features, 1):
         raise AssertionError("To fuse, linear.out_features == bn.num_features or bn.num_features == 1")
     return _fused(linear, bn, False)
+
+
+__dir__ = _public.names(globals())

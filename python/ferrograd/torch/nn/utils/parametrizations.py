@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._arguments import typed
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor
@@ -198,3 +199,6 @@ def spectral_norm(
     dim = (1 if isinstance(module, _ConvTransposeNd) else 0) if dim is None else dim
     register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
     return module
+
+
+__dir__ = _public.names(globals())

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._arguments import typed
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor
@@ -277,3 +278,6 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
 def type_before_parametrizations(module: Any) -> type:
     """The class of a module before it was parametrized."""
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
+
+
+__dir__ = _public.names(globals())

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core
+from ferrograd import _core, _public
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import torch as ops
 from ferrograd._dialects.numbers import TORCH
@@ -418,3 +418,6 @@ def _count(amount: Any, size: int) -> int:
             raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
         return int(amount)
     return round(float(amount) * size)
+
+
+__dir__ = _public.names(globals())

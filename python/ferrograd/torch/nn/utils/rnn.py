@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ferrograd import _arguments, _core
+from ferrograd import _arguments, _core, _public
 from ferrograd._arguments import typed
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import torch as ops
@@ -214,3 +214,6 @@ def pack_sequence(sequences: list[Tensor], enforce_sorted: bool = True) -> Packe
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """The sequences of a packed batch."""
     return unpad_sequence(*pad_packed_sequence(packed_sequences, batch_first=True), batch_first=True)
+
+
+__dir__ = _public.names(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from ferrograd import _public
 from ferrograd._arguments import typed
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import torch as ops
@@ -58,3 +59,6 @@ def remove_spectral_norm(module: M, name: str = "weight") -> M:
             del module._forward_pre_hooks[number]
             return module
     raise ValueError(f"spectral_norm of '{name}' not found in {module}")
+
+
+__dir__ = _public.names(globals())

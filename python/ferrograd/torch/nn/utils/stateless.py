@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._arguments import typed
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import torch as ops
@@ -196,3 +197,6 @@ def _stacked_leaf(tensors: list[Tensor], name: str) -> Tensor:
         raise ArgumentError(f"Expected {name} from each model to have the same .requires_grad")
     stacked: Tensor = ops.stack([t.detach() for t in tensors], 0).requires_grad_(tracked.pop())
     return stacked
+
+
+__dir__ = _public.names(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from ferrograd import _public
 from ferrograd._arguments import typed
 from ferrograd._nn.reparametrized import WeightNorm, norm_except_dim
 from ferrograd.torch.nn.modules.module import Module
@@ -49,3 +50,6 @@ def remove_weight_norm(module: M, name: str = "weight") -> M:
             del module._forward_pre_hooks[number]
             return module
     raise ValueError(f"weight_norm of '{name}' not found in {module}")
+
+
+__dir__ = _public.names(globals())

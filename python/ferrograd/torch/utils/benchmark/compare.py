@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Any
 
+from ferrograd import _public
 from ferrograd.torch.utils.benchmark.timer import _UNITS, Measurement, select_unit
 
 __all__ = ["Colorize", "Compare"]
@@ -122,3 +123,6 @@ class Compare:
         ratio = m.median / min(v.median for v in same)
         color = next((c for bound, c in ((1.05, _BEST), (1.2, _GOOD), (2, ""), (4, _BAD)) if ratio <= bound), _WORST)
         return f"{color}{text}{_END}" if color else text
+
+
+__dir__ = _public.names(globals())

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core
+from ferrograd import _core, _public
 from ferrograd._core import torch as ops
 from ferrograd._dialects.numbers import TORCH
 
@@ -188,3 +188,6 @@ def _flat(values: list[Any], kind: type) -> list[Any]:
     for value in values:
         found += [value] if isinstance(value, kind) else list(value)
     return found
+
+
+__dir__ = _public.names(globals())

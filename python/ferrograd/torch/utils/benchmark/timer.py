@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core
+from ferrograd import _core, _public
 
 __all__ = ["Measurement", "TaskSpec", "Timer", "select_unit"]
 
@@ -251,3 +251,6 @@ def _unindented(text: str) -> str:
     lines = text.rstrip().lstrip("\n").split("\n")
     indents = [len(line) - len(line.lstrip()) for line in lines if line.strip()]
     return "\n".join(line[min(indents, default=0) :].rstrip() for line in lines)
+
+
+__dir__ = _public.names(globals())

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core
+from ferrograd import _core, _public
 from ferrograd._core import torch as ops
 from ferrograd._data.collating import collated, converted
 from ferrograd._dialects.numbers import TORCH
@@ -67,3 +67,6 @@ def _stacked(values: Sequence[Any]) -> Any:
 
 def _unknown(kind: Any) -> str:
     return f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {kind}"
+
+
+__dir__ = _public.names(globals())

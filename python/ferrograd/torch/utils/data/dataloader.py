@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import GenericAlias
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._core import ArgumentError
 from ferrograd._data.fetching import Batches, Source
 from ferrograd._data.worker_info import get_worker_info
@@ -237,3 +238,6 @@ class _Endless(Sampler[None]):
 
     def __iter__(self) -> Iterator[None]:
         return itertools.repeat(None)
+
+
+__dir__ = _public.names(globals())

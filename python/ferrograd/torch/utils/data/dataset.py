@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
+from ferrograd import _public
 from ferrograd._core import torch as ops
 from ferrograd._data.splitting import cut, located, split_lengths
 from ferrograd.torch._generator import Generator, drawing
@@ -204,3 +205,6 @@ def random_split(dataset: Any, lengths: Sequence[int | float], generator: Genera
     with drawing(generator, "random_split"):
         order = ops.randperm(sum(found)).tolist()
     return [Subset(dataset, part) for part in cut(order, found)]
+
+
+__dir__ = _public.names(globals())

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from ferrograd import _public
 from ferrograd._core import torch as ops
 from ferrograd.torch._generator import Generator, drawing
 from ferrograd.torch._process_groups import get_rank, get_world_size
@@ -64,3 +65,6 @@ class DistributedSampler(Sampler[int]):
     def set_epoch(self, epoch: int) -> None:
         """Sets the epoch, so that the next order is another one, the same in all processes."""
         self.epoch = epoch
+
+
+__dir__ = _public.names(globals())

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from ferrograd import _public
 from ferrograd._core import torch as ops
 from ferrograd.torch._creation import as_tensor
 from ferrograd.torch._generator import Generator, drawing
@@ -200,3 +201,6 @@ class BatchSampler(Sampler[list[int]]):
 
     def __len__(self) -> int:
         return int((len(self.sampler) + (0 if self.drop_last else self.batch_size - 1)) // self.batch_size)
+
+
+__dir__ = _public.names(globals())
