@@ -17,7 +17,7 @@ from typing import Any as _Any
 
 import numpy as _np
 
-from ferrograd import _core, linalg
+from ferrograd import _core, _public, linalg
 from ferrograd import _facade as _facade
 from ferrograd._autograd.gradients import backward, grad
 from ferrograd._autograd.modes import (
@@ -160,46 +160,19 @@ else:
     for _name in _MODULE.keys() & globals().keys():
         del globals()[_name]
     _FOLDERS = ("distributed", "fft", "func", "paddle", "testing", "torch")
-    #: Where names are that users of other libraries look for here.
+    #: What replaces names of other libraries that are not here.
     _PLACES = {
         "array": "ferrograd.tensor, or ferrograd.asarray",
         "autograd": "ferrograd itself: grad, backward, no_grad, Function",
         "check_grads": "ferrograd.testing.check",
         "custom_jvp": "ferrograd.Function",
         "custom_vjp": "ferrograd.Function",
-        "gradcheck": "ferrograd.testing.gradcheck",
-        "gradgradcheck": "ferrograd.testing.gradgradcheck",
-        "hessian": "ferrograd.func.hessian",
-        "hessian_diagonal": "ferrograd.func.hessian_diagonal",
-        "hvp": "ferrograd.func.hvp",
-        "jacfwd": "ferrograd.func.jacfwd",
-        "jacobian": "ferrograd.func.jacobian",
-        "jacrev": "ferrograd.func.jacrev",
-        "jit": "ferrograd.func.jit",
-        "jvp": "ferrograd.func.jvp",
-        "linearize": "ferrograd.func.linearize",
-        "scan": "ferrograd.func.scan",
-        "sparse_jacobian": "ferrograd.func.sparse_jacobian",
-        "taylor": "ferrograd.func.taylor",
-        "register_pytree_node": "ferrograd.func.register_pytree_node",
-        "tree_map": "ferrograd.func.tree_map",
-        "value_and_grad": "ferrograd.func.value_and_grad",
-        "vhp": "ferrograd.func.vhp",
-        "vjp": "ferrograd.func.vjp",
-        "vmap": "ferrograd.func.vmap",
-        "while_loop": "ferrograd.func.while_loop",
         "nn": "ferrograd.torch.nn, or ferrograd.paddle.nn",
         "optim": "ferrograd.torch.optim, or ferrograd.paddle.optimizer",
         "optimizer": "ferrograd.torch.optim, or ferrograd.paddle.optimizer",
         "random": "ferrograd itself: rand, randn, randint, manual_seed",
         "seed": "ferrograd.manual_seed",
     }
-    _PLACES |= {
-        name: f"ferrograd.{place}.{name}"
-        for place, names in (("fft", _core.native.fft.__all__), ("linalg", linalg.__all__))
-        for name in names
-    }
-    _PLACES["cond"] = "ferrograd.func.cond, or of a matrix ferrograd.linalg.cond"
 
     def __getattr__(name):
         if name in _FOLDERS:
@@ -207,7 +180,7 @@ else:
         if name in _PLACES:
             raise AttributeError(f"module 'ferrograd' has no attribute {name!r}: it is {_PLACES[name]}")
         if name not in _MODULE:
-            raise AttributeError(f"module 'ferrograd' has no attribute {name!r}")
+            raise _public.MissingName("ferrograd", name)
         value = getattr(_import_module(f"ferrograd.{_MODULE[name]}"), name)
         globals()[name] = value
         return value

@@ -5,15 +5,18 @@ from __future__ import annotations
 import importlib
 import inspect
 import operator
+import pickle
 import pkgutil
 import re
 import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import ferrograd as fg
 import pytest
+from ferrograd import paddle, torch
 
 FOLDER = Path(fg.__file__ or "").parent
 
@@ -95,6 +98,39 @@ def test_an_error_says_where_a_function_is(place: str) -> None:
         # Two places have a `cond`, and the error names both.
         with pytest.raises(AttributeError, match=rf"it is .*ferrograd\.{place}\.{name}\b"):
             getattr(fg, name)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "where"),
+    [
+        (fg, "Linear", "ferrograd.torch.nn.Linear, or ferrograd.paddle.nn.Linear"),
+        (fg, "Adam", "ferrograd.torch.optim.Adam, or ferrograd.paddle.optimizer.Adam"),
+        (fg, "Layer", "ferrograd.paddle.nn.Layer"),
+        (fg, "cond", "ferrograd.func.cond, or ferrograd.linalg.cond"),
+        (torch, "Linear", "ferrograd.torch.nn.Linear"),
+        (torch, "grad", "ferrograd.torch.autograd.grad"),
+        (torch, "sparse_jacobian", "ferrograd.func.sparse_jacobian"),
+        (paddle, "Adam", "ferrograd.paddle.optimizer.Adam"),
+        (paddle, "vmap", "ferrograd.func.vmap"),
+    ],
+)
+def test_an_error_says_in_which_namespace_a_name_is(module: Any, name: str, where: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(module, name)
+    assert str(caught.value) == f"module {module.__name__!r} has no attribute {name!r}: it is {where}"
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_an_error_says_which_name_is_near() -> None:
+    with pytest.raises(AttributeError, match=r"has no attribute 'sofmax'\. Did you mean 'softmax'\?"):
+        fg.sofmax  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError, match=r"has no attribute '_wrapped'$"):
+        fg._wrapped  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_a_look_at_a_name_imports_nothing() -> None:
+    """Programs ask whether a module has a name, and go on."""
+    run("import sys, ferrograd as fg; assert not hasattr(fg, 'Adam'); assert 'ferrograd.torch' not in sys.modules")
 
 
 @pytest.mark.parametrize("name", ["array", "nn", "optim", "random", "custom_vjp"])

@@ -167,7 +167,7 @@ else:
             return _import_module("ferrograd.paddle.distributed.parallel").DataParallel
         if name in _PLACES:
             raise AttributeError(f"module 'ferrograd.paddle' has no attribute {name!r}: {_PLACES[name]}")
-        raise AttributeError(f"module 'ferrograd.paddle' has no attribute {name!r}")
+        raise _public.MissingName("ferrograd.paddle", name)
 
 
 __dir__ = _public.names(globals())

@@ -14,6 +14,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+from ferrograd import _public
 from ferrograd._autograd.debugging import is_anomaly_enabled
 from ferrograd._autograd.modes import (
     enable_grad,
@@ -211,7 +212,7 @@ else:
             return _import_module(f"ferrograd.torch.{name}")
         if name in _ELSEWHERE:
             return getattr(_import_module(f"ferrograd.torch.{_ELSEWHERE[name]}"), name)
-        raise AttributeError(f"module 'ferrograd.torch' has no attribute {name!r}")
+        raise _public.MissingName("ferrograd.torch", name)
 
     def __dir__() -> list[str]:
         return sorted({*__all__, *_LAZY, *_ELSEWHERE})
