@@ -1,7 +1,7 @@
 """Linear regression on files that are larger than the memory of the process: NumPy, Zarr and Parquet.
 
-A block of rows is a batch, which the loader reads when it is needed, in random order. The files are written first, block
-by block too. ``--gigabytes 4 --limit 500`` makes files of 4 GB and lets the process have 500 MB.
+A block of rows is a batch, which the loader reads when it is needed, in random order. The files are written first, also
+block by block. ``--gigabytes 4 --limit 500`` makes files of 4 GB and gives the process 500 MB.
 """
 
 from __future__ import annotations

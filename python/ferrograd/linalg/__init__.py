@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from ferrograd import _public
-from ferrograd.linalg import _standard
 from ferrograd.linalg._standard import *
 from ferrograd.linalg._standard import __all__ as _own
 
@@ -20,8 +19,10 @@ from ferrograd.linalg._standard import __all__ as _own
 from ferrograd._core.native.linalg import *  # type: ignore[assignment]
 from ferrograd._core.native.linalg import __all__ as _ops
 
-# A function of the standard replaces the core's function of the same name.
-globals().update({name: getattr(_standard, name) for name in _own})
+# isort: split
+# A function of the standard replaces the core's function of the same name. Some type checkers take the first of two
+# imports of a name, and others the last.
+from ferrograd.linalg._standard import *
 
 #: Functions whose module is imported when one of them is first asked for.
 _LAZY = ("expm", "logm", "solve_continuous_lyapunov", "solve_sylvester", "sqrtm")

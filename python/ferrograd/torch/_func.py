@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import wraps
-from typing import Any
+from typing import Any, Concatenate, Literal, TypeVar, overload
 
 from ferrograd import _tree
 from ferrograd import func as transforms
@@ -15,6 +15,8 @@ from ferrograd.func._record import Record, chosen, matching
 from ferrograd.torch._tensor import Tensor
 
 Function = Callable[..., Any]
+#: A function whose transform has its parameters and its result.
+F = TypeVar("F", bound=Callable[Concatenate[Tensor, ...], Tensor])
 Argnums = int | tuple[int, ...]
 
 VJP = "vjp(f, *primals)"
@@ -59,6 +61,10 @@ def _scalar(f: Function, has_aux: bool) -> Function:
     return call
 
 
+@overload
+def grad(func: F, argnums: int = ..., has_aux: Literal[False] = ...) -> F: ...
+@overload
+def grad(func: Any, argnums: Argnums = ..., has_aux: bool = ...) -> Any: ...
 def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
     """The function that computes the gradient of a function with a 0-d output; see :func:`ferrograd.func.grad`.
 
@@ -220,6 +226,10 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     return found
 
 
+@overload
+def jacrev(func: F, argnums: int = ..., *, has_aux: Literal[False] = ..., chunk_size: int | None = ...) -> F: ...
+@overload
+def jacrev(func: Any, argnums: Argnums = ..., *, has_aux: bool = ..., chunk_size: int | None = ...) -> Any: ...
 def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:
     """The function that computes the Jacobian in reverse mode; see :func:`ferrograd.func.jacrev`.
 
@@ -234,6 +244,10 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk
     )
 
 
+@overload
+def jacfwd(func: F, argnums: int = ..., has_aux: Literal[False] = ..., *, randomness: str = ...) -> F: ...
+@overload
+def jacfwd(func: Any, argnums: Argnums = ..., has_aux: bool = ..., *, randomness: str = ...) -> Any: ...
 def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Function:
     """The function that computes the Jacobian in forward mode; see :func:`ferrograd.func.jacfwd`.
 
@@ -246,6 +260,10 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, rando
     return _over_tensors("jacfwd", transforms.jacfwd(_checked(func, has_aux, JVP), argnums, has_aux), argnums)
 
 
+@overload
+def hessian(func: F, argnums: int = ...) -> F: ...
+@overload
+def hessian(func: Any, argnums: Argnums = ...) -> Any: ...
 def hessian(func: Function, argnums: Argnums = 0) -> Function:
     """The function that computes the Hessian; see :func:`ferrograd.func.hessian`.
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, overload
 
 from ferrograd import _tree
 from ferrograd import func as transforms
+from ferrograd._autograd.modes import P, R
 from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError
 from ferrograd.torch._tensor import Tensor
 
 
-def vmap(
+@overload
+def vmap(func: Callable[P, R], in_dims: Any = ..., out_dims: Any = ..., **options: Any) -> Callable[P, R]: ...
+@overload
+def vmap(func: Any, in_dims: Any = ..., out_dims: Any = ..., **options: Any) -> Any: ...
+def vmap(  # type: ignore[misc]
     func: Callable[..., Any],
     in_dims: Any = 0,
     out_dims: Any = 0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from ferrograd import _public
 
@@ -13,6 +13,7 @@ from ferrograd import _compile, _core
 from ferrograd.torch.nn.modules.module import Module
 
 T = TypeVar("T")
+C = TypeVar("C", bound=Callable[..., Any])
 
 
 class OptimizedModule(Module):
@@ -34,7 +35,11 @@ class OptimizedModule(Module):
         return getattr(self._orig_mod, name)
 
 
-def compile(
+@overload
+def compile(model: C, **options: Any) -> C: ...
+@overload
+def compile(model: None = ..., **options: Any) -> Callable[[C], C]: ...
+def compile(  # type: ignore[misc]
     model: Any = None,
     *,
     fullgraph: bool = False,

@@ -1,6 +1,6 @@
 """What a user writes in Paddle's dialect."""
 
-from typing import assert_type
+from typing import Any, assert_type
 
 import ferrograd.paddle as paddle
 import ferrograd.paddle.nn.functional as F
@@ -69,3 +69,22 @@ ar = paddle.arange(0, 10, 2)
 for i in range(x.shape[0]):
     print(x[i])
 ce = F.cross_entropy(paddle.randn([4, 5]), paddle.to_tensor([0, 1, 2, 3]))
+
+
+class Square(paddle.autograd.PyLayer):
+    """A custom rule."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    @paddle.autograd.once_differentiable
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensor()
+        slope: Tensor = 2 * x * g
+        return slope
+
+
+squared: Tensor = Square.apply(x)

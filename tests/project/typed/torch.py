@@ -120,3 +120,33 @@ hk = w.register_hook(lambda g: g * 2)
 y = torch.tensor([1.0, 2.0], requires_grad=True)
 y.requires_grad_(False)
 z = torch.from_numpy(n)
+
+
+def energy(x: Tensor, scale: float = 1.0) -> Tensor:
+    return (x * scale).sum()
+
+
+assert_type(torch.func.grad(energy)(x, scale=2.0), Tensor)
+assert_type(torch.func.hessian(energy)(x), Tensor)
+assert_type(torch.func.jacrev(energy)(x), Tensor)
+assert_type(torch.vmap(energy)(x), Tensor)
+assert_type(torch.compile(energy)(x, scale=2.0), Tensor)
+assert_type(torch.compile(nn.Linear(3, 1)), nn.Linear)
+
+
+@torch.compile
+def step(x: Tensor) -> Tensor:
+    return x * 2
+
+
+assert_type(step(x), Tensor)
+
+
+@torch.compile(fullgraph=True)
+def whole(x: Tensor) -> Tensor:
+    return x * 2
+
+
+assert_type(whole(x), Tensor)
+torch.nn.utils.clip_grad_norm_(nn.Linear(3, 1).parameters(), 1.0)
+nn.utils.parameters_to_vector(nn.Linear(3, 1).parameters())

@@ -41,7 +41,7 @@ class PyLayer(_function.Function):
         raise NotImplementedError("You must implement the forward function for PyLayer.")
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: Any, *grad_outputs: Any, **_: Any) -> Any:
         """The gradients of the arguments from those of the results."""
         raise MissingBackwardError("You must implement the backward function for PyLayer.")
 

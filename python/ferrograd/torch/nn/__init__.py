@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ferrograd import _public
 from ferrograd.torch.nn import attention, functional, grad, init, modules, parallel, parameter, utils
-from ferrograd.torch.nn.modules import *  # type: ignore[no-redef]
+from ferrograd.torch.nn.modules import *
 from ferrograd.torch.nn.parallel import DataParallel
 from ferrograd.torch.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 

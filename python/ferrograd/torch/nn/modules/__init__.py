@@ -28,9 +28,6 @@ from ferrograd.torch.nn.modules import (
     transformer,
     upsampling,
 )
-from ferrograd.torch.nn.modules import (
-    utils as utils,
-)
 from ferrograd.torch.nn.modules.activation import *
 from ferrograd.torch.nn.modules.adaptive import *
 from ferrograd.torch.nn.modules.batchnorm import *
