@@ -77,6 +77,8 @@ check: install
 	$(BIN)/python -m tests.project.snippets $(SNIPPETS)
 	$(BIN)/python -m mypy $(UNTYPED) $(SNIPPETS)
 	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/zizmor --quiet --offline .github/workflows
 	$(BIN)/python -m mypy.stubtest ferrograd --allowlist tests/project/stubtest.txt
 	! command -v cargo-semver-checks >/dev/null || ! git describe --tags --match 'v*' >/dev/null 2>&1 || cargo semver-checks --baseline-rev "$$(git describe --tags --abbrev=0 --match 'v*')"
 
