@@ -32,7 +32,14 @@ def poisson_nll_loss(
     reduction: str = "mean",
     name: str | None = None,
 ) -> Tensor:
-    """The negative log-likelihood of counts whose rate is ``input``, or with ``log_input`` the exponential of it."""
+    """The negative log-likelihood of counts whose rate is ``input``, or with ``log_input`` the exponential of it.
+
+    >>> import ferrograd.paddle as paddle
+    >>> from ferrograd.paddle.nn import functional as F
+    >>> F.poisson_nll_loss(paddle.to_tensor([[0.2, 0.8], [0.6, 0.4]]), paddle.to_tensor([[0.0, 1.0], [1.0, 0.0]]))
+    Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+           1.34022176)
+    """
     return losses.poisson_nll_loss(input, label, log_input, full, epsilon, reduction)
 
 
@@ -52,13 +59,27 @@ def gaussian_nll_loss(
 def hinge_embedding_loss(
     input: Tensor, label: Tensor, margin: float = 1.0, reduction: str = "mean", name: str | None = None
 ) -> Tensor:
-    """``input`` where the label is 1, ``max(margin - input, 0)`` where it is -1."""
+    """``input`` where the label is 1, ``max(margin - input, 0)`` where it is -1.
+
+    >>> import ferrograd.paddle as paddle
+    >>> from ferrograd.paddle.nn import functional as F
+    >>> F.hinge_embedding_loss(paddle.to_tensor([[0.2, 0.8], [0.6, 0.4]]), paddle.to_tensor([[0.0, 1.0], [1.0, 0.0]]))
+    Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+           0.85000002)
+    """
     return losses.hinge_embedding_loss(input, label, margin, reduction)
 
 
 @typed(input=Tensor, label=Tensor, reduction=str)
 def soft_margin_loss(input: Tensor, label: Tensor, reduction: str = "mean", name: str | None = None) -> Tensor:
-    """``log(1 + exp(-label * input))`` with labels 1 and -1."""
+    """``log(1 + exp(-label * input))`` with labels 1 and -1.
+
+    >>> import ferrograd.paddle as paddle
+    >>> from ferrograd.paddle.nn import functional as F
+    >>> F.soft_margin_loss(paddle.to_tensor([[0.2, 0.8], [0.6, 0.4]]), paddle.to_tensor([[0.0, 1.0], [1.0, 0.0]]))
+    Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+           0.54872072)
+    """
     return losses.soft_margin_loss(input, label.astype(input.dtype), reduction)
 
 
@@ -111,7 +132,13 @@ def multi_margin_loss(
     reduction: str = "mean",
     name: str | None = None,
 ) -> Tensor:
-    """The mean over the classes of ``max(margin - x[label] + x, 0)**p``, without the class of the label."""
+    """The mean over the classes of ``max(margin - x[label] + x, 0)**p``, without the class of the label.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.functional.multi_margin_loss(paddle.to_tensor([[0.2, 0.8], [0.6, 0.4]]), paddle.to_tensor([1, 0]))
+    Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+           0.29999998)
+    """
     return losses.multi_margin_loss(input, label, p, margin, weight, reduction)
 
 

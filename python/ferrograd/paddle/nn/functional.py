@@ -118,12 +118,27 @@ logsigmoid = log_sigmoid
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, name: str | None = None) -> Tensor:
-    """``x @ weight + bias``. The weight has the shape [in, out]."""
+    """``x @ weight + bias``. The weight has the shape [in, out].
+
+    >>> import ferrograd.paddle as paddle
+    >>> from ferrograd.paddle.nn import functional as F
+    >>> F.linear(paddle.to_tensor([[0.2, 0.8], [0.6, 0.4]]), paddle.to_tensor([[0.0, 1.0], [1.0, 0.0]]))
+    Tensor(shape=[2, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [[0.80000001, 0.20000000],
+            [0.40000001, 0.60000002]])
+    """
     return ops.linear(x, weight, bias, False)
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between vectors along an axis. The product of their norms is at least ``eps``."""
+    """The cosine of the angle between vectors along an axis. The product of their norms is at least ``eps``.
+
+    >>> import ferrograd.paddle as paddle
+    >>> from ferrograd.paddle.nn import functional as F
+    >>> F.cosine_similarity(paddle.to_tensor([[0.2, 0.8], [0.6, 0.4]]), paddle.to_tensor([[0.0, 1.0], [1.0, 0.0]]))
+    Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [0.97014248, 0.83205026])
+    """
     x1, x2 = (_arguments.tensor(x, "cosine_similarity", name) for x, name in ((x1, "x1"), (x2, "x2")))
     x1, x2 = ops.broadcast_tensors([x1, x2])
     squares: Tensor = ops.sum(x1 * x1, axis) * ops.sum(x2 * x2, axis)
@@ -131,12 +146,23 @@ def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) 
 
 
 def silu(x: Tensor, inplace: bool = False, name: str | None = None) -> Tensor:
-    """``x * sigmoid(x)``; with ``inplace`` it overwrites ``x``."""
+    """``x * sigmoid(x)``; with ``inplace`` it overwrites ``x``.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.functional.silu(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [-0.26894143,  0.        ,  1.76159418])
+    """
     return x.silu_() if inplace else ops.silu(x)
 
 
 def prelu(x: Tensor, weight: Tensor, data_format: str = "NCHW", name: str | None = None) -> Tensor:
-    """``x`` where it is positive, else times the weight: one number, or one for each channel."""
+    """``x`` where it is positive, else times the weight: one number, or one for each channel.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.functional.prelu(paddle.to_tensor([-1.0, 2.0]), paddle.to_tensor([0.25])).tolist()
+    [-0.25, 2.0]
+    """
     x, weight = _arguments.tensor(x, "prelu", "x"), _arguments.tensor(weight, "prelu", "weight")
     if weight.numel() == 1 or not _windows.channels_last(data_format, "prelu"):
         return ops.prelu(x, weight)
@@ -144,7 +170,13 @@ def prelu(x: Tensor, weight: Tensor, data_format: str = "NCHW", name: str | None
 
 
 def gelu(x: Tensor, approximate: bool = False, name: str | None = None) -> Tensor:
-    """``x * Phi(x)`` with the standard normal distribution function, or its tanh approximation."""
+    """``x * Phi(x)`` with the standard normal distribution function, or its tanh approximation.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.functional.gelu(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [-0.15865526,  0.        ,  1.95449972])
+    """
     return ops.gelu(x, "tanh" if approximate else "none")
 
 
@@ -162,6 +194,10 @@ def dropout(
     The others are divided by ``1 - p``. With ``mode="downscale_in_infer"`` they are not, but elements are multiplied by
     ``1 - p`` outside of training. With ``axis`` one draw per index of these axes holds for all other axes. With
     ``inplace`` the result overwrites ``x``.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.functional.dropout(paddle.to_tensor([-1.0, 0.0, 2.0])).shape
+    paddle.Size([3])
     """
     if inplace not in (True, False):
         raise ArgumentError(f"dropout: inplace must be a bool, not {inplace!r:.40}; mode comes after it")
@@ -215,12 +251,24 @@ def group_norm(
 
 
 def softmax(x: Tensor, axis: int = -1, dtype: Any = None, name: str | None = None) -> Tensor:
-    """``exp(x) / sum(exp(x))`` along an axis."""
+    """``exp(x) / sum(exp(x))`` along an axis.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.functional.softmax(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [0.04201007, 0.11419519, 0.84379470])
+    """
     return ops.softmax(x if dtype is None else ops.cast(x, dtype), axis)
 
 
 def log_softmax(x: Tensor, axis: int = -1, dtype: Any = None, name: str | None = None) -> Tensor:
-    """The logarithm of the softmax along an axis."""
+    """The logarithm of the softmax along an axis.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.functional.log_softmax(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [-3.16984606, -2.16984606, -0.16984604])
+    """
     return ops.log_softmax(x if dtype is None else ops.cast(x, dtype), axis)
 
 
@@ -240,6 +288,11 @@ def cross_entropy(
 
     Labels are class indices without the axis or with size 1 there, or with ``soft_label`` probabilities. Without
     ``use_softmax`` the input holds probabilities.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.functional.cross_entropy(paddle.to_tensor([[0.2, 0.8], [0.6, 0.4]]), paddle.to_tensor([1, 0]))
+    Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+           0.51781344)
     """
     input, label = (
         _arguments.tensor(input, "cross_entropy", "input"),
@@ -256,7 +309,12 @@ def cross_entropy(
 
 
 def one_hot(x: Tensor, num_classes: int = -1, name: str | None = None) -> Tensor:
-    """One-hot vectors of integers along a new last axis, in float32."""
+    """One-hot vectors of integers along a new last axis, in float32.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.functional.one_hot(paddle.to_tensor([1, 0, 3])).shape
+    paddle.Size([3, 4])
+    """
     return ops.one_hot(x, num_classes, "float32")
 
 
@@ -273,6 +331,10 @@ def pad(
 
     ``pad`` has a pair for every axis, from the first on (from the last without ``pad_from_left_axis``), or pairs for
     some of the spatial axes of ``data_format``, from the last on.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.functional.pad(paddle.ones([1, 2, 3]), [1, 2], data_format="NCL").shape
+    paddle.Size([1, 2, 6])
     """
     x, pairs = _arguments.tensor(x, "pad", "x"), _arguments.pairs(pad, "pad", "pad")
     if len(pairs) == x.ndim:
@@ -297,6 +359,10 @@ def embedding(
 
     With ``max_norm`` the rows that are used are first scaled in place to at most that norm. With
     ``scale_grad_by_freq`` gradients are divided by the number of times that a row is used.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.functional.embedding(paddle.to_tensor([2, 0]), paddle.to_tensor([[1.0], [2.0], [3.0]])).tolist()
+    [[3.0], [1.0]]
     """
     x, weight = _arguments.tensor(x, "embedding", "x"), _arguments.tensor(weight, "embedding", "weight")
     flat = ops.reshape(x, [-1])
@@ -323,18 +389,40 @@ def smooth_l1_loss(
     """The Huber loss: ``d**2 / 2`` where the absolute difference ``d`` is below ``delta``, else linear.
 
     Without ``is_huber`` it is divided by ``delta``.
+
+    >>> import ferrograd.paddle as paddle
+    >>> from ferrograd.paddle.nn import functional as F
+    >>> F.smooth_l1_loss(paddle.to_tensor([[0.2, 0.8], [0.6, 0.4]]), paddle.to_tensor([[0.0, 1.0], [1.0, 0.0]]))
+    Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+           0.05000000)
     """
     loss = ops.huber_loss if is_huber else ops.smooth_l1_loss
     return loss(input, label, reduction, delta)
 
 
 def square_error_cost(input: Tensor, label: Tensor) -> Tensor:
-    """The squared difference, elementwise."""
+    """The squared difference, elementwise.
+
+    >>> import ferrograd.paddle as paddle
+    >>> from ferrograd.paddle.nn import functional as F
+    >>> F.square_error_cost(paddle.to_tensor([[0.2, 0.8], [0.6, 0.4]]), paddle.to_tensor([[0.0, 1.0], [1.0, 0.0]]))
+    Tensor(shape=[2, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [[0.04000000, 0.04000000],
+            [0.15999998, 0.16000001]])
+    """
     return ops.square(ops.subtract(input, label))
 
 
 def log_loss(input: Tensor, label: Tensor, epsilon: float = 1e-4, name: str | None = None) -> Tensor:
-    """``-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon)``, elementwise."""
+    """``-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon)``, elementwise.
+
+    >>> import ferrograd.paddle as paddle
+    >>> from ferrograd.paddle.nn import functional as F
+    >>> F.log_loss(paddle.to_tensor([[0.2, 0.8], [0.6, 0.4]]), paddle.to_tensor([[0.0, 1.0], [1.0, 0.0]]))
+    Tensor(shape=[2, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [[0.22301853, 0.22301853],
+            [0.51065892, 0.51065892]])
+    """
     yes = ops.multiply(label, ops.log(ops.add(input, epsilon)))
     no = ops.multiply(ops.subtract(1.0, label), ops.log(ops.subtract(1.0 + epsilon, input)))
     return ops.negative(ops.add(yes, no))
@@ -349,7 +437,15 @@ def softmax_with_cross_entropy(
     return_softmax: bool = False,
     axis: int = -1,
 ) -> Any:
-    """The cross entropy of each sample, with size 1 along ``axis``; with ``return_softmax`` also the softmax."""
+    """The cross entropy of each sample, with size 1 along ``axis``; with ``return_softmax`` also the softmax.
+
+    >>> import ferrograd.paddle as paddle
+    >>> from ferrograd.paddle.nn import functional as F
+    >>> F.softmax_with_cross_entropy(paddle.to_tensor([[0.2, 0.8], [0.6, 0.4]]), paddle.to_tensor([1, 0]))
+    Tensor(shape=[2, 1], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [[0.43748799],
+            [0.59813887]])
+    """
     loss = cross_entropy(logits, label, None, ignore_index, "none", soft_label, axis)
     if loss.ndim < logits.ndim:
         loss = ops.expand_dims(loss, axis)
@@ -357,7 +453,12 @@ def softmax_with_cross_entropy(
 
 
 def swiglu(x: Tensor, y: Tensor | None = None, name: str | None = None) -> Tensor:
-    """``silu(x) * y``. Without ``y`` they are the halves of ``x`` along the last axis."""
+    """``silu(x) * y``. Without ``y`` they are the halves of ``x`` along the last axis.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.functional.swiglu(paddle.ones([1, 4, 6])).shape
+    paddle.Size([1, 4, 3])
+    """
     if y is None:
         x = _arguments.tensor(x, "swiglu", "x")
         if x.ndim == 0 or x.shape[-1] % 2:

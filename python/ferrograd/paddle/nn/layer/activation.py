@@ -45,59 +45,140 @@ __all__ = [
 
 
 class CELU(FunctionLayer, function=F.celu, shown="alpha={alpha}"):
-    """``x`` where it is positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere."""
+    """``x`` where it is positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.CELU()(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [-0.63212055,  0.        ,  2.        ])
+    """
 
 
 class ELU(FunctionLayer, function=F.elu, shown="alpha={alpha}"):
-    """``x`` where it is positive, ``alpha * (exp(x) - 1)`` elsewhere."""
+    """``x`` where it is positive, ``alpha * (exp(x) - 1)`` elsewhere.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.ELU()(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [-0.63212055,  0.        ,  2.        ])
+    """
 
 
 class GELU(FunctionLayer, function=F.gelu, shown="approximate={approximate}"):
-    """``x`` times the standard normal distribution function of it, or an approximation."""
+    """``x`` times the standard normal distribution function of it, or an approximation.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.GELU()(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [-0.15865526,  0.        ,  1.95449972])
+    """
 
 
 class GLU(FunctionLayer, function=F.glu, shown="axis={axis}"):
-    """The first half along an axis times the sigmoid of the second."""
+    """The first half along an axis times the sigmoid of the second.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.GLU()(paddle.ones([1, 4, 6])).shape
+    paddle.Size([1, 4, 3])
+    """
 
 
 class Hardshrink(FunctionLayer, function=F.hardshrink, shown="threshold={threshold}"):
-    """``x``, or 0 where ``|x| <= threshold``."""
+    """``x``, or 0 where ``|x| <= threshold``.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.Hardshrink()(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [-1.,  0.,  2.])
+    """
 
 
 class Hardsigmoid(FunctionLayer, function=F.hardsigmoid, parameters=("name",)):
-    """``x / 6 + 1 / 2`` clipped to [0, 1]."""
+    """``x / 6 + 1 / 2`` clipped to [0, 1].
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.Hardsigmoid()(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [0.33333331, 0.50000000, 0.83333337])
+    """
 
 
 class Hardswish(FunctionLayer, function=F.hardswish):
-    """``x`` times its hardsigmoid."""
+    """``x`` times its hardsigmoid.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.Hardswish()(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [-0.33333334,  0.        ,  1.66666663])
+    """
 
 
 class Hardtanh(FunctionLayer, function=F.hardtanh, shown="min={min}, max={max}"):
-    """``x`` clipped to [``min``, ``max``]."""
+    """``x`` clipped to [``min``, ``max``].
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.Hardtanh()(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [-1.,  0.,  1.])
+    """
 
 
 class LeakyReLU(FunctionLayer, function=F.leaky_relu, shown="negative_slope={negative_slope}"):
-    """``x``, times ``negative_slope`` where it is negative."""
+    """``x``, times ``negative_slope`` where it is negative.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.LeakyReLU()(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [-0.01000000,  0.        ,  2.        ])
+    """
 
 
 class LogSigmoid(FunctionLayer, function=F.log_sigmoid):
-    """The logarithm of the sigmoid."""
+    """The logarithm of the sigmoid.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.LogSigmoid()(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [-1.31326175, -0.69314718, -0.12692800])
+    """
 
 
 class LogSoftmax(FunctionLayer, function=F.log_softmax, parameters=("axis", "name"), shown="axis={axis}"):
-    """The logarithm of the softmax along an axis."""
+    """The logarithm of the softmax along an axis.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.LogSoftmax()(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [-3.16984606, -2.16984606, -0.16984604])
+    """
 
 
 class Maxout(FunctionLayer, function=F.maxout, shown="groups={groups}, axis={axis}"):
-    """The largest of each ``groups`` neighbouring channels."""
+    """The largest of each ``groups`` neighbouring channels.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.Maxout(2)(paddle.ones([1, 4, 6])).shape
+    paddle.Size([1, 2, 6])
+    """
 
 
 class Mish(FunctionLayer, function=F.mish):
-    """``x * tanh(softplus(x))``."""
+    """``x * tanh(softplus(x))``.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.Mish()(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [-0.30340147,  0.        ,  1.94395900])
+    """
 
 
 class RReLU(FunctionLayer, function=F.rrelu, shown="lower={lower}, upper={upper}"):
-    """``x``, where negative times a random slope in training, else times the mean slope."""
+    """``x``, where negative times a random slope in training, else times the mean slope.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.RReLU()(paddle.to_tensor([-1.0, 0.0, 2.0])).shape
+    paddle.Size([3])
+    """
 
     def extra_repr(self) -> str:
         """The slopes, the mode and the dtype."""
@@ -105,19 +186,43 @@ class RReLU(FunctionLayer, function=F.rrelu, shown="lower={lower}, upper={upper}
 
 
 class ReLU(FunctionLayer, function=F.relu):
-    """``max(x, 0)``."""
+    """``max(x, 0)``.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.ReLU()(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [0., 0., 2.])
+    """
 
 
 class ReLU6(FunctionLayer, function=F.relu6):
-    """``min(max(x, 0), 6)``."""
+    """``min(max(x, 0), 6)``.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.ReLU6()(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [0., 0., 2.])
+    """
 
 
 class SELU(FunctionLayer, function=F.selu, shown="scale={scale}, alpha={alpha}"):
-    """The ELU scaled so that it preserves mean 0 and variance 1."""
+    """The ELU scaled so that it preserves mean 0 and variance 1.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.SELU()(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [-1.11133075,  0.        ,  2.10140204])
+    """
 
 
 class Sigmoid(FunctionLayer, function=F.sigmoid):
-    """``1 / (1 + exp(-x))``."""
+    """``1 / (1 + exp(-x))``.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.Sigmoid()(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [0.26894143, 0.50000000, 0.88079709])
+    """
 
 
 class Silu(
@@ -127,7 +232,13 @@ class Silu(
     defaults={"inplace": False},
     shown="inplace={inplace}",
 ):
-    """``x`` times its sigmoid."""
+    """``x`` times its sigmoid.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.SiLU()(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [-0.26894143,  0.        ,  1.76159418])
+    """
 
     def forward(self, x: Tensor) -> Any:
         """The function of the input, which is overwritten with ``inplace``."""
@@ -139,11 +250,22 @@ SiLU = Silu
 
 
 class Softmax(FunctionLayer, function=F.softmax, parameters=("axis", "name"), shown="axis={axis}"):
-    """``exp(x) / sum(exp(x))`` along an axis."""
+    """``exp(x) / sum(exp(x))`` along an axis.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.Softmax()(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [0.04201007, 0.11419519, 0.84379470])
+    """
 
 
 class Softmax2D(Layer):
-    """The softmax over the channels of images."""
+    """The softmax over the channels of images.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.Softmax2D()(paddle.ones([1, 4, 6, 6])).shape
+    paddle.Size([1, 4, 6, 6])
+    """
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__()
@@ -162,35 +284,82 @@ class Softplus(
     defaults={"beta": 1, "threshold": 20},
     shown="beta={beta}, threshold={threshold}",
 ):
-    """``log(1 + exp(beta * x)) / beta``; ``x`` where ``beta * x`` is above the threshold."""
+    """``log(1 + exp(beta * x)) / beta``; ``x`` where ``beta * x`` is above the threshold.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.Softplus()(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [0.31326169, 0.69314718, 2.12692809])
+    """
 
 
 class Softshrink(FunctionLayer, function=F.softshrink, shown="threshold={threshold}"):
-    """``sign(x) * max(|x| - threshold, 0)``."""
+    """``sign(x) * max(|x| - threshold, 0)``.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.Softshrink()(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [-0.50000000,  0.        ,  1.50000000])
+    """
 
 
 class Softsign(FunctionLayer, function=F.softsign):
-    """``x / (1 + |x|)``."""
+    """``x / (1 + |x|)``.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.Softsign()(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [-0.50000000,  0.        ,  0.66666669])
+    """
 
 
 class Swish(FunctionLayer, function=F.swish):
-    """``x`` times its sigmoid."""
+    """``x`` times its sigmoid.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.Swish()(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [-0.26894143,  0.        ,  1.76159418])
+    """
 
 
 class Tanh(FunctionLayer, function=F.tanh):
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.Tanh()(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [-0.76159418,  0.        ,  0.96402758])
+    """
 
 
 class Tanhshrink(FunctionLayer, function=F.tanhshrink):
-    """``x - tanh(x)``."""
+    """``x - tanh(x)``.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.Tanhshrink()(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [-0.23840582,  0.        ,  1.03597236])
+    """
 
 
 class ThresholdedReLU(FunctionLayer, function=F.thresholded_relu, shown="threshold={threshold}, value={value}"):
-    """``x`` where it is above the threshold, else ``value``."""
+    """``x`` where it is above the threshold, else ``value``.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.ThresholdedReLU()(paddle.to_tensor([-1.0, 0.0, 2.0]))
+    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
+           [0., 0., 2.])
+    """
 
 
 class PReLU(Layer):
-    """``x``, times a learnt slope where it is negative: one slope, or one for each channel."""
+    """``x``, times a learnt slope where it is negative: one slope, or one for each channel.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.PReLU()(paddle.to_tensor([-1.0, 0.0, 2.0])).shape
+    paddle.Size([3])
+    """
 
     def __init__(
         self,

@@ -46,7 +46,12 @@ class Sequential(ChainOfModules, Layer):
 
 
 class LayerList(ListOfModules, Layer):
-    """A list of layers."""
+    """A list of layers.
+
+    >>> import ferrograd.paddle as paddle
+    >>> len(paddle.nn.LayerList([paddle.nn.ReLU(), paddle.nn.Tanh()]))
+    2
+    """
 
     def __init__(self, sublayers: Iterable[Layer] | None = None) -> None:
         super().__init__()
@@ -58,7 +63,12 @@ class LayerList(ListOfModules, Layer):
 
 
 class LayerDict(Layer):
-    """A dict of layers."""
+    """A dict of layers.
+
+    >>> import ferrograd.paddle as paddle
+    >>> list(paddle.nn.LayerDict({"act": paddle.nn.ReLU()}))
+    ['act']
+    """
 
     def __init__(self, sublayers: Any = None) -> None:
         super().__init__()
@@ -110,7 +120,12 @@ class LayerDict(Layer):
 
 
 class ParameterList(Layer):
-    """A list of parameters."""
+    """A list of parameters.
+
+    >>> import ferrograd.paddle as paddle
+    >>> len(paddle.nn.ParameterList([paddle.create_parameter([2], "float32")]))
+    1
+    """
 
     def __init__(self, parameters: Iterable[Any] | None = None) -> None:
         super().__init__()

@@ -63,35 +63,86 @@ class CrossEntropyLoss(_Loss, function=F.cross_entropy, inputs=2):
 
 
 class MSELoss(_Loss, function=F.mse_loss, inputs=2, parameters=("reduction",)):
-    """The squared difference of predictions and labels."""
+    """The squared difference of predictions and labels.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.MSELoss()(paddle.to_tensor([[0.2, 0.8], [0.6, 0.4]]), paddle.to_tensor([[0.0, 1.0], [1.0, 0.0]]))
+    Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+           0.09999999)
+    """
 
 
 class L1Loss(_Loss, function=F.l1_loss, inputs=2):
-    """The absolute difference of predictions and labels."""
+    """The absolute difference of predictions and labels.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.L1Loss()(paddle.to_tensor([[0.2, 0.8], [0.6, 0.4]]), paddle.to_tensor([[0.0, 1.0], [1.0, 0.0]]))
+    Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+           0.29999998)
+    """
 
 
 class NLLLoss(_Loss, function=F.nll_loss, inputs=2, parameters=("weight", "ignore_index", "reduction", "name")):
-    """The negative log-likelihood of each sample's class, from log-probabilities along axis 1."""
+    """The negative log-likelihood of each sample's class, from log-probabilities along axis 1.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.NLLLoss()(paddle.to_tensor([[0.2, 0.8], [0.6, 0.4]]), paddle.to_tensor([1, 0]))
+    Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+           -0.70000005)
+    """
 
 
 class KLDivLoss(_Loss, function=F.kl_div, inputs=2, parameters=("reduction", "log_target")):
-    """The Kullback-Leibler divergence of log-probabilities from labels."""
+    """The Kullback-Leibler divergence of log-probabilities from labels.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.KLDivLoss()(paddle.to_tensor([[0.2, 0.8], [0.6, 0.4]]), paddle.to_tensor([[0.0, 1.0], [1.0, 0.0]]))
+    Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+           -0.35000002)
+    """
 
 
 class BCELoss(_Loss, function=F.binary_cross_entropy, inputs=2):
-    """The binary cross entropy of probabilities and labels in [0, 1]."""
+    """The binary cross entropy of probabilities and labels in [0, 1].
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.BCELoss()(paddle.to_tensor([[0.2, 0.8], [0.6, 0.4]]), paddle.to_tensor([[0.0, 1.0], [1.0, 0.0]]))
+    Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+           0.36698455)
+    """
 
 
 class BCEWithLogitsLoss(_Loss, function=F.binary_cross_entropy_with_logits, inputs=2):
-    """The binary cross entropy of the sigmoid of the inputs and labels in [0, 1]."""
+    """The binary cross entropy of the sigmoid of the inputs and labels in [0, 1].
+
+    >>> import ferrograd.paddle as paddle
+    >>> from ferrograd.paddle import nn
+    >>> nn.BCEWithLogitsLoss()(paddle.to_tensor([[0.2, 0.8], [0.6, 0.4]]), paddle.to_tensor([[0.0, 1.0], [1.0, 0.0]]))
+    Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+           0.62993568)
+    """
 
 
 class SmoothL1Loss(_Loss, function=F.smooth_l1_loss, inputs=2):
-    """``d**2 / 2`` where the absolute difference ``d`` is below ``delta``, else linear."""
+    """``d**2 / 2`` where the absolute difference ``d`` is below ``delta``, else linear.
+
+    >>> import ferrograd.paddle as paddle
+    >>> from ferrograd.paddle import nn
+    >>> nn.SmoothL1Loss()(paddle.to_tensor([[0.2, 0.8], [0.6, 0.4]]), paddle.to_tensor([[0.0, 1.0], [1.0, 0.0]]))
+    Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+           0.05000000)
+    """
 
 
 class PoissonNLLLoss(_Loss, function=F.poisson_nll_loss, inputs=2):
-    """The negative log-likelihood of counts of a Poisson distribution."""
+    """The negative log-likelihood of counts of a Poisson distribution.
+
+    >>> import ferrograd.paddle as paddle
+    >>> from ferrograd.paddle import nn
+    >>> nn.PoissonNLLLoss()(paddle.to_tensor([[0.2, 0.8], [0.6, 0.4]]), paddle.to_tensor([[0.0, 1.0], [1.0, 0.0]]))
+    Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+           1.34022176)
+    """
 
 
 class GaussianNLLLoss(_Loss, function=F.gaussian_nll_loss, inputs=3):
@@ -118,7 +169,14 @@ class RNNTLoss(_Loss, function=F.rnnt_loss, inputs=4, parameters=("blank", "fast
 
 
 class SoftMarginLoss(_Loss, function=F.soft_margin_loss, inputs=2):
-    """``log(1 + exp(-label * input))`` with labels 1 and -1."""
+    """``log(1 + exp(-label * input))`` with labels 1 and -1.
+
+    >>> import ferrograd.paddle as paddle
+    >>> from ferrograd.paddle import nn
+    >>> nn.SoftMarginLoss()(paddle.to_tensor([[0.2, 0.8], [0.6, 0.4]]), paddle.to_tensor([[0.0, 1.0], [1.0, 0.0]]))
+    Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+           0.54872072)
+    """
 
 
 class MultiLabelSoftMarginLoss(_Loss, function=F.multi_label_soft_margin_loss, inputs=2):
@@ -126,11 +184,23 @@ class MultiLabelSoftMarginLoss(_Loss, function=F.multi_label_soft_margin_loss, i
 
 
 class MultiLabelMarginLoss(_Loss, function=F.multi_label_margin_loss, inputs=2):
-    """The hinge loss of several labels for each sample."""
+    """The hinge loss of several labels for each sample.
+
+    >>> import ferrograd.paddle as paddle
+    >>> from ferrograd.paddle import nn
+    >>> nn.MultiLabelMarginLoss()(paddle.to_tensor([[0.1, 0.2, 0.4, 0.8]]), paddle.to_tensor([[3, 0, -1, 1]])).shape
+    paddle.Size([])
+    """
 
 
 class MultiMarginLoss(_Loss, function=F.multi_margin_loss, inputs=2):
-    """The hinge loss of the class of each sample."""
+    """The hinge loss of the class of each sample.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.nn.MultiMarginLoss()(paddle.to_tensor([[0.2, 0.8], [0.6, 0.4]]), paddle.to_tensor([1, 0]))
+    Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
+           0.29999998)
+    """
 
 
 class CosineEmbeddingLoss(_Loss, function=F.cosine_embedding_loss, inputs=3):

@@ -183,7 +183,12 @@ def _line(key: object, value: object) -> str:
 
 
 class ParameterList(Module):
-    """A list of parameters. A tensor becomes a parameter; anything else is kept as it is."""
+    """A list of parameters. A tensor becomes a parameter; anything else is kept as it is.
+
+    >>> import ferrograd.torch as torch
+    >>> len(torch.nn.ParameterList([torch.ones(2), torch.ones(3)]))
+    2
+    """
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -238,7 +243,12 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dict of parameters. A tensor becomes a parameter; anything else is kept as it is."""
+    """A dict of parameters. A tensor becomes a parameter; anything else is kept as it is.
+
+    >>> import ferrograd.torch as torch
+    >>> list(torch.nn.ParameterDict({"w": torch.ones(2)}))
+    ['w']
+    """
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()

@@ -12,11 +12,21 @@ _WINDOWS = "kernel_size={kernel_size}, dilation={dilation}, padding={padding}, s
 
 
 class Fold(Layer, function=F.fold, shown="output_size={output_size}, " + _WINDOWS):
-    """The sum of columns, each put back to the window of an image that it comes from."""
+    """The sum of columns, each put back to the window of an image that it comes from.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.nn.Fold((6, 6), 2)(torch.ones(1, 16, 25)).shape
+    torch.Size([1, 4, 6, 6])
+    """
 
 
 class Unfold(Layer, function=F.unfold, shown=_WINDOWS):
-    """The windows of images as columns."""
+    """The windows of images as columns.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.nn.Unfold(2)(torch.ones(1, 4, 6, 6)).shape
+    torch.Size([1, 16, 25])
+    """
 
 
 __dir__ = _public.names(globals())

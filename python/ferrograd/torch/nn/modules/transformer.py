@@ -91,7 +91,12 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Attention of a sequence to itself and two linear layers, each with a residual connection and normalization."""
+    """Attention of a sequence to itself and two linear layers, each with a residual connection and normalization.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.nn.TransformerEncoderLayer(8, 2)(torch.ones(2, 5, 8)).shape
+    torch.Size([2, 5, 8])
+    """
 
     def forward(
         self, src: Tensor, src_mask: Mask = None, src_key_padding_mask: Mask = None, is_causal: bool = False
@@ -114,7 +119,12 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """Attention of a sequence to itself and to another one, and two linear layers, each with a residual connection."""
+    """Attention of a sequence to itself and to another one, and two linear layers, each with a residual connection.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.nn.TransformerDecoderLayer(8, 2, 16)(torch.ones(5, 2, 8), torch.ones(7, 2, 8)).shape
+    torch.Size([5, 2, 8])
+    """
 
     _attentions = ("self_attn", "multihead_attn")
 
@@ -141,7 +151,12 @@ class TransformerDecoderLayer(_Layer):
 
 
 class TransformerEncoder(Module):
-    """A stack of copies of an encoder layer."""
+    """A stack of copies of an encoder layer.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(8, 2, 16), 2)(torch.ones(5, 2, 8)).shape
+    torch.Size([5, 2, 8])
+    """
 
     def __init__(
         self,
@@ -165,7 +180,13 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """A stack of copies of a decoder layer."""
+    """A stack of copies of a decoder layer.
+
+    >>> import ferrograd.torch as torch
+    >>> from ferrograd.torch import nn
+    >>> nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2, 16), 2)(torch.ones(5, 2, 8), torch.ones(7, 2, 8)).shape
+    torch.Size([5, 2, 8])
+    """
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
@@ -198,7 +219,12 @@ class TransformerDecoder(Module):
 
 
 class Transformer(Module):
-    """An encoder and a decoder."""
+    """An encoder and a decoder.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.nn.Transformer(8, 2, 1, 1, 16)(torch.ones(7, 2, 8), torch.ones(5, 2, 8)).shape
+    torch.Size([5, 2, 8])
+    """
 
     def __init__(
         self,
