@@ -28,7 +28,12 @@ def max(input: Tensor, dim: Tensor | None = ...) -> Tensor: ...
 @overload
 def max(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesAndIndices: ...
 def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
-    """The largest element; with an axis also its index; with a second tensor the elementwise maximum."""
+    """The largest element; with an axis also its index; with a second tensor the elementwise maximum.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.max(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor(2.)
+    """
     if dim is None:
         return ops.max(input)
     if isinstance(dim, Tensor):
@@ -41,7 +46,12 @@ def min(input: Tensor, dim: Tensor | None = ...) -> Tensor: ...
 @overload
 def min(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesAndIndices: ...
 def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
-    """The smallest element; with an axis also its index; with a second tensor the elementwise minimum."""
+    """The smallest element; with an axis also its index; with a second tensor the elementwise minimum.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.min(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor(-1.)
+    """
     if dim is None:
         return ops.min(input)
     if isinstance(dim, Tensor):
@@ -54,7 +64,12 @@ def median(input: Tensor) -> Tensor: ...
 @overload
 def median(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesAndIndices: ...
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The median, the smaller of two middle elements; with an axis also its index."""
+    """The median, the smaller of two middle elements; with an axis also its index.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.median(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor(0.)
+    """
     if dim is None:
         return lower_median(input)
     return ValuesAndIndices(*ops.median_with_index(input, dim, keepdim))
@@ -65,7 +80,12 @@ def nanmedian(input: Tensor) -> Tensor: ...
 @overload
 def nanmedian(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesAndIndices: ...
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """:func:`median` of the elements that are not NaN; NaN where there are none."""
+    """:func:`median` of the elements that are not NaN; NaN where there are none.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.nanmedian(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor(0.)
+    """
     input = _arguments.tensor(input, "nanmedian", "input")
     if input.ndim == 0 and dim is not None:
         value, index = nanmedian(ops.reshape(input, [1]), 0)
@@ -94,6 +114,10 @@ def norm(
     """The ``p``-norm of the elements along axes, of all elements without one; by default the Euclidean norm.
 
     ``p="nuc"`` is the sum of the singular values of matrices.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.norm(torch.ones(2, 3))
+    tensor(2.4495)
     """
     if dtype is not None:
         input = ops.cast(input, dtype)
@@ -130,6 +154,10 @@ def std(
     """The standard deviation along axes; of all elements without ``dim``.
 
     The divisor is the number of elements less ``correction``: 1, or 0 if ``unbiased`` is False.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.std(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor(1.5275)
     """
     return _moment(ops.std, input, dim, unbiased, correction, keepdim)
 
@@ -142,7 +170,12 @@ def var(
     *,
     correction: float | None = None,
 ) -> Tensor:
-    """The variance along axes. See :func:`std` for the arguments."""
+    """The variance along axes. See :func:`std` for the arguments.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.var(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor(2.3333)
+    """
     return _moment(ops.var, input, dim, unbiased, correction, keepdim)
 
 
