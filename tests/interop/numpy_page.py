@@ -209,6 +209,7 @@ BORDERS: dict[str, Callable[[Any], Any]] = {
     "a comparison, an index: `np.argsort(x)`, `x > 0`": np.argsort,
     "`np.asarray(x)`, `np.array([x, 1.0])`, `x.numpy()`, matplotlib, pandas": np.asarray,
     "writing into an array: `a[:] = x`": lambda x: np.ones(1).__setitem__(slice(None), x),
+    "a masked array: `np.ma.ones(1) * x`": lambda x: np.ma.ones(1) * x,
     "a method of an array: `a.dot(x)`": lambda x: np.ones(1).dot(x),
     "`float(x)`, `complex(x)`, `math.sin(x)`": float,
     "`x.item()`, `x.tolist()`": lambda x: x.tolist(),
@@ -297,7 +298,9 @@ ferrograd.ConversionError: numpy.asarray at ...: the numbers of a Tensor that re
 are allowed everywhere.
 
 A custom backward that computes with NumPy on saved values gives first derivatives. Second derivatives need a backward
-that is recorded, so there it raises; mark it with `once_differentiable` if first derivatives are all you need.
+that is recorded, so there it raises; mark it with `once_differentiable` if first derivatives are all you need. Only
+tensors are watched: numbers and arrays that `forward` takes from its inputs and keeps on `ctx` are constants for the
+backward, also where they should have derivatives. Keep tensors, with `ctx.save_for_backward`.
 
 This page is written by `python -m tests.interop.numpy_page` from what happened when each row was run with NumPy
 {version}.
@@ -324,6 +327,12 @@ With `SCIPY_ARRAY_API=1`, SciPy's functions compute with the functions of this l
 graph. Where SciPy asks for the numbers of a tracked tensor, because it has the function for NumPy's arrays only, that
 raises `ConversionError`. Without that setting, `scipy.special` dispatches like NumPy's universal functions, and the
 other functions of SciPy ask for numbers.
+
+`numpy.polynomial` computes with the operators of tensors and keeps their graph. Its functions ask whether the points
+are NumPy's arrays, so coefficients of several axes are not evaluated at each point of a tensor: they broadcast with it,
+as with `tensor=False`.
+
+A masked array with a masked element becomes no tensor: the numbers under its mask would be taken for valid ones.
 """
 
 HEADINGS = {

@@ -175,6 +175,10 @@ def test_reduce_accumulate_outer() -> None:
     np.testing.assert_allclose(np.add.reduce(x, axis=(0, 1)), X.sum())
     assert np.add.reduce(x, axis=1, keepdims=True).shape == (2, 1)
     assert np.add.reduce(x).requires_grad
+    for f in (np.maximum, np.minimum):
+        made = f.accumulate(x, axis=1)
+        assert made.requires_grad
+        np.testing.assert_array_equal(made, f.accumulate(X, axis=1))
     y = np.multiply.outer(x, np.array([1.0, 2.0, 3.0]))
     assert y.shape == (2, 2, 3)
     assert y.requires_grad
@@ -183,6 +187,13 @@ def test_reduce_accumulate_outer() -> None:
 
 def test_dtype_option() -> None:
     assert np.add(fg.tensor([1.0]), 1, dtype=np.float64).dtype == np.float64
+    assert np.sin(fg.tensor([1, 2]), dtype="float32").dtype == np.float32
+    # What NumPy refuses, too: a cast that loses a fraction, and a function that has no such results.
+    for f, x, dtype in ((np.add, 1.5, int), (np.sin, 1.5, int), (np.sin, 1, int), (np.less, 1.5, float)):
+        with pytest.raises(TypeError, match="dtype="):
+            f(fg.tensor([x]), *([1] if f.nin == 2 else []), dtype=dtype)
+        with pytest.raises(TypeError):
+            f(np.array([x]), *([1] if f.nin == 2 else []), dtype=dtype)
 
 
 def test_out() -> None:
@@ -218,6 +229,26 @@ def test_unsupported_functions_and_options_raise() -> None:
 
 
 # Other functions
+
+
+@pytest.mark.parametrize("f", [np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack])
+def test_a_tensor_is_a_sequence_of_its_rows(f: Any) -> None:
+    x = fg.tensor(X, requires_grad=True)
+    made = f(x)
+    assert made.requires_grad
+    np.testing.assert_array_equal(made, f(X))
+
+
+def test_the_variance_of_complex_numbers_that_are_known() -> None:
+    z = np.array([1 + 1j, 2.0, np.nan, 3 - 2j])
+    x = fg.tensor(z, requires_grad=True)
+    np.testing.assert_allclose(np.nanvar(x).detach(), np.nanvar(z))
+    made = np.nanstd(x)
+    np.testing.assert_allclose(made.detach(), np.nanstd(z))
+    h = 1e-6
+    step = np.array([h, 0, 0, 0])
+    moved = (np.nanstd(z + step) - np.nanstd(z - step)) / (2 * h)
+    np.testing.assert_allclose(fg.grad(made, x)[0].real, moved, rtol=1e-6)
 
 
 def test_functions() -> None:

@@ -38,8 +38,18 @@ def deliver(f: Any, result: Any, out: tuple[Any, ...]) -> Any:
     return out if len(out) > 1 else out[0]
 
 
-def _tensor(a: Any) -> Any:
-    return a if isinstance(a, fg.Tensor) else fg.tensor(a)
+def holds_tensor(value: Any) -> bool:
+    """Whether a value is a tensor or a nested list or tuple with one."""
+    if isinstance(value, (list, tuple)):
+        return any(map(holds_tensor, value))
+    return isinstance(value, fg.Tensor)
+
+
+def tensor(a: Any) -> Any:
+    """An argument as a tensor: numbers and lists of them have the dtype that NumPy gives them."""
+    if isinstance(a, fg.Tensor):
+        return a
+    return fg.tensor(a if holds_tensor(a) else np.asarray(a))
 
 
 # Shapes
@@ -60,7 +70,7 @@ def _broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple[Any, ...]:
 def _atleast(rank: int) -> Callable[..., Any]:
     def atleast(*arrays: Any) -> Any:
         made = []
-        for a in map(_tensor, arrays):
+        for a in map(tensor, arrays):
             shape = tuple(a.shape)
             before = max(min(rank, 2) - a.ndim, 0)
             shape = (1,) * before + shape
@@ -72,8 +82,8 @@ def _atleast(rank: int) -> Callable[..., Any]:
 
 def _append(arr: Any, values: Any, axis: Any = None) -> Any:
     if axis is None:
-        return fg.concat([fg.ravel(_tensor(arr)), fg.ravel(_tensor(values))])
-    return fg.concat([_tensor(arr), _tensor(values)], axis)
+        return fg.concat([fg.ravel(tensor(arr)), fg.ravel(tensor(values))])
+    return fg.concat([tensor(arr), tensor(values)], axis)
 
 
 def _block(arrays: Any) -> Any:
@@ -93,7 +103,7 @@ def _block(arrays: Any) -> Any:
             if not isinstance(a, list) or not a:
                 raise ValueError("numpy.block: the lists must have one depth, and none may be empty")
             return fg.concat([joined(p, level - 1) for p in a], -level)
-        a = _tensor(a)
+        a = tensor(a)
         return a.reshape((1,) * (most - a.ndim) + tuple(a.shape))
 
     return joined(arrays, levels)
@@ -105,7 +115,7 @@ def _hsplit(ary: Any, indices_or_sections: Any) -> Any:
 
 def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
     _refuse("meshgrid", {"sparse": sparse})
-    return fg.meshgrid(*map(_tensor, xi), indexing=indexing)
+    return fg.meshgrid(*map(tensor, xi), indexing=indexing)
 
 
 def _pad(array: Any, pad_width: Any, mode: str = "constant", **options: Any) -> Any:
@@ -121,7 +131,7 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", **options: Any) -> 
 
 def _along(a: Any, axis: Any) -> tuple[Any, int]:
     """A tensor and the axis that is meant: of all elements in C order if there is none."""
-    return (fg.ravel(_tensor(a)), 0) if axis is None else (_tensor(a), axis)
+    return (fg.ravel(tensor(a)), 0) if axis is None else (tensor(a), axis)
 
 
 def _compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
@@ -142,12 +152,12 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     if len(condlist) != len(choicelist):
         raise ValueError("numpy.select: there must be as many conditions as choices")
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
-        default = fg.where(condition, choice, default)
+        default = fg.where(tensor(condition), choice if np.ndim(choice) == 0 else tensor(choice), default)
     return default
 
 
 def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
-    x = _tensor(x)
+    x = tensor(x)
     conditions: Any = np.asarray([np.asarray(c) for c in condlist] if isinstance(condlist, list) else condlist, bool)
     if conditions.ndim == x.ndim:
         conditions = conditions[None]
@@ -179,7 +189,7 @@ def _linspace(
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     parts = num - 1 if endpoint else num
-    start, stop = _tensor(start), _tensor(stop)
+    start, stop = tensor(start), tensor(stop)
     rank = max(start.ndim, stop.ndim)
     at = fg.tensor(np.arange(num) / max(parts, 1), dtype=fg.result_type(start, stop, 1.0)).reshape((num, *[1] * rank))
     made = fg.moveaxis(start * (1 - at) + stop * at, 0, axis)
@@ -204,7 +214,8 @@ def _vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
 
 
 def _polyval(p: Any, x: Any) -> Any:
-    value: Any = fg.zeros_like(_tensor(x))
+    x = tensor(x)
+    value: Any = fg.zeros_like(x)
     for coefficient in p:
         value = value * x + coefficient
     return value
@@ -224,18 +235,19 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append
 
 
 def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    ary = fg.ravel(_tensor(ary))
+    ary = fg.ravel(tensor(ary))
     parts = [to_begin, fg.diff(ary), to_end]
     return fg.concat([fg.ravel(fg.asarray(p, dtype=ary.dtype)) for p in parts if p is not None])
 
 
 def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    f = tensor(f)
     axes = tuple(range(f.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
     if len(varargs) not in (0, 1, len(axes)):
         raise TypeError("invalid number of arguments")
-    steps = [_tensor(v) if np.ndim(v) else v for v in (varargs or (1.0,))]
+    steps = [tensor(v) if np.ndim(v) else v for v in (varargs or (1.0,))]
     spacing = steps * len(axes) if len(steps) == 1 else steps
-    made = fg.torch.gradient(_tensor(f), spacing=spacing, dim=axes, edge_order=edge_order)
+    made = fg.torch.gradient(f, spacing=spacing, dim=axes, edge_order=edge_order)
     return made[0] if len(made) == 1 else made
 
 
@@ -245,10 +257,10 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> A
 def _average(
     a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = np._NoValue
 ) -> Any:
-    a, keep = _tensor(a), keepdims is not np._NoValue and bool(keepdims)
+    a, keep = tensor(a), keepdims is not np._NoValue and bool(keepdims)
     if weights is None:
         weights = fg.ones_like(a)
-    weights = _tensor(weights)
+    weights = tensor(weights)
     if weights.shape != a.shape:
         if axis is None or weights.ndim != 1 or a.shape[axis] != weights.shape[0]:
             raise ValueError("numpy.average: weights have the shape of a, or are a vector along axis")
@@ -311,7 +323,8 @@ def _nanvar(
     count = fg.sum(known, axis=axis, keepdims=True)
     clean = fg.where(known, a, 0.0)
     away = fg.where(known, clean - fg.sum(clean, axis=axis, keepdims=True) / count, 0.0)
-    made = fg.sum(away**2, axis=axis, keepdims=True) / (count - ddof)
+    squares = fg.real(away * fg.conj(away)) if a.dtype.kind == "c" else away**2
+    made = fg.sum(squares, axis=axis, keepdims=True) / (count - ddof)
     made = fg.where(count > ddof, made, math.nan)
     return deliver(np.nanvar, made if keepdims is True else fg.squeeze(made, axis=axis), (out,))
 
@@ -326,7 +339,8 @@ def _nanstd(*args: Any, out: Any = None, **kwargs: Any) -> Any:
 def _dot(a: Any, b: Any, out: Any = None) -> Any:
     """``numpy.dot``: the matrix product up to two axes; else a sum over the last axis of ``a``, the next-to-last of
     ``b``."""
-    rank = np.ndim(a), np.ndim(b)
+    a, b = tensor(a), tensor(b)
+    rank = a.ndim, b.ndim
     if 0 in rank:
         result = fg.multiply(a, b)
     elif max(rank) <= 2:
@@ -358,7 +372,7 @@ def _apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: An
     outer = tuple(rows.shape[:-1])
     if 0 in outer:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
-    made = fg.stack([_tensor(func1d(rows[at], *args, **kwargs)) for at in np.ndindex(outer)])
+    made = fg.stack([tensor(func1d(rows[at], *args, **kwargs)) for at in np.ndindex(outer)])
     rank = made.ndim - 1
     made = made.reshape(outer + tuple(made.shape[1:]))
     at = axis % arr.ndim

@@ -15,8 +15,19 @@ import numpy as np
 
 import ferrograd as fg
 from ferrograd import _core
-from ferrograd._numpy.functions import SPECIAL, deliver
-from ferrograd._numpy.table import ACCUMULATE, FILES, FUNCTIONS, NO_DERIVATIVE, REDUCE, RENAMED, SAME, SIGNATURES
+from ferrograd._numpy.functions import SPECIAL, deliver, holds_tensor, tensor
+from ferrograd._numpy.table import (
+    ACCUMULATE,
+    ARRAYS,
+    FILES,
+    FUNCTIONS,
+    NO_DERIVATIVE,
+    REDUCE,
+    RENAMED,
+    SAME,
+    SEQUENCES,
+    SIGNATURES,
+)
 
 
 @cache
@@ -26,13 +37,6 @@ def native(path: str) -> Callable[..., Any]:
     for part in path.split("."):
         found = getattr(found, part)
     return cast(Callable[..., Any], found)
-
-
-def _holds_tensor(value: Any) -> bool:
-    """Whether a value is a tensor or a nested list or tuple with one."""
-    if isinstance(value, (list, tuple)):
-        return any(map(_holds_tensor, value))
-    return isinstance(value, fg.Tensor)
 
 
 def _is_tracked(value: Any) -> bool:
@@ -92,13 +96,17 @@ def _call(f: np.ufunc, *inputs: Any, where: Any = True, dtype: Any = None, **opt
         raise TypeError(f"numpy.{f.__name__}: where= is not taken for Tensors; write where(mask, x, y)")
     _refuse_options(f, options)
     if dtype is not None:
+        _check_kind(f, inputs, dtype)
         inputs = tuple(o.astype(dtype) if hasattr(o, "astype") else o for o in inputs)
     if f.__name__ == "divmod":
         return _call(np.floor_divide, *inputs), _call(np.remainder, *inputs)
     names = RENAMED if f.__name__ in RENAMED else {name: name for name in SAME & {f.__name__}}
     compute = _counterpart(f, names, f"numpy.{f.__name__}")
     _PLAIN[f] = lambda *inputs: compute(*map(_operand, inputs))
-    return compute(*inputs)
+    result = compute(*inputs)
+    if dtype is not None and str(result.dtype) != np.dtype(dtype).name:
+        raise TypeError(f"numpy.{f.__name__}: dtype={np.dtype(dtype).name} is no dtype of its results")
+    return result
 
 
 def _reduce(f: np.ufunc, x: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False, **options: Any) -> Any:
@@ -110,7 +118,9 @@ def _reduce(f: np.ufunc, x: Any, axis: Any = 0, dtype: Any = None, keepdims: boo
 def _accumulate(f: np.ufunc, x: Any, axis: int = 0, dtype: Any = None, **options: Any) -> Any:
     _refuse_options(f, options)
     compute = _counterpart(f, ACCUMULATE, f"numpy.{f.__name__}.accumulate")
-    return compute(x if dtype is None else x.astype(dtype), axis=axis)
+    made = compute(x if dtype is None else x.astype(dtype), axis=axis)
+    # Scans for an extremum give its places, too.
+    return made[0] if isinstance(made, tuple) else made
 
 
 def _outer(f: np.ufunc, x: Any, y: Any, **options: Any) -> Any:
@@ -126,6 +136,15 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "accumulate": _accumulate,
     "outer": _outer,
 }
+
+
+def _check_kind(f: np.ufunc, inputs: tuple[Any, ...], dtype: Any) -> None:
+    """Raises where a cast to ``dtype`` would lose the fraction, the imaginary part or the sign of an input."""
+    kinds = "buifc"
+    for o in inputs:
+        kind = o.dtype.kind if isinstance(o, fg.Tensor) else np.result_type(o).kind
+        if kinds.find(kind) > kinds.find(np.dtype(dtype).kind):
+            raise TypeError(f"numpy.{f.__name__}: an input cannot be cast to dtype={np.dtype(dtype).name}")
 
 
 def _refuse_options(f: np.ufunc, options: dict[str, Any]) -> None:
@@ -208,11 +227,13 @@ def _translated(
     # NumPy has checked the arguments against its signature before it calls the protocol.
     given = dict(zip(defaults, args, strict=False)) | kwargs
     first, named = _parameters(row)
-    positional = [_argument(given.pop(p)) for p in first if p in given]
+    if name in SEQUENCES and isinstance(given[first[0]], fg.Tensor):
+        given[first[0]] = list(given[first[0]])
+    positional = [_argument(name, p, given.pop(p)) for p in first if p in given]
     keywords = {}
     for theirs, ours in named:
         if theirs in given:
-            value = given.pop(theirs)
+            value = _argument(name, theirs, given.pop(theirs))
             if value is not np._NoValue and not (value is None and theirs != "axis"):
                 keywords[ours] = value
     out = given.pop("out", None)
@@ -222,10 +243,14 @@ def _translated(
     return deliver(f, compute(*positional, **keywords), () if out is None else (out,))
 
 
-def _argument(value: Any) -> Any:
-    """An argument of a function here: numbers and arrays beside tensors in a list become tensors."""
-    if isinstance(value, (list, tuple)) and _holds_tensor(value):
-        return [p if isinstance(p, fg.Tensor) else fg.tensor(p) for p in value]
+def _argument(name: str, parameter: str, value: Any) -> Any:
+    """An argument of a function here: lists in the place of arrays become tensors, and so do numbers and arrays beside
+    tensors in a list of arrays."""
+    if parameter in ARRAYS:
+        a_number_too = name == "interp" or parameter == "condition"
+        return tensor(value) if a_number_too or isinstance(value, (list, tuple)) else value
+    if isinstance(value, (list, tuple)) and holds_tensor(value):
+        return list(map(tensor, value))
     return value
 
 
@@ -233,7 +258,7 @@ def _numbers(value: Any, array: Callable[[Any], Any] = np.asarray) -> Any:
     """An argument of a NumPy function: tensors become arrays of their values."""
     if isinstance(value, fg.Tensor):
         return array(value)
-    if isinstance(value, (list, tuple)) and _holds_tensor(value):
+    if isinstance(value, (list, tuple)) and holds_tensor(value):
         parts = [_numbers(p, array) for p in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     return value

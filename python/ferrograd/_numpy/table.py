@@ -195,11 +195,22 @@ FUNCTIONS = {
     "fft.fftshift": "fft.fftshift: x | axes",
     "fft.ifftshift": "fft.ifftshift: x | axes",
 }
+# The parameters that are arrays, for which a list stands as well.
+ARRAYS = frozenset(
+    """
+    A a a_max a_min arr ary aweights b condition fp fweights indices m max min p q v val weights x x1 x2 xp y z
+    """.split()  # noqa: SIM905
+)
+# Those whose first parameter is a sequence of arrays, which an array is, too: of its rows.
+SEQUENCES = frozenset(
+    ("stack", "concat", "concatenate", "vstack", "hstack", "dstack", "column_stack", "linalg.multi_dot")
+)
 # Parameters of NumPy functions written in C, whose signatures `inspect` cannot read.
 SIGNATURES = {
     "concatenate": "arrays axis out dtype casting",
     "concat": "arrays axis out dtype casting",
     "where": "condition x y",
+    "empty_like": "prototype dtype order subok shape",
     "inner": "a b",
     "vdot": "a b",
     "bincount": "x weights minlength",
