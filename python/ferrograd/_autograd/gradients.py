@@ -70,6 +70,13 @@ def unused(allow: bool | None, materialize: bool) -> str:
     return "zeros"
 
 
+def without_inputs(outputs: object) -> str:
+    """The text of the error that ``grad`` raises where it is called like a transform of a function."""
+    if callable(outputs) and not isinstance(outputs, Tensor):
+        return "grad: outputs is a function, not a Tensor; for a function use ferrograd.func.grad(f)(x)"
+    return "grad() missing 1 required positional argument: 'inputs'"
+
+
 def grad(
     outputs: End | Sequence[End],
     inputs: Tree = None,  # type: ignore[assignment]
@@ -110,10 +117,8 @@ def grad(
     (27.0, 18.0)
     """
     __tracebackhide__ = True
-    if callable(outputs) and not isinstance(outputs, Tensor):
-        raise ArgumentError("grad: outputs is a function, not a Tensor; for a function use ferrograd.func.grad(f)(x)")
-    if inputs is None:
-        raise ArgumentError("grad() missing 1 required positional argument: 'inputs'")
+    if inputs is None or (callable(outputs) and not isinstance(outputs, Tensor)):
+        raise ArgumentError(without_inputs(outputs))
     found = _core.grad(
         ends(outputs, "grad: outputs"),
         ends(inputs, "grad: inputs"),

@@ -151,6 +151,9 @@ else:
     #: What replaces modules that are not here.
     _PLACES = {
         "audio": _DATA,
+        **{name: f"it is paddle.autograd.{name}" for name in ("hessian", "jacobian")},
+        **{name: f"it is paddle.incubate.autograd.{name}" for name in ("jvp", "vjp")},
+        **{name: f"it is ferrograd.func.{name}" for name in ("jacfwd", "jacrev", "value_and_grad", "vmap")},
         "hub": "use paddle.load with a file that was fetched before",
         "inference": "call the layer itself under paddle.no_grad()",
         "onnx": "use paddle.save with layer.state_dict()",

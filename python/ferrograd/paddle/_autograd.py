@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ferrograd import _core
+from ferrograd._autograd.gradients import without_inputs
 from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import ArgumentError, DuplicateTensorError
 from ferrograd._dialects.numbers import PADDLE
@@ -66,7 +67,7 @@ def check_bool(value: object, what: str) -> None:
 
 def grad(
     outputs: Tensor | Sequence[Tensor],
-    inputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor] = None,  # type: ignore[assignment]
     grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
@@ -93,6 +94,8 @@ def grad(
     check_bool(create_graph, "create_graph")
     check_bool(only_inputs, "only_inputs")
     check_bool(allow_unused, "allow_unused")
+    if inputs is None:
+        raise ArgumentError(without_inputs(outputs))
     outs, ins = as_tensors(outputs, "outputs"), as_tensors(inputs, "inputs")
     check_distinct(outs, "outputs contain duplicate tensor, please check outputs carefully.")
     check_distinct(ins, "inputs contain duplicate tensor, please check inputs carefully.")

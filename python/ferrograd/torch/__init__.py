@@ -203,6 +203,9 @@ else:
         "sparse_csc_tensor": "torch.sparse_coo_tensor",
         "sparse_csr_tensor": "torch.sparse_coo_tensor",
         "symeig": "torch.linalg.eigh",
+        **{name: f"torch.func.{name}" for name in ("hessian", "jacfwd", "jacrev", "jvp", "vjp")},
+        "jacobian": "torch.autograd.functional.jacobian",
+        "value_and_grad": "torch.func.grad_and_value",
     }
 
     def __getattr__(name: str) -> _Any:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, overload
 
 from ferrograd import _core
-from ferrograd._autograd.gradients import LISTS, End, cotangents, unused
+from ferrograd._autograd.gradients import LISTS, End, cotangents, unused, without_inputs
 from ferrograd._core import ArgumentError, GradientEdge
 from ferrograd._dialects.numbers import TORCH
 from ferrograd.torch._tensor import Tensor
@@ -40,7 +40,7 @@ def grad(
 ) -> tuple[Tensor, ...]: ...
 def grad(
     outputs: End | Sequence[End],
-    inputs: End | Sequence[End] | dict[Any, End],
+    inputs: End | Sequence[End] | dict[Any, End] = None,  # type: ignore[assignment]
     grad_outputs: Seeds = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
@@ -67,6 +67,8 @@ def grad(
             FutureWarning,
             stacklevel=2,
         )
+    if inputs is None:
+        raise ArgumentError(without_inputs(outputs))
     found = _core.grad(
         outputs,
         # The common case: the core takes a nonempty list as it is.

@@ -108,8 +108,9 @@ def _check_arguments(name: str, in_dims: Any, args: tuple[Any, ...]) -> None:
             f"{call}in_dims is not compatible with the structure of `inputs`. in_dims has structure "
             f"{_tree.shown(in_dims)} but inputs has structure {_tree.shown(args)}."
         ) from None
-    sizes = []
-    for x, dim in zip(_tree.leaves(args), dims, strict=True):
+    sizes: list[int] = []
+    each = []
+    for i, (x, dim) in enumerate(zip(_tree.leaves(args), dims, strict=True)):
         if dim is None:
             continue
         if not isinstance(dim, int):
@@ -127,13 +128,14 @@ def _check_arguments(name: str, in_dims: Any, args: tuple[Any, ...]) -> None:
                 f"{call}Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {rank} so "
                 f"expected in_dim to satisfy -{rank} <= in_dim < {rank}."
             )
+        each.append(f"tensor {i} of shape {tuple(x.shape)} has {x.shape[dim]} in axis {dim}")
         sizes.append(x.shape[dim])
     if not sizes:
         raise ArgumentError("vmap: Expected at least one Tensor to vmap over")
     if len(set(sizes)) > 1:
         raise ShapeError(
             "vmap: Expected all tensors to have the same size in the mapped dimension, "
-            f"got sizes {sizes} for the mapped dimension"
+            f"got sizes {sizes} for the mapped dimension: {', '.join(each)}"
         )
 
 
