@@ -11,7 +11,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._arguments import typed
-from ferrograd._core import Tensor, native
+from ferrograd._core import ArgumentError, Tensor, native
 from ferrograd._tensor import dtypes
 from ferrograd._tensor.device import DEVICES, Device
 
@@ -98,13 +98,32 @@ def can_cast(from_: Any, to: Any, /) -> bool:
     return bool(result_type(from_, to) == np.dtype(to))
 
 
+#: The letters that NumPy has for the dtypes of a kind.
+_LETTERS = {
+    "bool": "b",
+    "signed integer": "i",
+    "unsigned integer": "u",
+    "integral": "iu",
+    "real floating": "f",
+    "complex floating": "c",
+    "numeric": "iufc",
+}
+
+
 def isdtype(dtype: Any, kind: Any) -> bool:
     """Whether a dtype is of a kind (``"real floating"``, ``"integral"``, …), is a dtype, or one of a tuple of these.
 
     >>> fg.isdtype(fg.float32, "real floating"), fg.isdtype(fg.int64, ("bool", fg.int32))
     (True, False)
     """
-    return np.isdtype(np.dtype(dtype), kind)
+    dtype = np.dtype(dtype)
+    # NumPy has this function since version 2.
+    for one in kind if isinstance(kind, tuple) else (kind,):
+        if isinstance(one, str) and one not in _LETTERS:
+            raise ArgumentError(f"isdtype: {one!r} is no kind of dtypes; the kinds are {', '.join(_LETTERS)}")
+        if dtype.kind in _LETTERS[one] if isinstance(one, str) else dtype == np.dtype(one):
+            return True
+    return False
 
 
 class FloatInfo(NamedTuple):

@@ -72,7 +72,15 @@ def test_the_array_api_on_dtypes() -> None:
         fg.result_type()
     assert fg.can_cast(fg.tensor([1]), fg.float32)
     assert not fg.can_cast(fg.float32, fg.int64)
-    assert fg.isdtype(fg.bool, "bool")
+    letters = {"bool": "b", "integral": "iu", "signed integer": "i", "unsigned integer": "u"}
+    letters |= {"real floating": "f", "complex floating": "c", "numeric": "iufc"}
+    for dtype in (fg.bool, fg.int8, fg.uint64, fg.float32, fg.complex64):
+        kind = np.dtype(dtype).kind
+        assert {name for name in letters if fg.isdtype(dtype, name)} == {n for n, of in letters.items() if kind in of}
+        assert fg.isdtype(dtype, ("bool", fg.float32)) == (kind in "bf")
+        assert [fg.isdtype(dtype, other) for other in (dtype, fg.float64)] == [True, False]
+    with pytest.raises(fg.ArgumentError, match="no kind of dtypes"):
+        fg.isdtype(fg.float32, "float")
     assert fg.finfo(fg.tensor(1.0)).eps == np.finfo(np.float32).eps
     assert fg.iinfo("int16").min == -32768
     assert fg.broadcast_shapes((2, 1), (3,), ()) == (2, 3)
