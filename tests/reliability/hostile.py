@@ -1,7 +1,8 @@
 """Random mixtures of hostile arguments to every public function, in a process with a limit on its memory.
 
-``python -m tests.reliability.hostile BLACKBOX SEED COUNT`` makes COUNT calls and prints one line of JSON for every call
-that neither returned nor raised an exception that a caller can expect. The file BLACKBOX holds the running call.
+``python -m tests.reliability.hostile BLACKBOX SEED SECONDS`` makes calls for a time. It prints one line of JSON for
+every call that neither returned nor raised an exception that a caller can expect, and at the end one with the number
+of calls. The file BLACKBOX holds the running call.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import random
 import resource
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -145,7 +147,9 @@ def main() -> None:
     rng = random.Random(int(sys.argv[2]))
     every = functions()
     skipped = set(filter(None, os.environ.get("FERROGRAD_SKIP", "").split(",")))
-    for i in range(int(sys.argv[3])):
+    end, i = time.monotonic() + float(sys.argv[3]), 0
+    while time.monotonic() < end:
+        i += 1
         name, f = rng.choice(every)
         if name in skipped:
             continue
@@ -178,6 +182,8 @@ def main() -> None:
         _core.set_inference_mode(False)
         if i % 500 == 0:
             gc.collect()
+    # What the called functions printed may end without a line break.
+    print("\n" + json.dumps({"target": "calls", "inputs": i}), flush=True)
 
 
 if __name__ == "__main__":

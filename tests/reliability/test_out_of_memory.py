@@ -29,7 +29,10 @@ WORK = {
     # The first use of fg.graph and fg.func imports a module, for which Python's own code raises OSError or ImportError.
     "graph": ("x = fg.tensor(np.ones(3), requires_grad=True); y = chain(x, 40_000); fg.graph", "fg.graph(y)"),
     "jvp": ("x = fg.tensor(np.ones(3)); fg.func", "fg.func.jvp(lambda x: chain(x, 10_000), (x,), (x,))"),
-    "vmap": ("x = fg.tensor(np.ones((5, 3))); fg.func", "fg.func.vmap(fg.func.grad(lambda x: chain(x, 15_000).sum()))(x)"),
+    "vmap": (
+        "x = fg.tensor(np.ones((5, 3))); fg.func",
+        "fg.func.vmap(fg.func.grad(lambda x: chain(x, 15_000).sum()))(x)",
+    ),
     "ints": ("x = list(range(600_000))", "fg.tensor(x)"),
     "floats": ("x = [float(i) for i in range(600_000)]", "fg.tensor(x)"),
     "late float": ("x = [True] * 200_000 + [1] * 200_000 + [1.5] * 200_000", "fg.tensor(x)"),
