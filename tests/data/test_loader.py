@@ -46,7 +46,7 @@ def children() -> list[Any]:
 @pytest.fixture(autouse=True)
 def no_process_stays() -> Any:
     yield
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while children() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not children()
@@ -194,7 +194,8 @@ def test_a_worker_that_hangs_ends_the_loop() -> None:
         list(DataLoader(At("sleep"), 2, num_workers=2, timeout=0.3))
     with pytest.raises(RuntimeError, match=r"got no batch within 0\.3 seconds"):
         list(paddle.io.DataLoader(At("sleep"), batch_size=2, num_workers=1, timeout=0.3))
-    assert time.monotonic() - start < 5
+    # The worker sleeps for a minute.
+    assert time.monotonic() - start < 30
 
 
 def test_a_consumer_that_stops_early_ends_the_workers(monkeypatch: Any) -> None:
@@ -209,7 +210,7 @@ def test_a_consumer_that_stops_early_ends_the_workers(monkeypatch: Any) -> None:
     start = time.monotonic()
     del batches
     assert not children()
-    assert time.monotonic() - start < 4
+    assert time.monotonic() - start < 30
 
 
 def test_large_batches_and_large_indices() -> None:
@@ -292,7 +293,7 @@ def test_workers_of_a_killed_program_end() -> None:
 
 def test_a_program_may_end_in_the_middle_of_a_loop() -> None:
     process = run(SLOW + "        if i == 2: break\n    it = iter(DataLoader(Slow(), num_workers=1)); next(it)")
-    _, text = process.communicate(timeout=30)
+    _, text = process.communicate(timeout=60)
     assert process.returncode == 0, text
     assert text == ""
 
