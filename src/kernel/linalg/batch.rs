@@ -198,7 +198,7 @@ impl<'a> Batch<'a> {
             }
         };
         let count = self.count();
-        let group = PARALLEL.div_ceil(8 * work.max(1));
+        let group = PARALLEL.div_ceil(work.max(1).saturating_mul(8));
         if work.saturating_mul(count) < PARALLEL {
             (0..count).for_each(one);
         } else {
