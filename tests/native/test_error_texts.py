@@ -67,7 +67,19 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         fg.ArgumentError,
         "use ferrograd.func.grad(f)(x)",
     ),
+    "torch's grad of a function alone": (
+        lambda: torch.autograd.grad(lambda x: x),  # type: ignore[call-overload]
+        fg.ArgumentError,
+        "use ferrograd.func.grad(f)(x)",
+    ),
+    "Paddle's grad of a function alone": (
+        lambda: paddle.grad(lambda x: x),  # type: ignore[arg-type]
+        fg.ArgumentError,
+        "use ferrograd.func.grad(f)(x)",
+    ),
     "a transform in the root": (lambda: wrong.vmap, AttributeError, "it is ferrograd.func.vmap"),
+    "a transform in torch's root": (lambda: wrong.torch.jvp, AttributeError, "use torch.func.jvp"),
+    "a transform in Paddle's root": (lambda: wrong.paddle.vmap, AttributeError, "it is ferrograd.func.vmap"),
     "backward of an untracked tensor": (
         lambda: fg.ones(()).backward(),
         fg.ArgumentError,
@@ -101,6 +113,26 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: fg.func.vmap(fg.add)(fg.ones(3), fg.ones(4)),
         fg.ShapeError,
         "tensor 0 of shape (3,) has 3 in axis 0, tensor 1 of shape (4,) has 4 in axis 0",
+    ),
+    "batches of two sizes in torch's vmap": (
+        lambda: torch.vmap(torch.add)(torch.ones(3), torch.ones(4)),
+        fg.ShapeError,
+        "tensor 0 of shape (3,) has 3 in axis 0, tensor 1 of shape (4,) has 4 in axis 0",
+    ),
+    "a tensor of another library": (
+        lambda: fg.where(fg.ones(1) > 0, type("Tensor", (), {"__module__": "other"})(), 0.0),  # type: ignore[arg-type]
+        fg.ArgumentError,
+        "not other.Tensor",
+    ),
+    "numbers under a mask": (
+        lambda: fg.tensor(np.ma.array([1.0, 2.0], mask=[0, 1])),
+        fg.ArgumentError,
+        "write a.filled(0) or a.compressed()",
+    ),
+    "numbers under a mask beside a tensor": (
+        lambda: tracked() * np.ma.array([1.0, 2.0], mask=[0, 1]),
+        fg.ArgumentError,
+        "write a.filled(0) or a.compressed()",
     ),
     "a file that names a class": (lambda: torch.load(file_of_torch()), Exception, "weights_only=False"),
     "an unknown device": (lambda: torch.zeros(2, device="gibberish"), fg.ArgumentError, "the only device is 'cpu'"),

@@ -55,6 +55,10 @@ def test_the_class_itself_makes_default_floats() -> None:
     torch.Tensor(x).add_(1)
     assert values(x) == [1, 1]
     assert torch.Tensor(torch.tensor([1, 2])).dtype == "int64"
+    y = torch.ones(2, requires_grad=True)
+    made = torch.Tensor([y[0] * 2, y[1] * 3])
+    assert type(made) is torch.Tensor
+    assert values(torch.autograd.grad(made.sum(), y)[0]) == [2, 3]
     assert torch.nn.Parameter(torch.ones(1, dtype=torch.float64)).dtype == "float64"
     torch.set_default_tensor_type(torch.DoubleTensor)
     try:

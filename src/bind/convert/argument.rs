@@ -66,7 +66,11 @@ pub fn argument(kind: ParamType, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> 
 
 /// Says why an object does not have a parameter's type: the end of a sentence about the parameter.
 pub fn refusal(kind: ParamType, o: &Bound<'_, PyAny>) -> PyResult<String> {
-    let class = |o: &Bound<'_, PyAny>| o.get_type().name().map(|name| name.to_string());
+    let class = |o: &Bound<'_, PyAny>| {
+        let (class, own) = (o.get_type(), o.get_type().name()?.to_string());
+        // Another library's class may have the name of ours.
+        if own == "Tensor" { Ok(class.fully_qualified_name()?.to_string()) } else { PyResult::Ok(own) }
+    };
     let wanted = wanted(kind);
     match kind.base {
         ParamKind::DType if o.is_instance_of::<PyString>() => {

@@ -141,6 +141,15 @@ pub fn from_numpy(a: &Bound<'_, PyUntypedArray>) -> PyResult<Array> {
 /// A copy of a NumPy array whose numbers follow from shapes alone, so that they are the same in each run of a program.
 pub fn copied(a: &Bound<'_, PyUntypedArray>) -> PyResult<Array> {
     let py = a.py();
+    // The numbers under a mask would be taken for valid ones.
+    if !a.is_exact_instance_of::<PyUntypedArray>()
+        && a.is_instance(&py.import("numpy.ma")?.getattr("MaskedArray")?)?
+        && a.getattr("mask")?.call_method0("any")?.is_truthy()?
+    {
+        let text =
+            "a masked array cannot become a Tensor, which has no mask: write a.filled(0) or a.compressed()";
+        return Err(raise(py, "ArgumentError", text));
+    }
     let Some(dtype) = from_descr(&a.dtype()) else {
         return Err(raise(
             py,

@@ -40,6 +40,8 @@ impl TorchTensor {
         let given = args.get_item(0).is_ok_and(|first| first.is(made));
         made.get().meet_trace();
         let value = match &mut *made.get().lock() {
+            // A list of tracked tensors was stacked with its graph.
+            State { value: Value::Own(t), .. } if !given && t.is_tracked() => Value::Own(t.clone()),
             State { value: Value::Own(t), .. } if !given => Value::Own(t.detach()),
             state => Value::Shared(Box::new(state.shared().detached(None, DetachReason::default()))),
         };
