@@ -142,6 +142,7 @@ _LAZY = {
     "fft",
     "functional",
     "jit",
+    "masked",
     "mps",
     "multiprocessing",
     "onnx",
