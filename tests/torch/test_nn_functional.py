@@ -91,3 +91,49 @@ def test_wrong_arguments_raise(call: Callable[[], Any]) -> None:
 def test_outputs_too_large_for_memory() -> None:
     with pytest.raises(MemoryError):
         F.adaptive_avg_pool1d(torch.ones(1, 1, 3), 2**40)
+
+
+def _attention_of_parts(x: Any) -> Any:
+    """multi_head_attention_forward with weights that are made from its inputs."""
+    weights = [torch.cat([x[0], x[0], x[0]]), x[0, :1].expand(3, 6).reshape(-1), x[0], x[0, 0]]
+    return F.multi_head_attention_forward(
+        x, x, x, 6, 2, weights[0], weights[1], None, None, False, 0.0, weights[2], weights[3]
+    )
+
+
+@pytest.mark.parametrize("half", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True),
+        lambda x: F.scaled_dot_product_attention(x, x, x, attn_mask=x[:, :, :6]),
+        _attention_of_parts,
+        lambda x: F.linear_cross_entropy(x[0], x[1], torch.arange(6)),
+        lambda x: F.grid_sample(x[None], x[:1, :, :2][None], mode="bicubic", align_corners=False),
+        lambda x: F.embedding_bag(torch.tensor([[0, 1], [1, 1]]), x[0], mode="sum", per_sample_weights=x[0, :2, :2]),
+        lambda x: F.embedding_bag(torch.tensor([0, 1, 1]), x[0], torch.tensor([0, 2]), mode="mean"),
+    ],
+)
+def test_functions_of_several_ops_round_once(f: Callable[[Any], Any], half: Any) -> None:
+    x = torch.tensor(np.random.default_rng(0).normal(size=(2, 6, 6))).to(half)
+    inner, wide = x.clone().requires_grad_(True), x.float().requires_grad_(True)
+    y, want = (z[0] if isinstance(z, tuple) else z for z in (f(inner), f(wide)))
+    assert (y.dtype, want.dtype) == (half, torch.float32)
+    assert y.tolist() == want.to(half).tolist()
+    (g,), (wanted,) = torch.autograd.grad(y.sum(), inner), torch.autograd.grad(want.sum(), wide)
+    assert g.dtype == half
+    # What is used in several places gets a sum of rounded cotangents.
+    near = 4 * torch.finfo(half).eps * float(wanted.abs().max())
+    np.testing.assert_allclose(g.double().numpy(), wanted.double().numpy(), rtol=0, atol=near)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_are_tensors_of_the_dialect(mode: str) -> None:
+    weight = torch.tensor([[1.0, -2.0], [3.0, -4.0]], requires_grad=True)
+    y = F.embedding_bag(torch.tensor([0, 1, 1]), weight, torch.tensor([0, 3]), mode=mode)
+    assert type(y) is torch.Tensor
+    values: Any = {"sum": [7, -10], "mean": [7 / 3, -10 / 3], "max": [3, -2]}
+    gradients: Any = {"sum": [[1, 1], [2, 2]], "mean": [[1 / 3] * 2, [2 / 3] * 2], "max": [[0, 1], [1, 0]]}
+    np.testing.assert_allclose(y.detach().numpy(), [values[mode], [0, 0]], rtol=1e-6)
+    (g,) = torch.autograd.grad(y.sum(), weight)
+    np.testing.assert_allclose(g.numpy(), gradients[mode], rtol=1e-6)

@@ -9,6 +9,7 @@ from typing import Any
 
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import native as ops
+from ferrograd._nn.half import rounded_once
 
 
 def _reflected(at: Tensor, low: float, high: float) -> Any:
@@ -80,6 +81,7 @@ def _cubic(t: Tensor) -> list[Any]:
     return [far(t + 1), near(t), near(1 - t), far(2 - t)]
 
 
+@rounded_once
 def grid_sample(
     x: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool = False
 ) -> Any:

@@ -11,6 +11,7 @@ from ferrograd._autograd.autocast import in_half
 from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._core import paddle as ops
 from ferrograd._nn import attention, images
+from ferrograd._nn.half import rounded_once
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn._windows import channels_first, channels_last
 
@@ -357,6 +358,7 @@ def local_response_norm(
 
 
 @in_half
+@rounded_once
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

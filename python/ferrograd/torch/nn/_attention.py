@@ -11,12 +11,14 @@ from ferrograd._autograd.autocast import in_half
 from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._core import torch as ops
 from ferrograd._nn import attention
+from ferrograd._nn.half import rounded_once
 from ferrograd.torch._tensor import Tensor
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
 
 @in_half
+@rounded_once
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -60,6 +62,7 @@ def _added(mask: Tensor | None, name: str, dtype: Any) -> Tensor | None:
 
 
 @typed(query=Tensor, key=Tensor, value=Tensor, out_proj_weight=Tensor)
+@rounded_once
 def multi_head_attention_forward(
     query: Tensor,
     key: Tensor,

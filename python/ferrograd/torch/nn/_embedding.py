@@ -11,6 +11,7 @@ from ferrograd._core import ArgumentError
 from ferrograd._core import constant as _constant_of
 from ferrograd._core import torch as ops
 from ferrograd._nn import lookup
+from ferrograd._nn.half import rounded_once
 from ferrograd.torch._tensor import Tensor
 
 __all__ = ["embedding", "embedding_bag"]
@@ -118,10 +119,7 @@ def embedding_bag(
             per_sample_weights = ops.index_select(ops.reshape(per_sample_weights, [-1]), 0, _constant(kept))
     if max_norm is not None:
         lookup.renormalize(weight, flat, max_norm, norm_type)
-    rows = _rows(weight, flat, None, scale_grad_by_freq)
-    if per_sample_weights is not None:
-        rows = ops.multiply(rows, ops.reshape(per_sample_weights, [-1, 1]))
-    return _pooled(rows, bag, count, mode)
+    return _pooled(_rows(weight, flat, None, scale_grad_by_freq), per_sample_weights, bag, count, mode)
 
 
 def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[np.ndarray[Any, Any], int]:
@@ -144,13 +142,15 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> t
     return starts, len(starts)
 
 
-def _pooled(rows: Tensor, bag: np.ndarray[Any, Any], count: int, mode: str) -> Tensor:
-    """The rows of each bag as one."""
+@rounded_once
+def _pooled(rows: Tensor, weights: Tensor | None, bag: np.ndarray[Any, Any], count: int, mode: str) -> Tensor:
+    """The rows of each bag, by their weights, as one."""
+    if weights is not None:
+        rows = ops.multiply(rows, ops.reshape(weights, [-1, 1]))
     where, shape = _constant(bag), [count, rows.shape[1]]
     if mode == "max":
         lowest = ops.full(shape, -np.inf, rows.dtype)
         found: Tensor = ops.index_reduce(lowest, 0, where, rows, "amax")
-        # The first operand of ``where`` decides the class of the result.
         return ops.masked_fill(found, _constant(np.bincount(bag, minlength=count)[:, None] == 0), 0.0)
     total = ops.index_add(ops.zeros(shape, rows.dtype), 0, where, rows)
     if mode == "sum":

@@ -41,6 +41,7 @@ from ferrograd._dialects import adapters as _adapters
 from ferrograd._dialects.casts import cast
 from ferrograd._dialects.out_argument import into
 from ferrograd._dialects.specialize import specialize
+from ferrograd._nn.half import rounded_once
 from ferrograd._tensor.dtypes import finfo
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import _activations, _attention, _dropout, _embedding, _images, _losses, _windows
@@ -176,6 +177,7 @@ def cross_entropy(
     return ops.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
 
 
+@rounded_once
 def linear_cross_entropy(
     input: Tensor,
     linear_weight: Tensor,
