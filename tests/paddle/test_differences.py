@@ -11,12 +11,12 @@ _grad_ivar _inplace_version _zero_grads add allclose apply apply_ argmax argmin 
 bernoulli bitwise_left_shift bitwise_right_shift broadcast_tensors bucketize cauchy_ cdist
 cholesky_inverse cholesky_solve combinations concat cond corrcoef cov crop cross cummax cummin cumsum_ diag div
 divide dsplit eig eigvals eigvalsh equal_all exponential_ fill_diagonal_ fill_diagonal_tensor floor_mod frexp
-full_like gather gather_nd geometric_ get_strides histogram histogram_bin_edges histogramdd householder_product
+full_like gather gather_nd geometric_ get_strides histogram histogram_bin_edges histogramdd householder_product imag
 hsplit increment index_add index_fill index_sample index_select is_complex is_dense is_empty is_integer
 is_same_shape isin isneginf isposinf log_normal_ logcumsumexp logit lstsq lu lu_unpack masked_scatter matmul
 matrix_norm matrix_rank median multi_dot multinomial nanmedian nanquantile nansum ndimension new_empty new_full
 new_ones new_zeros nonzero norm normal_ ones_like ormqr pca_lowrank pinv poisson polygamma put_along_axis qr
-quantile randint_like reduce_as renorm repeat repeat_interleave reshape reverse scale scatter scatter_nd_add
+quantile randint_like real reduce_as renorm repeat repeat_interleave reshape reverse scale scatter scatter_nd_add
 select_scatter shard_index slice slice_scatter slogdet solve split squeeze stack standard_gamma stanh std
 strided_slice sub subtract sum svd svd_lowrank swapaxes swapdims t take take_along_axis take_along_dim
 tensor_split tensordot to_dlpack topk transpose triangular_solve unbind unfold uniform_ unique

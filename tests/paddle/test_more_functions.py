@@ -314,3 +314,50 @@ def test_cosine_similarity_bounds_the_product_of_the_norms() -> None:
     similarity = paddle.nn.functional.cosine_similarity
     near(similarity(x, y, eps=0.5), [0.05 / 0.5, 1.3 / (5 * math.sqrt(0.1))])
     testing.check(lambda x, y: similarity(x, y, axis=0), (x, t([[1.0, 2.0], [0.5, -1.0]], "float64")))
+
+
+def test_parts_of_complex_numbers_are_methods() -> None:
+    z = paddle.to_tensor([1 + 2j, -3j], stop_gradient=False)
+    assert (z.real().tolist(), z.imag().tolist()) == ([1, 0], [2, -3])
+    (g,) = paddle.grad([(z.real() * z.imag()).sum()], [z])
+    assert g.tolist() == [2 + 1j, -3 + 0j]
+    assert paddle.ones([2]).real().tolist() == [1, 1]
+
+
+def test_where_results_are_written_and_placed() -> None:
+    cases: list[tuple[Any, list[int], str]] = [
+        (lambda **kw: paddle.eye(2, 3, **kw), [2, 3], "float32"),
+        (lambda **kw: paddle.arange(3, dtype="float32", **kw), [3], "float32"),
+        (lambda **kw: paddle.range(0, 2, **kw), [3], "float32"),
+        (lambda **kw: paddle.linspace(0, 1, 3, **kw), [3], "float32"),
+        (lambda **kw: paddle.nn.functional.softmax(paddle.ones([2, 2]), **kw), [2, 2], "float32"),
+        (lambda **kw: paddle.searchsorted(paddle.arange(3.0), paddle.ones([2]), **kw), [2], "int64"),
+    ]
+    for made, shape, dtype in cases:
+        out = paddle.zeros(shape, dtype)
+        assert made(out=out) is out
+        assert out.tolist() == made().tolist() != paddle.zeros(shape).tolist()
+    for made in (paddle.eye, paddle.arange):
+        assert not made(2, dtype="float32", requires_grad=True).stop_gradient
+        with pytest.raises(ferrograd.ArgumentError, match=f"{made.__name__}.*cuda"):
+            made(2, device="cuda")
+
+
+@pytest.mark.parametrize(
+    ("shape", "size", "mode"),
+    [([1, 1, 4], [7], "linear"), ([2, 1, 3, 4], [6, 5], "bilinear"), ([1, 1, 2, 3, 2], [3, 3, 5], "trilinear")],
+)
+def test_samples_may_stand_for_the_starts_of_cells(shape: list[int], size: list[int], mode: str) -> None:
+    x = np.random.default_rng(0).normal(size=shape)
+    y = paddle.nn.functional.interpolate(
+        paddle.to_tensor(x), size, mode=mode, align_mode=1, data_format=f"NC{'DHW'[-len(size) :]}"
+    )
+    want = x
+    for axis, (n, m) in enumerate(zip(shape[2:], size, strict=True), 2):
+        at = np.minimum(np.arange(m) * n / m, n - 1)
+        low = np.floor(at).astype(int)
+        part = (at - low).reshape([-1] + [1] * (x.ndim - 1 - axis))
+        want = (1 - part) * np.take(want, low, axis) + part * np.take(want, np.minimum(low + 1, n - 1), axis)
+    np.testing.assert_allclose(y.numpy(), want, rtol=1e-12, atol=1e-12)
+    with pytest.raises(ferrograd.ArgumentError, match="align_mode is 0 or 1"):
+        paddle.nn.functional.interpolate(paddle.to_tensor(x), size, mode=mode, align_mode=2)

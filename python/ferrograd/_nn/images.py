@@ -96,11 +96,12 @@ def fold(x: Tensor, sizes: Any, kernel: Any, dilation: Any, padding: Any, stride
     return images[:, :, padding[0] : padding[0] + sizes[0], padding[1] : padding[1] + sizes[1]]
 
 
-def _linear(n: int, m: int, step: float, aligned: bool) -> np.ndarray[Any, Any]:
+def _linear(n: int, m: int, step: float, aligned: bool, centred: bool) -> np.ndarray[Any, Any]:
     """The weights with which linear interpolation makes ``m`` samples of ``n``."""
-    at = np.arange(m) * ((n - 1) / (m - 1) if m > 1 else 0.0)
-    if not aligned:
-        at = np.maximum((np.arange(m) + 0.5) * step - 0.5, 0)
+    if aligned:
+        at = np.arange(m) * ((n - 1) / (m - 1) if m > 1 else 0.0)
+    else:
+        at = np.maximum((np.arange(m) + 0.5) * step - 0.5, 0) if centred else np.arange(m) * step
     low = np.minimum(np.floor(at).astype(int), n - 1)
     weights = np.zeros((m, n))
     np.add.at(weights, (np.arange(m), low), 1 - (at - low))
@@ -122,10 +123,18 @@ def _cubic(n: int, m: int, step: float, aligned: bool) -> np.ndarray[Any, Any]:
     return weights
 
 
-def resize(x: Tensor, sizes: Sequence[int], factors: Sequence[float | None], mode: str, aligned: bool = False) -> Any:
+def resize(
+    x: Tensor,
+    sizes: Sequence[int],
+    factors: Sequence[float | None],
+    mode: str,
+    aligned: bool = False,
+    centred: bool = True,
+) -> Any:
     """[batch, channels, …] with other sizes of the last axes; ``mode`` is nearest, nearest-exact, linear or cubic.
 
-    A factor, where it is not None, is the step between samples in place of the quotient of the sizes.
+    A factor, where it is not None, is the step between samples in place of the quotient of the sizes. Linear
+    interpolation takes samples for the middles of cells, or for their starts if it is not ``centred``.
     """
     count = len(sizes)
     for axis, (m, factor) in enumerate(zip(sizes, factors, strict=True), x.ndim - count):
@@ -136,7 +145,8 @@ def resize(x: Tensor, sizes: Sequence[int], factors: Sequence[float | None], mod
             at = np.floor((np.arange(m, dtype=np.float32) + half) * np.float32(step)).astype(np.int64)
             x = ops.index_select(x, axis, _constant(np.minimum(at, n - 1), None))
         elif n != m or (factor is not None and not aligned):
-            weights = (_linear if mode == "linear" else _cubic)(n, m, step, aligned)
+            linear = mode == "linear"
+            weights = _linear(n, m, step, aligned, centred) if linear else _cubic(n, m, step, aligned)
             moved = ops.matmul(ops.moveaxis(x, axis, -1), _constant(weights.T, x.dtype))
             x = ops.moveaxis(moved, -1, axis)
     return x

@@ -195,23 +195,46 @@ def full_like(
     return placed(ops.full_like(x, fill_value, dtype), None, requires_grad)
 
 
-def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, name: str | None = None) -> Tensor:
+def arange(
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    dtype: Any = None,
+    name: str | None = None,
+    *,
+    out: Tensor | None = None,
+    device: object = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """The numbers ``start``, ``start + step``, … below ``end``. With one bound they start at 0.
 
     Each bound and ``step`` may be a tensor of one element.
     """
+    _core.check_device("arange", device)
     start, end, step = (v.item() if isinstance(v, Tensor) else v for v in (start, end, step))
-    return ops.arange(start, end, step, dtype)
+    return placed(ops.arange(start, end, step, dtype), out, requires_grad)
 
 
-def range(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, name: str | None = None) -> Tensor:
+def range(
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    dtype: Any = None,
+    name: str | None = None,
+    *,
+    out: Tensor | None = None,
+    device: object = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """The numbers ``start``, ``start + step``, … up to ``end``, which is included. :func:`arange` leaves it out."""
     start, end, step = (v.item() if isinstance(v, Tensor) else v for v in (start, end, step))
+    _core.check_device("range", device)
     start, end = (0, start) if end is None else (start, end)
     if step == 0 or not 0 <= (end - start) / step < math.inf:
         raise ArgumentError(f"range: no steps of {step} lead from {start} to {end}")
     steps = ops.arange(0, int((end - start) / step) + 1, 1, "float64")
-    return ops.cast(steps * step + start, ops.get_default_dtype() if dtype is None else dtype)
+    found = ops.cast(steps * step + start, ops.get_default_dtype() if dtype is None else dtype)
+    return placed(found, out, requires_grad)
 
 
 def _triangle(row: int, col: int | None = None, offset: int = 0, dtype: Any = "int64", *, _part: Any) -> Tensor:
@@ -221,9 +244,20 @@ def _triangle(row: int, col: int | None = None, offset: int = 0, dtype: Any = "i
 tril_indices, triu_indices = triangles.pair(ops, _triangle)
 
 
-def linspace(start: Any, stop: Any, num: int, dtype: Any = None, name: str | None = None) -> Tensor:
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int,
+    dtype: Any = None,
+    name: str | None = None,
+    *,
+    out: Tensor | None = None,
+    device: object = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """``num`` evenly spaced numbers from ``start`` to ``stop``, both included."""
-    return ops.linspace(start, stop, num, dtype)
+    _core.check_device("linspace", device)
+    return placed(ops.linspace(start, stop, num, dtype), out, requires_grad)
 
 
 def logspace(start: Any, stop: Any, num: int, base: Any = 10.0, dtype: Any = None, name: str | None = None) -> Tensor:
@@ -231,9 +265,19 @@ def logspace(start: Any, stop: Any, num: int, base: Any = 10.0, dtype: Any = Non
     return ops.pow(base, ops.linspace(start, stop, num, dtype))
 
 
-def eye(num_rows: int, num_columns: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
+def eye(
+    num_rows: int,
+    num_columns: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+    *,
+    out: Tensor | None = None,
+    device: object = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """A matrix with ones on the diagonal and zeros elsewhere."""
-    return ops.eye(num_rows, num_columns, 0, dtype)
+    _core.check_device("eye", device)
+    return placed(ops.eye(num_rows, num_columns, 0, dtype), out, requires_grad)
 
 
 def assign(x: Any, output: Tensor | None = None) -> Tensor:

@@ -31,6 +31,7 @@ __all__ = [
     "fill_diagonal_tensor",
     "get_strides",
     "householder_product",
+    "imag",
     "is_complex",
     "is_dense",
     "is_empty",
@@ -43,9 +44,20 @@ __all__ = [
     "new_zeros",
     "normal_",
     "polygamma_",
+    "real",
     "repeat",
     "uniform_",
 ]
+
+
+def real(x: Tensor, name: str | None = None) -> Tensor:
+    """The real part. Paddle has a method where NumPy and PyTorch have an attribute."""
+    return ops.real(x)
+
+
+def imag(x: Tensor, name: str | None = None) -> Tensor:
+    """The imaginary part."""
+    return ops.imag(x)
 
 
 def new_full(

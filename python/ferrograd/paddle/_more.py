@@ -13,6 +13,7 @@ from ferrograd._core import paddle as ops
 from ferrograd._dialects import histograms
 from ferrograd._dialects.distinct import distinct, runs
 from ferrograd._dialects.numbers import PADDLE
+from ferrograd._dialects.out_argument import into
 from ferrograd._dialects.quotients import quotient
 from ferrograd._dialects.reductions import nan_lower_median
 from ferrograd._dialects.windows import windows
@@ -490,6 +491,7 @@ def searchsorted(
     name: str | None = None,
     *,
     side: str | None = None,
+    out: Tensor | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
     """Where elements would be inserted into rising rows so that these stay rising.
@@ -500,7 +502,7 @@ def searchsorted(
            [2, 2])
     """
     found = ops.searchsorted(sorted_sequence, values, right, side, sorter)
-    return ops.cast(found, "int32") if out_int32 else found
+    return into(out, ops.cast(found, "int32") if out_int32 else found)
 
 
 def bucketize(

@@ -271,7 +271,8 @@ def interpolate(
     """Images with other sizes: those given, or ``scale_factor`` times the present ones.
 
     The mode is nearest, linear, bilinear, trilinear, bicubic or area. With ``align_corners`` the samples at the ends
-    stay where they are. ``align_mode`` 1 is not supported.
+    stay where they are. Without it linear modes take samples for the middles of cells (``align_mode`` 0) or for their
+    starts (1).
 
     >>> import ferrograd.paddle as paddle
     >>> paddle.nn.functional.interpolate(paddle.ones([1, 4, 6, 6]), scale_factor=2).shape
@@ -285,8 +286,8 @@ def interpolate(
         raise ShapeError(f"interpolate: the mode {mode!r} is not for {x.ndim}-D inputs")
     if antialias:
         raise ArgumentError("interpolate: antialias is not supported; blur the input before it is made smaller")
-    if align_mode:
-        raise ArgumentError("interpolate: align_mode 1 is not supported")
+    if align_mode not in (0, 1):
+        raise ArgumentError(f"interpolate: align_mode is 0 or 1, not {align_mode}")
     if (size is None) == (scale_factor is None):
         raise ArgumentError("One of size and scale_factor must be set, and not both.")
     count = x.ndim - 2
@@ -303,7 +304,7 @@ def interpolate(
             sizes = [math.floor(n * f) for n, f in zip(x.shape[2:], each, strict=True)]
         if mode == "area":
             return getattr(ops, f"adaptive_avg_pool{count}d")(x, sizes)
-        return images.resize(x, [int(n) for n in sizes], factors, _MODES[mode], align_corners)
+        return images.resize(x, [int(n) for n in sizes], factors, _MODES[mode], align_corners, align_mode == 0)
 
     found: Tensor = channels_first(x, data_format or "NCHW", "interpolate", run)
     return found

@@ -43,6 +43,7 @@ from ferrograd._core.paddle import (
     thresholded_relu,
 )
 from ferrograd._dialects import adapters as _adapters
+from ferrograd._dialects.out_argument import into
 from ferrograd._nn.lookup import by_frequency, renormalize
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn import _classes, _common, _losses, _more, _pools, _windows
@@ -247,14 +248,16 @@ def group_norm(
     return ops.moveaxis(ops.group_norm(ops.moveaxis(x, -1, 1), num_groups, weight, bias, epsilon), 1, -1)
 
 
-def softmax(x: Tensor, axis: int = -1, dtype: Any = None, name: str | None = None) -> Tensor:
+def softmax(
+    x: Tensor, axis: int = -1, dtype: Any = None, name: str | None = None, *, out: Tensor | None = None
+) -> Tensor:
     """``exp(x) / sum(exp(x))`` along an axis.
 
     >>> import ferrograd.paddle as paddle
     >>> [round(value, 4) for value in paddle.nn.functional.softmax(paddle.to_tensor([-1.0, 0.0, 2.0])).tolist()]
     [0.042, 0.1142, 0.8438]
     """
-    return ops.softmax(x if dtype is None else ops.cast(x, dtype), axis)
+    return into(out, ops.softmax(x if dtype is None else ops.cast(x, dtype), axis))
 
 
 def log_softmax(x: Tensor, axis: int = -1, dtype: Any = None, name: str | None = None) -> Tensor:
