@@ -35,7 +35,9 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     grad::run::add(m)?;
     grad::snapshot::add(m)?;
     transform::forward::add(m)?;
+    transform::callback::add(m)?;
     transform::calls::add(m)?;
+    transform::control::add(m)?;
     transform::program::add(m)?;
     transform::host::add(m)?;
     transform::vmap::add(m)?;

@@ -28,6 +28,8 @@ pub(super) struct Pass<'a> {
     /// Whether leaves accumulate their gradients, and whether the wanted values do.
     leaves: bool,
     accumulates: bool,
+    /// Whether wanted values are where the pass ends.
+    stops: bool,
     pub(super) hooks: HookState,
     pub(super) checks: Checks<'a>,
 }
@@ -44,6 +46,7 @@ impl<'a> Pass<'a> {
             live: modes::live_levels(),
             leaves: request.leaves,
             accumulates: request.accumulates,
+            stops: request.stops,
             hooks: HookState::default(),
             checks: Checks::new(request.names),
         })
@@ -53,6 +56,9 @@ impl<'a> Pass<'a> {
     /// that see what it accumulates.
     pub(super) fn run_tensor_hooks(&self, i: usize, hooks: &dyn Hooks, g: &mut NodeCotangents) -> Result<()> {
         let node = self.arena.nodes[i];
+        if self.stops && self.is_wanted(i) {
+            return Ok(());
+        }
         self.call_hooks(node, g, |at, g| hooks.tensor_hooks(at, g))?;
         if self.arena.works(i) || !self.accumulates_at(i) || g.iter().all(Option::is_none) {
             return Ok(());
@@ -70,12 +76,13 @@ impl<'a> Pass<'a> {
 
     /// Whether a gradient of the node is accumulated.
     fn accumulates_at(&self, i: usize) -> bool {
+        if self.is_wanted(i) { self.accumulates } else { self.leaves && self.arena.nodes[i].is_leaf() }
+    }
+
+    /// Whether the caller wants the gradient of an output of the node.
+    fn is_wanted(&self, i: usize) -> bool {
         let outs = self.arena.outs(i);
-        if self.arena.wanted.iter().any(|&s| s != NONE && outs.contains(&(s as usize))) {
-            self.accumulates
-        } else {
-            self.leaves && self.arena.nodes[i].is_leaf()
-        }
+        self.arena.wanted.iter().any(|&s| s != NONE && outs.contains(&(s as usize)))
     }
 
     /// Calls hooks of a node on gradients of its outputs and checks the gradients that they leave.

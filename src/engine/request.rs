@@ -19,7 +19,8 @@ pub struct Request<'a> {
     pub accumulates: bool,
     /// Values that no gradient flows into.
     pub blocked: Vec<Edge>,
-    /// Whether no gradient flows through a wanted value to what it was computed from.
+    /// Whether no gradient flows through a wanted value to what it was computed from. Its hooks are left to whoever goes on
+    /// from there.
     pub stops: bool,
     /// Whether the nodes keep what they save.
     pub retain_graph: bool,

@@ -14,6 +14,8 @@ pub mod autocast;
 pub mod batch;
 pub mod combine;
 pub mod contract;
+#[cfg(feature = "python")]
+pub mod control;
 pub mod copy;
 pub mod create;
 pub mod distance;

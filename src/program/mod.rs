@@ -8,6 +8,7 @@ mod plan;
 use smallvec::{SmallVec, smallvec};
 
 use crate::array::Array;
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::computed;
 use crate::graph::site::Site;
@@ -124,6 +125,14 @@ impl Program {
         } else {
             whole.as_real().restride(&value.dims, &value.strides, offset)
         }
+    }
+
+    /// The shapes and dtypes of the outputs.
+    pub fn outputs(&self) -> impl Iterator<Item = (&[usize], DType)> + '_ {
+        self.outputs
+            .iter()
+            .map(|&id| &self.values[id as usize])
+            .map(|value| (value.dims.as_slice(), value.dtype))
     }
 
     pub fn counts(&self) -> Counts {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import enum
 import functools
 import types
@@ -359,3 +360,89 @@ def test_arrays_that_are_attributes_are_refused_by_name() -> None:
         assert f(fg.ones(1)).item() == 1
     a.data[0] = 2
     assert f(fg.ones(1)).item() == 2
+
+
+def test_methods_that_are_replaced_are_seen() -> None:
+    class Rule:
+        @staticmethod
+        def fixed(x: Any) -> Any:
+            return x * 2
+
+        def own(self, x: Any) -> Any:
+            return x * 3
+
+        @property
+        def k(self) -> float:
+            return 5.0
+
+    rule = Rule()
+    f = fg.compile(lambda x: rule.fixed(x) + rule.own(x) + rule.k, fullgraph=True)
+    for _ in range(3):
+        assert f(fg.ones(1)).item() == 10
+    Rule.fixed = staticmethod(lambda x: x * 20)  # type: ignore[method-assign]
+    assert f(fg.ones(1)).item() == 28
+    Rule.own = lambda self, x: x * 30  # type: ignore[method-assign]
+    assert f(fg.ones(1)).item() == 55
+    Rule.k = property(lambda self: 50.0)  # type: ignore[method-assign, assignment]
+    assert f(fg.ones(1)).item() == 100
+    assert f.cache_info().hits == 2
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+def test_what_gives_something_else_each_time_is_refused() -> None:
+    import itertools
+    import random
+
+    import numpy as np
+
+    generator, own = np.random.default_rng(0), random.Random(0)
+    count, rows = itertools.count(), iter(range(100))
+    functions: list[Callable[[Any], Any]] = [
+        lambda x: x * generator.normal(),
+        lambda x: x * own.random(),
+        lambda x: x * random.random(),
+        lambda x: x * np.random.normal(),
+        lambda x: x * next(count),
+        lambda x: x * next(rows),
+    ]
+    for f in functions:
+        compiled = fg.compile(f)
+        assert len({compiled(fg.ones(1)).item() for _ in range(4)}) == 4
+        with pytest.raises(fg.CompileError, match=r"gives something else each time|the generators of Python or NumPy"):
+            fg.compile(f, fullgraph=True)(fg.ones(1))
+
+
+@dataclasses.dataclass
+class Pair:
+    value: Any
+    factor: float
+    name: str
+
+
+def test_results_in_dataclasses() -> None:
+    f = fg.compile(lambda x: [Pair(x * 2, 1.5, "a"), 3, None, (x.sum(), 0.5)], fullgraph=True)
+    for i in range(3):
+        found: Any = f(fg.full(2, i))
+        pair, three, nothing, (total, half) = found
+        assert (pair.value.tolist(), pair.factor, pair.name) == ([2 * i] * 2, 1.5, "a")
+        assert (three, nothing, total.item(), half) == (3, None, 2 * i, 0.5)
+    assert f.cache_info().hits == 2
+
+
+def test_a_function_that_keeps_what_it_computes_is_soon_left_alone() -> None:
+    kept: list[Any] = []
+
+    def keep(x: Any) -> Any:
+        kept.append(x * 2)
+        return x
+
+    f = fg.compile(keep)
+
+    def calls() -> None:
+        for i in range(8):
+            f(fg.full(1, i))
+
+    with pytest.warns(UserWarning, match=r"runs uncompiled"):
+        calls()
+    assert [x.item() for x in kept] == [2.0 * i for i in range(8)]
+    assert f.cache_info().misses < 5

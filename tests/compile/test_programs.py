@@ -110,6 +110,8 @@ COMPILED = {
     "index": of(lambda x: x[torch.tensor([0, 2])]),
     "the argument": of(lambda x: x),
     "a constant beside": of(lambda x: {"y": (x * 2, None), "n": 3}),
+    "views of the argument": of(lambda x: (x[2:5], x.view(4, 4).T, x)),
+    "views of a result": of(lambda x: (lambda y: [y, y, y[0], y.view(4, 4)])(x * 2)),
     "a transpose of a new tensor": of(lambda x: (x * 2).reshape(4, 4).T),
 }
 
@@ -121,7 +123,6 @@ EAGER = {
     "nonzero": of(lambda x: torch.nonzero(x > 0)),
     "NumPy": of(lambda x: x * torch.tensor(x.numpy() ** 2)),
     "a NumPy array": of(lambda x: x * torch.tensor(np.ones(16, np.float32))),
-    "a view of the argument": of(lambda x: x[2:5]),
     "an error": of(lambda x: torch.linalg.cholesky(x.reshape(4, 4))),
 }
 

@@ -11,9 +11,10 @@ from typing import Any, ClassVar, TypeVar
 from ferrograd import _core
 from ferrograd._autograd import batching
 from ferrograd._autograd.context import Context
-from ferrograd._autograd.modes import no_grad
+from ferrograd._autograd.modes import enable_grad, no_grad
 from ferrograd._autograd.nested import collect_tensors, fill, indices, replace_tensors, tensors_in
 from ferrograd._core import ArgumentError, LeafInplaceError, Tensor, VmapError
+from ferrograd._dialects.numbers import NATIVE
 
 __all__ = ["Context", "Function", "once_differentiable"]
 
@@ -55,6 +56,8 @@ class Function:
     _context: ClassVar[type[Context]] = Context
     #: Set on a class once its backward was found to be differentiable.
     _backward_is_recorded: ClassVar[bool]
+    #: Whether it reads the numbers of tensors, so that a program calls it; None where that is not known yet.
+    _reads_numbers: ClassVar[bool | None] = None
     #: Whether tensors inside containers count, and the containers that hold several results.
     _looks_into_containers: ClassVar[bool] = True
     _result_containers: ClassVar[tuple[type, ...]] = (tuple, list)
@@ -92,6 +95,8 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Calls ``forward`` and records the call as one node."""
+        if _core.is_tracing() and (replayed := _at_replay(cls, args, kwargs)) is not None:
+            return replayed[0]
         split = cls.setup_context is not Function.setup_context
         if split and (kwargs or cls.forward.__defaults__):
             args, kwargs = _with_defaults(cls.forward, args, kwargs)
@@ -250,6 +255,129 @@ class Function:
                     "corresponding forward input was not a Variable"
                 )
             ctx._assign(place, part, found, "backward")
+
+
+class _Replayed(Function):
+    """A function that reads numbers, as an op of a program, which calls it at its place."""
+
+    _reads_numbers = False
+
+    @staticmethod
+    def forward(ctx: Any, function: Callable[..., Any], found: list[Any], *tensors: Tensor) -> Any:
+        def call(given: list[Tensor]) -> list[Tensor]:
+            outputs, *found[:] = function(given)
+            return outputs
+
+        ctx.function = function
+        ctx.save_for_backward(*tensors)
+        return tuple(_core.call_at_replay(call, tensors))
+
+    @staticmethod
+    def backward(ctx: Any, *g: Tensor) -> Any:
+        tensors = ctx.saved_tensors
+        wanted = [i for i, x in enumerate(tensors) if x.requires_grad]
+        found = _ReplayedGradient.apply(ctx.function, wanted, len(tensors), *tensors, *g)
+        grads = dict(zip(wanted, found, strict=True))
+        return (None, None, *(grads.get(i) for i in range(len(tensors))))
+
+
+class _ReplayedGradient(Function):
+    """The gradients of a :class:`_Replayed`: the function is called again, and what it recorded is differentiated."""
+
+    _reads_numbers = False
+
+    @staticmethod
+    def forward(ctx: Any, function: Callable[..., Any], wanted: list[int], count: int, *tensors: Tensor) -> Any:
+        def call(given: list[Tensor]) -> list[Tensor]:
+            with enable_grad():
+                leaves = [x.detach() for x in given]
+                for i in wanted:
+                    leaves[i].requires_grad_()
+                return _gradients(function, wanted, count, leaves, False)
+
+        ctx.of = function, wanted, count
+        ctx.save_for_backward(*tensors)
+        return tuple(_core.call_at_replay(call, tensors))
+
+    @staticmethod
+    def backward(ctx: Any, *h: Tensor) -> Any:
+        _core.give_up_trace("it differentiates a Function twice that reads the numbers of tensors")
+        tensors = ctx.saved_tensors
+        function, asked, count = ctx.of
+        with enable_grad():
+            found = _gradients(function, asked, count, tensors, True)
+        pairs = [(y, k) for y, k in zip(found, h, strict=True) if y.requires_grad]
+        wanted = [x for x in tensors if x.requires_grad]
+        grads: Any = [None] * len(wanted)
+        if pairs:
+            roots, seeds = zip(*pairs, strict=True)
+            creates = _core.is_grad_enabled()
+            grads = _core.grad(list(roots), wanted, list(seeds), NATIVE, create_graph=creates, stops=True)
+        left = iter(grads)
+        return (None, None, None, *(next(left) if x.requires_grad else None for x in tensors))
+
+
+def _gradients(
+    function: Callable[..., Any], wanted: list[int], count: int, tensors: Sequence[Tensor], create_graph: bool
+) -> list[Tensor]:
+    """The gradients of the wanted ones of ``count`` tensors, which are followed by the gradients of the outputs."""
+    outputs = function(tensors[:count])[0]
+    pairs = [(y, g) for y, g in zip(outputs, tensors[count:], strict=True) if y.requires_grad]
+    inputs = [tensors[i] for i in wanted]
+    found: Any = [None] * len(wanted)
+    if pairs:
+        roots, seeds = zip(*pairs, strict=True)
+        found = _core.grad(list(roots), inputs, list(seeds), NATIVE, create_graph=create_graph, stops=True)
+    return [_core.native.zeros_like(x) if g is None else g for g, x in zip(found, inputs, strict=True)]
+
+
+def _at_replay(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any] | None:
+    """The results of a function that reads the numbers of tensors, while a trace is taken; None for any other."""
+    values = (*args, *kwargs.values())
+    tensors: list[Tensor] = []
+    places = cls._positions(values, tensors)
+    reads = vars(cls).get("_reads_numbers")
+    if reads is False or not tensors or _core.innermost_batch(tensors) is not None:
+        return None
+
+    # The program keeps the function, but no tensor of the trace.
+    nothing: list[Any] = [None] * len(tensors)
+    fixed = [replace_tensors(x, place, nothing) for x, place in zip(values, places, strict=True)]
+    count, names = len(args), list(kwargs)
+
+    def function(given: Sequence[Tensor]) -> tuple[list[Tensor], Any, Any]:
+        own = [replace_tensors(x, place, list(given)) for x, place in zip(fixed, places, strict=True)]
+        output = cls.apply(*own[:count], **dict(zip(names, own[count:], strict=True)))
+        found: list[Tensor] = []
+        return found, output, collect_tensors(output, found, True)
+
+    if reads is None:
+        cls._reads_numbers = False
+        cls._reads_numbers = _is_given_up(function, tensors)
+        if not cls._reads_numbers:
+            return None
+    found: list[Any] = []
+    results = _Replayed.apply(function, found, *tensors)
+    output, place = found
+    return (replace_tensors(output, place, results),)
+
+
+def _is_given_up(function: Callable[[Sequence[Tensor]], Any], tensors: list[Tensor]) -> bool:
+    """Whether a trace of a function and of its gradient is given up, because it reads numbers."""
+    examples = [_core.copy_of(x.detach()) for x in tensors]
+    for x, example in zip(tensors, examples, strict=True):
+        example.requires_grad_(x.requires_grad and _core.is_grad_enabled())
+    tracer = _core.Tracer(examples)
+    try:
+        outputs = [y for y in function(tracer.arguments())[0] if y.requires_grad]
+        if outputs and tracer.given_up is None:
+            _core.grad(outputs, [x for x in examples if x.requires_grad], None, NATIVE, stops=True)
+        return tracer.given_up is not None
+    except Exception:
+        # The call itself will raise.
+        return tracer.given_up is not None
+    finally:
+        tracer.cancel(True)
 
 
 def _gradients_by_argument(result: Any, positions: list[Any], several: tuple[type, ...]) -> list[Any]:

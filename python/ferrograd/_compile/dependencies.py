@@ -13,18 +13,23 @@ import collections
 import functools
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
 
+from ferrograd import _core
+from ferrograd._compile.floats import Number
 from ferrograd._core import Tensor
+from ferrograd._dialects.numbers import NATIVE
 from ferrograd._nn.module import BaseModule
 from ferrograd._tree import children, rest
 
 #: Values that are told apart by what they are, not by their identity.
 PLAIN = (bool, int, str, bytes, complex, type(None), type(...))
-_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, staticmethod, classmethod, property)
+#: Modules whose objects give other numbers each time.
+_DRAWING = frozenset({"random", "numpy.random._generator", "numpy.random.mtrand"})
 #: Libraries whose code is not searched, and of whose functions and classes nobody changes the attributes.
 _FRAMEWORKS = frozenset({"ferrograd", "numpy", "scipy", "torch", "paddle"})
 _LIBRARIES = _FRAMEWORKS | sys.stdlib_module_names - {"__main__"}
@@ -263,14 +268,14 @@ class Names:
                 if isinstance(attribute, types.MemberDescriptorType):
                     if kind is not value:
                         yield (_Slots(value), name), False
-                elif name[:2] != "__" and not hasattr(type(attribute), "__get__"):
+                elif name[:2] != "__":
                     yield (base.__dict__, name), False
 
 
 class Reader:
     """Reads the values that a call depends on: their tensors, in order, and a key of everything else."""
 
-    def __init__(self, modes: Any, names: Names) -> None:
+    def __init__(self, modes: Any, names: Names, floats: Collection[Any] = ()) -> None:
         self.tensors: list[Tensor] = []
         self.key: list[Any] = [modes]
         #: What the code finds elsewhere than in its arguments: a place, its value, and whether its tensors are told by
@@ -278,6 +283,9 @@ class Reader:
         self.found: list[tuple[Place, Any, bool]] = []
         #: Objects whose attributes were read.
         self.objects: list[Any] = []
+        #: The arguments that are floats with a tensor in their place, and the number of that tensor.
+        self.floats: dict[Any, int] = {}
+        self._as_tensors = floats
         self._names = names
         self._places: dict[int, int] = {}
         self._seen: set[int] = set()
@@ -289,7 +297,12 @@ class Reader:
         self.key += len(args), tuple(kwargs)
         for name, value in (*enumerate(args), *kwargs.items()):
             self._begins.append((len(self.key), ("argument", name)))
-            self._read(value)
+            if type(value) is float and name in self._as_tensors:
+                self.floats[name] = len(self.tensors)
+                self.tensors.append(_core.make(value, "float64", False, NATIVE))
+                self.key.append(Number)
+            else:
+                self._read(value)
         for place in self._names.places:
             self._begins.append((len(self.key), ("", place[1])))
             self._find(place)
@@ -372,6 +385,8 @@ class Reader:
         elif isinstance(value, (bytearray, memoryview, array.array)):
             raise Refused(f"it looks up a {type(value).__name__}, whose numbers may change; make a tensor of it first")
         else:
+            if isinstance(value, Iterator) or type(value).__module__ in _DRAWING:
+                raise Refused(f"it looks up a {type(value).__name__}, which gives something else each time")
             key.append(_Same(value))
             if id(value) not in self._seen and not isinstance(value, _FUNCTIONS):
                 self._seen.add(id(value))

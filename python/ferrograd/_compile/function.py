@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import types
 import warnings
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, overload
 
 import numpy as np
@@ -17,6 +18,7 @@ from ferrograd import _core
 from ferrograd._autograd.function import Function
 from ferrograd._autograd.modes import P, R, enable_grad
 from ferrograd._compile.dependencies import PLAIN, Names, Reader, Refused, lookups, pattern
+from ferrograd._compile.floats import Number, Watch
 from ferrograd._core import FreedGraphError, Tensor
 from ferrograd._dialects.numbers import NATIVE
 from ferrograd._graph.places import in_cells
@@ -30,6 +32,8 @@ _ENABLED = os.environ.get("FERROGRAD_COMPILE", "1") != "0"
 _MANY = 8
 #: How the reason of a trace begins that may be gone at the second call.
 _KEPT = "a tensor that it computes is kept"
+#: Why there is no program of a call that needed the value of a float: the next one is traced for its value.
+_PINNED = "it needs the value of an argument"
 #: After so many traces in a row that change what the function reads, it is not traced any more.
 _RESTLESS = 3
 
@@ -102,7 +106,7 @@ class _Program:
         if self._result is _HOLE:
             return outs[0]
         values = iter(outs)
-        return rebuilt(self._result, (next(values) if x is _HOLE else x.value for x in _leaves(self._result)))
+        return rebuilt(self._result, (next(values) if x is _HOLE else x for x in _leaves(self._result)))
 
 
 class _Mismatch(Exception):
@@ -156,17 +160,8 @@ class _Gradient(Function):
         return (None, *_core.grad(ends, ctx.leaves, seeds, NATIVE, create_graph=records, stops=True))
 
 
-class _Leaf:
-    """Wraps a value of a result that is the same in every call."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-#: Stands for a tensor of a result.
-_HOLE = _Leaf(None)
+#: Stands for a tensor of a result. It is a float of its own, because fields of dataclasses that hold one are leaves.
+_HOLE = type("_Hole", (float,), {})()
 
 
 def _leaves(tree: Any) -> list[Any]:
@@ -181,10 +176,13 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
 
         def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
 
-    def __init__(self, function: Callable[P, R], fullgraph: bool = False, maxsize: int = 64) -> None:
+    def __init__(
+        self, function: Callable[P, R], fullgraph: bool = False, maxsize: int = 64, dynamic: bool = False
+    ) -> None:
         self._function: Callable[..., Any] = function
         self._fullgraph = fullgraph
         self._maxsize = maxsize
+        self._dynamic = dynamic
         self._programs: OrderedDict[tuple[Any, ...], list[_Program]] = OrderedDict()
         self._eager: dict[tuple[Any, ...], str] = {}
         self._names = Names()
@@ -193,6 +191,10 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         self._changes = 0
         #: Kinds of arguments whose first trace was given up because the function kept a tensor.
         self._kept: set[tuple[Any, ...]] = set()
+        #: By argument: the float of the last trace. Another float makes the argument a tensor, unless it was pinned.
+        self._last_floats: dict[Any, float] = {}
+        self._floats: set[Any] = set()
+        self._pinned: set[Any] = set()
         self._counts = [0, 0, 0]
         self._has_warned = False
         self._name = getattr(function, "__name__", type(function).__name__)
@@ -207,7 +209,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             return self._function(*args, **kwargs)
         if self._never is not None:
             return self._without(self._never, args, kwargs)
-        reader = Reader(modes, self._names)
+        reader = Reader(modes, self._names, self._floats)
         try:
             key = reader.read_all(args, kwargs)
         except Refused as refusal:
@@ -225,9 +227,16 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
     def _expect(self, args: Any, kwargs: Any, program: _Program, reader: Reader) -> None:
         """Lets later calls like this one run without Python, where what they depend on can be compared there."""
         tensors: list[Tensor] = []
+
+        def part(name: Any, value: Any) -> tuple[str, Any]:
+            if name not in reader.floats:
+                return pattern(value, tensors)
+            tensors.append(reader.tensors[reader.floats[name]])
+            return "float", len(tensors) - 1
+
         try:
-            arguments = [pattern(x, tensors) for x in args]
-            keywords = pattern(kwargs, tensors) if kwargs else None
+            arguments = [part(i, x) for i, x in enumerate(args)]
+            keywords = ("dict", [(name, part(name, x)) for name, x in kwargs.items()]) if kwargs else None
             others = lookups(self._names, reader, tensors)
         except Refused:
             return
@@ -245,7 +254,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         return self if instance is None else types.MethodType(self, instance)
 
     def __reduce__(self) -> Any:
-        return CompiledFunction, (self._function, self._fullgraph, self._maxsize)
+        return CompiledFunction, (self._function, self._fullgraph, self._maxsize, self._dynamic)
 
     def __getattr__(self, name: str) -> Any:
         # A compiled module has the attributes of the module.
@@ -312,7 +321,11 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         """Calls the function where there is no program yet."""
         __tracebackhide__ = True
         self._names.meet(self._function, args, kwargs)
-        reader = Reader(modes, self._names)
+        for name, value in (*enumerate(args), *kwargs.items()):
+            is_new = type(value) is float and name not in self._pinned
+            if is_new and self._last_floats.setdefault(name, value).hex() != value.hex():
+                self._floats.add(name)
+        reader = Reader(modes, self._names, self._floats)
         try:
             key = reader.read_all(args, kwargs)
         except Refused as refusal:
@@ -333,7 +346,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
                 self._expect(args, kwargs, program, reader)
                 return called[0]
         self._counts[1] += 1
-        result, made, reason = self._trace(args, kwargs, reader.tensors, modes)
+        result, made, reason = self._trace(args, kwargs, reader, modes)
         if made is not None and (change := self._change(args, kwargs, reader, modes)) is not None:
             # The first call of many functions makes state that later calls find.
             self._counts[2] += 1
@@ -351,24 +364,37 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             self._expect(args, kwargs, made, reader)
             return called[0]
         self._counts[2] += 1
-        if reason.startswith(_KEPT) and shapes not in self._kept:
-            # The first call of many functions makes state that later calls find.
-            self._kept.add(shapes)
+        if reason is _PINNED:
             return result
+        if reason.startswith(_KEPT):
+            self._changes += 1
+            if shapes not in self._kept and self._changes < _RESTLESS:
+                # The first call of many functions makes state that later calls find.
+                self._kept.add(shapes)
+                return result
+            if self._changes >= _RESTLESS:
+                self._never = reason
         self._eager[shapes] = reason
         self._refuse(reason)
         return result
 
+    def _pin(self, names: Iterable[Any]) -> None:
+        """Has floats among the arguments compared by value from now on."""
+        self._pinned.update(names)
+        self._floats.difference_update(names)
+
     def _change(self, args: Any, kwargs: Any, before: Reader, modes: Any) -> str | None:
         """The name of what the function reads and has changed, if there is such a thing."""
-        after = Reader(modes, self._names)
+        after = Reader(modes, self._names, before.floats)
         try:
             after.read_all(args, kwargs)
         except Refused as refusal:
             return str(refusal)
         if (change := after.difference(tuple(before.key))) is not None:
             return change
-        is_same = all(x is y for x, y in zip(after.tensors, before.tensors, strict=True))
+        own = set(before.floats.values())
+        pairs = enumerate(zip(after.tensors, before.tensors, strict=True))
+        is_same = all(x is y or i in own for i, (x, y) in pairs)
         return None if is_same else "which tensors it reads"
 
     def _keep(self, key: tuple[Any, ...], program: _Program, reader: Reader) -> None:
@@ -378,12 +404,14 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         self._programs.move_to_end(key)
         size = sum(map(len, self._programs.values()))
         if size == _MANY and last is not None:
-            differs = reader.difference(last) or "the shape, dtype or memory of a tensor"
-            warnings.warn(
-                f"compile: {self._name} has been traced {_MANY} times. The last two traces differ in {differs}. What "
-                "is no tensor is compared by value, and each value takes a trace",
-                stacklevel=5,
-            )
+            differs = reader.difference(last)
+            if differs is not None or not self._dynamic:
+                warnings.warn(
+                    f"compile: {self._name} has been traced {_MANY} times. The last two traces differ in "
+                    f"{differs or 'the shape, dtype or memory of a tensor'}. What is no tensor is compared by value, "
+                    "and each value takes a trace",
+                    stacklevel=5,
+                )
         while size > self._maxsize:
             oldest = next(iter(self._programs))
             self._programs[oldest].pop()
@@ -392,50 +420,88 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             size -= 1
             self._forget()
 
-    def _trace(self, args: Any, kwargs: Any, tensors: list[Tensor], modes: Any) -> tuple[Any, _Program | None, str]:
+    def _trace(self, args: Any, kwargs: Any, reader: Reader, modes: Any) -> tuple[Any, _Program | None, str]:
         """Calls the function while its ops are traced. Returns its result and the program, or why there is none."""
         __tracebackhide__ = True
+        tensors = reader.tensors
         tracer = _core.Tracer(tensors)
+        watch = Watch()
         try:
             used = tracer.arguments()
             replaced = {id(x): y for x, y in zip(tensors, used, strict=True) if x is not y}
-            if replaced:
-                args, kwargs = _replaced(args, replaced), _replaced(kwargs, replaced)
+            given = {id(y): x for x, y in zip(tensors, used, strict=True) if x is not y}
+            draws = _drawing()
+            given_args, given_kwargs = args, kwargs
+            args, kwargs = _replaced(args, replaced), _replaced(kwargs, replaced)
+            if reader.floats:
+                args, kwargs = _with_numbers(args, kwargs, reader.floats, used, watch)
             result = self._function(*args, **kwargs)
+            del args, kwargs
+            watch.close()
+            if watch.pinned:
+                # The call stands: nothing else than the value was used.
+                tracer.cancel()
+                self._pin(watch.pinned)
+                return _without_numbers(_replaced(result, given)), None, _PINNED
             leaves = _leaves(result)
             outs = [x for x in leaves if isinstance(x, Tensor)]
-            others = [x for x in leaves if not isinstance(x, (Tensor, float, *PLAIN))]
-            if others:
-                reason = f"it returns a {type(others[0]).__name__}, which is no tensor"
+            if given and tracer.returns_part(outs):
+                tracer.cancel(True)
+                return self._function(*given_args, **given_kwargs), None, "it returns a view of a part of a tensor"
+            tracked, inputs, grads, core = [], [], None, None
+            reason = _obstacle(leaves, draws, modes)
+            if reason is None and tracer.given_up is None:
+                if _core.is_grad_enabled():
+                    tracked = [i for i, x in enumerate(outs) if x.requires_grad and not any(x is y for y in used)]
+                if tracked:
+                    inputs = tracer.leaves()
+                    ends = [outs[i] for i in tracked]
+                    try:
+                        grads = _core.grad(ends, inputs, tracer.seeds(ends), NATIVE, retain_graph=True, stops=True)
+                    except FreedGraphError:
+                        # The function has used the graph up; only values leave it.
+                        tracked, inputs, grads = [], [], None
+                core = tracer.finish(outs, grads)
+            else:
                 tracer.cancel()
-                return result, None, reason
-            tracked, inputs, grads = [], [], None
-            if _core.is_grad_enabled():
-                fresh = [i for i, x in enumerate(outs) if x.requires_grad and not any(x is y for y in used)]
-                tracked = fresh
-            if tracked:
-                inputs = tracer.leaves()
-                ends = [outs[i] for i in tracked]
-                try:
-                    grads = _core.grad(ends, inputs, tracer.seeds(ends), NATIVE, retain_graph=True, stops=True)
-                except FreedGraphError:
-                    # The function has used the graph up; only values leave it.
-                    tracked, inputs, grads = [], [], None
-            if _core.program_modes(tracing=True) != modes:
-                tracer.cancel()
-                return result, None, "it changes the modes that ops obey"
-            core = tracer.finish(outs, grads)
-        except BaseException:
+        except BaseException as error:
+            watch.close()
+            if reader.floats and isinstance(error, Exception):
+                # What was called may take floats only.
+                tracer.cancel(True)
+                self._pin(reader.floats)
+                return self._function(*given_args, **given_kwargs), None, _PINNED
             tracer.cancel()
             raise
         if core is None:
-            reason, site = tracer.given_up or ("a result or a write is not one that a program can make", None)
-            return result, None, f"{reason}{f' at {site}' if site else ''}"
+            if reason is None:
+                reason, site = tracer.given_up or ("a result or a write is not one that a program can make", None)
+                reason = f"{reason}{f' at {site}' if site else ''}"
+            return _replaced(result, given), None, reason
         at = {id(x): i for i, x in enumerate(used)}
         kept = [at[id(x)] if id(x) in at else weakref.ref(x) for x in inputs]
-        marks = iter([_HOLE if isinstance(x, Tensor) else _Leaf(x) for x in leaves])
+        marks = iter([_HOLE if isinstance(x, Tensor) else x for x in leaves])
         shape = rebuilt(result, marks)
         return result, _Program(core, shape, outs, kept, tracked), ""
+
+
+def _obstacle(leaves: list[Any], draws: list[Any], modes: Any) -> str | None:
+    """Why there can be no program for a function that returned these leaves, if there is a reason."""
+    others = [x for x in leaves if not isinstance(x, (Tensor, float, *PLAIN))]
+    if others:
+        return f"it returns a {type(others[0]).__name__}, which is no tensor"
+    if _drawing() != draws:
+        return "it draws numbers from the generators of Python or NumPy"
+    return None if _core.program_modes(tracing=True) == modes else "it changes the modes that ops obey"
+
+
+def _drawing() -> list[Any]:
+    """The states of the generators of random numbers of Python and NumPy, as far as they are imported."""
+    states = [module.getstate() for module in [sys.modules.get("random")] if module is not None]
+    if (generator := sys.modules.get("numpy.random")) is not None:
+        kind, keys, *rest = generator.get_state()
+        states.append((kind, keys.tobytes(), rest))
+    return states
 
 
 #: All compiled functions.
@@ -457,15 +523,37 @@ def _with_tensors(tree: Any) -> Any:
     )
 
 
+def _with_numbers(args: Any, kwargs: Any, floats: Mapping[Any, int], used: list[Tensor], watch: Watch) -> Any:
+    """The arguments with numbers in place of floats."""
+
+    def number(name: Any, value: Any) -> Any:
+        return Number(value, used[floats[name]], frozenset([name]), watch) if name in floats else value
+
+    return tuple(number(i, x) for i, x in enumerate(args)), {name: number(name, x) for name, x in kwargs.items()}
+
+
+def _without_numbers(tree: Any) -> Any:
+    """A result with floats in place of numbers."""
+    if not any(type(x) is Number for x in _leaves(tree)):
+        return tree
+    return rebuilt(tree, (float(x) if type(x) is Number else x for x in _leaves(tree)))
+
+
 def _replaced(tree: Any, by: Mapping[int, Tensor]) -> Any:
-    return rebuilt(tree, (by.get(id(x), x) for x in _leaves(tree)))
+    return rebuilt(tree, (by.get(id(x), x) for x in _leaves(tree))) if by else tree
 
 
 @overload
-def compile(function: Callable[P, R], *, fullgraph: bool = ..., maxsize: int = ...) -> CompiledFunction[P, R]: ...
+def compile(
+    function: Callable[P, R], *, fullgraph: bool = ..., maxsize: int = ..., dynamic: bool = ...
+) -> CompiledFunction[P, R]: ...
 @overload
-def compile(*, fullgraph: bool = ..., maxsize: int = ...) -> Callable[[Callable[P, R]], CompiledFunction[P, R]]: ...
-def compile(function: Callable[..., Any] | None = None, *, fullgraph: bool = False, maxsize: int = 64) -> Any:
+def compile(
+    *, fullgraph: bool = ..., maxsize: int = ..., dynamic: bool = ...
+) -> Callable[[Callable[P, R]], CompiledFunction[P, R]]: ...
+def compile(
+    function: Callable[..., Any] | None = None, *, fullgraph: bool = False, maxsize: int = 64, dynamic: bool = False
+) -> Any:
     """The function, traced at its first call and run without Python afterwards. Without a function, a decorator.
 
     A trace records the ops that the function applies, those of gradients of any order and of transforms included. Later
@@ -473,9 +561,10 @@ def compile(function: Callable[..., Any] | None = None, *, fullgraph: bool = Fal
     give. Parameters and other tensors that the function finds outside of its arguments are read anew in each call, and
     those that it writes to are written.
 
-    NumPy arrays among the arguments become tensors. Everything else is part of the trace. Numbers, strings and flags
-    among the arguments, and in variables and attributes that the function or functions it calls look up by name, are
-    compared by value, so another value takes another trace. Python code with side effects (``print``, appending to a
+    NumPy arrays among the arguments become tensors, and floats that vary from call to call where the function only
+    computes with them. Everything else is part of the trace. Numbers, strings and flags among the arguments, and in
+    variables and attributes that the function or functions it calls look up by name, are compared by value, so another
+    value takes another trace. Python code with side effects (``print``, appending to a
     list) runs only during the trace; a function that changes what it reads itself is not compiled.
 
     Where numbers of a traced value are asked for (``if x.sum() > 0``, ``item``, NumPy), the trace is given up, and
@@ -485,6 +574,7 @@ def compile(function: Callable[..., Any] | None = None, *, fullgraph: bool = Fal
         function: a function or module.
         fullgraph: a function that cannot be traced is an error.
         maxsize: the most programs that are kept. The one that was made first is forgotten first.
+        dynamic: sizes are meant to vary. Each size is traced, without the warning that this happens often.
 
     Raises:
         CompileError: the function cannot be traced, and ``fullgraph`` is set.
@@ -497,7 +587,7 @@ def compile(function: Callable[..., Any] | None = None, *, fullgraph: bool = Fal
     1
     """
     if function is None:
-        return functools.partial(compile, fullgraph=fullgraph, maxsize=maxsize)
+        return functools.partial(compile, fullgraph=fullgraph, maxsize=maxsize, dynamic=dynamic)
     if not callable(function):
         raise TypeError(f"compile: a function is wanted, not {type(function).__name__}")
-    return CompiledFunction(function, fullgraph, maxsize)
+    return CompiledFunction(function, fullgraph, maxsize, dynamic)

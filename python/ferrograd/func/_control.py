@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ferrograd import _tree
+from ferrograd import _core, _tree
 from ferrograd._autograd.checkpoint import checkpoint as checkpointed
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import ArgumentError, ShapeError, VmapError, native
+from ferrograd._core import ArgumentError, ShapeError, Tensor, VmapError, native
+from ferrograd.func._parts import Branches, Flat, Loop, Part, Repeated, part
 from ferrograd.func._record import tensor
+
+#: With fewer steps a scan is unrolled.
+_FEW = 4
 
 
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
     """``true_fun(*operands)`` where ``pred`` holds, else ``false_fun(*operands)``, with the gradient of that branch.
 
     ``pred`` is a truth value: Python's, or a tensor of one element. Inside ``vmap`` it may differ between the examples:
-    then both branches are computed, and each example gets its own. Inside ``compile`` the trace ends here, because a
-    program has no branches.
+    then both branches are computed, and each example gets its own. Inside ``compile`` both branches are traced and each
+    call runs one of them, if they return tensors of the same structure, shapes and dtypes; otherwise the trace ends
+    here.
 
     Raises:
         ArgumentError: inside ``vmap``, where the branches return different structures.
@@ -29,6 +34,8 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     (0.25, 0.0)
     """
     __tracebackhide__ = True
+    if isinstance(pred, Tensor) and (found := _traced_cond(pred, true_fun, false_fun, operands)) is not None:
+        return found[0]
     try:
         holds = bool(pred)
     except VmapError:
@@ -42,8 +49,9 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     """``init`` after ``body_fun`` was applied to it for as long as ``cond_fun`` holds.
 
     The value is a tensor or a structure of tensors. Each step is recorded, so gradients of any order go through the
-    loop, in both modes. Inside ``vmap`` the condition is one for all examples. Inside ``compile`` a condition on
-    tensors ends the trace.
+    loop, in both modes. Inside ``vmap`` the condition is one for all examples. Inside ``compile`` both functions are
+    traced, if each step keeps the shapes and dtypes, and a call takes as many steps as it needs. Its first derivatives
+    are part of the program; a second derivative ends the trace.
 
     Raises:
         ArgumentError: ``body_fun`` returns another structure than it is given.
@@ -56,6 +64,8 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     0.25
     """
     __tracebackhide__ = True
+    if (found := _traced_while(cond_fun, body_fun, init)) is not None:
+        return found[0]
     value = init
     while cond_fun(value):
         value = _same_structure("while_loop", body_fun(value), value)
@@ -75,10 +85,14 @@ def scan(
 
     Returns the last carry and all ``y``, stacked along a new axis 0. The carry, ``xs`` and ``y`` are tensors or
     structures of tensors, and each may be None. Without ``xs`` there are ``length`` steps. ``reverse`` goes from the
-    last ``x`` to the first; the ``y`` stay at the places of their ``x``. With ``checkpoint=k`` only every k-th carry is
-    kept for the gradient, and the steps between two of them run a second time.
+    last ``x`` to the first; the ``y`` stay at the places of their ``x``.
 
-    Gradients of any order go through all steps, in both modes. ``compile`` unrolls the loop.
+    ``f`` is called a few times only: its ops are recorded and run for each step, so a graph has one node for the whole
+    loop, and a compiled function one instruction. For the gradient, in both modes and of any order, the carry before
+    each step is kept, or with ``checkpoint=k`` only every k-th; what else a step computes is computed again. Each step
+    is recorded by itself, as in a loop in Python, where there are few steps, inside ``vmap``, and where the ops of
+    ``f`` cannot stand for it: if it asks for numbers, draws random ones, writes to tensors, or changes the shape or
+    dtype of the carry.
 
     Raises:
         ArgumentError: the number of steps is not known, ``f`` returns no pair, or another structure than it is given.
@@ -104,7 +118,7 @@ def scan(
     if checkpoint is not None and checkpoint < 1:
         raise ArgumentError(f"scan: checkpoint is None or a positive number of steps, not {checkpoint}")
 
-    def step(carry: Any, x: Any) -> tuple[Any, Any]:
+    def step(carry: Any, x: Any, f: Callable[..., Any] = f) -> tuple[Any, Any]:
         __tracebackhide__ = True
         pair = f(carry, x)
         if not isinstance(pair, tuple) or len(pair) != 2:
@@ -125,6 +139,8 @@ def scan(
             example = _tree.rebuilt(xs, iter([native.zeros(list(x.shape[1:]), x.dtype) for x in columns]))
             y = step(init, example)[1]
             return init, _tree.mapped(lambda leaf: native.zeros([0, *leaf.shape], leaf.dtype), y)
+    if n >= _FEW and (found := _looped(step, f, init, xs, columns, n, reverse, checkpoint)) is not None:
+        return found
     size = checkpoint or n
     starts = range(0, n, size)
     parts: dict[int, list[Any]] = {}
@@ -147,3 +163,105 @@ def _same_structure(what: str, new: Any, old: Any) -> Any:
     """``new``, which must have the structure of ``old``."""
     _tree.matched(new, old, what)
     return new
+
+
+def _looped(
+    step: Callable[..., Any],
+    f: Callable[..., Any],
+    init: Any,
+    xs: Any,
+    columns: list[Tensor],
+    n: int,
+    reverse: bool,
+    checkpoint: int | None,
+) -> tuple[Any, Any] | None:
+    """A scan as one node, or as one of nodes; None where its step cannot be traced."""
+    carry = [tensor(x, "scan") for x in _tree.leaves(init)]
+    count = len(carry)
+    results: list[Any] = []
+
+    def flat(f: Callable[..., Any]) -> Flat:
+        def run(*x: Tensor) -> list[Tensor]:
+            new, y = step(_tree.rebuilt(init, iter(x[:count])), _tree.rebuilt(xs, iter(x[count:])), f)
+            results[:] = [_structure(y)]
+            return [*(tensor(leaf, "scan") for leaf in _tree.matched(new, init, "scan")), *_tree.leaves(y)]
+
+        return run
+
+    traced = part(f, flat)
+    if not traced.trace([*carry, *(x[-1 if reverse else 0] for x in columns)], carry):
+        return None
+    if checkpoint is None or checkpoint >= n:
+        outs = Loop(traced, count, n, reverse).run([*carry, *columns])
+        return _tree.rebuilt(init, iter(outs[:count])), _tree.rebuilt(results[0], iter(outs[count:]))
+
+    def segment(carry: Any, rows: list[Tensor]) -> tuple[Any, Any]:
+        k = int(rows[0].shape[0]) if rows else checkpoint
+        return scan(f, carry, _tree.rebuilt(xs, iter(rows)), k, reverse=reverse)
+
+    whole = n - n % checkpoint
+    parts = [x[:whole].reshape([whole // checkpoint, checkpoint, *x.shape[1:]]) for x in columns]
+    rest = [x[whole:] for x in columns]
+    if reverse and whole < n:
+        init, last = segment(init, rest) if rest else scan(f, init, None, n - whole, reverse=True)
+    init, ys = scan(segment, init, parts, whole // checkpoint, reverse=reverse)
+    if not reverse and whole < n:
+        init, last = segment(init, rest) if rest else scan(f, init, None, n - whole)
+    ys = _tree.mapped(lambda y: y.reshape([whole, *y.shape[2:]]), ys)
+    if whole < n:
+        pairs = zip(_tree.leaves(ys), _tree.leaves(last), strict=True)
+        ys = _tree.rebuilt(ys, (native.concat(list(pair)) for pair in pairs))
+    return init, ys
+
+
+def _structure(tree: Any) -> Any:
+    """The structure with a number for each tensor."""
+    return _tree.mapped(lambda leaf: 0.0, tree)
+
+
+def _traced_cond(
+    pred: Tensor, yes: Callable[..., Any], no: Callable[..., Any], operands: tuple[Any, ...]
+) -> tuple[Any] | None:
+    """A branch as one node of a trace; None where no trace is taken or a branch cannot be part of it."""
+    given = [x for x in _tree.leaves(operands) if isinstance(x, Tensor)]
+    if not _core.is_tracing() or pred.size != 1 or _core.innermost_batch([pred, *given]) is not None:
+        return None
+    results: list[Any] = []
+
+    def flat(f: Callable[..., Any]) -> Flat:
+        def run(*x: Tensor) -> list[Tensor]:
+            values = iter(x)
+            old = _tree.leaves(operands)
+            result = f(*_tree.rebuilt(operands, (next(values) if isinstance(y, Tensor) else y for y in old)))
+            results.append(_structure(result))
+            return _tree.leaves(result)
+
+        return run
+
+    parts = [part(f, flat) for f in (yes, no)]
+    if not all(p.trace(given) for p in parts) or parts[0].program.outputs() != parts[1].program.outputs():
+        return None
+    first, second = results[:2]
+    _tree.matched(second, first, "cond")
+    holds = native.astype(pred.reshape([]), "bool") if pred.dtype.kind != "b" else pred.reshape([])
+    return (_tree.rebuilt(first, iter(Branches(*parts).run(holds.detach(), given))),)
+
+
+def _traced_while(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init: Any) -> tuple[Any] | None:
+    """A loop as one node of a trace; None where no trace is taken or the loop cannot be part of it."""
+    carry = _tree.leaves(init)
+    if not _core.is_tracing() or not all(isinstance(x, Tensor) for x in carry):
+        return None
+
+    def test(f: Callable[..., Any]) -> Flat:
+        return lambda *x: [native.astype(tensor(f(_tree.rebuilt(init, iter(x))), "while_loop").reshape([]), "bool")]
+
+    def step(f: Callable[..., Any]) -> Flat:
+        return lambda *x: _tree.matched(f(_tree.rebuilt(init, iter(x))), init, "while_loop")
+
+    parts: list[Part] = []
+    for function, flat, like in ((cond_fun, test, ()), (body_fun, step, carry)):
+        parts.append(part(function, flat))
+        if not parts[-1].trace(carry, like):
+            return None
+    return (_tree.rebuilt(init, iter(Repeated(*parts).run(carry))),)

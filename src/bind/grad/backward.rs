@@ -143,7 +143,7 @@ fn some_inputs<'py>(given: &Bound<'py, PyAny>) -> PyResult<Option<Vec<Endpoint<'
 /// gradient edges. With `leaves` all other leaves add to their `.grad`. No gradient flows into the tensors of
 /// `blocked`. `unused` says what happens to inputs that no gradient reaches: "refused", "none" or "zeros". With
 /// `batched` every seed, and every gradient, has one more axis, the first. With `stops` no gradient flows through an input
-/// to what it was computed from.
+/// to what it was computed from, and hooks on inputs are not called.
 #[pyfunction]
 #[pyo3(signature = (outputs, inputs, seeds, dialect, *, retain_graph=None, create_graph=false, leaves=false,
                     blocked=vec![], unused="none", batched=false, stops=false))]

@@ -5,7 +5,9 @@ use std::cell::Cell;
 use pyo3::prelude::*;
 
 use crate::bind::python::gil::{ask, without_gil};
+use crate::bind::value::capture::Captures;
 use crate::engine::{Answer, Request};
+use crate::graph::modes;
 use crate::transform;
 
 thread_local! {
@@ -15,6 +17,9 @@ thread_local! {
 /// Runs a request. With `batched` every seed, and every gradient, has one more axis, the first.
 pub fn run_request(py: Python<'_>, request: Request<'_>, batched: bool) -> PyResult<Answer> {
     let request = Request { interrupt: Some(&ask), ..request };
+    if let Some(trace) = modes::trace() {
+        Captures::of(&trace).differentiates = true;
+    }
     let answer = without_gil(py, || if batched { transform::batched(request) } else { request.run() })?;
     THREADS_OF_LAST_RUN.set(answer.threads);
     Ok(answer)

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyWeakrefReference};
+use smallvec::SmallVec;
 
 use super::multi::MultiHook;
 use crate::bind::python::dialect::Dialect;
@@ -99,6 +100,14 @@ impl HookList {
     pub fn attached_to(node: &Node) -> Option<Box<dyn Hooks>> {
         let hooks: &dyn Any = node.attached()?;
         hooks.downcast_ref::<Attached>().map(|held| Box::new(Attached(held.0.clone())) as Box<dyn Hooks>)
+    }
+
+    /// The numbers of the hooks of a node that call a function.
+    pub fn ids(node: &Node) -> SmallVec<[u64; 1]> {
+        let list = node.hooks().and_then(|hooks| (hooks as &dyn Any).downcast_ref::<Attached>());
+        list.map_or_else(SmallVec::new, |list| {
+            list.0.lock().hooks.iter().filter(|h| h.function.is_some()).map(|h| h.id).collect()
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, ListState> {

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use crate::bind::python::error::raise;
 use crate::bind::value::var::{Value, Var};
 use crate::graph::site::Site;
-use crate::graph::{DetachReason, Tensor};
+use crate::graph::{DetachReason, Tensor, modes};
 
 #[pymethods]
 impl Var {
@@ -62,6 +62,9 @@ impl Var {
             let text =
                 format!("data: a result of shape {:?} cannot take the shape {:?}", old.dims(), new.dims());
             return Err(raise(py, "ShapeError", text));
+        }
+        if let Some(trace) = modes::trace() {
+            trace.give_up("it sets the data of a tensor to those of another; write to them with copy_");
         }
         slf.get().take(source.get(), &old, &new)
     }

@@ -10,7 +10,10 @@ use pyo3::types::{PyDict, PyFloat, PyList, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use super::program::{Compiled, ProgramModes, modes_of_programs};
-use crate::bind::value::var::Var;
+use crate::array::Array;
+use crate::bind::python::dialect::Dialect;
+use crate::bind::value::var::{Value, Var};
+use crate::graph::Tensor;
 
 /// What a value was in the last call.
 enum Pattern {
@@ -18,6 +21,8 @@ enum Pattern {
     Tensor(Py<PyType>, usize),
     /// This object.
     Same(Py<PyAny>),
+    /// Any float, as a tensor: the first one, the second, …
+    Float(usize),
     /// A number or a string of this value.
     Equal(Py<PyAny>),
     /// A list or a tuple.
@@ -42,6 +47,7 @@ impl Pattern {
                 let (t, place): (Bound<'_, PyType>, usize) = what.extract()?;
                 Pattern::Tensor(t.unbind(), place)
             }
+            "float" => Pattern::Float(what.extract()?),
             "same" => Pattern::Same(what.unbind()),
             "equal" => Pattern::Equal(what.unbind()),
             "sequence" => {
@@ -79,6 +85,15 @@ impl Pattern {
                         true
                     }
                 }
+            }
+            Pattern::Float(place) => {
+                let Ok(x) = value.cast_exact::<PyFloat>() else { return Ok(false) };
+                if found.len() != *place {
+                    return Ok(false);
+                }
+                let number = Tensor::constant(Array::scalar(x.value()));
+                found.push(Var::object(py, Value::Own(number), Dialect::Native)?);
+                true
             }
             Pattern::Same(object) => value.is(object),
             Pattern::Size(n) => value.len()? == *n,
@@ -248,7 +263,7 @@ impl Pattern {
                 visit.call(key)?;
                 part.visit(visit)
             }),
-            Pattern::Size(_) | Pattern::Absent => Ok(()),
+            Pattern::Size(_) | Pattern::Absent | Pattern::Float(_) => Ok(()),
         }
     }
 }

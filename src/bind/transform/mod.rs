@@ -1,6 +1,8 @@
 //! Batching and forward mode.
 
+pub mod callback;
 pub mod calls;
+pub mod control;
 pub mod forward;
 pub mod host;
 pub mod program;

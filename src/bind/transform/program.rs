@@ -9,18 +9,21 @@ use smallvec::SmallVec;
 
 use crate::array::{Array, Layout};
 use crate::bind::convert::list::list;
+use crate::bind::hooks::list::HookList;
+use crate::bind::python::capi::attached;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::gil::without_gil;
 use crate::bind::python::stack;
+use crate::bind::transform::control::Subprogram;
 use crate::bind::transform::host::{Advanced, Source, undo_all};
-use crate::bind::value::capture::{Captured, Captures, Part};
+use crate::bind::value::capture::{Captured, Captures, Cell, GradCell, Part, is_same_edge};
 use crate::bind::value::storage::{Place, WeakPlace};
 use crate::bind::value::var::{Slot, Value, Var};
 use crate::dtype::DType;
 use crate::error::interned;
 use crate::graph::modes::{self, Flags};
 use crate::graph::site::Site;
-use crate::graph::{Modes, Tensor, Trace};
+use crate::graph::{DetachReason, Edge, Levels, Modes, Tensor, Trace};
 use crate::ops::movement::broadcast_to;
 use crate::ops::promote::default_float;
 use crate::ops::random;
@@ -49,6 +52,8 @@ struct Gradients {
     /// How many ops the function itself applied.
     boundary: usize,
     seeds: Vec<Array>,
+    /// Whether the function itself runs backward passes.
+    differentiates: bool,
 }
 
 /// Where a program reads an input and writes it back.
@@ -69,6 +74,8 @@ struct Input {
     dims: Dims,
     strides: Strides,
     tracked: bool,
+    /// The hooks that its gradient met, in a function that runs backward passes.
+    hooks: Option<SmallVec<[u64; 1]>>,
     /// The output that is written back.
     written: Option<usize>,
 }
@@ -92,6 +99,12 @@ enum Output {
     New(usize, Dialect),
     Argument(usize),
     Object(Py<PyAny>),
+    /// Some elements of the memory of an argument.
+    ViewOfArgument(usize, Layout, Dialect),
+    /// Some elements of the memory of an earlier output.
+    ViewOfEarlier(usize, Layout, Dialect),
+    /// The earlier output itself.
+    Again(usize),
 }
 
 /// What runs in the place of a function for arguments of one kind.
@@ -121,16 +134,23 @@ impl Tracer {
 
     /// Ends the trace on this thread.
     fn leave(&self) {
-        drop(Modes::update(|m| m.trace.take()));
+        let outer = Captures::outer(&self.trace).cloned();
+        drop(Modes::update(|m| std::mem::replace(&mut m.trace, outer)));
     }
 
     /// Takes the seals off the memory from outside. The values are those that the function left there.
-    fn unseal(captured: &Captured) {
+    fn unseal(py: Python<'_>, captured: &Captured) -> PyResult<()> {
         for cell in &captured.cells {
             let array = cell.place.read().array.unsealed().clone();
             cell.place.put(array);
         }
+        captured.parts.iter().try_for_each(|part| part.rejoin(py))
     }
+}
+
+/// A number that tells the memory of a tensor from all other.
+fn key_of(v: &Var) -> usize {
+    v.lock().shared().place_of_part().key()
 }
 
 /// Whether two arrays are the same view of the same memory.
@@ -144,7 +164,7 @@ impl Tracer {
     #[new]
     fn new(py: Python<'_>, #[pyo3(from_py_with = list)] arguments: Vec<Bound<'_, Var>>) -> PyResult<Tracer> {
         stack::check()?;
-        let trace = Trace::new(Box::new(Captures::default()));
+        let trace = Trace::new(Box::new(Captures::inside()));
         let mut given = vec![];
         let same_memory = same_memory(arguments.iter().map(Bound::get));
         for (i, x) in arguments.iter().enumerate() {
@@ -181,6 +201,13 @@ impl Tracer {
         self.trace.given_up().map(|g| (g.reason, g.site.describe()))
     }
 
+    /// Whether an output is a view of an argument that the function got in the place of a part of a larger tensor, so that it is
+    /// no view of what the caller has.
+    fn returns_part(&self, #[pyo3(from_py_with = list)] outputs: Vec<Bound<'_, Var>>) -> bool {
+        let mut replaced = self.arguments.iter().filter(|a| !a.used.is(&a.given));
+        replaced.any(|a| outputs.iter().any(|o| !a.used.is(o) && key_of(a.used.get()) == key_of(o.get())))
+    }
+
     /// Gives the trace up.
     fn give_up(&self) {
         self.trace.give_up("");
@@ -214,15 +241,22 @@ impl Tracer {
             seeds.push(sealed.unsealed().clone());
             found.push(Var::result(py, Tensor::constant(sealed), o.get().dialect())?);
         }
-        *self.gradients() = Some(Gradients { boundary: self.trace.count(), seeds });
+        let differentiates = Captures::of(&self.trace).differentiates;
+        *self.gradients() = Some(Gradients { boundary: self.trace.count(), seeds, differentiates });
         Ok(found)
     }
 
-    /// Ends the trace without a program.
-    fn cancel(&self) {
+    /// Ends the trace without a program. Everything stays as the function left it, or with `undo` as it was before.
+    #[pyo3(signature = (undo=false))]
+    fn cancel(&self, py: Python<'_>, undo: bool) -> PyResult<()> {
         self.leave();
         self.trace.give_up("");
-        Tracer::unseal(&std::mem::take(&mut *Captures::of(&self.trace)));
+        let captured = std::mem::take(&mut *Captures::of(&self.trace));
+        if undo {
+            self.undo(py, captured);
+            return Ok(());
+        }
+        Tracer::unseal(py, &captured)
     }
 
     /// Ends the trace. Returns the program, and puts everything from outside back as it was before the trace. None where
@@ -244,12 +278,46 @@ impl Tracer {
         let compiled = self.compile(py, &outputs, grads);
         let captured = std::mem::take(&mut *Captures::of(&self.trace));
         if compiled.is_none() {
-            Tracer::unseal(&captured);
-            captured.parts.iter().try_for_each(|part| part.rejoin(py))?;
+            Tracer::unseal(py, &captured)?;
             return Ok(None);
         }
+        self.undo(py, captured);
+        Ok(compiled)
+    }
+
+    /// Ends the trace of a step or a branch. Returns the program, and the tensors besides the arguments that it reads, and puts
+    /// everything from outside back as it was. None where there is no such program, because the function writes
+    /// to something, draws random numbers or keeps a tensor: then the trace goes on, until `cancel`.
+    fn finish_inner<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = list)] outputs: Vec<Bound<'py, Var>>,
+    ) -> PyResult<Option<(Subprogram, Vec<Bound<'py, Var>>)>> {
+        if self.has_escaped(py, &outputs, &[]) {
+            return Ok(None);
+        }
+        let Some(inner) = self.inner(&outputs) else { return Ok(None) };
+        let captured = std::mem::take(&mut *Captures::of(&self.trace));
+        let mut constants = vec![];
+        for cell in captured.cells.iter().filter(|cell| cell.argument.is_none()) {
+            let edge = cell.edges.iter().flatten().next().cloned();
+            constants.push(Var::result(
+                py,
+                Tensor::made(cell.found.clone(), edge, Levels::default()),
+                Dialect::Native,
+            )?);
+        }
+        self.leave();
+        self.undo(py, captured);
+        Ok(Some((inner, constants)))
+    }
+}
+
+impl Tracer {
+    /// Puts everything from outside back as it was before the trace.
+    fn undo(&self, py: Python<'_>, captured: Captured) {
         for cell in &captured.cells {
-            cell.place.put(cell.before.clone());
+            cell.place.put(cell.found.clone());
         }
         let slots: Vec<_> = captured
             .slots
@@ -261,7 +329,49 @@ impl Tracer {
         }
         undo_all(py, captured.hosts);
         random::go_to(self.random);
-        Ok(compiled)
+    }
+
+    /// The program of a step or a branch.
+    fn inner(&self, outputs: &[Bound<'_, Var>]) -> Option<Subprogram> {
+        let number = self.trace.number();
+        let value = |o: &Bound<'_, Var>| {
+            let t = o.get().tensor();
+            (t.levels.is_empty() && t.array.trace() == number).then(|| t.array.unsealed().clone())
+        };
+        let results = outputs.iter().map(value).collect::<Option<Vec<Array>>>()?;
+        let captured = Captures::of(&self.trace);
+        let is_read = |cell: &Cell| {
+            (cell.argument.is_some() || cell.edges.iter().flatten().count() < 2)
+                && is_same_view(cell.place.read().array.unsealed(), &cell.before)
+        };
+        let is_kept = |slot: &GradCell| match (&slot.before, attached(|py| slot.slot.grad(py))) {
+            (Some(before), Some(after)) => before.is(&after),
+            (before, after) => before.is_none() && after.is_none(),
+        };
+        if !captured.cells.iter().all(is_read)
+            || !captured.slots.iter().all(is_kept)
+            || !captured.hosts.is_empty()
+            || !captured.parts.is_empty()
+        {
+            return None;
+        }
+        let (arguments, others): (Vec<&Cell>, Vec<&Cell>) =
+            captured.cells.iter().partition(|cell| cell.argument.is_some());
+        if arguments.len() != self.arguments.len() {
+            return None;
+        }
+        let count = arguments.len();
+        let constants = others.iter().map(|cell| cell.place.clone()).collect();
+        let inputs: Vec<Array> = arguments.iter().chain(&others).map(|cell| cell.before.clone()).collect();
+        drop(captured);
+        let calls = self.trace.end()?;
+        // Each step draws other random numbers, and a derivative would need the same ones.
+        if calls.iter().any(|call| call.ins.is_empty() || call.op.calls_host()) {
+            return None;
+        }
+        let dialects = outputs.iter().map(|o| o.get().dialect()).collect();
+        let program = Arc::new(Program::new(&inputs, &calls, &results)?);
+        Some(Subprogram { program, dialects, arguments: count, constants })
     }
 }
 
@@ -277,10 +387,9 @@ impl Tracer {
         let alive = captured.alive(py);
         let stored: Vec<_> = captured.slots.iter().filter_map(|s| s.slot.grad(py)).collect();
         drop(captured);
-        let key = |v: &Var| v.lock().shared().place_of_part().key();
-        let returned: Vec<usize> = outputs.iter().map(|o| key(o.get())).collect();
+        let returned: Vec<usize> = outputs.iter().map(|o| key_of(o.get())).collect();
         alive.iter().any(|v| {
-            !(returned.contains(&key(v.get()))
+            !(returned.contains(&key_of(v.get()))
                 || outputs.iter().chain(grads.iter().flatten()).any(|o| o.is(v))
                 || stored.iter().any(|g| g.is(v))
                 || self.arguments.iter().any(|a| a.used.is(v)))
@@ -301,20 +410,25 @@ impl Tracer {
             let known = t.levels.is_empty() && t.array.trace() == number;
             known.then(|| t.array.unsealed().clone())
         };
+        let differentiates = self.gradients().as_ref().map_or(captured.differentiates, |g| g.differentiates);
+        let hooks = |edge: Option<&Edge>| differentiates.then(|| hooks_of(edge));
         let same_memory = same_memory(self.arguments.iter().map(|a| a.given.get()));
         let shared = shared_layouts(self.arguments.iter().map(|a| a.given.get()), &same_memory);
+        // The gradient of a tensor that the function has made goes with it.
+        let kept: Vec<&GradCell> = captured.slots.iter().filter(|s| !s.slot.is_orphan(py)).collect();
         let (mut inputs, mut starts, mut results) = (vec![], vec![], vec![]);
         for cell in &captured.cells {
             let now = cell.place.read();
             let array = value(&now)?;
             let edge = now.edge.as_ref();
-            if edge.is_some_and(|e| !e.node.is_leaf()) && cell.argument.is_none() {
+            let same_edge = is_same_edge(edge, cell.edges[0].as_ref());
+            if edge.is_some_and(|e| !e.node.is_leaf()) && (cell.argument.is_none() || !same_edge) {
                 return None;
             }
             let source = match (cell.argument, cell.grad_of) {
                 (Some(i), _) if is_part(self.arguments[i].given.get()) => Origin::Larger(i),
                 (Some(i), _) => Origin::Argument(i),
-                (_, Some(i)) => Origin::Grad(i),
+                (_, Some(i)) => Origin::Grad(kept.iter().position(|s| std::ptr::eq(*s, &captured.slots[i]))?),
                 _ => Origin::Memory(cell.place.downgrade()),
             };
             let written = (!is_same_view(&array, &cell.before)).then(|| {
@@ -329,7 +443,8 @@ impl Tracer {
             }
             let x = &cell.before;
             let (dtype, dims, strides) = (x.dtype(), x.dims().into(), x.strides());
-            inputs.push(Input { source, dtype, dims, strides, tracked: edge.is_some(), written });
+            let tracked = edge.is_some();
+            inputs.push(Input { source, dtype, dims, strides, tracked, hooks: hooks(edge), written });
             starts.push(x.clone());
         }
         for (i, a) in self.arguments.iter().enumerate().filter(|(_, a)| !a.used.is(&a.given)) {
@@ -345,6 +460,7 @@ impl Tracer {
                 dims,
                 strides,
                 tracked: t.is_tracked(),
+                hooks: hooks(t.edge.as_ref()),
                 written: None,
             });
             starts.push(x);
@@ -352,7 +468,7 @@ impl Tracer {
         let hosts: Vec<Source> = captured.hosts.iter().map(|h| Source::of(h, py)).collect();
         starts.extend(captured.hosts.iter().map(|h| h.numbers.clone()).filter(|x| x.len() > 0));
         let mut slots = vec![];
-        for s in &captured.slots {
+        for s in &kept {
             let after = s.slot.grad(py);
             let written = match (&s.before, &after) {
                 (Some(a), Some(b)) if a.is(b) => GradWrite::Keep,
@@ -376,8 +492,8 @@ impl Tracer {
             });
         }
         let mut out = vec![];
-        let mut returned: Vec<usize> = vec![];
-        for o in outputs {
+        let mut returned: Vec<(usize, usize)> = vec![];
+        for (j, o) in outputs.iter().enumerate() {
             if let Some(i) = self.arguments.iter().position(|a| a.used.is(o)) {
                 out.push(Output::Argument(i));
                 continue;
@@ -392,11 +508,33 @@ impl Tracer {
                     out.push(Output::Object(o.clone().into_any().unbind()));
                     continue;
                 }
-                // A view of memory that somebody else has would not be one any more.
-                if from_outside || returned.contains(&key) {
-                    return None;
+                let is_tracked = |o: &Bound<'_, Var>| o.get().tensor().is_tracked();
+                let layout = match &o.get().lock().value {
+                    Value::Shared(p) => p.layout.clone(),
+                    Value::Own(_) => return None,
+                };
+                if from_outside {
+                    // Only a view of an argument can be made anew.
+                    let cell = captured.cells.iter().position(|c| c.place.key() == key)?;
+                    let (Input { source: Origin::Argument(i), written: None, tracked: false, .. }, false) =
+                        (&inputs[cell], is_tracked(o))
+                    else {
+                        return None;
+                    };
+                    out.push(Output::ViewOfArgument(*i, layout, o.get().dialect()));
+                    continue;
                 }
-                returned.push(key);
+                if let Some(&(_, first)) = returned.iter().find(|(known, _)| *known == key) {
+                    if is_tracked(o) || is_tracked(&outputs[first]) {
+                        return None;
+                    }
+                    out.push(match outputs[first..j].iter().position(|p| p.is(o)) {
+                        Some(i) => Output::Again(first + i),
+                        None => Output::ViewOfEarlier(first, layout, o.get().dialect()),
+                    });
+                    continue;
+                }
+                returned.push((key, j));
             }
             let array = value(&o.get().tensor())?;
             results.push(array);
@@ -419,7 +557,7 @@ impl Tracer {
                 grads,
             });
         };
-        let Gradients { boundary, seeds } = self.gradients().take()?;
+        let Gradients { boundary, seeds, .. } = self.gradients().take()?;
         let (mut places, mut gradients) = (vec![], vec![]);
         for g in grads {
             let place = match g {
@@ -485,6 +623,11 @@ fn is_part(v: &Var) -> bool {
     matches!(&v.lock().value, Value::Shared(p) if p.place().is_none())
 }
 
+/// The hooks on the gradient of a value.
+fn hooks_of(edge: Option<&Edge>) -> SmallVec<[u64; 1]> {
+    edge.map_or_else(SmallVec::new, |e| HookList::ids(&e.node))
+}
+
 /// The memory of a tensor that a program reads as a whole.
 fn place_of(v: &Var) -> Option<Place> {
     v.lock().shared().place()
@@ -535,6 +678,7 @@ impl Compiled {
                 && t.array.dims() == input.dims.as_slice()
                 && t.array.strides() == input.strides
                 && t.is_tracked() == input.tracked
+                && input.hooks.as_ref().is_none_or(|hooks| *hooks == hooks_of(t.edge.as_ref()))
                 && !t.array.is_sealed();
             if !same {
                 return Ok(None);
@@ -574,6 +718,14 @@ impl Compiled {
             GradInput { .. } => None,
         }
     }
+}
+
+/// A view of untracked memory.
+fn view<'py>(of: &Bound<'py, Var>, layout: &Layout, dialect: Dialect) -> PyResult<Bound<'py, PyAny>> {
+    of.get().share()?;
+    let base = of.clone().into_any().unbind();
+    let view = of.get().lock().shared().view(layout.clone(), None, DetachReason::default(), base);
+    Ok(Var::object(of.py(), Value::Shared(Box::new(view)), dialect)?.into_any())
 }
 
 /// The inputs of a run, with the memory that they lie in where it is shared.
@@ -618,7 +770,7 @@ impl Compiled {
         for array in results.split_off(self.saved_from) {
             saved.push(Var::object(py, Value::Own(Tensor::constant(array)), Dialect::Native)?);
         }
-        let mut outputs = Vec::with_capacity(self.outputs.len());
+        let mut outputs: Vec<Bound<'py, PyAny>> = Vec::with_capacity(self.outputs.len());
         for o in &self.outputs {
             outputs.push(match o {
                 Output::New(i, dialect) => {
@@ -626,6 +778,11 @@ impl Compiled {
                 }
                 Output::Argument(i) => arguments[*i].clone().into_any(),
                 Output::Object(o) => o.bind(py).clone(),
+                Output::ViewOfArgument(i, layout, dialect) => view(&arguments[*i], layout, *dialect)?,
+                Output::ViewOfEarlier(i, layout, dialect) => {
+                    view(outputs[*i].cast::<Var>().expect("it is a tensor"), layout, *dialect)?
+                }
+                Output::Again(i) => outputs[*i].clone(),
             });
         }
         for (input, place) in self.inputs.iter().zip(places) {
@@ -669,7 +826,7 @@ impl Compiled {
         self.hosts.iter().try_for_each(|source| source.visit(&visit))?;
         self.outputs.iter().try_for_each(|output| match output {
             Output::Object(object) => visit.call(object),
-            Output::New(..) | Output::Argument(_) => Ok(()),
+            _ => Ok(()),
         })
     }
 
@@ -748,17 +905,20 @@ pub type ProgramModes = (bool, bool, Option<&'static str>, &'static str);
 
 /// The modes of this thread that a program depends on, while no trace is taken.
 pub fn modes_of_programs() -> Option<ProgramModes> {
-    program_modes(false)
+    program_modes(false, false)
 }
 
 /// The modes of this thread that a program depends on. None where functions run as they are: while a trace is taken,
-/// inside vmap, and while ops are watched. With `tracing` they are those of a trace.
+/// inside vmap, and while ops are watched. With `tracing` they are those of a trace, and with `inner` those of a trace of a
+/// step or a branch, which may be inside vmap.
 #[pyfunction]
-#[pyo3(signature = (tracing=false))]
-fn program_modes(tracing: bool) -> Option<ProgramModes> {
-    const EAGER: Flags = Flags::WATCHING.and(Flags::PACKING).and(Flags::LIVE_LEVELS);
+#[pyo3(signature = (tracing=false, inner=false))]
+fn program_modes(tracing: bool, inner: bool) -> Option<ProgramModes> {
     let flags = modes::flags();
-    if flags.has(EAGER) || !tracing && flags.has(Flags::TRACING) {
+    if flags.has(Flags::WATCHING.and(Flags::PACKING))
+        || !inner && flags.has(Flags::LIVE_LEVELS)
+        || !tracing && !inner && flags.has(Flags::TRACING)
+    {
         return None;
     }
     let autocast =

@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::PyWeakrefReference;
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 
 use super::storage::Place;
 use super::var::{Slot, Value, Var};
 use crate::array::Array;
 use crate::bind::python::capi::attached;
-use crate::graph::{Trace, modes};
+use crate::graph::{Edge, Trace, modes};
 
 /// Memory that a program reads, and may write to.
 pub struct Cell {
@@ -22,6 +23,10 @@ pub struct Cell {
     pub grad_of: Option<usize>,
     /// The elements when the trace met them.
     pub before: Array,
+    /// The same as they were found, under the seal of an outer trace if there is one.
+    pub found: Array,
+    /// The edges of the tensors that have the memory and were met: at first that of all its elements.
+    pub edges: SmallVec<[Option<Edge>; 1]>,
 }
 
 /// A tensor with a gradient that the function may change.
@@ -55,6 +60,8 @@ pub struct Captured {
     pub slots: Vec<GradCell>,
     pub hosts: Vec<HostCell>,
     pub parts: Vec<Part>,
+    /// Whether the function runs backward passes.
+    pub differentiates: bool,
     known: FxHashSet<usize>,
     /// The tensors that were made while the trace was taken, as weak references.
     made: Vec<Py<PyWeakrefReference>>,
@@ -88,12 +95,37 @@ impl Part {
 
 /// What the traces of this module keep.
 #[derive(Default)]
-pub struct Captures(Mutex<Captured>);
+pub struct Captures {
+    captured: Mutex<Captured>,
+    /// The trace that goes on when this one has ended.
+    pub outer: Option<Arc<Trace>>,
+}
 
 impl Captures {
+    /// With the trace that this thread takes, if it takes one, as the outer trace.
+    pub fn inside() -> Captures {
+        Captures { captured: Mutex::default(), outer: modes::trace() }
+    }
+
     pub fn of(trace: &Trace) -> MutexGuard<'_, Captured> {
-        let captures: &Captures = trace.host.downcast_ref().expect("this module begins all traces");
-        captures.0.lock().unwrap_or_else(PoisonError::into_inner)
+        Captures::host(trace).captured.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The trace that goes on when this one has ended.
+    pub fn outer(trace: &Trace) -> Option<&Arc<Trace>> {
+        Captures::host(trace).outer.as_ref()
+    }
+
+    fn host(trace: &Trace) -> &Captures {
+        trace.host.downcast_ref().expect("this module begins all traces")
+    }
+}
+
+/// Whether both are the same edge, or none.
+pub fn is_same_edge(a: Option<&Edge>, b: Option<&Edge>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => a.is_same(b),
+        (a, b) => a.is_none() && b.is_none(),
     }
 }
 
@@ -121,8 +153,21 @@ impl Var {
         }
     }
 
+    /// Whether a trace knows the value of this tensor.
+    fn is_known_by(&self, trace: &Trace) -> bool {
+        match &self.lock().value {
+            Value::Own(t) => trace.knows(&t.array),
+            Value::Shared(p) => trace.knows(&p.place_of_part().read().array),
+        }
+    }
+
     /// [`Var::capture`] of an argument.
     pub fn capture_as(&self, trace: &Arc<Trace>, argument: Option<usize>) {
+        if let Some(outer) =
+            Captures::outer(trace).filter(|outer| outer.is_open() && !self.is_known_by(trace))
+        {
+            self.capture_as(outer, None);
+        }
         let mut state = self.lock();
         if matches!(&state.value, Value::Own(t) if trace.knows(&t.array)) {
             return;
@@ -149,18 +194,31 @@ impl Var {
                     matches!(&g.get().lock().value, Value::Shared(p) if p.place_of_part().key() == place.key())
                 })
             });
-            let mut sealed = trace.seal(all.array);
+            let mut sealed = trace.seal(all.array.unsealed().clone());
+            // The seal of a trace that was given up means nothing.
+            let is_outer =
+                Captures::outer(trace).is_some_and(|outer| outer.is_open() && outer.knows(&all.array));
+            let mut found = if is_outer { all.array } else { all.array.unsealed().clone() };
             if captured.cells.iter().any(|c| c.before.place().0 == sealed.unsealed().place().0) {
                 // Tensors that have equal numbers now may have others in the next run.
                 let Ok(copy) = sealed.unsealed().packed() else {
                     return trace.give_up("memory has run out");
                 };
+                if found.is_sealed() {
+                    return trace.give_up("two tensors that it reads have their numbers in common");
+                }
+                found = copy.clone();
                 sealed = trace.seal(copy);
             }
             let before = sealed.unsealed().clone();
             place.put(sealed);
             captured.known.insert(place.key());
-            captured.cells.push(Cell { place: place.clone(), argument, grad_of, before });
+            let edges = [all.edge].into_iter().collect();
+            captured.cells.push(Cell { place: place.clone(), argument, grad_of, before, found, edges });
+        } else if let Some(cell) = captured.cells.iter_mut().find(|c| c.place.key() == place.key())
+            && !cell.edges.iter().any(|known| is_same_edge(known.as_ref(), all.edge.as_ref()))
+        {
+            cell.edges.push(all.edge);
         }
         let Some(slot) = slot.filter(|_| captured.known.contains(&place.key())) else { return };
         if captured.slots.iter().any(|s| Arc::ptr_eq(&s.slot, &slot)) {

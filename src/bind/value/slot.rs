@@ -99,6 +99,12 @@ impl<V: PyTypeCheck + 'static> GradSlot<V> {
         tensor.bind(py).upgrade_as().ok().flatten()
     }
 
+    /// Whether the tensor was a leaf and exists no more.
+    pub fn is_orphan(&self, py: Python<'_>) -> bool {
+        let tensor = self.lock().tensor.as_ref().map(|t| t.clone_ref(py));
+        tensor.is_some_and(|t| !matches!(t.bind(py).upgrade_as::<V>(), Ok(Some(_))))
+    }
+
     /// The value as a leaf whose gradient is stored here: the same leaf as before, as long as a graph holds it.
     pub fn leaf(self: &Arc<GradSlot<V>>, t: &Tensor) -> Tensor {
         let known = self.lock().node.upgrade().filter(|n| n.outs[0] == t.meta());

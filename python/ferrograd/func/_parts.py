@@ -1,0 +1,461 @@
+"""Loops and branches as single nodes of a graph, whose steps are programs.
+
+A step is a function of tensors that returns a list of tensors. It is traced, and so is its derivative, which is a step
+too: so derivatives of any order are loops and branches again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import types
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ferrograd import _core
+from ferrograd._autograd.function import Function
+from ferrograd._autograd.modes import enable_grad, no_grad
+from ferrograd._compile.dependencies import Names, Reader, Refused
+from ferrograd._core import Tensor, VmapError, native
+from ferrograd._dialects.numbers import NATIVE, dialect_of
+
+Flat = Callable[..., list[Tensor]]
+
+
+class Kind(NamedTuple):
+    """What a program fixes about a tensor."""
+
+    shape: list[int]
+    dtype: Any
+    dialect: int
+
+    @staticmethod
+    def of(x: Tensor) -> Kind:
+        return Kind(list(x.shape), x.dtype, dialect_of(x))
+
+    @property
+    def is_inexact(self) -> bool:
+        """Whether such a tensor can have a gradient."""
+        return self.dtype.kind in "fc"
+
+    def zeros(self, *lead: int) -> Tensor:
+        """Zeros of this kind, with more axes before the others."""
+        return _core.make(native.zeros([*lead, *self.shape], dtype=self.dtype), None, False, self.dialect)
+
+
+class Part:
+    """A step or a branch that was traced: its program, and the tensors that it reads besides its arguments."""
+
+    def __init__(self, function: Flat, reads: Callable[[], Any], first: Part | None = None) -> None:
+        self.function = function
+        self.program: Any = None
+        self.constants: list[Tensor] = []
+        self.outputs: list[Kind] = []
+        #: What the user's function reads, and the part whose derivative this is, if it is one.
+        self._reads = reads
+        self._first = first
+
+    def trace(self, arguments: Sequence[Tensor], like: Sequence[Tensor] = ()) -> bool:
+        """Traces the function. Whether that gives a program whose first outputs are like those of ``like``."""
+        if not (_core.program_modes(inner=True) and _core.innermost_batch(list(arguments)) is None):
+            return False
+        examples = [_example(x) for x in arguments]
+        try:
+            before = self._reads()
+        except Refused:
+            return False
+        tracer = _core.Tracer(examples)
+        try:
+            outputs = self.function(*tracer.arguments())
+            is_same = tracer.given_up is None and self._reads() == before
+            kinds = [Kind.of(x) for x in outputs] if is_same else []
+            inner = tracer.finish_inner(outputs) if is_same else None
+        except BaseException:
+            tracer.cancel()
+            raise
+        if inner is None:
+            tracer.cancel(True)
+            return False
+        self.program, self.constants = inner
+        self.outputs = kinds
+        if self._first is not None:
+            self._use_constants_of(self._first)
+        edges: list[Any] = []
+        for i, x in enumerate(self.constants):
+            # One gradient belongs to one constant.
+            if x.requires_grad and (edge := _edge(x)) in edges:
+                self.constants[i] = x.detach()
+            elif x.requires_grad:
+                edges.append(edge)
+        return [kind[:2] for kind in kinds[: len(like)]] == [Kind.of(x)[:2] for x in like]
+
+    def _use_constants_of(self, first: Part) -> None:
+        """Takes the numbers that the first part has found in the same memory, as a derivative has to."""
+        for i, k in enumerate(self.program.found_by(first.program)):
+            if k is None:
+                continue
+            own, known = self.constants[i], first.constants[k]
+            if own.requires_grad != known.requires_grad or (own.requires_grad and _edge(own) != _edge(known)):
+                raise RuntimeError(
+                    "a tensor that a loop reads was written to before the loop was differentiated again; write to a "
+                    "copy"
+                )
+            self.constants[i] = known
+
+    def derivative(self, function: Flat, arguments: Sequence[Kind]) -> Part:
+        """The part that differentiates this one, by this function of tensors of these kinds."""
+        part = Part(function, self._reads, self._first or self)
+        with no_grad():
+            if not part.trace([kind.zeros() for kind in arguments]):
+                raise RuntimeError("the derivative of a loop or a branch cannot be traced")
+        return part
+
+
+def part(function: Callable[..., Any], flat: Callable[[Callable[..., Any]], Flat]) -> Part:
+    """The part of a user's function; ``flat`` makes a function of tensors of it."""
+    function = _frozen(function)
+    names = Names()
+    names.meet(function)
+
+    def reads() -> Any:
+        reader = Reader(None, names)
+        return reader.read_all((), {}), [id(x) for x in reader.tensors]
+
+    return Part(flat(function), reads)
+
+
+def _frozen(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with the variables of its closure as they are now, for derivatives that are traced later."""
+    if not isinstance(function, types.FunctionType) or not function.__closure__:
+        return function
+    try:
+        cells = tuple(types.CellType(cell.cell_contents) for cell in function.__closure__)
+    except ValueError:  # A variable has no value yet.
+        return function
+    copy = types.FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, cells)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
+
+
+def _example(x: Tensor) -> Tensor:
+    """A contiguous tensor of its own with the numbers of another."""
+    copy = native.clone(x.detach()).contiguous().detach()
+    return copy.requires_grad_() if x.requires_grad and _core.is_grad_enabled() else copy
+
+
+def _edge(x: Tensor) -> Any:
+    return _core.gradient_edge(x)
+
+
+def _is_tracked(x: Tensor) -> bool:
+    return x.requires_grad
+
+
+def is_inexact(x: Tensor) -> bool:
+    """Whether a tensor can have a gradient."""
+    return x.dtype.kind in "fc"
+
+
+def _inexact(kinds: Sequence[Kind]) -> list[Kind]:
+    return [kind for kind in kinds if kind.is_inexact]
+
+
+def _tracked(part: Part) -> list[Kind]:
+    """The constants of a part that gradients flow into."""
+    return [Kind.of(x) for x in part.constants if x.requires_grad]
+
+
+def _back(step: Part, count: int, seeds: int) -> Callable[..., tuple[list[Tensor], list[Tensor]]]:
+    """The gradients of a step: of its ``count`` arguments and of its tracked constants.
+
+    The function gets ``seeds`` gradients of the inexact outputs, and the arguments.
+    """
+    ends = [_edge(x) for x in step.constants if x.requires_grad]
+    of_constants = _tracked(step)
+
+    def back(*given: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+        g, arguments = given[:seeds], given[seeds:]
+        creates = _core.is_grad_enabled()
+        with enable_grad():
+            inner = [
+                x if x.requires_grad or not is_inexact(x) else x.detach().requires_grad_() for x in arguments[:count]
+            ]
+            outputs = [y for y in step.function(*inner) if is_inexact(y)]
+            pairs = [(y, g) for y, g in zip(outputs, g, strict=True) if y.requires_grad]
+        own = [x for x in inner if is_inexact(x)]
+        wanted = [*own, *ends]
+        grads: list[Any] = [None] * len(wanted)
+        if pairs and wanted:
+            roots, seeds_ = zip(*pairs, strict=True)
+            grads = _core.grad(
+                list(roots), wanted, list(seeds_), NATIVE, retain_graph=creates, create_graph=creates, stops=True
+            )
+        kinds = [*map(Kind.of, own), *of_constants]
+        found = [kind.zeros() if d is None else d for d, kind in zip(grads, kinds, strict=True)]
+        return found[: len(own)], found[len(own) :]
+
+    return back
+
+
+def _placed(grads: Sequence[Tensor], among: Sequence[Tensor], fits: Callable[[Tensor], bool] = is_inexact) -> list[Any]:
+    """The gradients at the places of the tensors that have one."""
+    left = iter(grads)
+    return [next(left) if fits(x) else None for x in among]
+
+
+def _filled(grads: Sequence[Tensor | None], kinds: Sequence[Kind], *lead: int) -> list[Tensor]:
+    """The gradients of the inexact tensors, zeros for those that are missing."""
+    pairs = zip(grads, kinds, strict=True)
+    return [kind.zeros(*lead) if g is None else g for g, kind in pairs if kind.is_inexact]
+
+
+def _refuse_batch(tensors: Sequence[Tensor]) -> None:
+    """Makes a function that is applied to a batch run for each element."""
+    if _core.innermost_batch(list(tensors)) is not None:
+        raise VmapError("a program inside a loop or a branch does not run on a batch")
+
+
+class Loop:
+    """The steps of a scan: ``step(*carry, *row)`` returns the next carry and a row of each result."""
+
+    def __init__(self, step: Part, carries: int, length: int, reverse: bool) -> None:
+        self.step = step
+        self.carries = carries
+        self.length = length
+        self.reverse = reverse
+        #: The loops that compute the gradients, without and with those of the carries before each step.
+        self._back: dict[bool, Loop] = {}
+
+    def run(self, given: Sequence[Tensor]) -> list[Tensor]:
+        """The last carry and the results, of the first carry and the columns."""
+        tensors = [*given, *self.step.constants]
+        if _core.is_grad_enabled() and any(x.requires_grad for x in tensors):
+            # Traced now, because the variables that the function reads may change before the gradient is asked for.
+            self.back([Kind.of(x) for x in given], False)
+        outs = _Scan.apply(self, *tensors)
+        return list(outs[: len(self.step.outputs)])
+
+    def back(self, given: Sequence[Kind], adds: bool) -> Loop:
+        """The loop that computes the gradients, of a first carry and columns of these kinds.
+
+        It carries the gradient of the carry and those of the constants. Its columns are the carries before each step,
+        the columns, and the gradients of the results and, if it ``adds`` these, of the carries before each step.
+        """
+        if adds in self._back:
+            return self._back[adds]
+        carry = list(given[: self.carries])
+        rows = [Kind(x.shape[1:], x.dtype, x.dialect) for x in given[self.carries :]]
+        seeds, constants, carried = _inexact(self.step.outputs), _tracked(self.step), _inexact(carry)
+        sums, count = len(carried), len(given)
+        of_step = _back(self.step, count, len(seeds))
+        sizes = (sums, len(constants), count, len(seeds) - sums, sums)
+
+        def back(*x: Tensor) -> list[Tensor]:
+            places = itertools.accumulate(sizes, initial=0)
+            g, totals, arguments, of_results, more = (x[a:b] for a, b in itertools.pairwise(places))
+            grads, parts = of_step(*g, *of_results, *arguments)
+            before, of_rows = grads[:sums], grads[sums:]
+            if adds:
+                before = [a + b for a, b in zip(before, more, strict=True)]
+            return [*before, *(a + b for a, b in zip(totals, parts, strict=True)), *of_rows]
+
+        arguments = [*carried, *constants, *carry, *rows, *seeds[sums:], *(carried if adds else ())]
+        step = self.step.derivative(back, arguments)
+        self._back[adds] = loop = Loop(step, sums + len(constants), self.length, not self.reverse)
+        return loop
+
+    def gradients(self, given: Sequence[Tensor], before: Sequence[Tensor], g: Sequence[Tensor | None]) -> list[Any]:
+        """The gradients of the carry, the columns and the constants."""
+        n, outputs = self.carries, self.step.outputs
+        of_carry = _filled(g[:n], outputs[:n])
+        of_results = _filled(g[n : len(outputs)], outputs[n:], self.length)
+        more = g[len(outputs) :]
+        adds = any(h is not None for h in more)
+        first = [*of_carry, *(kind.zeros() for kind in _tracked(self.step))]
+        columns = [*before, *given[n:], *of_results, *(_filled(more, outputs[:n], self.length) if adds else ())]
+        found = self.back([Kind.of(x) for x in given], adds).run([*first, *columns])
+        return [
+            *_placed(found[: len(of_carry)], given[:n]),
+            *_placed(found[len(first) :], given[n:]),
+            *_placed(found[len(of_carry) : len(first)], self.step.constants, _is_tracked),
+        ]
+
+
+class _Scan(Function):
+    """A scan as one node."""
+
+    _reads_numbers = False
+
+    @staticmethod
+    def forward(ctx: Any, loop: Loop, *tensors: Tensor) -> Any:
+        _refuse_batch(tensors)
+        keeps = any(ctx.needs_input_grad)
+        outs = _core.scan(loop.step.program, tensors, loop.carries, loop.length, loop.reverse, keeps)
+        ctx.loop, ctx.count = loop, len(tensors)
+        if keeps:
+            ctx.set_materialize_grads(False)
+            ctx.save_for_backward(*tensors, *outs[len(loop.step.outputs) :])
+        return tuple(outs)
+
+    @staticmethod
+    def backward(ctx: Any, *g: Tensor | None) -> Any:
+        saved = ctx.saved_tensors
+        loop, tensors, before = ctx.loop, saved[: ctx.count], saved[ctx.count :]
+        given = tensors[: ctx.count - len(loop.step.constants)]
+        return (None, *loop.gradients(given, before, g))
+
+
+class Branches:
+    """Two branches, of which one is taken: functions of the same tensors with outputs of the same kinds."""
+
+    def __init__(self, yes: Part, no: Part) -> None:
+        self.parts = yes, no
+        self._back: Branches | None = None
+
+    def run(self, holds: Tensor, given: Sequence[Tensor]) -> list[Tensor]:
+        """The outputs of the branch that is taken."""
+        yes, no = self.parts
+        return list(_Cond.apply(self, holds, *given, *yes.constants, *no.constants))
+
+    def gradients(self, holds: Tensor, given: Sequence[Tensor], g: Sequence[Tensor | None]) -> list[Any]:
+        """The gradients of the operands and of the constants of both branches."""
+        yes, no = self.parts
+        seeds = _filled(g, yes.outputs)
+        if self._back is None:
+            kinds = [Kind.of(x) for x in given]
+            constants = [*_tracked(yes), *_tracked(no)]
+
+            def back(step: Part, first: int) -> Part:
+                of_step = _back(step, len(kinds), len(seeds))
+
+                def back(*x: Tensor) -> list[Tensor]:
+                    grads, own = of_step(*x)
+                    rest = constants[first + len(own) :]
+                    return [*grads, *(k.zeros() for k in constants[:first]), *own, *(k.zeros() for k in rest)]
+
+                return step.derivative(back, [*_inexact(yes.outputs), *kinds])
+
+            self._back = Branches(back(yes, 0), back(no, len(_tracked(yes))))
+        found = self._back.run(holds, [*seeds, *given])
+        count = len([x for x in given if is_inexact(x)])
+        return [
+            *_placed(found[:count], given),
+            *_placed(found[count:], [*yes.constants, *no.constants], _is_tracked),
+        ]
+
+
+class _Cond(Function):
+    """A branch that is taken, as one node."""
+
+    _reads_numbers = False
+
+    @staticmethod
+    def forward(ctx: Any, branches: Branches, *tensors: Tensor) -> Any:
+        _refuse_batch(tensors)
+        yes, no = branches.parts
+        ctx.branches, ctx.count = branches, len(tensors) - len(yes.constants) - len(no.constants)
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(*tensors)
+        return tuple(_core.cond(yes.program, no.program, tensors))
+
+    @staticmethod
+    def backward(ctx: Any, *g: Tensor | None) -> Any:
+        holds, *given = ctx.saved_tensors[: ctx.count]
+        return (None, None, *ctx.branches.gradients(holds, given, g))
+
+
+class Repeated:
+    """The steps of a loop that ends where a test fails, as one node. It is traced inside a compiled function."""
+
+    def __init__(self, test: Part, step: Part) -> None:
+        self.test = test
+        self.step = step
+        self._back: Part | None = None
+
+    def run(self, carry: Sequence[Tensor]) -> list[Tensor]:
+        """The last carry."""
+        return list(_While.apply(self, *carry, *self.test.constants, *self.step.constants))
+
+    def gradients(self, tensors: Sequence[Tensor], g: Sequence[Tensor]) -> list[Any]:
+        """The gradients of the carry and of the constants, computed by a second run and a walk back."""
+        carry, constants = tensors[: len(self.step.outputs)], _tracked(self.step)
+        kinds = [Kind.of(x) for x in carry]
+        sums = len(_inexact(kinds))
+        if self._back is None:
+            of_step = _back(self.step, len(carry), sums)
+
+            def step(*x: Tensor) -> list[Tensor]:
+                totals = x[sums : sums + len(constants)]
+                grads, parts = of_step(*x[:sums], *x[sums + len(constants) :])
+                return [*grads, *(a + b for a, b in zip(totals, parts, strict=True))]
+
+            self._back = self.step.derivative(step, [*_inexact(kinds), *constants, *kinds])
+        first = [*g, *(kind.zeros() for kind in constants)]
+        found = _core.while_gradient(
+            self.test.program, self.step.program, self._back.program, [*first, *tensors, *self._back.constants]
+        )
+        return [
+            *_placed(found[:sums], carry),
+            *(None for _ in self.test.constants),
+            *_placed(found[sums:], self.step.constants, _is_tracked),
+        ]
+
+    def recorded(self, tensors: Sequence[Tensor], g: Sequence[Tensor]) -> list[Tensor]:
+        """The gradients of the tracked tensors, recorded step by step: no program knows how many steps there are."""
+        value = list(tensors[: len(self.step.outputs)])
+        while bool(self.test.function(*value)[0]):
+            value = self.step.function(*value)
+        pairs = [(y, h) for y, h in zip((y for y in value if is_inexact(y)), g, strict=True) if y.requires_grad]
+        wanted = [x for x in tensors if x.requires_grad]
+        grads: Any = [None] * len(wanted)
+        if pairs:
+            roots, seeds = zip(*pairs, strict=True)
+            grads = _core.grad(list(roots), wanted, list(seeds), NATIVE, create_graph=True, stops=True)
+        return [native.zeros_like(x) if h is None else h for h, x in zip(grads, wanted, strict=True)]
+
+
+class _While(Function):
+    """A loop that ends where a test fails, as one node."""
+
+    _reads_numbers = False
+
+    @staticmethod
+    def forward(ctx: Any, loop: Repeated, *tensors: Tensor) -> Any:
+        _refuse_batch(tensors)
+        ctx.loop = loop
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(*tensors)
+        return tuple(_core.while_loop(loop.test.program, loop.step.program, tensors))
+
+    @staticmethod
+    def backward(ctx: Any, *g: Tensor | None) -> Any:
+        loop, tensors = ctx.loop, ctx.saved_tensors
+        seeds = _filled(g, loop.step.outputs)
+        return (None, *_placed(_WhileGradient.apply(loop, len(seeds), *seeds, *tensors), tensors, _is_tracked))
+
+
+class _WhileGradient(Function):
+    """The gradients of a :class:`_While`, as one node."""
+
+    _reads_numbers = False
+
+    @staticmethod
+    def forward(ctx: Any, loop: Repeated, count: int, *tensors: Tensor) -> Any:
+        ctx.loop, ctx.count = loop, count
+        ctx.save_for_backward(*tensors)
+        found = loop.gradients(tensors[count:], tensors[:count])
+        return tuple(y for y, x in zip(found, tensors[count:], strict=True) if x.requires_grad)
+
+    @staticmethod
+    def backward(ctx: Any, *h: Tensor) -> Any:
+        _core.give_up_trace("it differentiates a while_loop twice, which a program cannot; scan can be")
+        tensors = ctx.saved_tensors
+        with enable_grad():
+            found = ctx.loop.recorded(tensors[ctx.count :], tensors[: ctx.count])
+        pairs = [(y, k) for y, k in zip(found, h, strict=True) if y.requires_grad]
+        wanted = [x for x in tensors if x.requires_grad]
+        grads: Any = [None] * len(wanted)
+        if pairs:
+            roots, seeds = zip(*pairs, strict=True)
+            creates = _core.is_grad_enabled()
+            grads = _core.grad(list(roots), wanted, list(seeds), NATIVE, create_graph=creates, stops=True)
+        return (None, None, *_placed(grads, tensors, _is_tracked))

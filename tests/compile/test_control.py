@@ -1,0 +1,268 @@
+"""Loops and branches as single ops: of a graph, and of a compiled program."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import ferrograd as fg
+import ferrograd.torch as torch
+import numpy as np
+import pytest
+from ferrograd import _tree, func
+from ferrograd.func import cond, scan, while_loop
+
+from tests.compile.test_closed_door import bits, outcome
+
+N = 12
+
+
+def x(i: int, *shape: int) -> Any:
+    return fg.tensor(np.random.default_rng(i).normal(size=shape or (3,)))
+
+
+W = x(99, 3, 3)
+
+
+def cell(h: Any, row: Any) -> tuple[Any, Any]:
+    h = fg.tanh(W @ h + row)
+    return h, {"square": h * h, "sign": h > 0}
+
+
+def unrolled(f: Callable[..., Any], h: Any, rows: Any) -> tuple[Any, Any]:
+    made = []
+    for row in rows:
+        h, y = f(h, row)
+        made.append(_tree.leaves(y))
+    return h, [fg.stack(list(y)) for y in zip(*made, strict=True)]
+
+
+def total(result: Any) -> Any:
+    return sum(((y * y).sum() for y in _tree.leaves(result) if y.dtype.kind == "f"), fg.tensor(0.0, dtype="float64"))
+
+
+def agrees(f: Callable[..., Any], *inputs: tuple[Any, ...], fullgraph: bool = True) -> Any:
+    """Compares a compiled function with the function itself at several inputs."""
+    compiled = fg.compile(f, fullgraph=fullgraph)
+    for given in inputs:
+        assert bits(compiled(*given)) == bits(f(*given))
+    return compiled
+
+
+def is_close(f: Callable[..., Any], *inputs: tuple[Any, ...]) -> Any:
+    """:func:`agrees` for gradients of a branch or a loop, which are summed inside of it first."""
+    compiled = fg.compile(f, fullgraph=True)
+    for given in inputs:
+        assert np.allclose(compiled(*given), f(*given), rtol=1e-13)
+    return compiled
+
+
+def test_a_scan_is_one_node() -> None:
+    h, rows = x(0).requires_grad_(), x(1, 1000, 3)
+    before = fg._core.live_nodes()
+    last, _ = scan(cell, h, rows)
+    assert fg._core.live_nodes() - before < 50
+    assert bits(last.detach()) == bits(unrolled(cell, h.detach(), rows)[0])
+
+
+@pytest.mark.parametrize("checkpoint", [None, 5])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_derivatives_of_a_scan_that_reads_other_tensors(checkpoint: int | None, reverse: bool) -> None:
+    def ours(h: Any, rows: Any, w: Any) -> Any:
+        def step(h: Any, row: Any) -> Any:
+            h = fg.tanh(w @ h + row)
+            return h, h * w.sum()
+
+        return total(scan(step, h, rows, reverse=reverse, checkpoint=checkpoint))
+
+    def theirs(h: Any, rows: Any, w: Any) -> Any:
+        def step(h: Any, row: Any) -> Any:
+            h = fg.tanh(w @ h + row)
+            return h, h * w.sum()
+
+        return total(unrolled(step, h, fg.flip(rows, 0) if reverse else rows))
+
+    def slope(f: Callable[..., Any], wrt: Any) -> Callable[..., Any]:
+        return lambda *at: total(func.grad(f, wrt)(*at))
+
+    at = (x(0), x(1, N, 3), W)
+    for transform in (
+        lambda f: func.grad(f, (0, 1, 2)),
+        lambda f: func.grad(slope(f, (0, 1, 2)), (0, 1, 2)),
+        lambda f: func.grad(slope(slope(f, 2), 2), 2),
+        lambda f: lambda *at: func.jvp(f, at, at),
+        lambda f: func.hessian(f, 0),
+        lambda f: func.jacrev(func.grad(f, 2), 0),
+    ):
+        found, wanted = transform(ours)(*at), transform(theirs)(*at)
+        for a, b in zip(_tree.leaves(found), _tree.leaves(wanted), strict=True):
+            assert np.allclose(a, b, rtol=1e-9, atol=1e-10)
+
+
+def test_parameters_and_hooks_meet_the_gradient_of_a_scan() -> None:
+    layer = torch.nn.Linear(3, 3).double()
+    h, rows = torch.tensor(x(0)), torch.tensor(x(1, N, 3))
+
+    def step(h: Any, row: Any) -> Any:
+        h = torch.tanh(layer(h) + row)
+        return h, h
+
+    seen = []
+    layer.weight.register_hook(lambda g: seen.append(g))
+    (scan(step, h, rows)[1] ** 2).sum().backward()
+    found = [p.grad.clone() for p in layer.parameters()]
+    layer.zero_grad()
+    ys = []
+    for row in rows:
+        h, y = step(h, row)
+        ys.append(y)
+    (torch.stack(ys) ** 2).sum().backward()
+    assert len(seen) == 2
+    assert all(np.allclose(a, p.grad) for a, p in zip(found, layer.parameters(), strict=True))
+
+
+def test_a_gradient_is_that_of_the_numbers_that_a_scan_read() -> None:
+    for late in (True, False):
+        w, scale = x(3).requires_grad_(), 2.0
+        y = total(scan(lambda c, r: (c * w * scale + r, c), x(0), x(1, N, 3)))  # noqa: B023
+        wanted = fg.grad(y, w)
+        y = total(scan(lambda c, r: (c * w * scale + r, c), x(0), x(1, N, 3)))  # noqa: B023
+        if late:
+            with fg.no_grad():
+                w.add_(1)
+        scale = 3.0
+        assert bits(fg.grad(y, w)) == bits(wanted)
+
+
+def test_steps_whose_ops_cannot_stand_for_them_run_one_by_one() -> None:
+    count, seen = [0], []
+
+    def counts(c: Any, r: Any) -> Any:
+        count[0] += 1
+        return c + r * count[0], c
+
+    def keeps(c: Any, r: Any) -> Any:
+        seen.append(c * 2)
+        return c + r, c
+
+    buffer = fg.zeros(3, dtype="float64")
+
+    def writes(c: Any, r: Any) -> Any:
+        buffer.add_(r)
+        return c + buffer, c
+
+    rows = x(1, N, 3)
+    last, _ = scan(writes, x(0), rows)
+    assert np.allclose(buffer, rows.numpy().sum(0))
+    assert np.allclose(last, x(0).numpy() + rows.numpy().cumsum(0).sum(0))
+    for f in (
+        lambda c, r: (c + r if c.sum() > 0 else c - r, c),
+        lambda c, r: (c * float(r[0]), c),
+        lambda c, r: (c + r, c[c > 0].sum()),
+        keeps,
+    ):
+        assert bits(scan(f, x(0), rows)) == bits(unrolled(f, x(0), rows))
+    count[0] = 0
+    first = scan(counts, x(0), rows)[0]
+    steps, count[0] = count[0], 0
+    assert steps >= N
+    fg.manual_seed(1)
+    drawn = scan(lambda c, r: (c + fg.torch.rand(3), r), x(0), rows)[0]
+    assert len({*drawn.tolist()}) == 3
+    assert first.shape == (3,)
+    # A carry that changes its dtype or its shape.
+    assert scan(lambda c, r: (c + r, c), fg.tensor(0, dtype="int64"), rows[:, 0])[0].dtype == fg.float64
+    assert scan(lambda c, r: (c + r, None), fg.tensor(0.0, dtype="float64"), rows)[0].shape == (3,)
+
+
+def test_compiled_scans() -> None:
+    def loss(h: Any, rows: Any) -> Any:
+        return total(scan(cell, h, rows))
+
+    inputs = [(x(i), x(10 + i, N, 3)) for i in range(3)]
+    for f in (
+        lambda h, rows: scan(cell, h, rows),
+        func.value_and_grad(loss, (0, 1)),
+        func.hessian(loss),
+        lambda h, rows: func.grad(lambda h: total(scan(cell, h, rows, checkpoint=4, reverse=True)))(h),
+        lambda h, rows: func.vmap(lambda row: scan(cell, h, rows * row)[0])(rows),
+    ):
+        assert agrees(f, *inputs).cache_info().hits == 2
+
+
+def test_a_scan_is_one_instruction() -> None:
+    f = fg.compile(func.grad(lambda h, rows: total(scan(cell, h, rows))), fullgraph=True)
+    begin = time.perf_counter()
+    f(x(0), x(1, 10_000, 3))
+    assert time.perf_counter() - begin < 20
+    assert f.explain().count("scan") == 2
+    assert int(f.explain().split()[3]) < 40
+
+
+def test_compiled_branches() -> None:
+    w = x(5).requires_grad_()
+
+    def f(a: Any) -> Any:
+        return cond(a.sum() > 0, lambda a: (fg.sin(a) * w, a), lambda a: (a * a, -a), a)
+
+    inputs = [(x(0),), (-x(0),), (x(1),), (-x(1),)]
+    assert agrees(lambda a: [y.detach() for y in f(a)], *inputs).cache_info().hits == 3
+    for g in (
+        lambda a: func.grad(lambda a: total(f(a)))(a).detach(),
+        lambda a: func.grad(lambda a: total(func.grad(lambda a: total(f(a)))(a)))(a).detach(),
+        lambda a: fg.grad(total(f(a)) + w.sum(), w),
+    ):
+        assert is_close(g, *inputs).cache_info().hits == 3
+    compiled = fg.compile(lambda a: total(f(a)), fullgraph=True)
+    for (a,) in inputs:
+        found = fg.grad(compiled(a) + w.sum(), w)
+        assert np.allclose(found, fg.grad(total(f(a)) + w.sum(), w), rtol=1e-14)
+
+
+@pytest.mark.parametrize("other", [lambda a: a[:1], lambda a: a > 0, lambda a: (a, a)])
+@pytest.mark.filterwarnings("ignore:compile")
+def test_branches_that_no_program_can_choose_from(other: Callable[..., Any]) -> None:
+    def f(a: Any) -> Any:
+        return cond(a.sum() > 0, lambda a: a, other, a)
+
+    compiled = fg.compile(f)
+    for a in (x(0), -x(0), x(1)):
+        assert outcome(partial(compiled, a)) == outcome(partial(f, a))
+
+
+def test_compiled_loops_take_as_many_steps_as_they_need() -> None:
+    scale = fg.tensor(1.0, dtype="float64").requires_grad_()
+
+    def root(a: Any) -> Any:
+        return while_loop(lambda v: abs(v * v - a) > 1e-12 * a, lambda v: (v + scale * a / v) / 2, a)
+
+    inputs = [(fg.tensor(v, dtype="float64"),) for v in (2.0, 1.0, 400.0, 3e6)]
+    assert agrees(lambda a: root(a).detach(), *inputs).cache_info().hits == 3
+    for f in (
+        lambda a: func.grad(root)(a).detach(),
+        lambda a: fg.grad(root(a) + scale, scale),
+    ):
+        assert is_close(f, *inputs).cache_info().hits == 3
+    slope = fg.compile(lambda a: func.grad(root)(a).detach(), fullgraph=True)
+    assert np.isclose(slope(fg.tensor(4.0, dtype="float64")).item(), 0.25)
+    # A second derivative is computed step by step.
+    second = fg.compile(lambda a: func.grad(func.grad(root))(a).detach())
+    with pytest.warns(UserWarning, match="differentiates a while_loop twice"):
+        found = second(fg.tensor(4.0, dtype="float64"))
+    assert np.isclose(found.item(), -1 / 32)
+
+
+def test_an_endless_loop_hears_an_interrupt() -> None:
+    import _thread
+    import threading
+
+    f = fg.compile(lambda a: while_loop(lambda v: v > 0, lambda v: v * 1.0, a))
+    assert f(fg.tensor(-1.0)).item() == -1
+    timer = threading.Timer(0.5, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        f(fg.tensor(1.0))
+    timer.join()
+    assert f(fg.tensor(-2.0)).item() == -2
