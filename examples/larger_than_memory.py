@@ -105,6 +105,7 @@ def train(blocks: Blocks) -> float:
 
 
 def main() -> None:
+    """Writes the files, and fits a line to each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gigabytes", type=float, default=0.4, help="the size of each file")
     parser.add_argument("--limit", type=int, default=320, help="the memory that the process may have, in MB")
