@@ -302,9 +302,10 @@ class _ReplayedGradient(Function):
     @staticmethod
     def backward(ctx: Any, *h: Tensor) -> Any:
         _core.give_up_trace("it differentiates a Function twice that reads the numbers of tensors")
-        tensors = ctx.saved_tensors
         function, asked, count = ctx.of
         with enable_grad():
+            # Two arguments may be one tensor. Their gradients are told apart.
+            tensors = [x * 1 if x.requires_grad else x for x in ctx.saved_tensors]
             found = _gradients(function, asked, count, tensors, True)
         pairs = [(y, k) for y, k in zip(found, h, strict=True) if y.requires_grad]
         wanted = [x for x in tensors if x.requires_grad]

@@ -373,7 +373,9 @@ class Repeated:
 
     def run(self, carry: Sequence[Tensor]) -> list[Tensor]:
         """The last carry."""
-        return list(_While.apply(self, *carry, *self.test.constants, *self.step.constants))
+        # No gradient flows into the test.
+        tested = [x.detach() for x in self.test.constants]
+        return list(_While.apply(self, *carry, *tested, *self.step.constants))
 
     def gradients(self, tensors: Sequence[Tensor], g: Sequence[Tensor]) -> list[Any]:
         """The gradients of the carry and of the constants, computed by a second run and a walk back."""
@@ -448,8 +450,12 @@ class _WhileGradient(Function):
     @staticmethod
     def backward(ctx: Any, *h: Tensor) -> Any:
         _core.give_up_trace("it differentiates a while_loop twice, which a program cannot; scan can be")
-        tensors = ctx.saved_tensors
+        tensors = list(ctx.saved_tensors)
         with enable_grad():
+            # A carry may be a tensor that the loop reads as well. Their gradients are told apart.
+            for i in range(ctx.count + len(ctx.loop.step.outputs)):
+                if tensors[i].requires_grad:
+                    tensors[i] = tensors[i] * 1
             found = ctx.loop.recorded(tensors[ctx.count :], tensors[: ctx.count])
         pairs = [(y, k) for y, k in zip(found, h, strict=True) if y.requires_grad]
         wanted = [x for x in tensors if x.requires_grad]
