@@ -176,7 +176,7 @@ def test_reduce_accumulate_outer() -> None:
     assert np.add.reduce(x, axis=1, keepdims=True).shape == (2, 1)
     assert np.add.reduce(x).requires_grad
     for f in (np.maximum, np.minimum):
-        made = f.accumulate(x, axis=1)
+        made: Any = f.accumulate(x, axis=1)
         assert made.requires_grad
         np.testing.assert_array_equal(made, f.accumulate(X, axis=1))
     y = np.multiply.outer(x, np.array([1.0, 2.0, 3.0]))
@@ -189,11 +189,13 @@ def test_dtype_option() -> None:
     assert np.add(fg.tensor([1.0]), 1, dtype=np.float64).dtype == np.float64
     assert np.sin(fg.tensor([1, 2]), dtype="float32").dtype == np.float32
     # What NumPy refuses, too: a cast that loses a fraction, and a function that has no such results.
-    for f, x, dtype in ((np.add, 1.5, int), (np.sin, 1.5, int), (np.sin, 1, int), (np.less, 1.5, float)):
+    wrong: list[tuple[Any, Any, Any]]
+    wrong = [(np.add, 1.5, int), (np.sin, 1.5, int), (np.sin, 1, int), (np.less, 1.5, float)]
+    for f, number, dtype in wrong:
         with pytest.raises(TypeError, match="dtype="):
-            f(fg.tensor([x]), *([1] if f.nin == 2 else []), dtype=dtype)
+            f(fg.tensor([number]), *([1] if f.nin == 2 else []), dtype=dtype)
         with pytest.raises(TypeError):
-            f(np.array([x]), *([1] if f.nin == 2 else []), dtype=dtype)
+            f(np.array([number]), *([1] if f.nin == 2 else []), dtype=dtype)
 
 
 def test_out() -> None:
@@ -241,7 +243,7 @@ def test_a_tensor_is_a_sequence_of_its_rows(f: Any) -> None:
 
 def test_the_variance_of_complex_numbers_that_are_known() -> None:
     z = np.array([1 + 1j, 2.0, np.nan, 3 - 2j])
-    x = fg.tensor(z, requires_grad=True)
+    x: Any = fg.tensor(z, requires_grad=True)
     np.testing.assert_allclose(np.nanvar(x).detach(), np.nanvar(z))
     made = np.nanstd(x)
     np.testing.assert_allclose(made.detach(), np.nanstd(z))

@@ -123,10 +123,14 @@ def test_lists_beside_a_tensor_are_arrays_with_numpys_dtype(name: str) -> None:
 
 
 def test_numbers_beside_a_tensor_have_numpys_dtype() -> None:
-    x = fg.tensor(np.array([0.1, 0.7]), requires_grad=True)
-    np.testing.assert_array_equal(np.append(x, 0.3).detach(), [0.1, 0.7, 0.3])
-    np.testing.assert_array_equal(np.stack([x[0], 0.3]).detach(), [0.1, 0.3])
-    np.testing.assert_allclose(np.linspace(x[0], 0.3, 3).detach(), [0.1, 0.2, 0.3], rtol=1e-14)
-    made = np.interp(0.5, [0.1, 0.7], x)
+    x: Any = fg.tensor(np.array([0.1, 0.7]), requires_grad=True)
+    rows: list[tuple[Any, list[float]]] = [
+        (np.append(x, 0.3), [0.1, 0.7, 0.3]),
+        (np.stack([x[0], 0.3]), [0.1, 0.3]),
+        (np.linspace(x[0], 0.3, 3), [0.1, 0.2, 0.3]),
+    ]
+    for row, want in rows:
+        np.testing.assert_allclose(row.detach(), np.array(want), rtol=1e-14)
+    made: Any = np.interp(0.5, [0.1, 0.7], x)
     assert made.requires_grad
     np.testing.assert_allclose(made.detach(), np.interp(0.5, [0.1, 0.7], [0.1, 0.7]), rtol=1e-14)
