@@ -120,17 +120,17 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "tensor 0 of shape (3,) has 3 in axis 0, tensor 1 of shape (4,) has 4 in axis 0",
     ),
     "a tensor of another library": (
-        lambda: fg.where(fg.ones(1) > 0, type("Tensor", (), {"__module__": "other"})(), 0.0),  # type: ignore[arg-type]
+        lambda: fg.where(fg.ones(1) > 0, type("Tensor", (), {"__module__": "other"})(), 0.0),
         fg.ArgumentError,
         "not other.Tensor",
     ),
     "numbers under a mask": (
-        lambda: fg.tensor(np.ma.array([1.0, 2.0], mask=[0, 1])),
+        lambda: fg.tensor(np.ma.array([1.0, 2.0], mask=[False, True])),
         fg.ArgumentError,
         "write a.filled(0) or a.compressed()",
     ),
     "numbers under a mask beside a tensor": (
-        lambda: tracked() * np.ma.array([1.0, 2.0], mask=[0, 1]),
+        lambda: tracked() * np.ma.array([1.0, 2.0], mask=[False, True]),
         fg.ArgumentError,
         "write a.filled(0) or a.compressed()",
     ),
