@@ -301,3 +301,22 @@ def test_pivots_are_those_of_lapack() -> None:
     assert pivots.tolist() == (rows + 1).tolist()
     with pytest.raises(IndexError, match="not numbers of 2 rows"):
         fg.lu_unpack(fg.ones((2, 2)), fg.tensor([1, 3]))
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0), (2, 0, 3), (0, 2, 2)])
+@pytest.mark.parametrize("ord", [1, 2, np.inf, "fro", "nuc"])
+def test_norms_of_empty_matrices(shape: tuple[int, ...], ord: Any) -> None:
+    x = fg.tensor(np.zeros(shape), requires_grad=True)
+    for keepdims in (False, True):
+        y = fg.linalg.matrix_norm(x, ord, keepdims=keepdims)
+        assert y.shape == (*shape[:-2], *((1, 1) if keepdims else ()))
+        assert y.requires_grad
+        assert not fg.any(y != 0)
+        assert fg.grad(fg.sum(y), x).shape == shape
+
+
+@pytest.mark.parametrize(("ord", "shape"), [(-1, (3, 0)), (-2, (0, 3)), (-np.inf, (0, 3))])
+def test_there_is_no_smallest_of_no_numbers(ord: float, shape: tuple[int, ...]) -> None:
+    with pytest.raises(fg.ArgumentError, match="no elements on the axes to be folded"):
+        fg.linalg.matrix_norm(fg.zeros(shape), ord)
+    assert fg.linalg.matrix_norm(fg.zeros((0, 3)), -1).item() == 0

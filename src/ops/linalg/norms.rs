@@ -27,7 +27,7 @@ pub fn vector_norm(
 
 /// The norm of the matrices on two axes: 'fro' (square root of the sum of squares), 'nuc' (sum of the
 /// singular values), 1 or inf (largest sum of |x| over a column or row), 2 (largest singular value); -1,
-/// -inf, -2 the smallest.
+/// -inf, -2 the smallest. Where there are no sums or values, the largest is 0 and the smallest an error.
 ///
 /// ```python
 /// >>> fg.linalg.matrix_norm(fg.tensor([[3., 0.], [4., 0.]]), 'nuc').item()
@@ -48,21 +48,22 @@ pub fn matrix_norm(
         bail!(Shape, op, "{:?} is not the shape of a matrix or of a batch of them", x.dims());
     }
     let x = moveaxis(&*promoted_inexact(x)?, axis, &[-2, -1])?;
-    // The sum of |x| over one axis, and the largest or smallest such sum.
-    let sums = |over: i64, best: fn(&Tensor, Axes<'_>, bool) -> Result<Tensor>| {
-        best(&reduce::norm(&x, Order::Number(1.0), Some(&[over]), false)?, Some(&[-1]), false)
+    let sums = |over: i64| reduce::norm(&x, Order::Number(1.0), Some(&[over]), false);
+    // Of no numbers the largest is 0: they are sizes.
+    let largest = |sizes: Tensor| match sizes.dims().last() {
+        Some(0) => sum(&sizes, Some(&[-1]), false, None),
+        _ => extreme::max(&sizes, Some(&[-1]), false),
     };
-    let singular =
-        |best: fn(&Tensor, Axes<'_>, bool) -> Result<Tensor>| best(&svdvals(&x)?, Some(&[-1]), false);
+    let smallest = |sizes: Tensor| extreme::min(&sizes, Some(&[-1]), false);
     let norm = match ord {
         Order::Name("fro") => reduce::norm(&x, Order::Number(2.0), Some(&[-2, -1]), false),
         Order::Name("nuc") => sum(&svdvals(&x)?, Some(&[-1]), false, None),
-        Order::Number(1.0) => sums(-2, extreme::max),
-        Order::Number(-1.0) => sums(-2, extreme::min),
-        Order::Number(2.0) => singular(extreme::max),
-        Order::Number(-2.0) => singular(extreme::min),
-        Order::Number(f64::INFINITY) | Order::Name("inf") => sums(-1, extreme::max),
-        Order::Number(f64::NEG_INFINITY) | Order::Name("-inf") => sums(-1, extreme::min),
+        Order::Number(1.0) => largest(sums(-2)?),
+        Order::Number(-1.0) => smallest(sums(-2)?),
+        Order::Number(2.0) => largest(svdvals(&x)?),
+        Order::Number(-2.0) => smallest(svdvals(&x)?),
+        Order::Number(f64::INFINITY) | Order::Name("inf") => largest(sums(-1)?),
+        Order::Number(f64::NEG_INFINITY) | Order::Name("-inf") => smallest(sums(-1)?),
         Order::Number(p) => {
             bail!(Argument, op, "a matrix has the norms 1, -1, 2, -2, inf, -inf, 'fro' and 'nuc', not {p}")
         }
