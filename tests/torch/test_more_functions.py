@@ -465,3 +465,13 @@ def test_a_leaf_that_is_a_view_reads_past_its_elements() -> None:
     windows = torch.as_strided(leaf, (2, 2), (1, 1), 0)
     assert windows.tolist() == [[1.0, 2.0], [2.0, 3.0]]
     assert torch.autograd.grad(windows.sum(), leaf)[0].tolist() == [2.0, 1.0]
+
+
+def test_the_size_of_repeated_elements_is_checked() -> None:
+    x, counts = torch.tensor([5, 6]), torch.tensor([1, 2])
+    assert torch.repeat_interleave(x, counts, output_size=3).tolist() == [5, 6, 6]
+    assert torch.repeat_interleave(torch.ones(2, 2), 2, dim=-1, output_size=4).shape == (2, 4)
+    assert torch.repeat_interleave(counts, output_size=3).tolist() == [0, 1, 1]
+    for arguments in ((x, counts), (x, 2, 0), (counts,)):
+        with pytest.raises(fg.ShapeError, match=r"Invalid output_size, expected \d but got 9"):
+            torch.repeat_interleave(*arguments, output_size=9)

@@ -330,13 +330,17 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: int | None = None, output_size: int | None = None
 ) -> Tensor:
-    """The elements, each repeated. ``output_size`` is known without it."""
+    """The elements, each repeated. ``output_size`` is checked against the size that the counts give."""
     if repeats is None:
         counts = _arguments.tensor(input, "repeat_interleave", "input")
         if counts.ndim != 1:
             raise ShapeError(f"repeat_interleave: without an input the counts are a vector, got {list(counts.shape)}")
-        return ops.repeat_interleave(ops.arange(counts.shape[0]), counts, 0)
-    return ops.repeat_interleave(input, repeats, dim)
+        input, repeats, dim = ops.arange(counts.shape[0]), counts, 0
+    found = ops.repeat_interleave(input, repeats, dim)
+    size = found.shape[0 if dim is None else dim]
+    if output_size is not None and output_size != size:
+        raise ShapeError(f"repeat_interleave: Invalid output_size, expected {size} but got {output_size}")
+    return found
 
 
 def rsub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
