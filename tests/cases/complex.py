@@ -17,7 +17,7 @@ NEAR = np.array([1.5 + 0.4j, -1.7 - 0.3j, 0.2 - 2.1j, -0.3 + 1.8j, 0.4 + 0.2j])
 REAL = normal(3, 4, seed=5)
 
 
-def of(name: str, ref: Callable[..., Any], order: int = 3, **kw: Any) -> list[Case]:
+def of(name: str, ref: Callable[..., Any], order: int = 4, **kw: Any) -> list[Case]:
     """A function of complex numbers of any shape, none among them."""
     return [
         Case(name, (X,), kw=kw, ref=ref, order=order),

@@ -14,7 +14,7 @@ HARD = np.array(
 )
 
 
-def real(name: str, ref: Callable[..., Any], low: float = -2.0, high: float = 2.0, order: int = 3) -> list[Case]:
+def real(name: str, ref: Callable[..., Any], low: float = -2.0, high: float = 2.0, order: int = 4) -> list[Case]:
     """Rows for a function of floats: random numbers of its domain, a 0-d input, and special values."""
     with np.errstate(all="ignore"):
         return [
