@@ -47,7 +47,7 @@ INTERNAL = "torch.testing._internal"
 TABLES = tuple(f"{INTERNAL}.common_{name}" for name in ("nn", "modules", "optimizers"))
 #: What modules of PyTorch have besides their public names, as far as files of tests read it while they load.
 PRIVATE = {
-    "torch": "_C _mkldnn _nnpack_available sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc quint8 qint8",
+    "torch": "_C _dynamo _mkldnn _nnpack_available sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc quint8 qint8",
     "torch.backends": "quantized",
     "torch.profiler": "itt",
     "torch.nn": "CrossMapLRN2d",
@@ -314,8 +314,8 @@ class Parametrizer:
 
 
 class parametrize(Parametrizer):
-    def __init__(self, names: str, values: Any, name_fn: Any = None) -> None:
-        self.names, self.values = [n.strip() for n in names.split(",") if n.strip()], values
+    def __init__(self, arg_str: str, arg_values: Any, name_fn: Any = None) -> None:
+        self.names, self.values = [n.strip() for n in arg_str.split(",") if n.strip()], arg_values
 
     def cases(self, fn: Any, cls: Any) -> Iterator[tuple[str, dict[str, Any], Any]]:
         for i, value in enumerate(self.values):

@@ -348,11 +348,12 @@ def test_subclasses_expand_to_themselves_and_classes_have_supports() -> None:
         (D.Multinomial, lambda K: K(3, torch.ones(2))),
         (D.OneHotCategorical, lambda K: K(torch.ones(2))),
         (D.OneHotCategoricalStraightThrough, lambda K: K(torch.ones(2))),
+        (D.Independent, lambda K: K(D.Normal(torch.zeros(2), 1.0), 0)),
         (D.MixtureSameFamily, lambda K: K(D.Categorical(torch.ones(2)), D.Normal(torch.zeros(2), 1.0))),
     ):
         own = type("Own", (kind,), {})
-        assert type(made(own).expand([4])) is own
-        assert made(own).expand([4]).batch_shape == (4,)
+        assert type(made(own).expand([4, 2] if kind is D.Independent else [4])) is own
+        assert made(own).expand([4, 2] if kind is D.Independent else [4]).batch_shape[0] == 4
         assert isinstance(kind.support, D.constraints.Constraint)
     for kind in (D.Uniform, D.Categorical, D.Independent, D.TransformedDistribution, D.Binomial):
         assert isinstance(kind.support, D.constraints.Constraint)
@@ -379,3 +380,31 @@ def test_idioms_of_distributions() -> None:
         assert lazy.doubled.item() == 2
     lazy.doubled.backward()
     assert Lazy.x.grad.item() == 2
+
+
+def test_supports_that_depend_on_the_object_do_not_say_their_axes() -> None:
+    assert (D.Uniform.support.event_dim, D.Uniform.support.is_discrete) == (0, False)
+    assert (D.Multinomial.support.event_dim, D.Multinomial.support.is_discrete) == (1, True)
+    for name in ("event_dim", "is_discrete"):
+        with pytest.raises(NotImplementedError, match="cannot be determined statically"):
+            getattr(D.Independent.support, name)
+    assert D.Independent(D.Normal(torch.zeros(2), 1.0), 1).support.event_dim == 1
+
+
+def test_extreme_and_wrong_parameters() -> None:
+    # The density at 1 for large logits l is l.
+    for logits in (30.0, 1e4, -1e4, 1e9):
+        x = torch.tensor(logits, dtype=torch.float64, requires_grad=True)
+        y = D.ContinuousBernoulli(logits=x).log_prob(t(1.0 if logits > 0 else 0.0))
+        y.backward()
+        assert y.item() == pytest.approx(math.log(abs(logits)), rel=1e-5)
+        assert x.grad.item() == pytest.approx(1 / logits, rel=1e-4)
+    with pytest.raises(ValueError, match="Expected parameter df"):
+        D.Chi2(torch.tensor([1.0, -1.0]))
+
+
+def test_no_gradient_flows_through_normal() -> None:
+    mean = torch.ones(3, requires_grad=True)
+    assert not torch.normal(mean, 1.0).requires_grad
+    D.Normal(mean, 1.0).rsample().sum().backward()
+    assert mean.grad.tolist() == [1.0] * 3

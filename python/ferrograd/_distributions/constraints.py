@@ -88,13 +88,30 @@ def is_dependent(constraint: Constraint) -> bool:
 class dependent_property(property, Constraint):
     """A property whose value is a set that depends on other parameters."""
 
-    def __init__(self, fn: Callable[..., Any] | None = None, *, is_discrete: bool = False, event_dim: int = 0) -> None:
+    def __init__(
+        self, fn: Callable[..., Any] | None = None, *, is_discrete: bool | None = None, event_dim: int | None = None
+    ) -> None:
         super().__init__(fn)
-        self.is_discrete, self.event_dim = is_discrete, event_dim
+        self._known = {"is_discrete": is_discrete, "event_dim": event_dim}
+
+    @property
+    def is_discrete(self) -> Any:
+        """Whether the sets are discrete; raises if that depends on the object."""
+        return self._of_class("is_discrete")
+
+    @property
+    def event_dim(self) -> Any:
+        """The number of axes of a value; raises if it depends on the object."""
+        return self._of_class("event_dim")
+
+    def _of_class(self, name: str) -> Any:
+        if self._known[name] is None:
+            raise NotImplementedError(f".{name} cannot be determined statically")
+        return self._known[name]
 
     def __call__(self, fn: Callable[..., Any]) -> dependent_property:
         """The property of a function, as a decorator with arguments is used."""
-        return dependent_property(fn, is_discrete=self.is_discrete, event_dim=self.event_dim)
+        return dependent_property(fn, **self._known)
 
 
 class _Boolean(Constraint):

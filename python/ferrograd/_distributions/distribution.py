@@ -58,13 +58,16 @@ class Distribution:
             for name, constraint in self.arg_constraints.items():
                 if constraints.is_dependent(constraint) or name not in vars(self):
                     continue
-                if not constraint.check(vars(self)[name]).all().item():
-                    value = vars(self)[name]
-                    raise ValueError(
-                        f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of "
-                        f"distribution {self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n"
-                        f"{value}"
-                    )
+                self._require(name, vars(self)[name])
+
+    def _require(self, name: str, value: Any) -> None:
+        """Raises unless a parameter satisfies its constraint."""
+        constraint = self.arg_constraints[name]
+        if not constraint.check(value).all().item():
+            raise ValueError(
+                f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution "
+                f"{self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
+            )
 
     @property
     def batch_shape(self) -> Any:

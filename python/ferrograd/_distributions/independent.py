@@ -36,7 +36,9 @@ class Independent(Distribution):
     def expand(self, batch_shape: Any, _instance: None = None) -> Independent:
         """The distribution with a larger batch shape."""
         n = self.reinterpreted_batch_ndims
-        return Independent(self.base_dist.expand([*batch_shape, *self._event_shape[:n]]), n, False)
+        new = type(self).__new__(type(self))
+        Independent.__init__(new, self.base_dist.expand([*batch_shape, *self._event_shape[:n]]), n, False)
+        return new
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]

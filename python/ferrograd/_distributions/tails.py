@@ -432,10 +432,10 @@ class ContinuousBernoulli(_ByProbability):
         return ops.where(self._is_outside(), self.probs, self._lims[0])
 
     def _log_constant(self) -> Any:
-        p = self._cut()
-        low, high = ops.where(p <= 0.5, p, 0.0), ops.where(p >= 0.5, p, 1.0)
-        gap = ops.where(p <= 0.5, ops.log1p(-2.0 * low), ops.log(2.0 * high - 1.0))
-        found = ops.log(abs(ops.log1p(-p) - ops.log(p))) - gap
+        # The constant is l / tanh(l / 2) for logits l.
+        size = abs(ops.where(self._is_outside(), self.logits, 1.0))
+        rest = ops.exp(-size)
+        found = ops.log(size) - ops.log1p(-rest) + ops.log1p(rest)
         x = (self.probs - 0.5) ** 2
         return ops.where(self._is_outside(), found, math.log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * x) * x)
 

@@ -522,8 +522,12 @@ def normal(
     device: object = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Random numbers of the normal distribution. The shape is ``size``, or that of ``mean`` and ``std``."""
+    """Random numbers of the normal distribution. The shape is ``size``, or that of ``mean`` and ``std``.
+
+    No gradient flows to ``mean`` and ``std``: ``distributions.Normal(mean, std).rsample()`` has one.
+    """
     _core.check_device("normal", device)
+    mean, std = (x.detach() if isinstance(x, Tensor) else x for x in (mean, std))
     with drawing(generator, "normal"):
         drawn = ops.normal(mean, std, size, dtype)
     return placed(drawn, out, requires_grad)
