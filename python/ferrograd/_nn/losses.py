@@ -161,7 +161,8 @@ def multi_margin_loss(
     violations = ops.pow(ops.relu(margin - ops.gather(input, -1, at) + input), p)
     if weight is not None:
         violations = violations * ops.reshape(ops.index_select(weight, 0, ops.reshape(target, [-1])), list(at.shape))
-    others = ops.where(at == ops.arange(classes), 0.0, violations)
+    # Like gather, one_hot counts classes below 0 from the end.
+    others = ops.where(ops.one_hot(target, classes) == 1, 0.0, violations)
     return _reduced(ops.sum(others, -1) / classes, reduction)
 
 
