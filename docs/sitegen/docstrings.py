@@ -71,9 +71,18 @@ def to_rst(lines: list[str]) -> list[str]:
     return found
 
 
+@cache
+def examples() -> dict[str, list[str]]:
+    """The lines of the examples in ``examples.md``, by the name that they are of."""
+    text = (Path(__file__).parent / "examples.md").read_text("utf8")
+    found = re.findall(r"^## (ferrograd\.(\w+)\S*)\n\n```python\n(.*?)```", text, re.MULTILINE | re.DOTALL)
+    return {name: [f">>> import ferrograd.{short} as {short}", *code.splitlines()] for name, short, code in found}
+
+
 def convert(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """The handler of ``autodoc-process-docstring``."""
-    lines[:] = to_rst(lines)
+    more = [] if any(">>>" in line for line in lines) else examples().get(name, [])
+    lines[:] = to_rst([*lines, "", *more])
 
 
 @cache

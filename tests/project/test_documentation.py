@@ -70,6 +70,27 @@ def test_public_name(name: str) -> None:
     run(test)
 
 
+EXAMPLES = {
+    name: (f">>> import ferrograd.{short} as {short}\n", code)
+    for name, short, code in re.findall(
+        r"^## (ferrograd\.(\w+)\S*)\n\n```python\n(.*?)```",
+        (ROOT / "docs/sitegen/examples.md").read_text("utf8"),
+        re.MULTILINE | re.DOTALL,
+    )
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example_of_a_dialect(name: str) -> None:
+    """An example that only the reference shows runs, and belongs to a name without an example of its own."""
+    module, _, short = name.rpartition(".")
+    text = inspect.getdoc(getattr(importlib.import_module(module), short)) or ""
+    assert ">>>" not in text
+    test = examples("".join(EXAMPLES[name]), name, {"fg": fg, "np": np})
+    assert len(test.examples) > 1
+    run(test)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_page(page: Path) -> None:
     """Runs the Python blocks of a page in one scope, and compares the output of those with prompts."""

@@ -28,7 +28,7 @@ def test_the_source_archive_has_tests_and_documentation(tmp_path: Path) -> None:
     wanted = [
         ROOT / name for name in ("Makefile", "CONTRIBUTING.md", "about.toml", "docs/conf.py", "docs/static/site.css")
     ]
-    for folder, pattern in (("tests", "*.py"), ("tests", "*.rs"), ("docs/recipes", "*.md"), ("docs/sitegen", "*.py")):
+    for folder, pattern in (("tests", "*.py"), ("tests", "*.rs"), ("docs/recipes", "*.md"), ("docs/sitegen", "*.*")):
         wanted += (ROOT / folder).rglob(pattern)
     wanted += [*(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.*"), *(ROOT / "benches").glob("*.*")]
     wanted += (ROOT / "tests/documents").glob("*.*t")

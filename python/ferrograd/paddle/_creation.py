@@ -156,12 +156,7 @@ def full(
     device: object = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of a shape filled with one number. The dtype is by default the default float, or bool for a bool.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.full([2], 3.0).tolist()
-    [3.0, 3.0]
-    """
+    """A tensor of a shape filled with one number. The dtype is by default the default float, or bool for a bool."""
     _core.check_device("full", device)
     if dtype is None and not isinstance(fill_value, bool):
         fill_value = float(fill_value)
@@ -186,12 +181,7 @@ ones_like = specialize("ones_like", "Ones with the shape and dtype of ``x``.", _
 def full_like(
     x: Tensor, fill_value: Any, dtype: Any = None, name: str | None = None, *, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor filled with one number, with the shape and by default the dtype of another.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.full_like(paddle.ones([2]), 3.0).tolist()
-    [3.0, 3.0]
-    """
+    """A tensor filled with one number, with the shape and by default the dtype of another."""
     return placed(ops.full_like(x, fill_value, dtype), None, requires_grad)
 
 

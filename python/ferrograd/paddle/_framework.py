@@ -80,24 +80,12 @@ def finfo(dtype: Any) -> Any:
 
 
 def numel(x: Tensor) -> Any:
-    """The number of elements, as a 0-d tensor.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.numel(paddle.to_tensor([-1.0, 0.0, 2.0]))
-    Tensor(shape=[], dtype=int64, place=Place(cpu), stop_gradient=True,
-           3)
-    """
+    """The number of elements, as a 0-d tensor."""
     return _arguments.tensor(x, "numel", "x").numel()
 
 
 def rank(input: Tensor) -> Any:
-    """The number of axes, as a 0-d tensor.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.rank(paddle.to_tensor([-1.0, 0.0, 2.0]))
-    Tensor(shape=[], dtype=int32, place=Place(cpu), stop_gradient=True,
-           1)
-    """
+    """The number of axes, as a 0-d tensor."""
     return _arguments.tensor(input, "rank", "input").rank()
 
 

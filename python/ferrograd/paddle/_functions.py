@@ -75,39 +75,21 @@ def _tensors(values: Any, function: str, name: str) -> list[Tensor]:
 def allclose(
     x: Tensor, y: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, name: str | None = None
 ) -> Tensor:
-    """Whether all elements are close to each other, as a 0-d tensor.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.allclose(paddle.to_tensor([1.0, 2.0]), paddle.to_tensor([3.0, 4.0]))
-    Tensor(shape=[], dtype=bool, place=Place(cpu), stop_gradient=True,
-           False)
-    """
+    """Whether all elements are close to each other, as a 0-d tensor."""
     return ops.all(ops.isclose(x, y, rtol, atol, equal_nan))
 
 
 def argmax(
     x: Tensor, axis: int | None = None, keepdim: bool | None = False, dtype: Any = "int64", name: Any = None
 ) -> Tensor:
-    """The index of the largest element along an axis, or in the flat tensor.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.argmax(paddle.to_tensor([-1.0, 0.0, 2.0]))
-    Tensor(shape=[], dtype=int64, place=Place(cpu), stop_gradient=True,
-           2)
-    """
+    """The index of the largest element along an axis, or in the flat tensor."""
     return ops.cast(ops.argmax(x, axis, keepdim or False), dtype)
 
 
 def argmin(
     x: Tensor, axis: int | None = None, keepdim: bool | None = False, dtype: Any = "int64", name: Any = None
 ) -> Tensor:
-    """The index of the smallest element along an axis, or in the flat tensor.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.argmin(paddle.to_tensor([-1.0, 0.0, 2.0]))
-    Tensor(shape=[], dtype=int64, place=Place(cpu), stop_gradient=True,
-           0)
-    """
+    """The index of the smallest element along an axis, or in the flat tensor."""
     return ops.cast(ops.argmin(x, axis, keepdim or False), dtype)
 
 
@@ -122,13 +104,7 @@ def concat(x: Sequence[Tensor], axis: Any = 0, name: str | None = None) -> Tenso
 
 
 def cross(x: Tensor, y: Tensor, axis: int = 9, name: str | None = None) -> Tensor:
-    """The cross product along an axis of size 3, by default (9) the first such axis.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.linalg.cross(paddle.to_tensor([1.0, 2.0, 3.0]), paddle.to_tensor([3.0, 4.0, 5.0]))
-    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
-           [-2.,  4., -2.])
-    """
+    """The cross product along an axis of size 3, by default (9) the first such axis."""
     x = _arguments.tensor(x, "cross", "x")
     if axis != 9:
         return ops.cross(x, y, axis)
@@ -138,34 +114,19 @@ def cross(x: Tensor, y: Tensor, axis: int = 9, name: str | None = None) -> Tenso
 
 
 def cummax(x: Tensor, axis: int | None = None, dtype: Any = "int64", name: Any = None) -> tuple[Tensor, Tensor]:
-    """The cumulative maximum along an axis (of the flat tensor without one) and its indices.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.cummax(paddle.to_tensor([1, 3, 2]))[0].tolist()
-    [1, 3, 3]
-    """
+    """The cumulative maximum along an axis (of the flat tensor without one) and its indices."""
     values, indices = ops.cummax(x, axis)
     return values, ops.cast(indices, dtype)
 
 
 def cummin(x: Tensor, axis: int | None = None, dtype: Any = "int64", name: Any = None) -> tuple[Tensor, Tensor]:
-    """The cumulative minimum along an axis (of the flat tensor without one) and its indices.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.cummin(paddle.to_tensor([3, 1, 2]))[0].tolist()
-    [3, 1, 1]
-    """
+    """The cumulative minimum along an axis (of the flat tensor without one) and its indices."""
     values, indices = ops.cummin(x, axis)
     return values, ops.cast(indices, dtype)
 
 
 def diag(x: Tensor, offset: int = 0, padding_value: Any = 0, name: str | None = None) -> Tensor:
-    """The diagonal of a matrix, or a matrix with the vector ``x`` on the diagonal and ``padding_value`` elsewhere.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.diag(paddle.to_tensor([1, 2])).tolist()
-    [[1, 0], [0, 2]]
-    """
+    """The diagonal of a matrix, or a matrix with the vector ``x`` on the diagonal and ``padding_value`` elsewhere."""
     y = ops.diag(x, offset)
     if x.ndim != 1 or padding_value == 0:
         return y
@@ -173,13 +134,7 @@ def diag(x: Tensor, offset: int = 0, padding_value: Any = 0, name: str | None = 
 
 
 def equal_all(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
-    """Whether two tensors have the same shape and elements, as a 0-d tensor.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.equal_all(paddle.to_tensor([1.0, 2.0]), paddle.to_tensor([3.0, 4.0]))
-    Tensor(shape=[], dtype=bool, place=Place(cpu), stop_gradient=True,
-           False)
-    """
+    """Whether two tensors have the same shape and elements, as a 0-d tensor."""
     x, y = _arguments.tensor(x, "equal_all", "x"), _arguments.tensor(y, "equal_all", "y")
     if tuple(x.shape) != tuple(y.shape):
         return ops.zeros([], "bool")
@@ -201,13 +156,7 @@ def logit(x: Tensor, eps: float | None = None, name: str | None = None) -> Tenso
 def matmul(
     x: Tensor, y: Tensor, transpose_x: bool = False, transpose_y: bool = False, name: str | None = None
 ) -> Tensor:
-    """The matrix product, with each matrix transposed first if asked for.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.matmul(paddle.to_tensor([1.0, 2.0]), paddle.to_tensor([3.0, 4.0]))
-    Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
-           11.)
-    """
+    """The matrix product, with each matrix transposed first if asked for."""
     if transpose_x and x.ndim > 1:
         x = ops.matrix_transpose(x)
     if transpose_y and y.ndim > 1:
@@ -221,11 +170,6 @@ def median(
     """The median: the mean of the two middle elements, or with ``mode="min"`` the smaller of them.
 
     With an axis and ``mode="min"`` also its index.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.median(paddle.to_tensor([-1.0, 0.0, 2.0]))
-    Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
-           0.)
     """
     if mode == "avg":
         return ops.median(x, axis, keepdim)
@@ -254,10 +198,6 @@ def norm(x: Tensor, p: Any = None, axis: Any = None, keepdim: bool = False, name
     """The ``p``-norm of the elements along an axis, or of all elements; by default the Euclidean norm.
 
     Along two axes it is a matrix norm: ``p`` is 2 (the default), -2, 1, -1, inf, -inf, ``"fro"`` or ``"nuc"``.
-
-    >>> import ferrograd.paddle as paddle
-    >>> round(paddle.norm(paddle.ones([2, 3])).item(), 4)
-    2.4495
     """
     if p == "nuc" or (isinstance(axis, list | tuple) and len(axis) == 2):
         return ops.linalg.norm(x, 2.0 if p is None else p, axis, keepdim)
@@ -265,12 +205,7 @@ def norm(x: Tensor, p: Any = None, axis: Any = None, keepdim: bool = False, name
 
 
 def reshape(x: Tensor, shape: Any, name: str | None = None) -> Tensor:
-    """The elements in C order with another shape. -1 is the remaining size, 0 the size of the axis in ``x``.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.reshape(paddle.ones([2, 3]), [3, -1]).shape
-    paddle.Size([3, 2])
-    """
+    """The elements in C order with another shape. -1 is the remaining size, 0 the size of the axis in ``x``."""
     sizes = [int(d) for d in shape] if not isinstance(shape, int) else [shape]
     if 0 in sizes and 0 not in x.shape:
         sizes = [x.shape[i] if d == 0 and i < x.ndim else d for i, d in enumerate(sizes)]
@@ -285,12 +220,7 @@ def scale(
     act: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """``scale * x + bias``, or without ``bias_after_scale`` ``scale * (x + bias)``; then the activation ``act``.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.scale(paddle.to_tensor([1.0, 2.0]), scale=2.0, bias=1.0).tolist()
-    [3.0, 5.0]
-    """
+    """``scale * x + bias``, or without ``bias_after_scale`` ``scale * (x + bias)``; then the activation ``act``."""
     moved = x if bias_after_scale else ops.add(x, bias)
     y = ops.multiply(moved, scale)
     y = ops.add(y, bias) if bias_after_scale else y
@@ -303,12 +233,7 @@ def scale(
 
 
 def split(x: Tensor, num_or_sections: Any, axis: Any = 0, name: str | None = None) -> list[Tensor]:
-    """Parts along an axis: a number of equal ones, or a list of sizes, and one of them may be -1 for the rest.
-
-    >>> import ferrograd.paddle as paddle
-    >>> [part.tolist() for part in paddle.split(paddle.arange(6), 3)]
-    [[0, 1], [2, 3], [4, 5]]
-    """
+    """Parts along an axis: a number of equal ones, or a list of sizes, and one of them may be -1 for the rest."""
     axis = _arguments.integer(axis, "split", "axis")
     if isinstance(num_or_sections, int):
         return list(ops.split(x, num_or_sections, axis))
@@ -319,12 +244,7 @@ def split(x: Tensor, num_or_sections: Any, axis: Any = 0, name: str | None = Non
 
 
 def squeeze(x: Tensor, axis: Any = None, name: str | None = None) -> Tensor:
-    """The tensor without its axes of size 1, or without those among ``axis``.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.squeeze(paddle.ones([2, 1])).shape
-    paddle.Size([2])
-    """
+    """The tensor without its axes of size 1, or without those among ``axis``."""
     return ops.squeeze(x) if axis is None else ops.squeeze(x, _arguments.axes_of_size_one(x, "squeeze", axis))
 
 
@@ -339,33 +259,17 @@ def stanh(x: Tensor, scale_a: float = 0.67, scale_b: float = 1.7159, name: str |
 
 
 def std(x: Tensor, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None) -> Tensor:
-    """The standard deviation along axes.
-
-    >>> import ferrograd.paddle as paddle
-    >>> round(paddle.std(paddle.to_tensor([-1.0, 0.0, 2.0])).item(), 4)
-    1.5275
-    """
+    """The standard deviation along axes."""
     return ops.std(x, axis, float(unbiased), keepdim)
 
 
 def sum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
-    """The sum along axes.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.sum(paddle.to_tensor([-1.0, 0.0, 2.0]))
-    Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
-           1.)
-    """
+    """The sum along axes."""
     return ops.sum(x, axis, keepdim, dtype)
 
 
 def t(input: Tensor, name: str | None = None) -> Tensor:
-    """The transpose of a matrix. A tensor with fewer axes is returned as it is.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.t(paddle.to_tensor([[1, 2], [3, 4]])).tolist()
-    [[1, 3], [2, 4]]
-    """
+    """The transpose of a matrix. A tensor with fewer axes is returned as it is."""
     if _arguments.tensor(input, "t", "input").ndim > 2:
         raise ShapeError(f"t: at most two axes, not {list(input.shape)}; transpose takes any")
     return ops.matrix_transpose(input) if input.ndim == 2 else input
@@ -376,11 +280,6 @@ def tensordot(x: Tensor, y: Tensor, axes: Any = 2, name: str | None = None) -> T
 
     ``axes`` is a number (the last axes of ``x`` and the first of ``y``), a list of axes in both, or a pair of lists.
     The shorter list of a pair is continued with the axes of the longer one.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.tensordot(paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]]), paddle.to_tensor([[1.0, 0.0], [2.0, 1.0]]))
-    Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
-           11.)
     """
     x, y = _arguments.tensor(x, "tensordot", "x"), _arguments.tensor(y, "tensordot", "y")
     if isinstance(axes, Tensor):
@@ -418,12 +317,7 @@ def topk(
 
 
 def transpose(x: Tensor, perm: Sequence[int], name: str | None = None) -> Tensor:
-    """The tensor with its axes in the order ``perm``.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.transpose(paddle.ones([2, 3, 4]), [2, 0, 1]).shape
-    paddle.Size([4, 2, 3])
-    """
+    """The tensor with its axes in the order ``perm``."""
     return ops.permute_dims(x, perm)
 
 
@@ -448,12 +342,7 @@ def var(
     *,
     correction: float = 1,
 ) -> Tensor:
-    """The variance along axes. The divisor is the number of elements less ``correction``, or less ``unbiased``.
-
-    >>> import ferrograd.paddle as paddle
-    >>> round(paddle.var(paddle.to_tensor([-1.0, 0.0, 2.0])).item(), 4)
-    2.3333
-    """
+    """The variance along axes. The divisor is the number of elements less ``correction``, or less ``unbiased``."""
     return ops.var(x, axis, float(correction if unbiased is None else unbiased), keepdim)
 
 
@@ -461,10 +350,6 @@ def where(condition: Tensor, x: Any = None, y: Any = None, name: str | None = No
     """``x`` where the condition is true, else ``y``. Without ``x`` and ``y``, the indices where it is true.
 
     The indices are a tuple with one vector per axis.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.where(paddle.to_tensor([True, False]), paddle.ones([2]), paddle.zeros([2])).tolist()
-    [1.0, 0.0]
     """
     if x is None and y is None:
         return nonzero(condition, as_tuple=True)

@@ -32,10 +32,6 @@ def gather(x: Tensor, index: Tensor, axis: Any = None, name: str | None = None) 
     """The slices of ``x`` along an axis (by default 0) at the positions in ``index``, a vector or column.
 
     A 0-d index takes one slice and drops the axis.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.gather(paddle.to_tensor([1, 2, 3]), paddle.to_tensor([2, 0])).tolist()
-    [3, 1]
     """
     return ops.take(x, _vector(index, "gather"), 0 if axis is None else _arguments.integer(axis, "gather", "axis"))
 
@@ -83,24 +79,12 @@ def index_sample(x: Tensor, index: Tensor) -> Tensor:
 
 
 def index_select(x: Tensor, index: Tensor, axis: int = 0, name: str | None = None) -> Tensor:
-    """The slices of ``x`` along an axis at the positions in ``index``, a vector or column.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.index_select(paddle.to_tensor([1, 2, 3]), paddle.to_tensor([2, 0])).tolist()
-    [3, 1]
-    """
+    """The slices of ``x`` along an axis at the positions in ``index``, a vector or column."""
     return ops.index_select(x, axis, _vector(index, "index_select"))
 
 
 def nonzero(x: Tensor, as_tuple: bool = False) -> Any:
-    """The indices of the nonzero elements: a matrix with one row each, or a tuple with one vector per axis.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nonzero(paddle.to_tensor([-1.0, 0.0, 2.0]))
-    Tensor(shape=[2, 1], dtype=int64, place=Place(cpu), stop_gradient=True,
-           [[0],
-            [2]])
-    """
+    """The indices of the nonzero elements: a matrix with one row each, or a tuple with one vector per axis."""
     return tuple(ops.nonzero(x)) if as_tuple else ops.argwhere(x)
 
 
@@ -178,10 +162,5 @@ def slices(x: Tensor, axes: Any, starts: Any, ends: Any, strides: Any, function:
 
 
 def take_along_axis(arr: Tensor, indices: Tensor, axis: int, broadcast: bool = True) -> Tensor:
-    """The elements at positions along an axis.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.take_along_axis(paddle.to_tensor([[1, 2], [3, 4]]), paddle.to_tensor([[1], [0]]), 1).tolist()
-    [[2], [3]]
-    """
+    """The elements at positions along an axis."""
     return ops.take_along_axis(arr, indices, axis)

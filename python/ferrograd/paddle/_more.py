@@ -77,35 +77,17 @@ __all__ = [
 
 
 def add(x: Tensor, y: Any, name: str | None = None, *, alpha: float = 1) -> Tensor:
-    """``x + alpha * y``.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.add(paddle.to_tensor([1.0, 2.0]), paddle.to_tensor([3.0, 4.0]))
-    Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
-           [4., 6.])
-    """
+    """``x + alpha * y``."""
     return ops.add(x, y if alpha == 1 else ops.multiply(y, alpha))
 
 
 def subtract(x: Tensor, y: Any, name: str | None = None, *, alpha: float = 1) -> Tensor:
-    """``x - alpha * y``.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.subtract(paddle.to_tensor([1.0, 2.0]), paddle.to_tensor([3.0, 4.0]))
-    Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
-           [-2., -2.])
-    """
+    """``x - alpha * y``."""
     return ops.subtract(x, y if alpha == 1 else ops.multiply(y, alpha))
 
 
 def sub(x: Tensor, y: Any, name: str | None = None, *, alpha: float = 1) -> Tensor:
-    """The same as :func:`subtract`.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.sub(paddle.to_tensor([1.0, 2.0]), paddle.to_tensor([3.0, 4.0]))
-    Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
-           [-2., -2.])
-    """
+    """The same as :func:`subtract`."""
     return subtract(x, y, alpha=alpha)
 
 
@@ -115,12 +97,7 @@ def divide(x: Tensor, y: Any, name: str | None = None, *, rounding_mode: str | N
 
 
 def div(x: Tensor, y: Any, name: str | None = None, *, rounding_mode: str | None = None) -> Tensor:
-    """The same as :func:`divide`.
-
-    >>> import ferrograd.paddle as paddle
-    >>> [round(value, 4) for value in paddle.div(paddle.to_tensor([1.0, 2.0]), paddle.to_tensor([3.0, 4.0])).tolist()]
-    [0.3333, 0.5]
-    """
+    """The same as :func:`divide`."""
     return quotient(ops, x, y, rounding_mode)
 
 
@@ -148,24 +125,12 @@ def bitwise_right_shift(x: Tensor, y: Any, is_arithmetic: bool = True, name: str
 
 
 def isneginf(x: Tensor, name: str | None = None) -> Tensor:
-    """Whether each element is minus infinity.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.isneginf(paddle.to_tensor([-1.0, 0.0, 2.0]))
-    Tensor(shape=[3], dtype=bool, place=Place(cpu), stop_gradient=True,
-           [False, False, False])
-    """
+    """Whether each element is minus infinity."""
     return ops.logical_and(ops.isinf(x), ops.less(x, 0))
 
 
 def isposinf(x: Tensor, name: str | None = None) -> Tensor:
-    """Whether each element is infinity.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.isposinf(paddle.to_tensor([-1.0, 0.0, 2.0]))
-    Tensor(shape=[3], dtype=bool, place=Place(cpu), stop_gradient=True,
-           [False, False, False])
-    """
+    """Whether each element is infinity."""
     return ops.logical_and(ops.isinf(x), ops.greater(x, 0))
 
 
@@ -176,23 +141,12 @@ def polygamma(x: Tensor, n: int, name: str | None = None) -> Tensor:
 
 
 def logcumsumexp(x: Tensor, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
-    """The logarithms of the cumulative sums of ``exp(x)`` along an axis; without one, of the flat tensor.
-
-    >>> import ferrograd.paddle as paddle
-    >>> [round(value, 4) for value in paddle.logcumsumexp(paddle.to_tensor([-1.0, 0.0, 2.0])).tolist()]
-    [-1.0, 0.3133, 2.1698]
-    """
+    """The logarithms of the cumulative sums of ``exp(x)`` along an axis; without one, of the flat tensor."""
     return ops.logcumsumexp(x if dtype is None else ops.cast(x, dtype), axis)
 
 
 def nansum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
-    """The sum along axes; NaN counts as 0.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nansum(paddle.to_tensor([-1.0, 0.0, 2.0]))
-    Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
-           1.)
-    """
+    """The sum along axes; NaN counts as 0."""
     found: Tensor = ops.nansum(x, axis, keepdim, dtype)
     return found
 
@@ -201,11 +155,6 @@ def nanmedian(x: Tensor, axis: Any = None, keepdim: bool = False, mode: str = "a
     """The median of the elements that are not NaN, NaN where there are none.
 
     Of two middle elements it is their mean, or with ``mode="min"`` the smaller one, and with an axis also its index.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nanmedian(paddle.to_tensor([-1.0, 0.0, 2.0]))
-    Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
-           0.)
     """
     if mode not in ("avg", "min"):
         raise ArgumentError(f"nanmedian: mode must be 'avg' or 'min', not {mode!r:.40}")
@@ -238,12 +187,7 @@ def quantile(
     interpolation: str = "linear",
     name: str | None = None,
 ) -> Tensor:
-    """The elements along axes below which the part ``q`` of them lies: a number, or several for a new first axis.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.quantile(paddle.to_tensor([1.0, 2.0, 3.0]), 0.5).item()
-    2.0
-    """
+    """The elements along axes below which the part ``q`` of them lies: a number, or several for a new first axis."""
     return ops.quantile(x, _parts(q), axis, keepdim, interpolation)
 
 
@@ -266,12 +210,7 @@ def frexp(x: Tensor, name: str | None = None) -> tuple[Tensor, Tensor]:
 
 
 def cdist(x: Tensor, y: Tensor, p: float = 2.0, compute_mode: str = "", name: str | None = None) -> Tensor:
-    """The ``p``-norms of the differences of all pairs of rows. ``compute_mode`` changes nothing.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.cdist(paddle.to_tensor([[0.0, 0.0]]), paddle.to_tensor([[3.0, 4.0]])).tolist()
-    [[5.0]]
-    """
+    """The ``p``-norms of the differences of all pairs of rows. ``compute_mode`` changes nothing."""
     return ops.cdist(x, y, p)
 
 
@@ -361,12 +300,7 @@ def swapdims(x: Tensor, *axes: Any, perm: Any = None, name: str | None = None) -
 
 
 def block_diag(inputs: Any, name: str | None = None) -> Tensor:
-    """A matrix with these matrices along its diagonal, and zeros elsewhere.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.block_diag([paddle.ones([1, 1]), paddle.ones([2, 2])]).shape
-    paddle.Size([3, 3])
-    """
+    """A matrix with these matrices along its diagonal, and zeros elsewhere."""
     return ops.block_diag(inputs)
 
 
@@ -384,24 +318,12 @@ def view(x: Tensor, shape_or_dtype: Any, name: str | None = None) -> Tensor:
 
 
 def reverse(x: Tensor, axis: Any, name: str | None = None) -> Tensor:
-    """The tensor with the order of its elements along axes reversed.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.reverse(paddle.to_tensor([[2.0, 1.0], [1.0, 3.0]]), 1)
-    Tensor(shape=[2, 2], dtype=float32, place=Place(cpu), stop_gradient=True,
-           [[1., 2.],
-            [3., 1.]])
-    """
+    """The tensor with the order of its elements along axes reversed."""
     return ops.flip(x, axis)
 
 
 def crop(x: Tensor, shape: Any = None, offsets: Any = None, name: str | None = None) -> Tensor:
-    """The part of ``x`` of a shape that begins at ``offsets`` (zeros). A size of -1 takes all that is left.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.crop(paddle.to_tensor([1, 2, 3]), shape=[2], offsets=[1]).tolist()
-    [2, 3]
-    """
+    """The part of ``x`` of a shape that begins at ``offsets`` (zeros). A size of -1 takes all that is left."""
     x = _arguments.tensor(x, "crop", "x")
     starts = [0] * x.ndim if offsets is None else _arguments.integers(offsets, "crop", "offsets")
     sizes = list(x.shape) if shape is None else _arguments.integers(shape, "crop", "shape")
@@ -494,13 +416,7 @@ def searchsorted(
     out: Tensor | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """Where elements would be inserted into rising rows so that these stay rising.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.searchsorted(paddle.to_tensor([1.0, 2.0]), paddle.to_tensor([3.0, 4.0]))
-    Tensor(shape=[2], dtype=int64, place=Place(cpu), stop_gradient=True,
-           [2, 2])
-    """
+    """Where elements would be inserted into rising rows so that these stay rising."""
     found = ops.searchsorted(sorted_sequence, values, right, side, sorter)
     return into(out, ops.cast(found, "int32") if out_int32 else found)
 
@@ -508,13 +424,7 @@ def searchsorted(
 def bucketize(
     x: Tensor, sorted_sequence: Tensor, out_int32: bool = False, right: bool = False, name: str | None = None
 ) -> Tensor:
-    """How many of the rising numbers are below each element, or with ``right`` not above it.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.bucketize(paddle.to_tensor([1.0, 2.0]), paddle.to_tensor([3.0, 4.0]))
-    Tensor(shape=[2], dtype=int64, place=Place(cpu), stop_gradient=True,
-           [0, 0])
-    """
+    """How many of the rising numbers are below each element, or with ``right`` not above it."""
     found = ops.bucketize(x, sorted_sequence, right)
     return ops.cast(found, "int32") if out_int32 else found
 
@@ -522,13 +432,7 @@ def bucketize(
 def isin(
     x: Tensor, test_x: Tensor, assume_unique: bool = False, invert: bool = False, name: str | None = None
 ) -> Tensor:
-    """Whether each element is one of ``test_x``; with ``invert`` whether it is none.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.isin(paddle.to_tensor([1.0, 2.0]), paddle.to_tensor([3.0, 4.0]))
-    Tensor(shape=[2], dtype=bool, place=Place(cpu), stop_gradient=True,
-           [False, False])
-    """
+    """Whether each element is one of ``test_x``; with ``invert`` whether it is none."""
     return ops.isin(x, test_x, invert)
 
 
@@ -554,11 +458,6 @@ def unique(
     """The distinct elements in rising order, or with an axis the distinct slices.
 
     Also, if asked for, where each is first, which of them each element is, and how often each is there, as ``dtype``.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.unique(paddle.to_tensor([-1.0, 0.0, 2.0]))
-    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
-           [-1.,  0.,  2.])
     """
     values, first, inverse, counts = distinct(_arguments.tensor(x, "unique", "x"), axis, "unique")
     found = (values, first, ops.reshape(inverse, [-1]), counts)
@@ -573,13 +472,7 @@ def unique_consecutive(
     dtype: Any = "int64",
     name: str | None = None,
 ) -> Any:
-    """The first element (or slice along an axis) of each run of equal ones; also the run of each, and its length.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.unique_consecutive(paddle.to_tensor([-1.0, 0.0, 2.0]))
-    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
-           [-1.,  0.,  2.])
-    """
+    """The first element (or slice along an axis) of each run of equal ones; also the run of each, and its length."""
     values, run, lengths = runs(_arguments.tensor(x, "unique_consecutive", "x"), axis, "unique_consecutive")
     return _chosen((values, ops.reshape(run, [-1]), lengths), (return_inverse, return_counts), dtype)
 
@@ -614,10 +507,6 @@ def histogram(
     """How many elements (int64) lie in each of ``bins`` equal parts from ``min`` to ``max``.
 
     If both bounds are 0 they are those of the elements. With weights, or as a ``density``, the result is float32.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.histogram(paddle.to_tensor([1.0, 2.0, 2.0]), bins=2, min=0, max=3).tolist()
-    [1, 2]
     """
     x = _arguments.tensor(input, "histogram", "input").detach()
     low, high = _range(x, min, max, "histogram")

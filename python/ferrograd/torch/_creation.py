@@ -103,12 +103,7 @@ def tensor(
 
 
 def as_tensor(data: Any, dtype: Any = None, device: object = None) -> Tensor:
-    """The object as a tensor. A tensor of that dtype is returned itself.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.as_tensor([1, 2]).dtype
-    torch.int64
-    """
+    """The object as a tensor. A tensor of that dtype is returned itself."""
     _core.check_device("as_tensor", device)
     if isinstance(data, Tensor):
         return data if dtype is None or data.dtype == dtype else ops.astype(data, dtype)
@@ -122,10 +117,6 @@ def asarray(
 
     Raises:
         ValueError: ``copy`` is False and the object has to be copied, as arrays of other libraries have to be.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.asarray([1, 2]).dtype
-    torch.int64
     """
     made = as_tensor(obj, dtype, device)
     if copy is False and made is not obj:
@@ -136,12 +127,7 @@ def asarray(
 
 
 def from_numpy(ndarray: Any) -> Tensor:
-    """A tensor with a copy of a NumPy array.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.from_numpy(np.array([1.0, 2.0]))
-    tensor([1., 2.], dtype=torch.float64)
-    """
+    """A tensor with a copy of a NumPy array."""
     return _core.make(ndarray, None, False, TORCH)
 
 
@@ -263,12 +249,7 @@ def full_like(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """A tensor filled with one number, with the shape and by default the dtype of another.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.full_like(torch.ones(2), 3.0)
-    tensor([3., 3.])
-    """
+    """A tensor filled with one number, with the shape and by default the dtype of another."""
     _core.check_device("full_like", device)
     return placed(_formatted(ops.full_like(input, fill_value, dtype), memory_format), None, requires_grad)
 

@@ -61,12 +61,7 @@ def _factor_last(first: Any, others: tuple[Any, ...], factor: float, count: int,
 
 
 def add(input: Any, other: Any, *others: Any, alpha: float = 1) -> Tensor:
-    """``input + alpha * other``. Older programs write ``add(input, alpha, other)``.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
-    tensor([4., 6.])
-    """
+    """``input + alpha * other``. Older programs write ``add(input, alpha, other)``."""
     other, alpha = _factor_last(other, others, alpha, 1, "add")
     if alpha != 1 and isinstance(input, Tensor) and isinstance(other, Tensor):
         return ops.addcmul(input, other, alpha)
@@ -74,98 +69,52 @@ def add(input: Any, other: Any, *others: Any, alpha: float = 1) -> Tensor:
 
 
 def addcdiv(input: Tensor, tensor1: Any, tensor2: Tensor, *others: Any, value: float = 1) -> Tensor:
-    """``input + value * tensor1 / tensor2``. Older programs write ``addcdiv(input, value, tensor1, tensor2)``.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.addcdiv(torch.ones(2), torch.tensor([1.0, 2.0]), torch.tensor([2.0, 4.0]), value=0.5)
-    tensor([1.2500, 1.2500])
-    """
+    """``input + value * tensor1 / tensor2``. Older programs write ``addcdiv(input, value, tensor1, tensor2)``."""
     tensor1, tensor2, value = _factor_last(tensor1, (tensor2, *others), value, 2, "addcdiv")
     return ops.addcdiv(input, tensor1, tensor2, value)
 
 
 def addcmul(input: Tensor, tensor1: Any, tensor2: Tensor, *others: Any, value: float = 1) -> Tensor:
-    """``input + value * tensor1 * tensor2``. Older programs write ``addcmul(input, value, tensor1, tensor2)``.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.addcmul(torch.ones(2), torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]), value=0.5)
-    tensor([2.5000, 5.0000])
-    """
+    """``input + value * tensor1 * tensor2``. Older programs write ``addcmul(input, value, tensor1, tensor2)``."""
     tensor1, tensor2, value = _factor_last(tensor1, (tensor2, *others), value, 2, "addcmul")
     return ops.addcmul(input, tensor1, tensor2, value)
 
 
 def argwhere(input: Tensor) -> Tensor:
-    """The indices of the nonzero elements: a matrix with one row each.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.argwhere(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([[0],
-            [2]])
-    """
+    """The indices of the nonzero elements: a matrix with one row each."""
     if _arguments.tensor(input, "argwhere", "input").ndim:
         return ops.argwhere(input)
     return ops.zeros([int(bool(input.item())), 0], "int64")
 
 
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """How many of the rising boundaries are below each element, or with ``right`` not above it.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.bucketize(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
-    tensor([0, 0])
-    """
+    """How many of the rising boundaries are below each element, or with ``right`` not above it."""
     found = ops.bucketize(_tensor(input), boundaries, right)
     return ops.cast(found, "int32") if out_int32 else found
 
 
 def clamp_max(input: Tensor, max: Any) -> Tensor:
-    """The smaller of ``input`` and ``max``, elementwise.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.clamp_max(torch.tensor([-1.0, 0.0, 2.0]), 1.0)
-    tensor([-1.,  0.,  1.])
-    """
+    """The smaller of ``input`` and ``max``, elementwise."""
     return ops.clamp(input, None, max)
 
 
 def clamp_min(input: Tensor, min: Any) -> Tensor:
-    """The larger of ``input`` and ``min``, elementwise.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.clamp_min(torch.tensor([-1.0, 0.0, 2.0]), -1.0)
-    tensor([-1.,  0.,  2.])
-    """
+    """The larger of ``input`` and ``min``, elementwise."""
     return ops.clamp(input, min, None)
 
 
 def cummax(input: Tensor, dim: int) -> ValuesAndIndices:
-    """The cumulative maximum along an axis and its indices.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.cummax(torch.tensor([1, 3, 2]), 0).values.tolist()
-    [1, 3, 3]
-    """
+    """The cumulative maximum along an axis and its indices."""
     return ValuesAndIndices(*ops.cummax(input, dim))
 
 
 def cummin(input: Tensor, dim: int) -> ValuesAndIndices:
-    """The cumulative minimum along an axis and its indices.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.cummin(torch.tensor([3, 1, 2]), 0).values.tolist()
-    [3, 1, 1]
-    """
+    """The cumulative minimum along an axis and its indices."""
     return ValuesAndIndices(*ops.cummin(input, dim))
 
 
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """The sum of the products of the elements of two vectors.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.dot(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
-    tensor(11.)
-    """
+    """The sum of the products of the elements of two vectors."""
     input, tensor = _arguments.tensor(input, "dot", "input"), _arguments.tensor(tensor, "dot", "tensor")
     if input.ndim != 1 or tensor.ndim != 1:
         raise ShapeError(
@@ -192,12 +141,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
-    """Elements along an axis by their indices. The gradient is dense; ``sparse_grad`` changes nothing.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[1], [0]])).tolist()
-    [[2], [3]]
-    """
+    """Elements along an axis by their indices. The gradient is dense; ``sparse_grad`` changes nothing."""
     return ops.gather(input, dim, index)
 
 
@@ -223,12 +167,7 @@ def _mask(index: Any) -> Any:
 
 
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Whether each element is equal to one of ``test_elements``.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.isin(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
-    tensor([False, False])
-    """
+    """Whether each element is equal to one of ``test_elements``."""
     among = test_elements if isinstance(test_elements, Tensor) else ops.full([1], test_elements)
     found = ops.any(ops.equal(ops.expand_dims(_tensor(elements), -1), ops.reshape(among, [-1])), -1)
     return ops.logical_not(found) if invert else found
@@ -245,13 +184,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
 
 
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
-    """The product of two matrices.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.mm(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[1.0, 0.0], [2.0, 1.0]]))
-    tensor([[ 5.,  2.],
-            [11.,  4.]])
-    """
+    """The product of two matrices."""
     for x, name in ((input, "input"), (mat2, "mat2")):
         if _arguments.tensor(x, "mm", name).ndim != 2:
             raise ShapeError(f"mm: {name} must be a matrix, got {x.ndim}-D tensor")
@@ -259,13 +192,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """The indices of the nonzero elements: a matrix with one row each, or a tuple with one vector per axis.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nonzero(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([[0],
-            [2]])
-    """
+    """The indices of the nonzero elements: a matrix with one row each, or a tuple with one vector per axis."""
     if not as_tuple:
         return argwhere(input)
     return tuple(ops.nonzero(input if _arguments.tensor(input, "nonzero", "input").ndim else ops.reshape(input, [1])))
@@ -311,34 +238,19 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
 
 
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Parts along an axis: all of one size (the last may be smaller), or of a list of sizes.
-
-    >>> import ferrograd.torch as torch
-    >>> [part.tolist() for part in torch.split(torch.arange(5), 2)]
-    [[0, 1], [2, 3], [4]]
-    """
+    """Parts along an axis: all of one size (the last may be smaller), or of a list of sizes."""
     if isinstance(split_size_or_sections, int):
         return tuple(ops.split_every(tensor, split_size_or_sections, dim))
     return tuple(ops.split_sizes(tensor, split_size_or_sections, dim))
 
 
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
-    """The tensor without its axes of size 1, or without those among ``dim``.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.squeeze(torch.ones(2, 1)).shape
-    torch.Size([2])
-    """
+    """The tensor without its axes of size 1, or without those among ``dim``."""
     return ops.squeeze(input) if dim is None else ops.squeeze(input, _arguments.axes_of_size_one(input, "squeeze", dim))
 
 
 def sub(input: Any, other: Any, *others: Any, alpha: float = 1) -> Tensor:
-    """``input - alpha * other``. Older programs write ``sub(input, alpha, other)``.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.sub(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
-    tensor([-2., -2.])
-    """
+    """``input - alpha * other``. Older programs write ``sub(input, alpha, other)``."""
     other, alpha = _factor_last(other, others, alpha, 1, "sub")
     return ops.subtract(input, other if alpha == 1 else other * alpha)
 
@@ -365,12 +277,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
 
 
 def t(input: Tensor) -> Tensor:
-    """The transpose of a matrix. A tensor with fewer axes is returned as it is.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.t(torch.tensor([[1, 2], [3, 4]])).tolist()
-    [[1, 3], [2, 4]]
-    """
+    """The transpose of a matrix. A tensor with fewer axes is returned as it is."""
     if _arguments.tensor(input, "t", "input").ndim > 2:
         raise ArgumentError(f"t: expects a tensor with at most 2 axes, {list(input.shape)} has {input.ndim}")
     return ops.matrix_transpose(input) if input.ndim == 2 else input
@@ -382,22 +289,12 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 
 
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Two axes swapped.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.transpose(torch.ones(2, 3), 0, 1).shape
-    torch.Size([3, 2])
-    """
+    """Two axes swapped."""
     return ops.swapaxes(input, dim0, dim1)
 
 
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """The slices along an axis.
-
-    >>> import ferrograd.torch as torch
-    >>> [row.tolist() for row in torch.unbind(torch.tensor([[1, 2], [3, 4]]))]
-    [[1, 2], [3, 4]]
-    """
+    """The slices along an axis."""
     return tuple(ops.unbind(input, dim))
 
 

@@ -50,12 +50,7 @@ def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
 
 
 def nuclear_norm(input: Tensor, dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
-    """The sum of the singular values of matrices.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nuclear_norm(torch.ones(2, 3))
-    tensor(2.4495)
-    """
+    """The sum of the singular values of matrices."""
     return ops.linalg.matrix_norm(input, "nuc", list(dim), keepdim)
 
 

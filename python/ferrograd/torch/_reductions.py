@@ -28,12 +28,7 @@ def max(input: Tensor, dim: Tensor | None = ...) -> Tensor: ...
 @overload
 def max(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesAndIndices: ...
 def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
-    """The largest element; with an axis also its index; with a second tensor the elementwise maximum.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.max(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor(2.)
-    """
+    """The largest element; with an axis also its index; with a second tensor the elementwise maximum."""
     if dim is None:
         return ops.max(input)
     if isinstance(dim, Tensor):
@@ -46,12 +41,7 @@ def min(input: Tensor, dim: Tensor | None = ...) -> Tensor: ...
 @overload
 def min(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesAndIndices: ...
 def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
-    """The smallest element; with an axis also its index; with a second tensor the elementwise minimum.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.min(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor(-1.)
-    """
+    """The smallest element; with an axis also its index; with a second tensor the elementwise minimum."""
     if dim is None:
         return ops.min(input)
     if isinstance(dim, Tensor):
@@ -64,12 +54,7 @@ def median(input: Tensor) -> Tensor: ...
 @overload
 def median(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesAndIndices: ...
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The median, the smaller of two middle elements; with an axis also its index.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.median(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor(0.)
-    """
+    """The median, the smaller of two middle elements; with an axis also its index."""
     if dim is None:
         return lower_median(input)
     return ValuesAndIndices(*ops.median_with_index(input, dim, keepdim))
@@ -80,12 +65,7 @@ def nanmedian(input: Tensor) -> Tensor: ...
 @overload
 def nanmedian(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesAndIndices: ...
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """:func:`median` of the elements that are not NaN; NaN where there are none.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nanmedian(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor(0.)
-    """
+    """:func:`median` of the elements that are not NaN; NaN where there are none."""
     input = _arguments.tensor(input, "nanmedian", "input")
     if input.ndim == 0 and dim is not None:
         value, index = nanmedian(ops.reshape(input, [1]), 0)
@@ -114,10 +94,6 @@ def norm(
     """The ``p``-norm of the elements along axes, of all elements without one; by default the Euclidean norm.
 
     ``p="nuc"`` is the sum of the singular values of matrices.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.norm(torch.ones(2, 3))
-    tensor(2.4495)
     """
     if dtype is not None:
         input = ops.cast(input, dtype)
@@ -154,10 +130,6 @@ def std(
     """The standard deviation along axes; of all elements without ``dim``.
 
     The divisor is the number of elements less ``correction``: 1, or 0 if ``unbiased`` is False.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.std(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor(1.5275)
     """
     return _moment(ops.std, input, dim, unbiased, correction, keepdim)
 
@@ -170,12 +142,7 @@ def var(
     *,
     correction: float | None = None,
 ) -> Tensor:
-    """The variance along axes. See :func:`std` for the arguments.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.var(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor(2.3333)
-    """
+    """The variance along axes. See :func:`std` for the arguments."""
     return _moment(ops.var, input, dim, unbiased, correction, keepdim)
 
 

@@ -93,12 +93,7 @@ class Unpacked(NamedTuple):
 
 
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The smallest and the largest element, along an axis if there is one. Equal ones share the gradient.
-
-    >>> import ferrograd.torch as torch
-    >>> tuple(part.item() for part in torch.aminmax(torch.tensor([3, 1, 2])))
-    (1, 3)
-    """
+    """The smallest and the largest element, along an axis if there is one. Equal ones share the gradient."""
     return MinMax(ops.min(input, dim, keepdim), ops.max(input, dim, keepdim))
 
 
@@ -109,12 +104,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
 
 @in_float32
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "") -> Tensor:
-    """The ``p``-norms of the differences of all pairs of rows. ``compute_mode`` changes nothing.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]])).tolist()
-    [[5.0]]
-    """
+    """The ``p``-norms of the differences of all pairs of rows. ``compute_mode`` changes nothing."""
     return ops.cdist(x1, x2, p)
 
 
@@ -137,41 +127,22 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """The quotient; with the ``rounding_mode`` "trunc" rounded towards 0, with "floor" down.
 
     Rounded quotients of integers are integers; an integer divided by 0 raises ArgumentError.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.div(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
-    tensor([0.3333, 0.5000])
     """
     return quotient(ops, input, other, rounding_mode)
 
 
 def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    """The same as :func:`div`.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.divide(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
-    tensor([0.3333, 0.5000])
-    """
+    """The same as :func:`div`."""
     return quotient(ops, input, other, rounding_mode)
 
 
 def true_divide(input: Any, other: Any) -> Tensor:
-    """The quotient.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.true_divide(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
-    tensor([0.3333, 0.5000])
-    """
+    """The quotient."""
     return ops.divide(input, other)
 
 
 def fill(input: Tensor, value: Any) -> Any:
-    """A tensor of the shape and dtype of ``input`` with ``value`` as all elements.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.fill(torch.ones(2), 3.0)
-    tensor([3., 3.])
-    """
+    """A tensor of the shape and dtype of ``input`` with ``value`` as all elements."""
     if isinstance(value, Tensor) and value.ndim:
         raise ShapeError(f"fill only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
     return ops.masked_fill(input, ops.full([], True), value)
@@ -231,12 +202,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
 
 
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesAndIndices:
-    """The most frequent element along an axis, the smallest of several, and the last index where it is.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.mode(torch.tensor([1, 2, 2])).values.item()
-    2
-    """
+    """The most frequent element along an axis, the smallest of several, and the last index where it is."""
     return _selected("mode", input, dim=dim, keepdim=keepdim)
 
 
@@ -250,24 +216,12 @@ def _selected(name: str, input: Tensor, *args: Any, dim: int, keepdim: bool) -> 
 
 
 def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """``exp(x) / sum(exp(x))`` along an axis, computed in ``dtype`` if it is given.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.special.softmax(torch.tensor([[2.0, 1.0], [1.0, 3.0]]), 1)
-    tensor([[0.7311, 0.2689],
-            [0.1192, 0.8808]])
-    """
+    """``exp(x) / sum(exp(x))`` along an axis, computed in ``dtype`` if it is given."""
     return ops.softmax(input if dtype is None else cast(input, dtype), dim)
 
 
 def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """The logarithm of the softmax along an axis, computed in ``dtype`` if it is given.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.special.log_softmax(torch.tensor([[2.0, 1.0], [1.0, 3.0]]), 1)
-    tensor([[-0.3133, -1.3133],
-            [-2.1269, -0.1269]])
-    """
+    """The logarithm of the softmax along an axis, computed in ``dtype`` if it is given."""
     return ops.log_softmax(input if dtype is None else cast(input, dtype), dim)
 
 
@@ -317,13 +271,7 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
 
 
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
-    """The pseudoinverse; singular values up to ``rcond`` times the largest count as zero.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.pinverse(torch.tensor([[2.0, 1.0], [1.0, 3.0]]))
-    tensor([[ 0.6000, -0.2000],
-            [-0.2000,  0.4000]])
-    """
+    """The pseudoinverse; singular values up to ``rcond`` times the largest count as zero."""
     return ops.linalg.pinv(input, None, rcond)
 
 
@@ -344,12 +292,7 @@ def repeat_interleave(
 
 
 def rsub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
-    """``other - alpha * input``.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.rsub(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
-    tensor([2., 2.])
-    """
+    """``other - alpha * input``."""
     return ops.subtract(other, input if alpha == 1 else ops.multiply(input, alpha))
 
 
@@ -363,12 +306,7 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """Where elements would be inserted into rising rows so that these stay rising.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.searchsorted(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
-    tensor([2, 2])
-    """
+    """Where elements would be inserted into rising rows so that these stay rising."""
     found = ops.searchsorted(sorted_sequence, input, right, side, sorter)
     return ops.cast(found, "int32") if out_int32 else found
 
@@ -402,10 +340,6 @@ def unique(
     """The distinct elements in rising order, or with ``dim`` the distinct slices; also which each is, and how often.
 
     They are always sorted.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.unique(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([-1.,  0.,  2.])
     """
     values, _, inverse, counts = distinct(_arguments.tensor(input, "unique", "input"), dim, "unique")
     return _chosen(values, inverse if return_inverse else None, counts if return_counts else None)
@@ -513,22 +447,12 @@ def geqrf(input: Tensor) -> Any:
 
 
 def isneginf(input: Tensor) -> Tensor:
-    """Whether each element is minus infinity.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.isneginf(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([False, False, False])
-    """
+    """Whether each element is minus infinity."""
     return ops.logical_and(ops.isinf(input), ops.less(input, 0))
 
 
 def isposinf(input: Tensor) -> Tensor:
-    """Whether each element is infinity.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.isposinf(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([False, False, False])
-    """
+    """Whether each element is infinity."""
     return ops.logical_and(ops.isinf(input), ops.greater(input, 0))
 
 
@@ -560,23 +484,13 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """The first element (or slice along ``dim``) of each run of equal ones; also the run of each, and its length.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.unique_consecutive(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([-1.,  0.,  2.])
-    """
+    """The first element (or slice along ``dim``) of each run of equal ones; also the run of each, and its length."""
     values, inverse, counts = runs(_arguments.tensor(input, "unique_consecutive", "input"), dim, "unique_consecutive")
     return _chosen(values, inverse if return_inverse else None, counts if return_counts else None)
 
 
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
-    """The elements of ``input`` where the condition holds, else of ``other``; alone, the indices where it holds.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.where(torch.tensor([True, False]), torch.ones(2), torch.zeros(2))
-    tensor([1., 0.])
-    """
+    """The elements of ``input`` where the condition holds, else of ``other``; alone, the indices where it holds."""
     if input is None and other is None:
         return tuple(ops.nonzero(condition))
     if isinstance(condition, Tensor) and condition.dtype.kind != "b" and condition.dtype != np.uint8:

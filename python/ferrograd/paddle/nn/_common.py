@@ -49,10 +49,6 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Sets whole channels of sequences [batch, channels, length], or of one sequence, to zero in training.
 
     ``inplace`` changes nothing, as in Paddle.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.dropout1d(paddle.ones([1, 4, 6])).shape
-    paddle.Size([1, 4, 6])
     """
     x = _arguments.tensor(input, "dropout1d", "input")
     if x.ndim not in (2, 3):
@@ -65,45 +61,25 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def dropout2d(
     x: Tensor, p: float = 0.5, training: bool = True, data_format: str = "NCHW", name: str | None = None
 ) -> Tensor:
-    """In training sets whole channels of images to zero with probability ``p``, and divides the others by ``1 - p``.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.dropout2d(paddle.ones([1, 4, 6, 6])).shape
-    paddle.Size([1, 4, 6, 6])
-    """
+    """In training sets whole channels of images to zero with probability ``p``, and divides the others by ``1 - p``."""
     return _channel_dropout(x, p, training, data_format, "dropout2d")
 
 
 def dropout3d(
     x: Tensor, p: float = 0.5, training: bool = True, data_format: str = "NCDHW", name: str | None = None
 ) -> Tensor:
-    """Sets whole channels of volumes to zero in training; see :func:`dropout2d`.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.dropout3d(paddle.ones([1, 4, 6, 6, 6])).shape
-    paddle.Size([1, 4, 6, 6, 6])
-    """
+    """Sets whole channels of volumes to zero in training; see :func:`dropout2d`."""
     return _channel_dropout(x, p, training, data_format, "dropout3d")
 
 
 def alpha_dropout(x: Tensor, p: float = 0.5, training: bool = True, name: str | None = None) -> Tensor:
-    """Dropout that keeps mean 0 and variance 1, for networks of SELU (Klambauer et al. 2017).
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.alpha_dropout(paddle.to_tensor([-1.0, 0.0, 2.0])).shape
-    paddle.Size([3])
-    """
+    """Dropout that keeps mean 0 and variance 1, for networks of SELU (Klambauer et al. 2017)."""
     x = _arguments.tensor(x, "alpha_dropout", "x")
     return _alpha_dropout(x, p, training, list(x.shape))
 
 
 def feature_alpha_dropout(x: Tensor, p: float = 0.5, training: bool = True, name: str | None = None) -> Tensor:
-    """:func:`alpha_dropout` of whole channels.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.feature_alpha_dropout(paddle.ones([2, 3])).shape
-    paddle.Size([2, 3])
-    """
+    """:func:`alpha_dropout` of whole channels."""
     x = _arguments.tensor(x, "feature_alpha_dropout", "x")
     if x.ndim < 2:
         raise ShapeError(f"feature_alpha_dropout: x has channels in axis 1, not shape {list(x.shape)}")
@@ -127,12 +103,7 @@ def _alpha_dropout(x: Tensor, p: float, training: bool, shape: list[int]) -> Ten
 def rrelu(
     x: Tensor, lower: float = 1.0 / 8.0, upper: float = 1.0 / 3.0, training: bool = True, name: str | None = None
 ) -> Tensor:
-    """``x``, where negative times a random slope in training, else times the mean of ``lower`` and ``upper``.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.rrelu(paddle.to_tensor([-1.0, 0.0, 2.0])).shape
-    paddle.Size([3])
-    """
+    """``x``, where negative times a random slope in training, else times the mean of ``lower`` and ``upper``."""
     x = _arguments.tensor(x, "rrelu", "x")
     if not training:
         return ops.leaky_relu(x, (lower + upper) / 2)
@@ -141,12 +112,7 @@ def rrelu(
 
 
 def maxout(x: Tensor, groups: int, axis: int = 1, name: str | None = None) -> Tensor:
-    """The largest of each ``groups`` neighbouring channels.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.maxout(paddle.ones([1, 4, 6]), 2).shape
-    paddle.Size([1, 2, 6])
-    """
+    """The largest of each ``groups`` neighbouring channels."""
     shape = list(_arguments.tensor(x, "maxout", "x").shape)
     if not -len(shape) <= axis < len(shape):
         raise ShapeError(f"maxout: a tensor of {len(shape)} axes has no axis {axis}")
@@ -158,34 +124,19 @@ def maxout(x: Tensor, groups: int, axis: int = 1, name: str | None = None) -> Te
 
 
 def bilinear(x1: Tensor, x2: Tensor, weight: Tensor, bias: Tensor | None = None, name: str | None = None) -> Tensor:
-    """``y[o] = x1 @ weight[o] @ x2 + bias[o]`` for rows of two matrices.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.bilinear(paddle.ones([2, 3]), paddle.ones([2, 4]), paddle.ones([5, 3, 4])).shape
-    paddle.Size([2, 5])
-    """
+    """``y[o] = x1 @ weight[o] @ x2 + bias[o]`` for rows of two matrices."""
     y: Tensor = ops.einsum("...i,oij,...j->...o", x1, weight, x2)
     return y if bias is None else ops.add(y, bias)
 
 
 def pixel_shuffle(x: Tensor, upscale_factor: int, data_format: str = "NCHW", name: str | None = None) -> Tensor:
-    """[N, C * r**2, H, W] as [N, C, H * r, W * r] with the factor r.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.pixel_shuffle(paddle.ones([1, 4, 6, 6]), 2).shape
-    paddle.Size([1, 1, 12, 12])
-    """
+    """[N, C * r**2, H, W] as [N, C, H * r, W * r] with the factor r."""
     found: Tensor = channels_first(x, data_format, "pixel_shuffle", lambda x: images.pixel_shuffle(x, upscale_factor))
     return found
 
 
 def pixel_unshuffle(x: Tensor, downscale_factor: int, data_format: str = "NCHW", name: str | None = None) -> Tensor:
-    """[N, C, H * r, W * r] as [N, C * r**2, H, W] with the factor r.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.pixel_unshuffle(paddle.ones([1, 1, 4, 6]), 2).shape
-    paddle.Size([1, 4, 2, 3])
-    """
+    """[N, C, H * r, W * r] as [N, C * r**2, H, W] with the factor r."""
     found: Tensor = channels_first(
         x, data_format, "pixel_unshuffle", lambda x: images.pixel_unshuffle(x, downscale_factor)
     )
@@ -193,12 +144,7 @@ def pixel_unshuffle(x: Tensor, downscale_factor: int, data_format: str = "NCHW",
 
 
 def channel_shuffle(x: Tensor, groups: int, data_format: str = "NCHW", name: str | None = None) -> Tensor:
-    """The channels as a matrix with a row for each group, read by columns.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.channel_shuffle(paddle.arange(4).reshape([1, 4, 1, 1]), 2).flatten().tolist()
-    [0, 2, 1, 3]
-    """
+    """The channels as a matrix with a row for each group, read by columns."""
     found: Tensor = channels_first(x, data_format, "channel_shuffle", lambda x: images.channel_shuffle(x, groups))
     return found
 
@@ -217,12 +163,7 @@ def _pair(value: Any, function: str, name: str) -> list[int]:
 def unfold(
     x: Tensor, kernel_sizes: Any, strides: Any = 1, paddings: Any = 0, dilations: Any = 1, name: str | None = None
 ) -> Tensor:
-    """The windows of images [N, C, H, W] as columns: [N, C * window, number of windows].
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.unfold(paddle.ones([1, 4, 6, 6]), 2).shape
-    paddle.Size([1, 16, 25])
-    """
+    """The windows of images [N, C, H, W] as columns: [N, C * window, number of windows]."""
     given = {"kernel_sizes": kernel_sizes, "dilations": dilations, "paddings": paddings, "strides": strides}
     if _arguments.tensor(x, "unfold", "x").ndim != 4:
         raise ShapeError(f"unfold: images [N, C, H, W] are needed, not {list(x.shape)}")
@@ -238,12 +179,7 @@ def fold(
     dilations: Any = 1,
     name: str | None = None,
 ) -> Tensor:
-    """The sum of columns, each put back to the window it comes from: the transpose of :func:`unfold`.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.fold(paddle.ones([1, 16, 25]), [6, 6], 2).shape
-    paddle.Size([1, 4, 6, 6])
-    """
+    """The sum of columns, each put back to the window it comes from: the transpose of :func:`unfold`."""
     given = {"output_sizes": output_sizes, "kernel_sizes": kernel_sizes, "dilations": dilations}
     given |= {"paddings": paddings, "strides": strides}
     if _arguments.tensor(x, "fold", "x").ndim != 3:
@@ -273,10 +209,6 @@ def interpolate(
     The mode is nearest, linear, bilinear, trilinear, bicubic or area. With ``align_corners`` the samples at the ends
     stay where they are. Without it linear modes take samples for the middles of cells (``align_mode`` 0) or for their
     starts (1).
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.interpolate(paddle.ones([1, 4, 6, 6]), scale_factor=2).shape
-    paddle.Size([1, 4, 12, 12])
     """
     x = _arguments.tensor(x, "interpolate", "x")
     mode = mode.lower()
@@ -321,12 +253,7 @@ def upsample(
     data_format: str = "NCHW",
     name: str | None = None,
 ) -> Tensor:
-    """The same as :func:`interpolate`.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.upsample(paddle.ones([1, 4, 6, 6]), scale_factor=2).shape
-    paddle.Size([1, 4, 12, 12])
-    """
+    """The same as :func:`interpolate`."""
     return interpolate(x, size, scale_factor, mode, align_corners, align_mode, data_format)
 
 
@@ -339,12 +266,7 @@ def local_response_norm(
     data_format: str = "NCHW",
     name: str | None = None,
 ) -> Tensor:
-    """``x / (k + alpha * mean)**beta`` with the mean of the squares of ``size`` channels around each.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.local_response_norm(paddle.ones([1, 4, 6]), 2).shape
-    paddle.Size([1, 4, 6])
-    """
+    """``x / (k + alpha * mean)**beta`` with the mean of the squares of ``size`` channels around each."""
     if _arguments.tensor(x, "local_response_norm", "x").ndim < 3:
         raise ShapeError(f"Expected 3D or higher dimensionality input, but got {x.ndim} dimensions")
 
@@ -377,10 +299,6 @@ def scaled_dot_product_attention(
 
     A boolean mask is true where a query may see a key. ``is_causal`` hides keys after the query. With ``enable_gqa``
     the keys and values may have fewer heads, each for as many heads of the queries.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.scaled_dot_product_attention(*[paddle.ones([1, 5, 2, 4])] * 3).shape
-    paddle.Size([1, 5, 2, 4])
     """
     q, k, v = (
         ops.swapaxes(_arguments.tensor(x, "scaled_dot_product_attention", "each input"), 1, 2)

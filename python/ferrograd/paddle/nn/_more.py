@@ -30,12 +30,7 @@ __all__ = [
 
 
 def affine_grid(theta: Tensor, out_shape: Any, align_corners: bool = True, name: str | None = None) -> Tensor:
-    """The grid for :func:`grid_sample` that maps each place of an output by matrices [batch, n, n + 1].
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.affine_grid(paddle.eye(2, 3)[None], [1, 1, 4, 5]).shape
-    paddle.Size([1, 4, 5, 2])
-    """
+    """The grid for :func:`grid_sample` that maps each place of an output by matrices [batch, n, n + 1]."""
     sizes = _arguments.integers(out_shape, "affine_grid", "out_shape")
     return sampling.affine_grid(_arguments.tensor(theta, "affine_grid", "theta"), sizes, align_corners)
 
@@ -48,12 +43,7 @@ def grid_sample(
     align_corners: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Images [batch, channels, …] read at places [batch, …, axes] in [-1, 1], with the samples around interpolated.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.grid_sample(paddle.ones([1, 2, 4, 5]), paddle.zeros([1, 3, 3, 2])).shape
-    paddle.Size([1, 2, 3, 3])
-    """
+    """Images [batch, channels, …] read at places [batch, …, axes] in [-1, 1], with the samples around interpolated."""
     x, grid = _arguments.tensor(x, "grid_sample", "x"), _arguments.tensor(grid, "grid_sample", "grid")
     return sampling.grid_sample(x, grid, mode, padding_mode, align_corners)
 
@@ -112,12 +102,7 @@ def rnnt_loss(
 def gumbel_softmax(
     x: Tensor, temperature: float = 1.0, hard: bool = False, axis: int = -1, name: str | None = None
 ) -> Tensor:
-    """Random points near the corners of a simplex; with ``hard`` the corners, with the gradient of the points.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.gumbel_softmax(paddle.to_tensor([-1.0, 0.0, 2.0])).shape
-    paddle.Size([3])
-    """
+    """Random points near the corners of a simplex; with ``hard`` the corners, with the gradient of the points."""
     x = _arguments.tensor(x, "gumbel_softmax", "x")
     tiny = float(np.finfo(np.float32).tiny)
     noise = ops.cast(-ops.log(-ops.log(ops.uniform(tiny, 1.0, list(x.shape)))), x.dtype)
@@ -129,12 +114,7 @@ def gumbel_softmax(
 
 
 def sequence_mask(x: Tensor, maxlen: int | None = None, dtype: Any = "int64", name: str | None = None) -> Tensor:
-    """For each length ones at the places below it, then zeros: [..., maxlen].
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.sequence_mask(paddle.to_tensor([1, 3])).tolist()
-    [[1, 0, 0], [1, 1, 1]]
-    """
+    """For each length ones at the places below it, then zeros: [..., maxlen]."""
     lengths = _arguments.tensor(x, "sequence_mask", "x").detach().numpy()
     most = -1 if maxlen is None else _arguments.integer(maxlen, "sequence_mask", "maxlen")
     places = np.arange(most if most >= 0 else int(lengths.max(initial=0)))
@@ -144,12 +124,7 @@ def sequence_mask(x: Tensor, maxlen: int | None = None, dtype: Any = "int64", na
 def label_smooth(
     label: Tensor, prior_dist: Tensor | None = None, epsilon: float = 0.1, name: str | None = None
 ) -> Tensor:
-    """``(1 - epsilon) * label`` plus ``epsilon`` times the prior distribution, by default the uniform one.
-
-    >>> import ferrograd.paddle as paddle
-    >>> [round(value, 4) for value in paddle.nn.functional.label_smooth(paddle.to_tensor([-1.0, 0.0, 2.0])).tolist()]
-    [-0.8667, 0.0333, 1.8333]
-    """
+    """``(1 - epsilon) * label`` plus ``epsilon`` times the prior distribution, by default the uniform one."""
     sizes = _arguments.tensor(label, "label_smooth", "label").shape
     if not sizes:
         raise ShapeError("label_smooth: label must have at least one axis")
@@ -161,12 +136,7 @@ def label_smooth(
 
 
 def zeropad2d(x: Tensor, padding: Any, data_format: str = "NCHW", name: str | None = None) -> Tensor:
-    """Images with zeros around them: ``padding`` is [left, right, top, bottom].
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.zeropad2d(paddle.ones([1, 4, 6, 6]), [1, 1, 0, 0]).shape
-    paddle.Size([1, 4, 6, 8])
-    """
+    """Images with zeros around them: ``padding`` is [left, right, top, bottom]."""
     left, right, top, bottom = _arguments.integers(padding, "zeropad2d", "padding")
     if data_format not in ("NCHW", "NHWC"):
         raise ArgumentError(f"zeropad2d: data_format must be 'NCHW' or 'NHWC', not {data_format!r:.60}")
@@ -179,12 +149,7 @@ def zeropad2d(x: Tensor, padding: Any, data_format: str = "NCHW", name: str | No
 def temporal_shift(
     x: Tensor, seg_num: int, shift_ratio: float = 0.25, name: str | None = None, data_format: str = "NCHW"
 ) -> Tensor:
-    """A share of the channels of each frame moved to the next frame, another share to the one before.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.temporal_shift(paddle.ones([4, 4, 6, 6]), 2).shape
-    paddle.Size([4, 4, 6, 6])
-    """
+    """A share of the channels of each frame moved to the next frame, another share to the one before."""
     if data_format not in ("NCHW", "NHWC"):
         raise ArgumentError(f"temporal_shift: data_format must be 'NCHW' or 'NHWC', not {data_format!r:.60}")
     shape = _arguments.tensor(x, "temporal_shift", "x").shape
@@ -215,15 +180,7 @@ def sigmoid_focal_loss(
     reduction: str = "sum",
     name: str | None = None,
 ) -> Tensor:
-    """The binary cross entropy of logits with small weights for what is easy (T. Lin et al., 2017).
-
-    >>> import ferrograd.paddle as paddle
-    >>> from ferrograd.paddle.nn import functional as F
-    >>> x = paddle.to_tensor([[0.2, 0.8], [0.6, 0.4]])
-    >>> y = paddle.to_tensor([[0.0, 1.0], [1.0, 0.0]])
-    >>> round(F.sigmoid_focal_loss(x, y).item(), 4)
-    0.4491
-    """
+    """The binary cross entropy of logits with small weights for what is easy (T. Lin et al., 2017)."""
     if reduction not in ("sum", "mean", "none"):
         raise ArgumentError(f"sigmoid_focal_loss: reduction must be 'sum', 'mean' or 'none', not {reduction!r:.60}")
     entropy = ops.softplus(logit) - logit * label
@@ -236,14 +193,7 @@ def sigmoid_focal_loss(
 
 
 def dice_loss(input: Tensor, label: Tensor, epsilon: float = 0.00001, name: str | None = None) -> Tensor:
-    """One minus the overlap of probabilities [batch, …, classes] and labels [batch, …, 1], averaged over the batch.
-
-    >>> import ferrograd.paddle as paddle
-    >>> x = paddle.to_tensor([[0.2, 0.8], [0.6, 0.4]])
-    >>> y = paddle.to_tensor([[1], [0]])
-    >>> round(paddle.nn.functional.dice_loss(x, y).item(), 4)
-    0.3
-    """
+    """One minus the overlap of probabilities [batch, …, classes] and labels [batch, …, 1], averaged over the batch."""
     input, label = _arguments.tensor(input, "dice_loss", "input"), _arguments.tensor(label, "dice_loss", "label")
     if not input.ndim or label.ndim != input.ndim or label.shape[-1] != 1:
         raise ShapeError(f"dice_loss: labels of shape {list(label.shape)} for inputs of shape {list(input.shape)}")
@@ -256,16 +206,7 @@ def dice_loss(input: Tensor, label: Tensor, epsilon: float = 0.00001, name: str 
 
 
 def npair_loss(anchor: Tensor, positive: Tensor, labels: Tensor, l2_reg: float = 0.002) -> Tensor:
-    """The cross entropy of the products of anchors and positives, and an L2 penalty (K. Sohn, 2016).
-
-    >>> import ferrograd.paddle as paddle
-    >>> from ferrograd.paddle.nn import functional as F
-    >>> x = paddle.to_tensor([[0.2, 0.8]])
-    >>> y = paddle.to_tensor([[0.3, 0.7]])
-    >>> z = paddle.to_tensor([[0.9, 0.1]])
-    >>> round(F.npair_loss(x, y, z).item(), 4)
-    0.0006
-    """
+    """The cross entropy of the products of anchors and positives, and an L2 penalty (K. Sohn, 2016)."""
     anchor = _arguments.tensor(anchor, "npair_loss", "anchor")
     names = _arguments.tensor(labels, "npair_loss", "labels").detach().numpy()
     if names.ndim == 0:

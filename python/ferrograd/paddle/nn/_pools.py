@@ -124,10 +124,6 @@ def fractional_max_pool2d(
     """The largest element of each of ``output_size`` windows of images, whose places come from a random number.
 
     The number is ``random_u``, between 0 and 1, or drawn. With ``return_mask`` also the flat positions.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.fractional_max_pool2d(paddle.ones([1, 4, 6, 6]), 2).shape
-    paddle.Size([1, 4, 2, 2])
     """
     return _fractional(2, x, output_size, kernel_size, random_u, return_mask)
 
@@ -140,12 +136,7 @@ def fractional_max_pool3d(
     return_mask: bool = False,
     name: Any = None,
 ) -> Any:
-    """The largest element of each of ``output_size`` windows of volumes: see :func:`fractional_max_pool2d`.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.fractional_max_pool3d(paddle.ones([1, 4, 6, 6, 6]), 2).shape
-    paddle.Size([1, 4, 2, 2, 2])
-    """
+    """The largest element of each of ``output_size`` windows of volumes: see :func:`fractional_max_pool2d`."""
     return _fractional(3, x, output_size, kernel_size, random_u, return_mask)
 
 
@@ -158,12 +149,7 @@ def max_pool1d(
     ceil_mode: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The largest element of each window of sequences. With ``return_mask`` also its position, int32.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.max_pool1d(paddle.ones([1, 4, 6]), 2).shape
-    paddle.Size([1, 4, 3])
-    """
+    """The largest element of each window of sequences. With ``return_mask`` also its position, int32."""
     rest = (kernel_size, stride, padding, return_mask, ceil_mode)
     return _max("max_pool1d", 1, x, "NCL", *rest)
 
@@ -198,12 +184,7 @@ def avg_pool1d(
     ceil_mode: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window of sequences. With ``exclusive`` the padding does not count as elements.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.avg_pool1d(paddle.ones([1, 4, 6]), 2).shape
-    paddle.Size([1, 4, 3])
-    """
+    """The mean of each window of sequences. With ``exclusive`` the padding does not count as elements."""
     return _avg("avg_pool1d", 1, x, "NCL", kernel_size, stride, padding, exclusive, ceil_mode, None)
 
 
@@ -347,10 +328,6 @@ def batch_norm(
 
     In training without ``use_global_stats`` the statistics are those of the batch, and the running ones are updated
     with share ``1 - momentum``. Otherwise the running statistics are used.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.batch_norm(paddle.ones([2, 3]), paddle.zeros([3]), paddle.ones([3])).shape
-    paddle.Size([2, 3])
     """
     fresh = training and not use_global_stats
     running, scale = (running_mean, running_var), (weight, bias)
@@ -377,10 +354,6 @@ def instance_norm(
     """Normalizes each channel of each example to mean 0 and variance 1, then scales and shifts.
 
     As in Paddle, the running statistics are neither used nor updated.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.functional.instance_norm(paddle.ones([1, 4, 6])).shape
-    paddle.Size([1, 4, 6])
     """
     scale = (weight, bias)
 

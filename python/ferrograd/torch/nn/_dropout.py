@@ -30,12 +30,7 @@ def _checked(p: float) -> None:
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """In training sets elements to zero with probability ``p`` and divides the others by ``1 - p``.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.dropout(torch.tensor([-1.0, 0.0, 2.0])).shape
-    torch.Size([3])
-    """
+    """In training sets elements to zero with probability ``p`` and divides the others by ``1 - p``."""
     _checked(p)
     result = ops.dropout(input, p, training)
     return input.copy_(result) if inplace else result
@@ -50,12 +45,7 @@ def _channels(input: Tensor, p: float) -> Tensor:
 
 
 def feature_dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """In training sets whole channels to zero with probability ``p`` and divides the others by ``1 - p``.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.feature_dropout(torch.ones(2, 3)).shape
-    torch.Size([2, 3])
-    """
+    """In training sets whole channels to zero with probability ``p`` and divides the others by ``1 - p``."""
     _checked(p)
     input = _arguments.tensor(input, "feature_dropout", "input")
     if not training or p == 0:
@@ -74,12 +64,7 @@ def _unbatched(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor
 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Feature dropout of sequences [batch, channels, length], or of one sequence.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.dropout1d(torch.ones(1, 4, 6)).shape
-    torch.Size([1, 4, 6])
-    """
+    """Feature dropout of sequences [batch, channels, length], or of one sequence."""
     rank = _arguments.tensor(input, "dropout1d", "input").ndim
     if rank not in (2, 3):
         raise ShapeError(f"dropout1d: Expected 2D or 3D input, but received a {rank}D input.")
@@ -87,12 +72,7 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Feature dropout of images [batch, channels, height, width]. Axis 1 of a 3-D input is its channels too.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.dropout2d(torch.ones(1, 4, 6, 6)).shape
-    torch.Size([1, 4, 6, 6])
-    """
+    """Feature dropout of images [batch, channels, height, width]. Axis 1 of a 3-D input is its channels too."""
     rank = _arguments.tensor(input, "dropout2d", "input").ndim
     if rank != 4:
         warnings.warn(
@@ -102,12 +82,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Feature dropout of volumes [batch, channels, depth, height, width], or of one volume.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.dropout3d(torch.ones(1, 4, 6, 6, 6)).shape
-    torch.Size([1, 4, 6, 6, 6])
-    """
+    """Feature dropout of volumes [batch, channels, depth, height, width], or of one volume."""
     rank = _arguments.tensor(input, "dropout3d", "input").ndim
     if rank not in (4, 5):
         warnings.warn(
@@ -133,12 +108,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """:func:`alpha_dropout` of whole channels.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.feature_alpha_dropout(torch.tensor([-1.0, 0.0, 2.0])).shape
-    torch.Size([3])
-    """
+    """:func:`alpha_dropout` of whole channels."""
     _checked(p)
     input = _arguments.tensor(input, "feature_alpha_dropout", "input")
     if not training or p == 0:

@@ -51,11 +51,6 @@ def embedding(
     With ``max_norm`` the rows that are used are first scaled in place to at most that norm. With
     ``scale_grad_by_freq`` gradients are divided by the number of times that a row is used. They are dense;
     ``sparse`` changes nothing.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.embedding(torch.tensor([2, 0]), torch.tensor([[1.0], [2.0], [3.0]]))
-    tensor([[3.],
-            [1.]])
     """
     input, weight = _arguments.tensor(input, "embedding", "input"), _arguments.tensor(weight, "embedding", "weight")
     if weight.ndim < 1:
@@ -85,10 +80,6 @@ def embedding_bag(
     A matrix of indices has a bag in each row. A vector is cut into bags at ``offsets``; with ``include_last_offset``
     the last of them is its end. Rows are multiplied by ``per_sample_weights`` for the mode "sum". The index
     ``padding_idx`` is left out.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.embedding_bag(torch.tensor([[0, 1]]), torch.tensor([[1.0], [2.0]]))
-    tensor([[1.5000]])
     """
     input, weight = (
         _arguments.tensor(input, "embedding_bag", "input"),

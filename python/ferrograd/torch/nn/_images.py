@@ -53,12 +53,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """[…, C, H * r, W * r] as […, C * r**2, H, W] with the factor r.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.pixel_unshuffle(torch.ones(1, 1, 4, 6), 2).shape
-    torch.Size([1, 4, 2, 3])
-    """
+    """[…, C, H * r, W * r] as […, C * r**2, H, W] with the factor r."""
     shape = _arguments.tensor(input, "pixel_unshuffle", "input").shape
     if len(shape) < 3 or downscale_factor < 1 or shape[-1] % downscale_factor or shape[-2] % downscale_factor:
         raise ShapeError(
@@ -89,12 +84,7 @@ def _pair(value: Any, function: str, name: str) -> list[int]:
 
 
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """The windows of images as columns: [batch, channels * window, number of windows]; also without a batch.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.unfold(torch.ones(1, 4, 6, 6), 2).shape
-    torch.Size([1, 16, 25])
-    """
+    """The windows of images as columns: [batch, channels * window, number of windows]; also without a batch."""
     given = {"kernel_size": kernel_size, "dilation": dilation, "padding": padding, "stride": stride}
     numbers = [_pair(value, "unfold", name) for name, value in given.items()]
     if _arguments.tensor(input, "unfold", "input").ndim == 3:
@@ -107,12 +97,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
-    """The sum of columns, each put back to the window it comes from: the transpose of :func:`unfold`.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.fold(torch.ones(1, 16, 25), (6, 6), 2).shape
-    torch.Size([1, 4, 6, 6])
-    """
+    """The sum of columns, each put back to the window it comes from: the transpose of :func:`unfold`."""
     given = {"output_size": output_size, "kernel_size": kernel_size, "dilation": dilation, "padding": padding}
     numbers = [_pair(value, "fold", name) for name, value in {**given, "stride": stride}.items()]
     if _arguments.tensor(input, "fold", "input").ndim == 2:
@@ -148,10 +133,6 @@ def interpolate(
 
     The mode is nearest, nearest-exact, area, linear, bilinear, trilinear or bicubic. With ``align_corners`` the samples
     at the ends stay where they are.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.interpolate(torch.ones(1, 4, 6, 6), scale_factor=2).shape
-    torch.Size([1, 4, 12, 12])
     """
     count = _arguments.tensor(input, "interpolate", "input").ndim - 2
     if antialias:
@@ -222,12 +203,7 @@ max_unpool3d = for_dimension("max_unpool{ndim}d", 3, _max_unpool)
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> Tensor:
-    """``input / (k + alpha * mean)**beta`` with the mean of the squares of ``size`` channels around each.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.local_response_norm(torch.ones(1, 4, 6), 2).shape
-    torch.Size([1, 4, 6])
-    """
+    """``input / (k + alpha * mean)**beta`` with the mean of the squares of ``size`` channels around each."""
     shape = _arguments.tensor(input, "local_response_norm", "input").shape
     if len(shape) < 3:
         raise ShapeError(f"Expected 3D or higher dimensionality input (got {len(shape)} dimensions)")
@@ -244,22 +220,13 @@ def grid_sample(
     """[batch, channels, …] read at the places of a grid [batch, …, axes], whose numbers run from -1 to 1.
 
     The last axis of the grid has the place along the last axis first.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.grid_sample(torch.ones(1, 2, 4, 5), torch.zeros(1, 3, 3, 2), align_corners=False).shape
-    torch.Size([1, 2, 3, 3])
     """
     _arguments.tensor(input, "grid_sample", "input"), _arguments.tensor(grid, "grid_sample", "grid")
     return sampling.grid_sample(input, grid, mode, padding_mode, bool(align_corners))
 
 
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
-    """The grid for :func:`grid_sample` that maps each place of an output of this size by matrices [batch, n, n + 1].
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.affine_grid(torch.eye(2, 3)[None], [1, 1, 4, 5], align_corners=False).shape
-    torch.Size([1, 4, 5, 2])
-    """
+    """The grid for :func:`grid_sample` that maps each place of an output of this size by matrices [batch, n, n + 1]."""
     theta = _arguments.tensor(theta, "affine_grid", "theta")
     return sampling.affine_grid(theta, list(size), bool(align_corners))
 
@@ -353,10 +320,6 @@ def fractional_max_pool2d(
     """The largest element of each of ``output_size`` windows of images, whose places are random.
 
     ``output_ratio`` is the output's size as a share of the input's. With ``return_indices`` also the flat positions.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.fractional_max_pool2d(torch.ones(1, 4, 6, 6), 2, output_size=3).shape
-    torch.Size([1, 4, 3, 3])
     """
     found = _fractional(input, kernel_size, output_size, output_ratio, _random_samples, 2)
     return found if return_indices else found[0]
@@ -373,10 +336,6 @@ def fractional_max_pool3d(
     """The largest element of each of ``output_size`` windows of volumes, whose places are random.
 
     ``output_ratio`` is the output's size as a share of the input's. With ``return_indices`` also the flat positions.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.fractional_max_pool3d(torch.ones(1, 4, 6, 6, 6), 2, output_size=3).shape
-    torch.Size([1, 4, 3, 3, 3])
     """
     found = _fractional(input, kernel_size, output_size, output_ratio, _random_samples, 3)
     return found if return_indices else found[0]

@@ -125,32 +125,17 @@ def _axis(what: str, input: Tensor, dim: int | None, stacklevel: int) -> int:
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """``exp(x) / sum(exp(x))`` along an axis.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.softmax(torch.tensor([-1.0, 0.0, 2.0]), dim=0)
-    tensor([0.0420, 0.1142, 0.8438])
-    """
+    """``exp(x) / sum(exp(x))`` along an axis."""
     return ops.softmax(input if dtype is None else cast(input, dtype), _axis("softmax", input, dim, _stacklevel))
 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """The softmax of ``-input``.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.softmin(torch.tensor([-1.0, 0.0, 2.0]), dim=0)
-    tensor([0.7054, 0.2595, 0.0351])
-    """
+    """The softmax of ``-input``."""
     return softmax(ops.negative(input), dim, _stacklevel, dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """The logarithm of the softmax along an axis.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.log_softmax(torch.tensor([-1.0, 0.0, 2.0]), dim=0)
-    tensor([-3.1698, -2.1698, -0.1698])
-    """
+    """The logarithm of the softmax along an axis."""
     return ops.log_softmax(
         input if dtype is None else cast(input, dtype), _axis("log_softmax", input, dim, _stacklevel)
     )
@@ -166,13 +151,7 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """The cross entropy of logits along axis 1 and targets: class indices or probabilities.
-
-    >>> import ferrograd.torch as torch
-    >>> from ferrograd.torch.nn import functional as F
-    >>> F.cross_entropy(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
-    tensor(0.5178)
-    """
+    """The cross entropy of logits along axis 1 and targets: class indices or probabilities."""
     reduction = reduction_of(size_average, reduce, reduction)
     return ops.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
 
@@ -228,12 +207,7 @@ def nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative log-likelihood of each sample's class, from log-probabilities along axis 1.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.nll_loss(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([1, 0]))
-    tensor(-0.7000)
-    """
+    """The negative log-likelihood of each sample's class, from log-probabilities along axis 1."""
     return ops.nll_loss(input, target, weight, ignore_index, reduction_of(size_average, reduce, reduction))
 
 
@@ -286,25 +260,14 @@ l1_loss = specialize(
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """``input`` padded before and after its last axes. ``pad`` has a pair for each, from the last axis on.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.pad(torch.ones(3), (1, 2))
-    tensor([0., 1., 1., 1., 0., 0.])
-    """
+    """``input`` padded before and after its last axes. ``pad`` has a pair for each, from the last axis on."""
     input, pairs = _arguments.tensor(input, "pad", "input"), _arguments.pairs(pad, "pad", "pad")
     widths = [(0, 0)] * (input.ndim - len(pairs)) + pairs[::-1]
     return ops.pad(input, widths, mode, 0.0 if value is None else value)
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
-    """``input / max(norm, eps)`` with the ``p``-norm along an axis.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.normalize(torch.ones(2, 3))
-    tensor([[0.5774, 0.5774, 0.5774],
-            [0.5774, 0.5774, 0.5774]])
-    """
+    """``input / max(norm, eps)`` with the ``p``-norm along an axis."""
     result: Tensor = into(out, ops.normalize(input, p, dim, eps))
     return result
 
@@ -312,22 +275,12 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, o
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05
 ) -> Tensor:
-    """Normalizes each of ``num_groups`` groups of channels to mean 0 and variance 1, then scales and shifts.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.group_norm(torch.ones(1, 4, 6), 2).shape
-    torch.Size([1, 4, 6])
-    """
+    """Normalizes each of ``num_groups`` groups of channels to mean 0 and variance 1, then scales and shifts."""
     return ops.group_norm(input, num_groups, weight, bias, eps)
 
 
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    """``input / sqrt(mean(input ** 2) + eps) * weight``, with the mean over the last axes.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.rms_norm(torch.ones(1, 4, 6), 6).shape
-    torch.Size([1, 4, 6])
-    """
+    """``input / sqrt(mean(input ** 2) + eps) * weight``, with the mean over the last axes."""
     if eps is None:
         eps = float(finfo(_arguments.tensor(input, "rms_norm", "input").dtype).eps)
     return ops.rms_norm(input, normalized_shape, weight, eps)
@@ -341,12 +294,7 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Tensor:
-    """The Kullback-Leibler divergence ``target * (log(target) - input)`` of log-probabilities ``input``.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.kl_div(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
-    tensor(-0.3500)
-    """
+    """The Kullback-Leibler divergence ``target * (log(target) - input)`` of log-probabilities ``input``."""
     return ops.kl_div(input, target, reduction_of(size_average, reduce, reduction), log_target)
 
 
@@ -358,13 +306,7 @@ def binary_cross_entropy(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The binary cross entropy of probabilities and targets in [0, 1], which have one shape.
-
-    >>> import ferrograd.torch as torch
-    >>> from ferrograd.torch.nn import functional as F
-    >>> F.binary_cross_entropy(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
-    tensor(0.3670)
-    """
+    """The binary cross entropy of probabilities and targets in [0, 1], which have one shape."""
     _need_same_size(input, target)
     return ops.binary_cross_entropy(input, target, weight, reduction_of(size_average, reduce, reduction))
 
@@ -392,13 +334,7 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
-    """``d**2 / (2 * beta)`` where the absolute difference ``d`` is below ``beta``, else ``d - beta / 2``.
-
-    >>> import ferrograd.torch as torch
-    >>> from ferrograd.torch.nn import functional as F
-    >>> F.smooth_l1_loss(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
-    tensor(0.0500)
-    """
+    """``d**2 / (2 * beta)`` where the absolute difference ``d`` is below ``beta``, else ``d - beta / 2``."""
     _warn_of_broadcasting(input, target)
     return ops.smooth_l1_loss(input, target, reduction_of(size_average, reduce, reduction), beta)
 
@@ -406,12 +342,7 @@ def smooth_l1_loss(
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """``d**2 / 2`` where the absolute difference ``d`` is below ``delta``, else ``delta * (d - delta / 2)``.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.huber_loss(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
-    tensor(0.0500)
-    """
+    """``d**2 / 2`` where the absolute difference ``d`` is below ``delta``, else ``delta * (d - delta / 2)``."""
     _warn_of_broadcasting(input, target)
     if weight is None:
         return ops.huber_loss(input, target, reduction, delta)
@@ -422,24 +353,12 @@ def huber_loss(
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between vectors along an axis.
-
-    >>> import ferrograd.torch as torch
-    >>> from ferrograd.torch.nn import functional as F
-    >>> F.cosine_similarity(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
-    tensor([0.9701, 0.8321])
-    """
+    """The cosine of the angle between vectors along an axis."""
     return ops.cosine_similarity(x1, x2, dim, eps)
 
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    """The ``p``-norm of ``x1 - x2 + eps`` along the last axis.
-
-    >>> import ferrograd.torch as torch
-    >>> from ferrograd.torch.nn import functional as F
-    >>> F.pairwise_distance(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
-    tensor([0.2828, 0.5657])
-    """
+    """The ``p``-norm of ``x1 - x2 + eps`` along the last axis."""
     return ops.pairwise_distance(x1, x2, p, eps, keepdim)
 
 
@@ -453,10 +372,6 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     """The softmax of logits with random numbers of the Gumbel distribution added, at temperature ``tau``.
 
     With ``hard`` it is a one-hot vector, whose gradient is that of the softmax.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.functional.gumbel_softmax(torch.tensor([-1.0, 0.0, 2.0])).shape
-    torch.Size([3])
     """
     shape = list(_arguments.tensor(logits, "gumbel_softmax", "logits").shape)
     noise = -ops.log(-ops.log(1 - ops.rand(shape, logits.dtype)))

@@ -55,13 +55,7 @@ __all__ = [
 
 
 class Identity(Layer):
-    """A layer that returns its input. It takes any arguments.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.Identity()(paddle.to_tensor([-1.0, 0.0, 2.0]))
-    Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
-           [-1.,  0.,  2.])
-    """
+    """A layer that returns its input. It takes any arguments."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -106,12 +100,7 @@ class Linear(Layer):
 
 
 class Bilinear(Layer):
-    """``y[o] = x1 @ weight[o] @ x2 + bias[o]`` for rows of two matrices.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.Bilinear(3, 3, 2)(paddle.ones([2, 3]), paddle.ones([2, 3])).shape
-    paddle.Size([2, 2])
-    """
+    """``y[o] = x1 @ weight[o] @ x2 + bias[o]`` for rows of two matrices."""
 
     def __init__(
         self,
@@ -140,12 +129,7 @@ class Bilinear(Layer):
 
 
 class Embedding(Layer):
-    """The rows of a table at given indices. The index ``padding_idx`` gives zeros.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.Embedding(10, 3)(paddle.to_tensor([1, 0, 3])).shape
-    paddle.Size([3, 3])
-    """
+    """The rows of a table at given indices. The index ``padding_idx`` gives zeros."""
 
     def __init__(
         self,
@@ -195,57 +179,27 @@ class Dropout(
     parameters=("p", "inplace", "axis", "mode", "name"),
     shown="p={p}, axis={axis}, mode={mode}, inplace={inplace}",
 ):
-    """In training sets elements to zero with probability ``p``; see :func:`paddle.nn.functional.dropout`.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.Dropout()(paddle.to_tensor([-1.0, 0.0, 2.0])).shape
-    paddle.Size([3])
-    """
+    """In training sets elements to zero with probability ``p``; see :func:`paddle.nn.functional.dropout`."""
 
 
 class Dropout2D(FunctionLayer, function=F.dropout2d, shown="p={p}, data_format={data_format}"):
-    """Dropout of whole channels of images.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.Dropout2D()(paddle.ones([1, 4, 6, 6])).shape
-    paddle.Size([1, 4, 6, 6])
-    """
+    """Dropout of whole channels of images."""
 
 
 class Dropout3D(FunctionLayer, function=F.dropout3d, shown="p={p}, data_format={data_format}"):
-    """Dropout of whole channels of volumes.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.Dropout3D()(paddle.ones([1, 4, 6, 6, 6])).shape
-    paddle.Size([1, 4, 6, 6, 6])
-    """
+    """Dropout of whole channels of volumes."""
 
 
 class AlphaDropout(FunctionLayer, function=F.alpha_dropout, shown="p={p}"):
-    """Dropout that keeps mean 0 and variance 1, for networks of SELU.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.AlphaDropout()(paddle.to_tensor([-1.0, 0.0, 2.0])).shape
-    paddle.Size([3])
-    """
+    """Dropout that keeps mean 0 and variance 1, for networks of SELU."""
 
 
 class FeatureAlphaDropout(FunctionLayer, function=F.feature_alpha_dropout, shown="p={p}"):
-    """:class:`AlphaDropout` of whole channels.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.FeatureAlphaDropout()(paddle.ones([2, 3])).shape
-    paddle.Size([2, 3])
-    """
+    """:class:`AlphaDropout` of whole channels."""
 
 
 class Flatten(Layer):
-    """Joins the axes from ``start_axis`` to ``stop_axis``, by default all but the first.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.Flatten()(paddle.ones([2, 3, 4])).shape
-    paddle.Size([2, 12])
-    """
+    """Joins the axes from ``start_axis`` to ``stop_axis``, by default all but the first."""
 
     def __init__(self, start_axis: int = 1, stop_axis: int = -1) -> None:
         super().__init__()
@@ -257,12 +211,7 @@ class Flatten(Layer):
 
 
 class Unflatten(Layer):
-    """Splits an axis into several.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.Unflatten(1, (2, 2))(paddle.ones([1, 4, 6])).shape
-    paddle.Size([1, 2, 2, 6])
-    """
+    """Splits an axis into several."""
 
     def __init__(self, axis: int, shape: Any, name: str | None = None) -> None:
         super().__init__()
@@ -281,12 +230,7 @@ class Upsample(
     FunctionLayer,
     function=F.interpolate,
 ):
-    """Images of another size: the one given, or ``scale_factor`` times the present one.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.Upsample(scale_factor=2)(paddle.ones([1, 4, 6, 6])).shape
-    paddle.Size([1, 4, 12, 12])
-    """
+    """Images of another size: the one given, or ``scale_factor`` times the present one."""
 
     def extra_repr(self) -> str:
         """The factor or the size, and the other arguments."""
@@ -296,12 +240,7 @@ class Upsample(
 
 
 class UpsamplingNearest2D(Layer):
-    """Images of another size, whose pixels are those nearest.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.UpsamplingNearest2D(scale_factor=2)(paddle.ones([1, 4, 6, 6])).shape
-    paddle.Size([1, 4, 12, 12])
-    """
+    """Images of another size, whose pixels are those nearest."""
 
     _mode, _aligned = "nearest", False
 
@@ -322,12 +261,7 @@ class UpsamplingNearest2D(Layer):
 
 
 class UpsamplingBilinear2D(UpsamplingNearest2D):
-    """Images of another size by bilinear interpolation, with aligned corners.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.UpsamplingBilinear2D(scale_factor=2)(paddle.ones([1, 4, 6, 6])).shape
-    paddle.Size([1, 4, 12, 12])
-    """
+    """Images of another size by bilinear interpolation, with aligned corners."""
 
     _mode, _aligned = "bilinear", True
 
@@ -362,34 +296,19 @@ class _Pad(Layer):
 
 
 class Pad1D(_Pad):
-    """Pads sequences.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.Pad1D(1)(paddle.ones([1, 4, 6])).shape
-    paddle.Size([1, 4, 8])
-    """
+    """Pads sequences."""
 
     _axes, _format = 1, "NCL"
 
 
 class Pad2D(_Pad):
-    """Pads images.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.Pad2D(1)(paddle.ones([1, 4, 6, 6])).shape
-    paddle.Size([1, 4, 8, 8])
-    """
+    """Pads images."""
 
     _axes, _format = 2, "NCHW"
 
 
 class Pad3D(_Pad):
-    """Pads volumes.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.Pad3D(1)(paddle.ones([1, 4, 6, 6, 6])).shape
-    paddle.Size([1, 4, 8, 8, 8])
-    """
+    """Pads volumes."""
 
     _axes, _format = 3, "NCDHW"
 
@@ -407,141 +326,81 @@ class _ModePad(_Pad):
 
 
 class ConstantPad1D(_ConstantPad):
-    """Pads sequences with a number.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.ConstantPad1D(1, 0.0)(paddle.ones([1, 4, 6])).shape
-    paddle.Size([1, 4, 8])
-    """
+    """Pads sequences with a number."""
 
     _axes, _format = 1, "NCL"
 
 
 class ConstantPad2D(_ConstantPad):
-    """Pads images with a number.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.ConstantPad2D(1, 0.0)(paddle.ones([1, 4, 6, 6])).shape
-    paddle.Size([1, 4, 8, 8])
-    """
+    """Pads images with a number."""
 
     _axes, _format = 2, "NCHW"
 
 
 class ConstantPad3D(_ConstantPad):
-    """Pads volumes with a number.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.ConstantPad3D(1, 0.0)(paddle.ones([1, 4, 6, 6, 6])).shape
-    paddle.Size([1, 4, 8, 8, 8])
-    """
+    """Pads volumes with a number."""
 
     _axes, _format = 3, "NCDHW"
 
 
 class CircularPad1D(_ModePad):
-    """Pads sequences by repeating them.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.CircularPad1D(1)(paddle.ones([1, 4, 6])).shape
-    paddle.Size([1, 4, 8])
-    """
+    """Pads sequences by repeating them."""
 
     _axes, _format = 1, "NCL"
     _own_mode = "circular"
 
 
 class CircularPad2D(_ModePad):
-    """Pads images by repeating them.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.CircularPad2D(1)(paddle.ones([1, 4, 6, 6])).shape
-    paddle.Size([1, 4, 8, 8])
-    """
+    """Pads images by repeating them."""
 
     _axes, _format = 2, "NCHW"
     _own_mode = "circular"
 
 
 class CircularPad3D(_ModePad):
-    """Pads volumes by repeating them.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.CircularPad3D(1)(paddle.ones([1, 4, 6, 6, 6])).shape
-    paddle.Size([1, 4, 8, 8, 8])
-    """
+    """Pads volumes by repeating them."""
 
     _axes, _format = 3, "NCDHW"
     _own_mode = "circular"
 
 
 class ReplicationPad1D(_ModePad):
-    """Pads sequences with their first and last elements.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.ReplicationPad1D(1)(paddle.ones([1, 4, 6])).shape
-    paddle.Size([1, 4, 8])
-    """
+    """Pads sequences with their first and last elements."""
 
     _axes, _format = 1, "NCL"
     _own_mode = "replicate"
 
 
 class ReplicationPad2D(_ModePad):
-    """Pads images with their first and last elements.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.ReplicationPad2D(1)(paddle.ones([1, 4, 6, 6])).shape
-    paddle.Size([1, 4, 8, 8])
-    """
+    """Pads images with their first and last elements."""
 
     _axes, _format = 2, "NCHW"
     _own_mode = "replicate"
 
 
 class ReplicationPad3D(_ModePad):
-    """Pads volumes with their first and last elements.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.ReplicationPad3D(1)(paddle.ones([1, 4, 6, 6, 6])).shape
-    paddle.Size([1, 4, 8, 8, 8])
-    """
+    """Pads volumes with their first and last elements."""
 
     _axes, _format = 3, "NCDHW"
     _own_mode = "replicate"
 
 
 class ReflectionPad1D(_ModePad):
-    """Pads sequences with their mirror image.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.ReflectionPad1D(1)(paddle.ones([1, 4, 6])).shape
-    paddle.Size([1, 4, 8])
-    """
+    """Pads sequences with their mirror image."""
 
     _axes, _format = 1, "NCL"
     _own_mode = "reflect"
 
 
 class ReflectionPad2D(_ModePad):
-    """Pads images with their mirror image.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.ReflectionPad2D(1)(paddle.ones([1, 4, 6, 6])).shape
-    paddle.Size([1, 4, 8, 8])
-    """
+    """Pads images with their mirror image."""
 
     _axes, _format = 2, "NCHW"
     _own_mode = "reflect"
 
 
 class ReflectionPad3D(_ModePad):
-    """Pads volumes with their mirror image.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.ReflectionPad3D(1)(paddle.ones([1, 4, 6, 6, 6])).shape
-    paddle.Size([1, 4, 8, 8, 8])
-    """
+    """Pads volumes with their mirror image."""
 
     _axes, _format = 3, "NCDHW"
     _own_mode = "reflect"
@@ -553,48 +412,25 @@ class _ZeroPad(_Pad):
 
 
 class ZeroPad1D(_ZeroPad):
-    """Pads sequences with zeros.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.ZeroPad1D(1)(paddle.ones([1, 4, 6])).shape
-    paddle.Size([1, 4, 8])
-    """
+    """Pads sequences with zeros."""
 
     _axes, _format = 1, "NCL"
 
 
 class ZeroPad2D(_ZeroPad):
-    """Pads images with zeros.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.ZeroPad2D(1)(paddle.ones([1, 4, 6, 6])).shape
-    paddle.Size([1, 4, 8, 8])
-    """
+    """Pads images with zeros."""
 
     _axes, _format = 2, "NCHW"
 
 
 class ZeroPad3D(_ZeroPad):
-    """Pads volumes with zeros.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.ZeroPad3D(1)(paddle.ones([1, 4, 6, 6, 6])).shape
-    paddle.Size([1, 4, 8, 8, 8])
-    """
+    """Pads volumes with zeros."""
 
     _axes, _format = 3, "NCDHW"
 
 
 class CosineSimilarity(Layer):
-    """The cosine of the angle between vectors along an axis.
-
-    >>> import ferrograd.paddle as paddle
-    >>> from ferrograd.paddle import nn
-    >>> x = paddle.to_tensor([[0.2, 0.8], [0.6, 0.4]])
-    >>> y = paddle.to_tensor([[0.0, 1.0], [1.0, 0.0]])
-    >>> [round(value, 4) for value in nn.CosineSimilarity()(x, y).tolist()]
-    [0.9701, 0.8321]
-    """
+    """The cosine of the angle between vectors along an axis."""
 
     def __init__(self, axis: int = 1, eps: float = 1e-8) -> None:
         super().__init__()
@@ -610,15 +446,7 @@ class CosineSimilarity(Layer):
 
 
 class PairwiseDistance(Layer):
-    """The ``p``-norm of the difference of vectors along the last axis.
-
-    >>> import ferrograd.paddle as paddle
-    >>> from ferrograd.paddle import nn
-    >>> x = paddle.to_tensor([[0.2, 0.8], [0.6, 0.4]])
-    >>> y = paddle.to_tensor([[0.0, 1.0], [1.0, 0.0]])
-    >>> [round(value, 4) for value in nn.PairwiseDistance()(x, y).tolist()]
-    [0.2828, 0.5657]
-    """
+    """The ``p``-norm of the difference of vectors along the last axis."""
 
     def __init__(self, p: float = 2.0, epsilon: float = 1e-6, keepdim: bool = False, name: str | None = None) -> None:
         super().__init__()
@@ -644,30 +472,15 @@ class _Shuffle(FunctionLayer):
 
 
 class PixelShuffle(_Shuffle, function=F.pixel_shuffle, shown="upscale_factor={upscale_factor}"):
-    """[N, C * r**2, H, W] as [N, C, H * r, W * r] with the factor r.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.PixelShuffle(2)(paddle.ones([1, 4, 6, 6])).shape
-    paddle.Size([1, 1, 12, 12])
-    """
+    """[N, C * r**2, H, W] as [N, C, H * r, W * r] with the factor r."""
 
 
 class PixelUnshuffle(_Shuffle, function=F.pixel_unshuffle, shown="downscale_factor={downscale_factor}"):
-    """[N, C, H * r, W * r] as [N, C * r**2, H, W] with the factor r.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.PixelUnshuffle(2)(paddle.ones([1, 1, 4, 6])).shape
-    paddle.Size([1, 4, 2, 3])
-    """
+    """[N, C, H * r, W * r] as [N, C * r**2, H, W] with the factor r."""
 
 
 class ChannelShuffle(_Shuffle, function=F.channel_shuffle, shown="groups={groups}"):
-    """The channels as a matrix with a row for each group, read by columns.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.ChannelShuffle(2)(paddle.arange(4).reshape([1, 4, 1, 1])).flatten().tolist()
-    [0, 2, 1, 3]
-    """
+    """The channels as a matrix with a row for each group, read by columns."""
 
 
 _WINDOWS = "kernel_size={kernel_sizes}, dilation={dilations}, padding={paddings}, stride={strides}"
@@ -679,12 +492,7 @@ class Unfold(
     parameters=("kernel_sizes", "dilations", "paddings", "strides", "name"),
     shown=_WINDOWS,
 ):
-    """The windows of images as columns.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.Unfold(2)(paddle.ones([1, 4, 6, 6])).shape
-    paddle.Size([1, 16, 25])
-    """
+    """The windows of images as columns."""
 
 
 class Fold(
@@ -693,12 +501,7 @@ class Fold(
     parameters=("output_sizes", "kernel_sizes", "dilations", "paddings", "strides", "name"),
     shown=_WINDOWS,
 ):
-    """The sum of columns, each put back to the window of an image that it comes from.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.Fold([6, 6], 2)(paddle.ones([1, 16, 25])).shape
-    paddle.Size([1, 4, 6, 6])
-    """
+    """The sum of columns, each put back to the window of an image that it comes from."""
 
 
 __dir__ = _public.names(globals())

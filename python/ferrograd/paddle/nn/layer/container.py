@@ -46,12 +46,7 @@ class Sequential(ChainOfModules, Layer):
 
 
 class LayerList(ListOfModules, Layer):
-    """A list of layers.
-
-    >>> import ferrograd.paddle as paddle
-    >>> len(paddle.nn.LayerList([paddle.nn.ReLU(), paddle.nn.Tanh()]))
-    2
-    """
+    """A list of layers."""
 
     def __init__(self, sublayers: Iterable[Layer] | None = None) -> None:
         super().__init__()
@@ -63,12 +58,7 @@ class LayerList(ListOfModules, Layer):
 
 
 class LayerDict(Layer):
-    """A dict of layers.
-
-    >>> import ferrograd.paddle as paddle
-    >>> list(paddle.nn.LayerDict({"act": paddle.nn.ReLU()}))
-    ['act']
-    """
+    """A dict of layers."""
 
     def __init__(self, sublayers: Any = None) -> None:
         super().__init__()
@@ -120,12 +110,7 @@ class LayerDict(Layer):
 
 
 class ParameterList(Layer):
-    """A list of parameters.
-
-    >>> import ferrograd.paddle as paddle
-    >>> len(paddle.nn.ParameterList([paddle.create_parameter([2], "float32")]))
-    1
-    """
+    """A list of parameters."""
 
     def __init__(self, parameters: Iterable[Any] | None = None) -> None:
         super().__init__()

@@ -110,12 +110,7 @@ class _Conv(_ConvNd):
 
 
 class Conv1D(_Conv):
-    """The convolution of sequences with learnt filters.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.Conv1D(4, 6, 2)(paddle.ones([1, 4, 6])).shape
-    paddle.Size([1, 6, 5])
-    """
+    """The convolution of sequences with learnt filters."""
 
     _axes = 1
 
@@ -132,12 +127,7 @@ class Conv2D(_Conv):
 
 
 class Conv3D(_Conv):
-    """The convolution of volumes with learnt filters.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.Conv3D(4, 6, 2)(paddle.ones([1, 4, 6, 6, 6])).shape
-    paddle.Size([1, 6, 5, 5, 5])
-    """
+    """The convolution of volumes with learnt filters."""
 
     _axes = 3
 
@@ -164,12 +154,7 @@ class _ConvTranspose(_ConvNd):
 
 
 class Conv1DTranspose(_ConvTranspose):
-    """The transpose of a convolution of sequences.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.Conv1DTranspose(4, 6, 2)(paddle.ones([1, 4, 6])).shape
-    paddle.Size([1, 6, 7])
-    """
+    """The transpose of a convolution of sequences."""
 
     _axes = 1
 
@@ -213,23 +198,13 @@ class _ConvTransposeOfImages(_ConvTranspose):
 
 
 class Conv2DTranspose(_ConvTransposeOfImages):
-    """The transpose of a convolution of images.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.Conv2DTranspose(4, 6, 2)(paddle.ones([1, 4, 6, 6])).shape
-    paddle.Size([1, 6, 7, 7])
-    """
+    """The transpose of a convolution of images."""
 
     _axes = 2
 
 
 class Conv3DTranspose(_ConvTransposeOfImages):
-    """The transpose of a convolution of volumes.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.Conv3DTranspose(4, 6, 2)(paddle.ones([1, 4, 6, 6, 6])).shape
-    paddle.Size([1, 6, 7, 7, 7])
-    """
+    """The transpose of a convolution of volumes."""
 
     _axes = 3
 

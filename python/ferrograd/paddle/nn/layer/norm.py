@@ -83,12 +83,7 @@ class _BatchNormBase(_Scaled):
 
 
 class BatchNorm(_BatchNormBase):
-    """Batch normalization of inputs with any number of axes, with an activation after it.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.BatchNorm(4)(paddle.ones([1, 4, 6])).shape
-    paddle.Size([1, 4, 6])
-    """
+    """Batch normalization of inputs with any number of axes, with an activation after it."""
 
     _ranks = ()
 
@@ -145,32 +140,17 @@ class SpectralNorm(Layer):
 
 
 class BatchNorm1D(_BatchNormBase):
-    """Batch normalization of vectors [batch, channels] or sequences.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.BatchNorm1D(4)(paddle.ones([1, 4, 6])).shape
-    paddle.Size([1, 4, 6])
-    """
+    """Batch normalization of vectors [batch, channels] or sequences."""
 
     _format, _ranks = "NCL", (2, 3)
 
 
 class BatchNorm2D(_BatchNormBase):
-    """Batch normalization of images.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.BatchNorm2D(4)(paddle.ones([1, 4, 6, 6])).shape
-    paddle.Size([1, 4, 6, 6])
-    """
+    """Batch normalization of images."""
 
 
 class BatchNorm3D(_BatchNormBase):
-    """Batch normalization of volumes.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.BatchNorm3D(4)(paddle.ones([1, 4, 6, 6, 6])).shape
-    paddle.Size([1, 4, 6, 6, 6])
-    """
+    """Batch normalization of volumes."""
 
     _format, _ranks = "NCDHW", (5,)
 
@@ -179,10 +159,6 @@ class SyncBatchNorm(_BatchNormBase):
     """Batch normalization of inputs with any number of axes, by the statistics of the batches of all processes.
 
     Before ``paddle.distributed.init_parallel_env()``, in one process and in evaluation it is the ordinary one.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.SyncBatchNorm(4)(paddle.ones([1, 4, 6])).shape
-    paddle.Size([1, 4, 6])
     """
 
     _ranks = ()
@@ -268,43 +244,23 @@ class _InstanceNormBase(_Scaled):
 
 
 class InstanceNorm1D(_InstanceNormBase):
-    """Instance normalization of sequences.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.InstanceNorm1D(4)(paddle.ones([1, 4, 6])).shape
-    paddle.Size([1, 4, 6])
-    """
+    """Instance normalization of sequences."""
 
     _format, _ranks = "NCL", (2, 3)
 
 
 class InstanceNorm2D(_InstanceNormBase):
-    """Instance normalization of images.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.InstanceNorm2D(4)(paddle.ones([1, 4, 6, 6])).shape
-    paddle.Size([1, 4, 6, 6])
-    """
+    """Instance normalization of images."""
 
 
 class InstanceNorm3D(_InstanceNormBase):
-    """Instance normalization of volumes.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.InstanceNorm3D(4)(paddle.ones([1, 4, 6, 6, 6])).shape
-    paddle.Size([1, 4, 6, 6, 6])
-    """
+    """Instance normalization of volumes."""
 
     _format, _ranks = "NCDHW", (5,)
 
 
 class LayerNorm(_Scaled):
-    """Normalizes over the last axes, which have ``normalized_shape``, to mean 0 and variance 1; scales and shifts.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.LayerNorm(6)(paddle.ones([1, 4, 6])).shape
-    paddle.Size([1, 4, 6])
-    """
+    """Normalizes over the last axes, which have ``normalized_shape``, to mean 0 and variance 1; scales and shifts."""
 
     def __init__(
         self,
@@ -329,12 +285,7 @@ class LayerNorm(_Scaled):
 
 
 class GroupNorm(_Scaled):
-    """Normalizes each of ``num_groups`` groups of channels to mean 0 and variance 1; scales and shifts channels.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.GroupNorm(2, 4)(paddle.ones([1, 4, 6])).shape
-    paddle.Size([1, 4, 6])
-    """
+    """Normalizes each of ``num_groups`` groups of channels to mean 0 and variance 1; scales and shifts channels."""
 
     def __init__(
         self,
@@ -364,12 +315,7 @@ class GroupNorm(_Scaled):
 class LocalResponseNorm(
     FunctionLayer, function=F.local_response_norm, shown="size={size}, alpha={alpha}, beta={beta}, k={k}"
 ):
-    """Divides each channel by a power of the mean square of ``size`` neighbouring channels.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.LocalResponseNorm(2)(paddle.ones([1, 4, 6])).shape
-    paddle.Size([1, 4, 6])
-    """
+    """Divides each channel by a power of the mean square of ``size`` neighbouring channels."""
 
 
 __dir__ = _public.names(globals())

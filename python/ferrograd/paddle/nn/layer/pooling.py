@@ -34,93 +34,43 @@ _MASK = _SIZE + ", return_mask={return_mask}"
 
 
 class AvgPool1D(FunctionLayer, function=F.avg_pool1d, shown=_WINDOW):
-    """The mean of each window of sequences.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.AvgPool1D(2)(paddle.ones([1, 4, 6])).shape
-    paddle.Size([1, 4, 3])
-    """
+    """The mean of each window of sequences."""
 
 
 class AvgPool2D(FunctionLayer, function=F.avg_pool2d, shown=_WINDOW):
-    """The mean of each window of images.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.AvgPool2D(2)(paddle.ones([1, 4, 6, 6])).shape
-    paddle.Size([1, 4, 3, 3])
-    """
+    """The mean of each window of images."""
 
 
 class AvgPool3D(FunctionLayer, function=F.avg_pool3d, shown=_WINDOW):
-    """The mean of each window of volumes.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.AvgPool3D(2)(paddle.ones([1, 4, 6, 6, 6])).shape
-    paddle.Size([1, 4, 3, 3, 3])
-    """
+    """The mean of each window of volumes."""
 
 
 class MaxPool1D(FunctionLayer, function=F.max_pool1d, shown=_WINDOW):
-    """The largest element of each window of sequences; with ``return_mask`` also its position.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.MaxPool1D(2)(paddle.ones([1, 4, 6])).shape
-    paddle.Size([1, 4, 3])
-    """
+    """The largest element of each window of sequences; with ``return_mask`` also its position."""
 
 
 class MaxPool2D(FunctionLayer, function=F.max_pool2d, shown=_WINDOW):
-    """The largest element of each window of images; with ``return_mask`` also its position.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.MaxPool2D(2)(paddle.ones([1, 4, 6, 6])).shape
-    paddle.Size([1, 4, 3, 3])
-    """
+    """The largest element of each window of images; with ``return_mask`` also its position."""
 
 
 class MaxPool3D(FunctionLayer, function=F.max_pool3d, shown=_WINDOW):
-    """The largest element of each window of volumes; with ``return_mask`` also its position.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.MaxPool3D(2)(paddle.ones([1, 4, 6, 6, 6])).shape
-    paddle.Size([1, 4, 3, 3, 3])
-    """
+    """The largest element of each window of volumes; with ``return_mask`` also its position."""
 
 
 class FractionalMaxPool2D(FunctionLayer, function=F.fractional_max_pool2d, shown=_MASK):
-    """The largest element of each window of images, at random places.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.FractionalMaxPool2D(2)(paddle.ones([1, 4, 6, 6])).shape
-    paddle.Size([1, 4, 2, 2])
-    """
+    """The largest element of each window of images, at random places."""
 
 
 class FractionalMaxPool3D(FunctionLayer, function=F.fractional_max_pool3d, shown=_MASK):
-    """The largest element of each window of volumes, at random places.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.FractionalMaxPool3D(2)(paddle.ones([1, 4, 6, 6, 6])).shape
-    paddle.Size([1, 4, 2, 2, 2])
-    """
+    """The largest element of each window of volumes, at random places."""
 
 
 class LPPool1D(FunctionLayer, function=F.lp_pool1d, shown="norm_type={norm_type}, " + _WINDOW):
-    """``sum(x ** norm_type) ** (1 / norm_type)`` over each window of sequences.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.LPPool1D(2.0, 2)(paddle.ones([1, 4, 6])).shape
-    paddle.Size([1, 4, 3])
-    """
+    """``sum(x ** norm_type) ** (1 / norm_type)`` over each window of sequences."""
 
 
 class LPPool2D(FunctionLayer, function=F.lp_pool2d, shown="norm_type={norm_type}, " + _WINDOW):
-    """``sum(x ** norm_type) ** (1 / norm_type)`` over each window of images.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.LPPool2D(2.0, 2)(paddle.ones([1, 4, 6, 6])).shape
-    paddle.Size([1, 4, 3, 3])
-    """
+    """``sum(x ** norm_type) ** (1 / norm_type)`` over each window of images."""
 
 
 class MaxUnPool1D(FunctionLayer, function=F.max_unpool1d, inputs=2, shown="output_size={output_size}"):
@@ -136,57 +86,27 @@ class MaxUnPool3D(FunctionLayer, function=F.max_unpool3d, inputs=2, shown="outpu
 
 
 class AdaptiveAvgPool1D(FunctionLayer, function=F.adaptive_avg_pool1d, shown=_SIZE):
-    """The means of ``output_size`` nearly equal parts of sequences.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.AdaptiveAvgPool1D(2)(paddle.ones([1, 4, 6])).shape
-    paddle.Size([1, 4, 2])
-    """
+    """The means of ``output_size`` nearly equal parts of sequences."""
 
 
 class AdaptiveAvgPool2D(FunctionLayer, function=F.adaptive_avg_pool2d, shown=_SIZE):
-    """The means of ``output_size`` nearly equal parts of images.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.AdaptiveAvgPool2D(2)(paddle.ones([1, 4, 6, 6])).shape
-    paddle.Size([1, 4, 2, 2])
-    """
+    """The means of ``output_size`` nearly equal parts of images."""
 
 
 class AdaptiveAvgPool3D(FunctionLayer, function=F.adaptive_avg_pool3d, shown=_SIZE):
-    """The means of ``output_size`` nearly equal parts of volumes.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.AdaptiveAvgPool3D(2)(paddle.ones([1, 4, 6, 6, 6])).shape
-    paddle.Size([1, 4, 2, 2, 2])
-    """
+    """The means of ``output_size`` nearly equal parts of volumes."""
 
 
 class AdaptiveMaxPool1D(FunctionLayer, function=F.adaptive_max_pool1d, shown=_MASK):
-    """The largest elements of ``output_size`` nearly equal parts of sequences.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.AdaptiveMaxPool1D(2)(paddle.ones([1, 4, 6])).shape
-    paddle.Size([1, 4, 2])
-    """
+    """The largest elements of ``output_size`` nearly equal parts of sequences."""
 
 
 class AdaptiveMaxPool2D(FunctionLayer, function=F.adaptive_max_pool2d, shown=_MASK):
-    """The largest elements of ``output_size`` nearly equal parts of images.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.AdaptiveMaxPool2D(2)(paddle.ones([1, 4, 6, 6])).shape
-    paddle.Size([1, 4, 2, 2])
-    """
+    """The largest elements of ``output_size`` nearly equal parts of images."""
 
 
 class AdaptiveMaxPool3D(FunctionLayer, function=F.adaptive_max_pool3d, shown=_MASK):
-    """The largest elements of ``output_size`` nearly equal parts of volumes.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.AdaptiveMaxPool3D(2)(paddle.ones([1, 4, 6, 6, 6])).shape
-    paddle.Size([1, 4, 2, 2, 2])
-    """
+    """The largest elements of ``output_size`` nearly equal parts of volumes."""
 
 
 __dir__ = _public.names(globals())

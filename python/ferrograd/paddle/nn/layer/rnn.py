@@ -96,12 +96,7 @@ class _Cell(RNNCellBase):
 
 
 class SimpleRNNCell(_Cell):
-    """The step ``h = tanh(W x + b + V h + c)``, or with ``activation="relu"`` with relu.
-
-    >>> import ferrograd.paddle as paddle
-    >>> [list(part.shape) for part in paddle.nn.SimpleRNNCell(3, 5)(paddle.to_tensor([-1.0, 0.0, 2.0]))]
-    [[3, 5], [3, 5]]
-    """
+    """The step ``h = tanh(W x + b + V h + c)``, or with ``activation="relu"`` with relu."""
 
     def __init__(
         self,
@@ -124,12 +119,7 @@ class SimpleRNNCell(_Cell):
 
 
 class LSTMCell(_Cell):
-    """The step of long short-term memory. The state is a pair: hidden state and cell.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.LSTMCell(3, 5)(paddle.ones([2, 3]))[0].shape
-    paddle.Size([2, 5])
-    """
+    """The step of long short-term memory. The state is a pair: hidden state and cell."""
 
     _kind = "LSTM"
 
@@ -148,12 +138,7 @@ class LSTMCell(_Cell):
 
 
 class GRUCell(_Cell):
-    """The step of gated recurrent units.
-
-    >>> import ferrograd.paddle as paddle
-    >>> [list(part.shape) for part in paddle.nn.GRUCell(3, 5)(paddle.to_tensor([-1.0, 0.0, 2.0]))]
-    [[3, 5], [3, 5]]
-    """
+    """The step of gated recurrent units."""
 
     _kind = "GRU"
 
@@ -182,12 +167,7 @@ def _like(leaves: Any, states: Any) -> Any:
 
 
 class RNN(Layer):
-    """Calls a cell, which may be your own, with every step of a batch of sequences.
-
-    >>> import ferrograd.paddle as paddle
-    >>> [list(part.shape) for part in paddle.nn.RNN(paddle.nn.GRUCell(3, 5))(paddle.ones([2, 7, 3]))]
-    [[2, 7, 5], [2, 5]]
-    """
+    """Calls a cell, which may be your own, with every step of a batch of sequences."""
 
     def __init__(self, cell: Any, is_reverse: bool = False, time_major: bool = False) -> None:
         super().__init__()
@@ -212,12 +192,7 @@ class RNN(Layer):
 
 
 class BiRNN(Layer):
-    """Calls one cell forwards and one backwards; their outputs are joined along the last axis.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.BiRNN(paddle.nn.GRUCell(3, 5), paddle.nn.GRUCell(3, 5))(paddle.ones([2, 7, 3]))[0].shape
-    paddle.Size([2, 7, 10])
-    """
+    """Calls one cell forwards and one backwards; their outputs are joined along the last axis."""
 
     def __init__(self, cell_fw: Any, cell_bw: Any, time_major: bool = False) -> None:
         super().__init__()
@@ -342,12 +317,7 @@ class RNNBase(LayerList):
 
 
 class SimpleRNN(RNNBase):
-    """The Elman network ``h = tanh(W x + b + V h + c)``, or with ``activation="relu"`` with relu.
-
-    >>> import ferrograd.paddle as paddle
-    >>> [list(part.shape) for part in paddle.nn.SimpleRNN(3, 5)(paddle.ones([2, 5, 3]))]
-    [[2, 5, 5], [1, 2, 5]]
-    """
+    """The Elman network ``h = tanh(W x + b + V h + c)``, or with ``activation="relu"`` with relu."""
 
     def __init__(
         self,
@@ -400,12 +370,7 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """Gated recurrent units.
-
-    >>> import ferrograd.paddle as paddle
-    >>> [list(part.shape) for part in paddle.nn.GRU(3, 5)(paddle.ones([2, 5, 3]))]
-    [[2, 5, 5], [1, 2, 5]]
-    """
+    """Gated recurrent units."""
 
     def __init__(
         self,

@@ -177,12 +177,7 @@ class _TransformerLayer(Layer):
 
 
 class TransformerEncoderLayer(_TransformerLayer):
-    """Attention of a sequence to itself and two linear layers, each with a residual connection and normalization.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.TransformerEncoderLayer(8, 2, 16)(paddle.ones([2, 5, 8])).shape
-    paddle.Size([2, 5, 8])
-    """
+    """Attention of a sequence to itself and two linear layers, each with a residual connection and normalization."""
 
     def __init__(
         self,
@@ -213,12 +208,7 @@ class TransformerEncoderLayer(_TransformerLayer):
 
 
 class TransformerDecoderLayer(_TransformerLayer):
-    """Attention of a sequence to itself and to a memory, and two linear layers, each with a residual connection.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.TransformerDecoderLayer(8, 2, 16)(paddle.ones([2, 5, 8]), paddle.ones([2, 7, 8])).shape
-    paddle.Size([2, 5, 8])
-    """
+    """Attention of a sequence to itself and to a memory, and two linear layers, each with a residual connection."""
 
     def __init__(
         self,
@@ -254,12 +244,7 @@ class TransformerDecoderLayer(_TransformerLayer):
 
 
 class TransformerEncoder(Layer):
-    """A stack of encoder layers with the arguments of the one given.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.TransformerEncoder(paddle.nn.TransformerEncoderLayer(8, 2, 16), 2)(paddle.ones([2, 5, 8])).shape
-    paddle.Size([2, 5, 8])
-    """
+    """A stack of encoder layers with the arguments of the one given."""
 
     def __init__(self, encoder_layer: Any, num_layers: int, norm: Any = None) -> None:
         super().__init__()
@@ -312,12 +297,7 @@ class TransformerDecoder(Layer):
 
 
 class Transformer(Layer):
-    """An encoder and a decoder.
-
-    >>> import ferrograd.paddle as paddle
-    >>> paddle.nn.Transformer(8, 2, 1, 1, 16)(paddle.ones([2, 7, 8]), paddle.ones([2, 5, 8])).shape
-    paddle.Size([2, 5, 8])
-    """
+    """An encoder and a decoder."""
 
     def __init__(
         self,

@@ -49,30 +49,15 @@ __all__ = [
 
 
 class ReLU(Layer, function=F.relu):
-    """``max(x, 0)``.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.ReLU()(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([0., 0., 2.])
-    """
+    """``max(x, 0)``."""
 
 
 class ReLU6(Layer, function=F.relu6):
-    """``min(max(x, 0), 6)``.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.ReLU6()(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([0., 0., 2.])
-    """
+    """``min(max(x, 0), 6)``."""
 
 
 class RReLU(Layer, function=F.rrelu, shown="lower={lower}, upper={upper}"):
-    """``x``, where negative times a random slope in training, else times the mean slope.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.RReLU()(torch.tensor([-1.0, 0.0, 2.0])).shape
-    torch.Size([3])
-    """
+    """``x``, where negative times a random slope in training, else times the mean slope."""
 
 
 class Hardtanh(
@@ -82,12 +67,7 @@ class Hardtanh(
     defaults={"min_value": None, "max_value": None},
     shown="min_val={min_val}, max_val={max_val}",
 ):
-    """``x`` clipped to [``min_val``, ``max_val``].
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Hardtanh()(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([-1.,  0.,  1.])
-    """
+    """``x`` clipped to [``min_val``, ``max_val``]."""
 
     def _keep(self, arguments: dict[str, Any]) -> None:
         for new in ("min_val", "max_val"):
@@ -105,21 +85,11 @@ class Hardtanh(
 
 
 class Sigmoid(Layer, function=F.sigmoid):
-    """``1 / (1 + exp(-x))``.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Sigmoid()(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([0.2689, 0.5000, 0.8808])
-    """
+    """``1 / (1 + exp(-x))``."""
 
 
 class Hardsigmoid(Layer, function=F.hardsigmoid):
-    """``x / 6 + 1 / 2`` clipped to [0, 1].
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Hardsigmoid()(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([0.3333, 0.5000, 0.8333])
-    """
+    """``x / 6 + 1 / 2`` clipped to [0, 1]."""
 
     def extra_repr(self) -> str:
         """Nothing."""
@@ -127,39 +97,19 @@ class Hardsigmoid(Layer, function=F.hardsigmoid):
 
 
 class Tanh(Layer, function=F.tanh):
-    """The hyperbolic tangent.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Tanh()(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([-0.7616,  0.0000,  0.9640])
-    """
+    """The hyperbolic tangent."""
 
 
 class SiLU(Layer, function=F.silu):
-    """``x`` times its sigmoid.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.SiLU()(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([-0.2689,  0.0000,  1.7616])
-    """
+    """``x`` times its sigmoid."""
 
 
 class Mish(Layer, function=F.mish):
-    """``x * tanh(softplus(x))``.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Mish()(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([-0.3034,  0.0000,  1.9440])
-    """
+    """``x * tanh(softplus(x))``."""
 
 
 class Hardswish(Layer, function=F.hardswish):
-    """``x`` times its hardsigmoid.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Hardswish()(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([-0.3333,  0.0000,  1.6667])
-    """
+    """``x`` times its hardsigmoid."""
 
     def extra_repr(self) -> str:
         """Nothing."""
@@ -167,120 +117,55 @@ class Hardswish(Layer, function=F.hardswish):
 
 
 class ELU(Layer, function=F.elu, shown="alpha={alpha}"):
-    """``x`` where it is positive, ``alpha * (exp(x) - 1)`` elsewhere.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.ELU()(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([-0.6321,  0.0000,  2.0000])
-    """
+    """``x`` where it is positive, ``alpha * (exp(x) - 1)`` elsewhere."""
 
 
 class CELU(Layer, function=F.celu, shown="alpha={alpha}"):
-    """``x`` where it is positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.CELU()(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([-0.6321,  0.0000,  2.0000])
-    """
+    """``x`` where it is positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere."""
 
 
 class SELU(Layer, function=F.selu):
-    """The ELU scaled so that it preserves mean 0 and variance 1.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.SELU()(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([-1.1113,  0.0000,  2.1014])
-    """
+    """The ELU scaled so that it preserves mean 0 and variance 1."""
 
 
 class GLU(Layer, function=F.glu, shown="dim={dim}"):
-    """The first half along an axis times the sigmoid of the second.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.GLU()(torch.ones(1, 4, 6)).shape
-    torch.Size([1, 4, 3])
-    """
+    """The first half along an axis times the sigmoid of the second."""
 
 
 class GELU(Layer, function=F.gelu, shown="approximate={approximate!r}"):
-    """``x`` times the standard normal distribution function of it, or with "tanh" an approximation.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.GELU()(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([-0.1587,  0.0000,  1.9545])
-    """
+    """``x`` times the standard normal distribution function of it, or with "tanh" an approximation."""
 
 
 class Hardshrink(Layer, function=F.hardshrink, shown="{lambd}"):
-    """``x``, or 0 where ``|x| <= lambd``.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Hardshrink()(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([-1.,  0.,  2.])
-    """
+    """``x``, or 0 where ``|x| <= lambd``."""
 
 
 class LeakyReLU(Layer, function=F.leaky_relu, shown="negative_slope={negative_slope}"):
-    """``x``, times ``negative_slope`` where it is negative.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.LeakyReLU()(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([-0.0100,  0.0000,  2.0000])
-    """
+    """``x``, times ``negative_slope`` where it is negative."""
 
 
 class LogSigmoid(Layer, function=F.logsigmoid):
-    """The logarithm of the sigmoid.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.LogSigmoid()(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([-1.3133, -0.6931, -0.1269])
-    """
+    """The logarithm of the sigmoid."""
 
 
 class Softplus(Layer, function=F.softplus, shown="beta={beta}, threshold={threshold}"):
-    """``log(1 + exp(beta * x)) / beta``; ``x`` where ``beta * x`` is above the threshold.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Softplus()(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([0.3133, 0.6931, 2.1269])
-    """
+    """``log(1 + exp(beta * x)) / beta``; ``x`` where ``beta * x`` is above the threshold."""
 
 
 class Softshrink(Layer, function=F.softshrink, shown="{lambd}"):
-    """``sign(x) * max(|x| - lambd, 0)``.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Softshrink()(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([-0.5000,  0.0000,  1.5000])
-    """
+    """``sign(x) * max(|x| - lambd, 0)``."""
 
 
 class Softsign(Layer, function=F.softsign):
-    """``x / (1 + |x|)``.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Softsign()(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([-0.5000,  0.0000,  0.6667])
-    """
+    """``x / (1 + |x|)``."""
 
 
 class Tanhshrink(Layer, function=F.tanhshrink):
-    """``x - tanh(x)``.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Tanhshrink()(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([-0.2384,  0.0000,  1.0360])
-    """
+    """``x - tanh(x)``."""
 
 
 class Threshold(Layer, function=F.threshold, shown="threshold={threshold}, value={value}"):
-    """``x`` where it is above the threshold, else ``value``.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Threshold(0.5, 0.0)(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([0., 0., 2.])
-    """
+    """``x`` where it is above the threshold, else ``value``."""
 
 
 class _AlongAxis(Layer):
@@ -292,39 +177,19 @@ class _AlongAxis(Layer):
 
 
 class Softmax(_AlongAxis, function=F.softmax, parameters=("dim",), shown="dim={dim}"):
-    """``exp(x) / sum(exp(x))`` along an axis.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Softmax(dim=0)(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([0.0420, 0.1142, 0.8438])
-    """
+    """``exp(x) / sum(exp(x))`` along an axis."""
 
 
 class Softmin(_AlongAxis, function=F.softmin, parameters=("dim",), shown="dim={dim}"):
-    """The softmax of ``-x``.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Softmin(dim=0)(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([0.7054, 0.2595, 0.0351])
-    """
+    """The softmax of ``-x``."""
 
 
 class LogSoftmax(_AlongAxis, function=F.log_softmax, parameters=("dim",), shown="dim={dim}"):
-    """The logarithm of the softmax along an axis.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.LogSoftmax(dim=0)(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([-3.1698, -2.1698, -0.1698])
-    """
+    """The logarithm of the softmax along an axis."""
 
 
 class Softmax2d(Module):
-    """The softmax over the channels of images.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Softmax2d()(torch.ones(1, 4, 6, 6)).shape
-    torch.Size([1, 4, 6, 6])
-    """
+    """The softmax over the channels of images."""
 
     def forward(self, input: Tensor) -> Tensor:
         """The softmax along the third axis from the end."""
@@ -334,12 +199,7 @@ class Softmax2d(Module):
 
 
 class PReLU(Module):
-    """``x``, times a learnt slope where it is negative: one slope, or one for each channel.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.PReLU()(torch.tensor([-1.0, 0.0, 2.0])).shape
-    torch.Size([3])
-    """
+    """``x``, times a learnt slope where it is negative: one slope, or one for each channel."""
 
     weight: Parameter
 

@@ -125,23 +125,13 @@ class BatchNorm1d(_BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """Batch normalization of images [batch, channels, height, width].
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.BatchNorm2d(4)(torch.ones(1, 4, 6, 6)).shape
-    torch.Size([1, 4, 6, 6])
-    """
+    """Batch normalization of images [batch, channels, height, width]."""
 
     _ranks = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
-    """Batch normalization of volumes [batch, channels, depth, height, width].
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.BatchNorm3d(4)(torch.ones(1, 4, 6, 6, 6)).shape
-    torch.Size([1, 4, 6, 6, 6])
-    """
+    """Batch normalization of volumes [batch, channels, depth, height, width]."""
 
     _ranks = (5,)
 
@@ -151,10 +141,6 @@ class SyncBatchNorm(_BatchNorm):
 
     ``process_group`` is the default group of ``torch.distributed`` if it is None. Without a group, in a group of one
     process and in evaluation it is the ordinary batch normalization.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.SyncBatchNorm(4)(torch.ones(1, 4, 6)).shape
-    torch.Size([1, 4, 6])
     """
 
     def __init__(

@@ -10,12 +10,7 @@ __all__ = ["ChannelShuffle"]
 
 
 class ChannelShuffle(Layer, function=F.channel_shuffle, shown="groups={groups}"):
-    """The channels as a matrix with a row for each group, read by columns.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.ChannelShuffle(2)(torch.arange(4).reshape(1, 4, 1, 1)).flatten().tolist()
-    [0, 2, 1, 3]
-    """
+    """The channels as a matrix with a row for each group, read by columns."""
 
 
 __dir__ = _public.names(globals())

@@ -183,12 +183,7 @@ def _line(key: object, value: object) -> str:
 
 
 class ParameterList(Module):
-    """A list of parameters. A tensor becomes a parameter; anything else is kept as it is.
-
-    >>> import ferrograd.torch as torch
-    >>> len(torch.nn.ParameterList([torch.ones(2), torch.ones(3)]))
-    2
-    """
+    """A list of parameters. A tensor becomes a parameter; anything else is kept as it is."""
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -243,12 +238,7 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dict of parameters. A tensor becomes a parameter; anything else is kept as it is.
-
-    >>> import ferrograd.torch as torch
-    >>> list(torch.nn.ParameterDict({"w": torch.ones(2)}))
-    ['w']
-    """
+    """A dict of parameters. A tensor becomes a parameter; anything else is kept as it is."""
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()

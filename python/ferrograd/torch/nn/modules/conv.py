@@ -124,12 +124,7 @@ class _Conv(_ConvNd):
 
 
 class Conv1d(_Conv):
-    """The convolution of sequences [batch, channels, length] with learnt filters.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Conv1d(4, 6, 2)(torch.ones(1, 4, 6)).shape
-    torch.Size([1, 6, 5])
-    """
+    """The convolution of sequences [batch, channels, length] with learnt filters."""
 
     _axes = 1
 
@@ -147,12 +142,7 @@ class Conv2d(_Conv):
 
 
 class Conv3d(_Conv):
-    """The convolution of volumes [batch, channels, depth, height, width] with learnt filters.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Conv3d(4, 6, 2)(torch.ones(1, 4, 6, 6, 6)).shape
-    torch.Size([1, 6, 5, 5, 5])
-    """
+    """The convolution of volumes [batch, channels, depth, height, width] with learnt filters."""
 
     _axes = 3
 
@@ -212,12 +202,7 @@ class _ConvTransposeNd(_ConvNd):
 
 
 class ConvTranspose1d(_ConvTransposeNd):
-    """The transpose of a convolution of sequences.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.ConvTranspose1d(4, 6, 2)(torch.ones(1, 4, 6)).shape
-    torch.Size([1, 6, 7])
-    """
+    """The transpose of a convolution of sequences."""
 
     _axes = 1
 
@@ -234,12 +219,7 @@ class ConvTranspose2d(_ConvTransposeNd):
 
 
 class ConvTranspose3d(_ConvTransposeNd):
-    """The transpose of a convolution of volumes.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.ConvTranspose3d(4, 6, 2)(torch.ones(1, 4, 6, 6, 6)).shape
-    torch.Size([1, 6, 7, 7, 7])
-    """
+    """The transpose of a convolution of volumes."""
 
     _axes = 3
 

@@ -12,12 +12,7 @@ __all__ = ["CosineSimilarity", "PairwiseDistance"]
 
 
 class PairwiseDistance(Module):
-    """The ``p``-norm of the difference of vectors along the last axis.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.PairwiseDistance()(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
-    tensor([0.2828, 0.5657])
-    """
+    """The ``p``-norm of the difference of vectors along the last axis."""
 
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
         super().__init__()
@@ -29,12 +24,7 @@ class PairwiseDistance(Module):
 
 
 class CosineSimilarity(Layer, function=F.cosine_similarity, inputs=2):
-    """The cosine of the angle between vectors along an axis.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.CosineSimilarity()(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
-    tensor([0.9701, 0.8321])
-    """
+    """The cosine of the angle between vectors along an axis."""
 
 
 __dir__ = _public.names(globals())

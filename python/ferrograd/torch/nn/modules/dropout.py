@@ -20,57 +20,27 @@ class _DropoutNd(Layer, shown="p={p}, inplace={inplace}"):
 
 
 class Dropout(_DropoutNd, function=F.dropout):
-    """In training sets elements to zero with probability ``p`` and divides the others by ``1 - p``.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Dropout()(torch.tensor([-1.0, 0.0, 2.0])).shape
-    torch.Size([3])
-    """
+    """In training sets elements to zero with probability ``p`` and divides the others by ``1 - p``."""
 
 
 class Dropout1d(_DropoutNd, function=F.dropout1d):
-    """Dropout of whole channels of sequences.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Dropout1d()(torch.ones(1, 4, 6)).shape
-    torch.Size([1, 4, 6])
-    """
+    """Dropout of whole channels of sequences."""
 
 
 class Dropout2d(_DropoutNd, function=F.dropout2d):
-    """Dropout of whole channels of images.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Dropout2d()(torch.ones(1, 4, 6, 6)).shape
-    torch.Size([1, 4, 6, 6])
-    """
+    """Dropout of whole channels of images."""
 
 
 class Dropout3d(_DropoutNd, function=F.dropout3d):
-    """Dropout of whole channels of volumes.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Dropout3d()(torch.ones(1, 4, 6, 6, 6)).shape
-    torch.Size([1, 4, 6, 6, 6])
-    """
+    """Dropout of whole channels of volumes."""
 
 
 class AlphaDropout(_DropoutNd, function=F.alpha_dropout):
-    """Dropout that keeps mean 0 and variance 1, for networks of SELU.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.AlphaDropout()(torch.tensor([-1.0, 0.0, 2.0])).shape
-    torch.Size([3])
-    """
+    """Dropout that keeps mean 0 and variance 1, for networks of SELU."""
 
 
 class FeatureAlphaDropout(_DropoutNd, function=F.feature_alpha_dropout):
-    """Alpha dropout of whole channels.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.FeatureAlphaDropout()(torch.ones(2, 3)).shape
-    torch.Size([2, 3])
-    """
+    """Alpha dropout of whole channels."""
 
 
 __dir__ = _public.names(globals())

@@ -13,12 +13,7 @@ __all__ = ["Flatten", "Unflatten"]
 
 
 class Flatten(Module):
-    """Joins the axes from ``start_dim`` to ``end_dim``, by default all but the first.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Flatten()(torch.ones(2, 3, 4)).shape
-    torch.Size([2, 12])
-    """
+    """Joins the axes from ``start_dim`` to ``end_dim``, by default all but the first."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
@@ -34,12 +29,7 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Splits an axis into several.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Unflatten(1, (2, 2))(torch.ones(1, 4, 6)).shape
-    torch.Size([1, 2, 2, 6])
-    """
+    """Splits an axis into several."""
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()

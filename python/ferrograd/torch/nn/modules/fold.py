@@ -12,21 +12,11 @@ _WINDOWS = "kernel_size={kernel_size}, dilation={dilation}, padding={padding}, s
 
 
 class Fold(Layer, function=F.fold, shown="output_size={output_size}, " + _WINDOWS):
-    """The sum of columns, each put back to the window of an image that it comes from.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Fold((6, 6), 2)(torch.ones(1, 16, 25)).shape
-    torch.Size([1, 4, 6, 6])
-    """
+    """The sum of columns, each put back to the window of an image that it comes from."""
 
 
 class Unfold(Layer, function=F.unfold, shown=_WINDOWS):
-    """The windows of images as columns.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Unfold(2)(torch.ones(1, 4, 6, 6)).shape
-    torch.Size([1, 16, 25])
-    """
+    """The windows of images as columns."""
 
 
 __dir__ = _public.names(globals())

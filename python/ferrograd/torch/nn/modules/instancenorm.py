@@ -61,34 +61,19 @@ class _InstanceNorm(_NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Instance normalization of sequences [batch, channels, length].
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.InstanceNorm1d(4)(torch.ones(1, 4, 6)).shape
-    torch.Size([1, 4, 6])
-    """
+    """Instance normalization of sequences [batch, channels, length]."""
 
     _ranks = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Instance normalization of images [batch, channels, height, width].
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.InstanceNorm2d(4)(torch.ones(1, 4, 6, 6)).shape
-    torch.Size([1, 4, 6, 6])
-    """
+    """Instance normalization of images [batch, channels, height, width]."""
 
     _ranks = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Instance normalization of volumes [batch, channels, depth, height, width].
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.InstanceNorm3d(4)(torch.ones(1, 4, 6, 6, 6)).shape
-    torch.Size([1, 4, 6, 6, 6])
-    """
+    """Instance normalization of volumes [batch, channels, depth, height, width]."""
 
     _ranks = (4, 5)
 

@@ -154,67 +154,37 @@ class _LazyConv(_Lazy):
 
 
 class LazyConv1d(_LazyConv, Conv1d):
-    """A :class:`Conv1d` whose ``in_channels`` are those of its first input.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.LazyConv1d(6, 2)(torch.ones(1, 4, 6)).shape
-    torch.Size([1, 6, 5])
-    """
+    """A :class:`Conv1d` whose ``in_channels`` are those of its first input."""
 
     cls_to_become = Conv1d
 
 
 class LazyConv2d(_LazyConv, Conv2d):
-    """A :class:`Conv2d` whose ``in_channels`` are those of its first input.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.LazyConv2d(6, 2)(torch.ones(1, 4, 6, 6)).shape
-    torch.Size([1, 6, 5, 5])
-    """
+    """A :class:`Conv2d` whose ``in_channels`` are those of its first input."""
 
     cls_to_become = Conv2d
 
 
 class LazyConv3d(_LazyConv, Conv3d):
-    """A :class:`Conv3d` whose ``in_channels`` are those of its first input.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.LazyConv3d(6, 2)(torch.ones(1, 4, 6, 6, 6)).shape
-    torch.Size([1, 6, 5, 5, 5])
-    """
+    """A :class:`Conv3d` whose ``in_channels`` are those of its first input."""
 
     cls_to_become = Conv3d
 
 
 class LazyConvTranspose1d(_LazyConv, ConvTranspose1d):
-    """A :class:`ConvTranspose1d` whose ``in_channels`` are those of its first input.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.LazyConvTranspose1d(6, 2)(torch.ones(1, 4, 6)).shape
-    torch.Size([1, 6, 7])
-    """
+    """A :class:`ConvTranspose1d` whose ``in_channels`` are those of its first input."""
 
     cls_to_become = ConvTranspose1d
 
 
 class LazyConvTranspose2d(_LazyConv, ConvTranspose2d):
-    """A :class:`ConvTranspose2d` whose ``in_channels`` are those of its first input.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.LazyConvTranspose2d(6, 2)(torch.ones(1, 4, 6, 6)).shape
-    torch.Size([1, 6, 7, 7])
-    """
+    """A :class:`ConvTranspose2d` whose ``in_channels`` are those of its first input."""
 
     cls_to_become = ConvTranspose2d
 
 
 class LazyConvTranspose3d(_LazyConv, ConvTranspose3d):
-    """A :class:`ConvTranspose3d` whose ``in_channels`` are those of its first input.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.LazyConvTranspose3d(6, 2)(torch.ones(1, 4, 6, 6, 6)).shape
-    torch.Size([1, 6, 7, 7, 7])
-    """
+    """A :class:`ConvTranspose3d` whose ``in_channels`` are those of its first input."""
 
     cls_to_become = ConvTranspose3d
 
@@ -224,34 +194,19 @@ class _LazyNorm(_Lazy):
 
 
 class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
-    """A :class:`BatchNorm1d` whose ``num_features`` are those of its first input.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.LazyBatchNorm1d()(torch.ones(1, 4, 6)).shape
-    torch.Size([1, 4, 6])
-    """
+    """A :class:`BatchNorm1d` whose ``num_features`` are those of its first input."""
 
     cls_to_become = BatchNorm1d
 
 
 class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
-    """A :class:`BatchNorm2d` whose ``num_features`` are those of its first input.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.LazyBatchNorm2d()(torch.ones(1, 4, 6, 6)).shape
-    torch.Size([1, 4, 6, 6])
-    """
+    """A :class:`BatchNorm2d` whose ``num_features`` are those of its first input."""
 
     cls_to_become = BatchNorm2d
 
 
 class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
-    """A :class:`BatchNorm3d` whose ``num_features`` are those of its first input.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.LazyBatchNorm3d()(torch.ones(1, 4, 6, 6, 6)).shape
-    torch.Size([1, 4, 6, 6, 6])
-    """
+    """A :class:`BatchNorm3d` whose ``num_features`` are those of its first input."""
 
     cls_to_become = BatchNorm3d
 
@@ -262,34 +217,19 @@ class _LazyInstanceNorm(_LazyNorm):
 
 
 class LazyInstanceNorm1d(_LazyInstanceNorm, InstanceNorm1d):
-    """An :class:`InstanceNorm1d` whose ``num_features`` are those of its first input.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.LazyInstanceNorm1d(affine=True)(torch.ones(1, 4, 6)).shape
-    torch.Size([1, 4, 6])
-    """
+    """An :class:`InstanceNorm1d` whose ``num_features`` are those of its first input."""
 
     cls_to_become = InstanceNorm1d
 
 
 class LazyInstanceNorm2d(_LazyInstanceNorm, InstanceNorm2d):
-    """An :class:`InstanceNorm2d` whose ``num_features`` are those of its first input.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.LazyInstanceNorm2d(affine=True)(torch.ones(1, 4, 6, 6)).shape
-    torch.Size([1, 4, 6, 6])
-    """
+    """An :class:`InstanceNorm2d` whose ``num_features`` are those of its first input."""
 
     cls_to_become = InstanceNorm2d
 
 
 class LazyInstanceNorm3d(_LazyInstanceNorm, InstanceNorm3d):
-    """An :class:`InstanceNorm3d` whose ``num_features`` are those of its first input.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.LazyInstanceNorm3d(affine=True)(torch.ones(1, 4, 6, 6, 6)).shape
-    torch.Size([1, 4, 6, 6, 6])
-    """
+    """An :class:`InstanceNorm3d` whose ``num_features`` are those of its first input."""
 
     cls_to_become = InstanceNorm3d
 

@@ -28,12 +28,7 @@ def optional(wanted: bool, shape: Any, dtype: Any, device: object = None) -> Par
 
 
 class Identity(Module):
-    """A layer that returns its input. It takes any arguments.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Identity()(torch.tensor([-1.0, 0.0, 2.0]))
-    tensor([-1.,  0.,  2.])
-    """
+    """A layer that returns its input. It takes any arguments."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -94,12 +89,7 @@ class NonDynamicallyQuantizableLinear(Linear):
 
 
 class Bilinear(Module):
-    """``y[o] = input1 @ weight[o] @ input2 + bias[o]`` for the last axes of two inputs.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Bilinear(3, 3, 2)(torch.ones(2, 3), torch.ones(2, 3)).shape
-    torch.Size([2, 2])
-    """
+    """``y[o] = input1 @ weight[o] @ input2 + bias[o]`` for the last axes of two inputs."""
 
     weight: Parameter
     bias: Parameter | None

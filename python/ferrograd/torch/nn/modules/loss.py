@@ -70,12 +70,7 @@ class _WeightedLoss(
 
 
 class L1Loss(_Loss, function=F.l1_loss, inputs=2, parameters=_REDUCTION):
-    """The absolute difference of predictions and targets.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.L1Loss()(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
-    tensor(0.3000)
-    """
+    """The absolute difference of predictions and targets."""
 
 
 class MSELoss(_Loss, function=F.mse_loss, inputs=2, parameters=_REDUCTION):
@@ -88,39 +83,19 @@ class MSELoss(_Loss, function=F.mse_loss, inputs=2, parameters=_REDUCTION):
 
 
 class NLLLoss(_WeightedLoss, function=F.nll_loss, inputs=2):
-    """The negative log-likelihood of each sample's class, from log-probabilities along axis 1.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.NLLLoss()(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([1, 0]))
-    tensor(-0.7000)
-    """
+    """The negative log-likelihood of each sample's class, from log-probabilities along axis 1."""
 
 
 class NLLLoss2d(NLLLoss):
-    """The old name of :class:`NLLLoss` for images.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.NLLLoss2d()(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([1, 0]))
-    tensor(-0.7000)
-    """
+    """The old name of :class:`NLLLoss` for images."""
 
 
 class CrossEntropyLoss(_WeightedLoss, function=F.cross_entropy, inputs=2):
-    """The cross entropy of logits along axis 1 and targets: class indices or probabilities.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.CrossEntropyLoss()(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
-    tensor(0.5178)
-    """
+    """The cross entropy of logits along axis 1 and targets: class indices or probabilities."""
 
 
 class PoissonNLLLoss(_Loss, function=F.poisson_nll_loss, inputs=2):
-    """The negative log-likelihood of counts of a Poisson distribution.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.PoissonNLLLoss()(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
-    tensor(1.3402)
-    """
+    """The negative log-likelihood of counts of a Poisson distribution."""
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
         """The loss."""
@@ -129,57 +104,27 @@ class PoissonNLLLoss(_Loss, function=F.poisson_nll_loss, inputs=2):
 
 
 class GaussianNLLLoss(_Loss, function=F.gaussian_nll_loss, inputs=3):
-    """The negative log-likelihood of targets of a normal distribution with given means and variances.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.GaussianNLLLoss()(torch.tensor([[0.2, 0.8]]), torch.tensor([[0.3, 0.7]]), torch.tensor([[0.9, 0.1]]))
-    tensor(-0.5742)
-    """
+    """The negative log-likelihood of targets of a normal distribution with given means and variances."""
 
 
 class KLDivLoss(_Loss, function=F.kl_div, inputs=2):
-    """The Kullback-Leibler divergence of log-probabilities from targets.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.KLDivLoss()(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
-    tensor(-0.3500)
-    """
+    """The Kullback-Leibler divergence of log-probabilities from targets."""
 
 
 class BCELoss(_WeightedLoss, function=F.binary_cross_entropy, inputs=2):
-    """The binary cross entropy of probabilities and targets in [0, 1].
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.BCELoss()(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
-    tensor(0.3670)
-    """
+    """The binary cross entropy of probabilities and targets in [0, 1]."""
 
 
 class BCEWithLogitsLoss(_Loss, function=F.binary_cross_entropy_with_logits, inputs=2):
-    """The binary cross entropy of the sigmoid of the inputs and targets in [0, 1].
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.BCEWithLogitsLoss()(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
-    tensor(0.6299)
-    """
+    """The binary cross entropy of the sigmoid of the inputs and targets in [0, 1]."""
 
 
 class HingeEmbeddingLoss(_Loss, function=F.hinge_embedding_loss, inputs=2):
-    """The input where the target is 1, ``max(margin - input, 0)`` where it is -1.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.HingeEmbeddingLoss()(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
-    tensor(0.8500)
-    """
+    """The input where the target is 1, ``max(margin - input, 0)`` where it is -1."""
 
 
 class MultiLabelMarginLoss(_Loss, function=F.multilabel_margin_loss, inputs=2):
-    """The hinge loss of several labels for each sample.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.MultiLabelMarginLoss()(torch.tensor([0.1, 0.2, 0.4, 0.8]), torch.tensor([3, 0, -1, 1]))
-    tensor(0.8500)
-    """
+    """The hinge loss of several labels for each sample."""
 
 
 class CTCLoss(_Loss, function=F.ctc_loss, inputs=4, parameters=("blank", "reduction", "zero_infinity")):
@@ -187,68 +132,31 @@ class CTCLoss(_Loss, function=F.ctc_loss, inputs=4, parameters=("blank", "reduct
 
 
 class SmoothL1Loss(_Loss, function=F.smooth_l1_loss, inputs=2):
-    """``d**2 / (2 * beta)`` where the absolute difference ``d`` is below ``beta``, else ``d - beta / 2``.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.SmoothL1Loss()(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
-    tensor(0.0500)
-    """
+    """``d**2 / (2 * beta)`` where the absolute difference ``d`` is below ``beta``, else ``d - beta / 2``."""
 
 
 class HuberLoss(_Loss, function=F.huber_loss, inputs=2, parameters=("reduction", "delta")):
-    """``d**2 / 2`` where the absolute difference ``d`` is below ``delta``, else ``delta * (d - delta / 2)``.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.HuberLoss()(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
-    tensor(0.0500)
-    """
+    """``d**2 / 2`` where the absolute difference ``d`` is below ``delta``, else ``delta * (d - delta / 2)``."""
 
 
 class SoftMarginLoss(_Loss, function=F.soft_margin_loss, inputs=2):
-    """``log(1 + exp(-target * input))`` with targets 1 and -1.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.SoftMarginLoss()(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
-    tensor(0.5487)
-    """
+    """``log(1 + exp(-target * input))`` with targets 1 and -1."""
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss, function=F.multilabel_soft_margin_loss, inputs=2):
-    """The mean over the classes of the binary cross entropy of logits.
-
-    >>> import ferrograd.torch as torch
-    >>> from ferrograd.torch import nn
-    >>> nn.MultiLabelSoftMarginLoss()(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
-    tensor(0.6299)
-    """
+    """The mean over the classes of the binary cross entropy of logits."""
 
 
 class CosineEmbeddingLoss(_Loss, function=F.cosine_embedding_loss, inputs=3, defaults={"margin": 0.0}):
-    """``1 - cos`` of pairs of vectors where the target is 1, ``max(cos - margin, 0)`` where it is -1.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.CosineEmbeddingLoss()(torch.tensor([[0.2, 0.8]]), torch.tensor([[0.3, 0.7]]), torch.tensor([1.0]))
-    tensor(0.0128)
-    """
+    """``1 - cos`` of pairs of vectors where the target is 1, ``max(cos - margin, 0)`` where it is -1."""
 
 
 class MarginRankingLoss(_Loss, function=F.margin_ranking_loss, inputs=3, defaults={"margin": 0.0}):
-    """``max(-target * (input1 - input2) + margin, 0)``.
-
-    >>> import ferrograd.torch as torch
-    >>> from ferrograd.torch import nn
-    >>> nn.MarginRankingLoss()(torch.tensor([[0.2, 0.8]]), torch.tensor([[0.3, 0.7]]), torch.tensor([[0.9, 0.1]]))
-    tensor(0.0450)
-    """
+    """``max(-target * (input1 - input2) + margin, 0)``."""
 
 
 class MultiMarginLoss(_WeightedLoss, function=F.multi_margin_loss, inputs=2):
-    """The hinge loss of the class of each sample.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.MultiMarginLoss()(torch.tensor([[0.2, 0.8], [0.6, 0.4]]), torch.tensor([1, 0]))
-    tensor(0.3000)
-    """
+    """The hinge loss of the class of each sample."""
 
     def _keep(self, arguments: dict[str, Any]) -> None:
         weight = arguments["weight"]
@@ -268,13 +176,7 @@ class _Triplet(_Loss):
 
 
 class TripletMarginLoss(_Triplet, function=F.triplet_margin_loss, inputs=3, defaults={"p": 2.0}):
-    """``max(d(anchor, positive) - d(anchor, negative) + margin, 0)`` with the distance of the ``p``-norm.
-
-    >>> import ferrograd.torch as torch
-    >>> from ferrograd.torch import nn
-    >>> nn.TripletMarginLoss()(torch.tensor([[0.2, 0.8]]), torch.tensor([[0.3, 0.7]]), torch.tensor([[0.9, 0.1]]))
-    tensor(0.1515)
-    """
+    """``max(d(anchor, positive) - d(anchor, negative) + margin, 0)`` with the distance of the ``p``-norm."""
 
 
 class TripletMarginWithDistanceLoss(_Triplet, function=F.triplet_margin_with_distance_loss, inputs=3):

@@ -17,12 +17,7 @@ __all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 
 class LocalResponseNorm(Layer, function=F.local_response_norm, shown="{size}, alpha={alpha}, beta={beta}, k={k}"):
-    """Divides each channel by a power of the mean square of ``size`` neighbouring channels.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.LocalResponseNorm(2)(torch.ones(1, 4, 6)).shape
-    torch.Size([1, 4, 6])
-    """
+    """Divides each channel by a power of the mean square of ``size`` neighbouring channels."""
 
 
 class _Scaled(Module):
@@ -78,12 +73,7 @@ def _shape(given: Any) -> tuple[int, ...]:
 
 
 class GroupNorm(_Scaled):
-    """Normalizes each of ``num_groups`` groups of channels to mean 0 and variance 1; scales and shifts channels.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.GroupNorm(2, 4)(torch.ones(1, 4, 6)).shape
-    torch.Size([1, 4, 6])
-    """
+    """Normalizes each of ``num_groups`` groups of channels to mean 0 and variance 1; scales and shifts channels."""
 
     def __init__(
         self,
@@ -115,12 +105,7 @@ class GroupNorm(_Scaled):
 
 
 class RMSNorm(_Scaled):
-    """Divides by the root of the mean square over the last axes, which have ``normalized_shape``; scales.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.RMSNorm(6)(torch.ones(1, 4, 6)).shape
-    torch.Size([1, 4, 6])
-    """
+    """Divides by the root of the mean square over the last axes, which have ``normalized_shape``; scales."""
 
     def __init__(
         self,

@@ -71,175 +71,100 @@ class _ZeroPad(_Pad):
 
 
 class CircularPad1d(_Pad):
-    """Pads sequences with the elements of the other end.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.CircularPad1d(1)(torch.ones(1, 4, 6)).shape
-    torch.Size([1, 4, 8])
-    """
+    """Pads sequences with the elements of the other end."""
 
     _axes = 1
     _mode = "circular"
 
 
 class CircularPad2d(_Pad):
-    """Pads images with the elements of the other end.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.CircularPad2d(1)(torch.ones(1, 4, 6, 6)).shape
-    torch.Size([1, 4, 8, 8])
-    """
+    """Pads images with the elements of the other end."""
 
     _axes = 2
     _mode = "circular"
 
 
 class CircularPad3d(_Pad):
-    """Pads volumes with the elements of the other end.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.CircularPad3d(1)(torch.ones(1, 4, 6, 6, 6)).shape
-    torch.Size([1, 4, 8, 8, 8])
-    """
+    """Pads volumes with the elements of the other end."""
 
     _axes = 3
     _mode = "circular"
 
 
 class ConstantPad1d(_ConstantPad):
-    """Pads sequences with one number.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.ConstantPad1d(1, 0.0)(torch.ones(1, 4, 6)).shape
-    torch.Size([1, 4, 8])
-    """
+    """Pads sequences with one number."""
 
     _axes = 1
 
 
 class ConstantPad2d(_ConstantPad):
-    """Pads images with one number.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.ConstantPad2d(1, 0.0)(torch.ones(1, 4, 6, 6)).shape
-    torch.Size([1, 4, 8, 8])
-    """
+    """Pads images with one number."""
 
     _axes = 2
 
 
 class ConstantPad3d(_ConstantPad):
-    """Pads volumes with one number.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.ConstantPad3d(1, 0.0)(torch.ones(1, 4, 6, 6, 6)).shape
-    torch.Size([1, 4, 8, 8, 8])
-    """
+    """Pads volumes with one number."""
 
     _axes = 3
 
 
 class ReflectionPad1d(_Pad):
-    """Pads sequences with their mirror image.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.ReflectionPad1d(1)(torch.ones(1, 4, 6)).shape
-    torch.Size([1, 4, 8])
-    """
+    """Pads sequences with their mirror image."""
 
     _axes = 1
     _mode = "reflect"
 
 
 class ReflectionPad2d(_Pad):
-    """Pads images with their mirror image.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.ReflectionPad2d(1)(torch.ones(1, 4, 6, 6)).shape
-    torch.Size([1, 4, 8, 8])
-    """
+    """Pads images with their mirror image."""
 
     _axes = 2
     _mode = "reflect"
 
 
 class ReflectionPad3d(_Pad):
-    """Pads volumes with their mirror image.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.ReflectionPad3d(1)(torch.ones(1, 4, 6, 6, 6)).shape
-    torch.Size([1, 4, 8, 8, 8])
-    """
+    """Pads volumes with their mirror image."""
 
     _axes = 3
     _mode = "reflect"
 
 
 class ReplicationPad1d(_Pad):
-    """Pads sequences with the elements at the border.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.ReplicationPad1d(1)(torch.ones(1, 4, 6)).shape
-    torch.Size([1, 4, 8])
-    """
+    """Pads sequences with the elements at the border."""
 
     _axes = 1
     _mode = "replicate"
 
 
 class ReplicationPad2d(_Pad):
-    """Pads images with the elements at the border.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.ReplicationPad2d(1)(torch.ones(1, 4, 6, 6)).shape
-    torch.Size([1, 4, 8, 8])
-    """
+    """Pads images with the elements at the border."""
 
     _axes = 2
     _mode = "replicate"
 
 
 class ReplicationPad3d(_Pad):
-    """Pads volumes with the elements at the border.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.ReplicationPad3d(1)(torch.ones(1, 4, 6, 6, 6)).shape
-    torch.Size([1, 4, 8, 8, 8])
-    """
+    """Pads volumes with the elements at the border."""
 
     _axes = 3
     _mode = "replicate"
 
 
 class ZeroPad1d(_ZeroPad):
-    """Pads sequences with zeros.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.ZeroPad1d(1)(torch.ones(1, 4, 6)).shape
-    torch.Size([1, 4, 8])
-    """
+    """Pads sequences with zeros."""
 
     _axes = 1
 
 
 class ZeroPad2d(_ZeroPad):
-    """Pads images with zeros.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.ZeroPad2d(1)(torch.ones(1, 4, 6, 6)).shape
-    torch.Size([1, 4, 8, 8])
-    """
+    """Pads images with zeros."""
 
     _axes = 2
 
 
 class ZeroPad3d(_ZeroPad):
-    """Pads volumes with zeros.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.ZeroPad3d(1)(torch.ones(1, 4, 6, 6, 6)).shape
-    torch.Size([1, 4, 8, 8, 8])
-    """
+    """Pads volumes with zeros."""
 
     _axes = 3
 

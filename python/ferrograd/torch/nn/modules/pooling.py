@@ -50,30 +50,15 @@ class _MaxPoolNd(_Pool, shown=_WINDOW + ", dilation={dilation}, ceil_mode={ceil_
 
 
 class MaxPool1d(_MaxPoolNd, function=F.max_pool1d, parameters=_MAX):
-    """The largest element of each window of sequences; with ``return_indices`` also its position.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.MaxPool1d(2)(torch.ones(1, 4, 6)).shape
-    torch.Size([1, 4, 3])
-    """
+    """The largest element of each window of sequences; with ``return_indices`` also its position."""
 
 
 class MaxPool2d(_MaxPoolNd, function=F.max_pool2d, parameters=_MAX):
-    """The largest element of each window of images; with ``return_indices`` also its flat position.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.MaxPool2d(2)(torch.ones(1, 4, 6, 6)).shape
-    torch.Size([1, 4, 3, 3])
-    """
+    """The largest element of each window of images; with ``return_indices`` also its flat position."""
 
 
 class MaxPool3d(_MaxPoolNd, function=F.max_pool3d, parameters=_MAX):
-    """The largest element of each window of volumes; with ``return_indices`` also its flat position.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.MaxPool3d(2)(torch.ones(1, 4, 6, 6, 6)).shape
-    torch.Size([1, 4, 3, 3, 3])
-    """
+    """The largest element of each window of volumes; with ``return_indices`` also its flat position."""
 
 
 class _Tuples(_Pool, shown=_WINDOW):
@@ -115,34 +100,19 @@ class MaxUnpool3d(_MaxUnpoolNd, function=F.max_unpool3d, inputs=2, parameters=_U
 
 
 class AvgPool1d(_Tuples, function=F.avg_pool1d, parameters=_AVG, defaults={"padding": 0}):
-    """The mean of each window of sequences.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.AvgPool1d(2)(torch.ones(1, 4, 6)).shape
-    torch.Size([1, 4, 3])
-    """
+    """The mean of each window of sequences."""
 
 
 class AvgPool2d(
     _Pool, function=F.avg_pool2d, parameters=(*_AVG, "divisor_override"), defaults={"padding": 0}, shown=_WINDOW
 ):
-    """The mean of each window of images.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.AvgPool2d(2)(torch.ones(1, 4, 6, 6)).shape
-    torch.Size([1, 4, 3, 3])
-    """
+    """The mean of each window of images."""
 
 
 class AvgPool3d(
     _Pool, function=F.avg_pool3d, parameters=(*_AVG, "divisor_override"), defaults={"padding": 0}, shown=_WINDOW
 ):
-    """The mean of each window of volumes.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.AvgPool3d(2)(torch.ones(1, 4, 6, 6, 6)).shape
-    torch.Size([1, 4, 3, 3, 3])
-    """
+    """The mean of each window of volumes."""
 
 
 class _FractionalMaxPoolNd(Layer):
@@ -156,21 +126,11 @@ class _FractionalMaxPoolNd(Layer):
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd, function=F.fractional_max_pool2d):
-    """The largest element of each of ``output_size`` windows of images, whose places are random.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.FractionalMaxPool2d(2, output_size=3)(torch.ones(1, 4, 6, 6)).shape
-    torch.Size([1, 4, 3, 3])
-    """
+    """The largest element of each of ``output_size`` windows of images, whose places are random."""
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd, function=F.fractional_max_pool3d):
-    """The largest element of each of ``output_size`` windows of volumes, whose places are random.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.FractionalMaxPool3d(2, output_size=3)(torch.ones(1, 4, 6, 6, 6)).shape
-    torch.Size([1, 4, 3, 3, 3])
-    """
+    """The largest element of each of ``output_size`` windows of volumes, whose places are random."""
 
 
 class _LPPoolNd(
@@ -183,87 +143,42 @@ class _LPPoolNd(
 
 
 class LPPool1d(_LPPoolNd, function=F.lp_pool1d):
-    """``sum(x ** norm_type) ** (1 / norm_type)`` over each window of sequences.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.LPPool1d(2.0, 2)(torch.ones(1, 4, 6)).shape
-    torch.Size([1, 4, 3])
-    """
+    """``sum(x ** norm_type) ** (1 / norm_type)`` over each window of sequences."""
 
 
 class LPPool2d(_LPPoolNd, function=F.lp_pool2d):
-    """``sum(x ** norm_type) ** (1 / norm_type)`` over each window of images.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.LPPool2d(2.0, 2)(torch.ones(1, 4, 6, 6)).shape
-    torch.Size([1, 4, 3, 3])
-    """
+    """``sum(x ** norm_type) ** (1 / norm_type)`` over each window of images."""
 
 
 class LPPool3d(_LPPoolNd, function=F.lp_pool3d):
-    """``sum(x ** norm_type) ** (1 / norm_type)`` over each window of volumes.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.LPPool3d(2.0, 2)(torch.ones(1, 4, 6, 6, 6)).shape
-    torch.Size([1, 4, 3, 3, 3])
-    """
+    """``sum(x ** norm_type) ** (1 / norm_type)`` over each window of volumes."""
 
 
 _SIZE = "output_size={output_size}"
 
 
 class AdaptiveMaxPool1d(Layer, function=F.adaptive_max_pool1d, shown=_SIZE):
-    """The largest elements of ``output_size`` nearly equal parts of sequences.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.AdaptiveMaxPool1d(2)(torch.ones(1, 4, 6)).shape
-    torch.Size([1, 4, 2])
-    """
+    """The largest elements of ``output_size`` nearly equal parts of sequences."""
 
 
 class AdaptiveMaxPool2d(Layer, function=F.adaptive_max_pool2d, shown=_SIZE):
-    """The largest elements of ``output_size`` nearly equal parts of images.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.AdaptiveMaxPool2d(2)(torch.ones(1, 4, 6, 6)).shape
-    torch.Size([1, 4, 2, 2])
-    """
+    """The largest elements of ``output_size`` nearly equal parts of images."""
 
 
 class AdaptiveMaxPool3d(Layer, function=F.adaptive_max_pool3d, shown=_SIZE):
-    """The largest elements of ``output_size`` nearly equal parts of volumes.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.AdaptiveMaxPool3d(2)(torch.ones(1, 4, 6, 6, 6)).shape
-    torch.Size([1, 4, 2, 2, 2])
-    """
+    """The largest elements of ``output_size`` nearly equal parts of volumes."""
 
 
 class AdaptiveAvgPool1d(Layer, function=F.adaptive_avg_pool1d, shown=_SIZE):
-    """The means of ``output_size`` nearly equal parts of sequences.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.AdaptiveAvgPool1d(2)(torch.ones(1, 4, 6)).shape
-    torch.Size([1, 4, 2])
-    """
+    """The means of ``output_size`` nearly equal parts of sequences."""
 
 
 class AdaptiveAvgPool2d(Layer, function=F.adaptive_avg_pool2d, shown=_SIZE):
-    """The means of ``output_size`` nearly equal parts of images.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.AdaptiveAvgPool2d(2)(torch.ones(1, 4, 6, 6)).shape
-    torch.Size([1, 4, 2, 2])
-    """
+    """The means of ``output_size`` nearly equal parts of images."""
 
 
 class AdaptiveAvgPool3d(Layer, function=F.adaptive_avg_pool3d, shown=_SIZE):
-    """The means of ``output_size`` nearly equal parts of volumes.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.AdaptiveAvgPool3d(2)(torch.ones(1, 4, 6, 6, 6)).shape
-    torch.Size([1, 4, 2, 2, 2])
-    """
+    """The means of ``output_size`` nearly equal parts of volumes."""
 
 
 __dir__ = _public.names(globals())

@@ -264,12 +264,7 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """Gated recurrent units.
-
-    >>> import ferrograd.torch as torch
-    >>> [list(part.shape) for part in torch.nn.GRU(3, 5)(torch.ones(7, 2, 3))]
-    [[7, 2, 5], [1, 2, 5]]
-    """
+    """Gated recurrent units."""
 
     def __init__(
         self,
@@ -353,12 +348,7 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """One step of :class:`RNN`.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.RNNCell(3, 5)(torch.tensor([-1.0, 0.0, 2.0])).shape
-    torch.Size([5])
-    """
+    """One step of :class:`RNN`."""
 
     def __init__(
         self,
@@ -374,12 +364,7 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of :class:`LSTM`: returns the hidden state and the cell.
-
-    >>> import ferrograd.torch as torch
-    >>> [list(part.shape) for part in torch.nn.LSTMCell(3, 5)(torch.tensor([-1.0, 0.0, 2.0]))]
-    [[5], [5]]
-    """
+    """One step of :class:`LSTM`: returns the hidden state and the cell."""
 
     _kind = "LSTM"
 
@@ -394,12 +379,7 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of :class:`GRU`.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.GRUCell(3, 5)(torch.ones(2, 3)).shape
-    torch.Size([2, 5])
-    """
+    """One step of :class:`GRU`."""
 
     _kind = "GRU"
 

@@ -115,12 +115,7 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """The sum, mean or maximum of the rows of a table in each bag of indices.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.EmbeddingBag(10, 3)(torch.tensor([[1, 0, 3]])).shape
-    torch.Size([1, 3])
-    """
+    """The sum, mean or maximum of the rows of a table in each bag of indices."""
 
     _others = (
         "max_norm",

@@ -91,12 +91,7 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Attention of a sequence to itself and two linear layers, each with a residual connection and normalization.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.TransformerEncoderLayer(8, 2)(torch.ones(2, 5, 8)).shape
-    torch.Size([2, 5, 8])
-    """
+    """Attention of a sequence to itself and two linear layers, each with a residual connection and normalization."""
 
     def forward(
         self, src: Tensor, src_mask: Mask = None, src_key_padding_mask: Mask = None, is_causal: bool = False
@@ -119,12 +114,7 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """Attention of a sequence to itself and to another one, and two linear layers, each with a residual connection.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.TransformerDecoderLayer(8, 2, 16)(torch.ones(5, 2, 8), torch.ones(7, 2, 8)).shape
-    torch.Size([5, 2, 8])
-    """
+    """Attention of a sequence to itself and to another one, and two linear layers, each with a residual connection."""
 
     _attentions = ("self_attn", "multihead_attn")
 
@@ -151,12 +141,7 @@ class TransformerDecoderLayer(_Layer):
 
 
 class TransformerEncoder(Module):
-    """A stack of copies of an encoder layer.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(8, 2, 16), 2)(torch.ones(5, 2, 8)).shape
-    torch.Size([5, 2, 8])
-    """
+    """A stack of copies of an encoder layer."""
 
     def __init__(
         self,
@@ -180,13 +165,7 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """A stack of copies of a decoder layer.
-
-    >>> import ferrograd.torch as torch
-    >>> from ferrograd.torch import nn
-    >>> nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2, 16), 2)(torch.ones(5, 2, 8), torch.ones(7, 2, 8)).shape
-    torch.Size([5, 2, 8])
-    """
+    """A stack of copies of a decoder layer."""
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
@@ -219,12 +198,7 @@ class TransformerDecoder(Module):
 
 
 class Transformer(Module):
-    """An encoder and a decoder.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Transformer(8, 2, 1, 1, 16)(torch.ones(7, 2, 8), torch.ones(5, 2, 8)).shape
-    torch.Size([5, 2, 8])
-    """
+    """An encoder and a decoder."""
 
     def __init__(
         self,

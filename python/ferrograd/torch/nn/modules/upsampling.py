@@ -16,12 +16,7 @@ class Upsample(
     function=F.interpolate,
     parameters=("size", "scale_factor", "mode", "align_corners", "recompute_scale_factor"),
 ):
-    """Images of another size: the one given, or ``scale_factor`` times the present one.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.Upsample(scale_factor=2)(torch.ones(1, 4, 6, 6)).shape
-    torch.Size([1, 4, 12, 12])
-    """
+    """Images of another size: the one given, or ``scale_factor`` times the present one."""
 
     def _keep(self, arguments: dict[str, Any]) -> None:
         factor = arguments["scale_factor"]
@@ -37,24 +32,14 @@ class Upsample(
 
 
 class UpsamplingNearest2d(Upsample):
-    """Images of another size, whose pixels are those nearest.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.UpsamplingNearest2d(scale_factor=2)(torch.ones(1, 4, 6, 6)).shape
-    torch.Size([1, 4, 12, 12])
-    """
+    """Images of another size, whose pixels are those nearest."""
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, "nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Images of another size by bilinear interpolation, with aligned corners.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.nn.UpsamplingBilinear2d(scale_factor=2)(torch.ones(1, 4, 6, 6)).shape
-    torch.Size([1, 4, 12, 12])
-    """
+    """Images of another size by bilinear interpolation, with aligned corners."""
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, "bilinear", True)
