@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import types
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -24,6 +25,11 @@ def x(i: int, *shape: int) -> Any:
 
 
 W = x(99, 3, 3)
+
+
+@pytest.fixture(autouse=True)
+def _loops_of_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ferrograd.func._control._FEW", 4)
 
 
 def cell(h: Any, row: Any) -> tuple[Any, Any]:
@@ -134,6 +140,19 @@ def test_a_gradient_is_that_of_the_numbers_that_a_scan_read() -> None:
                 w.add_(1)
         scale = 3.0
         assert bits(fg.grad(y, w)) == bits(wanted)
+
+
+def test_a_third_derivative_refuses_variables_that_have_changed() -> None:
+    settings = types.SimpleNamespace(scale=2.0)
+    w = x(3).requires_grad_()
+    y = total(scan(lambda c, r: (c * w * settings.scale + r, c), x(0), x(1, N, 3)))
+    (first,) = fg.grad(y, [w], create_graph=True)
+    second = fg.grad(first.sum(), w, retain_graph=True)
+    settings.scale = 3.0
+    # The derivative was traced together with the gradient. That of the derivative was not.
+    assert bits(fg.grad(first.sum(), w, retain_graph=True)) == bits(second)
+    with pytest.raises(RuntimeError, match="has changed before it was differentiated again"):
+        fg.grad(first.sum(), w, create_graph=True)
 
 
 def test_steps_whose_ops_cannot_stand_for_them_run_one_by_one() -> None:

@@ -12,8 +12,8 @@ from ferrograd._core import ArgumentError, ShapeError, Tensor, VmapError, native
 from ferrograd.func._parts import Branches, Flat, Loop, Part, Repeated, part
 from ferrograd.func._record import tensor
 
-#: With fewer steps a scan is unrolled.
-_FEW = 4
+#: With fewer steps a scan is unrolled: that takes less time.
+_FEW = 64
 
 
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
@@ -90,7 +90,7 @@ def scan(
     ``f`` is called a few times only: its ops are recorded and run for each step, so a graph has one node for the whole
     loop, and a compiled function one instruction. For the gradient, in both modes and of any order, the carry before
     each step is kept, or with ``checkpoint=k`` only every k-th; what else a step computes is computed again. Each step
-    is recorded by itself, as in a loop in Python, where there are few steps, inside ``vmap``, and where the ops of
+    is recorded by itself, as in a loop in Python, for fewer than 64 steps, inside ``vmap``, and where the ops of
     ``f`` cannot stand for it: if it asks for numbers, draws random ones, writes to tensors, or changes the shape or
     dtype of the carry.
 
@@ -204,7 +204,9 @@ def _looped(
     rest = [x[whole:] for x in columns]
     if reverse and whole < n:
         init, last = segment(init, rest) if rest else scan(f, init, None, n - whole, reverse=True)
-    init, ys = scan(segment, init, parts, whole // checkpoint, reverse=reverse)
+    segments = whole // checkpoint
+    found = _looped(step, segment, init, parts, parts, segments, reverse, None)
+    init, ys = found or scan(segment, init, parts, segments, reverse=reverse)
     if not reverse and whole < n:
         init, last = segment(init, rest) if rest else scan(f, init, None, n - whole)
     ys = _tree.mapped(lambda y: y.reshape([whole, *y.shape[2:]]), ys)

@@ -53,6 +53,8 @@ class Part:
         #: What the user's function reads, and the part whose derivative this is, if it is one.
         self._reads = reads
         self._first = first
+        #: What it read when it was traced.
+        self._seen: Any = None
 
     def trace(self, arguments: Sequence[Tensor], like: Sequence[Tensor] = ()) -> bool:
         """Traces the function. Whether that gives a program whose first outputs are like those of ``like``."""
@@ -63,6 +65,12 @@ class Part:
             before = self._reads()
         except Refused:
             return False
+        if self._first is not None and self._first._seen != before:
+            raise RuntimeError(
+                "a variable that the function of a loop or a branch reads has changed before it was differentiated "
+                "again"
+            )
+        self._seen = before
         tracer = _core.Tracer(examples)
         try:
             outputs = self.function(*tracer.arguments())
