@@ -605,21 +605,26 @@ def run(file: str, word: str, is_verbose: bool) -> None:
     is_running = True
     counts: collections.Counter[str] = collections.Counter()
     kinds: collections.Counter[str] = collections.Counter()
-    for cls in [c for c in vars(module).values() if isinstance(c, type) and issubclass(c, unittest.TestCase)]:
-        for test in unittest.TestLoader().getTestCaseNames(cls) if cls.__module__ == name else ():
-            if getattr(cls, test) is None or word not in f"{cls.__name__}.{test}":
-                continue
-            state, text = end_of(cls(test))
-            counts[state] += 1
-            if state in ("failed", "internals"):
-                errors = [line for line in text.splitlines() if re.match(r"[\w.]*(Error|Internals|Exception)\b", line)]
-                last = (errors or text.strip().splitlines() or [""])[-1]
-                kinds[re.sub(r"\d+(\.\d+)?", "N", f"{state}: {last}")[:120]] += 1
-                if is_verbose:
-                    print(f"=== {cls.__name__}.{test}\n{text}")
-    print(file, dict(counts), "of", sum(counts.values()))
-    for kind, count in kinds.most_common():
-        print(f"{count:6} {kind}")
+    try:
+        for cls in [c for c in vars(module).values() if isinstance(c, type) and issubclass(c, unittest.TestCase)]:
+            for test in unittest.TestLoader().getTestCaseNames(cls) if cls.__module__ == name else ():
+                if getattr(cls, test) is None or word not in f"{cls.__name__}.{test}":
+                    continue
+                state, text = end_of(cls(test))
+                counts[state] += 1
+                if state in ("failed", "internals"):
+                    errors = [
+                        line for line in text.splitlines() if re.match(r"[\w.]*(Error|Internals|Exception)\b", line)
+                    ]
+                    last = (errors or text.strip().splitlines() or [""])[-1]
+                    kinds[re.sub(r"\d+(\.\d+)?", "N", f"{state}: {last}")[:120]] += 1
+                    if is_verbose:
+                        print(f"=== {cls.__name__}.{test}\n{text}")
+    finally:
+        # Ctrl-C ends a run with the counts so far.
+        print(file, dict(counts), "of", sum(counts.values()))
+        for kind, count in kinds.most_common():
+            print(f"{count:6} {kind}")
 
 
 def main() -> None:
