@@ -87,6 +87,9 @@ def test_rounds_of_layers_are_the_steps(stacked: bool) -> None:
     assert [nodes_of(one)[0].op for one in rest] == ["stack"] * stacked + ["sum"]
     rounds = [block for view in views([loop]) for block in view if isinstance(block, Block) and block.kind == "round"]
     assert {one.nodes[-1].op for one in rounds} == {"tanh"}
+    page = graph._repr_html_()
+    assert "×120" in page
+    assert page.count("<tr") == 101
 
 
 def test_a_loop_has_the_name_of_its_statement() -> None:

@@ -73,7 +73,7 @@ class Graph(Snapshot):
         return self.to_svg()
 
     def _repr_html_(self) -> str:
-        return viewer.fragment(self, 100)
+        return viewer.fragment(self, 5_000, 100)
 
 
 def graph(outputs: Tensor | GradientEdge | Sequence[Tensor | GradientEdge]) -> Graph:

@@ -180,11 +180,11 @@ def _table(graph: Snapshot, nodes: list[Node], targets: bool) -> str:
     return f"<table><thead><tr>{heads}</tr></thead><tbody>\n" + "\n".join(rows) + "\n</tbody></table>"
 
 
-def fragment(graph: Snapshot, limit: int | None) -> str:
-    """The picture and the table as HTML for a notebook."""
-    picture, table = svg(graph, limit), _table(graph, graph.nearest(limit), False)
+def fragment(graph: Snapshot, limit: int, rows: int) -> str:
+    """The picture of the ``limit`` nodes nearest to the outputs, and a table of the nearest, as HTML for a notebook."""
+    picture, table = svg(graph, limit), _table(graph, graph.nearest(rows), False)
     return (
-        f'<div style="max-height:40em;overflow:auto">{picture}</div>'
+        f'<div style="max-height:60em;overflow:auto">{picture}</div>'
         f"<details><summary>{escape(graph.summary())}</summary>{table}</details>"
     )
 
