@@ -13,9 +13,9 @@ _PLACES = {
     "": ("", "func", "linalg", "fft", "testing", "distributed"),
     "torch": (
         "torch",
+        "torch.autograd",
         "torch.nn",
         "torch.optim",
-        "torch.autograd",
         "torch.nn.functional",
         "torch.linalg",
         "torch.fft",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ferrograd import _arguments, _core
+from ferrograd import _arguments, _core, _public
 from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
@@ -74,3 +74,5 @@ def _named(function: Gradient, name: str, doc: str) -> Gradient:
 conv1d_input, conv1d_weight = _of_input(F.conv1d, "conv1d_input"), _of_weight(F.conv1d, "conv1d_weight")
 conv2d_input, conv2d_weight = _of_input(F.conv2d, "conv2d_input"), _of_weight(F.conv2d, "conv2d_weight")
 conv3d_input, conv3d_weight = _of_input(F.conv3d, "conv3d_input"), _of_weight(F.conv3d, "conv3d_weight")
+
+__dir__ = _public.names(globals())
