@@ -105,6 +105,10 @@ pub unsafe fn zip_vectorized<T: Copy + 'static, U: Copy, F: Fn(T, T) -> U + Copy
             #[inline(always)]
             move || unsafe { zip(row, n, x, y, out) },
         );
+    } else if const { size_of::<T>() <= 2 && size_of::<U>() <= 2 } {
+        // The code for small elements in wider vectors would be the largest of all loops.
+        // SAFETY: as above.
+        unsafe { zip(row, n, x, y, out) };
     } else {
         simd::autovectorize_for::<F, ()>(
             // SAFETY: as the function's `# Safety` section requires.

@@ -66,6 +66,10 @@ pub unsafe fn map_vectorized<T: Copy + 'static, U, F: Fn(T) -> U + Copy>(
             #[inline(always)]
             move || unsafe { map(row, n, x, out) },
         );
+    } else if const { size_of::<T>() <= 2 && size_of::<U>() <= 2 } {
+        // The code for small elements in wider vectors would be the largest of all loops.
+        // SAFETY: as above.
+        unsafe { map(row, n, x, out) };
     } else {
         simd::autovectorize_for::<F, ()>(
             // SAFETY: as the function's `# Safety` section requires.
