@@ -56,6 +56,7 @@ mod memory;
 pub mod ops;
 pub mod program;
 pub mod shape;
+mod stored;
 mod sync;
 pub mod transform;
 

@@ -19,6 +19,7 @@ const ROOMS: &[&str] = &[
     "memory",
     "dtype",
     "error",
+    "stored",
     "shape",
     "array",
     "kernel",

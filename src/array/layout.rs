@@ -4,11 +4,12 @@ use smallvec::SmallVec;
 
 use super::Array;
 use crate::shape::{self, Dims, Strides};
+use crate::stored::Stored;
 
 /// Some elements of an array: their shape and strides, and the offset of the first one, all in elements.
 ///
 /// Two layouts are equal if they have the same shape and address the same elements in the same order.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Stored)]
 pub struct Layout {
     pub dims: Dims,
     pub strides: Strides,
@@ -48,9 +49,10 @@ impl Layout {
         if self.dims.contains(&0) {
             return true;
         }
-        let reach = self.dims.iter().zip(&self.strides).map(|(&d, &s)| s * (d as isize - 1));
-        let (low, high) = reach.fold((self.offset, self.offset), |(l, h), r| (l + r.min(0), h + r.max(0)));
-        low >= 0 && high < len as isize
+        self.reach().is_some_and(|(low, high)| {
+            let last = self.offset.checked_add(high);
+            self.offset.checked_add(low).is_some_and(|l| l >= 0) && last.is_some_and(|h| h < len as isize)
+        })
     }
 
     /// Whether the layout may address an element twice. May be true for a layout that does not, never false for one
@@ -69,6 +71,43 @@ impl Layout {
             reach += step * (d - 1);
             meets
         })
+    }
+
+    /// Whether the elements lie one after the other, in C order.
+    pub fn is_contiguous(&self) -> bool {
+        let mut expected = 1;
+        self.dims.contains(&0)
+            || self.dims.iter().zip(&self.strides).rev().all(|(&d, &s)| {
+                let fits = d == 1 || s == expected;
+                expected = expected.saturating_mul(d as isize);
+                fits
+            })
+    }
+
+    /// The order of axes in which the elements are contiguous, if there is one.
+    pub fn dense_order(&self) -> Option<Dims> {
+        let mut order: Dims = (0..self.dims.len()).collect();
+        order.sort_by_key(|&a| std::cmp::Reverse(self.strides[a]));
+        self.permute(&order).is_contiguous().then_some(order)
+    }
+
+    /// This layout repeated to a shape: its first `batch_ndim` axes are matched from the left, the others from the right.
+    /// None if it does not broadcast to the shape.
+    pub fn broadcast(&self, dims: &[usize], batch_ndim: usize) -> Option<Layout> {
+        let (old, new) = (self.dims.len(), dims.len());
+        if old > new || batch_ndim > old {
+            return None;
+        }
+        let mut strides = Strides::from_elem(0, new);
+        for axis in 0..old {
+            let to = if axis < batch_ndim { axis } else { axis + new - old };
+            match self.dims[axis] {
+                d if d == dims[to] => strides[to] = self.strides[axis],
+                1 => {}
+                _ => return None,
+            }
+        }
+        Some(Layout { dims: dims.into(), strides, offset: self.offset })
     }
 
     /// The axes in another order.

@@ -4,6 +4,7 @@ mod array_with;
 mod buffer;
 mod layout;
 mod sealed;
+mod stored;
 pub mod trace_number;
 mod view;
 

@@ -28,9 +28,10 @@ impl Array {
         let size = self.dtype().size() as isize;
         let empty = dims.contains(&0);
         let (mut low, mut high) = (offset, offset);
+        // What is too far for an `isize` is outside of every buffer.
         for (&d, &s) in dims.iter().zip(strides).filter(|_| !empty) {
-            let reach = s * (d as isize - 1);
-            if reach < 0 { low += reach } else { high += reach }
+            let reach = s.saturating_mul(d as isize - 1);
+            if reach < 0 { low = low.saturating_add(reach) } else { high = high.saturating_add(reach) }
         }
         let (start, bytes) = match &self.0.data {
             Data::Inline(_) => (0, INLINE as isize),
@@ -38,7 +39,9 @@ impl Array {
             Data::Sealed(_) => unreachable!("its array is restrided"),
         };
         assert!(
-            empty || (start + low * size >= 0 && start + (high + 1) * size <= bytes),
+            empty
+                || (start.saturating_add(low.saturating_mul(size)) >= 0
+                    && start.saturating_add(high.saturating_add(1).saturating_mul(size)) <= bytes),
             "restride: {dims:?} with strides {strides:?} from {offset} leaves the buffer"
         );
         let data = match &self.0.data {

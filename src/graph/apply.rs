@@ -11,6 +11,7 @@ use super::modes::{self, Flags};
 use super::record::{Cotangents, Edge, Grads, Node, Op, Outputs, Saved, Tensor};
 use super::saved::{self, SavedArray, SavedList, SavedState};
 use super::saves::{NeedsGrad, Saves};
+use super::stored::Formula;
 use super::traced::{self, Shared};
 use super::watch;
 use crate::array::Array;
@@ -19,6 +20,7 @@ use crate::error::Result;
 use crate::kernel::pointwise::row::{Pass, Row};
 use crate::memory;
 use crate::shape::Dims;
+use crate::stored::Stored;
 
 /// Applies an op and returns its first output. It is recorded if an input has an edge and the output's dtype can have a
 /// gradient.
@@ -59,21 +61,47 @@ fn traced(op: Arc<dyn Op>, ins: &[&Tensor], modes: Flags) -> Result<SmallVec<[Te
     all(boxed(Shared(op), ins, modes), ins, outs, levels, modes)
 }
 
-/// Applies a kernel that computes a gradient in one pass over memory and has no rule of its own. None if an operand has
-/// an edge, because the result would have to be recorded.
-pub(crate) fn unrecorded(
-    name: &'static str,
-    ins: &[&Tensor],
-    kernel: impl Fn(&[&Array], usize) -> Result<Array> + Send + Sync + 'static,
-) -> Option<Result<Tensor>> {
-    without_rule(Unrecorded { name, kernel, pass: None }, ins)
+/// What computes a gradient in one pass over memory and has no rule of its own.
+pub(crate) trait Kernel: Send + Sync + 'static {
+    fn name(&self) -> &'static str;
+
+    /// See [`Op::forward`].
+    ///
+    /// # Errors
+    /// As [`Op::forward`].
+    fn compute(&self, ins: &[&Array], batch_ndim: usize) -> Result<Array>;
+
+    /// See [`Op::row`].
+    fn row(&self, _ins: &[DType]) -> Option<Row> {
+        None
+    }
+}
+
+/// Applies a kernel. None if an operand has an edge, because the result would have to be recorded.
+pub(crate) fn unrecorded(kernel: impl Kernel, ins: &[&Tensor]) -> Option<Result<Tensor>> {
+    without_rule(Unrecorded(kernel), ins)
 }
 
 /// [`unrecorded`] for a formula that is applied element by element.
 pub(crate) fn unrecorded_pass(name: &'static str, ins: &[&Tensor], pass: Pass) -> Option<Result<Tensor>> {
-    let kernel = move |ins: &[&Array], batch_ndim: usize| pass.apply(name, ins, batch_ndim);
-    without_rule(Unrecorded { name, kernel, pass: Some(pass) }, ins)
+    unrecorded(Formula { name, pass }, ins)
 }
+
+impl Kernel for Formula {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn compute(&self, ins: &[&Array], batch_ndim: usize) -> Result<Array> {
+        self.pass.apply(self.name, ins, batch_ndim)
+    }
+
+    fn row(&self, ins: &[DType]) -> Option<Row> {
+        self.pass.row(ins)
+    }
+}
+
+super::stored::stored_op!("Unrecorded(Formula)" => Unrecorded<Formula>);
 
 fn without_rule<O: Op>(op: O, ins: &[&Tensor]) -> Option<Result<Tensor>> {
     if ins.iter().any(|t| t.edge.is_some()) {
@@ -87,24 +115,21 @@ fn without_rule<O: Op>(op: O, ins: &[&Tensor]) -> Option<Result<Tensor>> {
     Some(made.and_then(|(outs, levels)| first(None, ins, outs, levels, modes)))
 }
 
-/// An op without rules. A pass says that the kernel applies a formula.
-struct Unrecorded<F> {
-    name: &'static str,
-    kernel: F,
-    pass: Option<Pass>,
-}
+/// A kernel as an op, which has no rules.
+#[derive(Stored)]
+pub(crate) struct Unrecorded<K>(K);
 
-impl<F: Fn(&[&Array], usize) -> Result<Array> + Send + Sync + 'static> Op for Unrecorded<F> {
+impl<K: Kernel> Op for Unrecorded<K> {
     fn name(&self) -> &'static str {
-        self.name
+        self.0.name()
     }
 
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
-        Ok([(self.kernel)(ins, batch_ndim)?].into())
+        Ok([self.0.compute(ins, batch_ndim)?].into())
     }
 
     fn row(&self, ins: &[DType]) -> Option<Row> {
-        self.pass.as_ref()?.row(ins)
+        self.0.row(ins)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

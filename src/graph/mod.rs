@@ -17,6 +17,7 @@ mod record;
 mod saved;
 mod saves;
 pub mod site;
+mod stored;
 mod tensor;
 pub mod trace;
 mod traced;
@@ -24,8 +25,8 @@ pub mod watch;
 
 #[cfg(feature = "python")]
 pub(crate) use apply::saved_state;
+pub(crate) use apply::{Kernel, Unrecorded, recorded, unrecorded, unrecorded_pass};
 pub use apply::{apply, apply_all};
-pub(crate) use apply::{recorded, unrecorded, unrecorded_pass};
 pub(crate) use compute::{align, computed};
 pub use detach_reason::DetachReason;
 pub use host::{LateHostObject, visit_owned_host_objects};
@@ -44,4 +45,7 @@ pub use saved::{Packed, Packer, SavedArray, SavedKind};
 #[cfg(feature = "python")]
 pub(crate) use saved::{SavedState, unpack};
 pub use saves::{NeedsGrad, Saves};
+pub(crate) use stored::{
+    StoredLoops, StoredOp, StoredPass, StoredRows, read_op, stored_op, stored_pass, stored_rows, write_op,
+};
 pub use trace::Trace;

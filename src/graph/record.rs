@@ -78,7 +78,7 @@ pub type Tangents = [Option<Tensor>];
 
 /// A function of arrays. One `impl` is all that the library knows of an op: what it computes, what its rules read, and
 /// the rules. The rules call functions that are ops themselves, so they can be differentiated again.
-pub trait Op: Send + Sync + 'static {
+pub trait Op: Any + Send + Sync {
     /// The public name, for errors and for pictures of the graph.
     fn name(&self) -> &'static str;
 

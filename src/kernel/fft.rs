@@ -19,9 +19,10 @@ use crate::kernel::copy::copy;
 use crate::kernel::par::{self, SendPtr};
 use crate::memory;
 use crate::shape::Dims;
+use crate::stored::Stored;
 
 /// What a transform computes: sums of the elements times `exp(∓2πi jk / n)`, and these times `scale`.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Stored)]
 pub struct Transform {
     /// Whether the sign in the exponent is plus.
     pub inverse: bool,

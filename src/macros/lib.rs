@@ -1,5 +1,7 @@
 //! `#[op]`: a function becomes an entry of the registry. Its names, parameters, defaults and documentation are read
-//! from the function itself.
+//! from the function itself. `#[derive(Stored)]`: a type can be written to files.
+
+mod stored;
 
 use proc_macro::TokenStream;
 use proc_macro2::{Ident, Span, TokenStream as Tokens};
@@ -7,7 +9,9 @@ use quote::{ToTokens, format_ident, quote};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Expr, ExprLit, FnArg, ItemFn, Lit, Meta, Pat, Token, Type, parse_macro_input};
+use syn::{
+    Attribute, DeriveInput, Expr, ExprLit, FnArg, ItemFn, Lit, Meta, Pat, Token, Type, parse_macro_input,
+};
 
 /// Offers a function to the host language: `#[op(form)]`, `#[op(form, names("sum", "reduce_sum"))]`.
 ///
@@ -36,6 +40,17 @@ pub fn op(options: TokenStream, item: TokenStream) -> TokenStream {
         }
         Err(error) => error.into_compile_error().into(),
     }
+}
+
+/// Writes a struct or an enum to files field by field, and reads it from there. The variants of an enum are told by their
+/// order, so new ones come last.
+///
+/// `#[stored(op)]` makes an op known to files, under the name of its type and the types of its fields. A member of a
+/// generic family of ops says `#[stored(in Family)]`.
+#[proc_macro_derive(Stored, attributes(stored))]
+pub fn derive_stored(item: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(item as DeriveInput);
+    stored::derive(input).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 struct Options {

@@ -5,8 +5,10 @@ use super::linear::{Linear, LinearOp};
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{Saved, Tensor, apply};
+use crate::stored::Stored;
 
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(in LinearOp)]
 struct Clone;
 
 impl Linear for Clone {
@@ -33,7 +35,8 @@ impl Linear for Clone {
 pub fn copy(x: &Tensor) -> Result<Tensor> {
     apply(LinearOp(Clone), &[x])
 }
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(in LinearOp)]
 struct Alias;
 
 impl Linear for Alias {

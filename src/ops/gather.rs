@@ -5,12 +5,14 @@ use smallvec::smallvec;
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only, unrecorded,
+    Cotangents, Grads, Kernel, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, Unrecorded, apply,
+    only, unrecorded,
 };
 use crate::kernel::broadcast;
 use crate::kernel::index::along_axis;
 use crate::ops::movement::reshape_to;
 use crate::shape::Dims;
+use crate::stored::Stored;
 
 /// The meaning of positions in a tensor, for [`Gather`] and [`ScatterAdd`].
 pub(in crate::ops) trait Positions: Clone + Send + Sync + 'static {
@@ -30,11 +32,13 @@ pub(in crate::ops) trait Positions: Clone + Send + Sync + 'static {
 }
 
 /// The elements of input 0 at the positions of input 1.
-struct Gather<P>(P);
+#[derive(Stored)]
+pub(in crate::ops) struct Gather<P>(P);
 
 /// The transpose of [`Gather`]: the values of input 0 added at the positions of input 1 to zeros of these sizes, or to
 /// input 2 if there is one.
-struct ScatterAdd<P> {
+#[derive(Stored)]
+pub(in crate::ops) struct ScatterAdd<P> {
     positions: P,
     dims: Dims,
 }
@@ -123,7 +127,9 @@ pub(in crate::ops) fn scatter_add_onto_at(
 
 /// Positions along one axis, counted from the end: int64, of the rank of the tensor, and of its sizes on the other axes.
 /// -1 reads 0 and adds nothing.
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(in Gather)]
+#[stored(in ScatterAdd)]
 struct AlongAxis {
     name: &'static str,
     back: usize,
@@ -182,10 +188,23 @@ pub(in crate::ops) fn scatter(
     values: &Tensor,
     back: usize,
 ) -> Option<Result<Tensor>> {
-    unrecorded(name, &[x, at, values], move |ins, batch_ndim| {
+    unrecorded(Scatter(AlongAxis { name, back }), &[x, at, values])
+}
+
+/// Input 0 with the values of input 2 written at the positions of input 1.
+#[derive(Stored)]
+#[stored(in Unrecorded)]
+struct Scatter(AlongAxis);
+
+impl Kernel for Scatter {
+    fn name(&self) -> &'static str {
+        self.0.name
+    }
+
+    fn compute(&self, ins: &[&Array], batch_ndim: usize) -> Result<Array> {
         let [x, at, values] = broadcast::broadcast_batch([ins[0], ins[1], ins[2]], batch_ndim);
-        along_axis::scatter(name, &x, &at, &values, x.rank() - back)
-    })
+        along_axis::scatter(self.0.name, &x, &at, &values, x.rank() - self.0.back)
+    }
 }
 
 /// An op of one tensor whose outputs are some of its elements along an axis, and their indices.
@@ -196,6 +215,7 @@ pub(in crate::ops) trait WithIndices: Send + Sync + 'static {
     fn choose(&self, x: &Array) -> Result<(Array, Array)>;
 }
 
+#[derive(Stored)]
 pub(in crate::ops) struct WithIndicesOp<C>(pub C);
 
 impl<C: WithIndices> Op for WithIndicesOp<C> {

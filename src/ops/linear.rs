@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::pointwise::row::Row;
 use crate::shape::Dims;
+use crate::stored::Stored;
 
 /// A linear op on one tensor that saves nothing: its array, and its transpose applied to a cotangent. Its
 /// tangent is the op applied to the input's tangent.
@@ -25,6 +26,7 @@ pub(in crate::ops) trait Linear: Clone + Send + Sync + 'static {
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor>;
 }
 
+#[derive(Stored)]
 pub(in crate::ops) struct LinearOp<L>(pub L);
 
 impl<L: Linear> Op for LinearOp<L> {

@@ -19,6 +19,7 @@ use crate::ops::movement::{broadcast_to, cast, view_as_complex};
 use crate::ops::pointwise::arithmetic::{add_same, masked, multiply_same, subtract_same};
 use crate::ops::pointwise::compare::less_same;
 use crate::shape::{self, Dims};
+use crate::stored::Stored;
 
 static STATE: Mutex<Option<Stream>> = Mutex::new(None);
 
@@ -128,14 +129,71 @@ fn normal_array(op: &'static str, dims: &[usize], dtype: DType) -> Result<Array>
     }
 }
 
+/// A kind of random numbers.
+#[derive(Clone, Copy, Stored)]
+enum Numbers {
+    Uniform(DType),
+    Normal(DType),
+    /// Integers from `low` on, of which there are `range`.
+    Integers {
+        low: i64,
+        range: u64,
+        dtype: DType,
+    },
+    /// Orders of so many numbers, one after the other.
+    Orders(usize),
+    /// 0 with probability `p`, else `1 / (1 - p)`.
+    Kept {
+        p: f64,
+        dtype: DType,
+    },
+}
+
+impl Numbers {
+    fn draw(self, op: &'static str, dims: &[usize]) -> Result<Array> {
+        match self {
+            Numbers::Uniform(dtype) => uniform_array(op, dims, dtype),
+            Numbers::Normal(dtype) => normal_array(op, dims, dtype),
+            Numbers::Integers { low, range, dtype } => {
+                let number = move |bits| low.wrapping_add(below(bits, range) as i64);
+                dispatch!(dtype, all T => drawn_of(op, dims, #[inline(always)] |w| {
+                    [<T as crate::dtype::Element>::from_i64(number(join_words(w)))]
+                }))
+            }
+            Numbers::Orders(each) => {
+                let stream = next(shape::len(dims), 1);
+                let bits = fill(op, dims, stream, |[a, b, _, _]| [join_words([a, b])])?;
+                let bits = bits.as_slice::<u64>().expect("contiguous");
+                Array::build::<i64>(op, dims, |all| {
+                    let each = each.max(1);
+                    all.chunks_mut(each).zip(bits.chunks(each)).for_each(|(out, bits)| shuffled(out, bits));
+                })
+            }
+            Numbers::Kept { p, dtype } => {
+                let scale = if p == 1.0 { 0.0 } else { 1.0 / (1.0 - p) };
+                let dropped = move |bits: u32| f64::from(bits) < p * (1u64 << 32) as f64;
+                match dtype {
+                    DType::F32 => drawn_of(
+                        op,
+                        dims,
+                        #[inline(always)]
+                        |[w]| [if dropped(w) { 0.0 } else { scale as f32 }],
+                    ),
+                    _ => drawn_of(
+                        op,
+                        dims,
+                        #[inline(always)]
+                        |[w]| [if dropped(w) { 0.0 } else { scale }],
+                    ),
+                }
+            }
+        }
+    }
+}
+
 /// New numbers of a shape for a value with these levels, with the hidden axes that the running `vmap` calls
 /// ask for.
-fn drawn(
-    op: &'static str,
-    own: &Levels,
-    dims: &[usize],
-    draw: impl Fn(&[usize]) -> Result<Array> + Send + Sync + 'static,
-) -> Result<Tensor> {
+fn drawn(op: &'static str, own: &Levels, dims: &[usize], numbers: Numbers) -> Result<Tensor> {
     let Some(levels) = modes::random_levels(own) else {
         bail!(
             Argument,
@@ -146,26 +204,28 @@ fn drawn(
     };
     let dims: Dims = levels.as_slice().iter().map(|l| l.batch_size).chain(dims.iter().copied()).collect();
     let array = match modes::trace() {
-        Some(trace) => trace.source(Arc::new(Draw { op, dims, draw }))?,
-        None => draw(&dims)?,
+        Some(trace) => trace.source(Arc::new(Draw { op, dims, numbers }))?,
+        None => numbers.draw(op, &dims)?,
     };
     Ok(Tensor::made(array, None, levels))
 }
 
 /// New random numbers, as a program draws them in each run.
-struct Draw<F> {
+#[derive(Stored)]
+#[stored(op)]
+struct Draw {
     op: &'static str,
     dims: Dims,
-    draw: F,
+    numbers: Numbers,
 }
 
-impl<F: Fn(&[usize]) -> Result<Array> + Send + Sync + 'static> Op for Draw<F> {
+impl Op for Draw {
     fn name(&self) -> &'static str {
         self.op
     }
 
     fn forward(&self, _: &[&Array], _: usize) -> Result<Outputs> {
-        Ok([(self.draw)(&self.dims)?].into())
+        Ok([self.numbers.draw(self.op, &self.dims)?].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -178,22 +238,14 @@ impl<F: Fn(&[usize]) -> Result<Array> + Send + Sync + 'static> Op for Draw<F> {
 }
 
 /// New numbers of a shape, the same for all batch elements unless `vmap` says otherwise.
-fn shaped(
-    op: &'static str,
-    dims: &[usize],
-    draw: impl Fn(&[usize]) -> Result<Array> + Send + Sync + 'static,
-) -> Result<Tensor> {
-    drawn(op, &Levels::default(), dims, draw)
+fn shaped(op: &'static str, dims: &[usize], numbers: Numbers) -> Result<Tensor> {
+    drawn(op, &Levels::default(), dims, numbers)
 }
 
 /// New numbers with the shape of another tensor, different for each batch element unless `vmap` says
 /// otherwise.
-fn alike(
-    op: &'static str,
-    x: &Tensor,
-    draw: impl Fn(&[usize]) -> Result<Array> + Send + Sync + 'static,
-) -> Result<Tensor> {
-    drawn(op, &x.levels, x.dims(), draw)
+fn alike(op: &'static str, x: &Tensor, numbers: Numbers) -> Result<Tensor> {
+    drawn(op, &x.levels, x.dims(), numbers)
 }
 
 /// Uniform numbers in [0, 1), in the default float dtype unless another is given. Inside `vmap` all batch
@@ -206,7 +258,7 @@ fn alike(
 #[op(function, half)]
 pub fn rand(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = inexact("rand", dtype)?;
-    shaped("rand", &sizes("rand", shape, dtype)?, move |dims| uniform_array("rand", dims, dtype))
+    shaped("rand", &sizes("rand", shape, dtype)?, Numbers::Uniform(dtype))
 }
 
 /// Normal numbers with mean 0 and standard deviation 1; of complex ones each part has half of the variance. Inside `vmap` all batch elements get the same
@@ -219,7 +271,7 @@ pub fn rand(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Tens
 #[op(function, names("randn", "standard_normal"), half)]
 pub fn randn(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = inexact("randn", dtype)?;
-    shaped("randn", &sizes("randn", shape, dtype)?, move |dims| normal_array("randn", dims, dtype))
+    shaped("randn", &sizes("randn", shape, dtype)?, Numbers::Normal(dtype))
 }
 
 /// Uniform numbers in [0, 1) of the shape and dtype of x. Inside `vmap` each batch element gets its own.
@@ -231,7 +283,7 @@ pub fn randn(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Ten
 #[op(function, half)]
 pub fn rand_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = inexact("rand_like", dtype.or(Some(x.dtype())))?;
-    alike("rand_like", x, move |dims| uniform_array("rand_like", dims, dtype))
+    alike("rand_like", x, Numbers::Uniform(dtype))
 }
 
 /// Normal numbers of the shape and dtype of x. Inside `vmap` each batch element gets its own.
@@ -243,7 +295,7 @@ pub fn rand_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Te
 #[op(function, half)]
 pub fn randn_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = inexact("randn_like", dtype.or(Some(x.dtype())))?;
-    alike("randn_like", x, move |dims| normal_array("randn_like", dims, dtype))
+    alike("randn_like", x, Numbers::Normal(dtype))
 }
 
 /// Integers from low up to but not including high (with one number, from 0 up to it), each as likely, int64
@@ -272,12 +324,7 @@ pub fn randint(
     }
     let dims = sizes("randint", shape, dtype)?;
     let range = high.wrapping_sub(low) as u64;
-    let number = move |bits| low.wrapping_add(below(bits, range) as i64);
-    shaped("randint", &dims, move |dims| {
-        dispatch!(dtype, all T => drawn_of("randint", dims, #[inline(always)] |w| {
-            [<T as crate::dtype::Element>::from_i64(number(join_words(w)))]
-        }))
-    })
+    shaped("randint", &dims, Numbers::Integers { low, range, dtype })
 }
 
 /// The integers below n in random order, every order as likely.
@@ -293,15 +340,7 @@ pub fn randperm(n: i64, #[default(None)] dtype: Option<DType>) -> Result<Tensor>
     if dtype == DType::Bool || (dtype.kind() == DTypeKind::Int && n > 0 && !holds(dtype, i128::from(n) - 1)) {
         bail!(Dtype, "randperm", "{dtype} does not hold the integers below {n}");
     }
-    let each = dims[0].max(1);
-    let order = shaped("randperm", &dims, move |dims| {
-        let stream = next(shape::len(dims), 1);
-        let bits = fill("randperm", dims, stream, |[a, b, _, _]| [join_words([a, b])])?;
-        let bits = bits.as_slice::<u64>().expect("contiguous");
-        Array::build::<i64>("randperm", dims, |all| {
-            all.chunks_mut(each).zip(bits.chunks(each)).for_each(|(out, bits)| shuffled(out, bits));
-        })
-    })?;
+    let order = shaped("randperm", &dims, Numbers::Orders(dims[0]))?;
     cast(&order, dtype)
 }
 
@@ -320,16 +359,13 @@ fn scaled(
     op: &'static str,
     (start, scale): (&Tensor, &Tensor),
     shape: Option<&[i64]>,
-    draw: fn(&'static str, &[usize], DType) -> Result<Array>,
+    numbers: fn(DType) -> Numbers,
 ) -> Result<Tensor> {
     let mut like = add_same(&start.detach(), &scale.detach())?;
     if let Some(shape) = shape {
         like = broadcast_to(&like, &sizes(op, shape, start.dtype())?)?;
     }
-    let numbers = alike(op, &like, {
-        let dtype = like.dtype();
-        move |dims| draw(op, dims, dtype)
-    })?;
+    let numbers = alike(op, &like, numbers(like.dtype()))?;
     add_same(start, &multiply_same(&numbers, scale)?)
 }
 
@@ -356,7 +392,7 @@ pub fn uniform(
     #[default(None)] dtype: Option<DType>,
 ) -> Result<Tensor> {
     let [low, high] = floats("uniform", low, high, dtype)?;
-    scaled("uniform", (&low, &subtract_same(&high, &low)?), shape, uniform_array)
+    scaled("uniform", (&low, &subtract_same(&high, &low)?), shape, Numbers::Uniform)
 }
 
 /// Normal numbers with a mean and a standard deviation, which are numbers or tensors that broadcast to the
@@ -377,7 +413,7 @@ pub fn normal(
     if any("normal", &std, |s| s < 0.0)? {
         bail!(Argument, "normal", "a standard deviation is not negative");
     }
-    scaled("normal", (&mean, &std), shape, normal_array)
+    scaled("normal", (&mean, &std), shape, Numbers::Normal)
 }
 
 /// Whether any element of a float tensor satisfies a condition, hidden axes included.
@@ -399,10 +435,7 @@ pub fn bernoulli(x: &Tensor) -> Result<Tensor> {
     if any("bernoulli", &p, |p| !(0.0..=1.0).contains(&p))? {
         bail!(Argument, "bernoulli", "a probability lies between 0 and 1");
     }
-    let drawn = alike("bernoulli", &p, {
-        let dtype = p.dtype();
-        move |dims| uniform_array("bernoulli", dims, dtype)
-    })?;
+    let drawn = alike("bernoulli", &p, Numbers::Uniform(p.dtype()))?;
     cast(&less_same(&drawn, &p)?, p.dtype())
 }
 
@@ -423,23 +456,7 @@ pub fn dropout(x: &Tensor, #[default(0.5)] p: f64, #[default(true)] training: bo
     if !training || p == 0.0 {
         return Ok(x.into_owned());
     }
-    let scale = if p == 1.0 { 0.0 } else { 1.0 / (1.0 - p) };
-    let dropped = move |bits: u32| f64::from(bits) < p * (1u64 << 32) as f64;
-    let dtype = x.dtype();
-    let mask = alike("dropout", &x, move |dims| match dtype {
-        DType::F32 => drawn_of(
-            "dropout",
-            dims,
-            #[inline(always)]
-            |[w]| [if dropped(w) { 0.0 } else { scale as f32 }],
-        ),
-        _ => drawn_of(
-            "dropout",
-            dims,
-            #[inline(always)]
-            |[w]| [if dropped(w) { 0.0 } else { scale }],
-        ),
-    })?;
+    let mask = alike("dropout", &x, Numbers::Kept { p, dtype: x.dtype() })?;
     masked(&x, &mask)
 }
 

@@ -6,7 +6,7 @@
 use smallvec::smallvec;
 
 use super::entry::{Operand, op};
-use super::gather::{WithIndices, with_indices};
+use super::gather::{WithIndices, WithIndicesOp, with_indices};
 use super::linear::{Linear, LinearOp};
 use super::terms::add_terms;
 use crate::array::Array;
@@ -25,9 +25,10 @@ use crate::ops::pointwise::select::{at_most, part, select};
 use crate::ops::promote::promoted_inexact;
 use crate::ops::reduce::{sum, wide};
 use crate::shape::{self, Dims};
+use crate::stored::Stored;
 
 /// An axis, counted from the end, and a direction along it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Stored)]
 struct Direction {
     back: usize,
     reverse: bool,
@@ -43,7 +44,8 @@ impl Direction {
     }
 }
 
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(in LinearOp)]
 struct CumSum(Direction);
 
 impl Linear for CumSum {
@@ -59,7 +61,8 @@ impl Linear for CumSum {
 }
 
 /// Every element moved one step in the direction; zero at the start.
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(in LinearOp)]
 struct Shift(Direction);
 
 impl Linear for Shift {
@@ -85,7 +88,8 @@ pub(in crate::ops) fn shift_axis(x: &Tensor, back: usize, reverse: bool) -> Resu
 }
 
 /// The recurrence `h[k] = b[k] + c h[k-1]` of inputs `a`, `b`, where `c` is `a[k]` if `own`, else `a[k-1]`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Stored)]
+#[stored(op)]
 struct Recur {
     direction: Direction,
     own: bool,
@@ -139,7 +143,8 @@ impl Op for Recur {
 }
 
 /// The products of the elements up to each one.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Stored)]
+#[stored(op)]
 struct CumProd(Direction);
 
 impl CumProd {
@@ -234,7 +239,8 @@ pub fn cumprod(
 }
 
 /// The logarithm of the sum of the exponentials of the elements up to each one.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Stored)]
+#[stored(op)]
 struct LogCumSumExp(Direction);
 
 impl LogCumSumExp {
@@ -301,6 +307,8 @@ pub fn logcumsumexp(x: &Tensor, #[default(None)] axis: Option<i64>) -> Result<Te
 }
 
 /// The largest or smallest element so far.
+#[derive(Stored)]
+#[stored(in WithIndicesOp)]
 struct Running {
     op: &'static str,
     largest: bool,

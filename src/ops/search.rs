@@ -22,6 +22,7 @@ use crate::ops::pointwise::elementary::{ceil, floor, isnan, round_even};
 use crate::ops::pointwise::select::select;
 use crate::ops::reduce::sum;
 use crate::shape::{self, Dims};
+use crate::stored::Stored;
 
 /// The numbers below which the parts q of the elements lie, over axes.
 fn quantiles(
@@ -137,6 +138,8 @@ pub fn nanquantile(
 }
 
 /// Places in rising rows: integers, which have no derivative.
+#[derive(Stored)]
+#[stored(op)]
 struct Search {
     right: bool,
 }

@@ -1,14 +1,17 @@
 //! Elements in order along an axis. NaN is greater than every number.
 
 use super::entry::op;
-use super::gather::{WithIndices, one_with_index, with_indices};
+use super::gather::{WithIndices, WithIndicesOp, one_with_index, with_indices};
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::kernel::sort::{self, Ranks};
 use crate::shape;
+use crate::stored::Stored;
 
 /// The first `k` elements in sorted order.
+#[derive(Stored)]
+#[stored(in WithIndicesOp)]
 struct Sorted {
     op: &'static str,
     back: usize,
@@ -126,12 +129,15 @@ pub fn msort(x: &Tensor) -> Result<Tensor> {
 }
 
 /// One element along an axis.
+#[derive(Stored)]
+#[stored(in WithIndicesOp)]
 struct One {
     op: &'static str,
     back: usize,
     which: Which,
 }
 
+#[derive(Stored)]
 enum Which {
     /// The one with so many before it in sorted order.
     Nth(usize),

@@ -3,12 +3,13 @@
 use crate::array::Array;
 use crate::kernel::num::Num;
 use crate::shape::{self, Dims};
+use crate::stored::Stored;
 
 /// Sizes along the spatial axes. There are always three; missing leading axes have size 1.
 pub type Axes = [usize; 3];
 
 /// The sizes of a convolution: `result[b, f, p] = Σ image[b, c, p · stride + k · dilation - before] · weight[f, c, k]`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Stored)]
 pub struct Geometry {
     pub batch: usize,
     pub channels: usize,
@@ -26,7 +27,7 @@ pub struct Geometry {
 }
 
 /// The three arrays of a convolution. Each is linear in the two others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Stored)]
 pub enum ConvArray {
     Image,
     Weight,

@@ -9,9 +9,10 @@ use crate::error::{Result, bail};
 use crate::kernel::num::Num;
 use crate::kernel::{output, simd};
 use crate::shape::{self, Dims};
+use crate::stored::Stored;
 
 /// The windows of a pooling. Along each axis, a window has every `dilation`-th pixel of its span.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Stored)]
 pub struct Windows {
     pub image: Axes,
     pub spans: [Vec<Range<usize>>; 3],
@@ -202,7 +203,7 @@ pub fn max(op: &'static str, w: &Windows, x: &Array) -> Result<(Array, Array)> {
 }
 
 /// The operations of [`window_op`].
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Stored)]
 pub enum WindowOp {
     /// The sum of each window.
     Sums,

@@ -4,8 +4,9 @@ use super::strided::{copy, copy_parallel};
 use crate::array::{Array, Layout};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::kernel::broadcast::inverse;
 use crate::kernel::par::{self, SendPtr};
-use crate::shape;
+use crate::shape::{self, Strides};
 
 /// Sets bytes to zero, in parallel if there are many.
 ///
@@ -45,6 +46,19 @@ impl Array {
     pub fn packed(&self) -> Result<Array> {
         // SAFETY: the strides reach only elements of this array.
         unsafe { gather("contiguous", self.dtype(), self.dims(), &self.strides(), self.ptr()) }
+    }
+
+    /// The same elements with these strides: this array if it has them, else a copy. None if no array without gaps has them.
+    pub fn with_strides(&self, strides: &Strides) -> Result<Option<Array>> {
+        if self.strides() == *strides {
+            return Ok(Some(self.clone()));
+        }
+        let wanted = Layout { dims: self.dims().into(), strides: strides.clone(), offset: 0 };
+        if wanted.is_contiguous() {
+            return Ok(Some(self.packed()?));
+        }
+        let Some(order) = wanted.dense_order() else { return Ok(None) };
+        Ok(Some(self.permute(&order).packed()?.permute(&inverse(&order))))
     }
 
     /// A copy in C order of another library's elements. They need no alignment, and any byte but 0 is true.

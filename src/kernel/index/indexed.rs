@@ -10,10 +10,11 @@ use crate::array::{Array, Layout};
 use crate::error::Result;
 use crate::kernel::{par, simd};
 use crate::shape::{self, Dims, Strides};
+use crate::stored::Stored;
 
 /// The axes that a list of positions indexes: `merged` axes after `outer` others (not counting batch axes), flattened
 /// in C order. In the shape of the values they are replaced by the axes of the positions.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Stored)]
 pub struct IndexedAxes {
     pub outer: usize,
     pub merged: usize,

@@ -8,9 +8,10 @@ use crate::error::{Result, bail};
 use crate::kernel::num::Num;
 use crate::kernel::output;
 use crate::shape::Dims;
+use crate::stored::Stored;
 
 /// A factor of the form `Σ weight[j, p] · x[r, at[j, p]] · g[r, p]`.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Stored)]
 pub enum Factor {
     Weight,
     X,

@@ -12,10 +12,11 @@ use crate::kernel::num::{Field, Inexact, Real};
 use crate::kernel::rows::{column, each, each_mut, last, not_defined};
 use crate::kernel::{output, par, simd};
 use crate::shape::{self, Dims};
+use crate::stored::Stored;
 
 /// The channel of an element: row `r` has the `own` channels of group `r % groups`, each with `width` adjacent
 /// elements.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Stored)]
 pub struct Channels {
     pub groups: usize,
     pub own: usize,

@@ -10,9 +10,10 @@ use crate::kernel::num::Real;
 use crate::kernel::reduce::extreme::largest;
 use crate::kernel::rows::{column, each, each_mut, last, not_defined, total};
 use crate::kernel::{output, simd};
+use crate::stored::Stored;
 
 /// The variants of the softmax.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Stored)]
 pub enum Softmax {
     /// `exp(x) / sum(exp(x))`.
     Plain,

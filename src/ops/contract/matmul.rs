@@ -16,8 +16,11 @@ use crate::ops::movement::{conj, matrix_transpose, permute_dims, reshape_to};
 use crate::ops::promote::{Class, promoted};
 use crate::ops::terms::add_terms;
 use crate::shape::{self, Dims};
+use crate::stored::Stored;
 
 /// The product of matrices in the last two axes.
+#[derive(Stored)]
+#[stored(op)]
 pub(in crate::ops) struct Matmul;
 
 impl Op for Matmul {
@@ -49,6 +52,8 @@ impl Op for Matmul {
 }
 
 /// The inner products of the rows of two tensors of one shape.
+#[derive(Stored)]
+#[stored(op)]
 struct Dot;
 
 impl Dot {

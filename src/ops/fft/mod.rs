@@ -17,11 +17,13 @@ use crate::ops::movement::{cast, pad, roll};
 use crate::ops::promote::{default_float, promoted_float, promoted_inexact};
 use crate::ops::sizes::sizes;
 use crate::shape;
+use crate::stored::Stored;
 
 pub mod stft;
 
 /// The transform of complex numbers along axes, counted from the end.
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(in LinearOp)]
 struct Complex {
     backs: SmallVec<[usize; 4]>,
     transform: Transform,
@@ -41,7 +43,7 @@ impl Linear for Complex {
 }
 
 /// Between a real signal of `n` elements along an axis, counted from the end, and the first half of its frequencies.
-#[derive(Clone)]
+#[derive(Clone, Stored)]
 struct Half {
     back: usize,
     n: usize,
@@ -60,7 +62,8 @@ impl Half {
 }
 
 /// The first half of the frequencies of a real signal.
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(in LinearOp)]
 struct HalfOfReal(Half);
 
 impl Linear for HalfOfReal {
@@ -76,7 +79,8 @@ impl Linear for HalfOfReal {
 }
 
 /// The real signal with these frequencies.
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(in LinearOp)]
 struct RealOfHalf(Half);
 
 impl Linear for RealOfHalf {

@@ -6,10 +6,13 @@ use crate::array::{Array, Layout};
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
 use crate::kernel::index::{self, IndexedAxes};
-use crate::ops::gather::{self, Positions};
+use crate::ops::gather::{self, Gather, Positions, ScatterAdd};
+use crate::stored::Stored;
 
 /// Positions on merged axes, in C order.
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(in Gather)]
+#[stored(in ScatterAdd)]
 struct OnAxes {
     name: &'static str,
     rows: IndexedAxes,
@@ -89,6 +92,8 @@ pub(in crate::ops) fn add_at_places(
 }
 
 /// Indices of axes of these sizes as positions on all of them.
+#[derive(Stored)]
+#[stored(op)]
 struct Join {
     name: &'static str,
     sizes: SmallVec<[usize; 4]>,

@@ -12,12 +12,14 @@ use crate::ops::entry::{Operand, op};
 use crate::ops::movement::cast;
 use crate::ops::promote::{Class, promoted};
 use crate::ops::terms::add_terms;
+use crate::stored::Stored;
 
 const NAME: &str = "weighted_gather";
 
 /// The derivative by a factor of the form `Σ weight[b, j, p] · x[b, r, index[b, j, p]] · g[b, r, p]`, which is linear in
 /// each. Inputs: the index, and the other two factors in their order. Its derivatives are those of the same form.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Stored)]
+#[stored(op)]
 struct Form {
     by: Factor,
     /// Elements of a row of `x`.

@@ -23,9 +23,11 @@ use crate::ops::pointwise::arithmetic::add_same;
 use crate::ops::pointwise::select::select;
 use crate::ops::promote::as_tensor;
 use crate::shape::{self, Dims};
+use crate::stored::Stored;
 
 /// Input 0 with input 1, broadcast, written over a region, or at the positions of input 2 in the region.
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(op)]
 struct IndexPut {
     name: &'static str,
     region: Region,

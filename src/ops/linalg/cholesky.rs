@@ -14,8 +14,11 @@ use crate::ops::entry::op;
 use crate::ops::linalg::{failures, h, mm, square, sym};
 use crate::ops::movement::conj;
 use crate::ops::promote::promoted_inexact;
+use crate::stored::Stored;
 
 /// In `cholesky_ex`, which is not `strict`, the factor of a matrix that has none is NaN.
+#[derive(Stored)]
+#[stored(op)]
 struct Cholesky {
     strict: bool,
 }

@@ -18,8 +18,11 @@ use crate::ops::pointwise::complex::angle;
 use crate::ops::pointwise::elementary::log;
 use crate::ops::promote::promoted_inexact;
 use crate::shape::Dims;
+use crate::stored::Stored;
 
 /// The determinant; its rules are for matrices that have an inverse.
+#[derive(Stored)]
+#[stored(op)]
 struct Det;
 
 impl Op for Det {
@@ -45,6 +48,8 @@ impl Op for Det {
 }
 
 /// The sign of the determinant, whose derivative is zero for real matrices, and the logarithm of its size.
+#[derive(Stored)]
+#[stored(op)]
 struct SlogDet;
 
 impl Op for SlogDet {

@@ -13,9 +13,12 @@ use crate::ops::linalg::{h, like, mm, over_columns, square, sym};
 use crate::ops::movement::{conj, diagonal_of, on_diagonal, real};
 use crate::ops::promote::promoted_inexact;
 use crate::ops::terms::add_terms;
+use crate::stored::Stored;
 
 /// Eigenvalues `w` and eigenvectors `v`. The eigenvectors of equal eigenvalues are determined only as a
 /// space, so a result must not depend on the choice; their derivative leaves out rotations within the space.
+#[derive(Stored)]
+#[stored(op)]
 struct Eigh {
     upper: bool,
 }
@@ -47,6 +50,8 @@ impl Op for Eigh {
 }
 
 /// The eigenvalues alone, for an input without a gradient.
+#[derive(Stored)]
+#[stored(op)]
 struct EigvalsOnly {
     upper: bool,
 }
@@ -118,6 +123,8 @@ pub fn eigvalsh(x: &Tensor, #[default("L")] UPLO: &str) -> Result<Tensor> {
 
 /// Eigenvalues `w` and eigenvectors `v` of length 1, as complex numbers. As for [`Eigh`], a result must not depend on the
 /// choice of vectors.
+#[derive(Stored)]
+#[stored(op)]
 struct Eig;
 
 impl Op for Eig {
@@ -152,6 +159,8 @@ impl Op for Eig {
 }
 
 /// The eigenvalues alone, for an input without a gradient.
+#[derive(Stored)]
+#[stored(op)]
 struct EigvalsGeneral;
 
 impl Op for EigvalsGeneral {

@@ -22,11 +22,14 @@ use crate::ops::pointwise::select::select;
 use crate::ops::promote::{Class, promoted, promoted_inexact};
 use crate::ops::reduce::{any, sum};
 use crate::shape;
+use crate::stored::Stored;
 
 /// The pseudoinverse `p`; singular values up to a bound count as zero.
 ///
 /// Rule: G. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems whose
 /// variables separate" (1973). It holds where the rank stays as it is.
+#[derive(Stored)]
+#[stored(op)]
 struct Pinv {
     atol: f64,
     rtol: f64,

@@ -23,8 +23,11 @@ use crate::ops::pointwise::compare::equal;
 use crate::ops::promote::promoted_inexact;
 use crate::ops::sort::argsort;
 use crate::shape::{self, Dims};
+use crate::stored::Stored;
 
 /// The factors `l` and `u` in one matrix, and three lists of indices: see [`kernel::factors`].
+#[derive(Stored)]
+#[stored(op)]
 struct Lu;
 
 impl Op for Lu {
@@ -140,6 +143,8 @@ pub fn lu_factor(x: &Tensor) -> Result<(Tensor, Tensor)> {
 }
 
 /// The rows that pivots lead to.
+#[derive(Stored)]
+#[stored(op)]
 struct PermutedRows(usize);
 
 impl Op for PermutedRows {

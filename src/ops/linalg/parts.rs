@@ -18,10 +18,12 @@ use crate::ops::pointwise::safe::reciprocal_or_zero;
 use crate::ops::pointwise::select::part;
 use crate::ops::reduce::{extreme, sum};
 use crate::shape::Dims;
+use crate::stored::Stored;
 
 /// A matrix with its elements below, on and above the diagonal scaled. Where the factor is 0 the result is 0,
 /// even for NaN. The op is its own transpose.
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(in LinearOp)]
 struct Weigh {
     below: f64,
     on: f64,
@@ -61,7 +63,8 @@ pub(in crate::ops) fn epsilon(dtype: DType) -> f64 {
 /// The matrix of `1 / (w[j] ± w[i])` for a list `w`, with 0 where the divisor is 0 up to rounding: vectors of
 /// equal eigenvalues may rotate among themselves without changing a well-defined result, so that rate is
 /// taken as 0.
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(op)]
 struct Reciprocals {
     sums: bool,
 }

@@ -14,8 +14,11 @@ use crate::ops::entry::op;
 use crate::ops::linalg::{h, matrix, mm, square, sym};
 use crate::ops::movement::conj;
 use crate::ops::promote::promoted_inexact;
+use crate::stored::Stored;
 
 /// The solution `x` of `a x + x a = c` for a symmetric or Hermitian `a` without negative eigenvalues.
+#[derive(Stored)]
+#[stored(op)]
 struct Sylvester;
 
 impl Op for Sylvester {
@@ -46,6 +49,8 @@ impl Op for Sylvester {
 }
 
 /// The factor `u` with orthonormal columns of `x = u s`, where `s` is symmetric or Hermitian.
+#[derive(Stored)]
+#[stored(op)]
 struct Polar;
 
 impl Op for Polar {

@@ -17,8 +17,11 @@ use crate::ops::linalg::{h, matrix, mm, t};
 use crate::ops::movement::{conj, diagonal, pad};
 use crate::ops::promote::promoted_inexact;
 use crate::ops::terms::add_terms;
+use crate::stored::Stored;
 
 /// The reduced factors of a matrix with at least as many rows as columns.
+#[derive(Stored)]
+#[stored(op)]
 struct Qr;
 
 /// `x r⁻ᴴ`.
@@ -55,6 +58,8 @@ impl Op for Qr {
 
 /// Orthonormal columns that complete those of the input to a basis. They are determined only as a space;
 /// their derivative leaves out rotations within it.
+#[derive(Stored)]
+#[stored(op)]
 struct Complement;
 
 impl Op for Complement {
@@ -83,6 +88,8 @@ pub(in crate::ops) fn with_complement(q: &Tensor) -> Result<Tensor> {
 }
 
 /// The reflections of which orthonormal columns are made: see [`kernel::reflections`].
+#[derive(Stored)]
+#[stored(op)]
 struct Reflections;
 
 impl Op for Reflections {

@@ -13,6 +13,7 @@ use crate::ops::movement::{broadcast_to, reshape_to};
 use crate::ops::promote::{Class, promoted, promoted_inexact};
 use crate::ops::terms::add_terms;
 use crate::shape::{self, Dims};
+use crate::stored::Stored;
 
 /// Two arrays of matrices over the same leading axes.
 pub(super) fn aligned(op: &'static str, a: &Array, b: &Array, batch_ndim: usize) -> Result<(Array, Array)> {
@@ -27,7 +28,7 @@ pub(super) fn aligned(op: &'static str, a: &Array, b: &Array, batch_ndim: usize)
 
 /// The equations of a full matrix, or of a triangle. Rules may not fail, so there they are not `strict`: a
 /// singular matrix gives NaN.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Stored)]
 enum Equations {
     Full { strict: bool },
     Triangle { upper: bool, unit: bool, strict: bool },
@@ -56,7 +57,8 @@ impl Equations {
 }
 
 /// The solution `x` of `a @ x = b`.
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(op)]
 struct Solve(Equations);
 
 impl Op for Solve {
@@ -98,7 +100,8 @@ impl Op for Solve {
 }
 
 /// The inverse. In rules, which may not fail, a singular matrix gives NaN.
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(op)]
 struct Inverse {
     strict: bool,
 }

@@ -13,9 +13,12 @@ use crate::ops::linalg::{h, like, matrix, mm, over_columns, skew, sym, t};
 use crate::ops::movement::{conj, diagonal_of, on_diagonal};
 use crate::ops::promote::promoted_inexact;
 use crate::ops::terms::add_terms;
+use crate::stored::Stored;
 
 /// The reduced decomposition `u @ diag(s) @ vh`. Where singular values are equal (or zero) the vectors of their space are
 /// not determined, and are differentiated as if they did not turn in it.
+#[derive(Stored)]
+#[stored(op)]
 struct Svd;
 
 /// The values that the rule uses: `D[i, j] = 1 / (s[j] - s[i])`, `E[i, j] = 1 / (s[j] + s[i])`, `r = 1 / s`;
@@ -80,6 +83,8 @@ impl Op for Svd {
 }
 
 /// The singular values alone, for an input without a gradient.
+#[derive(Stored)]
+#[stored(op)]
 struct SvdvalsOnly;
 
 impl Op for SvdvalsOnly {

@@ -9,7 +9,8 @@ use crate::array::Array;
 use crate::dtype::{DType, DTypeKind};
 use crate::error::{Result, bail};
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only, unrecorded,
+    Cotangents, Grads, Kernel, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, Unrecorded, apply,
+    only, unrecorded,
 };
 use crate::kernel::broadcast::{broadcast_batch, broadcast_batch_pair};
 use crate::kernel::softmax;
@@ -20,12 +21,17 @@ use crate::ops::nn::softmax::{log_softmax, softmax, softmax_gradient, sum_rows};
 use crate::ops::promote::promoted_float;
 use crate::ops::terms::add_terms;
 use crate::shape::{self, Dims};
+use crate::stored::Stored;
 
 /// The cross entropy of rows of logits with one class each (int64, -1 for none); the last axis has size 1.
 /// The second output, the log-sum-exp of the rows, is used by the gradient and is not differentiated.
+#[derive(Stored)]
+#[stored(op)]
 struct CrossEntropy;
 
 /// Its gradient, from `g`, logits, log-sum-exp (treated as a function of the logits) and classes.
+#[derive(Stored)]
+#[stored(op)]
 struct CrossEntropyGrad;
 
 impl Op for CrossEntropy {
@@ -101,14 +107,26 @@ fn live(x: &Tensor, classes: &Tensor) -> Result<Tensor> {
 
 /// 0 for every class, -1 for none.
 fn clamped(classes: &Tensor) -> Result<Tensor> {
-    let zeros = unrecorded("cross_entropy", &[classes], |ins, _| {
+    unrecorded(Clamped, &[classes]).expect("integers have no edge")
+}
+
+/// See [`clamped`].
+#[derive(Stored)]
+#[stored(in Unrecorded)]
+struct Clamped;
+
+impl Kernel for Clamped {
+    fn name(&self) -> &'static str {
+        "cross_entropy"
+    }
+
+    fn compute(&self, ins: &[&Array], _: usize) -> Result<Array> {
         let array = ins[0].contiguous()?;
         let named = array.as_slice::<i64>().expect("contiguous");
         Array::build::<i64>("cross_entropy", array.dims(), |out| {
             out.iter_mut().zip(named).for_each(|(o, &c)| *o = c.min(0));
         })
-    });
-    zeros.expect("integers have no edge")
+    }
 }
 
 /// Logits as rows, one for each sample.
@@ -121,6 +139,34 @@ struct Rows<'a> {
     /// The shape of the samples.
     samples: Dims,
     classes: usize,
+}
+
+/// The targets of a program: -1 for those that are ignored.
+#[derive(Stored)]
+#[stored(in Unrecorded)]
+struct Targets {
+    op: &'static str,
+    ignore: i64,
+    classes: usize,
+}
+
+impl Targets {
+    /// The targets, which are contiguous now, and whether one is ignored.
+    fn checked(&self, x: &Array) -> Result<(Array, bool)> {
+        let x = x.contiguous()?;
+        let ignored = is_any_ignored(self.op, x.as_slice().expect("contiguous"), self.ignore, self.classes)?;
+        Ok((x, ignored))
+    }
+}
+
+impl Kernel for Targets {
+    fn name(&self) -> &'static str {
+        self.op
+    }
+
+    fn compute(&self, ins: &[&Array], _: usize) -> Result<Array> {
+        without_ignored(self.op, &self.checked(ins[0])?.0, self.ignore)
+    }
 }
 
 /// Whether a target is ignored. Refuses targets that are no class.
@@ -176,19 +222,13 @@ impl<'a> Rows<'a> {
             bail!(Dtype, op, "class labels are integers, not {}: target.astype('int64')", target.dtype());
         }
         let target = reshape_to(&cast(&target.detach(), DType::I64)?, &column)?;
-        let classes = self.classes;
-        let checked = move |x: &Array| -> Result<(Array, bool)> {
-            let x = x.contiguous()?;
-            let ignored = is_any_ignored(op, x.as_slice().expect("contiguous"), ignore, classes)?;
-            Ok((x, ignored))
-        };
+        let targets = Targets { op, ignore, classes: self.classes };
         if target.array.is_sealed() {
             // The targets of a later run of the program may be ignored. Weights of 1 give the same bits as none.
-            let named =
-                unrecorded(op, &[&target], move |ins, _| without_ignored(op, &checked(ins[0])?.0, ignore));
+            let named = unrecorded(targets, &[&target]);
             return Ok((named.expect("integers have no edge")?, true));
         }
-        let (array, ignored) = checked(&target.array)?;
+        let (array, ignored) = targets.checked(&target.array)?;
         let array = if ignored { without_ignored(op, &array, ignore)? } else { array };
         Ok((Tensor { array, ..target }, ignored))
     }

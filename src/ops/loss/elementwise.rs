@@ -3,7 +3,7 @@
 use super::reduction::Reduction;
 use crate::dtype::dispatch;
 use crate::error::{Result, bail};
-use crate::graph::{Saved, Saves, Tensor, apply, unrecorded_pass};
+use crate::graph::{Saved, Saves, Tensor, apply, stored_pass, unrecorded_pass};
 use crate::kernel::num::Plain;
 use crate::kernel::pointwise::binary::{self, binary_loops};
 use crate::kernel::pointwise::row::Pass;
@@ -60,6 +60,7 @@ fn weighted(loss: Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
 pub fn mse_loss(x: &Tensor, target: Operand<'_>, #[default("mean")] reduction: &str) -> Result<Tensor> {
     let reduction = Reduction::parse("mse_loss", reduction)?;
     const TABLE: &binary::BinaryLoops = binary_loops!(plain x, y => x.sub(y).mul(x.sub(y)));
+    stored_pass!(Binary "mse_loss" => TABLE);
     reduction.of(&of_difference("mse_loss", x, target, (TABLE, [0.0; 3]), square)?, None)
 }
 
@@ -76,6 +77,7 @@ pub fn l1_loss(x: &Tensor, target: Operand<'_>, #[default("mean")] reduction: &s
         return reduction.of(&abs(&subtract(x.into(), target)?)?, None);
     }
     const TABLE: &binary::BinaryLoops = binary_loops!(plain x, y => x.sub(y).abs());
+    stored_pass!(Binary "l1_loss" => TABLE);
     reduction.of(&of_difference("l1_loss", x, target, (TABLE, [0.0; 3]), abs)?, None)
 }
 
@@ -98,6 +100,8 @@ fn huber_number<T: Plain>(x: T, p: [T; 3]) -> T {
 /// The row of [`Huber`] with its numbers, of the difference.
 fn huber(op: &'static str, x: &Tensor, target: Operand<'_>, p: Scalars) -> Result<Tensor> {
     const TABLE: &binary::BinaryLoops = binary_loops!(plain x, y; p => huber_number(x.sub(y), p));
+    stored_pass!(Binary "huber_loss" => TABLE);
+    stored_pass!(Binary "smooth_l1_loss" => TABLE);
     of_difference(op, x, target, (TABLE, p), |d| parametrised::<Huber>(d, p))
 }
 
@@ -194,6 +198,7 @@ binary_rows! {
 /// `-(x * y)`.
 fn negated(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     const TABLE: &binary::BinaryLoops = binary_loops!(plain x, y => x.mul(y).neg());
+    stored_pass!(Binary "multiply" => TABLE);
     Ok(in_one_pass("multiply", TABLE, x, y, [0.0; 3])?.unwrap_or_else(|| -(x * y)))
 }
 

@@ -15,10 +15,13 @@ use crate::ops::index::select;
 use crate::ops::movement::{cast, stack};
 use crate::ops::promote::promoted_float;
 use crate::ops::scan::shift_axis;
+use crate::stored::Stored;
 
 const NAME: &str = "ctc_alpha";
 
 /// Inputs: which states are reached by a move of two, and what each step and state adds.
+#[derive(Stored)]
+#[stored(op)]
 struct Scores;
 
 impl Op for Scores {
@@ -48,6 +51,8 @@ impl Op for Scores {
 }
 
 /// The derivatives of scores by those of the step before: inputs are those of [`Scores`] and its output.
+#[derive(Stored)]
+#[stored(op)]
 struct Weights;
 
 impl Op for Weights {
@@ -76,6 +81,8 @@ impl Op for Weights {
 }
 
 /// The recurrence `y[t, s] = x[t, s] + Σ w[t, d, s] y[t-1, s-d]` of `w` and `x`, or the transposed one.
+#[derive(Stored)]
+#[stored(op)]
 struct Flow {
     transposed: bool,
 }

@@ -8,9 +8,11 @@ use crate::graph::{Saved, Tensor, apply};
 use crate::ops::entry::{Axes, op};
 use crate::ops::linear::{Linear, LinearOp};
 use crate::shape::{self, Dims};
+use crate::stored::Stored;
 
 /// A permutation of the visible axes. Hidden axes before them stay where they are.
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(in LinearOp)]
 struct Permute(SmallVec<[usize; 4]>);
 
 impl Linear for Permute {

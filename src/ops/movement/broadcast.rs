@@ -11,8 +11,10 @@ use crate::ops::entry::op;
 use crate::ops::linear::{Linear, LinearOp, with_hidden};
 use crate::ops::sizes::{held, sizes};
 use crate::shape::{self, Dims};
+use crate::stored::Stored;
 
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(in LinearOp)]
 struct Expand(Dims);
 
 impl Linear for Expand {
@@ -118,7 +120,8 @@ pub fn meshgrid(tensors: &[Tensor], #[default("xy")] indexing: &str) -> Result<V
 
 pub(in crate::ops) const SUM: &ReduceLoops = reduce_loops!(field T::ZERO; acc, x => acc.add(x));
 
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(in LinearOp)]
 struct SumTo(Dims);
 
 impl Linear for SumTo {

@@ -9,8 +9,10 @@ use crate::kernel;
 use crate::kernel::pointwise::row::Row;
 use crate::ops::entry::op;
 use crate::ops::linear::{Linear, LinearOp};
+use crate::stored::Stored;
 
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(in LinearOp)]
 struct Cast(DType);
 
 impl Linear for Cast {

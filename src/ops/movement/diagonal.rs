@@ -11,6 +11,7 @@ use crate::ops::entry::op;
 use crate::ops::linear::{Linear, LinearOp};
 use crate::ops::reduce::sum;
 use crate::shape::{self, Dims};
+use crate::stored::Stored;
 
 /// A diagonal of two axes, which are removed; it becomes the last axis. `offset` counts to the right of the
 /// main diagonal. Shares memory.
@@ -124,7 +125,8 @@ pub fn diagflat(x: &Tensor, #[default(0)] k: i64) -> Result<Tensor> {
 }
 
 /// The elements of matrices on one side of a diagonal; zero on the other. It is its own transpose.
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(in LinearOp)]
 struct Triangle {
     upper: bool,
     k: i64,

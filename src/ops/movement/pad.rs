@@ -12,6 +12,7 @@ use crate::ops::index::{narrow, take_along};
 use crate::ops::linear::{Linear, LinearOp};
 use crate::ops::promote::as_tensor;
 use crate::shape;
+use crate::stored::Stored;
 
 /// The numbers of elements before and after those of each axis.
 type Pairs = SmallVec<[(i64, i64); 4]>;
@@ -171,7 +172,8 @@ pub fn fliplr(x: &Tensor) -> Result<Tensor> {
 }
 
 /// Elements rolled along an axis, counted from the end, by less than its size.
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(in LinearOp)]
 struct Roll {
     back: usize,
     by: usize,

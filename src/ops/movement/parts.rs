@@ -12,8 +12,11 @@ use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tang
 use crate::kernel::pointwise::{complex, unary};
 use crate::ops::entry::op;
 use crate::ops::linear::{Linear, LinearOp};
+use crate::stored::Stored;
 
 /// The complex numbers of two tensors of one float dtype, which broadcast.
+#[derive(Stored)]
+#[stored(op)]
 struct FromParts;
 
 impl Op for FromParts {
@@ -60,7 +63,8 @@ pub(in crate::ops) fn times_i(x: &Tensor) -> Result<Tensor> {
 /// Linear ops of one complex tensor: `Name: name, whether it is a view, x => array; g => transpose;`.
 macro_rules! linear {
     ($($Name:ident: $name:literal, $view:literal, $x:ident => $array:expr; $g:ident => $transpose:expr;)*) => { $(
-        #[derive(Clone)]
+        #[derive(Clone, Stored)]
+        #[stored(in LinearOp)]
         struct $Name;
         impl Linear for $Name {
             const NAME: &'static str = $name;

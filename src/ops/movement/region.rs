@@ -11,9 +11,10 @@ use crate::graph::{
 };
 use crate::kernel::copy;
 use crate::shape::{Dims, Strides};
+use crate::stored::Stored;
 
 /// What a region takes of one axis. Axes after the last listed part are taken whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Stored)]
 pub(in crate::ops) enum AxisPart {
     /// One element; the axis is removed.
     At(usize),
@@ -37,7 +38,7 @@ impl AxisPart {
 pub(in crate::ops) type AxisParts = SmallVec<[AxisPart; 2]>;
 
 /// A region of an array. It contains no element twice.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Stored)]
 pub(in crate::ops) enum Region {
     Box(AxisParts),
     /// The diagonal of two axes, which are removed; it becomes the last axis. The offset counts to the right
@@ -127,7 +128,8 @@ fn diagonal_of(rows: usize, columns: usize, offset: i64) -> (usize, usize, usize
 }
 
 /// Regions of one tensor, each an output; they do not overlap.
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(op)]
 struct Views {
     name: &'static str,
     regions: SmallVec<[Region; 1]>,
@@ -171,7 +173,8 @@ impl Op for Views {
 }
 
 /// Tensors written into a larger one, each at its region. The regions do not overlap.
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(op)]
 struct Embed {
     name: &'static str,
     dims: Dims,

@@ -7,8 +7,10 @@ use crate::ops::copy;
 use crate::ops::entry::{Axes, op};
 use crate::ops::linear::{Linear, LinearOp, with_hidden};
 use crate::shape::{self, Dims};
+use crate::stored::Stored;
 
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(in LinearOp)]
 struct Reshape(Dims);
 
 impl Linear for Reshape {

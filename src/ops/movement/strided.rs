@@ -14,8 +14,10 @@ use crate::ops::index::add_at_places;
 use crate::ops::linear::{Linear, LinearOp};
 use crate::ops::sizes::sizes;
 use crate::shape::{self, Dims, Strides};
+use crate::stored::Stored;
 
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(in LinearOp)]
 struct Strided(Layout);
 
 impl Linear for Strided {

@@ -16,12 +16,14 @@ use crate::ops::movement::reshape_to;
 use crate::ops::pointwise::arithmetic::add;
 use crate::ops::promote::{Class, promoted};
 use crate::ops::terms::add_terms;
+use crate::stored::Stored;
 
 const THIRDS: [ConvArray; 3] = [ConvArray::Image, ConvArray::Weight, ConvArray::Result];
 
 /// One of the three arrays of a convolution, computed from the other two, which come in the order of
 /// [`THIRDS`].
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(op)]
 struct Conv {
     name: &'static str,
     geometry: Geometry,

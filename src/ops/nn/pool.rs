@@ -10,13 +10,16 @@ use crate::graph::{Saved, Tensor, apply};
 use crate::kernel::conv::Axes;
 use crate::kernel::conv::pooling::{self, WindowOp, Windows};
 use crate::ops::entry::op;
-use crate::ops::gather::{WithIndices, with_indices};
+use crate::ops::gather::{WithIndices, WithIndicesOp, with_indices};
 use crate::ops::linear::{Linear, LinearOp};
 use crate::ops::movement::{cast, reshape_to};
 use crate::ops::promote::promoted_float;
 use crate::ops::reduce::mean;
 use crate::shape::{self, Dims};
+use crate::stored::Stored;
 
+#[derive(Stored)]
+#[stored(in WithIndicesOp)]
 struct MaxPool {
     name: &'static str,
     windows: Windows,
@@ -37,7 +40,8 @@ impl WithIndices for MaxPool {
 }
 
 /// The sums of windows, or their transpose.
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(in LinearOp)]
 struct Sums {
     windows: Windows,
     axes: usize,

@@ -20,6 +20,7 @@ use crate::ops::promote::{Class, promoted, promoted_float, promoted_inexact};
 use crate::ops::reduce::{Folded, extreme, sum};
 use crate::ops::terms::add_terms;
 use crate::shape;
+use crate::stored::Stored;
 
 /// The sum over the last axis, which stays.
 pub(in crate::ops) fn sum_rows(x: &Tensor) -> Result<Tensor> {
@@ -27,6 +28,8 @@ pub(in crate::ops) fn sum_rows(x: &Tensor) -> Result<Tensor> {
 }
 
 /// A softmax over the last axis.
+#[derive(Stored)]
+#[stored(op)]
 struct SoftmaxOp(Softmax);
 
 impl Op for SoftmaxOp {
@@ -58,7 +61,8 @@ impl Op for SoftmaxOp {
 }
 
 /// The gradient of a softmax from `g` and its result `z`: `z (g - sum(g z))`, of its logarithm `g - exp(z) sum(g)`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Stored)]
+#[stored(op)]
 struct SoftmaxGrad {
     log: bool,
 }
@@ -151,6 +155,8 @@ pub fn log_softmax(x: &Tensor, #[default(-1)] axis: i64) -> Result<Tensor> {
 }
 
 /// The logarithm of the sum of the exponentials of the last axis, which stays.
+#[derive(Stored)]
+#[stored(op)]
 struct LogSumExp;
 
 impl Op for LogSumExp {

@@ -150,6 +150,8 @@ pub fn pow(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     pow_same(&x, &y)
 }
 
+crate::graph::stored_pass!(Binary "pow" => power::GRADIENT);
+
 /// `g y x^(y - 1)`, in one pass if all elements have the same exponent.
 fn pow_gradient(g: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     if y.array.len() == 1 && y.edge.is_none() && y.levels.is_empty() && x.dtype().is_float() {

@@ -108,7 +108,11 @@ macro_rules! binary_rows {
         pub fn $same(x: &Tensor, y: &Tensor) -> Result<Tensor> {
             apply($crate::ops::pointwise::binary::BinaryOp::<$same::$Row>(std::marker::PhantomData), &[x, y])
         }
-    )* };
+    )*
+        $crate::graph::stored_rows! {
+            $(concat!("Binary(", stringify!($same), ")") => $crate::ops::pointwise::binary::BinaryOp::<$same::$Row>(std::marker::PhantomData)),*
+        }
+    };
     (@saves x) => { Saves::inputs(1) };
     (@saves y) => { Saves::inputs(2) };
     (@saves z) => { Saves::outputs(1) };

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::arithmetic::{add, divide, multiply, subtract};
 use crate::array::Item;
 use crate::error::Result;
-use crate::graph::{Tensor, unrecorded_pass};
+use crate::graph::{Tensor, stored_pass, unrecorded_pass};
 use crate::kernel::pointwise::row::Pass;
 use crate::kernel::pointwise::ternary::{TernaryLoops, ternary_loops};
 use crate::ops::entry::{Operand, op};
@@ -39,6 +39,7 @@ fn in_one_pass(
 #[op(in_place)]
 pub fn lerp(x: &Tensor, y: Operand<'_>, weight: Operand<'_>) -> Result<Tensor> {
     const TABLE: &TernaryLoops = ternary_loops!(x, y, w; p => x.add(w.mul(y.sub(x))));
+    stored_pass!(Ternary "lerp" => TABLE);
     if let Some(moved) = in_one_pass("lerp", TABLE, x, [y, weight], 0.0) {
         return moved;
     }
@@ -82,6 +83,7 @@ pub fn addcmul(
     #[default(1)] value: Operand<'_>,
 ) -> Result<Tensor> {
     const TABLE: &TernaryLoops = ternary_loops!(x, y, z; p => x.add(y.mul(z).mul(p[0])));
+    stored_pass!(Ternary "addcmul" => TABLE);
     add_scaled("addcmul", TABLE, multiply, x, [y, z], value)
 }
 
@@ -99,5 +101,6 @@ pub fn addcdiv(
     #[default(1)] value: Operand<'_>,
 ) -> Result<Tensor> {
     const TABLE: &TernaryLoops = ternary_loops!(x, y, z; p => x.add(y.div(z).mul(p[0])));
+    stored_pass!(Ternary "addcdiv" => TABLE);
     add_scaled("addcdiv", TABLE, divide, x, [y, z], value)
 }

@@ -25,6 +25,7 @@ use crate::ops::movement::cast;
 use crate::ops::promote::{Class, as_tensor, promoted};
 use crate::ops::terms::add_terms;
 use crate::shape;
+use crate::stored::Stored;
 
 binary_ops! {
     Zeta zeta, zeta_same: special x, y => special::zeta(x, y);
@@ -47,6 +48,8 @@ fn gamma_density(x: &Tensor, y: &Tensor) -> Result<Tensor> {
 }
 
 /// The regularised incomplete beta function of three tensors.
+#[derive(Stored)]
+#[stored(op)]
 struct Betainc;
 
 const BETAINC: &TernaryLoops = special_ternary_loops!(special::betainc);

@@ -13,6 +13,7 @@ use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tang
 use crate::kernel::pointwise::binary;
 use crate::kernel::pointwise::row::Row;
 use crate::kernel::pointwise::unary::{self, Scalars};
+use crate::stored::Stored;
 
 /// A row of the family.
 pub(in crate::ops) trait Parametrised: Send + Sync + 'static {
@@ -25,7 +26,8 @@ pub(in crate::ops) trait Parametrised: Send + Sync + 'static {
     fn rule(g: &Tensor, x: &Tensor, p: Scalars) -> Result<Option<Tensor>>;
 }
 
-struct ParametrisedOp<B>(Scalars, PhantomData<fn(B)>);
+#[derive(Stored)]
+pub(in crate::ops) struct ParametrisedOp<B>(Scalars, PhantomData<fn(B)>);
 
 impl<B: Parametrised> Op for ParametrisedOp<B> {
     fn name(&self) -> &'static str {
@@ -84,6 +86,8 @@ macro_rules! parametrised_rows {
                 Ok(Some($rule))
             }
         }
+        $crate::graph::stored_op!(concat!("Parametrised(", stringify!($Row), ")") => $crate::ops::pointwise::parametrised::ParametrisedOp<$Row>);
+        $crate::graph::stored_pass!(Binary $name => <$Row as $crate::ops::pointwise::parametrised::Parametrised>::PASS);
     )* };
 }
 pub(in crate::ops) use parametrised_rows;

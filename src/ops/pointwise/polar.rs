@@ -9,11 +9,14 @@ use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::pointwise::{complex, unary};
 use crate::ops::movement::parts::{conj, from_parts, imag, real, times_i};
+use crate::stored::Stored;
 
 /// Ops of one complex tensor: `Name: name, saves, x => array; g, s => gradient; t, s => tangent;`.
 macro_rules! ops {
     ($($Name:ident: $name:literal, $saves:expr, $x:ident => $array:expr; $g:ident, $s:ident => $vjp:expr;
         $t:ident, $r:ident => $jvp:expr;)*) => { $(
+        #[derive(Stored)]
+        #[stored(op)]
         struct $Name;
         impl Op for $Name {
             fn name(&self) -> &'static str {

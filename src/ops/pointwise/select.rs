@@ -9,7 +9,8 @@ use crate::array::{Array, Item};
 use crate::dtype::{DType, DTypeKind};
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only, unrecorded_pass,
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only, stored_pass,
+    unrecorded_pass,
 };
 use crate::kernel;
 use crate::kernel::pointwise::row::{Pass, Row};
@@ -17,8 +18,11 @@ use crate::kernel::pointwise::ternary::{TernaryLoops, ternary_loops};
 use crate::ops::entry::{Operand, op};
 use crate::ops::movement::cast;
 use crate::ops::promote::{Class, as_tensor, common, promoted, range};
+use crate::stored::Stored;
 
 /// Inputs: the condition (truth values), and two tensors of one dtype.
+#[derive(Stored)]
+#[stored(op)]
 struct Select;
 
 /// `g` where the condition holds (or where it does not), else 0.
@@ -138,6 +142,7 @@ pub fn clip(
             let y = if x < low || low.nan() { low } else { x };
             if y > high || high.nan() { high } else { y }
         });
+        stored_pass!(Ternary "clip" => TABLE);
         let (low, high) = (as_tensor(min, dtype)?, as_tensor(max, dtype)?);
         let one_pass = unrecorded_pass("clip", &[&out, &low, &high], Pass::Ternary(TABLE, [0.0; 3]));
         if let Some(kept) = one_pass {

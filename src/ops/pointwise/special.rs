@@ -23,6 +23,7 @@ use crate::ops::entry::{Operand, op};
 use crate::ops::pointwise::arithmetic::x_over_y;
 use crate::ops::promote::{Class, promoted, promoted_float};
 use crate::shape;
+use crate::stored::Stored;
 
 unary_ops! {
     Erfc erfc: special [x] x => special::erfc(x); g => g * (exp(&-(x * x))? * -FRAC_2_SQRT_PI);
@@ -299,6 +300,8 @@ pub fn ldexp(x: &Tensor, y: Operand<'_>) -> Result<Tensor> {
 }
 
 /// The derivative of an order of a family's polynomials, as a function of `x` and the degree.
+#[derive(Stored)]
+#[stored(op)]
 struct Polynomial {
     family: f64,
     order: f64,

@@ -108,6 +108,7 @@ macro_rules! unary_rows {
                 Ok(Option::from($rule))
             }
         }
+        $crate::ops::pointwise::unary::unary_rows!(@known $Row $f $($by)?);
         }
         $(#[$($attribute)*])*
         pub fn $f(x: &Tensor) -> Result<Tensor> {
@@ -118,7 +119,15 @@ macro_rules! unary_rows {
             })?
             $crate::ops::pointwise::unary::unary_rows!(@apply $class $Row, x)
         }
-    )* };
+    )*
+        $crate::graph::stored_rows! {
+            $(concat!("Unary(", stringify!($f), ")") => $crate::ops::pointwise::unary::UnaryOp::<$f::$Row>(std::marker::PhantomData)),*
+        }
+    };
+    (@known $Row:ident $f:ident) => {};
+    (@known $Row:ident $f:ident $by:ident) => {
+        $crate::graph::stored_pass!(Binary stringify!($f) => <$Row as $crate::ops::pointwise::unary::Unary>::PASS.expect("it has one"));
+    };
     (@pass) => { None };
     (@pass $by:ident $g:ident, $k:ident => $pass:expr) => { Some($crate::kernel::pointwise::binary::binary_loops!($by $g, $k => $pass)) };
     (@table loops $x:ident => $e:expr) => { $e };

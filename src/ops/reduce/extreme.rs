@@ -12,13 +12,14 @@ use crate::graph::{
 use crate::kernel::reduce::{self, extreme};
 use crate::kernel::sort::{self, Ranks};
 use crate::ops::entry::{Axes, op};
-use crate::ops::gather::{WithIndices, one_with_index};
+use crate::ops::gather::{WithIndices, WithIndicesOp, one_with_index};
 use crate::ops::movement::reshape_to;
 use crate::ops::pointwise::arithmetic::subtract_same;
 use crate::ops::promote::promoted_float;
 use crate::shape::{self, Dims};
+use crate::stored::Stored;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Stored)]
 enum Extreme {
     Max,
     Min,
@@ -27,7 +28,8 @@ enum Extreme {
 }
 
 /// The maximum, the minimum, or the two middle elements over axes.
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(op)]
 struct ExtremeOp {
     op: &'static str,
     which: Extreme,
@@ -107,6 +109,8 @@ impl ExtremeOp {
 }
 
 /// The weights of [`extreme::tie_weights`]: constants.
+#[derive(Stored)]
+#[stored(op)]
 struct Shares(Folded);
 
 impl Op for Shares {
@@ -181,6 +185,8 @@ pub fn median(
 }
 
 /// One element along an axis, with its index.
+#[derive(Stored)]
+#[stored(in WithIndicesOp)]
 struct ExtremeWithIndex {
     op: &'static str,
     which: Extreme,

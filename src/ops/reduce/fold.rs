@@ -11,9 +11,10 @@ use crate::ops::entry::Axes;
 use crate::ops::linear::{Linear, LinearOp};
 use crate::ops::movement::{SUM, broadcast_to, permute_dims, reshape_to};
 use crate::shape::{self, Dims};
+use crate::stored::Stored;
 
 /// The reduced axes, counted from the end, so that hidden axes do not matter.
-#[derive(Clone)]
+#[derive(Clone, Stored)]
 pub(in crate::ops) struct Folded {
     pub(super) back: SmallVec<[usize; 4]>,
     keepdims: bool,
@@ -115,7 +116,8 @@ pub(in crate::ops) fn wide(dtype: Option<DType>, of: DType) -> DType {
     }
 }
 
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(in LinearOp)]
 struct Sum(Folded);
 
 impl Linear for Sum {

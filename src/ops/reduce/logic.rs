@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
 use crate::kernel::reduce::{self, ReduceLoops, reduce_loops};
 use crate::ops::entry::{Axes, op};
+use crate::stored::Stored;
 
 const ANY: &ReduceLoops =
     reduce_loops!(all Bool8 Bool8(0); a, x => Bool8(a.0 | x.0); of v => Bool8::from(v != T::default()));
@@ -15,20 +16,39 @@ const ALL: &ReduceLoops =
     reduce_loops!(all Bool8 Bool8(1); a, x => Bool8(a.0 & x.0); of v => Bool8::from(v != T::default()));
 const COUNT: &ReduceLoops = reduce_loops!(all i64 0; a, x => a + x; of v => i64::from(v != T::default()));
 
+#[derive(Clone, Copy, Stored)]
+enum Question {
+    Any,
+    All,
+    Count,
+}
+
+impl Question {
+    fn parts(self) -> (&'static str, &'static ReduceLoops) {
+        match self {
+            Question::Any => ("any", ANY),
+            Question::All => ("all", ALL),
+            Question::Count => ("count_nonzero", COUNT),
+        }
+    }
+}
+
 /// A reduction without a derivative.
+#[derive(Stored)]
+#[stored(op)]
 struct Ask {
-    op: &'static str,
-    table: &'static ReduceLoops,
+    question: Question,
     folded: Folded,
 }
 
 impl Op for Ask {
     fn name(&self) -> &'static str {
-        self.op
+        self.question.parts().0
     }
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
-        Ok([self.folded.fold(ins[0], |axes| reduce::apply(self.op, self.table, ins[0], axes))?].into())
+        let (op, table) = self.question.parts();
+        Ok([self.folded.fold(ins[0], |axes| reduce::apply(op, table, ins[0], axes))?].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -44,15 +64,9 @@ impl Op for Ask {
     }
 }
 
-fn ask(
-    op: &'static str,
-    table: &'static ReduceLoops,
-    x: &Tensor,
-    axis: Axes<'_>,
-    keepdims: bool,
-) -> Result<Tensor> {
-    let folded = Folded::new(op, axis, keepdims, x.rank())?;
-    apply(Ask { op, table, folded }, &[x])
+fn ask(question: Question, x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
+    let folded = Folded::new(question.parts().0, axis, keepdims, x.rank())?;
+    apply(Ask { question, folded }, &[x])
 }
 
 /// Whether any element over axes (all by default) is not zero; False of none.
@@ -63,7 +77,7 @@ fn ask(
 /// ```
 #[op(method)]
 pub fn any(x: &Tensor, #[default(None)] axis: Axes<'_>, #[default(false)] keepdims: bool) -> Result<Tensor> {
-    ask("any", ANY, x, axis, keepdims)
+    ask(Question::Any, x, axis, keepdims)
 }
 
 /// Whether every element over axes (all by default) is not zero; True of none.
@@ -74,7 +88,7 @@ pub fn any(x: &Tensor, #[default(None)] axis: Axes<'_>, #[default(false)] keepdi
 /// ```
 #[op(method)]
 pub fn all(x: &Tensor, #[default(None)] axis: Axes<'_>, #[default(false)] keepdims: bool) -> Result<Tensor> {
-    ask("all", ALL, x, axis, keepdims)
+    ask(Question::All, x, axis, keepdims)
 }
 
 /// How many elements over axes (all by default) are not zero (int64).
@@ -89,5 +103,5 @@ pub fn count_nonzero(
     #[default(None)] axis: Axes<'_>,
     #[default(false)] keepdims: bool,
 ) -> Result<Tensor> {
-    ask("count_nonzero", COUNT, x, axis, keepdims)
+    ask(Question::Count, x, axis, keepdims)
 }

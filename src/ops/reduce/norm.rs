@@ -18,9 +18,11 @@ use crate::ops::movement::{cast, real, reshape_to, view_as_real};
 use crate::ops::pointwise::polar::modulus;
 use crate::ops::pointwise::select::part;
 use crate::ops::promote::promoted_inexact;
+use crate::stored::Stored;
 
 /// The root of the sum of squares.
-#[derive(Clone)]
+#[derive(Clone, Stored)]
+#[stored(op)]
 struct Euclidean(Folded);
 
 impl Op for Euclidean {
@@ -64,6 +66,8 @@ pub(in crate::ops) fn euclidean(x: &Tensor, folded: Folded) -> Result<Tensor> {
 }
 
 /// `x / y`, and 0 where `y` is 0.
+#[derive(Stored)]
+#[stored(op)]
 struct Ratio;
 
 impl Op for Ratio {
@@ -107,7 +111,8 @@ fn ratio(x: &Tensor, y: &Tensor) -> Result<Tensor> {
 }
 
 /// `|x|^p`, times the sign of `x` if `odd`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Stored)]
+#[stored(op)]
 struct AbsPow {
     p: f64,
     odd: bool,

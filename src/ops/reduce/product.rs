@@ -8,15 +8,19 @@ use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only, unrecorded,
+    Cotangents, Grads, Kernel, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, Unrecorded, apply,
+    only, unrecorded,
 };
 use crate::kernel::reduce::{self, ReduceLoops, reduce_loops, scan};
 use crate::ops::entry::{Axes, op};
 use crate::ops::movement::cast;
 use crate::ops::scan::before;
+use crate::stored::Stored;
 
 const PROD: &ReduceLoops = reduce_loops!(field T::ONE; a, x => a.mul(x));
 
+#[derive(Stored)]
+#[stored(op)]
 struct Prod(Folded);
 
 impl Op for Prod {
@@ -43,13 +47,27 @@ impl Op for Prod {
     }
 }
 
+/// For each element, the product of all others on an axis, which is counted from the end.
+#[derive(Stored)]
+#[stored(in Unrecorded)]
+struct Others {
+    back: usize,
+}
+
+impl Kernel for Others {
+    fn name(&self) -> &'static str {
+        "prod"
+    }
+
+    fn compute(&self, ins: &[&Array], _: usize) -> Result<Array> {
+        scan::product_of_others("prod", ins[0], ins[0].rank() - self.back)
+    }
+}
+
 /// For each element, the product of all others on the reduced axes.
 fn others(x: &Tensor, folded: &Folded) -> Result<Tensor> {
     if let [back] = folded.back[..] {
-        let once = unrecorded("prod", &[x], move |ins, _| {
-            scan::product_of_others("prod", ins[0], ins[0].rank() - back)
-        });
-        if let Some(others) = once {
+        if let Some(others) = unrecorded(Others { back }, &[x]) {
             return others;
         }
         return Ok(before(x, back, false)? * before(x, back, true)?);

@@ -12,9 +12,10 @@ use crate::ops::movement::{broadcast_to, permute_dims, reshape_to, sum_to};
 use crate::ops::nn::softmax::sum_rows;
 use crate::ops::reduce::sum;
 use crate::ops::terms::add_terms;
+use crate::stored::Stored;
 
 /// Which elements are standardised together.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Stored)]
 pub(in crate::ops) enum Together {
     /// The elements of each row (the last axis), which belong to these channels.
     Row(Channels),
@@ -25,6 +26,8 @@ pub(in crate::ops) enum Together {
 /// Standardised elements times a weight plus a bias for each channel; and the statistics: mean and reciprocal
 /// root of each row, or mean and variance of each channel of a batch. The statistics are never
 /// differentiated.
+#[derive(Stored)]
+#[stored(op)]
 pub(in crate::ops) struct Norm {
     pub eps: f64,
     pub together: Together,
@@ -32,6 +35,8 @@ pub(in crate::ops) struct Norm {
 
 /// Its gradients with respect to elements, weights and biases, from `g`, the elements, the weights and the
 /// statistics. The rules treat the statistics as a function of the elements.
+#[derive(Stored)]
+#[stored(op)]
 struct NormGrads {
     eps: f64,
     together: Together,

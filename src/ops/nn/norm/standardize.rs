@@ -9,8 +9,11 @@ use crate::kernel::broadcast::broadcast_batch;
 use crate::kernel::norm;
 use crate::ops::reduce::mean;
 use crate::ops::terms::add_terms;
+use crate::stored::Stored;
 
 /// `(x - mean) / sqrt(variance + eps)` over the last axis, and the reciprocal of that root.
+#[derive(Stored)]
+#[stored(op)]
 pub(in crate::ops) struct Standardize {
     pub eps: f64,
 }
@@ -61,6 +64,8 @@ pub(in crate::ops) fn mean_rows(x: &Tensor) -> Result<Tensor> {
 }
 
 /// `r (g - mean(g) - y mean(g y))`: the Jacobian of a standardised row, which is symmetric, applied to `g`.
+#[derive(Stored)]
+#[stored(op)]
 struct StandardizeGrad;
 
 pub(in crate::ops) fn projected(g: &Tensor, y: &Tensor, r: &Tensor) -> Result<Tensor> {
