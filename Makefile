@@ -38,8 +38,8 @@ docs: install
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --jobs auto -d target/site/doctrees docs target/site/html
 	cd docs && ../$(BIN)/python -m sitegen.links ../target/site/html
 
-# For some minutes, from a seed that is printed: random programs, views and writes, indexes, formulas, damaged files, DLPack
-# capsules and calls with hostile arguments. What fails is shrunk.
+# For some minutes, from a seed that is printed: random programs, views and writes, indexes, formulas, damaged files and
+# saved programs, DLPack capsules and calls with hostile arguments. What fails is shrunk.
 MINUTES ?= 10
 SEED ?=
 fuzz: install

@@ -50,6 +50,9 @@ pub enum Error {
     /// A derivative of an op that has none.
     #[error("{op}: {what}")]
     NotDifferentiable { op: &'static str, what: String },
+    /// A file that is no program, or not one that this version of the library can run.
+    #[error("load_compiled: {0}")]
+    ProgramFile(String),
     /// The caller asked to stop (Ctrl-C).
     #[error("interrupted")]
     Interrupted,
@@ -90,6 +93,11 @@ impl From<NoMemory> for Box<Error> {
 }
 
 impl Error {
+    /// Whether the error is the caller's wish or a want of memory, not the fault of what was computed.
+    pub(crate) fn is_of_the_caller(&self) -> bool {
+        matches!(self, Error::Interrupted | Error::NoMemory | Error::Memory { .. } | Error::Foreign(_))
+    }
+
     /// [`Error::Memory`] for an array of this shape and dtype.
     pub fn memory(op: &'static str, dims: Vec<usize>, dtype: DType) -> Box<Self> {
         Box::new(Error::Memory { op, dims, dtype })

@@ -62,6 +62,8 @@ pub mod transform;
 
 #[cfg(feature = "python")]
 mod bind;
+#[cfg(not(feature = "python"))]
+mod c;
 
 #[cfg(feature = "python")]
 #[global_allocator]
@@ -75,3 +77,4 @@ pub use graph::{Tensor, no_grad};
 pub use kernel::par;
 pub use memory::WithReserve;
 pub use ndarray;
+pub use program::SavedProgram as Program;

@@ -28,6 +28,7 @@ const ROOMS: &[&str] = &[
     "ops",
     "engine",
     "transform",
+    "c",
     "bind",
 ];
 
@@ -49,6 +50,7 @@ const UNSAFE: &[&str] = &[
     "dtype.rs",
     "kernel/",
     "array/",
+    "c.rs",
     "bind/call/arguments.rs",
     "bind/call/shims.rs",
     "bind/convert/dlpack.rs",

@@ -44,6 +44,7 @@ from ferrograd._core import (
     Node,
     NotDifferentiableError,
     NotFiniteError,
+    ProgramFileError,
     RemovableHandle,
     ShapeError,
     Tensor,
@@ -103,7 +104,7 @@ if _typing.TYPE_CHECKING:
         saved_tensors_hooks,
         spill_saved,
     )
-    from ferrograd._compile import CompileError, compile
+    from ferrograd._compile import CompileError, compile, debug_print, load_compiled
     from ferrograd._dialects.install_as import install_as
     from ferrograd._graph.graph import Graph, graph
     from ferrograd._tensor.dtypes import bfloat16
@@ -136,7 +137,7 @@ else:
         ),
         "_dialects.install_as": ("install_as",),
         "func._trees": ("stop_gradient",),
-        "_compile": ("CompileError", "compile"),
+        "_compile": ("CompileError", "compile", "debug_print", "load_compiled"),
         "_autograd.profiling": ("profile",),
         "_autograd.saved_tensors": (
             "compress_saved",
@@ -208,6 +209,7 @@ __all__ = [
     "Node",
     "NotDifferentiableError",
     "NotFiniteError",
+    "ProgramFileError",
     "RemovableHandle",
     "ShapeError",
     "Size",
@@ -232,6 +234,7 @@ __all__ = [
     "cumulative_prod",
     "cumulative_sum",
     "debug_nans",
+    "debug_print",
     "detect_anomaly",
     "disable_saved_tensors_hooks",
     "e",
@@ -260,6 +263,7 @@ __all__ = [
     "is_inference_mode_enabled",
     "isdtype",
     "linalg",
+    "load_compiled",
     "nan",
     "newaxis",
     "no_grad",

@@ -40,6 +40,8 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     transform::control::add(m)?;
     transform::program::add(m)?;
     transform::host::add(m)?;
+    transform::print::add(m)?;
+    transform::saved::add(m)?;
     transform::vmap::add(m)?;
     function::call::add(m)?;
     tensor::create::add(m)?;

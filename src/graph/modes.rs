@@ -57,6 +57,12 @@ pub struct Watch {
 }
 
 impl Watch {
+    /// What is watched besides the costs of ops.
+    #[must_use]
+    pub fn without_profile(self) -> Watch {
+        Watch { profile: false, profile_sites: false, ..self }
+    }
+
     pub const NOTHING: Watch = Watch {
         debug_nans: false,
         detect_anomaly: false,

@@ -29,6 +29,17 @@ impl Trace {
     }
 }
 
+impl Trace {
+    /// Records an op without outputs, which tells the user something in each run.
+    pub fn effect(&self, op: Arc<dyn Op>, ins: &[&Array]) {
+        if ins.iter().any(|x| !self.knows(x)) {
+            return self.give_up("it reads a value that was computed before, not through a tensor");
+        }
+        let ins = ins.iter().map(|x| x.unsealed().clone()).collect();
+        self.record(Call { op, ins, outs: SmallVec::new(), batch_ndim: 0, site: Site::current() });
+    }
+}
+
 /// An op that a node and a trace share.
 pub(super) struct Shared(pub Arc<dyn Op>);
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
-use super::modes::{self, Watch};
+use super::modes::{self, Flags, Watch};
 use super::record::{Node, Outputs};
 use super::site::Site;
 use crate::array::Array;
@@ -98,6 +98,30 @@ fn count<'a>(
 ) {
     let (time, bytes) = (start.elapsed(), arrays.map(|a| a.len() * a.dtype().size()).sum());
     PROFILE.with_borrow_mut(|p| p.entry(key).or_default()[direction].add(time, bytes));
+}
+
+/// Whether the ops of this thread are profiled.
+pub(crate) fn profiles() -> bool {
+    modes::flags().has(Flags::WATCHING) && modes::with(|m| m.watch.profile)
+}
+
+/// Counts the cost of ops that were computed together since `start`: to each the same share.
+#[cold]
+pub(crate) fn count_together(
+    ops: impl DoubleEndedIterator<Item = (&'static str, Site)>,
+    start: Instant,
+    bytes: usize,
+) {
+    let (watch, time) = (modes::with(|m| m.watch), start.elapsed());
+    let ops: Vec<_> = ops.collect();
+    let share = time / ops.len().max(1) as u32;
+    PROFILE.with_borrow_mut(|profile| {
+        for (i, &(name, at)) in ops.iter().enumerate() {
+            // The memory is that of what the last one computes.
+            let bytes = if i + 1 == ops.len() { bytes } else { 0 };
+            profile.entry((name, site(watch, || at))).or_default()[0].add(share, bytes);
+        }
+    });
 }
 
 /// Counts the cost of a node's rule, which began at `start`.

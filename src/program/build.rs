@@ -164,10 +164,11 @@ impl Program {
             let ins: SmallVec<[Id; 4]> = call.ins.iter().map(|x| v.find_or_constant(x)).collect();
             let dtypes: SmallVec<[DType; 4]> = call.ins.iter().map(Array::dtype).collect();
             let pointwise = match &call.outs[..] {
-                [out] => (!ins.is_empty())
-                    .then(|| call.op.row(&dtypes))
-                    .flatten()
-                    .and_then(|row| Pointwise::new(row, &call.ins, &ins, out, call.batch_ndim)),
+                [out] => (!ins.is_empty()).then(|| call.op.row(&dtypes)).flatten().and_then(|row| {
+                    let of = |x: &Array| (x.dtype(), x.layout());
+                    let layouts: SmallVec<[_; 3]> = call.ins.iter().map(of).collect();
+                    Pointwise::new(row, &layouts, &ins, &of(out), call.batch_ndim)
+                }),
                 _ => None,
             };
             let same = pointwise.as_ref().and_then(|p| p.unchanged(|k, number| v.is_all(ins[k], number)));
@@ -227,8 +228,7 @@ impl Program {
         let distinct = steps.len();
         let steps = needed(&v, steps, &outputs);
         let counts = Counts { recorded: calls.len(), distinct, needed: steps.len() };
-        let work = planned(&v.values, steps, &outputs);
-        Some(Program::of(inputs.len(), v.values, work, outputs, counts))
+        Some(Program::of(inputs.len(), v.values, steps, outputs, counts))
     }
 }
 
@@ -236,7 +236,16 @@ impl Program {
 const SHORT: usize = 16 << 10;
 
 impl Program {
-    fn of(inputs: usize, values: Vec<Value>, work: Vec<Work>, outputs: Vec<Id>, counts: Counts) -> Program {
+    /// The program that consists of these steps, each of which computes what later ones read.
+    pub(super) fn of(
+        inputs: usize,
+        values: Vec<Value>,
+        steps: Vec<(Step, Option<Pointwise>)>,
+        outputs: Vec<Id>,
+        counts: Counts,
+    ) -> Program {
+        let all = steps.iter().map(|(step, _)| step.clone()).collect();
+        let work = planned(&values, steps, &outputs);
         let mut slots = vec![u32::MAX; values.len()];
         let mut kept = 0;
         let made = work.iter().flat_map(|work| match work {
@@ -252,7 +261,18 @@ impl Program {
             Work::Cluster(group) => group.cluster.bytes(),
         });
         let is_short = bytes.sum::<usize>() < SHORT;
-        Program { inputs, values, work, outputs, slots, kept: kept as usize, is_short, counts }
+        Program {
+            inputs,
+            values,
+            steps: all,
+            work,
+            outputs,
+            slots,
+            kept: kept as usize,
+            is_short,
+            is_from_file: false,
+            counts,
+        }
     }
 
     /// The values that the second part of a trace reads (or returns, as `outputs`) and the first part, or the inputs of
@@ -294,8 +314,9 @@ fn needed(
     outputs.iter().for_each(|&id| read[v.whole(id) as usize] = true);
     let mut kept = vec![];
     for (step, pointwise) in steps.into_iter().rev() {
-        // What has no inputs draws random numbers, and those that follow depend on how many were drawn.
-        if step.ins.is_empty() || step.outs.iter().any(|&id| read[id as usize]) {
+        // What has no inputs draws random numbers, and those that follow depend on how many were drawn. What has no outputs
+        // tells the user something.
+        if step.ins.is_empty() || step.outs.is_empty() || step.outs.iter().any(|&id| read[id as usize]) {
             step.ins.iter().for_each(|&id| read[v.whole(id) as usize] = true);
             kept.push((step, pointwise));
         }

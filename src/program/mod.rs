@@ -2,24 +2,35 @@
 //! its results are those of the ops applied one by one.
 
 mod build;
+mod drawn;
+pub mod file;
 mod parts;
 mod plan;
+mod saved;
+
+use std::cell::Cell;
+use std::time::Instant;
 
 use smallvec::{SmallVec, smallvec};
 
 use crate::array::Array;
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::computed;
 use crate::graph::site::Site;
+use crate::graph::watch;
 use crate::kernel::interrupt;
 use crate::shape;
-use parts::{Id, Origin, Value, Work};
+pub use drawn::{Drawn, DrawnNode, Source};
+use parts::{Id, Origin, Step, Value, Work};
+pub use saved::{SavedProgram, TensorKind};
 
 /// A list of ops and clusters of ops that computes outputs from inputs.
 pub struct Program {
     inputs: usize,
     values: Vec<Value>,
+    /// In the order of the trace. What runs is `work`.
+    steps: Vec<Step>,
     work: Vec<Work>,
     outputs: Vec<Id>,
     /// By value: where a run keeps it, if it does.
@@ -27,6 +38,8 @@ pub struct Program {
     /// How many values a run keeps.
     kept: usize,
     is_short: bool,
+    /// Whether a file said what its ops are.
+    is_from_file: bool,
     counts: Counts,
 }
 
@@ -41,6 +54,16 @@ pub struct Counts {
     pub needed: usize,
 }
 
+thread_local! {
+    /// The op that failed last in a program on this thread, and the line that applied it.
+    static FAILED: Cell<Option<(&'static str, Site)>> = const { Cell::new(None) };
+}
+
+/// The op that failed in a program on this thread since this was last called, and the line that applied it.
+pub fn take_failed() -> Option<(&'static str, Site)> {
+    FAILED.take()
+}
+
 /// How much work is done between two looks for an interrupt.
 const STRETCH: usize = 256;
 
@@ -51,6 +74,19 @@ impl Program {
     /// # Errors
     /// Those of the ops.
     pub fn run(&self, inputs: &[Array]) -> Result<Option<Vec<Array>>> {
+        if !self.is_from_file {
+            return self.run_steps(inputs);
+        }
+        // Where a file says what no trace says, an op may find that out by a panic.
+        Error::catch(|| self.run_steps(inputs)).map_err(|error| match *error {
+            Error::Internal(_) => {
+                Box::new(Error::ProgramFile("the file says what no op can compute".to_owned()))
+            }
+            _ => error,
+        })
+    }
+
+    fn run_steps(&self, inputs: &[Array]) -> Result<Option<Vec<Array>>> {
         let mut slots: SmallVec<[Option<Array>; 16]> = smallvec![None; self.kept];
         assert_eq!(inputs.len(), self.inputs, "a program gets as many inputs as its trace");
         for (id, x) in inputs.iter().enumerate() {
@@ -59,16 +95,19 @@ impl Program {
             }
             slots[self.slots[id] as usize] = Some(x.clone());
         }
+        let watches = watch::profiles();
         for (i, work) in self.work.iter().enumerate() {
             if i % STRETCH == STRETCH - 1 {
-                interrupt::check()?;
+                interrupt::check().inspect_err(|_| FAILED.set(work.ops().last()))?;
             }
+            let start = watches.then(Instant::now);
             let last = match work {
                 Work::Op(step) => {
                     let ins: SmallVec<[Array; 4]> =
                         step.ins.iter().map(|&id| self.read(&slots, id)).collect();
                     let refs: SmallVec<[&Array; 4]> = ins.iter().collect();
-                    let outs = computed(&*step.op, &refs, step.batch_ndim)?;
+                    let outs = computed(&*step.op, &refs, step.batch_ndim)
+                        .inspect_err(|_| FAILED.set(Some((step.op.name(), step.site))))?;
                     for (&id, out) in step.outs.iter().zip(outs) {
                         if !self.fits(id, &out) {
                             return Ok(None);
@@ -80,7 +119,8 @@ impl Program {
                 Work::Cluster(group) => {
                     let arrays: SmallVec<[&Array; 8]> =
                         group.reads.iter().map(|&id| self.whole(&slots, id)).collect();
-                    let made = group.cluster.run(&arrays)?;
+                    let made =
+                        group.cluster.run(&arrays).inspect_err(|_| FAILED.set(group.ops.last().copied()))?;
                     drop(arrays);
                     for (&id, array) in group.writes.iter().zip(made) {
                         slots[self.slots[id as usize] as usize] = Some(array);
@@ -88,11 +128,40 @@ impl Program {
                     &group.last
                 }
             };
+            if let Some(start) = start {
+                self.count(work, start);
+            }
             for &id in last {
                 slots[self.slots[id as usize] as usize] = None;
             }
         }
         Ok(Some(self.outputs.iter().map(|&id| self.read(&slots, id)).collect()))
+    }
+
+    /// The dtype, shape and strides of an input.
+    pub fn input(&self, k: usize) -> (DType, &[usize], &[isize]) {
+        let value = &self.values[k];
+        (value.dtype, &value.dims, &value.strides)
+    }
+
+    /// The dtype and shape of an output.
+    pub fn output(&self, k: usize) -> (DType, &[usize]) {
+        let value = &self.values[self.outputs[k] as usize];
+        (value.dtype, &value.dims)
+    }
+
+    /// Whether an array can be an input.
+    pub fn takes(&self, k: usize, x: &Array) -> bool {
+        self.fits(k as Id, x)
+    }
+
+    /// How many bytes the constants take.
+    pub fn constant_bytes(&self) -> usize {
+        let bytes = |value: &Value| match &value.origin {
+            Origin::Constant(x) => x.len().saturating_mul(x.dtype().size()),
+            _ => 0,
+        };
+        self.values.iter().map(bytes).sum()
     }
 
     /// Whether a run takes so little time that nobody need know that it runs.
@@ -135,6 +204,20 @@ impl Program {
             .map(|value| (value.dims.as_slice(), value.dtype))
     }
 
+    /// Adds what a work cost to the profile of this thread: to each op of a cluster the same share.
+    #[cold]
+    fn count(&self, work: &Work, start: Instant) {
+        let made: &[Id] = match work {
+            Work::Op(step) => &step.outs,
+            Work::Cluster(group) => &group.writes,
+        };
+        let bytes = made.iter().map(|&id| {
+            let value = &self.values[id as usize];
+            shape::len(&value.dims) * value.dtype.size()
+        });
+        watch::count_together(work.ops(), start, bytes.sum());
+    }
+
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -142,10 +225,7 @@ impl Program {
     /// By pass over memory, in the order in which they run: the names of its ops, each with the line of the user's program
     /// that applied it.
     pub fn passes(&self) -> impl Iterator<Item = Vec<(&'static str, Site)>> + '_ {
-        self.work.iter().map(|work| match work {
-            Work::Op(step) => vec![(step.op.name(), step.site)],
-            Work::Cluster(group) => group.ops.clone(),
-        })
+        self.work.iter().map(|work| work.ops().collect())
     }
 
     /// The most bytes of computed values, outputs among them, that a run keeps at a time.

@@ -35,6 +35,7 @@ pub struct Value {
 }
 
 /// An op, applied to values.
+#[derive(Clone)]
 pub struct Step {
     pub op: Arc<dyn Op>,
     pub batch_ndim: usize,
@@ -59,4 +60,15 @@ pub struct Group {
     /// The values that no later work reads.
     pub last: Vec<Id>,
     pub ops: Vec<(&'static str, Site)>,
+}
+
+impl Work {
+    /// The names of its ops, each with the line of the user's program that applied it.
+    pub fn ops(&self) -> impl DoubleEndedIterator<Item = (&'static str, Site)> + '_ {
+        let (one, many) = match self {
+            Work::Op(step) => (Some((step.op.name(), step.site)), &[][..]),
+            Work::Cluster(group) => (None, &group.ops[..]),
+        };
+        one.into_iter().chain(many.iter().copied())
+    }
 }

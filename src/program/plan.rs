@@ -7,14 +7,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::parts::{Group, Id, Origin, Step, Value, Work};
-use crate::array::Array;
+use crate::array::Layout;
 use crate::dtype::DType;
-use crate::kernel::broadcast::{dense_order, inverse, joined};
+use crate::kernel::broadcast::{inverse, joined};
 use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::cluster::{Cluster, Read, Reading, Walk, Write};
 use crate::kernel::pointwise::numbers::{Kind, kind};
 use crate::kernel::pointwise::row::{Instruction, Loop, Operand, Row};
-use crate::shape::Dims;
+use crate::shape::{self, Dims};
 
 /// A step that computes element by element.
 #[derive(Clone)]
@@ -36,24 +36,25 @@ struct Place {
 }
 
 impl Pointwise {
-    /// A step that computes element by element. None if it does more than to apply a loop, or if a cluster cannot make
-    /// its result.
-    pub fn new(row: Row, ins: &[Array], ids: &[Id], out: &Array, batch_ndim: usize) -> Option<Pointwise> {
-        let half = |x: &Array| x.dtype().is_half();
-        if out.len() == 0 || half(out) || ins.iter().any(half) || row.out != out.dtype() {
+    /// A step that computes element by element, from the dtypes and layouts of its operands and of its result. None if it
+    /// does more than to apply a loop, or if a cluster cannot make its result.
+    pub fn new(
+        row: Row,
+        ins: &[(DType, Layout)],
+        ids: &[Id],
+        (dtype, out): &(DType, Layout),
+        batch_ndim: usize,
+    ) -> Option<Pointwise> {
+        let (dims, n) = (&out.dims, shape::len(&out.dims));
+        if n == 0 || dtype.is_half() || ins.iter().any(|(d, _)| d.is_half()) || row.out != *dtype {
             return None;
         }
-        let (dims, n) = (out.dims(), out.len());
-        let order = if out.is_contiguous() { None } else { Some(dense_order(out)?) };
+        let order = if out.is_contiguous() { None } else { Some(out.dense_order()?) };
         let mut places = SmallVec::new();
-        for (x, &id) in ins.iter().zip(ids) {
-            let x = x.with_rank(dims.len(), batch_ndim);
-            if x.rank() != dims.len() || x.dims().iter().zip(dims).any(|(&own, &d)| own != 1 && own != d) {
-                return None;
-            }
-            let x = x.expand(dims, dims.len());
+        for ((_, x), &id) in ins.iter().zip(ids) {
+            let x = x.broadcast(dims, batch_ndim)?;
             let x = order.as_ref().map_or(x.clone(), |order| x.permute(order));
-            let axes = joined(x.dims(), &[x.strides()]).into_iter().map(|(d, [step])| (d, step));
+            let axes = joined(&x.dims, &[x.strides]).into_iter().map(|(d, [step])| (d, step));
             let mut axes: SmallVec<[(usize, isize); 4]> = axes.collect();
             if matches!(axes[..], [] | [(_, 1)]) {
                 axes.clear();
@@ -126,8 +127,8 @@ pub(super) fn planned(values: &[Value], steps: Vec<(Step, Option<Pointwise>)>, o
                 before[group_of[i]].insert(group_of[m]);
             }
         }
-        // Random numbers are drawn in the order of the program.
-        if step.ins.is_empty()
+        // Random numbers are drawn, and the user is told something, in the order of the program.
+        if (step.ins.is_empty() || step.outs.is_empty())
             && let Some(last) = draws.replace(group_of[i])
         {
             before[group_of[i]].insert(last);
@@ -145,6 +146,9 @@ pub(super) fn planned(values: &[Value], steps: Vec<(Step, Option<Pointwise>)>, o
                 let members: Vec<(Step, Pointwise)> =
                     members.into_iter().filter_map(|(s, p)| Some((s, p?))).collect();
                 let asked = asked_for(&memory, members, &outside);
+                if asked.is_empty() {
+                    continue;
+                }
                 let members = if asked[0].1.n == 1 { in_runs(&memory, asked) } else { asked };
                 clusters(&memory, members, &outside, &mut work);
             }

@@ -31,7 +31,7 @@ def test_the_source_archive_has_tests_and_documentation(tmp_path: Path) -> None:
     for folder, pattern in (("tests", "*.py"), ("tests", "*.rs"), ("docs/recipes", "*.md"), ("docs/sitegen", "*.*")):
         wanted += (ROOT / folder).rglob(pattern)
     wanted += [*(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.*"), *(ROOT / "benches").glob("*.*")]
-    wanted += (ROOT / "tests/documents").glob("*.*t")
+    wanted += [*(ROOT / "tests/documents").glob("*.*t"), ROOT / "include/ferrograd.h"]
     assert not {path.relative_to(ROOT).as_posix() for path in wanted} - names
     assert not [name for name in names if name.endswith((".so", ".pyd", ".pyc", ".png"))]
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import io
+import itertools
 import json
 import operator
 import os
 import pickle
+import random
 import subprocess
 import sys
 import tempfile
@@ -31,7 +34,7 @@ from ferrograd import _core, func
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from tests.reliability import writes
+from tests.reliability import damaged_programs, writes
 
 #: What a wrong call may raise.
 REFUSALS = (_core.FerrogradError, TypeError, ValueError, MemoryError, OverflowError, RecursionError)
@@ -245,6 +248,19 @@ def files(changes: list[tuple[int, int]], end: int) -> None:
         torch.load(io.BytesIO(bytes(data)))
 
 
+@functools.cache
+def whole_programs() -> list[bytes]:
+    return [data for _, data in itertools.islice(damaged_programs.programs(), 0, None, 7) if len(data) < 4000]
+
+
+def saved_programs(number: int, change: int) -> None:
+    """A program that somebody hostile has changed gives the one error that is documented, or runs."""
+    known = whole_programs()
+    whole = known[number % len(known)]
+    body = damaged_programs.changed(whole[damaged_programs.HEADER.size :], random.Random(change))
+    damaged_programs.read_and_run(damaged_programs.with_body(whole, body))
+
+
 class DLTensor(ctypes.Structure):
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -351,6 +367,10 @@ TARGETS: dict[str, tuple[Callable[..., None], dict[str, st.SearchStrategy[Any]]]
             "changes": st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), max_size=6),
             "end": st.just(0) | st.integers(0, len(WHOLE)),
         },
+    ),
+    "saved_programs": (
+        saved_programs,
+        {"number": st.integers(0, 2**20), "change": st.integers(0, 2**40)},
     ),
     "capsules": (
         capsules,

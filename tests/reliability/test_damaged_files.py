@@ -88,6 +88,22 @@ def test_the_arguments_of_a_pickle_of_a_tensor() -> None:
     )
 
 
+def test_a_damaged_program() -> None:
+    """Most changes are found by the checksum; a hostile one is made so that the checksum is right."""
+    limited(
+        WORKER,
+        f"""
+    from tests.reliability import damaged_programs as programs
+    name, whole = next(programs.programs())
+    attack(whole, programs.read_and_run, (), {MUTATIONS // 10}, 5)
+    assert programs.read_and_run(whole)
+    _, readable = programs.attack({MUTATIONS // 3}, 6)
+    assert readable
+    """,
+        timeout=120 + MUTATIONS / 100,
+    )
+
+
 def test_a_damaged_file_of_a_saved_tensor() -> None:
     limited(
         WORKER,

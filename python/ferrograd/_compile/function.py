@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import json
 import os
 import sys
 import types
@@ -18,13 +20,17 @@ from ferrograd import _core
 from ferrograd._autograd.function import Function
 from ferrograd._autograd.modes import P, R, enable_grad
 from ferrograd._compile.dependencies import PLAIN, Names, Reader, Refused, lookups, pattern
+from ferrograd._compile.files import described, numbered, write
 from ferrograd._compile.floats import Number, Watch
-from ferrograd._core import FreedGraphError, Tensor
+from ferrograd._core import ArgumentError, FreedGraphError, Tensor
 from ferrograd._dialects.numbers import NATIVE
 from ferrograd._graph.places import in_cells
 from ferrograd._tree import children, rebuilt
 
 __all__ = ["CacheInfo", "CompileError", "CompiledFunction", "compile", "forget"]
+
+if TYPE_CHECKING:
+    from ferrograd._graph.graph import Graph
 
 #: Functions are traced unless the environment says ``FERROGRAD_COMPILE=0``.
 _ENABLED = os.environ.get("FERROGRAD_COMPILE", "1") != "0"
@@ -36,6 +42,7 @@ _KEPT = "a tensor that it computes is kept"
 _PINNED = "it needs the value of an argument"
 #: After so many traces in a row that change what the function reads, it is not traced any more.
 _RESTLESS = 3
+_NUMBERS = itertools.count()
 
 
 class CompileError(_core.FerrogradError, RuntimeError):
@@ -73,6 +80,12 @@ class _Program:
         self._leaves = leaves
         self.tracked = tracked
         self.shapes_depend_on_numbers = False
+        #: Later programs have larger numbers.
+        self.number = next(_NUMBERS)
+        #: What the arguments and keywords consist of and how many tensors they have, or why a file cannot say that; and
+        #: the tensors that the function found elsewhere.
+        self.signature: tuple[Any, Any, int] | ArgumentError = [], [], 0
+        self.outside: list[weakref.ref[Tensor]] = []
         #: How the outputs make up the result, if that is simple.
         self.shape: str | None = None
         if result is _HOLE:
@@ -101,6 +114,32 @@ class _Program:
         for i, y in zip(self.tracked, results, strict=True):
             outs[i] = y
         return (self._built(outs),)
+
+    def data(self, name: str) -> bytes:
+        """The program as the bytes of a file.
+
+        Raises:
+            ArgumentError: a file cannot hold it.
+        """
+        if isinstance(self.signature, ArgumentError):
+            raise self.signature
+        arguments, keywords, count = self.signature
+        outs = itertools.count()
+
+        def hole(x: Any) -> Any:
+            return ["tensor", next(outs)] if x is _HOLE else None
+
+        about = {
+            "name": name,
+            "arguments": arguments,
+            "keywords": keywords,
+            "result": described(self._result, hole, "the result"),
+        }
+        found = [x() for x in self.outside]
+        leaves = [x if isinstance(x, int) else x() for x in self._leaves]
+        if any(x is None for x in (*found, *leaves)):
+            raise ArgumentError("save: a tensor that the program reads from outside exists no more")
+        return bytes(self.core.save(count, found, leaves, self.tracked, json.dumps(about)))
 
     def _built(self, outs: list[Any]) -> Any:
         if self._result is _HOLE:
@@ -261,6 +300,85 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         if name == "_function":
             raise AttributeError(name)
         return getattr(self._function, name)
+
+    def save(self, path: str | os.PathLike[str], *args: Any, **kwargs: Any) -> None:
+        """Writes a program to a file, of which :func:`~ferrograd.load_compiled` makes a function without this source.
+
+        Without arguments it is the program that was traced last. With arguments it is one for arguments like these:
+        the function is traced with them, and what it wrote to is put back.
+
+        The file has the program, the values of the tensors that the function finds outside of its arguments, and what
+        the arguments and the result consist of. It has no Python code: what runs Python in each call (functions with
+        gradients of your own, communications, numbers of optimizers) cannot be saved. A file that exists is
+        replaced when the new one is complete.
+
+        Args:
+            path: the file.
+            args: arguments like those of later calls. Their numbers do not matter.
+            kwargs: arguments with names.
+
+        Raises:
+            CompileError: there is no program: the function was not called yet, or cannot be traced.
+            ArgumentError: a file cannot hold the program, or what the function takes or returns.
+            OSError: the file cannot be written.
+        """
+        program = self._traced(*args, **kwargs) if args or kwargs else self._last("save")
+        write(path, program.data(self._name))
+
+    def graph(self, gradients: bool = False) -> Graph:
+        """The program that was traced last, as a graph: what :func:`~ferrograd.graph` returns for a record.
+
+        Its leaves are the tensors that the program reads. Views are left out: what reads a view is joined to what it is
+        a view of.
+
+        Args:
+            gradients: take the program of the gradients instead.
+
+        Raises:
+            CompileError: there is no such program.
+
+        >>> f = fg.compile(lambda x: fg.sin(x).sum())
+        >>> f(fg.ones(3)).shape
+        ()
+        >>> [node.op for node in f.graph()]
+        ['leaf', 'sin', 'sum']
+        """
+        from ferrograd._graph.graph import Graph
+
+        columns = self._last("graph").core.record(gradients)
+        if columns is None:
+            raise CompileError(f"graph: the program of {self._name} has no gradients")
+        return Graph.of_program(columns)
+
+    def _last(self, what: str) -> _Program:
+        """The program that was traced last."""
+        programs = [program for programs in self._programs.values() for program in programs]
+        if not programs:
+            raise CompileError(f"{what}: {self._name} has no program yet: call it first")
+        return max(programs, key=lambda program: program.number)
+
+    def _traced(self, *args: Any, **kwargs: Any) -> _Program:
+        """A program for these arguments. What the function wrote to is put back."""
+        args, kwargs = _with_tensors(args), _with_tensors(kwargs)
+        modes = _core.program_modes()
+        if modes is None:
+            raise CompileError(
+                "save: a function is traced outside of vmap and other traces, and while ops are not watched"
+            )
+        self._names.meet(self._function, args, kwargs)
+        reader = Reader(modes, self._names)
+        try:
+            reader.read_all(args, kwargs)
+        except Refused as refusal:
+            raise CompileError(f"save: {self._name} cannot be traced: {refusal}") from None
+        for _ in range(2):
+            # The first call of many functions makes state that later calls find.
+            _, made, reason = self._trace(args, kwargs, reader, modes)
+            if made is not None or not reason.startswith(_KEPT):
+                break
+        if made is None:
+            raise CompileError(f"save: {self._name} cannot be traced: {reason}")
+        return made
 
     def cache_info(self) -> CacheInfo:
         """How often programs ran, and how many there are."""
@@ -482,7 +600,26 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         kept = [at[id(x)] if id(x) in at else weakref.ref(x) for x in inputs]
         marks = iter([_HOLE if isinstance(x, Tensor) else x for x in leaves])
         shape = rebuilt(result, marks)
-        return result, _Program(core, shape, outs, kept, tracked), ""
+        program = _Program(core, shape, outs, kept, tracked)
+        program.signature = _signature(given_args, given_kwargs)
+        if reader.floats:
+            program.signature = ArgumentError(
+                "save: this program takes floats that vary from call to call. Give save the arguments: the file has a "
+                "program for these floats then"
+            )
+        mine = {id(x) for x in _leaves((given_args, given_kwargs))}
+        program.outside = [weakref.ref(x) for x in tensors if id(x) not in mine]
+        return result, program, ""
+
+
+def _signature(args: Any, kwargs: Any) -> tuple[Any, Any, int] | ArgumentError:
+    """What the arguments consist of, for a file."""
+    tensors: list[Tensor] = []
+    leaf = numbered(tensors)
+    try:
+        return described(args, leaf, "an argument"), described(kwargs, leaf, "an argument"), len(tensors)
+    except ArgumentError as error:
+        return error.with_traceback(None)
 
 
 def _obstacle(leaves: list[Any], draws: list[Any], modes: Any) -> str | None:

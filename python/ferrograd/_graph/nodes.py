@@ -6,7 +6,7 @@ import linecache
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -206,6 +206,14 @@ class Snapshot(Sequence[Node]):
     def __init__(self, outputs: Sequence[Tensor | GradientEdge], dialect: int | None = None) -> None:
         self.record = _without_internal(Record(*_core.snapshot(list(outputs), dialect)))
         self.seconds: dict[int, float] = {}
+
+    @classmethod
+    def of_program(cls, columns: tuple[Any, ...]) -> Self:
+        """The graph of a compiled program, which the core describes in the same columns."""
+        graph = cls.__new__(cls)
+        graph.record = Record(*columns)
+        graph.seconds = {}
+        return graph
 
     @contextmanager
     def timed(self) -> Iterator[None]:

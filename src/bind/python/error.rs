@@ -41,6 +41,8 @@ class NotDifferentiableError(FerrogradError, NotImplementedError):
     'An op without a derivative.'
 class LinAlgError(FerrogradError, ValueError, RuntimeError):
     'A matrix without the property that a factorisation needs.'
+class ProgramFileError(FerrogradError, ValueError):
+    'A file that is no saved program, or not one that this version of the library can run.'
 class InternalError(FerrogradError, RuntimeError):
     'A defect of this library.'
 ";
@@ -97,6 +99,7 @@ impl From<Box<Error>> for PyErr {
             Error::Freed { .. } => "FreedGraphError",
             Error::NotFinite { .. } => "NotFiniteError",
             Error::NotDifferentiable { .. } => "NotDifferentiableError",
+            Error::ProgramFile(_) => "ProgramFileError",
             Error::Internal(_) => "InternalError",
             Error::NoMemory => return attached(no_memory),
             Error::Memory { .. } if memory::is_short() => return attached(no_memory),

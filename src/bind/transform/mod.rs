@@ -5,5 +5,8 @@ pub mod calls;
 pub mod control;
 pub mod forward;
 pub mod host;
+pub mod print;
 pub mod program;
+pub mod saved;
+pub mod seen;
 pub mod vmap;

@@ -1,5 +1,6 @@
 //! Compiled programs: a trace of a function's ops, and the program that runs in the function's place.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::PyTraverseError;
@@ -16,12 +17,13 @@ use crate::bind::python::gil::without_gil;
 use crate::bind::python::stack;
 use crate::bind::transform::control::Subprogram;
 use crate::bind::transform::host::{Advanced, Source, undo_all};
+use crate::bind::transform::print::{Silence, with_line};
 use crate::bind::value::capture::{Captured, Captures, Cell, GradCell, Part, is_same_edge};
 use crate::bind::value::storage::{Place, WeakPlace};
 use crate::bind::value::var::{Slot, Value, Var};
 use crate::dtype::DType;
 use crate::error::interned;
-use crate::graph::modes::{self, Flags};
+use crate::graph::modes::{self, Flags, Watch};
 use crate::graph::site::Site;
 use crate::graph::{DetachReason, Edge, Levels, Modes, Tensor, Trace};
 use crate::ops::movement::broadcast_to;
@@ -57,8 +59,10 @@ struct Gradients {
 }
 
 /// Where a program reads an input and writes it back.
-enum Origin {
+pub(super) enum Origin {
     Argument(usize),
+    /// An argument by its value, wherever and however it lies: the program is from a file.
+    Given(usize),
     /// The whole tensor that an argument is a part of. Another argument shares its memory.
     Larger(usize),
     /// An argument that is part of a larger tensor, by its value, packed.
@@ -68,33 +72,33 @@ enum Origin {
     Grad(usize),
 }
 
-struct Input {
-    source: Origin,
-    dtype: DType,
-    dims: Dims,
-    strides: Strides,
-    tracked: bool,
+pub(super) struct Input {
+    pub(super) source: Origin,
+    pub(super) dtype: DType,
+    pub(super) dims: Dims,
+    pub(super) strides: Strides,
+    pub(super) tracked: bool,
     /// The hooks that its gradient met, in a function that runs backward passes.
-    hooks: Option<SmallVec<[u64; 1]>>,
+    pub(super) hooks: Option<SmallVec<[u64; 1]>>,
     /// The output that is written back.
-    written: Option<usize>,
+    pub(super) written: Option<usize>,
 }
 
-struct GradInput {
-    slot: Option<Arc<Slot>>,
-    argument: Option<usize>,
-    present: bool,
-    written: GradWrite,
+pub(super) struct GradInput {
+    pub(super) slot: Option<Arc<Slot>>,
+    pub(super) argument: Option<usize>,
+    pub(super) present: bool,
+    pub(super) written: GradWrite,
 }
 
-enum GradWrite {
+pub(super) enum GradWrite {
     Keep,
     Clear,
     /// A new tensor with an output as its value, and whether it requires a gradient itself.
     Set(usize, Dialect, bool),
 }
 
-enum Output {
+pub(super) enum Output {
     /// A new tensor with an output of the program as its value.
     New(usize, Dialect),
     Argument(usize),
@@ -110,21 +114,23 @@ enum Output {
 /// What runs in the place of a function for arguments of one kind.
 #[pyclass(frozen, module = "ferrograd._core")]
 pub struct Compiled {
-    forward: Program,
+    pub(super) forward: Arc<Program>,
     /// The gradients of the leaves, computed from what `forward` saves and the gradients of the results.
-    backward: Option<Program>,
-    inputs: Vec<Input>,
+    pub(super) backward: Option<Arc<Program>>,
+    /// Whether the program was never run. Its trace has shown the user what the first run would show again.
+    pub(super) is_fresh: AtomicBool,
+    pub(super) inputs: Vec<Input>,
     /// The sources of the last inputs. Each run asks them for numbers.
-    hosts: Vec<Source>,
-    slots: Vec<GradInput>,
+    pub(super) hosts: Vec<Source>,
+    pub(super) slots: Vec<GradInput>,
     /// By argument: the first one that has the same memory.
-    same_memory: SmallVec<[usize; 8]>,
-    shared: Vec<(usize, Layout, bool)>,
-    outputs: Vec<Output>,
+    pub(super) same_memory: SmallVec<[usize; 8]>,
+    pub(super) shared: Vec<(usize, Layout, bool)>,
+    pub(super) outputs: Vec<Output>,
     /// Which outputs of `forward` are saved for `backward`: all from this index on.
-    saved_from: usize,
+    pub(super) saved_from: usize,
     /// By leaf: the output of `backward` that is its gradient.
-    grads: Vec<Option<usize>>,
+    pub(super) grads: Vec<Option<usize>>,
 }
 
 impl Tracer {
@@ -241,7 +247,10 @@ impl Tracer {
             seeds.push(sealed.unsealed().clone());
             found.push(Var::result(py, Tensor::constant(sealed), o.get().dialect())?);
         }
-        let differentiates = Captures::of(&self.trace).differentiates;
+        let mut captured = Captures::of(&self.trace);
+        captured.seeded = true;
+        let differentiates = captured.differentiates;
+        drop(captured);
         *self.gradients() = Some(Gradients { boundary: self.trace.count(), seeds, differentiates });
         Ok(found)
     }
@@ -542,11 +551,12 @@ impl Tracer {
         }
         let saved_from = results.len();
         let Some(grads) = grads else {
-            let forward = Program::new(&starts, &calls, &results)?;
+            let forward = Arc::new(Program::new(&starts, &calls, &results)?);
             let (backward, grads) = (None, vec![]);
             return Some(Compiled {
                 forward,
                 backward,
+                is_fresh: AtomicBool::new(true),
                 inputs,
                 hosts,
                 slots,
@@ -572,12 +582,13 @@ impl Tracer {
         let (first, second) = calls.split_at(boundary);
         let saved = Program::read_by(&starts, first, second, &gradients);
         results.extend(saved.iter().cloned());
-        let forward = Program::new(&starts, first, &results)?;
+        let forward = Arc::new(Program::new(&starts, first, &results)?);
         let begins: Vec<Array> = saved.into_iter().chain(seeds).collect();
-        let backward = Some(Program::new(&begins, second, &gradients)?);
+        let backward = Some(Arc::new(Program::new(&begins, second, &gradients)?));
         Some(Compiled {
             forward,
             backward,
+            is_fresh: AtomicBool::new(true),
             inputs,
             hosts,
             slots,
@@ -633,6 +644,13 @@ fn place_of(v: &Var) -> Option<Place> {
     v.lock().shared().place()
 }
 
+/// The array of an argument in the layout that the program reads: copied if it lies otherwise. None if the argument has
+/// another shape or dtype, or the layout is not one that a copy can have.
+pub(super) fn laid_out(x: &Array, input: &Input) -> crate::error::Result<Option<Array>> {
+    let fits = x.dtype() == input.dtype && x.dims() == input.dims.as_slice();
+    if fits { x.with_strides(&input.strides) } else { Ok(None) }
+}
+
 impl Compiled {
     /// The input arrays, with the memory that they lie in where it is shared. None where the arguments or the tensors from
     /// outside are not of the kind that the program is for.
@@ -648,6 +666,23 @@ impl Compiled {
                     };
                     let t = v.tensor();
                     (Tensor { array: t.array.contiguous()?, ..t }, Some(place))
+                }
+                Origin::Given(i) => {
+                    let v = arguments[*i].get();
+                    if let Some(trace) = modes::trace() {
+                        trace.give_up("it calls a program from a file");
+                    }
+                    let t = v.tensor();
+                    // Without a program for its gradient, none may be asked for.
+                    if t.is_tracked() && !input.tracked && modes::is_recording() || !t.levels.is_empty() {
+                        return Ok(None);
+                    }
+                    let place = match &v.lock().value {
+                        Value::Own(_) => None,
+                        Value::Shared(p) => Some(p.place_of_part()),
+                    };
+                    let Some(array) = laid_out(t.array.unsealed(), input)? else { return Ok(None) };
+                    (Tensor::constant(array), place)
                 }
                 Origin::Argument(i) => {
                     let mut state = arguments[*i].get().lock();
@@ -677,7 +712,7 @@ impl Compiled {
                 && t.levels.is_empty()
                 && t.array.dims() == input.dims.as_slice()
                 && t.array.strides() == input.strides
-                && t.is_tracked() == input.tracked
+                && (t.is_tracked() == input.tracked || matches!(input.source, Origin::Given(_)))
                 && input.hooks.as_ref().is_none_or(|hooks| *hooks == hooks_of(t.edge.as_ref()))
                 && !t.array.is_sealed();
             if !same {
@@ -685,8 +720,11 @@ impl Compiled {
             }
             inputs.push((t.array, place));
         }
-        if same_memory(arguments.iter().map(Bound::get)) != self.same_memory
-            || shared_layouts(arguments.iter().map(Bound::get), &self.same_memory) != self.shared
+        // Arguments that are read by their values may share memory.
+        let by_place = |input: &Input| !matches!(input.source, Origin::Given(_) | Origin::Memory(_));
+        if self.inputs.iter().any(by_place)
+            && (same_memory(arguments.iter().map(Bound::get)) != self.same_memory
+                || shared_layouts(arguments.iter().map(Bound::get), &self.same_memory) != self.shared)
         {
             return Ok(None);
         }
@@ -696,7 +734,8 @@ impl Compiled {
             let clashes = self.inputs.iter().zip(&inputs).enumerate().any(|(j, (other, (_, p)))| {
                 j != k
                     && p.as_ref().is_some_and(|p| p.key() == place.key())
-                    && (input.written.is_some() || !matches!(other.source, Origin::Value(_)))
+                    && (input.written.is_some()
+                        || !matches!(other.source, Origin::Value(_) | Origin::Given(_)))
             });
             if clashes {
                 return Ok(None);
@@ -759,11 +798,13 @@ impl Compiled {
         let (mut arrays, places): (SmallVec<[Array; 8]>, SmallVec<[Option<Place>; 8]>) =
             inputs.into_iter().unzip();
         arrays.append(&mut advanced.arrays);
+        let _silence = self.is_fresh.swap(false, Relaxed).then(Silence::new);
         let ran = if self.forward.is_short() {
-            self.forward.run(&arrays)?
+            self.forward.run(&arrays)
         } else {
-            without_gil(py, || self.forward.run(&arrays))?
+            without_gil(py, || self.forward.run(&arrays))
         };
+        let ran = ran.map_err(|error| with_line(py, error))?;
         let Some(mut results) = ran else { return Ok(Outcome::OtherLayout) };
         drop(arrays);
         let mut saved = vec![];
@@ -857,7 +898,10 @@ impl Compiled {
         for seed in &seeds {
             arrays.push(seed.get().tensor().array.contiguous()?);
         }
-        let Some(grads) = without_gil(py, || backward.run(&arrays))? else { return Ok(None) };
+        let Some(grads) = without_gil(py, || backward.run(&arrays)).map_err(|error| with_line(py, error))?
+        else {
+            return Ok(None);
+        };
         let grad = |i: &Option<usize>| {
             i.map(|i| Var::result(py, Tensor::constant(grads[i].clone()), Dialect::Native)).transpose()
         };
@@ -915,7 +959,10 @@ pub fn modes_of_programs() -> Option<ProgramModes> {
 #[pyo3(signature = (tracing=false, inner=false))]
 fn program_modes(tracing: bool, inner: bool) -> Option<ProgramModes> {
     let flags = modes::flags();
-    if flags.has(Flags::WATCHING.and(Flags::PACKING))
+    // A program can be profiled, but not watched otherwise.
+    let is_watched = || modes::with(|m| m.watch.without_profile() != Watch::NOTHING);
+    if flags.has(Flags::PACKING)
+        || flags.has(Flags::WATCHING) && is_watched()
         || !inner && flags.has(Flags::LIVE_LEVELS)
         || !tracing && !inner && flags.has(Flags::TRACING)
     {

@@ -62,6 +62,8 @@ pub struct Captured {
     pub parts: Vec<Part>,
     /// Whether the function runs backward passes.
     pub differentiates: bool,
+    /// Whether the gradients of the results are being traced, from cotangents that stand for others.
+    pub seeded: bool,
     known: FxHashSet<usize>,
     /// The tensors that were made while the trace was taken, as weak references.
     made: Vec<Py<PyWeakrefReference>>,
