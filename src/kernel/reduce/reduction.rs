@@ -186,7 +186,8 @@ fn reduce_adjacent(
         let rows = reduce_adjacent(op, (fold, combine), &wide, 1..2, out)?.reshape(&[outer, k, inner])?;
         return reduce_adjacent(op, (combine, combine), &rows, 1..2, out)?.reshape(&dims);
     }
-    let whole = Slab { outer, n, inner, stride: inner };
+    // Blocks without columns have no results.
+    let whole = Slab { outer: if inner == 0 { 0 } else { outer }, n, inner, stride: inner };
     if outer * n * inner * from < par::MIN_BYTES {
         return Array::build_raw(op, out, &dims, |o| {
             // SAFETY: `x` is contiguous with this shape, and the output has `outer * inner` elements.
