@@ -83,6 +83,10 @@ pub fn factors(op: &'static str, x: &Array) -> Result<[Array; 4]> {
         let forward = BatchOutput::<i64>::new(op, &x, &[m])?;
         let backward = BatchOutput::<i64>::new(op, &x, &[m])?;
         let exchanged = BatchOutput::<i64>::new(op, &x, &[k])?;
+        // Matrices without rows have no factors to write.
+        if m == 0 {
+            return Ok([both.array, forward.array, backward.array, exchanged.array]);
+        }
         x.each(op, cube(m.max(x.columns)), |i| {
             let factors = match k {
                 0 => None,
