@@ -475,3 +475,18 @@ def test_the_size_of_repeated_elements_is_checked() -> None:
     for arguments in ((x, counts), (x, 2, 0), (counts,)):
         with pytest.raises(fg.ShapeError, match=r"Invalid output_size, expected \d but got 9"):
             torch.repeat_interleave(*arguments, output_size=9)
+
+
+def test_gradients_are_those_of_the_function_where_those_of_torch_are_not() -> None:
+    x = torch.tensor(np.random.default_rng(0).normal(size=(1, 1, 4)), requires_grad=True)
+    twice = torch.tensor([[[1, 1, 0, 5]]])
+    assert torch.autograd.gradcheck(lambda x: F.max_unpool1d(x, twice, 2, output_size=[1, 1, 8]), (x,))
+    part = torch.tensor([0.5, 0.25], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x, y: torch.as_strided_scatter(x, y, (2,), (2,), 1), (x, part))
+    rows, weight = (torch.tensor(np.random.default_rng(i).normal(size=(3, 2)), requires_grad=True) for i in (1, 2))
+    assert torch.autograd.gradgradcheck(
+        lambda x, w: F.linear_cross_entropy(x, w, torch.tensor([0, 2, 1])), (rows, weight)
+    )
+    at = torch.tensor([-1.0, 0.5, 2.0], dtype=torch.float64, requires_grad=True)
+    (g,) = torch.autograd.grad(F.hardsigmoid(at).sum(), at)
+    assert g.tolist() == [1 / 6] * 3
