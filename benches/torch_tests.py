@@ -150,13 +150,13 @@ def load(file: Path, module: types.ModuleType) -> None:
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds helpers, tables and other files of tests, and empty modules for the insides."""
+    """Finds modules below some names: helpers, tables and other files of tests, and empty modules for the insides."""
+
+    def __init__(self, *first: str) -> None:
+        self.first = first
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        first = name.split(".")[0]
-        if first in ROOTS or (first in FOLDERS and (tree / "test" / first).is_dir()):
-            return importlib.machinery.ModuleSpec(name, self, is_package=True)
-        return None
+        return importlib.machinery.ModuleSpec(name, self, is_package=True) if name.split(".")[0] in self.first else None
 
     def create_module(self, spec: Any) -> Any:
         return HELPERS.get(spec.name) or _Module(spec.name)
@@ -649,8 +649,9 @@ def main() -> None:
     importlib.import_module("torch.testing")
     HELPERS.update(helpers())
     sys.modules.update(HELPERS)
-    # Folders of tests come before installed packages of the same name, such as autograd.
-    sys.meta_path.insert(0, _Finder())
+    # Folders of tests come before installed packages of the same name, such as autograd; the insides after the library.
+    sys.meta_path.insert(0, _Finder(*FOLDERS))
+    sys.meta_path.append(_Finder(*ROOTS))
     sys.path.insert(0, str(tree / "test"))
     sys.argv = sys.argv[:1]
     for file in given.files:
