@@ -209,6 +209,8 @@ class Case(unittest.TestCase):
 
     def _difference(self, x: Any, y: Any, options: dict[str, Any]) -> str | None:
         """In what two values differ."""
+        lists = torch.nn.Sequential | torch.nn.ModuleList | torch.nn.ParameterList
+        x, y = (list(v) if isinstance(v, lists) else v for v in (x, y))
         texts = str | bytes
         if any(isinstance(v, torch.Tensor | np.ndarray) for v in (x, y)) and x is not None and y is not None:
             return self._difference_of_arrays(x, y, options)
