@@ -92,7 +92,7 @@ class dependent_property(property, Constraint):
         self, fn: Callable[..., Any] | None = None, *, is_discrete: bool | None = None, event_dim: int | None = None
     ) -> None:
         super().__init__(fn)
-        self._known = {"is_discrete": is_discrete, "event_dim": event_dim}
+        self._known: dict[str, Any] = {"is_discrete": is_discrete, "event_dim": event_dim}
 
     @property
     def is_discrete(self) -> Any:
