@@ -74,6 +74,21 @@ def test_hooks_that_come_and_go_are_seen(accumulates: bool) -> None:
     same(play, 6)
 
 
+def test_variables_that_hooks_read_are_looked_at_in_each_call() -> None:
+    def play(compiled: Callable[..., Any]) -> Callable[[int], Any]:
+        w, scale = leaf(1), [1.0]
+        w.register_hook(lambda g: g * scale[0])
+        step = compiled(lambda x: torch.autograd.grad((w * x).sum(), [w])[0])
+
+        def call(i: int) -> Any:
+            scale[0] = float(i // 2)
+            return step(torch.tensor(array(5, seed=i)))
+
+        return call
+
+    same(play, 6)
+
+
 def test_a_hook_on_an_argument_is_seen_by_the_gradients_inside() -> None:
     def play(compiled: Callable[..., Any]) -> Callable[[int], Any]:
         slope = compiled(lambda x: torch.autograd.grad((x * x).sum(), [x])[0])

@@ -142,8 +142,9 @@ class Names:
         self._functions: list[types.FunctionType] = []
         self._objects: list[Any] = []
 
-    def meet(self, *values: Any) -> None:
-        """Searches functions, and objects that they get, together with what they lead to."""
+    def meet(self, *values: Any) -> bool:
+        """Searches functions, objects that they get, and what they lead to. Whether that finds anything new."""
+        known = len(self.names), len(self.places)
         for value in values:
             self._meet(value, held=True)
         before = None
@@ -155,6 +156,7 @@ class Names:
         self._seen.clear()
         self._functions.clear()
         self._objects.clear()
+        return known != (len(self.names), len(self.places))
 
     def _meet(self, value: Any, held: bool = False) -> None:
         if isinstance(value, (Tensor, np.ndarray, np.generic, float, *PLAIN)) or id(value) in self._seen:

@@ -40,6 +40,8 @@ _MANY = 8
 _KEPT = "a tensor that it computes is kept"
 #: Why there is no program of a call that needed the value of a float: the next one is traced for its value.
 _PINNED = "it needs the value of an argument"
+#: Why there is no program of a call that met hooks for the first time.
+_HOOKED = "hooks are called that may read other variables"
 #: After so many traces in a row that change what the function reads, it is not traced any more.
 _RESTLESS = 3
 _NUMBERS = itertools.count()
@@ -482,7 +484,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             self._expect(args, kwargs, made, reader)
             return called[0]
         self._counts[2] += 1
-        if reason is _PINNED:
+        if reason in (_PINNED, _HOOKED):
             return result
         if reason.startswith(_KEPT):
             self._changes += 1
@@ -561,6 +563,10 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
                 tracer.cancel()
                 self._pin(watch.pinned)
                 return _without_numbers(_replaced(result, given)), None, _PINNED
+            if self._names.meet(*tracer.hooks()):
+                # The next call is compared by what hooks read, too.
+                tracer.cancel()
+                return _replaced(result, given), None, _HOOKED
             leaves = _leaves(result)
             outs = [x for x in leaves if isinstance(x, Tensor)]
             if given and tracer.returns_part(outs):

@@ -110,6 +110,14 @@ impl HookList {
         })
     }
 
+    /// The functions that the hooks of a node call.
+    pub fn functions(node: &Node, py: Python<'_>) -> Vec<Py<PyAny>> {
+        let list = node.hooks().and_then(|hooks| (hooks as &dyn Any).downcast_ref::<Attached>());
+        list.map_or_else(Vec::new, |list| {
+            list.0.lock().hooks.iter().filter_map(|h| h.function.as_ref().map(|f| f.clone_ref(py))).collect()
+        })
+    }
+
     fn lock(&self) -> MutexGuard<'_, ListState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -207,6 +207,16 @@ impl Tracer {
         self.trace.given_up().map(|g| (g.reason, g.site.describe()))
     }
 
+    /// The functions that are called with the gradients of tensors from outside, in a function that runs backward passes.
+    fn hooks(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
+        let captured = Captures::of(&self.trace);
+        if !captured.differentiates {
+            return vec![];
+        }
+        let edges = captured.cells.iter().flat_map(|cell| cell.edges.iter().flatten());
+        edges.flat_map(|e| HookList::functions(&e.node, py)).collect()
+    }
+
     /// Whether an output is a view of an argument that the function got in the place of a part of a larger tensor, so that it is
     /// no view of what the caller has.
     fn returns_part(&self, #[pyo3(from_py_with = list)] outputs: Vec<Bound<'_, Var>>) -> bool {
