@@ -82,7 +82,7 @@ pub(super) fn with_line(py: Python<'_>, error: Box<Error>) -> PyErr {
     if let Some((op, site)) = take_failed() {
         let line = site.describe().map(|line| format!(", applied at {line}")).unwrap_or_default();
         // A note is a help: the error goes on without it where memory has run out.
-        _ = error.add_note(py, &format!("in a compiled program: {op}{line}"));
+        _ = error.add_note(py, format!("in a compiled program: {op}{line}"));
     }
     error
 }
