@@ -84,7 +84,16 @@ pub(crate) fn unrecorded(kernel: impl Kernel, ins: &[&Tensor]) -> Option<Result<
 
 /// [`unrecorded`] for a formula that is applied element by element.
 pub(crate) fn unrecorded_pass(name: &'static str, ins: &[&Tensor], pass: Pass) -> Option<Result<Tensor>> {
-    unrecorded(Formula { name, pass }, ins)
+    unrecorded(Formula { name, key: name, pass }, ins)
+}
+
+/// [`unrecorded_pass`] for a formula that files know by another name than the op's.
+pub(crate) fn unrecorded_pass_of(
+    (name, key): (&'static str, &'static str),
+    ins: &[&Tensor],
+    pass: Pass,
+) -> Option<Result<Tensor>> {
+    unrecorded(Formula { name, key, pass }, ins)
 }
 
 impl Kernel for Formula {

@@ -133,9 +133,9 @@ impl Op for RowOfTable {
     }
 }
 
-/// The loops of a formula that files know, under the name of the op that it computes in one pass.
+/// The loops of a formula that files know, under a name that no other formula with as many operands has.
 pub struct StoredPass {
-    pub op: &'static str,
+    pub key: &'static str,
     pub loops: StoredLoops,
 }
 
@@ -151,7 +151,7 @@ inventory::collect!(StoredPass);
 macro_rules! stored_pass {
     ($Kind:ident $name:expr => $loops:expr) => {
         ::inventory::submit! {
-            $crate::graph::StoredPass { op: $name, loops: $crate::graph::StoredLoops::$Kind($loops) }
+            $crate::graph::StoredPass { key: $name, loops: $crate::graph::StoredLoops::$Kind($loops) }
         }
     };
 }
@@ -160,6 +160,8 @@ pub(crate) use stored_pass;
 /// A formula that computes an op, or its gradient, in one pass.
 pub(super) struct Formula {
     pub name: &'static str,
+    /// The name of its loops in files.
+    pub key: &'static str,
     pub pass: Pass,
 }
 
@@ -170,21 +172,23 @@ impl Stored for Formula {
             Pass::Ternary(_, p) => (true, p),
         };
         self.name.write(to);
+        self.key.write(to);
         is_ternary.write(to);
         numbers.write(to);
     }
 
     fn read(from: &mut Reader<'_>) -> Option<Formula> {
-        let name = String::read(from)?;
+        let name = <&'static str>::read(from)?;
+        let key = String::read(from)?;
         let is_ternary = bool::read(from)?;
         let numbers = Scalars::read(from)?;
-        inventory::iter::<StoredPass>.into_iter().filter(|known| known.op == name).find_map(|known| {
+        inventory::iter::<StoredPass>.into_iter().filter(|known| known.key == key).find_map(|known| {
             let pass = match known.loops {
                 StoredLoops::Binary(loops) if !is_ternary => Pass::Binary(loops, numbers),
                 StoredLoops::Ternary(loops) if is_ternary => Pass::Ternary(loops, numbers),
                 _ => return None,
             };
-            Some(Formula { name: known.op, pass })
+            Some(Formula { name, key: known.key, pass })
         })
     }
 }
@@ -201,7 +205,7 @@ mod tests {
         assert_eq!((KNOWN.by_type.len(), KNOWN.by_name.len()), (ops, ops));
         let mut passes: Vec<_> = inventory::iter::<StoredPass>
             .into_iter()
-            .map(|p| (p.op, matches!(p.loops, StoredLoops::Ternary(_))))
+            .map(|p| (p.key, matches!(p.loops, StoredLoops::Ternary(_))))
             .collect();
         let all = passes.len();
         passes.sort_unstable();

@@ -199,7 +199,7 @@ binary_rows! {
 fn negated(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     const TABLE: &binary::BinaryLoops = binary_loops!(plain x, y => x.mul(y).neg());
     stored_pass!(Binary "multiply" => TABLE);
-    Ok(in_one_pass("multiply", TABLE, x, y, [0.0; 3])?.unwrap_or_else(|| -(x * y)))
+    Ok(in_one_pass(("multiply", "multiply"), TABLE, x, y, [0.0; 3])?.unwrap_or_else(|| -(x * y)))
 }
 
 /// `binary_cross_entropy` of `sigmoid(x)`, accurate for large logits too; `pos_weight` multiplies the loss of

@@ -156,7 +156,7 @@ crate::graph::stored_pass!(Binary "pow" => power::GRADIENT);
 fn pow_gradient(g: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     if y.array.len() == 1 && y.edge.is_none() && y.levels.is_empty() && x.dtype().is_float() {
         let exponent = y.array.item().to_f64().unwrap_or(f64::NAN);
-        if let Some(grad) = in_one_pass("pow", power::GRADIENT, g, x, [exponent, 0.0, 0.0])? {
+        if let Some(grad) = in_one_pass(("pow", "pow"), power::GRADIENT, g, x, [exponent, 0.0, 0.0])? {
             return Ok(grad);
         }
     }

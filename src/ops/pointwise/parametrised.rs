@@ -18,6 +18,8 @@ use crate::stored::Stored;
 /// A row of the family.
 pub(in crate::ops) trait Parametrised: Send + Sync + 'static {
     const NAME: &'static str;
+    /// The name of the gradient's loops in files.
+    const KEY: &'static str;
     const TABLE: &'static unary::UnaryLoops;
     /// `g` times the derivative, as a function of the numbers `g` and `x`.
     const PASS: &'static binary::BinaryLoops;
@@ -53,7 +55,7 @@ impl<B: Parametrised> Op for ParametrisedOp<B> {
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let g = only(g);
         let x = s.input(0);
-        Ok(smallvec![match in_one_pass(B::NAME, B::PASS, g, &x, self.0)? {
+        Ok(smallvec![match in_one_pass((B::NAME, B::KEY), B::PASS, g, &x, self.0)? {
             Some(grad) => Some(grad),
             None => B::rule(g, &x, self.0)?,
         }])
@@ -79,6 +81,7 @@ macro_rules! parametrised_rows {
         struct $Row;
         impl $crate::ops::pointwise::parametrised::Parametrised for $Row {
             const NAME: &'static str = $name;
+            const KEY: &'static str = stringify!($Row);
             const TABLE: &'static $crate::kernel::pointwise::unary::UnaryLoops = $crate::kernel::pointwise::unary::unary_loops!($class $x; $p => $e);
             const PASS: &'static $crate::kernel::pointwise::binary::BinaryLoops = $crate::kernel::pointwise::binary::binary_loops!($class $pg, $px; $pp => $pass);
             #[allow(unused_variables)] // Not every gradient reads `p`.
@@ -87,7 +90,7 @@ macro_rules! parametrised_rows {
             }
         }
         $crate::graph::stored_op!(concat!("Parametrised(", stringify!($Row), ")") => $crate::ops::pointwise::parametrised::ParametrisedOp<$Row>);
-        $crate::graph::stored_pass!(Binary $name => <$Row as $crate::ops::pointwise::parametrised::Parametrised>::PASS);
+        $crate::graph::stored_pass!(Binary stringify!($Row) => <$Row as $crate::ops::pointwise::parametrised::Parametrised>::PASS);
     )* };
 }
 pub(in crate::ops) use parametrised_rows;

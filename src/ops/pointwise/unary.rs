@@ -7,7 +7,7 @@ use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, only, unrecorded_pass,
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, only, unrecorded_pass_of,
 };
 use crate::kernel::pointwise::binary;
 use crate::kernel::pointwise::row::{Pass, Row};
@@ -25,10 +25,10 @@ pub(in crate::ops) trait Unary: Send + Sync + 'static {
     fn rule(g: &Tensor, s: &Saved<'_>) -> Result<Option<Tensor>>;
 }
 
-/// The gradient in one pass over `g` and the tensor that the rule reads. None if either is recorded, or if
+/// The gradient of an op, which files know by a second name, in one pass over `g` and the tensor that the rule reads. None if either is recorded, or if
 /// one is broadcast, since the derivative would then be computed once for every repetition.
 pub(in crate::ops) fn in_one_pass(
-    op: &'static str,
+    op: (&'static str, &'static str),
     table: &'static binary::BinaryLoops,
     g: &Tensor,
     x: &Tensor,
@@ -38,7 +38,7 @@ pub(in crate::ops) fn in_one_pass(
     if g.dtype() != x.dtype() || g.array.len() != x.array.len() || table.loops[x.dtype() as usize].is_none() {
         return Ok(None);
     }
-    unrecorded_pass(op, &[g, x], Pass::Binary(table, p)).transpose()
+    unrecorded_pass_of(op, &[g, x], Pass::Binary(table, p)).transpose()
 }
 
 pub(in crate::ops) struct UnaryOp<U>(pub std::marker::PhantomData<fn(U)>);
@@ -69,7 +69,7 @@ impl<U: Unary> Op for UnaryOp<U> {
         let g = only(g);
         if let Some(table) = U::PASS {
             let read = if U::SAVES.inputs != 0 { s.input(0) } else { s.output(0) };
-            if let Some(grad) = in_one_pass(U::NAME, table, g, &read, [0.0; 3])? {
+            if let Some(grad) = in_one_pass((U::NAME, U::NAME), table, g, &read, [0.0; 3])? {
                 return Ok(smallvec![Some(grad)]);
             }
         }
