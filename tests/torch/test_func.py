@@ -141,7 +141,7 @@ REFUSED: list[tuple[str, Any]] = [
     ("Got argnum=2, but only 1 positional inputs", lambda: func.grad(torch.sum, argnums=2)(X)),
     ("argnums elements must be unique", lambda: func.grad(torch.sum, argnums=(0, 0))(X)),
     ("argnums must be non-empty", lambda: func.grad(torch.sum, argnums=())(X)),
-    ("argnums must be int or Tuple", lambda: func.grad(torch.sum, argnums="x")(X)),  # type: ignore[arg-type]
+    ("argnums must be int or Tuple", lambda: func.grad(torch.sum, argnums="x")(X)),  # type: ignore[call-overload]
     ("should be a tuple: .output, aux.", lambda: func.grad(torch.sum, has_aux=True)(X)),
     ("should be a tuple: .output, aux.", lambda: func.vjp(torch.sum, X, has_aux=True)),
     ("Expected pytree structure of cotangents", lambda: func.vjp(lambda x: (x, x), X)[1]((X,))),

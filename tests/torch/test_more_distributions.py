@@ -344,14 +344,15 @@ def test_samples_of_small_concentrations_stay_inside() -> None:
 
 
 def test_subclasses_expand_to_themselves_and_classes_have_supports() -> None:
-    for kind, made in (
+    cases: list[tuple[Any, Any]] = [
         (D.Multinomial, lambda K: K(3, torch.ones(2))),
         (D.OneHotCategorical, lambda K: K(torch.ones(2))),
         (D.OneHotCategoricalStraightThrough, lambda K: K(torch.ones(2))),
         (D.Independent, lambda K: K(D.Normal(torch.zeros(2), 1.0), 0)),
         (D.MixtureSameFamily, lambda K: K(D.Categorical(torch.ones(2)), D.Normal(torch.zeros(2), 1.0))),
-    ):
-        own = type("Own", (kind,), {})
+    ]
+    for kind, made in cases:
+        own: Any = type("Own", (kind,), {})
         assert type(made(own).expand([4, 2] if kind is D.Independent else [4])) is own
         assert made(own).expand([4, 2] if kind is D.Independent else [4]).batch_shape[0] == 4
         assert isinstance(kind.support, D.constraints.Constraint)

@@ -111,7 +111,8 @@ class Optimizer:
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         self._hooks = _no_hooks()
         self.defaults = defaults
-        self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
+        #: By parameter, and what a rule of the user's keeps under names of its own.
+        self.state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         if isinstance(params, Tensor) or not isinstance(params, Iterable):
             raise ArgumentError(

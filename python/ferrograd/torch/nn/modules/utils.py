@@ -38,8 +38,8 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
     """
     for key in list(state_dict):
         state_dict[key.removeprefix(prefix)] = state_dict.pop(key)
-    metadata = getattr(state_dict, "_metadata", None)
-    for key in list(metadata or ()):
+    metadata: dict[str, Any] = getattr(state_dict, "_metadata", None) or {}
+    for key in list(metadata):
         # The module itself has the key without the dot, and becomes the root.
         if key and (key == prefix.removesuffix(".") or key.startswith(prefix)):
             metadata[key[len(prefix) :]] = metadata.pop(key)
