@@ -89,7 +89,7 @@ def from_numpy(ndarray: Any) -> Tensor:
 
 
 def from_dlpack(dlpack: Any, *, device: object = None, copy: bool | None = None) -> Tensor:
-    """A tensor that shares the memory of another library's array, or a capsule's; with ``copy`` its copy."""
+    """A tensor with a copy of the elements of another library's array, or of a capsule."""
     _core.check_device("from_dlpack", device)
     return _core.from_dlpack(dlpack, copy=copy, dialect=PADDLE)
 

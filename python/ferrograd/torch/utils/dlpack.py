@@ -11,7 +11,7 @@ __all__ = ["from_dlpack", "to_dlpack"]
 
 
 def from_dlpack(ext_tensor: Any) -> Any:
-    """A tensor that shares the memory of another library's array."""
+    """A tensor with a copy of the elements of another library's array, or of a capsule."""
     return _core.from_dlpack(ext_tensor, dialect=TORCH)
 
 

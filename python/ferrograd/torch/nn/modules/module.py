@@ -497,8 +497,9 @@ class Module(BaseModule):
         ['0.weight', '0.bias']
         """
         if destination is None:
-            destination = OrderedDict()
-            destination._metadata = OrderedDict()
+            made: Any = OrderedDict()
+            made._metadata = OrderedDict()
+            destination = made
         local = {"version": self._version}
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = local
