@@ -328,7 +328,7 @@ class MixtureSameFamilyConstraint(Constraint):
         return int(self.base_constraint.event_dim)
 
     def check(self, value: Any) -> Any:
-        """Whether the value is one of any part."""
+        """Whether the value is one of every part."""
         found = self.base_constraint.check(ops.expand_dims(value, -1 - self.event_dim))
         return ops.all(found, -1) if found.ndim else found
 

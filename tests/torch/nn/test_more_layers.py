@@ -172,6 +172,7 @@ def test_gradients_of_convolutions_as_functions(axes: int) -> None:
     with torch.no_grad():
         assert torch.equal(by_input(x.shape, w, g, **options), dx)
         assert torch.equal(by_weight(x, w.shape, g, **options), dw)
+    assert not by_input(x.shape, w.detach(), g, **options).requires_grad
     if axes == 1:
         assert torch.autograd.gradcheck(lambda w, g: by_input(x.shape, w, g, **options), [w, g.requires_grad_()])
 

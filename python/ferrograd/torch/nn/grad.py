@@ -17,8 +17,9 @@ __all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "co
 Gradient = Callable[..., Tensor]
 
 
-def _gradient(result: Tensor, x: Tensor, grad_output: Tensor) -> Tensor:
-    found: Tensor = _core.grad([result], [x], [grad_output], TORCH, create_graph=_core.is_grad_enabled())[0]
+def _gradient(result: Tensor, x: Tensor, other: Tensor, grad_output: Tensor) -> Tensor:
+    tracks = _core.is_grad_enabled() and (other.requires_grad or grad_output.requires_grad)
+    found: Tensor = _core.grad([result], [x], [grad_output], TORCH, create_graph=tracks)[0]
     return found
 
 
@@ -37,7 +38,7 @@ def _of_input(convolution: Callable[..., Tensor], name: str) -> Gradient:
         x = ops.zeros(list(input_size), weight.dtype).requires_grad_()
         with enable_grad():
             result = convolution(x, weight, None, stride, padding, dilation, groups)
-        return _gradient(result, x, grad_output)
+        return _gradient(result, x, weight, grad_output)
 
     return _named(
         gradient, name, f"The gradient of :func:`{convolution.__name__}` by an input of shape ``input_size``."
@@ -58,7 +59,7 @@ def _of_weight(convolution: Callable[..., Tensor], name: str) -> Gradient:
         w = ops.zeros(list(weight_size), input.dtype).requires_grad_()
         with enable_grad():
             result = convolution(input, w, None, stride, padding, dilation, groups)
-        return _gradient(result, w, grad_output)
+        return _gradient(result, w, input, grad_output)
 
     return _named(
         gradient, name, f"The gradient of :func:`{convolution.__name__}` by a weight of shape ``weight_size``."
