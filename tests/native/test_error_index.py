@@ -102,6 +102,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "linalgerror": lambda: fg.linalg.inv(fg.zeros((2, 2))),
     "notdifferentiableerror": twice,
     "notfiniteerror": not_finite,
+    "programfileerror": lambda: fg.load_compiled(__file__),
     "shapeerror": lambda: fg.ones(3) + fg.ones(4),
     "unusedinputerror": lambda: fg.grad(fg.sum(tracked()), tracked()),
     "vmaperror": lambda: func.vmap(lambda row: bool(row.sum() > 0))(fg.ones((2, 3))),
@@ -144,7 +145,7 @@ def test_every_class_has_a_section() -> None:
                 yield sub.__name__.lower()
             yield from below(sub)
 
-    assert len({*below(fg.FerrogradError)}) == 18
+    assert len({*below(fg.FerrogradError)}) == 19
     assert {*below(fg.FerrogradError)} <= {section.lower() for section in SECTIONS}
 
 

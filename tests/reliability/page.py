@@ -603,6 +603,7 @@ def rows() -> str:
 
 #: By the beginning of a path below `src/`: the tests that reach its unsafe code.
 UNSAFE: dict[str, str] = {
+    "c.rs": "tests/program.rs",
     "memory.rs": T + "test_out_of_memory.py",
     "dtype.rs": "tests/ops/test_promotion.py",
     "array/": "tests/ops/test_layouts.py",

@@ -354,7 +354,7 @@ def _at_replay(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any
 
     if reads is None:
         cls._reads_numbers = False
-        cls._reads_numbers = _is_given_up(function, tensors)
+        cls._reads_numbers = _reads(function, tensors)
         if not cls._reads_numbers:
             return None
     found: list[Any] = []
@@ -363,8 +363,12 @@ def _at_replay(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any
     return (replace_tensors(output, place, results),)
 
 
-def _is_given_up(function: Callable[[Sequence[Tensor]], Any], tensors: list[Tensor]) -> bool:
-    """Whether a trace of a function and of its gradient is given up, because it reads numbers."""
+#: Why a trace is given up where a function reads numbers, or computes with another library.
+_NUMBERS = frozenset({"its numbers are read", "it makes a tensor of another library's array"})
+
+
+def _reads(function: Callable[[Sequence[Tensor]], Any], tensors: list[Tensor]) -> bool:
+    """Whether a trace of a function and of its gradient is given up because numbers are read."""
     examples = [_core.copy_of(x.detach()) for x in tensors]
     for x, example in zip(tensors, examples, strict=True):
         example.requires_grad_(x.requires_grad and _core.is_grad_enabled())
@@ -373,12 +377,12 @@ def _is_given_up(function: Callable[[Sequence[Tensor]], Any], tensors: list[Tens
         outputs = [y for y in function(tracer.arguments())[0] if y.requires_grad]
         if outputs and tracer.given_up is None:
             _core.grad(outputs, [x for x in examples if x.requires_grad], None, NATIVE, stops=True)
-        return tracer.given_up is not None
     except Exception:
         # The call itself will raise.
-        return tracer.given_up is not None
+        pass
     finally:
         tracer.cancel(True)
+    return tracer.given_up is not None and tracer.given_up[0] in _NUMBERS
 
 
 def _gradients_by_argument(result: Any, positions: list[Any], several: tuple[type, ...]) -> list[Any]:

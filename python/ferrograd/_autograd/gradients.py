@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from ferrograd import _core, _tree
@@ -11,6 +12,7 @@ from ferrograd._dialects.numbers import NATIVE
 
 End = Tensor | GradientEdge
 Tree = TypeVar("Tree")
+F = TypeVar("F", bound=Callable[..., Any])
 
 LISTS = (list, tuple)
 
@@ -68,6 +70,15 @@ def unused(allow: bool | None, materialize: bool) -> str:
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
     return "zeros"
+
+
+def needs_inputs(function: F) -> F:
+    """Shows in the signature that ``inputs`` is required. It may be None so that the error about it can say more."""
+    signature = inspect.signature(function)
+    parameters = dict(signature.parameters)
+    parameters["inputs"] = parameters["inputs"].replace(default=inspect.Parameter.empty)
+    function.__signature__ = signature.replace(parameters=list(parameters.values()))  # type: ignore[attr-defined]
+    return function
 
 
 def without_inputs(outputs: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd import _core
-from ferrograd._core import Tensor
+from ferrograd._core import ArgumentError, Tensor
 from ferrograd._tree import leaves, rebuilt
 
 __all__ = ["debug_print"]
@@ -34,6 +34,8 @@ def debug_print(text: str, *args: Any, **kwargs: Any) -> None:
     y is Tensor([10., 12.], dtype=float32), 3
     22.0
     """
+    if not isinstance(text, str):
+        raise ArgumentError(f"debug_print: text must be a string, not {type(text).__name__}")
     known = leaves((args, kwargs))
     tensors = [x for x in known if isinstance(x, Tensor)]
     # The tensors are not kept.

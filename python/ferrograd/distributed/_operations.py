@@ -67,6 +67,8 @@ class Communication(Function):
         super().__init_subclass__()
         # The transpose is a recorded function, which the library need not find out by communicating once more.
         cls._backward_is_recorded = True
+        # A trace is given up where it communicates.
+        cls._reads_numbers = False
 
     @classmethod
     def compute(cls, x: Tensor, comm: Group, *how: Any) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ferrograd import _core
-from ferrograd._autograd.gradients import without_inputs
+from ferrograd._autograd.gradients import needs_inputs, without_inputs
 from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import ArgumentError, DuplicateTensorError
 from ferrograd._dialects.numbers import PADDLE
@@ -65,6 +65,7 @@ def check_bool(value: object, what: str) -> None:
         raise ArgumentError(f"{what} must be True or False, not {value!r}")
 
 
+@needs_inputs
 def grad(
     outputs: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor] = None,  # type: ignore[assignment]

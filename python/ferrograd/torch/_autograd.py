@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, overload
 
 from ferrograd import _core
-from ferrograd._autograd.gradients import LISTS, End, cotangents, unused, without_inputs
+from ferrograd._autograd.gradients import LISTS, End, cotangents, needs_inputs, unused, without_inputs
 from ferrograd._core import ArgumentError, GradientEdge
 from ferrograd._dialects.numbers import TORCH
 from ferrograd.torch._tensor import Tensor
@@ -38,6 +38,7 @@ def grad(
 def grad(
     outputs: End | Sequence[End], inputs: End | Sequence[End], grad_outputs: Seeds = ..., *args: Any, **options: Any
 ) -> tuple[Tensor, ...]: ...
+@needs_inputs
 def grad(
     outputs: End | Sequence[End],
     inputs: End | Sequence[End] | dict[Any, End] = None,  # type: ignore[assignment]

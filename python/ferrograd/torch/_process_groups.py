@@ -173,6 +173,15 @@ def _said(name: str, argument: int) -> int | None:
     return int(text) if text.isdigit() else None
 
 
+def seconds_of(timeout: timedelta | None, function: str) -> float | None:
+    """The seconds of a time limit that a function was given."""
+    if timeout is None:
+        return None
+    if not isinstance(timeout, timedelta):
+        raise ArgumentError(f"{function}: timeout must be a datetime.timedelta, not {type(timeout).__name__}")
+    return timeout.total_seconds()
+
+
 def init_process_group(
     backend: str | None = None,
     init_method: str | None = None,
@@ -217,8 +226,8 @@ def init_process_group(
                 f"init_process_group: {what} is {said}, but MPI says {found}; start the program with mpiexec -n N "
                 "python, not with torchrun or spawn"
             )
-    if timeout is not None:
-        set_debug(is_debug(), timeout.total_seconds())
+    if (seconds := seconds_of(timeout, "init_process_group")) is not None:
+        set_debug(is_debug(), seconds)
     GroupMember.WORLD = ProcessGroup(everyone, range(everyone.size), name)
 
 

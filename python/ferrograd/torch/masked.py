@@ -238,14 +238,13 @@ std = specialize("std", "The square root of :func:`var`, which has the same para
 
 
 def median(
-    input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+    input: Tensor, dim: int | None = -1, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The smaller of two middle elements along an axis; NaN where there are none, which integers refuse."""
+    """The smaller of two middle elements along an axis, or of all; NaN where there are none, which integers refuse."""
     x = _arguments.tensor(input, "masked.median", "input")
     of_floats = x.dtype.kind in "fV"
-    found = nanmedian(
-        _filled(x if of_floats else ops.cast(x, "float32"), mask, math.nan, "median"), dim, keepdim
-    ).values
+    filled = _filled(x if of_floats else ops.cast(x, "float32"), mask, math.nan, "median")
+    found = nanmedian(filled) if dim is None else nanmedian(filled, dim, keepdim).values
     if of_floats:
         return found
     if bool(ops.any(ops.isnan(found))):

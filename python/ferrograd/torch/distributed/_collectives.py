@@ -15,7 +15,7 @@ from ferrograd._core import ArgumentError, Tensor, native
 from ferrograd.distributed import _check, _operations
 from ferrograd.distributed._operations import plain, plain_all
 from ferrograd.distributed._transport import Array, Request
-from ferrograd.torch._process_groups import ProcessGroup, found
+from ferrograd.torch._process_groups import ProcessGroup, found, seconds_of
 
 __all__ = [
     "P2POp",
@@ -91,7 +91,7 @@ class Work:
             DistributedError: ``timeout`` is over before.
         """
         if self._request is not None:
-            self._source = _check.wait(self._request, None if timeout is None else timeout.total_seconds())
+            self._source = _check.wait(self._request, seconds_of(timeout, "wait"))
             self._request = None
             if self._then is not None:
                 self._then(self._source)
@@ -356,6 +356,9 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
     >>> torch.distributed.batch_isend_irecv([])
     []
     """
+    for one in p2p_op_list:
+        if not isinstance(one, P2POp):
+            raise ArgumentError(f"batch_isend_irecv: p2p_op_list must be a list of P2POps, not of {type(one).__name__}")
     return [one.op(one.tensor, one.peer, one.group, one.tag, one.group_peer) for one in p2p_op_list]
 
 
@@ -410,7 +413,7 @@ def monitored_barrier(group: Group = None, timeout: timedelta | None = None, wai
     Raises:
         DistributedError: a process does not come within ``timeout``; without one, within that of the debug mode.
     """
-    seconds = None if timeout is None else timeout.total_seconds()
+    seconds = seconds_of(timeout, "monitored_barrier")
     _check.compare(
         found(group).communicator._transport, _check.Call("monitored_barrier()", _check.call_site()), seconds
     )
