@@ -6,12 +6,14 @@ import math
 from typing import Any
 
 import ferrograd as fg
+import ferrograd.paddle
 import ferrograd.torch
 import numpy as np
 import pytest
 from ferrograd import LinAlgError
 
 # The type checker knows the core's functions, whose arguments are others.
+paddle: Any = ferrograd.paddle
 torch: Any = ferrograd.torch
 F = torch.nn.functional
 
@@ -75,6 +77,27 @@ def test_distinct_elements() -> None:
         torch.tensor([1, 1, 2, 2, 3, 1]), return_inverse=True, return_counts=True
     )
     assert (runs.tolist(), which.tolist(), counts.tolist()) == ([1, 2, 3, 1], [0, 0, 1, 1, 2, 3], [2, 2, 1, 1])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint64"])
+def test_distinct_integers_are_those_of_numpy(dtype: str) -> None:
+    bounds = np.iinfo(dtype)
+    rows = [
+        np.random.default_rng(0).integers(-3 if bounds.min else 0, 9, (4, 5)),
+        np.arange(bounds.max - 40, bounds.max + 1, 2, dtype=dtype),
+        np.array([bounds.max, bounds.min, bounds.max], dtype),
+        np.array([bounds.min, bounds.min + 3, bounds.min + 1, bounds.min], dtype),
+        np.zeros((0, 3)),
+    ]
+    for row in rows:
+        x = row.astype(dtype)
+        values, first, inverse, counts = np.unique(x, True, True, True)
+        found = torch.unique(torch.tensor(x), return_inverse=True, return_counts=True)
+        assert [numbers(part).dtype for part in found] == [np.dtype(dtype), np.dtype("int64"), np.dtype("int64")]
+        for ours, wanted in zip(found, (values, inverse, counts), strict=True):
+            np.testing.assert_array_equal(numbers(ours), wanted)
+        places = paddle.unique(paddle.to_tensor(x), return_index=True)[1]
+        np.testing.assert_array_equal(places.numpy(), first)
 
 
 def test_a_condition_alone_gives_indices() -> None:

@@ -18,12 +18,32 @@ def distinct(x: Tensor, axis: int | None, function: str) -> tuple[Any, Any, Any,
     With an axis the same of the slices along it.
     """
     if axis is None:
-        values, first, inverse, counts = ops.unique_all(x)
+        values, first, inverse, counts = _counted(x) or ops.unique_all(x)
         return values, first, inverse, counts
     axis = _arguments.axis(axis, function, x.ndim)
     _, *found = np.unique(x.detach().numpy(), True, True, True, axis=axis)
     first, inverse, counts = (_like(x, numbers.reshape(-1)) for numbers in found)
     return ops.index_select(x, axis, first), first, inverse, counts
+
+
+def _counted(x: Tensor) -> tuple[Any, Any, Any, Any] | None:
+    """:func:`distinct` of integers that span no more numbers than there are elements: each has a counter."""
+    if x.dtype.kind not in "iu" or not x.numel():
+        return None
+    given = x.detach().numpy()
+    numbers = given.ravel().astype(np.uint64 if x.dtype.kind == "u" else np.int64)
+    low = numbers.min()
+    if int(numbers.max()) - int(low) > numbers.size:
+        return None
+    places = (numbers - low).astype(np.int64)
+    every = np.bincount(places)
+    there = np.flatnonzero(every)
+    first = np.full(len(every), numbers.size)
+    np.minimum.at(first, places, np.arange(numbers.size))
+    inverse = (np.cumsum(every > 0) - 1)[places].reshape(given.shape)
+    values = (there.astype(numbers.dtype) + low).astype(given.dtype)
+    found = [_like(x, part) for part in (values, first[there], inverse, every[there])]
+    return found[0], found[1], found[2], found[3]
 
 
 def runs(x: Tensor, axis: int | None, function: str) -> tuple[Any, Any, Any]:
