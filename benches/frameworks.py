@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -138,7 +139,7 @@ class Tape(NumPy):
 class Torch(Tape):
     def start(self) -> None:
         super().start()
-        self.module.set_num_threads(2)
+        self.module.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
 
 
 class Ferrograd(Tape):

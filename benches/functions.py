@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,27 @@ from rows import Row, kernel, normal, row
 FUNCTIONS: dict[str, Row] = {}
 
 
+def bins(f: Any, x: Any) -> Any:
+    """How many elements lie in each of 50 bins."""
+    return f.histc(x, 50, -3, 3) if hasattr(f.module, "histc") else f.histogram(x, 50, (-3, 3))
+
+
+def largest(f: Any, x: Any, axis: int) -> Any:
+    """The largest element up to each one; those of NumPy come without their indices."""
+    return f.cummax(x, axis) if hasattr(f.module, "cummax") else f.maximum.accumulate(x, axis)
+
+
 kernel("sort of 1 M f32", lambda f, x: f.sort(x), 1 << 20, table=FUNCTIONS)
 kernel("argsort of 1000 x 1000 f32", lambda f, x: f.argsort(x), 1000, 1000, table=FUNCTIONS)
 kernel("topk 10 of 1000 x 10 000 f32", lambda f, x: f.topk(x, 10), 1000, 10_000, table=FUNCTIONS)
 kernel("median of 1001 x 1001 f32", lambda f, x: f.median(x, -1), 1001, 1001, table=FUNCTIONS)
+kernel("sort of 1 M f64", lambda f, x: f.sort(x), 1 << 20, dtype=np.float64, table=FUNCTIONS)
+kernel("kthvalue of 100 000 f64", lambda f, x: f.kthvalue(x, 500), 100_000, dtype=np.float64, table=FUNCTIONS)
+kernel("quantile of 100 000 f64", lambda f, x: f.quantile(x, 0.3), 100_000, dtype=np.float64, table=FUNCTIONS)
+kernel("histogram of 100 000 f64, 50 bins", lambda f, x: bins(f, x), 100_000, dtype=np.float64, table=FUNCTIONS)
+kernel("cummax of 100 000 f64", lambda f, x: largest(f, x, 0), 100_000, dtype=np.float64, table=FUNCTIONS)
+kernel("cummax of 1000 x 1000 f32", lambda f, x: largest(f, x, -1), 1000, 1000, table=FUNCTIONS)
+kernel("logcumsumexp of 100 000 f64", lambda f, x: f.logcumsumexp(x, 0), 100_000, dtype=np.float64, table=FUNCTIONS)
 kernel("unique of 1 M f32", lambda f, x: f.unique(x), 1 << 20, table=FUNCTIONS)
 kernel("cumsum of 2048 x 2048 f32", lambda f, x: f.cumsum(x, -1), 2048, 2048, table=FUNCTIONS)
 
@@ -27,27 +45,65 @@ def searched(f: Any) -> Callable[[], Any]:
     return lambda: f.searchsorted(rising, values)
 
 
+@row("unique of 2^18 int64 below 1000", FUNCTIONS)
+def distinct(f: Any) -> Callable[[], Any]:
+    x = f.const(np.random.default_rng(0).integers(0, 1000, 1 << 18))
+    return lambda: f.unique(x)
+
+
+@row("unique of 2^18 int64 of any size", FUNCTIONS)
+def scattered(f: Any) -> Callable[[], Any]:
+    x = f.const(np.random.default_rng(0).integers(-(1 << 62), 1 << 62, 1 << 18))
+    return lambda: f.unique(x)
+
+
+@row("mode of 1000 x 100 int64", FUNCTIONS)
+def frequent(f: Any) -> Callable[[], Any]:
+    x = f.const(np.random.default_rng(0).integers(0, 9, (1000, 100)))
+    return lambda: f.mode(x)
+
+
+@row("bincount of 2^18 int64", FUNCTIONS)
+def counted(f: Any) -> Callable[[], Any]:
+    x = f.const(np.random.default_rng(0).integers(0, 1000, 1 << 18))
+    return lambda: f.bincount(x)
+
+
 def special(f: Any) -> Any:
     """The framework's special functions: for NumPy those of SciPy."""
     names = {"numpy": "scipy.special", "jax.numpy": "jax.scipy.special"}
     return importlib.import_module(names.get(f.module.__name__, f"{f.module.__name__}.special"))
 
 
-def special_row(name: str, call: Callable[[Any, Any], Any]) -> None:
-    def prepare(f: Any) -> Callable[[], Any]:
-        functions, x = special(f), f.const(np.random.default_rng(0).uniform(0.05, 0.95, 1 << 20))
-        return lambda: call(functions, x)
+def numbers(f: Any, names: tuple[str, str], dtype: type, bounds: tuple[float, float], arguments: int) -> Any:
+    functions = special(f)
+    call = next(getattr(functions, name) for name in names if hasattr(functions, name))
+    x = f.const(np.random.default_rng(0).uniform(*bounds, 100_000).astype(dtype))
+    return lambda: call(*[x] * arguments)
 
-    FUNCTIONS[f"{name} of 1 M f64"] = prepare
+
+def special_rows(names: str, low: float, high: float, arguments: int = 1) -> None:
+    """Rows of functions of numbers between two bounds, for both dtypes. ``name=other`` is SciPy's other name."""
+    for name in names.split():
+        ours, _, theirs = name.partition("=")
+        for dtype in (np.float32, np.float64):
+            FUNCTIONS[f"{ours} of 100 000 {dtype.__name__}"] = partial(
+                numbers, names=(ours, theirs or ours), dtype=dtype, bounds=(low, high), arguments=arguments
+            )
 
 
-special_row("gammaln", lambda s, x: s.gammaln(x))
-special_row("digamma", lambda s, x: s.digamma(x) if hasattr(s, "digamma") else s.psi(x))
-special_row("erfinv", lambda s, x: s.erfinv(x))
-special_row("ndtri", lambda s, x: s.ndtri(x))
-special_row("log_ndtr", lambda s, x: s.log_ndtr(x))
-special_row("i0e", lambda s, x: s.i0e(x))
-special_row("gammainc", lambda s, x: s.gammainc(x, x))
+special_rows("erf erfc erfcx gammaln digamma=psi entr ndtr log_ndtr expit sinc", 0.1, 5)
+special_rows("i0 i0e i1 i1e modified_bessel_k0=k0 modified_bessel_k1=k1", 0.1, 5)
+special_rows("scaled_modified_bessel_k0=k0e scaled_modified_bessel_k1=k1e", 0.1, 5)
+special_rows("bessel_j0=j0 bessel_j1=j1 bessel_y0=y0 bessel_y1=y1 spherical_bessel_j0 airy_ai", 0.1, 5)
+special_rows("erfinv ndtri logit", 0.01, 0.99)
+special_rows("gammainc gammaincc zeta xlogy xlog1py", 1.1, 5, arguments=2)
+
+
+@row("polygamma of order 2 of 100 000 float64", FUNCTIONS)
+def derivative(f: Any) -> Callable[[], Any]:
+    functions, x = special(f), f.const(np.random.default_rng(0).uniform(0.1, 5, 100_000))
+    return lambda: functions.polygamma(2, x)
 
 
 def functional(f: Any) -> Any:
@@ -57,44 +113,71 @@ def functional(f: Any) -> Any:
     return f.module.nn.functional
 
 
-def differentiated(name: str, call: Callable[..., Any], *shapes: tuple[int, ...]) -> None:
-    """A row of a function of ``nn.functional`` and its gradients."""
+def both_ways(name: str, call: Callable[..., Any], *shapes: tuple[int, ...]) -> None:
+    """Two rows of a function of ``nn.functional``: its values, and with them the gradients."""
 
-    def prepare(f: Any) -> Callable[[], Any]:
+    def forward(f: Any) -> Callable[[], Any]:
+        functions, inputs = functional(f), [f.const(normal(*shape)) for shape in shapes]
+        return lambda: call(functions, *inputs)
+
+    def backward(f: Any) -> Callable[[], Any]:
         functions = functional(f)
         return f.gradients(lambda *xs: f.total(call(functions, *xs)), *(normal(*shape) for shape in shapes))
 
-    FUNCTIONS[f"{name}, forward + backward"] = prepare
+    FUNCTIONS[f"{name}, forward"] = forward
+    FUNCTIONS[f"{name}, forward + backward"] = backward
 
 
 PICTURES = (8, 16, 64, 64)
 for mode in ("nearest", "bilinear", "bicubic"):
-    differentiated(
+    both_ways(
         f"interpolate to twice the size, {mode}",
         lambda F, x, mode=mode: F.interpolate(x, scale_factor=2, mode=mode),
         PICTURES,
     )
-differentiated("grid_sample of 64 x 64", lambda F, x, at: F.grid_sample(x, at.tanh()), PICTURES, (8, 64, 64, 2))
+both_ways("grid_sample of 64 x 64", lambda F, x, at: F.grid_sample(x, at.tanh()), PICTURES, (8, 64, 64, 2))
 HEADS = (4, 8, 256, 64)
-differentiated("attention, 8 heads, 256 x 64", lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v), *[HEADS] * 3)
-differentiated(
+both_ways("attention, 8 heads, 256 x 64", lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v), *[HEADS] * 3)
+both_ways(
     "causal attention, 8 heads, 256 x 64",
     lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
     *[HEADS] * 3,
 )
 
 
-@row("ctc_loss, 100 steps, batch 16, forward + backward", FUNCTIONS)
-def paths(f: Any) -> Callable[[], Any]:
+def paths(f: Any, gradients: bool) -> Callable[[], Any]:
     functions = functional(f)
     labels = f.const(np.random.default_rng(0).integers(1, 50, (16, 20)))
     steps, sizes = (f.const(np.full(16, n)) for n in (100, 20))
-    return f.gradients(lambda x: functions.ctc_loss(x.log_softmax(-1), labels, steps, sizes), normal(100, 16, 50))
+    if gradients:
+        return f.gradients(lambda x: functions.ctc_loss(x.log_softmax(-1), labels, steps, sizes), normal(100, 16, 50))
+    x = f.const(normal(100, 16, 50)).log_softmax(-1)
+    return lambda: functions.ctc_loss(x, labels, steps, sizes)
 
 
-@row("LSTM 128-256, 50 steps, batch 32, forward + backward", FUNCTIONS)
-def recurrent(f: Any) -> Callable[[], Any]:
+def recurrent(f: Any, name: str, gradients: bool) -> Callable[[], Any]:
     functional(f)
-    layer = f.module.nn.LSTM(128, 256)
+    layer = getattr(f.module.nn, name)(128, 256)
     parameters, x = list(layer.parameters()), f.leaf(normal(50, 32, 128))
-    return lambda: f.grad(f.total(layer(x)[0]), [x, *parameters])
+    if gradients:
+        return lambda: f.grad(f.total(layer(x)[0]), [x, *parameters])
+    for parameter in parameters:
+        parameter.requires_grad_(False)
+    x = f.const(normal(50, 32, 128))
+    return lambda: layer(x)[0]
+
+
+def looked_up(f: Any, gradients: bool) -> Callable[[], Any]:
+    functions, rows = functional(f), normal(1000, 64)
+    places = f.const(np.random.default_rng(0).integers(0, 1000, (64, 20)))
+    if gradients:
+        return f.gradients(lambda rows: f.total(functions.embedding_bag(places, rows, mode="sum")), rows)
+    table = f.const(rows)
+    return lambda: functions.embedding_bag(places, table, mode="sum")
+
+
+for gradients, way in ((False, "forward"), (True, "forward + backward")):
+    FUNCTIONS[f"ctc_loss, 100 steps, batch 16, {way}"] = partial(paths, gradients=gradients)
+    FUNCTIONS[f"embedding_bag, 64 bags of 20, {way}"] = partial(looked_up, gradients=gradients)
+    for layer in ("LSTM", "GRU", "RNN"):
+        FUNCTIONS[f"{layer} 128-256, 50 steps, batch 32, {way}"] = partial(recurrent, name=layer, gradients=gradients)
