@@ -155,15 +155,15 @@ def paths(f: Any, gradients: bool) -> Callable[[], Any]:
     return lambda: functions.ctc_loss(x, labels, steps, sizes)
 
 
-def recurrent(f: Any, name: str, gradients: bool) -> Callable[[], Any]:
+def recurrent(f: Any, name: str, width: int, batch: int, gradients: bool) -> Callable[[], Any]:
     functional(f)
-    layer = getattr(f.module.nn, name)(128, 256)
-    parameters, x = list(layer.parameters()), f.leaf(normal(50, 32, 128))
+    layer = getattr(f.module.nn, name)(width, 2 * width)
+    parameters, x = list(layer.parameters()), f.leaf(normal(50, batch, width))
     if gradients:
         return lambda: f.grad(f.total(layer(x)[0]), [x, *parameters])
     for parameter in parameters:
         parameter.requires_grad_(False)
-    x = f.const(normal(50, 32, 128))
+    x = f.const(normal(50, batch, width))
     return lambda: layer(x)[0]
 
 
@@ -179,5 +179,7 @@ def looked_up(f: Any, gradients: bool) -> Callable[[], Any]:
 for gradients, way in ((False, "forward"), (True, "forward + backward")):
     FUNCTIONS[f"ctc_loss, 100 steps, batch 16, {way}"] = partial(paths, gradients=gradients)
     FUNCTIONS[f"embedding_bag, 64 bags of 20, {way}"] = partial(looked_up, gradients=gradients)
-    for layer in ("LSTM", "GRU", "RNN"):
-        FUNCTIONS[f"{layer} 128-256, 50 steps, batch 32, {way}"] = partial(recurrent, name=layer, gradients=gradients)
+    for layer, width, batch in (("LSTM", 64, 16), ("LSTM", 128, 32), ("GRU", 128, 32), ("RNN", 128, 32)):
+        FUNCTIONS[f"{layer} {width}-{2 * width}, 50 steps, batch {batch}, {way}"] = partial(
+            recurrent, name=layer, width=width, batch=batch, gradients=gradients
+        )

@@ -114,6 +114,7 @@ kernel("fft of 65537 f64, a prime", lambda f, x: f.fft.fft(x), 65_537, dtype=np.
 kernel("fft of 10 000 x 64 f32", lambda f, x: f.fft.fft(x), 10_000, 64)
 kernel("rfft of 1000 x 1000 f64", lambda f, x: f.fft.rfft(x), 1000, 1000, dtype=np.float64)
 kernel("fft2 of 1024 x 1024 f32", lambda f, x: f.fft.fft2(x), 1024, 1024)
+kernel("fft of 1000 x 100 c64", lambda f, x: f.fft.fft(x), 1000, 100, dtype=np.complex64)
 
 
 @row("layer_norm of 2048 x 2048, forward + backward")
