@@ -245,7 +245,7 @@ def measured(frameworks: dict[str, str], rounds: int) -> dict[tuple[str, int], d
             for framework, python in frameworks.items():
                 one: dict[str, Any] = started(framework, python, n, "--worker", framework)
                 one["sums"] = {int(size): seconds for size, seconds in one["sums"].items()}
-                # What a step costs more than one of the processes alone, at the same time.
+                # A step costs so much more than one of the processes alone does at the same time.
                 one["overhead"] = one["weak"] - one["alone"], one["strong"] - one["alone, strong"]
                 best = found.setdefault((framework, n), one)
                 best["sums"] = {size: min(seconds, one["sums"][size]) for size, seconds in best["sums"].items()}

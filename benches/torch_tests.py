@@ -169,7 +169,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             load(tree / place, module)
 
 
-# What tests compare with.
+# Tests compare with these.
 
 #: The relative and absolute tolerances of PyTorch's tests; numbers of Python have those of float32.
 TOLERANCES = {

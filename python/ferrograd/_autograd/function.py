@@ -307,15 +307,20 @@ class _ReplayedGradient(Function):
             # Two arguments may be one tensor. Their gradients are told apart.
             tensors = [x * 1 if x.requires_grad else x for x in ctx.saved_tensors]
             found = _gradients(function, asked, count, tensors, True)
-        pairs = [(y, k) for y, k in zip(found, h, strict=True) if y.requires_grad]
-        wanted = [x for x in tensors if x.requires_grad]
-        grads: Any = [None] * len(wanted)
-        if pairs:
-            roots, seeds = zip(*pairs, strict=True)
-            creates = _core.is_grad_enabled()
-            grads = _core.grad(list(roots), wanted, list(seeds), NATIVE, create_graph=creates, stops=True)
-        left = iter(grads)
+        left = iter(pulled_back(found, h, [x for x in tensors if x.requires_grad], _core.is_grad_enabled()))
         return (None, None, None, *(next(left) if x.requires_grad else None for x in tensors))
+
+
+def pulled_back(
+    outputs: Sequence[Tensor], cotangents: Sequence[Tensor], inputs: list[Tensor], create_graph: bool
+) -> list[Any]:
+    """The gradients of the inputs, or None, from the cotangents of those outputs that are tracked."""
+    pairs = [(y, g) for y, g in zip(outputs, cotangents, strict=True) if y.requires_grad]
+    if not pairs:
+        return [None] * len(inputs)
+    roots, seeds = zip(*pairs, strict=True)
+    found: list[Any] = _core.grad(list(roots), inputs, list(seeds), NATIVE, create_graph=create_graph, stops=True)
+    return found
 
 
 def _gradients(
@@ -323,12 +328,8 @@ def _gradients(
 ) -> list[Tensor]:
     """The gradients of the wanted ones of ``count`` tensors, which are followed by the gradients of the outputs."""
     outputs = function(tensors[:count])[0]
-    pairs = [(y, g) for y, g in zip(outputs, tensors[count:], strict=True) if y.requires_grad]
     inputs = [tensors[i] for i in wanted]
-    found: Any = [None] * len(wanted)
-    if pairs:
-        roots, seeds = zip(*pairs, strict=True)
-        found = _core.grad(list(roots), inputs, list(seeds), NATIVE, create_graph=create_graph, stops=True)
+    found = pulled_back(outputs, tensors[count:], inputs, create_graph)
     return [_core.native.zeros_like(x) if g is None else g for g, x in zip(found, inputs, strict=True)]
 
 

@@ -591,7 +591,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         except BaseException as error:
             watch.close()
             if reader.floats and isinstance(error, Exception):
-                # What was called may take floats only.
+                # A function that was called may take floats only.
                 tracer.cancel(True)
                 self._pin(reader.floats)
                 return self._function(*given_args, **given_kwargs), None, _PINNED

@@ -201,7 +201,7 @@ ARRAYS = frozenset(
     A a a_max a_min arr ary aweights b condition fp fweights indices m max min p q v val weights x x1 x2 xp y z
     """.split()  # noqa: SIM905
 )
-# Those whose first parameter is a sequence of arrays, which an array is, too: of its rows.
+# The first parameter of these is a sequence of arrays. An array is one too, of its rows.
 SEQUENCES = frozenset(
     ("stack", "concat", "concatenate", "vstack", "hstack", "dstack", "column_stack", "linalg.multi_dot")
 )

@@ -490,7 +490,7 @@ class _Request:
         if timeout is not None or self._owner.crowded:
             self._arrive(math.inf if timeout is None else timeout)
         if not self._over:
-            # What fails is over, too.
+            # A request that fails is over, too.
             self._over = True
             self._owner.is_over(self)
             with self._owner.fits(self._into, self._status), self._owner.wait_for(self.waiting):

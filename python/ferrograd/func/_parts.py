@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ferrograd import _core
-from ferrograd._autograd.function import Function
+from ferrograd._autograd.function import Function, pulled_back
 from ferrograd._autograd.modes import enable_grad, no_grad
 from ferrograd._compile.dependencies import Names, Reader, Refused
 from ferrograd._core import Tensor, VmapError, native
@@ -414,12 +414,8 @@ class Repeated:
         value = list(tensors[: len(self.step.outputs)])
         while bool(self.test.function(*value)[0]):
             value = self.step.function(*value)
-        pairs = [(y, h) for y, h in zip((y for y in value if is_inexact(y)), g, strict=True) if y.requires_grad]
         wanted = [x for x in tensors if x.requires_grad]
-        grads: Any = [None] * len(wanted)
-        if pairs:
-            roots, seeds = zip(*pairs, strict=True)
-            grads = _core.grad(list(roots), wanted, list(seeds), NATIVE, create_graph=True, stops=True)
+        grads = pulled_back([y for y in value if is_inexact(y)], g, wanted, True)
         return [native.zeros_like(x) if h is None else h for h, x in zip(grads, wanted, strict=True)]
 
 
@@ -465,11 +461,5 @@ class _WhileGradient(Function):
                 if tensors[i].requires_grad:
                     tensors[i] = tensors[i] * 1
             found = ctx.loop.recorded(tensors[ctx.count :], tensors[: ctx.count])
-        pairs = [(y, k) for y, k in zip(found, h, strict=True) if y.requires_grad]
-        wanted = [x for x in tensors if x.requires_grad]
-        grads: Any = [None] * len(wanted)
-        if pairs:
-            roots, seeds = zip(*pairs, strict=True)
-            creates = _core.is_grad_enabled()
-            grads = _core.grad(list(roots), wanted, list(seeds), NATIVE, create_graph=creates, stops=True)
+        grads = pulled_back(found, h, [x for x in tensors if x.requires_grad], _core.is_grad_enabled())
         return (None, None, *_placed(grads, tensors, _is_tracked))
