@@ -46,6 +46,17 @@ pub fn contiguous_strides(dims: &[usize]) -> Strides {
     strides
 }
 
+/// Whether the strides are [`contiguous_strides`].
+pub fn are_contiguous(dims: &[usize], strides: &[isize]) -> bool {
+    let mut expected = 1;
+    dims.len() == strides.len()
+        && dims.iter().zip(strides).rev().all(|(&d, &s)| {
+            let fits = s == expected;
+            expected *= d.max(1) as isize;
+            fits
+        })
+}
+
 /// The offset, in elements, of entry `i` (in C order) of axes with these sizes and strides. Strides beyond `dims` are
 /// ignored.
 pub fn offset(mut i: usize, dims: &[usize], strides: &[isize]) -> isize {

@@ -221,6 +221,14 @@ impl Array {
         }
     }
 
+    /// Whether the strides are these.
+    pub fn has_strides(&self, strides: &[isize]) -> bool {
+        match &self.0.strides {
+            Some(own) => own.as_slice() == strides,
+            None => shape::are_contiguous(&self.0.dims, strides),
+        }
+    }
+
     /// Whether the elements are in C order without gaps.
     #[inline]
     pub fn is_contiguous(&self) -> bool {

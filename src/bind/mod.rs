@@ -15,6 +15,9 @@ use pyo3::prelude::*;
 
 #[pymodule(name = "_core", gil_used = true)]
 fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    // Ctrl-C during the first use of NumPy would be a panic there.
+    m.py().import("numpy")?;
+    numpy::dtype::<f64>(m.py());
     python::site::add(m)?;
     python::error::add(m)?;
     python::facade::add(m)?;

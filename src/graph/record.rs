@@ -18,6 +18,8 @@ use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernel::pointwise::row::Row;
+use crate::kernel::reduce::ReduceLoops;
+use crate::shape::Dims;
 
 /// An immutable value with the edge to the node that computed it.
 #[derive(Clone)]
@@ -129,6 +131,12 @@ pub trait Op: Any + Send + Sync {
     /// The loop that computes the one output for inputs of these dtypes. None where `forward` does more than to apply a
     /// loop to the elements at the same place of the inputs, broadcast against each other.
     fn row(&self, _ins: &[DType]) -> Option<Row> {
+        None
+    }
+
+    /// The loops and the axes, in ascending order, by which `forward` folds its one input of this shape. None where it does
+    /// more than to fold.
+    fn fold(&self, _dims: &[usize], _batch_ndim: usize) -> Option<(&'static ReduceLoops, Dims)> {
         None
     }
 

@@ -7,6 +7,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::pointwise::row::Row;
+use crate::kernel::reduce::ReduceLoops;
 use crate::shape::Dims;
 use crate::stored::Stored;
 
@@ -21,6 +22,10 @@ pub(in crate::ops) trait Linear: Clone + Send + Sync + 'static {
     fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array>;
     /// See [`Op::row`].
     fn row(&self, _dtype: DType) -> Option<Row> {
+        None
+    }
+    /// See [`Op::fold`].
+    fn fold(&self, _dims: &[usize], _batch_ndim: usize) -> Option<(&'static ReduceLoops, Dims)> {
         None
     }
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor>;
@@ -44,6 +49,10 @@ impl<L: Linear> Op for LinearOp<L> {
 
     fn row(&self, ins: &[DType]) -> Option<Row> {
         self.0.row(ins[0])
+    }
+
+    fn fold(&self, dims: &[usize], batch_ndim: usize) -> Option<(&'static ReduceLoops, Dims)> {
+        self.0.fold(dims, batch_ndim)
     }
 
     fn is_view(&self) -> bool {

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::parts::{Id, Origin, Step, Value, Work};
-use super::plan::{Pointwise, planned};
+use super::plan::{Pointwise, Way, planned};
 use super::{Counts, Program};
 use crate::array::Array;
 use crate::dtype::DType;
@@ -158,14 +158,14 @@ impl Program {
         for x in inputs {
             v.made(x, Origin::Input);
         }
-        let mut steps: Vec<(Step, Option<Pointwise>)> = vec![];
+        let mut steps: Vec<(Step, Way)> = vec![];
         let mut known: FxHashMap<Expression<_>, SmallVec<[Id; 1]>> = FxHashMap::default();
+        let of = |x: &Array| (x.dtype(), x.layout());
         for call in calls {
             let ins: SmallVec<[Id; 4]> = call.ins.iter().map(|x| v.find_or_constant(x)).collect();
             let dtypes: SmallVec<[DType; 4]> = call.ins.iter().map(Array::dtype).collect();
             let pointwise = match &call.outs[..] {
                 [out] => (!ins.is_empty()).then(|| call.op.row(&dtypes)).flatten().and_then(|row| {
-                    let of = |x: &Array| (x.dtype(), x.layout());
                     let layouts: SmallVec<[_; 3]> = call.ins.iter().map(of).collect();
                     Pointwise::new(row, &layouts, &ins, &of(out), call.batch_ndim)
                 }),
@@ -208,7 +208,12 @@ impl Program {
                     known.insert(expression, outs.clone());
                 }
                 let (op, batch_ndim, site) = (call.op.clone(), call.batch_ndim, call.site);
-                steps.push((Step { op, batch_ndim, ins, outs, last: SmallVec::new(), site }, pointwise));
+                let way = match (pointwise, &call.ins[..], &call.outs[..]) {
+                    (Some(p), ..) => Way::Pointwise(p),
+                    (None, [x], [out]) => Way::fold(&*op, &of(x), &of(out), batch_ndim).unwrap_or(Way::Op),
+                    _ => Way::Op,
+                };
+                steps.push((Step { op, batch_ndim, ins, outs, last: SmallVec::new(), site }, way));
             } else if outs.iter().any(makes) {
                 return None;
             }
@@ -240,7 +245,7 @@ impl Program {
     pub(super) fn of(
         inputs: usize,
         values: Vec<Value>,
-        steps: Vec<(Step, Option<Pointwise>)>,
+        steps: Vec<(Step, Way)>,
         outputs: Vec<Id>,
         counts: Counts,
     ) -> Program {
@@ -305,11 +310,7 @@ fn is_same_for_equal_inputs(call: &Call) -> bool {
 }
 
 /// The steps that the outputs depend on.
-fn needed(
-    v: &Values,
-    steps: Vec<(Step, Option<Pointwise>)>,
-    outputs: &[Id],
-) -> Vec<(Step, Option<Pointwise>)> {
+fn needed(v: &Values, steps: Vec<(Step, Way)>, outputs: &[Id]) -> Vec<(Step, Way)> {
     let mut read = vec![false; v.values.len()];
     outputs.iter().for_each(|&id| read[v.whole(id) as usize] = true);
     let mut kept = vec![];

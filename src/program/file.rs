@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::parts::{Id, Origin, Step, Value};
-use super::plan::Pointwise;
+use super::plan::{Pointwise, Way};
 use super::{Counts, Program};
 use crate::array::{Array, Layout};
 use crate::dtype::DType;
@@ -337,9 +337,9 @@ impl Program {
                     return None;
                 }
             }
-            let pointwise = pointwise(&*op, &values, &ins, &outs, batch_ndim);
+            let way = way(&*op, &values, &ins, &outs, batch_ndim).unwrap_or(Way::Op);
             let step = Step { op, batch_ndim, ins, outs, last: SmallVec::new(), site: Site(0) };
-            steps.push((step, pointwise));
+            steps.push((step, way));
         }
         let outputs: Vec<Id> = Vec::read(from)?;
         if !readable(&outputs, &is_there) {
@@ -405,14 +405,17 @@ fn layout(value: &Value) -> Layout {
 }
 
 /// A step as a part of a cluster, if its loop takes operands of these dtypes.
-fn pointwise(op: &dyn Op, values: &[Value], ins: &[Id], outs: &[Id], batch_ndim: usize) -> Option<Pointwise> {
+fn way(op: &dyn Op, values: &[Value], ins: &[Id], outs: &[Id], batch_ndim: usize) -> Option<Way> {
     let of = |&id: &Id| (values[id as usize].dtype, layout(&values[id as usize]));
     let ([out], layouts) = (outs, ins.iter().map(of).collect::<SmallVec<[_; 3]>>()) else { return None };
     let dtypes: SmallVec<[DType; 4]> = layouts.iter().map(|(dtype, _)| *dtype).collect();
     if !(1..=3).contains(&ins.len()) {
         return None;
     }
-    let row: Row = op.row(&dtypes)?;
+    let Some(row): Option<Row> = op.row(&dtypes) else {
+        let [x] = ins else { return None };
+        return Way::fold(op, &of(x), &of(out), batch_ndim);
+    };
     let takes = match (&row.apply, &dtypes[..]) {
         (Loop::Unary(_), [_]) => true,
         (Loop::Binary(_), [a, b]) => a == b,
@@ -423,5 +426,5 @@ fn pointwise(op: &dyn Op, values: &[Value], ins: &[Id], outs: &[Id], batch_ndim:
     if !takes {
         return None;
     }
-    Pointwise::new(row, &layouts, ins, &of(out), batch_ndim)
+    Pointwise::new(row, &layouts, ins, &of(out), batch_ndim).map(Way::Pointwise)
 }

@@ -1,4 +1,5 @@
-//! How the steps of a program are run: those that compute element by element are gathered into clusters.
+//! How the steps of a program are run: those that compute element by element are gathered into clusters, with the folds
+//! of their results.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -9,12 +10,57 @@ use smallvec::SmallVec;
 use super::parts::{Group, Id, Origin, Step, Value, Work};
 use crate::array::Layout;
 use crate::dtype::DType;
+use crate::graph::Op;
 use crate::kernel::broadcast::{inverse, joined};
 use crate::kernel::pointwise::arithmetic::Arithmetic;
-use crate::kernel::pointwise::cluster::{Cluster, Read, Reading, Walk, Write};
+use crate::kernel::pointwise::cluster::{Cluster, End, Read, Reading, Walk, Write};
 use crate::kernel::pointwise::numbers::{Kind, kind};
 use crate::kernel::pointwise::row::{Instruction, Loop, Operand, Row};
+use crate::kernel::reduce::tiles::{Lengths, RowFold};
 use crate::shape::{self, Dims};
+
+/// What a step is to a plan.
+pub(super) enum Way {
+    Pointwise(Pointwise),
+    /// A fold of rows, which can come in tiles.
+    Fold(RowFold),
+    /// Whatever its op does.
+    Op,
+}
+
+impl Way {
+    fn pointwise(&self) -> Option<&Pointwise> {
+        match self {
+            Way::Pointwise(p) => Some(p),
+            _ => None,
+        }
+    }
+
+    /// The fold of an op with one input, from the dtypes and layouts of its input and of its result. None if the op does
+    /// more, or if the rows that it folds are not adjacent.
+    pub fn fold(
+        op: &dyn Op,
+        (dtype, x): &(DType, Layout),
+        (out_dtype, out): &(DType, Layout),
+        batch_ndim: usize,
+    ) -> Option<Way> {
+        if shape::len(&x.dims) < 2 {
+            return None;
+        }
+        let (table, axes) = op.fold(&x.dims, batch_ndim)?;
+        let (&first, &last) = (axes.first()?, axes.last()?);
+        let len = |dims: &[usize]| dims.iter().product::<usize>();
+        let (rows, n) = (len(x.dims.get(..first)?), len(x.dims.get(first..=last)?));
+        let are_adjacent = axes.len() == last + 1 - first && len(&x.dims[last + 1..]) == 1;
+        // The sum of all elements is that of the elements in their order in memory.
+        let are_in_order = x.is_contiguous() || rows == 1 && x.dense_order().is_some();
+        if !are_adjacent || !are_in_order || !out.is_contiguous() {
+            return None;
+        }
+        let fold = RowFold::new(table, *dtype, (rows, n), &out.dims)?;
+        (fold.makes(*out_dtype) && shape::len(&out.dims) == rows).then_some(Way::Fold(fold))
+    }
+}
 
 /// A step that computes element by element.
 #[derive(Clone)]
@@ -27,12 +73,12 @@ pub(super) struct Pointwise {
     order: Option<Dims>,
 }
 
-/// How a step reads an operand: the axes in the order of the memory of its results, outermost first. No axis where the
+/// How a step reads an operand: the axes in the order of the memory of its results, outermost first. None where the
 /// elements lie as those of the results do.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Place {
     id: Id,
-    axes: SmallVec<[(usize, isize); 4]>,
+    axes: Option<Box<[(usize, isize)]>>,
 }
 
 impl Pointwise {
@@ -55,10 +101,8 @@ impl Pointwise {
             let x = x.broadcast(dims, batch_ndim)?;
             let x = order.as_ref().map_or(x.clone(), |order| x.permute(order));
             let axes = joined(&x.dims, &[x.strides]).into_iter().map(|(d, [step])| (d, step));
-            let mut axes: SmallVec<[(usize, isize); 4]> = axes.collect();
-            if matches!(axes[..], [] | [(_, 1)]) {
-                axes.clear();
-            }
+            let axes: SmallVec<[(usize, isize); 4]> = axes.collect();
+            let axes = (!matches!(axes[..], [] | [(_, 1)])).then(|| axes.into_boxed_slice());
             places.push(Place { id, axes });
         }
         Some(Pointwise { row, ins: places, n, order })
@@ -82,7 +126,7 @@ impl Pointwise {
 
 impl Place {
     fn is_one_element(&self, n: usize) -> bool {
-        n == 1 || matches!(self.axes[..], [(_, 0)])
+        n == 1 || matches!(self.axes.as_deref(), Some([(_, 0)]))
     }
 }
 
@@ -104,7 +148,7 @@ impl Memory<'_> {
 }
 
 /// The work of a program, in an order in which everything is made before it is read.
-pub(super) fn planned(values: &[Value], steps: Vec<(Step, Option<Pointwise>)>, outputs: &[Id]) -> Vec<Work> {
+pub(super) fn planned(values: &[Value], steps: Vec<(Step, Way)>, outputs: &[Id]) -> Vec<Work> {
     let memory = Memory(values);
     let mut maker: FxHashMap<Id, usize> = FxHashMap::default();
     for (i, (step, _)) in steps.iter().enumerate() {
@@ -138,58 +182,65 @@ pub(super) fn planned(values: &[Value], steps: Vec<(Step, Option<Pointwise>)>, o
     let mut steps: Vec<_> = steps.into_iter().map(Some).collect();
     let mut work = vec![];
     for g in order {
-        let members: Vec<(Step, Option<Pointwise>)> =
-            groups[g].iter().map(|&i| steps[i].take().expect("it is in one group")).collect();
-        match members[0].1 {
-            None => work.extend(members.into_iter().map(|(step, _)| Work::Op(step))),
-            Some(_) => {
-                let members: Vec<(Step, Pointwise)> =
-                    members.into_iter().filter_map(|(s, p)| Some((s, p?))).collect();
-                let asked = asked_for(&memory, members, &outside);
-                if asked.is_empty() {
-                    continue;
-                }
-                let members = if asked[0].1.n == 1 { in_runs(&memory, asked) } else { asked };
-                clusters(&memory, members, &outside, &mut work);
+        let (mut members, mut folds) = (vec![], vec![]);
+        for (step, way) in groups[g].iter().map(|&i| steps[i].take().expect("it is in one group")) {
+            match way {
+                Way::Pointwise(p) => members.push((step, p)),
+                Way::Fold(fold) if !members.is_empty() => folds.push((step, fold)),
+                _ => work.push(Work::Op(step)),
             }
         }
+        let folded = folds.iter().map(|(step, _)| memory.whole(step.ins[0]).0);
+        let roots: FxHashSet<Id> = outside.iter().copied().chain(folded).collect();
+        let asked = asked_for(&memory, members, &roots);
+        if asked.is_empty() {
+            continue;
+        }
+        let members = if asked[0].1.n == 1 { in_runs(&memory, asked) } else { asked };
+        clusters(&memory, members, folds, &outside, &mut work);
     }
     mark_last(&memory, &mut work, outputs);
     work
 }
 
 /// The steps that are run together, each list in the order of the program.
-fn grouped(
-    memory: &Memory<'_>,
-    steps: &[(Step, Option<Pointwise>)],
-    maker: &FxHashMap<Id, usize>,
-) -> Vec<Vec<usize>> {
+fn grouped(memory: &Memory<'_>, steps: &[(Step, Way)], maker: &FxHashMap<Id, usize>) -> Vec<Vec<usize>> {
     // Each step has a stage. What a cluster waits for is in an earlier one.
     let mut stage = vec![0usize; steps.len()];
-    for (i, (step, pointwise)) in steps.iter().enumerate() {
+    let mut groups: Vec<Vec<usize>> = vec![];
+    let mut group_of = vec![0; steps.len()];
+    // The lengths that the tiles of each group can have.
+    let mut lengths: Vec<Lengths> = vec![];
+    let mut known: FxHashMap<(usize, usize), usize> = FxHashMap::default();
+    for (i, (step, way)) in steps.iter().enumerate() {
+        let mut joined = None;
         for (k, &id) in step.ins.iter().enumerate() {
             let (whole, byte) = memory.whole(id);
             let Some(&m) = maker.get(&whole) else { continue };
-            let together = pointwise.as_ref().zip(steps[m].1.as_ref()).is_some_and(|(own, other)| {
-                own.n == other.n
-                    && byte == 0
-                    && own.ins[k].axes.is_empty()
-                    && memory.dtype(id) == memory.dtype(whole)
+            let in_order = byte == 0 && memory.dtype(id) == memory.dtype(whole);
+            let together = steps[m].1.pointwise().filter(|_| in_order).is_some_and(|other| match way {
+                Way::Pointwise(own) => own.n == other.n && own.ins[k].axes.is_none(),
+                Way::Fold(fold) if fold.elements() == other.n => {
+                    let g = group_of[m];
+                    lengths[g].with(fold).inspect(|&with| (joined, lengths[g]) = (Some(g), with)).is_some()
+                }
+                _ => false,
             });
             stage[i] = stage[i].max(stage[m] + usize::from(!together));
         }
-    }
-    let mut groups: Vec<Vec<usize>> = vec![];
-    let mut known: FxHashMap<(usize, usize), usize> = FxHashMap::default();
-    for (i, (_, pointwise)) in steps.iter().enumerate() {
-        match pointwise {
-            None => groups.push(vec![i]),
-            Some(p) => {
-                let g = *known.entry((stage[i], p.n)).or_insert_with(|| {
-                    groups.push(vec![]);
-                    groups.len() - 1
-                });
-                groups[g].push(i);
+        let g = match way {
+            Way::Pointwise(p) => known.get(&(stage[i], p.n)).copied(),
+            _ => joined,
+        };
+        group_of[i] = g.unwrap_or(groups.len());
+        match g {
+            Some(g) => groups[g].push(i),
+            None => {
+                groups.push(vec![i]);
+                lengths.push(Lengths::ANY);
+                if let Way::Pointwise(p) = way {
+                    known.insert((stage[i], p.n), group_of[i]);
+                }
             }
         }
     }
@@ -224,20 +275,33 @@ fn ordered(groups: &[Vec<usize>], before: &[FxHashSet<usize>]) -> Vec<usize> {
 fn clusters(
     memory: &Memory<'_>,
     mut members: Vec<(Step, Pointwise)>,
+    folds: Vec<(Step, RowFold)>,
     outside: &FxHashSet<Id>,
     work: &mut Vec<Work>,
 ) {
-    if let Some(group) = cluster(memory, &members, outside) {
+    if let Some(group) = cluster(memory, &members, &folds, outside) {
         work.push(Work::Cluster(group));
+        return;
+    }
+    let read: Vec<Id>;
+    if members.len() == 1 {
+        // The rows are too long for its registers.
+        read = folds.iter().map(|(step, _)| memory.whole(step.ins[0]).0).collect();
+        let outside = outside.iter().copied().chain(read).collect();
+        let alone = cluster(memory, &members, &[], &outside).expect("there is room for one step");
+        work.push(Work::Cluster(alone));
+        work.extend(folds.into_iter().map(|(step, _)| Work::Op(step)));
         return;
     }
     let second = members.split_off(members.len() / 2);
     // What the first half makes for the second goes through memory.
     let made: FxHashSet<Id> = members.iter().map(|(s, _)| s.outs[0]).collect();
-    let read = second.iter().flat_map(|(s, _)| &s.ins).map(|&id| memory.whole(id).0);
-    let outside = outside.iter().copied().chain(read.filter(|id| made.contains(id))).collect();
-    clusters(memory, members, &outside, work);
-    clusters(memory, second, &outside, work);
+    read = second.iter().flat_map(|(s, _)| &s.ins).map(|&id| memory.whole(id).0).collect();
+    let outside = outside.iter().copied().chain(read.into_iter().filter(|id| made.contains(id))).collect();
+    let (of_first, of_second) =
+        folds.into_iter().partition(|(step, _)| made.contains(&memory.whole(step.ins[0]).0));
+    clusters(memory, members, of_first, &outside, work);
+    clusters(memory, second, of_second, &outside, work);
 }
 
 /// The members in the order in which their results are asked for: an operand right before it is read, first the one that
@@ -245,7 +309,7 @@ fn clusters(
 fn asked_for(
     memory: &Memory<'_>,
     members: Vec<(Step, Pointwise)>,
-    outside: &FxHashSet<Id>,
+    roots: &FxHashSet<Id>,
 ) -> Vec<(Step, Pointwise)> {
     let made: FxHashMap<Id, usize> =
         members.iter().enumerate().map(|(k, (step, _))| (step.outs[0], k)).collect();
@@ -261,7 +325,7 @@ fn asked_for(
     }
     let mut done = vec![false; members.len()];
     let mut order = vec![];
-    for root in (0..members.len()).filter(|&k| outside.contains(&members[k].0.outs[0])) {
+    for root in (0..members.len()).filter(|&k| roots.contains(&members[k].0.outs[0])) {
         let mut stack = vec![(root, false)];
         while let Some((k, ready)) = stack.pop() {
             if done[k] {
@@ -332,12 +396,18 @@ enum From {
 }
 
 /// The steps as one cluster. None if it would need too many registers or addresses.
-fn cluster(memory: &Memory<'_>, members: &[(Step, Pointwise)], outside: &FxHashSet<Id>) -> Option<Group> {
+fn cluster(
+    memory: &Memory<'_>,
+    members: &[(Step, Pointwise)],
+    folds: &[(Step, RowFold)],
+    outside: &FxHashSet<Id>,
+) -> Option<Group> {
     let n = members[0].1.n;
+    let lengths = folds.iter().try_fold(Lengths::ANY, |lengths, (_, fold)| lengths.with(fold))?;
     let made: FxHashMap<Id, usize> =
         members.iter().enumerate().map(|(k, (step, _))| (step.outs[0], k)).collect();
-    // The last member that reads each result.
-    let mut last = vec![0; members.len()];
+    // The last member that reads each result, or the one that makes it.
+    let mut last: Vec<usize> = (0..members.len()).collect();
     let mut widest = 1;
     for (k, (step, p)) in members.iter().enumerate() {
         widest = widest.max(p.row.out.size());
@@ -365,7 +435,7 @@ fn cluster(memory: &Memory<'_>, members: &[(Step, Pointwise)], outside: &FxHashS
             }
             let once = place.is_one_element(n) && (n == 1 || !matches!(p.row.apply, Loop::Unary(_)));
             let r = *known.entry((place, once)).or_insert_with(|| {
-                let reading = match Walk::new(&place.axes).filter(|_| !once) {
+                let reading = match place.axes.as_deref().and_then(Walk::new).filter(|_| !once) {
                     None if once => Reading::Once,
                     None => Reading::Along,
                     Some(walk) => {
@@ -390,8 +460,9 @@ fn cluster(memory: &Memory<'_>, members: &[(Step, Pointwise)], outside: &FxHashS
                 registers - 1
             }))
         });
-        let mut read: SmallVec<[usize; 3]> =
-            step.ins.iter().filter_map(|&id| made.get(&memory.whole(id).0).copied()).collect();
+        // A result that only a fold reads is free after its own instruction.
+        let read = step.ins.iter().filter_map(|&id| made.get(&memory.whole(id).0).copied());
+        let mut read: SmallVec<[usize; 3]> = read.chain([k]).collect();
         read.sort_unstable();
         read.dedup();
         for m in read.into_iter().filter(|&m| last[m] == k) {
@@ -401,7 +472,7 @@ fn cluster(memory: &Memory<'_>, members: &[(Step, Pointwise)], outside: &FxHashS
         }
     }
     let first_register = reads.len() + writes.len();
-    if !Cluster::has_room(n, widest, registers, first_register + registers) {
+    if !Cluster::has_room(n, widest, registers, first_register + registers, lengths) {
         return None;
     }
     let home = |at: &Home| match *at {
@@ -436,8 +507,18 @@ fn cluster(memory: &Memory<'_>, members: &[(Step, Pointwise)], outside: &FxHashS
             back: order.as_ref().map(|order| inverse(order)),
         }
     });
-    let cluster = Cluster::new(n, instructions, readings, results.collect(), registers, widest);
-    let ops = members.iter().map(|(step, _)| (step.op.name(), step.site)).collect();
+    let ends = folds.iter().map(|(step, fold)| {
+        let of = made[&memory.whole(step.ins[0]).0];
+        End { fold: fold.clone(), of }
+    });
+    let cluster =
+        Cluster::new(n, instructions, readings, results.collect(), ends.collect(), registers, widest);
+    // The results of folds come in the order of the instructions.
+    let mut folds: Vec<&Step> = folds.iter().map(|(step, _)| step).collect();
+    folds.sort_by_key(|step| made[&memory.whole(step.ins[0]).0]);
+    writes.extend(folds.iter().map(|step| step.outs[0]));
+    let steps = members.iter().map(|(step, _)| step).chain(folds);
+    let ops = steps.map(|step| (step.op.name(), step.site)).collect();
     Some(Group { cluster, reads, writes, last: vec![], ops })
 }
 

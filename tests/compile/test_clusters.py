@@ -134,6 +134,56 @@ def test_arguments_that_repeat_their_elements() -> None:
     assert bits(compiled(row, column)) == bits(f(row, column))
 
 
+# Rows and their lengths: within a tile, with other tiles than before, over leaves of 4096, over parts of 131072 elements.
+FOLDED = [(1, 2), (3, 7), (200, 64), (2, 1000), (1, 1500), (3, 2048), (3, 4096), (3, 5000), (1, 20_000), (20, 8192)]
+LONG = [(1, (1 << 17) + 500), (1, (1 << 17) + 3000), (2, 1 << 18), (300, 1300)]
+
+
+@pytest.mark.parametrize("shape", FOLDED + LONG, ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "complex64", "int32"])
+def test_folds_of_what_a_cluster_computes_have_the_bits_of_their_ops(shape: tuple[int, int], dtype: str) -> None:
+    def f(x: Any, y: Any) -> Any:
+        a, b = x * y + x, x - y
+        rows = (a * b).sum(1)
+        return rows, a.sum(), fg.mean(b, -1, keepdims=True), b * 2, (b * 2).sum(1) + rows, (a.T * 3).sum(), a.sum(0)
+
+    rng = np.random.default_rng(5)
+
+    def values() -> list[Any]:
+        return [fg.cast(fg.tensor(rng.normal(size=shape) * 9), dtype) for _ in range(2)]
+
+    compiled = fg.compile(f, fullgraph=True)
+    compiled(*values())
+    xs = values()
+    wanted = bits(f(*xs))
+    before = fg.get_num_threads()
+    try:
+        for threads in (1, 2, 5):
+            fg.set_num_threads(threads)
+            assert bits(compiled(*xs)) == wanted, threads
+    finally:
+        fg.set_num_threads(before)
+    assert compiled.cache_info().hits == 3
+
+
+def test_a_fold_runs_with_the_cluster_whose_results_it_folds() -> None:
+    x = fg.ones([50, 64])
+    for f, passes in ((lambda x: (fg.tanh(x) * x).sum(), 1), (lambda x: (fg.tanh(x) * x).sum(1) + 1, 2)):
+        compiled = fg.compile(f, fullgraph=True)
+        compiled(x)
+        assert f"{passes} passes" in compiled.explain().replace("1 pass ", "1 passes ")
+    # Rows that a tile cannot hold, in a cluster that needs many registers, are folded afterwards.
+    def wide(x: Any) -> Any:
+        values = [fg.sin(x * k) for k in range(40)]
+        total = sum(a * b for a, b in zip(values, values[::-1], strict=True))
+        return [(total * v).sum(-1) for v in values]
+
+    compiled = fg.compile(wide, fullgraph=True)
+    x = fg.linspace(0, 1, 6000).reshape([3, 2000])
+    compiled(x)
+    assert bits(compiled(x * 2)) == bits(wide(x * 2))
+
+
 def test_any_number_of_threads_gives_the_same_bits() -> None:
     x = fg.linspace(-3, 3, 200_000)
     compiled = fg.compile(lambda x: fg.sin(x) * fg.exp(x) + x, fullgraph=True)

@@ -133,6 +133,12 @@ impl Var {
         if let Some(trace) = modes::trace() {
             self.capture(&trace);
         }
+        self.uncaptured()
+    }
+
+    /// [`Var::tensor`], unknown to the trace that this thread takes.
+    #[inline]
+    pub fn uncaptured(&self) -> Tensor {
         let mut state = self.lock();
         let (tensor, old) = match &mut state.value {
             Value::Own(t) => return t.clone(),

@@ -56,6 +56,9 @@ pub fn convolve(
     if g.most().is_none() {
         return Err(Error::memory(op, dims.to_vec(), a.dtype()));
     }
+    if a.len() == 0 || b.len() == 0 || dims.contains(&0) {
+        return dispatch!(a.dtype(), float T => Array::build::<T>(op, &dims, |out| out.fill(T::default())), else bail!(Dtype, op, "not defined for {}", a.dtype()));
+    }
     let batch_size: usize = lead.iter().product();
     let (planes, filters, taps) = (g.channels / g.groups, g.filters / g.groups, g.taps());
     let Geometry { batch, groups, .. } = *g;

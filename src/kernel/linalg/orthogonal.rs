@@ -110,6 +110,9 @@ pub fn reflections(op: &'static str, x: &Array) -> Result<Array> {
     on_matrices!(op, [x], T => {
         let x = Batch::of(x);
         let out = BatchOutput::<T>::new(op, &x, &[x.rows, x.columns])?;
+        if x.rows == 0 || x.columns == 0 {
+            return Ok(out.array);
+        }
         x.each(op, cube(x.rows), |i| {
             let mut q = x.matrix::<T>(i)?;
             if let Some(q) = &mut q {

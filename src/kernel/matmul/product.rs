@@ -7,7 +7,7 @@ use gemm::Parallelism;
 use super::diagonal;
 use super::tile::{ACROSS, MatrixPairs, PACKED, Tiled, packs};
 use crate::array::Array;
-use crate::dtype::dispatch;
+use crate::dtype::{DType, dispatch};
 use crate::error::{Error, Result, bail};
 use crate::kernel::interrupt;
 use crate::kernel::num::Field;
@@ -73,6 +73,9 @@ const PART: usize = 1 << 14;
 fn matrices(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Result<Array> {
     let inner = x.rank() - 1;
     let k = x.dims()[inner];
+    if dims.contains(&0) && x.dtype() != DType::Bool {
+        return Array::build_raw(op, x.dtype(), dims, |_| {});
+    }
     let part = (WORK / shape::checked_len(dims).unwrap_or(WORK).max(1)).clamp(PART, 1 << 24);
     if k <= part {
         return whole(op, x, y, dims);
@@ -147,14 +150,40 @@ fn floats<T: Tiled>(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> R
     let [.., m, n] = *dims else { unreachable!("matrices") };
     let k = x.dims()[x.rank() - 1];
     let work = m.saturating_mul(k).saturating_mul(n);
-    if m == 1 && n >= ACROSS && y.strides().last() == Some(&1) {
-        return product(op, x, y, dims, streamed::<T>, false);
+    if n == 1 {
+        // The column is the row that the transposed product has.
+        let (x, y) = (transposed(x), transposed(y));
+        if let Some(out) = row::<T>(op, &y, &x)? {
+            return out.reshape(dims);
+        }
+    } else if m == 1
+        && let Some(out) = row::<T>(op, x, y)?
+    {
+        return Ok(out);
     }
     let fits = n >= NARROW && LENGTHS.contains(&k) && work <= LARGE;
     if m > 1 && n > 3 && (work <= FEW || fits) {
         return product(op, x, y, dims, T::tiled, false);
     }
     product(op, x, y, dims, packed::<T>, true)
+}
+
+fn transposed(x: &Array) -> Array {
+    let mut order: Dims = (0..x.rank()).collect();
+    order.swap(x.rank() - 2, x.rank() - 1);
+    x.permute(&order)
+}
+
+/// Products of single rows with matrices, where the rows of these lie in memory one after the other and are not too
+/// short.
+fn row<T: Field>(op: &'static str, x: &Array, y: &Array) -> Result<Option<Array>> {
+    let inner = y.rank() - 2;
+    if y.dims()[inner + 1] < NARROW || y.strides()[inner + 1] != 1 {
+        return Ok(None);
+    }
+    let mut dims: Dims = y.dims().into();
+    dims[inner] = 1;
+    product(op, x, y, &dims, streamed::<T>, false).map(Some)
 }
 
 /// All products of a batch. With `fixed`, matrices are split by their sizes alone, because the bits depend on the

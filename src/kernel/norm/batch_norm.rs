@@ -71,7 +71,7 @@ impl BatchSizes {
     /// Calls `f` with parts of a block: the first column, and the number of columns.
     #[inline(always)]
     fn each_part(&self, block: &ChannelBlock, mut f: impl FnMut(usize, usize)) {
-        let columns = block.channels.len() * self.width;
+        let columns = if self.members == 0 { 0 } else { block.channels.len() * self.width };
         for start in (0..columns).step_by(COLUMNS) {
             f(start, COLUMNS.min(columns - start));
         }

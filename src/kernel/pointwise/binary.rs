@@ -118,6 +118,47 @@ pub unsafe fn zip_vectorized<T: Copy + 'static, U: Copy, F: Fn(T, T) -> U + Copy
     }
 }
 
+/// [`zip`] for arithmetic of floats, with a loop of its own for a repeated operand, which stays in a register.
+///
+/// # Safety
+/// As [`zip`].
+#[inline(always)]
+pub unsafe fn zip_repeated<T: Copy, F: Fn(T, T) -> T + Copy>(
+    row: F,
+    n: usize,
+    (x, sx): (*const u8, usize),
+    (y, sy): (*const u8, usize),
+    out: *mut u8,
+) {
+    let (x, y, out) = (x.cast::<T>(), y.cast::<T>(), out.cast::<T>());
+    if n == 0 {
+        return;
+    }
+    simd::autovectorize_floats_for::<F, ()>(
+        #[inline(always)]
+        move || {
+            // SAFETY: as the function's `# Safety` section requires.
+            unsafe {
+                match (sx, sy) {
+                    (0, 0) => {
+                        let z = row(*x, *y);
+                        (0..n).for_each(|i| out.add(i).write(z));
+                    }
+                    (0, _) => {
+                        let x = *x;
+                        (0..n).for_each(|i| out.add(i).write(row(x, *y.add(i))));
+                    }
+                    (_, 0) => {
+                        let y = *y;
+                        (0..n).for_each(|i| out.add(i).write(row(*x.add(i), y)));
+                    }
+                    _ => (0..n).for_each(|i| out.add(i).write(row(*x.add(i), *y.add(i)))),
+                }
+            }
+        },
+    );
+}
+
 /// [`zip`] for floats with vectors where the processor has them: `fast` first, then `row` for elements whose result
 /// is NaN.
 ///
@@ -255,6 +296,10 @@ macro_rules! binary_loop {
             binary::zip(#[inline(always)] |x: $t, y| $row::<$t>(x, y, p), n, (x, sx), (y, sy), o)
         }
     };
+    (Field $row:ident T f32) => { $crate::kernel::pointwise::binary::binary_loop!(@repeated $row f32) };
+    (Field $row:ident T f64) => { $crate::kernel::pointwise::binary::binary_loop!(@repeated $row f64) };
+    (Inexact $row:ident T f32) => { $crate::kernel::pointwise::binary::binary_loop!(@repeated $row f32) };
+    (Inexact $row:ident T f64) => { $crate::kernel::pointwise::binary::binary_loop!(@repeated $row f64) };
     ($Trait:ident $row:ident T f32) => { $crate::kernel::pointwise::binary::binary_loop!(@same $row f32) };
     ($Trait:ident $row:ident T f64) => { $crate::kernel::pointwise::binary::binary_loop!(@same $row f64) };
     ($Trait:ident $row:ident $Out:ident $t:ident) => {
@@ -262,6 +307,13 @@ macro_rules! binary_loop {
         |n, x, sx, y, sy, o, p| unsafe {
             let p = *p;
             binary::zip(#[inline(always)] move |x: $t, y| $row::<$t>(x, y, &p), n, (x, sx), (y, sy), o)
+        }
+    };
+    (@repeated $row:ident $t:ident) => {
+        // SAFETY: `apply` passes arrays of the dtype that it looked up.
+        |n, x, sx, y, sy, o, p| unsafe {
+            let p = *p;
+            binary::zip_repeated(#[inline(always)] move |x: $t, y| $row::<$t>(x, y, &p), n, (x, sx), (y, sy), o)
         }
     };
     (@same $row:ident $t:ident) => {

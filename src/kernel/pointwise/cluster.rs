@@ -1,6 +1,6 @@
 //! Clusters: many formulas in one pass over memory. The elements are taken in tiles, and each formula is applied to a
 //! whole tile by its loop. What no one reads afterwards stays in registers, which are memory for one tile in the
-//! first-level cache.
+//! first-level cache. Rows of a result can be folded while a tile of it is there.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -13,6 +13,8 @@ use crate::error::Result;
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::pointwise::numbers::Numbers;
 use crate::kernel::pointwise::row::{Instruction, Loop, Operand};
+use crate::kernel::reduce::tiles::{Folding, Lengths, RowFold};
+use crate::kernel::simd;
 use crate::memory::NoMemory;
 use crate::shape::{self, Dims, Strides};
 
@@ -56,6 +58,13 @@ pub struct Write {
     pub dims: Dims,
     /// The order of axes that leads back to its own.
     pub back: Option<Dims>,
+}
+
+/// A fold of the results of an instruction.
+pub struct End {
+    pub fold: RowFold,
+    /// The number of the instruction.
+    pub of: usize,
 }
 
 /// An array that is read in a certain order: the sizes and strides of the axes, outermost first.
@@ -103,7 +112,10 @@ impl Walk {
                 let x = x.offset(offset + inside as isize * step);
                 let out = out.add(at - range.start);
                 match step {
-                    0 => (0..n).for_each(|i| out.add(i).write(*x)),
+                    0 => simd::autovectorize_floats_for::<T, ()>(
+                        #[inline(always)]
+                        || std::slice::from_raw_parts_mut(out.cast(), n).fill(MaybeUninit::new(*x)),
+                    ),
                     1 => x.copy_to_nonoverlapping(out, n),
                     _ => (0..n).for_each(|i| out.add(i).write(*x.offset(i as isize * step))),
                 }
@@ -139,6 +151,9 @@ pub struct Cluster {
     instructions: Box<[Instruction]>,
     reads: Box<[Read]>,
     writes: Box<[Write]>,
+    /// In the order of the instructions.
+    ends: Box<[End]>,
+    lengths: Lengths,
     registers: usize,
     register_bytes: usize,
     /// The bytes that all instructions write.
@@ -170,35 +185,43 @@ fn apart(bytes: usize, registers: usize) -> usize {
 
 impl Cluster {
     /// Whether a cluster of `n` elements, of at most `widest` bytes each, has room for this many registers and, with
-    /// them, this many addresses.
-    pub fn has_room(n: usize, widest: usize, registers: usize, addresses: usize) -> bool {
+    /// them, this many addresses, if its tiles have one of these lengths.
+    pub fn has_room(n: usize, widest: usize, registers: usize, addresses: usize, lengths: Lengths) -> bool {
         if is_of_numbers(n, widest) {
             return addresses <= CELLS;
         }
-        let bytes = (n.min(TILE.start) * widest).next_multiple_of(ALIGNMENT);
+        let bytes = (n.min(lengths.longest(TILE.start)) * widest).next_multiple_of(ALIGNMENT);
         addresses <= ADDRESSES && registers * bytes <= REGISTERS
     }
 
-    /// A cluster that reads arrays, writes results, and has `registers` for elements of at most `widest` bytes.
+    /// A cluster that reads arrays, writes results, folds others, and has `registers` for elements of at most `widest` bytes.
     ///
     /// # Panics
-    /// If it has too many registers or addresses, or an instruction has an operand that is not there.
+    /// If it has too many registers or addresses, an instruction has an operand that is not there, or no tile suits all
+    /// folds.
     pub fn new(
         n: usize,
         instructions: Vec<Instruction>,
         reads: Vec<Read>,
         writes: Vec<Write>,
+        mut ends: Vec<End>,
         registers: usize,
         widest: usize,
     ) -> Cluster {
+        ends.sort_by_key(|end| end.of);
+        let lengths = ends.iter().try_fold(Lengths::ANY, |lengths, end| lengths.with(&end.fold));
+        let lengths = lengths.expect("a tile suits all folds");
+        assert!(ends.iter().all(|end| end.of < instructions.len() && end.fold.elements() == n && n > 1));
+
         let addresses = registers + writes.len() + reads.len();
         let along = reads.iter().filter(|read| matches!(read.reading, Reading::Along)).count();
         let moving = (registers + writes.len() + along).max(1);
         let (most, page) = (REGISTERS / (moving * widest), PAGE / widest);
         let whole = if most >= page { most / page * page } else { most & !63 };
-        let tile = whole.clamp(TILE.start, TILE.end).min(n);
+        let tile = lengths.longest(whole.clamp(TILE.start, TILE.end)).min(n);
         let register_bytes = apart(tile * widest, registers);
-        assert!(Cluster::has_room(n, widest, registers, addresses), "a cluster is too large");
+        assert!(Cluster::has_room(n, widest, registers, addresses, lengths), "a cluster is too large");
+        assert!(is_of_numbers(n, widest) || registers * register_bytes <= size_of::<Registers>());
         let fits = |o: &Operand| usize::from(o.address) < addresses;
         assert!(instructions.iter().all(|i| usize::from(i.to) < addresses && i.from.iter().all(fits)));
         let is_register = |r: u16| (addresses - registers..addresses).contains(&usize::from(r));
@@ -209,8 +232,21 @@ impl Cluster {
         assert!(writes.iter().all(|w| shape::len(&w.dims) == n), "a result has the elements of the cluster");
         let bytes = n * instructions.iter().map(|i| i.row.out.size()).sum::<usize>();
         let numbers = is_of_numbers(n, widest).then(|| Numbers::new(&instructions));
-        let (instructions, reads, writes) = (instructions.into(), reads.into(), writes.into());
-        Cluster { n, tile, instructions, reads, writes, registers, register_bytes, bytes, numbers }
+        let (instructions, reads, writes, ends) =
+            (instructions.into(), reads.into(), writes.into(), ends.into());
+        Cluster {
+            n,
+            tile,
+            instructions,
+            reads,
+            writes,
+            ends,
+            lengths,
+            registers,
+            register_bytes,
+            bytes,
+            numbers,
+        }
     }
 
     /// The bytes that all instructions write.
@@ -218,7 +254,7 @@ impl Cluster {
         self.bytes
     }
 
-    /// Computes all results.
+    /// Computes all results, those that are written before those of the folds.
     ///
     /// # Errors
     /// For want of memory.
@@ -243,8 +279,13 @@ impl Cluster {
             made.push(Array::unwritten("compile", write.dtype, &write.dims)?);
         }
         let writes: SmallVec<[SendPtr; 4]> = made.iter_mut().map(|z| SendPtr(z.ptr())).collect();
+        let mut folded: SmallVec<[Folding; 2]> = SmallVec::new();
+        for end in &self.ends {
+            folded.push(end.fold.begin("compile")?);
+        }
+        let folds: SmallVec<[SendPtr; 2]> = folded.iter_mut().map(Folding::address).collect();
         // SAFETY: `bytes` checked the arrays, which outlive the work. The results are new, and pieces do not overlap.
-        let work = |range| unsafe { self.part(range, &reads, &writes) };
+        let work = |range| unsafe { self.part(range, &reads, &writes, &folds) };
         if let Some(numbers) = &self.numbers {
             // SAFETY: as above.
             unsafe { self.single(numbers, &reads, &writes)? };
@@ -252,13 +293,22 @@ impl Cluster {
             work(0..self.n);
         } else {
             let piece = self.n.div_ceil(4 * par::threads()).next_multiple_of(64).max(self.tile);
+            let piece = if self.ends.is_empty() {
+                piece
+            } else {
+                piece.next_multiple_of(self.lengths.piece(self.tile))
+            };
             par::pieces(self.n, piece, &work);
         }
         let back = |(write, array): (&Write, Unwritten)| match &write.back {
             Some(order) => array.written().permute(order),
             None => array.written(),
         };
-        Ok(self.writes.iter().zip(made).map(back).collect())
+        let mut results: SmallVec<[Array; 4]> = self.writes.iter().zip(made).map(back).collect();
+        for (end, folding) in self.ends.iter().zip(folded) {
+            results.push(end.fold.end("compile", folding)?);
+        }
+        Ok(results)
     }
 
     /// Computes the single numbers.
@@ -298,8 +348,9 @@ impl Cluster {
     ///
     /// # Safety
     /// Each of `reads` is the address where what is read begins, and each of `writes` has room for `n` elements, of
-    /// which nobody else reads or writes those of the range.
-    unsafe fn part(&self, range: Range<usize>, reads: &[SendPtr], writes: &[SendPtr]) {
+    /// which nobody else reads or writes those of the range. Each of `folds` is the address of a [`Folding`], of which nobody
+    /// else takes what comes from the range.
+    unsafe fn part(&self, range: Range<usize>, reads: &[SendPtr], writes: &[SendPtr], folds: &[SendPtr]) {
         let mut memory = MaybeUninit::<Registers>::uninit();
         let mut addresses = [const { MaybeUninit::<*mut u8>::uninit() }; ADDRESSES];
         let first_register = reads.len() + writes.len();
@@ -338,7 +389,8 @@ impl Cluster {
             }
             // SAFETY: `new` checked that all operands have addresses, and all of those are written.
             let at = |address: u16| unsafe { addresses[usize::from(address)].assume_init() };
-            for i in &self.instructions {
+            let mut ends = self.ends.iter().zip(folds).peekable();
+            for (number, i) in self.instructions.iter().enumerate() {
                 let x = |k: usize| at(i.from[k].address).cast_const();
                 let step = |k: usize| usize::from(i.from[k].step);
                 let (to, p) = (at(i.to), &i.row.scalars);
@@ -350,6 +402,11 @@ impl Cluster {
                         Loop::Binary(f) => f(n, x(0), step(0), x(1), step(1), to, p),
                         Loop::Ternary(f) => f(n, [x(0), x(1), x(2)], [step(0), step(1), step(2)], to, p),
                     }
+                }
+                while let Some((end, results)) = ends.next_if(|(end, _)| end.of == number) {
+                    // SAFETY: the instruction has made the elements of the tile. `new` chose tiles, and `run` pieces, that suit the
+                    // fold.
+                    unsafe { end.fold.add(start, n, to, results.get()) };
                 }
             }
             start += n;

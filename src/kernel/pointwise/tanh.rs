@@ -149,28 +149,28 @@ const SLOPE_PIECES: [[f32; 32]; 8] = [
 #[cfg(target_arch = "x86_64")]
 mod vectors {
     use std::arch::x86_64::*;
-    use std::mem::MaybeUninit;
 
     use super::{F32, GRADIENT_ROW, ROW, SLOPE_PIECES, SLOPE_ROW, TANH_PIECES};
     use crate::kernel::pointwise::unary::Scalars;
-    use crate::kernel::simd::{self, BLOCK, Isa};
+    use crate::kernel::simd::{self, Isa};
 
     /// From here on the slope is not in the table.
     const FAR: f32 = 8.0;
 
-    /// Computes `$y` from each 16 elements `$v` of `$x`. It is no function, because the compiler does not inline a closure
-    /// into code for fewer vectors. In an unsafe block: `$x` has `$n` elements, and `$out` has room for as many.
+    /// Computes `$y` from each 16 elements `$v` of the operands. It is no function, because the compiler does not inline a
+    /// closure into code for fewer vectors. In an unsafe block: `$x` has `$n` elements, or one where its stride `$s` is 0, and
+    /// `$out` has room for `$n`.
     macro_rules! by_sixteen {
-        ($n:expr, $x:expr, $out:expr, $v:ident => $y:expr) => {{
-            let (n, x, out): (usize, *const f32, *mut f32) = ($n, $x, $out);
+        ($n:expr, [$($v:ident = ($x:expr, $s:expr)),+], $out:expr, $y:expr) => {{
+            let (n, out): (usize, *mut f32) = ($n, $out);
             let whole = n / 16 * 16;
             for i in (0..whole).step_by(16) {
-                let $v = _mm512_loadu_ps(x.add(i));
+                $(let $v = if $s == 0 { _mm512_set1_ps(*$x) } else { _mm512_loadu_ps($x.add(i)) };)+
                 _mm512_storeu_ps(out.add(i), $y);
             }
             if whole < n {
                 let left = (1 << (n - whole)) - 1;
-                let $v = _mm512_maskz_loadu_ps(left, x.add(whole));
+                $(let $v = if $s == 0 { _mm512_set1_ps(*$x) } else { _mm512_maskz_loadu_ps(left, $x.add(whole)) };)+
                 _mm512_mask_storeu_ps(out.add(whole), left, $y);
             }
         }};
@@ -233,7 +233,7 @@ mod vectors {
         let table = loaded(&TANH_PIECES);
         // SAFETY: as the function's `# Safety` section requires.
         unsafe {
-            by_sixteen!(n, x, out, x => {
+            by_sixteen!(n, [x = (x, 1)], out, {
                 // `min` of a number and NaN returns the second operand.
                 let size = _mm512_min_ps(_mm512_set1_ps(LAST), _mm512_abs_ps(x));
                 let above = _mm512_sub_epi32(_mm512_castps_si512(size), _mm512_set1_epi32(SECOND));
@@ -249,50 +249,8 @@ mod vectors {
     #[target_feature(enable = "avx512f,avx512dq")]
     unsafe fn slopes(n: usize, x: *const f32, out: *mut f32, p: &Scalars) {
         let table = loaded(&SLOPE_PIECES);
-        for start in (0..n).step_by(BLOCK) {
-            // SAFETY: as the function's `# Safety` section requires for this block.
-            unsafe { block_of_slopes(&table, BLOCK.min(n - start), x.add(start), out.add(start), p) };
-        }
-    }
-
-    /// # Safety
-    /// As [`tangents`], for at most [`BLOCK`] elements.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq")]
-    unsafe fn block_of_slopes(table: &Table<8>, n: usize, x: *const f32, out: *mut f32, p: &Scalars) {
-        let mut is_far = 0;
         // SAFETY: as the function's `# Safety` section requires.
-        unsafe {
-            by_sixteen!(n, x, out, x => {
-                let size = _mm512_abs_ps(x);
-                is_far |= _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(size, _mm512_set1_ps(FAR));
-                let quarters = _mm512_mul_ps(size, _mm512_set1_ps(4.0));
-                polynomial(table, _mm512_cvttps_epi32(quarters), size)
-            });
-            if is_far != 0 {
-                far_slopes(n, x, out, p);
-            }
-        }
-    }
-
-    /// Replaces the slopes of a block that are not in the table.
-    ///
-    /// # Safety
-    /// As [`block_of_slopes`].
-    #[cold]
-    unsafe fn far_slopes(n: usize, x: *const f32, out: *mut f32, p: &Scalars) {
-        let mut exact = [const { MaybeUninit::<f32>::uninit() }; BLOCK];
-        let Some(row) = SLOPE_ROW.loops[F32] else { return };
-        // SAFETY: as the function's `# Safety` section requires; the row writes `n` elements.
-        unsafe {
-            row(n, x.cast(), exact.as_mut_ptr().cast(), p);
-            for (i, exact) in exact[..n].iter().enumerate() {
-                let size = (*x.add(i)).abs();
-                if size >= FAR || size.is_nan() {
-                    out.add(i).write(exact.assume_init());
-                }
-            }
-        }
+        unsafe { by_sixteen!(n, [x = (x, 1)], out, slope_of(&table, x, p)) };
     }
 
     /// # Safety
@@ -306,22 +264,37 @@ mod vectors {
         p: &Scalars,
     ) {
         let table = loaded(&SLOPE_PIECES);
-        let mut slope = [0.0; BLOCK];
-        for start in (0..n).step_by(BLOCK) {
-            let count = BLOCK.min(n - start);
-            // SAFETY: as the function's `# Safety` section requires. A single `x` has a single slope.
-            unsafe {
-                if sx == 1 {
-                    block_of_slopes(&table, count, x.add(start), slope.as_mut_ptr(), p);
-                } else if start == 0 {
-                    block_of_slopes(&table, 1, x, slope.as_mut_ptr(), p);
-                    slope = [slope[0]; BLOCK];
-                }
-                for (i, slope) in slope[..count].iter().enumerate() {
-                    out.add(start + i).write(*g.add((start + i) * sg) * slope);
-                }
+        // SAFETY: as the function's `# Safety` section requires.
+        unsafe {
+            if sg & sx == 1 {
+                by_sixteen!(n, [g = (g, 1), x = (x, 1)], out, _mm512_mul_ps(g, slope_of(&table, x, p)));
+            } else {
+                by_sixteen!(n, [g = (g, sg), x = (x, sx)], out, _mm512_mul_ps(g, slope_of(&table, x, p)));
             }
         }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512dq")]
+    fn slope_of(table: &Table<8>, x: __m512, p: &Scalars) -> __m512 {
+        let size = _mm512_abs_ps(x);
+        let is_far = _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(size, _mm512_set1_ps(FAR));
+        let quarters = _mm512_mul_ps(size, _mm512_set1_ps(4.0));
+        let y = polynomial(table, _mm512_cvttps_epi32(quarters), size);
+        if is_far == 0 { y } else { _mm512_mask_mov_ps(y, is_far, far_slopes(x, p)) }
+    }
+
+    /// The slopes that are not in the table.
+    #[cold]
+    #[inline(never)]
+    #[target_feature(enable = "avx512f")]
+    fn far_slopes(x: __m512, p: &Scalars) -> __m512 {
+        let mut y = x;
+        if let Some(row) = SLOPE_ROW.loops[F32] {
+            // SAFETY: a vector has 16 elements.
+            unsafe { row(16, (&raw const x).cast(), (&raw mut y).cast(), p) };
+        }
+        y
     }
 
     /// A table of 32 numbers a row, in registers.

@@ -7,5 +7,6 @@ pub mod pairwise;
 pub mod paths;
 mod reduction;
 pub mod scan;
+pub mod tiles;
 
 pub use reduction::*;

@@ -5,7 +5,9 @@ use std::marker::PhantomData;
 use crate::kernel::num::Field;
 
 /// Elements folded in order in one leaf of the pairwise tree.
-const LEAF: usize = 4096;
+pub const LEAF: usize = 4096;
+/// The fewest elements that are folded as a tree of leaves.
+pub const TREE: usize = 1024;
 /// Accumulators that stay in the first-level cache while rows are read.
 pub const COLUMNS: usize = 1024;
 
@@ -91,18 +93,29 @@ pub fn pairwise<T: Copy, F: Fold<T>>(fold: F, x: &[T]) -> F::Out {
     // latency of an addition.
     match x.len() {
         0..8 => x.iter().fold(fold.init(), |acc, &v| fold.combine(acc, fold.map(v))),
-        8..1024 => leaf::<8, T, F>(fold, x),
-        _ if size_of::<F::Out>() <= 4 => tree::<16, T, F>(fold, x),
-        _ => tree::<8, T, F>(fold, x),
+        8..TREE => leaf::<8, T, F>(fold, x),
+        _ if size_of::<F::Out>() <= 4 => tree::<T, F>(
+            fold,
+            x.chunks(LEAF).map(
+                #[inline(always)]
+                |x| leaf::<16, T, F>(fold, x),
+            ),
+        ),
+        _ => tree::<T, F>(
+            fold,
+            x.chunks(LEAF).map(
+                #[inline(always)]
+                |x| leaf::<8, T, F>(fold, x),
+            ),
+        ),
     }
 }
 
-/// Combines leaves of equal length in a binary tree; only the last leaf may be shorter.
+/// Combines the results of leaves in a binary tree.
 #[inline(always)]
-fn tree<const LANES: usize, T: Copy, F: Fold<T>>(fold: F, x: &[T]) -> F::Out {
+pub fn tree<T, F: Fold<T>>(fold: F, leaves: impl Iterator<Item = F::Out>) -> F::Out {
     let (mut waiting, mut depth) = ([fold.init(); usize::BITS as usize], 0);
-    for (i, part) in x.chunks(LEAF).enumerate() {
-        let mut sum = leaf::<LANES, T, F>(fold, part);
+    for (i, mut sum) in leaves.enumerate() {
         for _ in 0..i.trailing_ones() {
             depth -= 1;
             sum = fold.combine(waiting[depth], sum);
@@ -123,6 +136,17 @@ fn tree<const LANES: usize, T: Copy, F: Fold<T>>(fold: F, x: &[T]) -> F::Out {
 fn leaf<const LANES: usize, T: Copy, F: Fold<T>>(fold: F, x: &[T]) -> F::Out {
     let mut lanes = [fold.init(); LANES];
     let (rows, rest) = x.as_chunks::<LANES>();
+    add_rows(fold, rows, &mut lanes);
+    end_of_leaf(fold, &lanes, rest)
+}
+
+/// Folds rows into the accumulators of a leaf, eight rows at a time.
+#[inline(always)]
+pub fn add_rows<const LANES: usize, T: Copy, F: Fold<T>>(
+    fold: F,
+    rows: &[[T; LANES]],
+    lanes: &mut [F::Out; LANES],
+) {
     let (eights, rows) = rows.as_chunks::<ROWS>();
     for eight in eights {
         for l in 0..LANES {
@@ -140,6 +164,15 @@ fn leaf<const LANES: usize, T: Copy, F: Fold<T>>(fold: F, x: &[T]) -> F::Out {
             lanes[l] = fold.combine(lanes[l], fold.map(row[l]));
         }
     }
+}
+
+/// Combines the accumulators of a leaf, and the elements that fill no row.
+#[inline(always)]
+pub fn end_of_leaf<const LANES: usize, T: Copy, F: Fold<T>>(
+    fold: F,
+    lanes: &[F::Out; LANES],
+    rest: &[T],
+) -> F::Out {
     let mut few = [fold.init(); ROWS];
     for (i, few) in few.iter_mut().enumerate() {
         *few = (1..LANES / ROWS).fold(lanes[i], |acc, c| fold.combine(acc, lanes[c * ROWS + i]));

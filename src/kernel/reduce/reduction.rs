@@ -8,6 +8,7 @@ use crate::error::{Result, bail};
 use crate::kernel::broadcast::dense_order;
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::reduce::pairwise::{COLUMNS, Fold, columns, pairwise};
+use crate::kernel::reduce::tiles::TileLoops;
 use crate::kernel::simd;
 use crate::shape::Dims;
 
@@ -30,10 +31,23 @@ pub struct ReduceLoops {
     pub loops: [Option<ReduceLoop>; DTYPES],
     pub combines: [Option<ReduceLoop>; DTYPES],
     pub out: Option<DType>,
+    /// The loops of long rows that come in tiles. `None`: such rows have to be in memory as a whole.
+    pub tiles: Option<fn(DType) -> Option<TileLoops>>,
+}
+
+impl ReduceLoops {
+    pub const fn with_tiles(&self, tiles: fn(DType) -> Option<TileLoops>) -> ReduceLoops {
+        ReduceLoops { loops: self.loops, combines: self.combines, out: self.out, tiles: Some(tiles) }
+    }
 }
 
 /// Elements in one part of a fold that is split for threads.
 const PART: usize = 1 << 17;
+
+/// How many elements of a row are folded together. The results of these parts are folded afterwards.
+pub fn part_of_row(rows: usize, n: usize, size: usize) -> usize {
+    if rows >= WIDE || rows * n * size < par::MIN_BYTES { n } else { n.min(PART) }
+}
 /// With at least this many blocks, threads share the blocks whole.
 const WIDE: usize = 16;
 /// If there are at least `MANY` times more short rows, they are grouped into rows of up to `TOGETHER` elements.
@@ -111,7 +125,7 @@ macro_rules! reduce_loops {
             loops[DType::$V as usize] = Some(|s, x, out| unsafe { reduce::fold_slab::<$t, _>(This, s, x, out) });
         )*
         let combines = $crate::kernel::reduce::reduce_loops!(@combines $combines loops $($V $t),*);
-        &reduce::ReduceLoops { loops, combines, out: $out }
+        &reduce::ReduceLoops { loops, combines, out: $out, tiles: None }
     }};
     // The results are folded like elements where elements are not mapped.
     (@combines same $loops:ident $($V:ident $t:ty),*) => { $loops };

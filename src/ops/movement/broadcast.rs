@@ -118,7 +118,8 @@ pub fn meshgrid(tensors: &[Tensor], #[default("xy")] indexing: &str) -> Result<V
     lines.iter().map(|t| broadcast_to(t, &held("meshgrid", t, dims.clone())?)).collect()
 }
 
-pub(in crate::ops) const SUM: &ReduceLoops = reduce_loops!(field T::ZERO; acc, x => acc.add(x));
+const ROW: &ReduceLoops = reduce_loops!(field T::ZERO; acc, x => acc.add(x));
+pub(in crate::ops) const SUM: &ReduceLoops = &ROW.with_tiles(reduce::tiles::sums);
 
 #[derive(Clone, Stored)]
 #[stored(in LinearOp)]
@@ -128,16 +129,26 @@ impl Linear for SumTo {
     const NAME: &'static str = "sum_to";
 
     fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array> {
-        let extra = x.rank() - batch_ndim - self.0.len();
-        let folded =
-            |&i: &usize| i < batch_ndim + extra || (self.0[i - batch_ndim - extra] == 1 && x.dims()[i] != 1);
-        let axes: Dims = (batch_ndim..x.rank()).filter(folded).collect();
         let dims: Dims = x.dims()[..batch_ndim].iter().chain(&self.0).copied().collect();
-        reduce::apply("sum_to", SUM, x, &axes)?.reshape(&dims)
+        reduce::apply("sum_to", SUM, x, &self.axes(x.dims(), batch_ndim))?.reshape(&dims)
+    }
+
+    fn fold(&self, dims: &[usize], batch_ndim: usize) -> Option<(&'static ReduceLoops, Dims)> {
+        (batch_ndim + self.0.len() <= dims.len()).then(|| (SUM, self.axes(dims, batch_ndim)))
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
         broadcast_to(g, s.dims(0))
+    }
+}
+
+impl SumTo {
+    /// The axes over which a shape is summed.
+    fn axes(&self, dims: &[usize], batch_ndim: usize) -> Dims {
+        let extra = dims.len() - batch_ndim - self.0.len();
+        let folded =
+            |&i: &usize| i < batch_ndim + extra || (self.0[i - batch_ndim - extra] == 1 && dims[i] != 1);
+        (batch_ndim..dims.len()).filter(folded).collect()
     }
 }
 

@@ -9,6 +9,7 @@ use crate::error::{Error, Result, bail};
 use crate::graph::{Saved, Tensor, apply};
 use crate::kernel::conv::Axes;
 use crate::kernel::conv::pooling::{self, WindowOp, Windows};
+use crate::memory;
 use crate::ops::entry::op;
 use crate::ops::gather::{WithIndices, WithIndicesOp, with_indices};
 use crate::ops::linear::{Linear, LinearOp};
@@ -185,17 +186,17 @@ fn average(
         return Ok(sums / all);
     }
     let [a, b, c] = counts;
+    memory::ensure(shape::len(&places).saturating_mul(size_of::<f64>()))?;
     let all = a.iter().flat_map(|i| b.iter().flat_map(move |j| c.iter().map(move |k| (i * j * k) as f64)));
     let all = Array::from_slice(&all.collect::<Vec<f64>>(), at.own(&places))?;
     Ok(sums / cast(&Tensor::constant(all), x.dtype())?)
 }
 
-/// Refuses more window positions than a list can hold.
+/// Refuses more window positions than lists of them, and of their sizes, have memory for.
 fn checked(at: &Spatial, places: Axes) -> Result<()> {
-    match places.iter().find(|&&n| n > 1 << 28) {
-        None => Ok(()),
-        Some(_) => Err(Error::memory(at.op, at.own(&places).to_vec(), DType::F32)),
-    }
+    let all = places.iter().fold(0usize, |sum, &n| sum.saturating_add(n));
+    let bytes = all.saturating_mul(size_of::<(Range<usize>, usize)>());
+    memory::ensure(bytes).map_err(|_| Error::memory(at.op, at.own(&places).to_vec(), DType::F32))
 }
 
 /// The windows that share the elements of an image evenly, one for each element of the result.

@@ -6,7 +6,7 @@ use crate::array::Array;
 use crate::dtype::{DType, DTypeKind};
 use crate::error::Result;
 use crate::graph::{Saved, Tensor, apply};
-use crate::kernel::reduce;
+use crate::kernel::reduce::{self, ReduceLoops};
 use crate::ops::entry::Axes;
 use crate::ops::linear::{Linear, LinearOp};
 use crate::ops::movement::{SUM, broadcast_to, permute_dims, reshape_to};
@@ -42,6 +42,11 @@ impl Folded {
     /// The axes of an array of this rank.
     pub(in crate::ops) fn axes(&self, rank: usize) -> SmallVec<[usize; 4]> {
         self.back.iter().map(|b| rank - b).collect()
+    }
+
+    /// [`Folded::axes`], or None if an array of this rank has not all of them.
+    pub(super) fn checked_axes(&self, rank: usize) -> Option<Dims> {
+        self.back.iter().map(|&b| rank.checked_sub(b)).collect()
     }
 
     /// The number of elements that are reduced to one.
@@ -125,6 +130,10 @@ impl Linear for Sum {
 
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
         self.0.fold(x, |axes| reduce::apply("sum", SUM, x, axes))
+    }
+
+    fn fold(&self, dims: &[usize], _: usize) -> Option<(&'static ReduceLoops, Dims)> {
+        Some((SUM, self.0.checked_axes(dims.len())?))
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {

@@ -1,0 +1,336 @@
+//! Folds of rows whose elements come a tile at a time and need not be in memory together. The bits are those of
+//! [`apply`](super::apply).
+
+use crate::array::{Array, Unwritten};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::kernel::par::SendPtr;
+use crate::kernel::reduce::pairwise::{Fold, LEAF, ROWS, SumOf, TREE, add_rows, end_of_leaf, tree};
+use crate::kernel::reduce::reduction::{ReduceLoop, ReduceLoops, Slab, part_of_row};
+use crate::kernel::simd;
+use crate::shape::Dims;
+
+/// The longest rows that a tile holds as a whole.
+const SHORT: usize = 2048;
+/// The accumulators of a leaf, in elements. Folds of wider elements use the first eight.
+const LANES: usize = 16;
+
+/// Folds a tile of `n` elements into the accumulators of a leaf, which are new where it begins. Where the leaf ends, its
+/// result is put in place of the first accumulator.
+type AddTile = unsafe fn(n: usize, x: *const u8, lanes: *mut u8, begins: bool, ends: bool);
+/// Folds the results of leaves, [`LANES`] elements apart, into one element.
+type EndRow = unsafe fn(leaves: usize, x: *const u8, out: *mut u8);
+
+/// The loops of a fold of long rows.
+#[derive(Clone, Copy)]
+pub struct TileLoops {
+    add: AddTile,
+    end: EndRow,
+}
+
+/// Those of sums.
+pub fn sums(dtype: DType) -> Option<TileLoops> {
+    match dtype {
+        DType::F32 => Some(TileLoops {
+            add: |n, x, lanes, begins, ends| {
+                let sum = SumOf(|x: f32| x);
+                // SAFETY: whoever calls it passes what `AddTile` says, of this dtype.
+                unsafe { add::<LANES, f32, _>(sum, n, x.cast(), lanes.cast(), begins, ends) };
+            },
+            // SAFETY: as above.
+            end: |leaves, x, out| unsafe { end(SumOf(|x: f32| x), leaves, x.cast(), out.cast()) },
+        }),
+        DType::F64 => Some(TileLoops {
+            add: |n, x, lanes, begins, ends| {
+                let sum = SumOf(|x: f64| x);
+                // SAFETY: as above.
+                unsafe { add::<{ LANES / 2 }, f64, _>(sum, n, x.cast(), lanes.cast(), begins, ends) };
+            },
+            // SAFETY: as above.
+            end: |leaves, x, out| unsafe { end(SumOf(|x: f64| x), leaves, x.cast(), out.cast()) },
+        }),
+        _ => None,
+    }
+}
+
+/// # Safety
+/// `x` has `n` elements, and `lanes` room for `N`, which are valid unless the leaf begins.
+#[inline(always)]
+unsafe fn add<const N: usize, T: Copy, F: Fold<T>>(
+    fold: F,
+    n: usize,
+    x: *const T,
+    lanes: *mut F::Out,
+    begins: bool,
+    ends: bool,
+) {
+    simd::autovectorize_floats_for::<F, ()>(
+        #[inline(always)]
+        || {
+            // SAFETY: as the function's `# Safety` section requires.
+            let (x, cell) = unsafe { (std::slice::from_raw_parts(x, n), &mut *lanes.cast::<[F::Out; N]>()) };
+            let (rows, rest) = x.as_chunks::<N>();
+            let mut lanes = if begins { [fold.init(); N] } else { *cell };
+            add_rows(fold, rows, &mut lanes);
+            if ends {
+                lanes[0] = end_of_leaf(fold, &lanes, rest);
+            }
+            *cell = lanes;
+        },
+    );
+}
+
+/// # Safety
+/// `x` has the results of the leaves, and `out` room for one element.
+unsafe fn end<T, F: Fold<T>>(fold: F, leaves: usize, x: *const F::Out, out: *mut F::Out) {
+    // SAFETY: as the function's `# Safety` section requires.
+    unsafe { out.write(tree(fold, (0..leaves).map(|i| *x.add(i * LANES)))) };
+}
+
+/// How a fold takes rows.
+#[derive(Clone)]
+enum Rows {
+    /// Tiles hold whole rows.
+    Short,
+    /// Rows consist of leaves, and leaves of tiles.
+    Long(TileLoops),
+}
+
+/// A fold of adjacent rows of equal length.
+#[derive(Clone)]
+pub struct RowFold {
+    rows: usize,
+    n: usize,
+    dtype: DType,
+    out: DType,
+    dims: Dims,
+    fold: ReduceLoop,
+    combine: ReduceLoop,
+    way: Rows,
+}
+
+/// The results of a fold, while they are made.
+pub struct Folding {
+    /// The results of the rows, or the accumulators of all leaves.
+    memory: Unwritten,
+}
+
+impl RowFold {
+    /// The fold of `rows` rows of `n` elements to an array of this shape. None if the rows cannot come in tiles.
+    pub fn new(
+        table: &ReduceLoops,
+        dtype: DType,
+        (rows, n): (usize, usize),
+        dims: &[usize],
+    ) -> Option<RowFold> {
+        let (fold, combine) = (table.loops[dtype as usize]?, table.combines[dtype as usize]?);
+        if n == 0 || rows == 0 {
+            return None;
+        }
+        let way = match table.tiles.and_then(|of| of(dtype)).filter(|_| consists_of_leaves(rows, n, dtype)) {
+            Some(loops) => Rows::Long(loops),
+            None if n <= SHORT => Rows::Short,
+            None => return None,
+        };
+        let (out, dims) = (table.out.unwrap_or(dtype), dims.into());
+        Some(RowFold { rows, n, dtype, out, dims, fold, combine, way })
+    }
+
+    /// How many elements it folds.
+    pub fn elements(&self) -> usize {
+        self.rows * self.n
+    }
+
+    /// Whether its results have this dtype.
+    pub fn makes(&self, dtype: DType) -> bool {
+        self.out == dtype
+    }
+
+    /// Memory for the results.
+    pub fn begin(&self, op: &'static str) -> Result<Folding> {
+        let memory = match self.way {
+            Rows::Short => Array::unwritten(op, self.out, &self.dims)?,
+            Rows::Long(_) => Array::unwritten(op, self.out, &[self.rows, self.n.div_ceil(LEAF), LANES])?,
+        };
+        Ok(Folding { memory })
+    }
+
+    /// Folds the `n` elements of a tile, of which the first has number `start`.
+    ///
+    /// # Safety
+    /// `x` has the elements, and `results` is the address of a [`Folding`] of this fold, of which no other thread takes the
+    /// same rows or leaves. A tile holds whole rows, or lies inside of a leaf. The tiles of a leaf come in order.
+    pub unsafe fn add(&self, start: usize, n: usize, x: *const u8, results: *mut u8) {
+        let size = self.out.size();
+        // SAFETY: as the function's `# Safety` section requires.
+        unsafe {
+            match self.way {
+                Rows::Short => {
+                    let slab = Slab { outer: n / self.n, n: self.n, inner: 1, stride: 1 };
+                    (self.fold)(slab, x, results.add(start / self.n * size));
+                }
+                Rows::Long(loops) => {
+                    // Where there are several rows, they consist of whole leaves.
+                    let lanes = results.add(start / LEAF * LANES * size);
+                    let end = start + n;
+                    let ends = end.is_multiple_of(LEAF) || end == self.rows * self.n;
+                    (loops.add)(n, x, lanes, start.is_multiple_of(LEAF), ends);
+                }
+            }
+        }
+    }
+
+    /// The results, once all elements have been folded.
+    ///
+    /// # Errors
+    /// For want of memory.
+    pub fn end(&self, op: &'static str, folding: Folding) -> Result<Array> {
+        let leaves = folding.memory.written();
+        let Rows::Long(loops) = self.way else { return Ok(leaves) };
+        let size = self.out.size();
+        let part = part_of_row(self.rows, self.n, self.dtype.size());
+        let (parts, all) = (self.n.div_ceil(part), self.n.div_ceil(LEAF));
+        let most = part.div_ceil(LEAF);
+        let fill = |out: *mut u8| {
+            for row in 0..self.rows {
+                for k in 0..parts {
+                    let first = k * most;
+                    // SAFETY: the leaves of the part are among those of the row, and all of them have ended. There is room for a
+                    // result of each part.
+                    unsafe {
+                        let x = leaves.ptr().add((row * all + first) * LANES * size);
+                        (loops.end)(most.min(all - first), x, out.add((row * parts + k) * size));
+                    }
+                }
+            }
+        };
+        if parts == 1 {
+            return Array::build_raw(op, self.out, &self.dims, fill);
+        }
+        let folded = Array::build_raw(op, self.out, &[self.rows, parts], fill)?;
+        let slab = Slab { outer: self.rows, n: parts, inner: 1, stride: 1 };
+        // SAFETY: the parts are the rows of the slab, and there is a result of each row.
+        Array::build_raw(op, self.out, &self.dims, |out| unsafe { (self.combine)(slab, folded.ptr(), out) })
+    }
+}
+
+/// Whether each row, and each part of it, is folded as a tree of leaves, and no leaf has elements of two rows.
+fn consists_of_leaves(rows: usize, n: usize, dtype: DType) -> bool {
+    let last = n % part_of_row(rows, n, dtype.size());
+    n >= TREE && (last == 0 || last >= TREE) && (rows == 1 || n.is_multiple_of(LEAF))
+}
+
+impl Folding {
+    /// Where the results are made.
+    pub fn address(&mut self) -> SendPtr {
+        SendPtr(self.memory.ptr())
+    }
+}
+
+/// Of which lengths tiles can be.
+#[derive(Clone, Copy)]
+pub struct Lengths {
+    /// They are multiples of this.
+    unit: usize,
+    /// And they divide leaves.
+    are_in_leaves: bool,
+}
+
+impl Lengths {
+    /// Tiles of any length.
+    pub const ANY: Lengths = Lengths { unit: 1, are_in_leaves: false };
+
+    /// Those of these lengths that a fold can take. None if there are none.
+    pub fn with(self, fold: &RowFold) -> Option<Lengths> {
+        let lengths = match fold.way {
+            Rows::Short => Lengths { unit: common_multiple(self.unit, fold.n)?, ..self },
+            Rows::Long(_) => Lengths { are_in_leaves: true, ..self },
+        };
+        let is_possible = lengths.unit <= SHORT && (!lengths.are_in_leaves || lengths.unit.is_power_of_two());
+        is_possible.then_some(lengths)
+    }
+
+    /// The shortest tile.
+    pub fn least(self) -> usize {
+        if self.are_in_leaves { self.unit.max(LANES * ROWS) } else { self.unit }
+    }
+
+    /// The longest tile of at most `most` elements, or the shortest one.
+    pub fn longest(self, most: usize) -> usize {
+        let least = self.least();
+        if most <= least {
+            least
+        } else if self.are_in_leaves {
+            1 << most.min(LEAF).ilog2()
+        } else {
+            most / least * least
+        }
+    }
+
+    /// What the elements that a thread takes are a multiple of, given the length of tiles.
+    pub fn piece(self, tile: usize) -> usize {
+        if self.are_in_leaves { LEAF } else { tile }
+    }
+}
+
+fn common_multiple(a: usize, b: usize) -> Option<usize> {
+    let (mut x, mut y) = (a, b);
+    while y != 0 {
+        (x, y) = (y, x % y);
+    }
+    (a / x).checked_mul(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::reduce::{apply, reduce_loops};
+
+    #[test]
+    fn tiles_of_any_length_give_the_bits_of_the_whole() {
+        let row: &ReduceLoops = reduce_loops!(field T::ZERO; a, x => a.add(x));
+        let table = &row.with_tiles(sums);
+        let shapes =
+            [(1, 2), (7, 3), (50, 64), (5, 1000), (1, 1500), (1, 2048), (3, 4096), (2, 8192), (20, 4096)];
+        let long = [(1, 5000), (1, (1 << 17) + 3000), (1, (1 << 18) + 4097), (2, 1 << 18)];
+        let (mut taken, mut refused) = (0, 0);
+        for (rows, n) in shapes.into_iter().chain(long).chain([(3, 5000), (1, (1 << 17) + 500)]) {
+            let data: Vec<f32> = (0..rows * n).map(|i| ((i * 7919) % 1000) as f32 / 7.0 - 60.0).collect();
+            let x = Array::from_slice(&data, &[rows, n]).unwrap();
+            let whole = apply("t", table, &x, &[1]).unwrap().to_vec::<f32>();
+            let Some(fold) = RowFold::new(table, DType::F32, (rows, n), &[rows]) else {
+                refused += 1;
+                continue;
+            };
+            taken += 1;
+            let lengths = Lengths::ANY.with(&fold).unwrap();
+            for most in [1, 64, 200, 1000, 2048, 4096] {
+                let tile = lengths.longest(most);
+                let mut folding = fold.begin("t").unwrap();
+                for start in (0..rows * n).step_by(tile) {
+                    let count = tile.min(rows * n - start);
+                    // SAFETY: the tile is inside of the array, and the tiles come in order.
+                    unsafe { fold.add(start, count, x.ptr().add(start * 4), folding.address().get()) };
+                }
+                let bits = |x: &[f32]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+                let found = fold.end("t", folding).unwrap().to_vec::<f32>();
+                assert_eq!(bits(&found), bits(&whole), "{rows} {n} {tile}");
+            }
+        }
+        // Rows that leaves straddle, and a last part that is no tree.
+        assert_eq!((taken, refused), (13, 2));
+    }
+
+    #[test]
+    fn folds_go_together_where_a_tile_suits_both() {
+        let row: &ReduceLoops = reduce_loops!(field T::ZERO; a, x => a.add(x));
+        let table = &row.with_tiles(sums);
+        let fold = |rows, n| RowFold::new(table, DType::F64, (rows, n), &[rows]).unwrap();
+        let lengths = Lengths::ANY.with(&fold(600, 10)).unwrap().with(&fold(1000, 6)).unwrap();
+        assert_eq!((lengths.least(), lengths.longest(100)), (30, 90));
+        assert!(lengths.with(&fold(1, 6000)).is_none());
+        let lengths = Lengths::ANY.with(&fold(64, 64)).unwrap().with(&fold(1, 4096)).unwrap();
+        assert_eq!((lengths.least(), lengths.longest(1000), lengths.piece(512)), (128, 512, 4096));
+        assert!(Lengths::ANY.with(&fold(2, 1999)).unwrap().with(&fold(2, 2000)).is_none());
+    }
+}
