@@ -569,6 +569,7 @@ def test_an_argument_that_is_not_taken_is_named(call: Callable[[Any], Any], name
         call(fg.tensor(X, requires_grad=True))
 
 
+@pytest.mark.filterwarnings("ignore:numpy.fix is deprecated:DeprecationWarning")
 @pytest.mark.parametrize(("name", "args", "kwargs"), CALLS, ids=lambda v: v if isinstance(v, str) else "")
 def test_functions_of_the_table(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Values, shapes and dtypes are NumPy's, and the derivative is not lost."""
