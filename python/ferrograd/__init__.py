@@ -163,12 +163,16 @@ else:
     _FOLDERS = ("distributed", "fft", "func", "paddle", "testing", "torch")
     #: What replaces names of other libraries that are not here.
     _PLACES = {
+        "GradientTape": "ferrograd.func.grad, or y.backward()",
+        "Variable": "ferrograd.tensor(..., requires_grad=True)",
         "array": "ferrograd.tensor, or ferrograd.asarray",
         "autograd": "ferrograd itself: grad, backward, no_grad, Function",
         "check_grads": "ferrograd.testing.check",
         "custom_jvp": "ferrograd.Function",
         "custom_vjp": "ferrograd.Function",
+        "lax": "ferrograd.func: cond, scan, while_loop",
         "nn": "ferrograd.torch.nn, or ferrograd.paddle.nn",
+        "numpy": "ferrograd itself: sin, sum, where, linalg",
         "optim": "ferrograd.torch.optim, or ferrograd.paddle.optimizer",
         "optimizer": "ferrograd.torch.optim, or ferrograd.paddle.optimizer",
         "random": "ferrograd itself: rand, randn, randint, manual_seed",

@@ -142,6 +142,60 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "the only device is 'cpu'",
     ),
     "a device object": (lambda: torch.device("cuda"), fg.ArgumentError, "cuda.is_available() is False"),
+    "what a function returned, for the function": (
+        lambda: wrong.func.grad(fg.ones(2))(fg.ones(2)),
+        fg.ArgumentError,
+        "grad: a function is wanted, not Tensor: pass f itself, not f(x)",
+    ),
+    "a Hessian of what a function returned": (
+        lambda: wrong.func.hessian(fg.ones(2)),
+        fg.ArgumentError,
+        "hessian: a function is wanted",
+    ),
+    "vmap of what a function returned": (lambda: wrong.func.vmap(fg.ones(2)), fg.ArgumentError, "pass f itself"),
+    "torch's vmap of what a function returned": (lambda: wrong.torch.vmap(1.0), fg.ArgumentError, "pass f itself"),
+    "torch's grad of what a function returned": (lambda: wrong.torch.func.grad(1.0), fg.ArgumentError, "pass f itself"),
+    "vjp without primals": (lambda: func.vjp(fg.sin), fg.ArgumentError, "the function is given no argument"),
+    "grad at an integer": (lambda: func.grad(fg.sin)(fg.tensor(3)), fg.DtypeError, "dtype='float32'"),
+    "grad of a vector": (lambda: func.grad(fg.sin)(fg.ones(2)), fg.ShapeError, "use jacobian"),
+    "a module for its parameters": (
+        lambda: torch.optim.SGD(torch.nn.Linear(1, 1), lr=0.1),
+        fg.ArgumentError,
+        "but got Linear: pass its parameters()",
+    ),
+    "a method for what it returns": (
+        lambda: torch.optim.SGD(torch.nn.Linear(1, 1).parameters, lr=0.1),  # type: ignore[arg-type]
+        fg.ArgumentError,
+        "pass parameters(), the call, not the method",
+    ),
+    "a module of Paddle's for its parameters": (
+        lambda: paddle.optimizer.SGD(0.1, paddle.nn.Linear(1, 1)),
+        fg.ArgumentError,
+        "pass its parameters()",
+    ),
+    "a module whose gradients are clipped": (
+        lambda: torch.nn.utils.clip_grad_norm_(torch.nn.Linear(1, 1), 1.0),
+        fg.ArgumentError,
+        "clip_grad_norm_: parameters are Tensors, not Linear: pass its parameters()",
+    ),
+    "samples of two shapes": (
+        lambda: torch.utils.data.default_collate([(np.ones(2), 1), (np.ones(3), 2)]),
+        fg.ShapeError,
+        "the shapes (2,) and (3,): pad them to one, or give the loader a collate_fn",
+    ),
+    "indices that are floats": (
+        lambda: torch.nn.Embedding(4, 2)(torch.ones(2)),
+        fg.DtypeError,
+        "embedding: indices are integers, not torch.float32: x.astype('int64')",
+    ),
+    "indices of Paddle's that are floats": (
+        lambda: paddle.nn.Embedding(4, 2)(paddle.ones([2])),
+        fg.DtypeError,
+        "embedding: indices are integers",
+    ),
+    "Paddle's GPU": (lambda: paddle.ones([1]).cuda(), fg.ArgumentError, "paddle.is_compiled_with_cuda()"),
+    "jax's NumPy": (lambda: wrong.numpy, AttributeError, "it is ferrograd itself"),
+    "TensorFlow's tape": (lambda: wrong.GradientTape, AttributeError, "y.backward()"),
     "a function of SciPy's": (
         lambda: special.kolmogorov(tracked()),
         TypeError,
@@ -156,6 +210,13 @@ def test_the_error_says_what_to_type(mistake: str) -> None:
     with pytest.raises(kind) as info:
         call()
     assert text in str(info.value)
+
+
+def test_a_misspelled_attribute_of_a_module_is_corrected() -> None:
+    with pytest.raises(AttributeError) as info:
+        _ = torch.nn.Linear(1, 1).wieght
+    assert info.value.name == "wieght"
+    assert "weight" in dir(info.value.obj)
 
 
 def test_the_cpu_is_accepted_as_a_device() -> None:

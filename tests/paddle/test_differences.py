@@ -9,7 +9,7 @@ BOTH = """bfloat16 bool byte char double float half int is_floating_point long p
 PADDLE = """
 _grad_ivar _inplace_version _zero_grads add allclose apply apply_ argmax argmin argwhere as_strided assign
 bernoulli bitwise_left_shift bitwise_right_shift broadcast_tensors bucketize cauchy_ cdist
-cholesky_inverse cholesky_solve combinations concat cond corrcoef cov crop cross cummax cummin cumsum_ diag div
+cholesky_inverse cholesky_solve combinations concat cond corrcoef cov crop cross cuda cummax cummin cumsum_ diag div
 divide dsplit eig eigvals eigvalsh equal_all exponential_ fill_diagonal_ fill_diagonal_tensor floor_mod frexp
 full_like gather gather_nd geometric_ get_strides histogram histogram_bin_edges histogramdd householder_product imag
 hsplit increment index_add index_fill index_sample index_select is_complex is_dense is_empty is_integer

@@ -6,7 +6,9 @@ import copy
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any
 
-from ferrograd._core import ArgumentError
+import numpy as np
+
+from ferrograd._core import ArgumentError, ShapeError, Tensor
 
 
 def rebuilt(sample: Any, parts: dict[Any, Any]) -> Any:
@@ -67,6 +69,12 @@ def collated(batch: Sequence[Any], stack: Callable[[Sequence[Any]], Any], unequa
         raise ArgumentError("collate: a batch has at least one sample")
     found = parts(batch[0])
     if found is None:
+        shapes = [tuple(sample.shape) for sample in batch if isinstance(sample, Tensor | np.ndarray)]
+        if other := [shape for shape in shapes if shape != shapes[0]]:
+            raise ShapeError(
+                f"collate: the samples of a batch have the shapes {shapes[0]} and {other[0]}: pad them to one, or give "
+                "the loader a collate_fn of your own"
+            )
         return stack(batch)
     if not isinstance(batch[0], Mapping) and any(len(sample) != len(found) for sample in batch):
         raise ArgumentError(unequal)

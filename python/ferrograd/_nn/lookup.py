@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import Tensor
+from ferrograd._core import DtypeError, Tensor
 from ferrograd._core import constant as _constant_of
 from ferrograd._core import native as ops
 
@@ -15,6 +15,12 @@ from ferrograd._core import native as ops
 def _constant(values: Any) -> Any:
     made: Tensor = _constant_of(np.ascontiguousarray(values))
     return made
+
+
+def check_indices(index: Tensor) -> None:
+    """Raises unless the tensor can name rows."""
+    if index.dtype.kind not in "iub":
+        raise DtypeError(f"embedding: indices are integers, not {index.dtype}: x.astype('int64')")
 
 
 @no_grad()

@@ -100,7 +100,8 @@ class BaseModule:
             found = self.__dict__.get(table, {})
             if name in found:
                 return found[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        # With these, Python adds the name that was meant.
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __delattr__(self, name: str) -> None:
         for table in (self._parameters, self._buffers, self._modules):

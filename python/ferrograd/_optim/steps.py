@@ -198,9 +198,20 @@ def adam(
     p.set_value(shrink * p - speed * m / (native.sqrt(v) / root + epsilon))
 
 
+def of_a_module(given: Any) -> str:
+    """What to write, for an error, if a module or its method was given where its parameters are wanted."""
+    if callable(given):
+        return (
+            ": pass parameters(), the call, not the method" if hasattr(given, "__self__") else ": pass its parameters()"
+        )
+    return ""
+
+
 def gradients(parameters: Any, op: str) -> list[Tensor]:
     """The gradients of one or several tensors, without those that have none."""
     tensors = [parameters] if isinstance(parameters, Tensor) else parameters
+    if not isinstance(tensors, Iterable):
+        raise ArgumentError(f"{op}: parameters are Tensors, not {type(tensors).__name__}{of_a_module(tensors)}")
     return [p.grad for p in tensors if _arguments.tensor(p, op, "each of the parameters").grad is not None]
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 from ferrograd import _core, _tree
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
-from ferrograd.func._record import FT, Record
+from ferrograd.func._record import FT, Record, check_function
 from ferrograd.func._tasks import Executors, Meter, Progress, mapped, refuse_recorded
 
 Argnums = int | Sequence[int]
@@ -285,6 +285,7 @@ def hessian(  # type: ignore[misc]
     >>> hessian(lambda x: (x**3).sum())(fg.tensor([1.0, 2.0])).tolist()
     [[6.0, 0.0], [0.0, 12.0]]
     """
+    check_function("hessian", f)
     options: dict[str, Any] = {"chunk_size": chunk_size, "progress": progress, "executor": executor, "retries": retries}
     return jacfwd(jacrev(f, argnums, has_aux), argnums, has_aux, **options)
 

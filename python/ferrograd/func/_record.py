@@ -45,7 +45,8 @@ def real(value: Any, what: str) -> Tensor:
     x = tensor(value, what)
     if x.dtype.kind not in "fc":
         raise DtypeError(
-            f"{what}: only Tensors of floating point and complex dtype can require gradients, not {x.dtype}"
+            f"{what}: only Tensors of floating point and complex dtype can require gradients, not {x.dtype}: write "
+            "the numbers with a point (1.0), or give dtype='float32'"
         )
     return x
 
@@ -83,6 +84,12 @@ def zeros(like: Tensor, *batch: int) -> Tensor:
     return zero if not batch else _core.native.broadcast_to(zero, [*batch, *like.shape])
 
 
+def check_function(what: str, f: Any) -> None:
+    """Raises unless ``f`` can be called, as what a function has returned cannot."""
+    if not callable(f):
+        raise ArgumentError(f"{what}: a function is wanted, not {type(f).__name__}: pass f itself, not f(x)")
+
+
 def chosen(what: str, args: tuple[Any, ...], argnums: int | Sequence[int]) -> list[int]:
     """The positions of the arguments that ``argnums`` selects, not negative."""
     places = []
@@ -92,6 +99,8 @@ def chosen(what: str, args: tuple[Any, ...], argnums: int | Sequence[int]) -> li
         if not -len(args) <= i < len(args):
             raise ArgumentError(f"{what}: Got argnum={i}, but only {len(args)} positional inputs")
         places.append(i % len(args))
+    if not args:
+        raise ArgumentError(f"{what}: there is nothing to differentiate by, because the function is given no argument")
     if not places:
         raise ArgumentError(f"{what}: argnums must be non-empty")
     if len(set(places)) != len(places):
@@ -126,6 +135,7 @@ class Record:
     ) -> None:
         __tracebackhide__ = True
         self.what = what
+        check_function(what, f)
         places = chosen(what, args, argnums)
         self.wrt = args[places[0]] if isinstance(argnums, int) else tuple(args[i] for i in places)
         # The arguments' own history counts only if recording is on here, whatever the mode is inside.
@@ -191,7 +201,10 @@ class Record:
             raise ArgumentError(f"{self.what}: the function returns one tensor, not {type(self.result).__name__}")
         (y,) = self.outputs
         if math.prod(y.shape) != 1:
-            raise ShapeError(f"{self.what}: the function returns one element, not a tensor of shape {tuple(y.shape)}")
+            raise ShapeError(
+                f"{self.what}: the function returns one element, not a tensor of shape {tuple(y.shape)}: return its "
+                "sum(), or use jacobian for the derivatives of all elements"
+            )
         return y
 
     def pull(

@@ -12,7 +12,7 @@ import numpy as np
 from ferrograd import _core, _tree
 from ferrograd._autograd.modes import P, R, no_grad
 from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError, Tensor
-from ferrograd.func._record import tensor, write
+from ferrograd.func._record import check_function, tensor, write
 from ferrograd.func._tasks import Executors, Meter, Progress, mapped, refuse_recorded
 
 
@@ -63,6 +63,7 @@ def vmap(  # type: ignore[misc]
     >>> vmap(fg.matmul, in_axes=(0, None))(fg.ones((5, 2, 3)), fg.ones((3, 4))).shape
     (5, 2, 4)
     """
+    check_function("vmap", f)
     if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
         raise ArgumentError(f"vmap: chunk_size must be None or a positive int, not {chunk_size!r}")
     if axis_size is not None:

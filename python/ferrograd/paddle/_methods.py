@@ -22,6 +22,7 @@ __all__ = [
     "cholesky_solve",
     "combinations",
     "cond",
+    "cuda",
     "cumsum_",
     "eig",
     "eigvals",
@@ -48,6 +49,14 @@ __all__ = [
     "repeat",
     "uniform_",
 ]
+
+
+def cuda(x: Tensor, device_id: int | None = None, blocking: bool = True) -> Any:
+    """Raises: there is no GPU."""
+    raise ArgumentError(
+        "cuda: there is no GPU; the tensor stays on the CPU if the call is left out, or guarded by "
+        "paddle.is_compiled_with_cuda()"
+    )
 
 
 def real(x: Tensor, name: str | None = None) -> Tensor:

@@ -11,7 +11,7 @@ from ferrograd import _tree
 from ferrograd import func as transforms
 from ferrograd._autograd.modes import enable_grad, no_grad
 from ferrograd._core import ArgumentError, ShapeError
-from ferrograd.func._record import Record, chosen, matching
+from ferrograd.func._record import Record, check_function, chosen, matching
 from ferrograd.torch._tensor import Tensor
 
 Function = Callable[..., Any]
@@ -40,6 +40,7 @@ def _over_tensors(what: str, derived: Function, argnums: Argnums) -> Function:
 
 def _scalar(f: Function, has_aux: bool) -> Function:
     """The function; raises unless its output is a 0-d tensor."""
+    check_function("grad", f)
 
     @wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:

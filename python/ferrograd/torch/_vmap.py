@@ -10,6 +10,7 @@ from ferrograd import _tree
 from ferrograd import func as transforms
 from ferrograd._autograd.modes import P, R
 from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError
+from ferrograd.func._record import check_function
 from ferrograd.torch._tensor import Tensor
 
 
@@ -35,6 +36,7 @@ def vmap(  # type: ignore[misc]
     >>> torch.vmap(torch.dot)(torch.ones(2, 3), torch.ones(2, 3)).tolist()
     [3.0, 3.0]
     """
+    check_function("vmap", func)
     name = getattr(func, "__name__", repr(func))
     if randomness not in ("error", "different", "same"):
         raise ArgumentError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")

@@ -44,7 +44,7 @@ from ferrograd._core.paddle import (
 )
 from ferrograd._dialects import adapters as _adapters
 from ferrograd._dialects.out_argument import into
-from ferrograd._nn.lookup import by_frequency, renormalize
+from ferrograd._nn.lookup import by_frequency, check_indices, renormalize
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn import _classes, _common, _losses, _more, _pools, _windows
 from ferrograd.paddle.nn._classes import *
@@ -302,6 +302,7 @@ def embedding(
     ``scale_grad_by_freq`` gradients are divided by the number of times that a row is used.
     """
     x, weight = _arguments.tensor(x, "embedding", "x"), _arguments.tensor(weight, "embedding", "weight")
+    check_indices(x)
     flat = ops.reshape(x, [-1])
     if max_norm is not None:
         renormalize(weight, x, max_norm, norm_type)

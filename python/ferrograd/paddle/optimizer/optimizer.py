@@ -42,7 +42,7 @@ class Optimizer:
         if isinstance(parameters, Tensor) or not isinstance(parameters, Iterable):
             raise ArgumentError(
                 f"{op}: `parameters` argument given to the optimizer should be an iterable of paddle Tensors, but got "
-                f"argument type is `{type(parameters).__name__}`."
+                f"argument type is `{type(parameters).__name__}`{steps.of_a_module(parameters)}."
             )
         if not isinstance(learning_rate, LRScheduler):
             steps.at_least(op, 0, learning_rate=learning_rate)

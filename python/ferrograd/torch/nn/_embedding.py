@@ -55,6 +55,7 @@ def embedding(
     input, weight = _arguments.tensor(input, "embedding", "input"), _arguments.tensor(weight, "embedding", "weight")
     if weight.ndim < 1:
         raise ArgumentError("embedding: weight has rows, and a tensor without axes has none")
+    lookup.check_indices(input)
     padding = _padding(padding_idx, weight.shape[0])
     if max_norm is not None:
         lookup.renormalize(weight, input, max_norm, norm_type)

@@ -117,7 +117,7 @@ class Optimizer:
         if isinstance(params, Tensor) or not isinstance(params, Iterable):
             raise ArgumentError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-                f"{type(params).__name__}"
+                f"{type(params).__name__}{steps.of_a_module(params)}"
             )
         if defaults.get("differentiable"):
             raise ArgumentError(
