@@ -66,3 +66,36 @@ def test_loading_a_file_runs_no_code() -> None:
         paddle.load(io.BytesIO(b"\x80\x02(X\x01\x00\x00\x00aK\x01d"))
     with pytest.raises(ArgumentError, match="protocol"):
         paddle.save([], io.BytesIO(), 1)
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_arrays_of_numpy(protocol: int) -> None:
+    ordered = np.arange(6, dtype=np.float32).reshape(2, 3)
+    arrays: list[Any] = [
+        ordered,
+        ordered.astype(">f4"),
+        ordered.T,
+        ordered[:0],
+        np.array([True, False]),
+        np.array(["a", "bc"]),
+    ]
+    found = paddle.load(io.BytesIO(pickle.dumps([*arrays, np.int16(3)], protocol)), return_numpy=True)
+    for got, want in zip(found, [*arrays, np.int16(3)], strict=True):
+        assert got.dtype == want.dtype
+        np.testing.assert_array_equal(got, want)
+    assert type(found[-1]) is np.int16
+    found[0][0] = 7.0
+    assert paddle.load(io.BytesIO(pickle.dumps(np.dtype(">i4"), protocol))) == np.dtype(">i4")
+
+
+def test_a_dtype_of_numpy_cannot_lie() -> None:
+    """NumPy believes the flags of a pickled dtype, and ends the process when it takes numbers for objects."""
+    text = pickle.dumps(np.ones(4, np.float32), 2)
+    lying = text.replace(b"J\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00t", b"J\xff\xff\xff\xffJ\xff\xff\xff\xffK\x3ft")
+    assert lying != text
+    assert paddle.load(io.BytesIO(lying)).tolist() == [1.0] * 4
+    for changed in (b"V8", b"O8", b"f9", b"zz"):
+        with pytest.raises(pickle.UnpicklingError):
+            paddle.load(io.BytesIO(text.replace(b"f4", changed)))
+    with pytest.raises(pickle.UnpicklingError, match="16 bytes for an array of shape"):
+        paddle.load(io.BytesIO(text.replace(b"K\x04\x85", b"K\x05\x85")))

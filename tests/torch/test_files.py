@@ -122,6 +122,30 @@ def test_damaged_files_of_pytorch(text: bytes, memory: bytes) -> None:
         torch.load(_archive(b"\x80\x02" + text + b".", _0=memory))
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        b"torch\nTensor",
+        b"torch\nSize",
+        b"torch\ndevice",
+        b"torch.nn.parameter\nParameter",
+        b"torch._utils\n_rebuild_tensor_v2",
+        b"ferrograd._tensor.pickling\n_rebuild",
+        b"ferrograd._tensor.shape\nTorchSize",
+        b"ferrograd.torch.nn.parameter\nParameter",
+    ],
+)
+def test_a_file_changes_no_class_and_no_function(name: bytes) -> None:
+    """A pickle can give a state to whatever it names; the state of a class would be its attributes."""
+    for state in (b"N}X\x07\x00\x00\x00changedK\x07s\x86", b"}X\x07\x00\x00\x00changedK\x07s"):
+        text = b"\x80\x02c" + name + b"\n" + state + b"b."
+        for file in (io.BytesIO(text), _archive(text)):
+            with pytest.raises(pickle.UnpicklingError):
+                torch.load(file)
+    for changed in (torch.Tensor, torch.Size, torch.device, torch.nn.Parameter):
+        assert not hasattr(changed, "changed")
+
+
 def test_what_pytorch_reads() -> None:
     file = io.BytesIO()
     w = torch.arange(6.0).reshape(2, 3)

@@ -159,7 +159,8 @@ def _paddle(a: np.ndarray[Any, Any], dtype: str, tracked: bool) -> str:
     def safe(v: Any) -> str:
         return "nan" if v != v and a.dtype.kind == "f" else bare(v)
 
-    summary = a.ndim > 0 and a.size > o.threshold
+    # An array without elements may have any number of empty rows.
+    summary = a.ndim > 0 and math.prod(n or 1 for n in a.shape) > o.threshold
     # Paddle computes the width from the edge items even if it shows all elements.
     shown = _edges(a, o, True)
     width = max((len(safe(v)) for v in shown), default=0)

@@ -82,8 +82,12 @@ def load(path: str | os.PathLike[str], communicator: Communicator | None = None,
     if communicator is not None:
         communicator.barrier()
     structure, table = _read_index(folder)
-    tensors = [_read_numbers(folder, row, dialect) for row in table]
-    return _decoded(structure, tensors)
+    try:
+        return _decoded(structure, [_read_numbers(folder, row, dialect) for row in table])
+    except (FerrogradError, FileNotFoundError, MemoryError):
+        raise
+    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, OSError) as error:
+        raise _damaged(folder / _INDEX, "it describes no tensors") from error
 
 
 def _tried(comm: Communicator, work: Callable[[], Any]) -> list[Any]:
@@ -191,17 +195,23 @@ def _read_index(folder: Path) -> tuple[Any, list[Any]]:
     checksum, _, text = path.read_text(encoding="utf-8", errors="replace").partition("\n")
     if checksum != f"{zlib.crc32(text.encode()):08x}":
         raise _damaged(path, "its checksum is another one")
-    found = json.loads(text)
-    if found["version"] != _VERSION:
-        raise FerrogradError(f"load: {path} has version {found['version']}; this is version {_VERSION}")
-    return found["structure"], found["tensors"]
+    try:
+        found = json.loads(text)
+        version, structure, tensors = found["version"], found["structure"], found["tensors"]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise _damaged(path, "it is no index") from error
+    if version != _VERSION:
+        raise FerrogradError(f"load: {path} has version {version!r:.40}; this is version {_VERSION}")
+    return structure, tensors
 
 
 def _read_numbers(folder: Path, row: list[Any], dialect: int) -> Tensor:
     dtype, shape, at, size, checksum, name = row
-    path = folder / name
+    path = folder / Path(name).name
     try:
         with open(path, "rb") as file:
+            if not 0 <= at <= at + size <= file.seek(0, os.SEEK_END):
+                raise _damaged(path, "it is too short")
             file.seek(at)
             values = file.read(size)
     except FileNotFoundError as error:

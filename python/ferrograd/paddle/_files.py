@@ -14,6 +14,7 @@ from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError
 from ferrograd._dialects.numbers import PADDLE
+from ferrograd._tensor import strangers
 from ferrograd._tensor.dtypes import bfloat16_of_bits, bits_of_bfloat16
 from ferrograd.paddle._tensor import Tensor
 
@@ -24,6 +25,7 @@ _NAMES = "StructuredToParameterName@@"
 #: The classes and functions that a pickle of arrays may name.
 _ALLOWED = {
     ("builtins", "bytearray"),
+    ("builtins", "bytes"),
     ("builtins", "complex"),
     ("builtins", "frozenset"),
     ("builtins", "range"),
@@ -33,11 +35,6 @@ _ALLOWED = {
     ("collections", "OrderedDict"),
     ("collections", "defaultdict"),
     ("_codecs", "encode"),
-    ("numpy", "dtype"),
-    ("numpy", "ndarray"),
-    ("numpy._core.multiarray", "_reconstruct"),
-    ("numpy._core.multiarray", "scalar"),
-    ("numpy._core.numeric", "_frombuffer"),
 }
 
 
@@ -47,6 +44,8 @@ class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         # The names of the modules in protocol 2 and in NumPy before its release 2.
         module = "builtins" if module == "__builtin__" else module.replace("numpy.core.", "numpy._core.")
+        if (module, name) in strangers.NUMPY:
+            return strangers.NUMPY[module, name]
         if (module, name) not in _ALLOWED:
             raise pickle.UnpicklingError(
                 f"load: the file names {module}.{name}, which is no array, number, text or container. Load it with "
@@ -137,6 +136,9 @@ def load(
 
 def _tensors(obj: Any, return_numpy: bool) -> Any:
     """The object with a tensor for each array, and for each pair of a name and an array."""
+    obj = strangers.finished(obj)
+    if type(obj) is tuple:
+        obj = tuple(map(strangers.finished, obj))
     if isinstance(obj, tuple) and len(obj) == 2 and isinstance(obj[0], str) and isinstance(obj[1], np.ndarray):
         made = _tensors(obj[1], return_numpy)
         if not return_numpy:

@@ -21,6 +21,7 @@ from ferrograd._dialects.numbers import TORCH
 from ferrograd._tensor.device import TorchDevice
 from ferrograd._tensor.dtypes import bfloat16_of_bits, bits_of_bfloat16, dtype, dtype_of
 from ferrograd._tensor.shape import TorchSize
+from ferrograd._tensor.strangers import Locked
 from ferrograd.torch.nn.parameter import Parameter
 
 __all__ = ["load", "save"]
@@ -56,7 +57,6 @@ _ALLOWED = {
     ("collections", "OrderedDict"),
     ("collections", "defaultdict"),
     ("_codecs", "encode"),
-    ("numpy", "dtype"),
     ("ferrograd._tensor.pickling", "_rebuild"),
     ("ferrograd._tensor.shape", "TorchSize"),
     ("ferrograd.torch.nn.parameter", "Parameter"),
@@ -224,7 +224,7 @@ class _Unpickler(pickle.Unpickler):
         if module == "torch" or module.startswith("torch."):
             found = _torch_object(module, name)
             if found is not None:
-                return found
+                return Locked(found) if self._weights_only and callable(found) else found
         if (module, name) in _safe:
             return _safe[module, name]
         if self._weights_only and (module, name) not in _ALLOWED:
@@ -235,7 +235,8 @@ class _Unpickler(pickle.Unpickler):
             )
         if module == "torch" or module.startswith("torch."):
             module = "ferrograd." + module
-        return super().find_class(module, name)
+        found = super().find_class(module, name)
+        return Locked(found) if self._weights_only and module.startswith("ferrograd.") else found
 
 
 class _Kind:
@@ -273,6 +274,7 @@ def _rebuild_parameter(data: Any, requires_grad: bool, hooks: Any, state: Any = 
 
 def _rebuild_with_attributes(rebuild: Any, kind: Any, parts: tuple[Any, ...], state: Any) -> Any:
     """A tensor with attributes of the user's."""
+    kind, rebuild = (part.real if isinstance(part, Locked) else part for part in (kind, rebuild))
     if kind is not TorchTensor or rebuild is not _rebuild_tensor:
         raise pickle.UnpicklingError(f"the file has a tensor of the class {getattr(kind, '__name__', kind)}")
     made = rebuild(*parts)
@@ -333,6 +335,9 @@ def _load_zip(f: IO[bytes], weights_only: bool) -> Any:
 
 def _load_legacy(f: IO[bytes], weights_only: bool) -> Any:
     """Reads what PyTorch wrote before its release 1.6: a pickle with the memory of the tensors behind it."""
+    start = f.tell()
+    length = f.seek(0, io.SEEK_END)
+    f.seek(start)
     for _ in range(3):
         # A number that marks such files, the release of the format, and facts about the machine.
         _Unpickler(f, None, True).load()
@@ -342,6 +347,8 @@ def _load_legacy(f: IO[bytes], weights_only: bool) -> Any:
         if kind.name == "UntypedStorage":
             raise pickle.UnpicklingError("tensors of a dtype newer than the file's format. In PyTorch, save it again")
         if number not in places:
+            if not 0 <= count <= length:
+                raise pickle.UnpicklingError(f"the file has {length} bytes, which are too few for {count} numbers")
             places[number] = kind.dtype, count, ops.zeros([count], kind.dtype)
         return places[number][2]
 

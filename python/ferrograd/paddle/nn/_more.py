@@ -115,10 +115,11 @@ def gumbel_softmax(
 
 def sequence_mask(x: Tensor, maxlen: int | None = None, dtype: Any = "int64", name: str | None = None) -> Tensor:
     """For each length ones at the places below it, then zeros: [..., maxlen]."""
-    lengths = _arguments.tensor(x, "sequence_mask", "x").detach().numpy()
+    lengths = _arguments.tensor(x, "sequence_mask", "x").detach()
     most = -1 if maxlen is None else _arguments.integer(maxlen, "sequence_mask", "maxlen")
-    places = np.arange(most if most >= 0 else int(lengths.max(initial=0)))
-    return _core.make(places < lengths[..., None], None, False, PADDLE).astype(dtype)
+    if most < 0:
+        most = max(0, int(ops.max(lengths).item())) if lengths.numel() else 0
+    return ops.less_than(ops.arange(most), ops.expand_dims(lengths, -1)).astype(dtype)
 
 
 def label_smooth(
