@@ -47,3 +47,112 @@ def test_ctrl_c_is_heard_within_a_second(name: str) -> None:
         assert heard and max(heard) < 2 * fg.get_num_threads(), heard
         assert fg.sum(fg.ones((10,))).item() == 10
     """)
+
+
+#: Calls that take seconds: what is made before, and the call.
+CALLS = {
+    "unique": ("x = fg.tensor(rng.integers(0, 2**60, 8_000_000))", "fg.unique_inverse(x)"),
+    "isin": ("x = fg.tensor(rng.integers(0, 2**60, 8_000_000))", "fg.isin(x, x[:4_000_000])"),
+    "searchsorted": (
+        "x = fg.tensor(rng.random(9_000_000))\ns = fg.linspace(0.0, 1.0, 3_000_000)",
+        "fg.searchsorted(s, x)",
+    ),
+    "quantile": ("x = fg.tensor(rng.random(20_000_000))", "fg.quantile(x, 0.3)"),
+    "expm": ("x = fg.tensor(rng.random((1200, 1200))) * 0.01", "fg.linalg.expm(x)"),
+    "logm": ("x = fg.tensor(rng.random((500, 500))) * 0.01 + fg.eye(500) * 9.0", "fg.linalg.logm(x)"),
+    "svd of many": ("x = fg.tensor(rng.random((60_000, 16, 16)))", "fg.linalg.svd(x)"),
+    "matrix_power": ("x = fg.tensor(rng.random((1500, 1500))) * 0.01", "fg.linalg.matrix_power(x, 1023)"),
+    "conv1d": ("x = fg.ones((4, 64, 60_000))", "fg.conv1d(x, fg.ones((64, 64, 65)))"),
+    "conv_transpose2d": ("x = fg.ones((16, 64, 160, 160))", "fg.conv_transpose2d(x, fg.ones((64, 256, 5, 5)))"),
+    "gradient of conv2d": (
+        "x, w = fg.ones((16, 64, 96, 96)).requires_grad_(), fg.ones((128, 64, 3, 3)).requires_grad_()",
+        "fg.grad(fg.conv2d(x, w).sum(), [x, w])",
+    ),
+    "max_pool2d": ("x = fg.tensor(rng.random((8, 64, 128, 128)))", "fg.max_pool2d(x, 15, 1, 7)"),
+    "stft": ("x = fg.tensor(rng.random(4_000_000))", "fg.stft(x, 1024, 32, return_complex=True)"),
+    "interpolate": (
+        "x = torch.ones(4, 16, 256, 256, dtype=torch.float64)",
+        "torch.nn.functional.interpolate(x, scale_factor=6, mode='bicubic')",
+    ),
+    "zeta": ("x = fg.tensor(rng.random(9_000_000)) + 1.5", "fg.zeta(x, x)"),
+    "betainc": ("x = fg.tensor(rng.random(4_000_000))", "fg.betainc(x, x, x)"),
+    "polynomials": (
+        "x = torch.tensor(rng.random(1_000_000))",
+        "torch.special.chebyshev_polynomial_t(x, 2000)",
+    ),
+    "while_loop": ("x = fg.tensor(0.0)", "func.while_loop(lambda c: c < 1e7, lambda c: c + 1.0, x)"),
+    "scan": ("x = fg.ones((900_000,))", "func.scan(lambda c, a: (c * 0.99 + a, c), fg.tensor(0.0), x)"),
+    "a compiled loop": (
+        "x = fg.tensor(0.0)\nf = fg.compile(lambda x: func.while_loop(lambda c: c < 1e9, lambda c: c + 1.0, x))",
+        "f(x)",
+    ),
+    "a compiled product": (
+        "def long(x):\n    for _ in range(40):\n        x = x @ x * 0.0001\n    return x\n"
+        "x = fg.ones((1500, 1500))\nf = fg.compile(long)",
+        "f(x)",
+    ),
+    "compile": (
+        "def long(x):\n    for _ in range(60_000):\n        x = fg.sin(x) * 0.5\n    return x\nx = fg.ones((4,))",
+        "fg.compile(long)(x)",
+    ),
+    "jacfwd": ("x = fg.ones((9000,))", "func.jacfwd(lambda x: fg.tanh(fg.lgamma(x) * x[::-1]).cumsum(0))(x)"),
+    "attention": (
+        "x = torch.ones(1, 8, 6000, 64)",
+        "torch.nn.functional.scaled_dot_product_attention(x, x, x)",
+    ),
+    "lstm": ("m, x = torch.nn.LSTM(128, 256, 2), torch.ones(1000, 32, 128)", "m(x)"),
+    "histogram": ("x = fg.rand((60_000_000,))", "fg.histogram(x, 1000)"),
+    "load_compiled": (
+        "import os, tempfile\npath = os.path.join(tempfile.mkdtemp(), 'long')\n"
+        "def long(x):\n    for _ in range(40_000):\n        x = fg.sin(x) * 0.5\n    return x\n"
+        "x = fg.ones((4,))\nf = fg.compile(long)\nf(x)\nf.save(path)",
+        "[fg.load_compiled(path) for _ in range(100)]",
+    ),
+    "vmap": ("x = fg.tensor(rng.random((300, 300, 300)))", "func.vmap(lambda a: a @ a @ a @ a @ a @ a @ a @ a)(x)"),
+    "ctc_loss": (
+        "x, t = torch.zeros(1500, 64, 500).log_softmax(2), torch.ones(64, 300, dtype=torch.int64)",
+        "torch.nn.functional.ctc_loss(x, t, torch.full((64,), 1500), torch.full((64,), 300))",
+    ),
+    "save": (
+        "import io\nx = torch.ones(2)\nmany = [x + 1 for _ in range(100_000)]",
+        "torch.save(many, io.BytesIO())",
+    ),
+    "a loader": (
+        "x = torch.ones(1_000_000, 2)\ndata = torch.utils.data.TensorDataset(x)",
+        "[b for b in torch.utils.data.DataLoader(data, batch_size=8, shuffle=True)]",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_ctrl_c_in_calls_of_every_kind(part: int) -> None:
+    """It is heard within a second, inputs stay as they were, and the library goes on."""
+    names = list(CALLS)[part::2]
+    script(
+        f"""
+        import ferrograd.torch as torch
+        from ferrograd import func
+        signal.signal(signal.SIGPROF, signal.default_int_handler)
+        late = {{}}
+        for name, (setup, call) in { ({name: CALLS[name] for name in names})!r}.items():
+            scope = dict(globals(), rng=np.random.default_rng(0))
+            exec(setup, scope)
+            before = np.array(scope["x"].detach())
+            # An interrupt of a text that is evaluated would end the process, as one that nobody catches.
+            code = compile(call, name, "eval")
+            for _ in range(2):
+                start = time.process_time()
+                signal.setitimer(signal.ITIMER_PROF, 0.25)
+                try:
+                    eval(code, scope)
+                    late[name] = "it was done before"
+                except KeyboardInterrupt:
+                    seconds = time.process_time() - start
+                    if seconds > 0.25 + 1.5 * fg.get_num_threads():
+                        late[name] = seconds
+                signal.setitimer(signal.ITIMER_PROF, 0)
+            np.testing.assert_array_equal(np.asarray(scope["x"].detach()), before, err_msg=name)
+            assert fg.sum(fg.ones((10,))).item() == 10
+        assert not late, late
+        """
+    )
