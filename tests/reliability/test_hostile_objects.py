@@ -186,3 +186,27 @@ def test_code_that_is_gone_keeps_nothing() -> None:
     assert "once:1" in fg.graph(names["y"]).to_text()
     """)
     assert float(out) < 4
+
+
+def test_any_number_of_empty_rows_is_shown_and_counted() -> None:
+    limited("""
+    import ferrograd.paddle as paddle
+    import ferrograd.torch as torch
+    for x in (fg.zeros((2**40, 0)), torch.zeros(2**40, 0), paddle.zeros([2**40, 0]), paddle.zeros([3, 2**40, 0])):
+        assert len(repr(x)) < 2000
+        assert str(2**40) in repr(x)
+    """)
+
+
+def test_lengths_of_a_giant_are_a_lack_of_memory_or_an_interrupt() -> None:
+    limited("""
+    import ferrograd.paddle as paddle
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    try:
+        paddle.nn.functional.sequence_mask(paddle.broadcast_to(paddle.to_tensor(2), [2**40]))
+    except (KeyboardInterrupt, MemoryError):
+        pass
+    else:
+        raise AssertionError("no error")
+    """)
