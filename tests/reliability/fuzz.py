@@ -1,4 +1,4 @@
-"""Random programs, indexes, formulas, files, capsules and calls for a given time.
+"""Random programs, indexes, formulas, files, capsules, calls and changed examples for a given time.
 
 ``python -m tests.reliability.fuzz MINUTES SEED`` (or ``make fuzz MINUTES=10 SEED=1``) prints the seed, gives each
 target its share of the time, and prints how many inputs it tried. Hypothesis shrinks an input that fails. Each target
@@ -389,8 +389,8 @@ TARGETS: dict[str, tuple[Callable[..., None], dict[str, st.SearchStrategy[Any]]]
         },
     ),
 }
-#: The process of this target makes calls until its time is over, and prints what was wrong.
-CALLS = "calls"
+#: Targets that are programs of their own, which print what was wrong.
+CALLERS = {"calls": "tests.reliability.hostile", "giants": "tests.reliability.giants"}
 
 
 def target(name: str, start: int, seconds: float, box: Path) -> None:
@@ -424,14 +424,14 @@ def main() -> None:
     minutes = float(sys.argv[1]) if len(sys.argv) > 1 else 10.0
     start = int(sys.argv[2]) if len(sys.argv) > 2 else int.from_bytes(os.urandom(4))
     print(f"{minutes:g} minutes from seed {start}", flush=True)
-    share, failed = 60 * minutes / (len(TARGETS) + 1), False
+    share, failed = 60 * minutes / (len(TARGETS) + len(CALLERS)), False
     with tempfile.TemporaryDirectory() as folder:
-        for name in [*TARGETS, CALLS]:
+        for name in [*TARGETS, *CALLERS]:
             box = Path(folder) / name
             box.touch()
-            calls = ["tests.reliability.hostile", str(box), str(start), str(share)]
             own = ["tests.reliability.fuzz", name, str(start), str(share), str(box)]
-            command = [sys.executable, "-X", "faulthandler", "-m", *(calls if name == CALLS else own)]
+            other = [CALLERS.get(name, ""), str(box), str(start), str(share)]
+            command = [sys.executable, "-X", "faulthandler", "-m", *(other if name in CALLERS else own)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             problems = [line for line in done.stdout.splitlines() if '"what"' in line]
             if done.returncode or problems:

@@ -26,7 +26,7 @@ import ferrograd as fg
 import numpy as np
 
 from tests.reliability.faults import PROGRAMS
-from tests.reliability.fuzz import CALLS, TARGETS
+from tests.reliability.fuzz import CALLERS, TARGETS
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/reliability.md"
@@ -219,7 +219,7 @@ def random_programs() -> str:
 def fuzzed() -> str:
     out = python("-m", "tests.reliability.fuzz", "1.5")
     counts = {d["target"]: d["inputs"] for d in map(json.loads, re.findall(r"^\{.*\}$", out, re.MULTILINE))}
-    if set(counts) != {*TARGETS, CALLS} or not all(counts.values()):
+    if set(counts) != {*TARGETS, *CALLERS} or not all(counts.values()):
         raise RuntimeError(f"not every target had its inputs: {counts}")
     text = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
     seed = re.search(r"seed (\d+)", out)
