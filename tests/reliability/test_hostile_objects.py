@@ -198,6 +198,18 @@ def test_any_number_of_empty_rows_is_shown_and_counted() -> None:
     """)
 
 
+def test_points_of_a_giant_are_a_lack_of_memory() -> None:
+    limited("""
+    import ferrograd.torch as torch
+    try:
+        torch.histogramdd(torch.broadcast_to(torch.tensor([0.0, 1.0]), (2**40, 2)), [2, 2])
+    except MemoryError:
+        pass
+    else:
+        raise AssertionError("no error")
+    """)
+
+
 def test_lengths_of_a_giant_are_a_lack_of_memory_or_an_interrupt() -> None:
     limited("""
     import ferrograd.paddle as paddle

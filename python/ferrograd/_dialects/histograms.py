@@ -25,7 +25,8 @@ def of_points(x: Any, bins: Any, ends: Any, density: bool, weights: Tensor | Non
     if isinstance(bins, list | tuple) and all(isinstance(b, Tensor) for b in bins):
         given = [np.asarray(b.detach().numpy()) for b in bins]
     found, edges = np.histogramdd(
-        points.numpy().reshape(-1, n),
+        # NumPy would walk over a broadcast of any size without hearing Ctrl-C; a copy of it is a lack of memory.
+        np.ascontiguousarray(points.numpy()).reshape(-1, n),
         given,
         None if ends is None else [(ends[2 * i], ends[2 * i + 1]) for i in range(n)],
         bool(density),
