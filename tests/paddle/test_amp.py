@@ -85,7 +85,7 @@ def test_a_program_trains(level: str, dtype: str) -> None:
     assert {p.dtype.name for p in model.parameters()} == kinds
     assert losses[-1] < losses[0] / 3
     state = optimizer.state_dict()
-    assert any(key.endswith("master_weight") for key in state) == (level == "O2")
+    assert ("master_weights" in state) == (level == "O2")
     other = paddle.optimizer.AdamW(0.02, parameters=model.parameters())
     other.set_state_dict(state)
     again = other.state_dict()

@@ -111,4 +111,11 @@ def create_parameter(
     found = attribute(attr)
     if found is None:
         raise ValueError("create_parameter: attr is False, so there is nothing to make")
-    return make(shape, dtype, found, name or unique_name("create_parameter"), default_initializer, is_bias)
+    return make(
+        shape,
+        dtype,
+        found,
+        name or f"{unique_name('create_parameter')}.{'b' if is_bias else 'w'}_0",
+        default_initializer,
+        is_bias,
+    )

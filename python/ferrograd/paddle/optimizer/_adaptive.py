@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ferrograd._core import Tensor
 from ferrograd._optim import rules, steps
+from ferrograd.paddle.optimizer import _accumulators as accumulators
 from ferrograd.paddle.optimizer.optimizer import Clip, Decay, Optimizer, Parameters, Rate
 
 __all__ = ["Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Lamb", "NAdam", "RAdam", "RMSProp"]
+
+#: Paddle's names of the means of gradients and of their squares.
+_MOMENTS = {"exp_avg": "moment1", "exp_avg_sq": "moment2"}
 
 
 class Adam(Optimizer):
@@ -33,9 +37,14 @@ class Adam(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        self._multi_precision = multi_precision
         self._betas, self._epsilon, self._amsgrad = (float(beta1), float(beta2)), float(epsilon), amsgrad
+        self._accumulators = _MOMENTS | ({"max_exp_avg_sq": "moment2_max"} if amsgrad else {})
         steps.at_least(type(self).__name__, 0, 1, beta1=self._betas[0], beta2=self._betas[1])
         steps.at_least(type(self).__name__, 0, epsilon=self._epsilon)
+
+    def _powers(self) -> dict[str, float]:
+        return {"beta1_pow_acc": self._betas[0], "beta2_pow_acc": self._betas[1]}
 
     def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
         steps.adam(
@@ -77,7 +86,16 @@ class AdamW(Adam):
         name: str | None = None,
     ) -> None:
         super().__init__(
-            learning_rate, beta1, beta2, epsilon, parameters, weight_decay, grad_clip, amsgrad=amsgrad, name=name
+            learning_rate,
+            beta1,
+            beta2,
+            epsilon,
+            parameters,
+            weight_decay,
+            grad_clip,
+            multi_precision=multi_precision,
+            amsgrad=amsgrad,
+            name=name,
         )
         self._ratio, self._decays = lr_ratio, apply_decay_param_fun
 
@@ -93,6 +111,8 @@ class AdamW(Adam):
 class _WithBetas(Optimizer):
     """An optimizer with means of gradients and of their squares."""
 
+    _accumulators: Mapping[str, str] = _MOMENTS
+
     def _set_betas(self, beta1: Any, beta2: Any, epsilon: Any) -> None:
         self._betas, self._epsilon = (float(beta1), float(beta2)), float(epsilon)
         steps.at_least(type(self).__name__, 0, 1, beta1=self._betas[0], beta2=self._betas[1])
@@ -101,6 +121,8 @@ class _WithBetas(Optimizer):
 
 class Adamax(_WithBetas):
     """Adam with the largest gradient in place of the root of the mean square: D. Kingma, J. Ba (2015)."""
+
+    _accumulators: Mapping[str, str] = {"exp_avg": "moment", "exp_inf": "inf_norm"}
 
     def __init__(
         self,
@@ -116,6 +138,9 @@ class Adamax(_WithBetas):
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
         self._set_betas(beta1, beta2, epsilon)
 
+    def _powers(self) -> dict[str, float]:
+        return {"beta1_pow_acc": self._betas[0]}
+
     def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
         g = rules.decayed(p, g, decay)
         rules.adamax(p, g, self._state[p], rate=rate, betas=self._betas, epsilon=self._epsilon, to_norm=True)
@@ -123,6 +148,8 @@ class Adamax(_WithBetas):
 
 class NAdam(_WithBetas):
     """Adam with Nesterov's momentum: T. Dozat, "Incorporating Nesterov momentum into Adam" (2016)."""
+
+    _accumulators: Mapping[str, str] = {**_MOMENTS, "mu_product": "mu_product"}
 
     def __init__(
         self,
@@ -141,6 +168,9 @@ class NAdam(_WithBetas):
         steps.at_least("NAdam", 0, momentum_decay=momentum_decay)
         self._momentum_decay = float(momentum_decay)
 
+    def _powers(self) -> dict[str, float]:
+        return {"momentum_decay_pow": 0.96, "beta2_pow": self._betas[1]}
+
     def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
         rules.nadam(
             p,
@@ -156,6 +186,8 @@ class NAdam(_WithBetas):
 class RAdam(_WithBetas):
     """Rectified Adam: L. Liu et al., "On the variance of the adaptive learning rate and beyond" (2020)."""
 
+    _derived = ("rho",)
+
     def __init__(
         self,
         learning_rate: Rate = 0.001,
@@ -169,6 +201,15 @@ class RAdam(_WithBetas):
     ) -> None:
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
         self._set_betas(beta1, beta2, epsilon)
+
+    def _powers(self) -> dict[str, float]:
+        return {"beta1_pow": self._betas[0], "beta2_pow": self._betas[1]}
+
+    def _to_accumulators(self, state: steps.State, p: Tensor) -> dict[str, Any]:
+        found = super()._to_accumulators(state, p)
+        power = accumulators.base(p, self._betas[1]) ** state["step"]
+        found["rho"] = accumulators.full(p, state["step"] * power / (1 - power) if power < 1 else 0.0, p.shape)
+        return found
 
     def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
         g = rules.decayed(p, g, decay)
@@ -197,9 +238,13 @@ class Lamb(_WithBetas):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, parameters, None, grad_clip, name)
+        self._multi_precision = multi_precision
         self._set_betas(beta1, beta2, epsilon)
         steps.at_least("Lamb", 0, lamb_weight_decay=lamb_weight_decay)
         self._decay, self._excludes, self._adapts = lamb_weight_decay, exclude_from_weight_decay_fn, always_adapt
+
+    def _powers(self) -> dict[str, float]:
+        return {"beta1_pow_acc": self._betas[0], "beta2_pow_acc": self._betas[1]}
 
     def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
         rules.lamb(
@@ -219,6 +264,12 @@ class RMSProp(Optimizer):
 
     ``centered`` takes the variance of the gradient in place of the mean square.
     """
+
+    _accumulators: Mapping[str, str] = {
+        "momentum_buffer": "momentum",
+        "square_avg": "mean_square",
+        "grad_avg": "mean_grad",
+    }
 
     def __init__(
         self,
@@ -248,6 +299,8 @@ class RMSProp(Optimizer):
 class Adagrad(Optimizer):
     """Steps over the root of the sum of squared gradients: J. Duchi, E. Hazan, Y. Singer (2011)."""
 
+    _accumulators: Mapping[str, str] = {"sum": "moment"}
+
     def __init__(
         self,
         learning_rate: Rate,
@@ -269,6 +322,11 @@ class Adagrad(Optimizer):
 
 class Adadelta(Optimizer):
     """Steps in proportion to the steps before: M. Zeiler, "Adadelta: an adaptive learning rate method" (2012)."""
+
+    _accumulators: Mapping[str, str] = {
+        "square_avg": "_avg_squared_grad",
+        "acc_delta": "_avg_squared_update",
+    }
 
     def __init__(
         self,

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import paddle as ops
 from ferrograd._optim import rules, steps
+from ferrograd.paddle.optimizer import _accumulators as accumulators
 from ferrograd.paddle.optimizer.optimizer import Clip, Decay, Optimizer, Parameters, Rate
 
 __all__ = ["ASGD", "SGD", "Momentum", "Rprop"]
@@ -22,6 +27,7 @@ class SGD(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        self._multi_precision = multi_precision
 
     def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
         steps.descend(p, g, self._state[p], rate=rate, decay=decay)
@@ -29,6 +35,8 @@ class SGD(Optimizer):
 
 class Momentum(Optimizer):
     """Gradient descent with momentum: ``v = momentum * v + g``, then ``p -= lr * v``, or Nesterov's step."""
+
+    _accumulators: Mapping[str, str] = {"momentum_buffer": "velocity"}
 
     def __init__(
         self,
@@ -44,6 +52,7 @@ class Momentum(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        self._multi_precision = multi_precision
         steps.at_least("Momentum", 0, momentum=momentum)
         self._momentum, self._nesterov, self._rescale = float(momentum), use_nesterov, float(rescale_grad)
 
@@ -60,6 +69,9 @@ class ASGD(Optimizer):
     Source: M. Schmidt, N. Le Roux, F. Bach, "Minimizing finite sums with the stochastic average gradient" (2017).
     """
 
+    _accumulators: Mapping[str, str] = {"d": "d"}
+    _derived = ("y", "m")
+
     def __init__(
         self,
         learning_rate: Rate = 0.001,
@@ -71,9 +83,27 @@ class ASGD(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        self._multi_precision = multi_precision
         if not isinstance(batch_num, int) or batch_num <= 0:
             raise ArgumentError(f"ASGD: batch_num should be greater than 0, not {batch_num}")
         self._batches = batch_num
+
+    def _to_accumulators(self, state: steps.State, p: Tensor) -> dict[str, Any]:
+        step, last = state["step"], state["ys"]
+        # Paddle keeps the gradient of step k at k modulo the number of batches.
+        ring = [accumulators.full(p, 0.0, p.shape)] * self._batches
+        for k, g in enumerate(last, step - len(last)):
+            ring[k % self._batches] = g
+        found = super()._to_accumulators(state, p)
+        return {**found, "y": ops.stack(ring), "m": ops.full([1], step, "int64")}
+
+    def _from_accumulators(self, kept: dict[str, Any], p: Tensor) -> steps.State:
+        if not kept.keys() >= {"d", "y", "m"}:
+            raise ArgumentError(f"set_state_dict: the state of {p.name!r} needs d, y and m")
+        state, step = super()._from_accumulators(kept, p), int(accumulators.number(kept["m"]))
+        ring = accumulators.copied(kept["y"], p.dtype, [self._batches, *p.shape])
+        first = max(0, step - self._batches)
+        return {**state, "step": step, "ys": [ring[k % self._batches].clone() for k in range(first, step)]}
 
     def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
         rules.averaged_gradient(p, rules.decayed(p, g, decay), self._state[p], rate=rate, batches=self._batches)
@@ -86,6 +116,8 @@ class Rprop(Optimizer):
     changes, within ``learning_rate_range``.
     """
 
+    _accumulators: Mapping[str, str] = {"prev": "prevs", "step_size": "learning_rates"}
+
     def __init__(
         self,
         learning_rate: Rate = 0.001,
@@ -97,6 +129,7 @@ class Rprop(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, parameters, None, grad_clip, name)
+        self._multi_precision = multi_precision
         low, high = learning_rate_range
         if not 0 < low <= self.get_lr() <= high:
             raise ArgumentError(

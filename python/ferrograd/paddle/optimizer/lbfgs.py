@@ -13,6 +13,9 @@ from ferrograd.paddle.optimizer.optimizer import Clip, Decay, Optimizer, Paramet
 
 __all__ = ["LBFGS"]
 
+#: Paddle's names of what is kept, by the names in the rule.
+_NAMES = {"t": "alpha", "old_dirs": "old_yk", "old_stps": "old_sk"}
+
 
 class LBFGS(Optimizer):
     """L-BFGS, with a line search for the strong Wolfe conditions if ``line_search_fn="strong_wolfe"``.
@@ -65,12 +68,15 @@ class LBFGS(Optimizer):
 
     def state_dict(self) -> dict[str, Any]:
         """The state, under ``"state"``."""
-        return {**super().state_dict(), "state": dict(self._memory)}
+        return {**super().state_dict(), "state": {_NAMES.get(key, key): x for key, x in self._memory.items()}}
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Loads a copy of a :meth:`state_dict`."""
         super().set_state_dict({key: value for key, value in state_dict.items() if key != "state"})
-        self._memory = copy.deepcopy(state_dict.get("state", {}))
+        own = {kept: name for name, kept in _NAMES.items()}
+        found = copy.deepcopy(state_dict.get("state", {}))
+        # Paddle keeps the coefficients of the last step as well, and a list that is still empty as None.
+        self._memory = {own.get(key, key): x for key, x in found.items() if key != "al" and x is not None}
 
 
 __dir__ = _public.names(globals())

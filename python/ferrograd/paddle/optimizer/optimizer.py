@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar
 
 from ferrograd import _html, _public
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._optim import steps
+from ferrograd.paddle.optimizer import _accumulators as accumulators
 from ferrograd.paddle.optimizer.lr import LambdaDecay, LRScheduler
 from ferrograd.paddle.regularizer import WeightDecayRegularizer
 
@@ -27,6 +27,11 @@ Decay = float | WeightDecayRegularizer | None
 
 class Optimizer:
     """The base of optimizers: groups of parameters with options, and the state of each parameter."""
+
+    #: Paddle's names of what is kept for each parameter, by the names in the rules.
+    _accumulators: Mapping[str, str] = {}
+    #: Paddle's names of what follows from the rest.
+    _derived: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self,
@@ -58,6 +63,7 @@ class Optimizer:
         self._state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         #: Whether parameters of a half dtype have float32 copies, which are updated.
         self._multi_precision = False
+        self._name = name
         self._masters: dict[Tensor, Tensor] = {}
 
     def get_lr(self) -> float:
@@ -124,7 +130,8 @@ class Optimizer:
     def _master(self, p: Tensor) -> Tensor:
         """The float32 copy of a parameter that is updated in its place, or the parameter itself."""
         if p not in self._masters and self._multi_precision and p.dtype.itemsize == 2:
-            self._masters[p] = p.detach().astype("float32")
+            self._masters[p] = master = p.detach().astype("float32")
+            master.name = f"{p.name}_fp32_master_0"
         return self._masters.get(p, p)
 
     def _gradients(self, group: dict[str, Any]) -> list[tuple[Tensor, Tensor, float]]:
@@ -154,41 +161,62 @@ class Optimizer:
     def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
         raise NotImplementedError
 
+    def _powers(self) -> dict[str, float]:
+        """The bases of the powers that count steps, by Paddle's names of the powers."""
+        return {}
+
+    def _to_accumulators(self, state: steps.State, p: Tensor) -> dict[str, Any]:
+        """What is kept for a parameter, by Paddle's names."""
+        return accumulators.table(state, p, self._accumulators, self._powers())
+
+    def _from_accumulators(self, kept: dict[str, Any], p: Tensor) -> steps.State:
+        """The reverse of :meth:`_to_accumulators`."""
+        return accumulators.state_of(kept, p, self._accumulators, self._powers())
+
     def state_dict(self) -> dict[str, Any]:
-        """The state by ``"number.name"``, with the number of the parameter, and that of the schedule."""
+        """The state as Paddle names it: ``linear_0.w_0_moment1_0`` is ``moment1`` of the parameter ``linear_0.w_0``.
+
+        The state of a schedule is under ``"LR_Scheduler"``, and float32 copies of half parameters, by the parameters'
+        names, under ``"master_weights"``.
+        """
         found: dict[str, Any] = {}
-        for i, p in enumerate(self._parameter_list):
+        if len({p.name for p in self._parameter_list}) < len(self._parameter_list):
+            raise ArgumentError("state_dict: two parameters have the same name")
+        for p in self._parameter_list:
             master = self._masters.get(p, p)
-            found.update({f"{i}.{key}": value for key, value in self._state.get(master, {}).items()})
-            if master is not p:
-                found[f"{i}.master_weight"] = master
+            if state := self._state.get(master):
+                parts = self._to_accumulators(state, master)
+                start = f"{master.name}_{self._name}" if self._name else master.name
+                found.update({f"{start}_{kind}_0": x for kind, x in parts.items()})
+        for name, x in found.items():
+            x.name = name
+        if self._masters:
+            found["master_weights"] = {p.name: master for p, master in self._masters.items()}
         if isinstance(self._learning_rate, LRScheduler):
             found["LR_Scheduler"] = self._learning_rate.state_dict()
         return found
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Loads a copy of the :meth:`state_dict` of an optimizer that has the same number of parameters."""
+        """Loads a copy of a :meth:`state_dict`, of this library or of Paddle, whose parameters have the same names.
+
+        A state none of whose names is that of a parameter here is taken in the order of the parameters.
+
+        Raises:
+            ArgumentError: the state is of other parameters, of other shapes or of another kind of optimizer.
+        """
         schedule = state_dict.get("LR_Scheduler")
         if isinstance(self._learning_rate, LRScheduler):
             if schedule is not None:
                 self._learning_rate.set_state_dict(schedule)
             elif not isinstance(self._learning_rate, LambdaDecay):
                 raise AssertionError("LR_Scheduler state must be included in the state dict except LambdaDecay")
+        kinds = {*self._accumulators.values(), *self._powers(), *self._derived}
+        masters, parts = accumulators.by_parameter(self._parameter_list, state_dict, kinds, type(self).__name__)
+        owners = {p: masters.get(p, p) for p in parts}
+        states = {owners[p]: self._from_accumulators(kept, owners[p]) for p, kept in parts.items()}
+        self._masters = masters
         self._state.clear()
-        self._masters.clear()
-        for key, value in state_dict.items():
-            if key == "LR_Scheduler":
-                continue
-            i, _, name = key.partition(".")
-            if not i.isdigit() or int(i) >= len(self._parameter_list):
-                raise ArgumentError(f"set_state_dict: {key!r} belongs to no parameter")
-            own = value.detach().clone() if isinstance(value, Tensor) else copy.deepcopy(value)
-            p = self._parameter_list[int(i)]
-            if name == "master_weight":
-                self._masters[p] = own
-                self._state[own].update(self._state.pop(p, {}))
-            else:
-                self._state[self._masters.get(p, p)][name] = own
+        self._state.update(states)
 
     load_state_dict = set_state_dict
 
