@@ -50,7 +50,6 @@ PRIVATE = {
     "torch": "_C _dynamo _mkldnn _nnpack_available sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc quint8 qint8",
     "torch.backends": "quantized",
     "torch.profiler": "itt",
-    "torch.nn": "CrossMapLRN2d",
 }
 SECONDS = 40.0
 

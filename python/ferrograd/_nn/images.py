@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import ShapeError, Tensor
+from ferrograd._core import DtypeError, ShapeError, Tensor
 from ferrograd._core import native as ops
 
 
@@ -123,6 +123,24 @@ def _cubic(n: int, m: int, step: float, aligned: bool) -> np.ndarray[Any, Any]:
     return weights
 
 
+def _antialiased(n: int, m: int, step: float, aligned: bool, linear: bool) -> np.ndarray[Any, Any]:
+    """The weights with which ``m`` samples are means of ``n`` under a filter as wide as the samples are apart.
+
+    The filter is a triangle if ``linear``, else that of cubic convolution with a = -0.5.
+    """
+    if aligned:
+        step = (n - 1) / (m - 1) if m > 1 else 0.0
+    wide, half = max(step, 1.0), 1.0 if linear else 2.0
+    centre, cells = step * (np.arange(m) + 0.5)[:, None], np.arange(n)
+    first = np.maximum((centre - half * wide + 0.5).astype(int), 0)
+    end = np.minimum((centre + half * wide + 0.5).astype(int), n)
+    far = np.abs(cells - centre + 0.5) / wide
+    cubic = np.where(far < 1, (1.5 * far - 2.5) * far**2 + 1, ((2.5 - 0.5 * far) * far - 4) * far + 2)
+    weights = np.where((first <= cells) & (cells < end) & (far < half), 1 - far if linear else cubic, 0.0)
+    found: np.ndarray[Any, Any] = weights / weights.sum(1, keepdims=True)
+    return found
+
+
 def resize(
     x: Tensor,
     sizes: Sequence[int],
@@ -130,12 +148,20 @@ def resize(
     mode: str,
     aligned: bool = False,
     centred: bool = True,
+    antialias: bool = False,
 ) -> Any:
     """[batch, channels, …] with other sizes of the last axes; ``mode`` is nearest, nearest-exact, linear or cubic.
+
+    Bytes are rounded. With ``antialias`` a sample of a smaller image is a mean of all that lie about it.
 
     A factor, where it is not None, is the step between samples in place of the quotient of the sizes. Linear
     interpolation takes samples for the middles of cells, or for their starts if it is not ``centred``.
     """
+    if not mode.startswith("nearest") and x.dtype.kind not in "fc":
+        if x.dtype != "uint8":
+            raise DtypeError(f"interpolate: not implemented for {x.dtype.name}; cast to a float first")
+        found = resize(ops.cast(x, "float32"), sizes, factors, mode, aligned, centred, antialias)
+        return ops.cast(ops.clip(ops.round(found), 0, 255), "uint8")
     count = len(sizes)
     for axis, (m, factor) in enumerate(zip(sizes, factors, strict=True), x.ndim - count):
         n = x.shape[axis]
@@ -146,7 +172,10 @@ def resize(
             x = ops.index_select(x, axis, _constant(np.minimum(at, n - 1), None))
         elif n != m or (factor is not None and not aligned):
             linear = mode == "linear"
-            weights = _linear(n, m, step, aligned, centred) if linear else _cubic(n, m, step, aligned)
+            if antialias:
+                weights = _antialiased(n, m, step, aligned, linear)
+            else:
+                weights = _linear(n, m, step, aligned, centred) if linear else _cubic(n, m, step, aligned)
             moved = ops.matmul(ops.moveaxis(x, axis, -1), _constant(weights.T, x.dtype))
             x = ops.moveaxis(moved, -1, axis)
     return x

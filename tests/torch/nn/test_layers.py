@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ferrograd import torch as _torch
-from ferrograd._core import ArgumentError
+from ferrograd._core import ArgumentError, DtypeError
 
 torch: Any = _torch
 nn: Any = torch.nn
@@ -365,10 +365,50 @@ def test_interpolation() -> None:
         ({"size": 2, "scale_factor": 2}, "only one of size or scale_factor should be defined"),
         ({"size": 2, "align_corners": True}, "align_corners option can only be set"),
         ({"size": 2, "mode": "bilinear"}, "there is no mode 'bilinear'"),
-        ({"size": 2, "mode": "linear", "antialias": True}, "antialias is not supported"),
+        ({"size": 2, "mode": "linear", "antialias": True}, "Anti-alias option is restricted to bilinear and bicubic"),
     ):
         with pytest.raises(ArgumentError, match=text):
             F.interpolate(x, **options)
+
+
+def test_images_are_made_smaller_without_aliases() -> None:
+    stripes = torch.tensor([0.0, 1.0]).repeat(8).reshape(1, 1, 1, 16)
+    assert F.interpolate(stripes, (1, 4), mode="bilinear")[0, 0, 0].tolist() == [0.5] * 4
+    assert F.interpolate(stripes, (1, 8), mode="bilinear", align_corners=True)[0, 0, 0, ::7].tolist() == [0.0, 1.0]
+    # PyTorch's values.
+    x = torch.tensor(np.arange(24.0).reshape(1, 1, 4, 6) ** 2)
+    for mode, aligned, wanted in (
+        ("bilinear", False, [[49.21428571, 83.14285714], [242.5, 323.57142857]]),
+        ("bilinear", True, [[131.80952381, 174.33333333], [344.66666667, 422.0]]),
+        ("bicubic", False, [[31.55524141, 64.51043932], [253.61265768, 346.5521966]]),
+    ):
+        y = F.interpolate(x, (2, 2), mode=mode, align_corners=aligned, antialias=True)[0, 0]
+        np.testing.assert_allclose(y.numpy(), wanted, rtol=1e-8)
+    assert torch.autograd.gradcheck(
+        lambda x: F.interpolate(x, scale_factor=0.6, mode="bicubic", antialias=True), [leaf(1, 1, 5, 4)]
+    )
+
+
+def test_normalization_across_maps() -> None:
+    x = torch.tensor(normal(2, 6, 3, 2), requires_grad=True)
+    y = torch.nn.CrossMapLRN2d(3, 0.5, 0.6, 2.0)(x)
+    np.testing.assert_array_equal(y.detach(), F.local_response_norm(x, 3, 0.5, 0.6, 2.0).detach())
+    # A window of three channels whose squares are divided by four.
+    ones = torch.nn.CrossMapLRN2d(4, 4.0, 1.0)(torch.ones(1, 4, 1, 1))
+    np.testing.assert_allclose(ones.flatten().numpy(), [1 / 3, 1 / 4, 1 / 4, 1 / 3], rtol=1e-6)
+    assert repr(torch.nn.CrossMapLRN2d(3)) == "CrossMapLRN2d(3, alpha=0.0001, beta=0.75, k=1)"
+    with pytest.raises(ValueError, match="4D, got 3D"):
+        torch.nn.CrossMapLRN2d(3)(x[0])
+
+
+def test_sizes_of_images_of_bytes() -> None:
+    x = torch.tensor([[[[0, 255], [100, 200]]]], dtype=torch.uint8)
+    found = F.interpolate(x, (2, 3), mode="bilinear", align_corners=True)
+    assert (found.dtype, found.tolist()) == (torch.uint8, [[[[0, 128, 255], [100, 150, 200]]]])
+    cubic = F.interpolate(x, (2, 5), mode="bicubic")
+    assert (cubic.min().item(), cubic.max().item()) == (0, 255)
+    with pytest.raises(DtypeError, match="not implemented for int64"):
+        F.interpolate(x.long(), 3, mode="bilinear")
 
 
 def test_attention_is_softmax_of_products() -> None:

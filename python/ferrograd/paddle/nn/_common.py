@@ -208,7 +208,8 @@ def interpolate(
 
     The mode is nearest, linear, bilinear, trilinear, bicubic or area. With ``align_corners`` the samples at the ends
     stay where they are. Without it linear modes take samples for the middles of cells (``align_mode`` 0) or for their
-    starts (1).
+    starts (1). With ``antialias``, for bilinear and bicubic, a sample of a smaller image is a mean of all that lie
+    about it.
     """
     x = _arguments.tensor(x, "interpolate", "x")
     mode = mode.lower()
@@ -216,8 +217,8 @@ def interpolate(
         raise ArgumentError(f"interpolate: there is no mode {mode!r}")
     if _RANKS.get(mode, x.ndim) != x.ndim or not 3 <= x.ndim <= 5:
         raise ShapeError(f"interpolate: the mode {mode!r} is not for {x.ndim}-D inputs")
-    if antialias:
-        raise ArgumentError("interpolate: antialias is not supported; blur the input before it is made smaller")
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise ArgumentError(f"interpolate: antialias is for the modes bilinear and bicubic, not {mode}")
     if align_mode not in (0, 1):
         raise ArgumentError(f"interpolate: align_mode is 0 or 1, not {align_mode}")
     if (size is None) == (scale_factor is None):
@@ -236,7 +237,8 @@ def interpolate(
             sizes = [math.floor(n * f) for n, f in zip(x.shape[2:], each, strict=True)]
         if mode == "area":
             return getattr(ops, f"adaptive_avg_pool{count}d")(x, sizes)
-        return images.resize(x, [int(n) for n in sizes], factors, _MODES[mode], align_corners, align_mode == 0)
+        wanted = [int(n) for n in sizes]
+        return images.resize(x, wanted, factors, _MODES[mode], align_corners, align_mode == 0, antialias)
 
     found: Tensor = channels_first(x, data_format or "NCHW", "interpolate", run)
     return found

@@ -132,11 +132,14 @@ def interpolate(
     """[batch, channels, …] with other sizes of the last axes: those given, or ``scale_factor`` times the present ones.
 
     The mode is nearest, nearest-exact, area, linear, bilinear, trilinear or bicubic. With ``align_corners`` the samples
-    at the ends stay where they are.
+    at the ends stay where they are. With ``antialias``, for bilinear and bicubic, a sample of a smaller image is a mean
+    of all that lie about it. Bytes (uint8) are rounded.
     """
     count = _arguments.tensor(input, "interpolate", "input").ndim - 2
-    if antialias:
-        raise ArgumentError("interpolate: antialias is not supported; blur the input before it is made smaller")
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise ArgumentError(
+            "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input"
+        )
     if align_corners is not None and mode in ("nearest", "area", "nearest-exact"):
         raise ArgumentError(
             "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
@@ -162,7 +165,7 @@ def interpolate(
         raise ArgumentError(f"Input and output sizes should be greater than 0, but got output sizes {each}")
     if mode == "area":
         return _AREA[count](input, each)
-    return images.resize(input, each, factors, _MODES[mode][1], bool(align_corners))
+    return images.resize(input, each, factors, _MODES[mode][1], bool(align_corners), antialias=antialias)
 
 
 def upsample(

@@ -13,11 +13,40 @@ from ferrograd.torch.nn.modules.linear import optional
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.parameter import Parameter
 
-__all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
+__all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 
 class LocalResponseNorm(Layer, function=F.local_response_norm, shown="{size}, alpha={alpha}, beta={beta}, k={k}"):
     """Divides each channel by a power of the mean square of ``size`` neighbouring channels."""
+
+
+class CrossMapLRN2d(Module):
+    """:class:`LocalResponseNorm` of [batch, channels, height, width], where an even ``size`` counts one channel less.
+
+    PyTorch's counts the first channel in all windows after it, and its gradient does not.
+
+    Raises:
+        ValueError: the input has other than four axes.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.nn.CrossMapLRN2d(4, alpha=4.0)(torch.ones(1, 3, 1, 1)).shape
+    torch.Size([1, 3, 1, 1])
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The normalized input."""
+        if input.ndim != 4:
+            raise ValueError(f"CrossMapLRN2d: expected input to be 4D, got {input.ndim}D input instead.")
+        window = self.size - 1 + self.size % 2
+        return F.local_response_norm(input, window, self.alpha * window / self.size, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
 class _Scaled(Module):
