@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ferrograd import torch
+from ferrograd import ArgumentError, torch
 
 from tests.dialects import values
 
@@ -315,3 +315,40 @@ def test_tensors_of_one_element_in_lists_are_numbers() -> None:
     assert torch.tensor([[one], [two]]).tolist() == [[1.0], [2.0]]
     assert torch.tensor([one, 3.0]).tolist() == [1.0, 3.0]
     assert torch.as_tensor([one, two]).shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "first", "second", "product"),
+    [
+        ("addmm", (2, 4), (2, 3), (3, 4), lambda a, b: a @ b),
+        ("addmv", (2,), (2, 3), (3,), lambda a, b: a @ b),
+        ("addr", (2, 3), (2,), (3,), np.outer),
+        ("baddbmm", (5, 2, 4), (5, 2, 3), (5, 3, 4), lambda a, b: a @ b),
+        ("addbmm", (2, 4), (5, 2, 3), (5, 3, 4), lambda a, b: (a @ b).sum(0)),
+    ],
+)
+def test_factors_of_sums_of_products(name: str, shape: Any, first: Any, second: Any, product: Any) -> None:
+    rng = np.random.default_rng(0)
+    x, a, b = (rng.standard_normal(s) for s in (shape, first, second))
+    tensors = t(x), t(a), t(b)
+    function, method, written = getattr(T, name), getattr(T.Tensor, name), getattr(T.Tensor, f"{name}_")
+    forms: list[tuple[float, float, Any]] = [
+        (1.0, 1.0, lambda f: f(*tensors)),
+        (0.5, 2.0, lambda f: f(*tensors, beta=0.5, alpha=2)),
+        (0.5, 2.0, lambda f: f(tensors[0], 0.5, 2, *tensors[1:])),
+        (0.5, 1.0, lambda f: f(tensors[0], 0.5, *tensors[1:])),
+    ]
+    for beta, alpha, call in forms:
+        for f in (method, lambda x, *args, **options: written(x.clone(), *args, **options)):
+            np.testing.assert_allclose(call(f).numpy(), beta * x + alpha * product(a, b), rtol=1e-12)
+    np.testing.assert_allclose(function(0.5, tensors[0], 2, *tensors[1:]), 0.5 * x + 2 * product(a, b), rtol=1e-12)
+    np.testing.assert_allclose(function(0.5, *tensors), 0.5 * x + product(a, b), rtol=1e-12)
+    leaves = [v.clone().requires_grad_() for v in tensors]
+    assert T.autograd.gradcheck(lambda x, a, b: written(x * 1, 0.3, 0.7, a, b), leaves)
+    for wrong in ((tensors[0], 1, 2, 3, *tensors[1:]), (*tensors, 2), (tensors[0], "1", *tensors[1:])):
+        with pytest.raises(ArgumentError, match=f"{name}: three tensors are wanted"):
+            function(*wrong)
+    with pytest.raises(TypeError, match="by place and by keyword"):
+        function(0.5, *tensors, beta=2)
+    with pytest.raises(TypeError, match="takes 3 tensors"):
+        function(*tensors, tensors[0])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from numbers import Number
 from typing import Any, NamedTuple
 
-from ferrograd import _arguments
+from ferrograd import _arguments, _core
 from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._core import torch as ops
 from ferrograd.torch._reductions import ValuesAndIndices
@@ -12,9 +13,14 @@ from ferrograd.torch._tensor import Tensor
 
 __all__ = [
     "add",
+    "addbmm",
     "addcdiv",
     "addcmul",
+    "addmm",
+    "addmv",
+    "addr",
     "argwhere",
+    "baddbmm",
     "bucketize",
     "clamp_max",
     "clamp_min",
@@ -66,6 +72,50 @@ def add(input: Any, other: Any, *others: Any, alpha: float = 1) -> Tensor:
     if alpha != 1 and isinstance(input, Tensor) and isinstance(other, Tensor):
         return ops.addcmul(input, other, alpha)
     return ops.add(input, other if alpha == 1 else other * alpha)
+
+
+def _factors_last(given: tuple[Any, ...], beta: Any, alpha: Any, name: str) -> tuple[Any, ...]:
+    """Three tensors, beta and alpha. Older programs give beta, and then alpha, by place before the last two tensors:
+    ``x.addmm_(0.5, 2, a, b)`` and ``addmm(0.5, x, 2, a, b)``.
+    """
+    tensors = [x for x in given if isinstance(x, _core.Tensor)]
+    numbers = [x for x in given if not isinstance(x, _core.Tensor)]
+    if not numbers:
+        if len(tensors) != 3:
+            raise TypeError(f"{name}() takes 3 tensors, and beta and alpha by keyword, not {len(tensors)} tensors")
+        return (*tensors, beta, alpha)
+    is_old = len(tensors) == 3 and len(numbers) < 3 and all(isinstance(x, _core.Tensor) for x in given[-2:])
+    if not is_old or any(not isinstance(x, Number) for x in numbers):
+        wrong = next((x for x in numbers if not isinstance(x, Number)), numbers[-1])
+        raise ArgumentError(f"{name}: three tensors are wanted, not {type(wrong).__name__}")
+    if beta != 1 or alpha != 1:
+        raise TypeError(f"{name}() got beta or alpha by place and by keyword")
+    return (*tensors, *numbers, 1)[:5]
+
+
+def addbmm(input: Tensor, batch1: Any, batch2: Any, *others: Any, beta: complex = 1, alpha: complex = 1) -> Tensor:
+    """``beta * input + alpha * sum(batch1 @ batch2)``, the sum over the batch. With beta 0 the input is ignored."""
+    return ops.addbmm(*_factors_last((input, batch1, batch2, *others), beta, alpha, "addbmm"))
+
+
+def addmm(input: Tensor, mat1: Any, mat2: Any, *others: Any, beta: complex = 1, alpha: complex = 1) -> Tensor:
+    """``beta * input + alpha * (mat1 @ mat2)`` of two matrices. With beta 0 the input is ignored."""
+    return ops.addmm(*_factors_last((input, mat1, mat2, *others), beta, alpha, "addmm"))
+
+
+def addmv(input: Tensor, mat: Any, vec: Any, *others: Any, beta: complex = 1, alpha: complex = 1) -> Tensor:
+    """``beta * input + alpha * (mat @ vec)`` of a matrix and a vector. With beta 0 the input is ignored."""
+    return ops.addmv(*_factors_last((input, mat, vec, *others), beta, alpha, "addmv"))
+
+
+def addr(input: Tensor, vec1: Any, vec2: Any, *others: Any, beta: complex = 1, alpha: complex = 1) -> Tensor:
+    """``beta * input + alpha * outer(vec1, vec2)``. With beta 0 the input is ignored."""
+    return ops.addr(*_factors_last((input, vec1, vec2, *others), beta, alpha, "addr"))
+
+
+def baddbmm(input: Tensor, batch1: Any, batch2: Any, *others: Any, beta: complex = 1, alpha: complex = 1) -> Tensor:
+    """``beta * input + alpha * (batch1 @ batch2)`` of two batches of matrices. With beta 0 the input is ignored."""
+    return ops.baddbmm(*_factors_last((input, batch1, batch2, *others), beta, alpha, "baddbmm"))
 
 
 def addcdiv(input: Tensor, tensor1: Any, tensor2: Tensor, *others: Any, value: float = 1) -> Tensor:
