@@ -211,6 +211,8 @@ class Case(unittest.TestCase):
         lists = torch.nn.Sequential | torch.nn.ModuleList | torch.nn.ParameterList
         x, y = (list(v) if isinstance(v, lists) else v for v in (x, y))
         texts = str | bytes
+        if any(isinstance(v, np.ndarray) and v.dtype.kind in "USO" for v in (x, y)):
+            return None if np.array_equal(x, y) else f"{x!r} and {y!r}"
         if any(isinstance(v, torch.Tensor | np.ndarray) for v in (x, y)) and x is not None and y is not None:
             return self._difference_of_arrays(x, y, options)
         numbers = int | float | complex | np.generic
@@ -463,7 +465,7 @@ def helpers() -> dict[str, _Module]:
         "IS_FBCODE IS_JETSON IS_MACOS IS_PPC IS_SANDCASTLE IS_WINDOWS IS_CI IS_S390X IS_ARM64 TEST_CUDA TEST_MPS "
         "TEST_XPU TEST_PRIVATEUSE1 TEST_WITH_ASAN TEST_WITH_CROSSREF TEST_WITH_ROCM TEST_WITH_TORCHDYNAMO "
         "TEST_WITH_TORCHINDUCTOR TEST_WITH_TSAN TEST_WITH_UBSAN TEST_CUDNN TEST_CUDNN_VERSION TEST_MULTIGPU "
-        "TEST_WITH_SLOW TEST_NUMBA TEST_DILL NO_MULTIPROCESSING_SPAWN PLATFORM_SUPPORTS_FLASH_ATTENTION "
+        "TEST_WITH_SLOW TEST_NUMBA TEST_DILL PLATFORM_SUPPORTS_FLASH_ATTENTION "
         "SM53OrLater SM70OrLater SM80OrLater SM90OrLater",
     )
     left = _words(
@@ -501,6 +503,8 @@ def helpers() -> dict[str, _Module]:
             "TestCase": Case,
             "TEST_NUMPY": True,
             "TEST_SCIPY": True,
+            # A process that begins anew would not have these helpers.
+            "NO_MULTIPROCESSING_SPAWN": True,
             "GRADCHECK_NONDET_TOL": 0.0,
             "MACOS_VERSION": 0,
             "dtype2prec_DONTUSE": {t.float: 1e-5, t.double: 1e-5, t.half: 1e-2, t.bfloat16: 1e-1},
@@ -642,6 +646,10 @@ def main() -> None:
         import ferrograd
 
         ferrograd.install_as("torch")
+        # Programs that tests start have the library under PyTorch's name too.
+        start = tempfile.TemporaryDirectory()
+        Path(start.name, "sitecustomize.py").write_text("import ferrograd\nferrograd.install_as('torch')\n")
+        os.environ["PYTHONPATH"] = os.pathsep.join([start.name, str(Path(ferrograd.__file__).parents[1])])
         importlib.import_module("torch.testing").__path__ = []
         for module, names in PRIVATE.items():
             for name in names.split():

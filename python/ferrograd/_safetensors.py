@@ -120,20 +120,28 @@ class Reader:
         """The names, in the order of the data."""
         return sorted(self._entries, key=lambda name: _offsets(name, self._entries[name]))
 
-    def get(self, name: str) -> Any:
-        """A tensor."""
+    def raw(self, name: str) -> tuple[np.ndarray[Any, Any], str]:
+        """The numbers of a tensor in the file, of bfloat16 their bits, and the name of its dtype."""
         if name not in self._entries:
             raise SafetensorError(f"safetensors: the file has no tensor {name!r}")
         entry = self._entries[name]
         begin, end = _offsets(name, entry)
+        dtype = _DTYPES[entry["dtype"]]
         try:
-            dtype = _DTYPES[entry["dtype"]]
             kind = np.dtype("uint16" if dtype == "bfloat16" else dtype)
             raw = np.frombuffer(self._data[self._start + begin : self._start + end], kind.newbyteorder("<"))
-            values = bfloat16_of_bits(raw) if dtype == "bfloat16" else raw.astype(kind)
-            return _core.make(values.reshape(entry["shape"]), dtype, False, self._dialect)
+            return raw.reshape(entry["shape"]), dtype
         except TypeError as error:
             raise SafetensorError(f"safetensors: {name!r} is of a dtype that is not here: {entry['dtype']}") from error
+
+    def get(self, name: str) -> Any:
+        """A tensor."""
+        return self.made(*self.raw(name))
+
+    def made(self, raw: np.ndarray[Any, Any], dtype: str) -> Any:
+        """Numbers of the file as a tensor."""
+        values = bfloat16_of_bits(raw) if dtype == "bfloat16" else raw.astype(raw.dtype.newbyteorder("="))
+        return _core.make(values, dtype, False, self._dialect)
 
 
 def _offsets(name: str, entry: Any) -> tuple[int, int]:
@@ -198,3 +206,28 @@ class SafeOpen:
     def get_tensor(self, name: str) -> Any:
         """A tensor."""
         return self._open().get(name)
+
+    def get_slice(self, name: str) -> Slice:
+        """A tensor of which only what is indexed is read: ``f.get_slice(name)[:, 2:4]``."""
+        return Slice(self._open(), name)
+
+    offset_keys = keys
+
+
+class Slice:
+    """A tensor in a file, to be indexed."""
+
+    def __init__(self, reader: Reader, name: str) -> None:
+        self._reader = reader
+        self._raw, self._dtype = reader.raw(name)
+
+    def get_shape(self) -> list[int]:
+        """The shape."""
+        return list(self._raw.shape)
+
+    def get_dtype(self) -> str:
+        """The name of the dtype in the format, such as ``F32``."""
+        return _NAMES[self._dtype]
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._reader.made(np.asarray(self._raw[index]), self._dtype)

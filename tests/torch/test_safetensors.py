@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -87,3 +89,69 @@ def test_damaged_files() -> None:
             safetensors.load(data)
     with pytest.raises(ValueError, match="must be a Tensor"):
         safetensors.save({"a": 3})
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kind"),
+    [("float32", "F32"), ("bfloat16", "BF16"), ("int16", "I16"), ("bool", "BOOL"), ("complex64", "C64")],
+)
+def test_parts_of_tensors(dtype: str, kind: str, tmp_path: Path) -> None:
+    x = torch.arange(-6, 6).reshape(3, 4).to(getattr(torch, dtype))
+    safetensors.save_file({"x": x, "n": x[0, 0]}, tmp_path / "x.safetensors")
+    with safetensors.safe_open(tmp_path / "x.safetensors", "pt") as file:
+        part = file.get_slice("x")
+        assert part.get_shape() == [3, 4]
+        assert part.get_dtype() == kind
+        for index in (np.s_[1:], np.s_[:, 1:3], np.s_[::-1, 2], np.s_[0, 0], np.s_[..., None], np.s_[3:]):
+            found = part[index]
+            assert found.dtype == x.dtype
+            assert found.tolist() == np.array(x.tolist())[index].tolist()
+        assert file.get_slice("n")[()].shape == ()
+        assert sorted(file.offset_keys()) == ["n", "x"]
+        with pytest.raises(safetensors.SafetensorError, match="no tensor 'y'"):
+            file.get_slice("y")
+    for options, text in (({"framework": "np"}, "framework 'np'"), ({"device": "cuda"}, "device")):
+        with pytest.raises(ValueError, match=text):
+            safetensors.safe_open(tmp_path / "x.safetensors", **options)
+
+
+class Tied(torch.nn.Module):  # type: ignore[misc]
+    """Two layers with one weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+        self.b.weight = self.a.weight
+
+
+def test_states_of_modules(tmp_path: Path) -> None:
+    model, other, path = Tied(), Tied(), tmp_path / "model.safetensors"
+    safetensors.save_model(model, path, {"by": "me"})
+    with safetensors.safe_open(path) as file:
+        assert sorted(file.keys()) == ["a.bias", "a.weight", "b.bias"]
+        assert file.metadata() == {"by": "me", "b.weight": "a.weight"}
+    assert safetensors.load_model(other, path) == (set(), [])
+    assert other.b.weight is other.a.weight
+    assert other.b.weight.tolist() == model.a.weight.tolist()
+    safetensors.save_file({"a.weight": model.a.weight, "c": model.a.bias}, path)
+    with pytest.raises(RuntimeError, match=r'(?s)Missing key.*"a.bias", "b.bias".*Unexpected key.*"c"'):
+        safetensors.load_model(other, path)
+    assert safetensors.load_model(other, path, strict=False) == ({"a.bias", "b.bias"}, ["c"])
+
+
+@pytest.mark.parametrize("package", ["torch", "paddle"])
+def test_the_package_is_found_under_its_name(package: str) -> None:
+    program = f"""
+import sys
+sys.modules.pop("safetensors", None)
+import ferrograd
+ferrograd.install_as({package!r})
+from safetensors.{package} import load, save
+import safetensors.{package}, {package}
+assert safetensors.{package}.load is load
+assert load.__module__ == "ferrograd.{package}.safetensors"
+assert load(save({{"w": {package}.ones([2])}}))["w"].tolist() == [1.0, 1.0]
+if "safe_open" in dir(safetensors) and safetensors.safe_open.__module__.startswith("ferrograd"):
+    from safetensors import SafetensorError, safe_open
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -11,15 +11,18 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Literal
 
-#: Packages that come with a library, as modules of its dialect.
-_BESIDE = {"torch": {"functorch": "ferrograd.torch.func"}, "paddle": {}}
+#: Packages that come with a library or work on its tensors, as modules of its dialect.
+_BESIDE = {
+    "torch": {"functorch": "ferrograd.torch.func", "safetensors.torch": "ferrograd.torch.safetensors"},
+    "paddle": {"safetensors.paddle": "ferrograd.paddle.safetensors"},
+}
 #: Where the modules below an installed name are found: a module of a dialect.
 _installed: dict[str, str] = {}
 
 
 def _own_name(path: str) -> str | None:
     """The module of a dialect that a path below an installed name stands for."""
-    for name, own in _installed.items():
+    for name, own in sorted(_installed.items(), key=lambda item: -len(item[0])):
         if path == name or path.startswith(name + "."):
             return own + path.removeprefix(name)
     return None
@@ -59,7 +62,8 @@ _finder = _Finder()
 def install_as(name: Literal["paddle", "torch"]) -> ModuleType:
     """Makes ``import paddle`` (or ``import torch``) import the dialect of this library; returns the dialect.
 
-    With ``torch`` comes ``functorch``.
+    With ``torch`` comes ``functorch``, and with either the module of ``safetensors`` for it, or that package itself
+    if it is not installed.
 
     Raises:
         ImportError: the real library has been imported already.
@@ -79,6 +83,8 @@ def install_as(name: Literal["paddle", "torch"]) -> ModuleType:
         if path == own or path.startswith(own + "."):
             sys.modules[name + path.removeprefix(own)] = module
     _installed.update({name: own, **_BESIDE[name]})
+    if importlib.util.find_spec("safetensors") is None:
+        _installed.setdefault("safetensors", f"{own}.safetensors")
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
     return dialect

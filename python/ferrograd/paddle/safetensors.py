@@ -1,15 +1,18 @@
-"""Files of tensors in the format safetensors, with the functions of ``safetensors.paddle``."""
+"""Files of tensors in the format safetensors, with the functions of ``safetensors`` and ``safetensors.paddle``."""
 
 from __future__ import annotations
 
 import os
 from typing import Any
 
-from ferrograd import _public, _safetensors
+from ferrograd import _core, _public, _safetensors
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd._safetensors import SafetensorError, save, save_file
 
 __all__ = ["SafetensorError", "load", "load_file", "safe_open", "save", "save_file"]
+
+#: Makes ``safetensors.paddle`` importable where this module stands for ``safetensors``.
+__path__: list[str] = []
 
 
 def load(data: bytes) -> dict[str, Any]:
@@ -23,13 +26,20 @@ def load(data: bytes) -> dict[str, Any]:
     return _safetensors.load(data, PADDLE)
 
 
-def load_file(filename: str | os.PathLike[str], device: object = "cpu") -> dict[str, Any]:
+def load_file(filename: str | os.PathLike[str], device: Any = "cpu") -> dict[str, Any]:
     """The tensors of a file, by name. The CPU is the only device."""
+    _core.check_device("load_file", device)
     return _safetensors.load_file(filename, PADDLE)
 
 
-def safe_open(filename: str | os.PathLike[str], framework: str = "paddle", device: object = "cpu") -> Any:
-    """A file whose tensors are read one by one: ``with safe_open(path) as f: f.get_tensor(name)``."""
+def safe_open(filename: str | os.PathLike[str], framework: str = "paddle", device: Any = "cpu") -> Any:
+    """A file whose tensors, or parts of them, are read one by one.
+
+    ``with safe_open(path) as f: f.get_tensor("w"), f.get_slice("w")[1:]``
+    """
+    _core.check_device("safe_open", device)
+    if framework not in ("paddle", "pd"):
+        raise SafetensorError(f"safe_open: framework {framework!r} is not here; the tensors are of 'paddle'")
     return _safetensors.SafeOpen(filename, PADDLE)
 
 
