@@ -457,6 +457,13 @@ def _nothing(*_: Any, **__: Any) -> Any:
     return contextlib.nullcontext()
 
 
+class ExceptionWrapper:
+    """An exception as two values that can be sent to another process."""
+
+    def __init__(self, found: Any) -> None:
+        self.exc_type, self.exc_msg = found[0], "".join(traceback.format_exception(*found))
+
+
 def helpers() -> dict[str, _Module]:
     """The modules that stand for PyTorch's helpers of tests."""
     t = torch
@@ -543,6 +550,7 @@ def helpers() -> dict[str, _Module]:
         },
         f"{INTERNAL}.common_cuda": {**flags, **left, "tf32_off": _nothing, "tf32_on": _nothing, "CUDA_DEVICE": None},
         f"{INTERNAL}.common_mkldnn": left,
+        "torch._utils": {"ExceptionWrapper": ExceptionWrapper},
         "torch.utils._foreach_utils": {
             "_get_foreach_kernels_supported_devices": list,
             "_get_fused_kernels_supported_devices": list,
@@ -654,6 +662,7 @@ def main() -> None:
         for module, names in PRIVATE.items():
             for name in names.split():
                 setattr(importlib.import_module(module), name, missing(f"{module}.{name}"))
+        vars(importlib.import_module("torch.utils.data._utils"))["MP_STATUS_CHECK_INTERVAL"] = 5.0
     torch = importlib.import_module("torch")
     importlib.import_module("torch.testing")
     HELPERS.update(helpers())

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import os
+import pickle
+import signal
 import subprocess
 import sys
+import time
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import pytest
@@ -265,3 +270,36 @@ def test_processes_get_copies() -> None:
     mp.spawn(_square, (results,), nprocs=2)
     assert sorted(results.get(timeout=60) for _ in range(2)) == [(0, [0, 0]), (1, [1, 1])]
     assert mp.get_sharing_strategy() == "copy"
+    with pytest.raises(RuntimeError, match=r"Call detach\(\)"):
+        ForkingPickler.dumps(torch.ones(2, requires_grad=True) * 2)
+    assert ForkingPickler.loads(ForkingPickler.dumps(torch.ones(2, requires_grad=True))).requires_grad
+
+
+def _fails(rank: int, how: str) -> None:
+    if rank == 0:
+        time.sleep(1000)
+    if how == "raise":
+        raise ValueError("a wrong number")
+    if how == "exit":
+        sys.exit(3)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("how", "text", "code"),
+    [
+        ("raise", r"(?s)-- Process 1 terminated .*Traceback.*ValueError: a wrong number", None),
+        ("exit", "process 1 terminated with exit code 3", 3),
+        ("kill", "process 1 terminated with signal SIGKILL", -9),
+    ],
+)
+def test_a_process_that_fails_ends_the_others(how: str, text: str, code: int | None) -> None:
+    mp = torch.multiprocessing
+    context = mp.spawn(_fails, (how,), nprocs=2, join=False, start_method="fork")
+    with pytest.raises(mp.ProcessRaisedException if code is None else mp.ProcessExitedException, match=text) as raised:
+        context.join(timeout=60, grace_period=0.1)
+    error = pickle.loads(pickle.dumps(raised.value))
+    assert (str(error), error.error_index, error.error_pid) == (str(raised.value), 1, context.pids()[1])
+    assert getattr(error, "exit_code", None) == code
+    assert not any(process.is_alive() for process in context.processes)
+    assert context.join()
