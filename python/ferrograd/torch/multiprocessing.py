@@ -77,7 +77,8 @@ def _run(fn: Any, rank: int, args: tuple[Any, ...], report: Any) -> None:
     try:
         fn(rank, *args)
     except Exception:
-        report.send(traceback.format_exc())
+        # A longer text would wait for a reader.
+        report.send(traceback.format_exc()[-30_000:])
         sys.exit(1)
 
 
