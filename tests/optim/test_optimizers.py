@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -187,6 +188,14 @@ def test_states_can_be_saved_and_loaded() -> None:
         loss(p).backward()
         o.step()
     assert u.tolist() == v.tolist()
+
+
+def test_an_option_may_be_required_of_each_group() -> None:
+    required = importlib.import_module("ferrograd.torch.optim.optimizer").required
+    w = torch.ones(2, requires_grad=True)
+    with pytest.raises(ValueError, match="required optimization parameter lr"):
+        torch.optim.Optimizer([w], {"lr": required})
+    assert torch.optim.Optimizer([{"params": [w], "lr": 0.5}], {"lr": required}).param_groups[0]["lr"] == 0.5
 
 
 def test_groups_and_closures() -> None:

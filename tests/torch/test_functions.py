@@ -31,6 +31,11 @@ def test_split_takes_the_size_of_a_part() -> None:
     assert [tuple(p.shape) for p in torch.split(t(), 3, dim=2)] == [(2, 3, 3), (2, 3, 1)]
     assert [tuple(p.shape) for p in t().split([1, 2], 1)] == [(2, 1, 4), (2, 2, 4)]
     assert isinstance(t().split(1), tuple)
+    assert [tuple(p.shape) for p in T.Tensor.split(t(), split_size=[1, 2], dim=1)] == [(2, 1, 4), (2, 2, 4)]
+    for size in (T.tensor(3), np.int64(3)):
+        assert [tuple(p.shape) for p in torch.split(t(), size, dim=2)] == [(2, 3, 3), (2, 3, 1)]
+    with pytest.raises(TypeError, match="float"):
+        torch.split(t(), 1.5)
 
 
 def test_transpose_swaps_two_axes() -> None:

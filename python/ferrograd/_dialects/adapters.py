@@ -12,7 +12,13 @@ from ferrograd import _arguments, _core
 from ferrograd._dialects.out_argument import into
 
 #: Groups of names that stand for one parameter.
-SYNONYMS = (("dim", "axis"), ("keepdim", "keepdims"), ("input", "x"), ("other", "y"))
+SYNONYMS = (
+    ("dim", "axis"),
+    ("keepdim", "keepdims"),
+    ("input", "x"),
+    ("other", "y"),
+    ("split_size_or_sections", "split_size"),
+)
 #: Names of the first parameter of functions that become methods.
 FIRST = ("x", "input", "arr", "tensor")
 #: Functions with an in-place form that the core does not have.

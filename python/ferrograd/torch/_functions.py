@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from numbers import Number
 from typing import Any, NamedTuple
 
@@ -289,9 +290,10 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
 
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts along an axis: all of one size (the last may be smaller), or of a list of sizes."""
-    if isinstance(split_size_or_sections, int):
-        return tuple(ops.split_every(tensor, split_size_or_sections, dim))
-    return tuple(ops.split_sizes(tensor, split_size_or_sections, dim))
+    sizes = split_size_or_sections
+    if isinstance(sizes, list | tuple) or getattr(sizes, "ndim", 0):
+        return tuple(ops.split_sizes(tensor, _arguments.integers(sizes, "split", "split_size_or_sections"), dim))
+    return tuple(ops.split_every(tensor, operator.index(sizes), dim))
 
 
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:

@@ -16,8 +16,18 @@ from ferrograd._dialects.numbers import TORCH
 from ferrograd._nn.hooks import RemovableHandle, add
 from ferrograd._optim import steps
 
-__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
+__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
 
+
+class _Required:
+    """The class of :data:`required`."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+#: A default of optimizers for an option that each group has to give.
+required = _Required()
 Params = Iterable[Any]
 Closure = Callable[[], Any]
 Hooks = dict[int, Callable[..., Any]]
@@ -173,6 +183,9 @@ class Optimizer:
         if any(id(p) in known for p in params):
             raise ArgumentError("some parameters appear in more than one parameter group")
         group = {**self.defaults, **param_group, "params": params}
+        for name, value in group.items():
+            if value is required:
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
         self._check(group)
         self.param_groups.append(group)
 

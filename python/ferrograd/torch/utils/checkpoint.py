@@ -15,9 +15,11 @@ __all__ = [
     "checkpoint",
     "checkpoint_sequential",
     "detach_variable",
+    "get_device_states",
     "noop_context_fn",
     "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
+    "set_device_states",
 ]
 
 
@@ -34,6 +36,26 @@ def set_checkpoint_early_stop(enable: bool) -> nullcontext[None]:
 def set_checkpoint_debug_enabled(enabled: bool | None) -> nullcontext[None]:
     """A context that does nothing: errors always say how the two runs differ."""
     return nullcontext()
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
+    """The devices of the arguments other than the CPU, and the states of their generators: there are none.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.utils.checkpoint.get_device_states(torch.ones(2))
+    ([], [])
+    """
+    return [], []
+
+
+def set_device_states(devices: list[int], states: list[Tensor], *, device_type: str | None = None) -> None:
+    """Puts back what :func:`get_device_states` gave, which is nothing.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.utils.checkpoint.set_device_states([], [])
+    """
+    if devices or states:
+        raise ArgumentError("set_device_states: the CPU is the only device; its state is that of set_rng_state")
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
