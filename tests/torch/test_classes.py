@@ -147,3 +147,14 @@ def test_storage_pointers_and_devices() -> None:
     assert not torch.cuda.is_available()
     assert torch.cuda.device_count() == 0
     torch.cuda.manual_seed_all(1)
+
+
+def test_libraries_make_subclasses_by_a_private_name() -> None:
+    class Own(torch.Tensor):  # type: ignore[misc]
+        pass
+
+    x = torch.ones(2)
+    y = torch.Tensor._make_subclass(Own, x, True)
+    assert (type(y), y.requires_grad, y.is_leaf) == (Own, True, True)
+    x[0] = 5
+    assert y.tolist() == [5, 1]

@@ -409,3 +409,23 @@ def test_no_gradient_flows_through_normal() -> None:
     assert not torch.normal(mean, 1.0).requires_grad
     D.Normal(mean, 1.0).rsample().sum().backward()
     assert mean.grad.tolist() == [1.0] * 3
+
+
+def test_an_ill_conditioned_precision_is_inverted_as_a_factor() -> None:
+    x = torch.linspace(-1.0, 1.0, 10)
+    precision = torch.exp(-((x - x[:, None]) ** 2)) + 3e-6 * torch.eye(10)
+    zeros = torch.zeros(10)
+    for found in (
+        D.MultivariateNormal(zeros, precision_matrix=precision).scale_tril,
+        D.Wishart(torch.tensor(10.0), precision_matrix=precision).scale_tril,
+    ):
+        wanted = np.linalg.cholesky(np.linalg.inv(precision.double().numpy()))
+        np.testing.assert_allclose(found.numpy(), wanted, atol=0.05 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("kind", ["Kumaraswamy", "Pareto", "Weibull"])
+def test_a_larger_batch_of_a_subclass_is_of_it(kind: str) -> None:
+    class Own(getattr(D, kind)):  # type: ignore[misc]
+        pass
+
+    assert type(Own(torch.tensor(1.0), torch.tensor(2.0)).expand([3])) is Own

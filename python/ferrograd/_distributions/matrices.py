@@ -12,6 +12,7 @@ from ferrograd._autograd.modes import no_grad
 from ferrograd._core import torch as ops
 from ferrograd._distributions import _draws, constraints
 from ferrograd._distributions.distribution import Distribution, ExponentialFamily, broadcast_all
+from ferrograd._distributions.multivariate_normal import factor_of_inverse
 from ferrograd._tensor.dtypes import finfo
 
 __all__ = ["LKJCholesky", "LowRankMultivariateNormal", "Wishart"]
@@ -212,8 +213,10 @@ class Wishart(ExponentialFamily):
             warnings.warn(
                 "Low df values detected. Singular samples are highly likely for ndim - 1 < df < ndim.", stacklevel=2
             )
-        if name != "scale_tril":
-            matrix = ops.linalg.cholesky(matrix if name == "covariance_matrix" else ops.linalg.inv(matrix))
+        if name == "covariance_matrix":
+            matrix = ops.linalg.cholesky(matrix)
+        elif name == "precision_matrix":
+            matrix = factor_of_inverse(matrix)
         self.df = ops.broadcast_to(df, list(batch))
         self.scale_tril = ops.broadcast_to(matrix, [*batch, n, n])
         super().__init__(batch, (n, n), validate_args)

@@ -162,7 +162,7 @@ class Pareto(TransformedDistribution):
     def expand(self, batch_shape: Any, _instance: None = None) -> Pareto:
         """The distribution with a larger batch shape."""
         shape = list(batch_shape)
-        return Pareto(ops.broadcast_to(self.scale, shape), ops.broadcast_to(self.alpha, shape), False)
+        return type(self)(ops.broadcast_to(self.scale, shape), ops.broadcast_to(self.alpha, shape), False)
 
     @property
     def mean(self) -> Any:
@@ -205,7 +205,7 @@ class Weibull(TransformedDistribution):
     def expand(self, batch_shape: Any, _instance: None = None) -> Weibull:
         """The distribution with a larger batch shape."""
         shape = list(batch_shape)
-        return Weibull(ops.broadcast_to(self.scale, shape), ops.broadcast_to(self.concentration, shape), False)
+        return type(self)(ops.broadcast_to(self.scale, shape), ops.broadcast_to(self.concentration, shape), False)
 
     @property
     def mean(self) -> Any:
@@ -251,7 +251,7 @@ class Kumaraswamy(TransformedDistribution):
         """The distribution with a larger batch shape."""
         shape = list(batch_shape)
         a, b = (ops.broadcast_to(v, shape) for v in (self.concentration1, self.concentration0))
-        return Kumaraswamy(a, b, False)
+        return type(self)(a, b, False)
 
     def _moment(self, n: int) -> Any:
         a, b = self.concentration1, self.concentration0

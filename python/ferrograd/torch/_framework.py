@@ -224,6 +224,13 @@ class Storage(NamedTuple):
 class Methods:
     """Methods of torch's tensor class."""
 
+    @staticmethod
+    def _make_subclass(cls: Any, data: Any, require_grad: bool = False) -> Any:
+        """A tensor of a subclass that shares the memory of another."""
+        made: Any = _core.TorchTensor.__new__(cls, data.detach())
+        made.requires_grad = require_grad
+        return made
+
     def numpy(self: Any, *, force: bool = False) -> np.ndarray[Any, Any]:
         """The numbers as a read-only array that shares the memory. With ``force`` a tracked tensor is detached."""
         found: np.ndarray[Any, Any] = _numpy(self.detach() if force else self)

@@ -291,7 +291,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts along an axis: all of one size (the last may be smaller), or of a list of sizes."""
     sizes = split_size_or_sections
-    if isinstance(sizes, list | tuple) or getattr(sizes, "ndim", 0):
+    if isinstance(sizes, list | tuple) or (isinstance(sizes, _core.Tensor) and sizes.ndim):
         return tuple(ops.split_sizes(tensor, _arguments.integers(sizes, "split", "split_size_or_sections"), dim))
     return tuple(ops.split_every(tensor, operator.index(sizes), dim))
 
