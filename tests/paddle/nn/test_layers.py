@@ -127,6 +127,7 @@ DRAWS: list[tuple[Any, float, float]] = [
     (nn.initializer.XavierNormal(), 0.0, math.sqrt(2 / 300)),
     (nn.initializer.XavierUniform(gain=2.0), 0.0, 2 * math.sqrt(2 / 300)),
     (nn.initializer.KaimingNormal(), 0.0, math.sqrt(2 / 200)),
+    (nn.initializer.KaimingNormal(mode="fan_out"), 0.0, math.sqrt(2 / 100)),
     (nn.initializer.KaimingUniform(nonlinearity="tanh"), 0.0, 5 / 3 / math.sqrt(200)),
     (nn.initializer.Orthogonal(), 0.0, math.sqrt(1 / 200)),
 ]

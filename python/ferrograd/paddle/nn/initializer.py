@@ -9,7 +9,7 @@ import numpy as np
 
 from ferrograd import _core, _public
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import Tensor
+from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd._nn import initial
@@ -149,16 +149,29 @@ class XavierUniform(_Xavier):
 
 
 class _Kaiming(Initializer):
-    def __init__(self, fan_in: float | None = None, negative_slope: float = 0.0, nonlinearity: str = "relu") -> None:
-        self.fan_in, self.negative_slope, self.nonlinearity = fan_in, negative_slope, nonlinearity
+    def __init__(
+        self,
+        fan_in: float | None = None,
+        negative_slope: float = 0.0,
+        nonlinearity: str = "relu",
+        mode: str = "fan_in",
+    ) -> None:
+        if mode not in ("fan_in", "fan_out"):
+            raise ArgumentError(
+                f"The mode of KaimingNormal/KaimingUniform should be 'fan_in' or 'fan_out', but received {mode}."
+            )
+        self.fan_in, self.negative_slope, self.nonlinearity, self.mode = fan_in, negative_slope, nonlinearity, mode
 
     def std(self, shape: list[int]) -> float:
-        fan_in = _fans(shape)[0] if self.fan_in is None else self.fan_in
-        return initial.gain(self.nonlinearity, self.negative_slope) / math.sqrt(float(fan_in))
+        if self.mode == "fan_out":
+            fan: float = _fans(shape)[1]
+        else:
+            fan = _fans(shape)[0] if self.fan_in is None else self.fan_in
+        return initial.gain(self.nonlinearity, self.negative_slope) / math.sqrt(float(fan))
 
 
 class KaimingNormal(_Kaiming):
-    """Normal numbers of variance ``gain**2 / fan_in`` (He et al. 2015)."""
+    """Normal numbers of variance ``gain**2 / fan_in`` (He et al. 2015), or of ``fan_out`` by ``mode``."""
 
     def values(self, shape: list[int], dtype: Any) -> Tensor:
         """Random numbers."""
@@ -166,7 +179,7 @@ class KaimingNormal(_Kaiming):
 
 
 class KaimingUniform(_Kaiming):
-    """Uniform numbers of variance ``gain**2 / fan_in`` (He et al. 2015)."""
+    """Uniform numbers of variance ``gain**2 / fan_in`` (He et al. 2015), or of ``fan_out`` by ``mode``."""
 
     def values(self, shape: list[int], dtype: Any) -> Tensor:
         """Random numbers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ferrograd._core import Tensor
+from ferrograd._core import ArgumentError, Tensor
 from ferrograd._optim import rules, steps
 from ferrograd.paddle.optimizer import _accumulators as accumulators
 from ferrograd.paddle.optimizer.optimizer import Clip, Decay, Optimizer, Parameters, Rate
@@ -77,6 +77,7 @@ class AdamW(Adam):
         epsilon: float | Tensor = 1e-8,
         parameters: Parameters = None,
         weight_decay: float = 0.01,
+        use_lowprecision_moment: bool = False,
         lr_ratio: Callable[[Tensor], float] | None = None,
         apply_decay_param_fun: Callable[[str], bool] | None = None,
         grad_clip: Clip | None = None,
@@ -85,6 +86,8 @@ class AdamW(Adam):
         amsgrad: bool = False,
         name: str | None = None,
     ) -> None:
+        if use_lowprecision_moment:
+            raise ArgumentError("AdamW: moments of a half dtype are not supported; leave out use_lowprecision_moment")
         super().__init__(
             learning_rate,
             beta1,
