@@ -158,3 +158,9 @@ def test_libraries_make_subclasses_by_a_private_name() -> None:
     assert (type(y), y.requires_grad, y.is_leaf) == (Own, True, True)
     x[0] = 5
     assert y.tolist() == [5, 1]
+
+
+def test_older_programs_write_gradients_to_a_private_name() -> None:
+    w = torch.nn.Parameter(torch.ones(2))
+    w._grad = torch.tensor([1.0, 2.0])
+    assert values(w.grad) == values(w._grad) == [1, 2]

@@ -224,6 +224,15 @@ class Storage(NamedTuple):
 class Methods:
     """Methods of torch's tensor class."""
 
+    @property
+    def _grad(self: Any) -> Any:
+        """The gradient, by the name that older programs write to."""
+        return self.grad
+
+    @_grad.setter
+    def _grad(self: Any, value: Any) -> None:
+        self.grad = value
+
     @staticmethod
     def _make_subclass(cls: Any, data: Any, require_grad: bool = False) -> Any:
         """A tensor of a subclass that shares the memory of another."""
