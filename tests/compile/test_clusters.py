@@ -134,7 +134,7 @@ def test_arguments_that_repeat_their_elements() -> None:
     assert bits(compiled(row, column)) == bits(f(row, column))
 
 
-# Rows and their lengths: within a tile, with other tiles than before, over leaves of 4096, over parts of 131072 elements.
+# Rows and their lengths: within a tile, over several tiles, over leaves of 4096 elements, over parts of 131072.
 FOLDED = [(1, 2), (3, 7), (200, 64), (2, 1000), (1, 1500), (3, 2048), (3, 4096), (3, 5000), (1, 20_000), (20, 8192)]
 LONG = [(1, (1 << 17) + 500), (1, (1 << 17) + 3000), (2, 1 << 18), (300, 1300)]
 
@@ -172,6 +172,7 @@ def test_a_fold_runs_with_the_cluster_whose_results_it_folds() -> None:
         compiled = fg.compile(f, fullgraph=True)
         compiled(x)
         assert f"{passes} passes" in compiled.explain().replace("1 pass ", "1 passes ")
+
     # Rows that a tile cannot hold, in a cluster that needs many registers, are folded afterwards.
     def wide(x: Any) -> Any:
         values = [fg.sin(x * k) for k in range(40)]

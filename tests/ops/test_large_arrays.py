@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import ferrograd as fg
+import ferrograd.torch as torch
 import numpy as np
 import pytest
 
@@ -169,3 +170,33 @@ def test_norms_of_constants_have_second_derivatives_by_their_weights() -> None:
         by_weight = fg.grad((y * y).sum(), weight, create_graph=True)
         assert by_weight.tolist() == [8.0, -4.0]
         assert fg.grad(by_weight.sum(), weight).tolist() == [4.0, 4.0]
+
+
+def nothing(*shape: int) -> Any:
+    return fg.zeros(shape)
+
+
+# Each shape has no elements, and each axis that a loop might run over is too long for any loop.
+@pytest.mark.parametrize(
+    ("f", "shape"),
+    [
+        (lambda: nothing(0, 2**62) @ nothing(2**62, 0), (0, 0)),
+        (lambda: fg.cov(nothing(0, 2**62)), (0, 0)),
+        (
+            lambda: fg.scaled_dot_product_attention(nothing(0, 2, 2**62), nothing(0, 2, 2**62), nothing(0, 2, 3)),
+            (0, 2, 3),
+        ),
+        (lambda: fg.batch_norm(nothing(0, 4, 2**40))[0], (0, 4, 2**40)),
+        (lambda: fg.linalg.householder_product(nothing(2**40, 0), nothing(0)), (2**40, 0)),
+        (lambda: torch.geqrf(torch.zeros(2**40, 0, 0))[0], (2**40, 0, 0)),
+        (lambda: torch.ormqr(torch.zeros(2**40, 0), torch.zeros(0), torch.zeros(2**40, 0)), (2**40, 0)),
+        (lambda: fg.conv1d(nothing(0, 2**40, 2), nothing(0, 2**40, 2)), (0, 0, 1)),
+    ],
+)
+def test_giants_without_elements_are_done_at_once(f: Any, shape: tuple[int, ...]) -> None:
+    assert tuple(f().shape) == shape
+
+
+def test_windows_too_many_for_memory_are_a_lack_of_memory() -> None:
+    with pytest.raises(MemoryError, match="max_pool1d"):
+        fg.max_pool1d(fg.broadcast_to(fg.tensor(1.0), (1, 3, 2**40)), 8)
