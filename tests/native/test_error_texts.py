@@ -97,6 +97,31 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         fg.LeafInplaceError,
         "Leaf Var that doesn't stop gradient can't use inplace strategy. Write to a new tensor (x = x + 1)",
     ),
+    "a write to an element of a leaf": (
+        lambda: tracked().__setitem__(0, 1),
+        fg.LeafInplaceError,
+        "y = x.clone(), then y[i] = v",
+    ),
+    "a float as an index": (
+        lambda: tracked()[1.0],
+        fg.IndexOutOfRange,
+        "a float is no index (int(i) makes an integer of it)",
+    ),
+    "shapes of two ranks": (
+        lambda: fg.ones((2, 3)) + fg.ones(4),
+        fg.ShapeError,
+        "shapes [2, 3] and [4] do not broadcast: 3 and 4 differ on axis 1",
+    ),
+    "features of a linear layer": (
+        lambda: torch.nn.Linear(4, 5)(torch.ones(2, 3)),
+        fg.ShapeError,
+        "the input [2, 3] has 3 features, the weight [5, 4] expects 4",
+    ),
+    "a condition under vmap": (
+        lambda: fg.func.vmap(lambda x: x if x > 0 else -x)(fg.ones(3)),
+        fg.VmapError,
+        "where(condition, a, b) chooses for each",
+    ),
     "a list of numbers": (lambda: wrong.stack([1.0, 2.0]), fg.ArgumentError, "element 0 is a float"),
     "a list with one number": (lambda: wrong.concat([fg.ones(1), 2]), fg.ArgumentError, "element 1 is a int"),
     "channels of a convolution": (

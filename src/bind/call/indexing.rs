@@ -3,7 +3,7 @@
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyTypeError, PyUserWarning};
 use pyo3::prelude::*;
-use pyo3::types::{PyEllipsis, PyIterator, PyList, PySlice, PyTuple};
+use pyo3::types::{PyEllipsis, PyFloat, PyIterator, PyList, PySlice, PyTuple};
 
 use super::inplace;
 use crate::array::Item;
@@ -31,8 +31,16 @@ fn index_of(key: &Bound<'_, PyAny>, dialect: Dialect) -> PyResult<Vec<Index>> {
         PyErr::warn(key.py(), &key.py().get_type::<PyUserWarning>(), text, 1)?;
     }
     let Some(mut parts) = indices(tuple.as_ref().map_or(key, |t| t.as_any()))? else {
-        let text = "an index is made of integers, slices of them (with a step other than 0; slice indices must be integers \
-                    or None), None, Ellipsis, lists, ranges and arrays";
+        let is_float = |part: Bound<'_, PyAny>| part.is_instance_of::<PyFloat>();
+        let has_float = match key.cast::<PyTuple>() {
+            Ok(parts) => parts.iter().any(is_float),
+            Err(_) => is_float(key.clone()),
+        };
+        let float = if has_float { "a float is no index (int(i) makes an integer of it): " } else { "" };
+        let text = format!(
+            "{float}an index is made of integers, slices of them (with a step other than 0; slice indices must be \
+             integers or None), None, Ellipsis, lists, ranges and arrays"
+        );
         return Err(raise(key.py(), "IndexOutOfRange", text));
     };
     if dialect.bytes_are_masks() {

@@ -31,7 +31,8 @@ fn check_may_write(slf: &Bound<'_, Var>, op: &str) -> PyResult<()> {
     let of_leaf = matches!(&state.value, Value::Shared(p) if p.is_of_leaf());
     if leaf || of_leaf {
         let what = slf.get().dialect().refused_write(!leaf);
-        let text = format!("{op}: {what} Write to a new tensor (x = x + 1), or use `with no_grad():`");
+        let other = if op == "setitem" { "y = x.clone(), then y[i] = v" } else { "x = x + 1" };
+        let text = format!("{op}: {what} Write to a new tensor ({other}), or use `with no_grad():`");
         return Err(raise(slf.py(), "LeafInplaceError", text));
     }
     let Value::Shared(p) = &mut state.value else { return Ok(()) };

@@ -226,7 +226,7 @@ impl Var {
         }
         let text = format!(
             "{what}: inside vmap a tensor stands for a whole batch and has no values of its own (shape {:?}), so there \
-             is no {what}() on a Tensor and no data-dependent control flow",
+             is no {what}() on a Tensor and no data-dependent control flow: where(condition, a, b) chooses for each",
             t.dims()
         );
         Err(attached(|py| raise(py, "VmapError", text)))

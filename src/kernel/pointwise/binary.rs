@@ -378,7 +378,12 @@ pub fn apply_with(
             return apply_contiguous(op, (row, p), out, y.dims(), (x, 0), (y, 1));
         }
     }
-    broadcast(op, (row, p), out, x, y, batch_ndim)
+    let own = |error| match shape::broadcast(op, x.dims(), y.dims()) {
+        // The shapes as they were written.
+        Err(own) if batch_ndim == 0 => own,
+        _ => error,
+    };
+    broadcast(op, (row, p), out, x, y, batch_ndim).map_err(own)
 }
 
 /// The common layouts: contiguous arrays of the result's shape, and single elements (stride 0).

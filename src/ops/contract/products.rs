@@ -140,6 +140,11 @@ pub fn linear(
         bail!(Shape, "linear", "a weight is a matrix (or one row of one), {:?} is not", weight.dims());
     }
     let flip = transpose && weight.rank() == 2;
+    let wanted = weight.dims()[usize::from(flip)];
+    if let Some(&own) = x.dims().last().filter(|&&own| own != wanted) {
+        let (x, weight) = (x.dims(), weight.dims());
+        bail!(Shape, "linear", "the input {x:?} has {own} features, the weight {weight:?} expects {wanted}");
+    }
     let product = if flip {
         matmul(x.into(), (&matrix_transpose(weight)?).into())
     } else {
