@@ -28,6 +28,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     convert::device::add(m)?;
     call::register::add(m)?;
     call::inplace::add(m)?;
+    call::indexing::add(m)?;
     hooks::handle::add(m)?;
     hooks::methods::add(m)?;
     hooks::saved::add(m)?;

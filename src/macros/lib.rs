@@ -23,7 +23,8 @@ use syn::{
 /// * `reshaping`: a `view` with an in-place form that may change the shape.
 ///
 /// With `half` the function takes float16 and bfloat16 as they are, as views do. Any other gets them in float32, and
-/// its results are rounded back.
+/// its results are rounded back. With `from_zero` its indices count from 0 in a dialect whose library refuses negative
+/// ones there.
 ///
 /// The names default to the function's own. `in linalg` puts the first of them into a namespace; the others are aliases
 /// in the root. A parameter may say `#[default(value)]`: `None`, `true`, `false`, a number, a string or a list of
@@ -58,11 +59,13 @@ struct Options {
     space: Option<Ident>,
     names: Vec<Expr>,
     half: bool,
+    from_zero: bool,
 }
 
 impl Parse for Options {
     fn parse(input: ParseStream<'_>) -> syn::Result<Options> {
-        let mut options = Options { form: input.parse()?, space: None, names: Vec::new(), half: false };
+        let mut options =
+            Options { form: input.parse()?, space: None, names: Vec::new(), half: false, from_zero: false };
         while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
             if input.parse::<Option<Token![in]>>()?.is_some() {
                 options.space = Some(input.parse()?);
@@ -73,8 +76,15 @@ impl Parse for Options {
                 options.half = true;
                 continue;
             }
+            if word == "from_zero" {
+                options.from_zero = true;
+                continue;
+            }
             if word != "names" {
-                return Err(syn::Error::new(word.span(), "`in namespace`, `half` or `names(...)`"));
+                return Err(syn::Error::new(
+                    word.span(),
+                    "`in namespace`, `half`, `from_zero` or `names(...)`",
+                ));
             }
             let list;
             syn::parenthesized!(list in input);
@@ -109,6 +119,7 @@ fn entry(options: &Options, function: &mut ItemFn) -> syn::Result<Tokens> {
         }
     };
     let takes_half = views || options.half;
+    let from_zero = options.from_zero;
     let in_place = Ident::new(in_place, Span::call_site());
     let doc = documentation(&function.attrs);
     let mut params = Vec::new();
@@ -131,6 +142,7 @@ fn entry(options: &Options, function: &mut ItemFn) -> syn::Result<Tokens> {
                     views: #views,
                     in_place: crate::ops::entry::InPlace::#in_place,
                     takes_half: #takes_half,
+                    from_zero: #from_zero,
                     call,
                 }
             }

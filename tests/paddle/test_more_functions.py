@@ -361,3 +361,26 @@ def test_samples_may_stand_for_the_starts_of_cells(shape: list[int], size: list[
     np.testing.assert_allclose(y.numpy(), want, rtol=1e-12, atol=1e-12)
     with pytest.raises(ferrograd.ArgumentError, match="align_mode is 0 or 1"):
         paddle.nn.functional.interpolate(paddle.to_tensor(x), size, mode=mode, align_mode=2)
+
+
+FROM_ZERO: dict[str, Any] = {
+    "embedding": lambda x, i: paddle.nn.functional.embedding(i, x),
+    "embedding with a norm": lambda x, i: paddle.nn.functional.embedding(i, x, max_norm=1.0),
+    "one_hot": lambda x, i: paddle.nn.functional.one_hot(i, 3),
+    "index_sample": lambda x, i: paddle.index_sample(x, i[:, None]),
+    "multiplex": lambda x, i: paddle.multiplex([x, x], i[:, None]),
+    "multi_margin_loss": lambda x, i: paddle.nn.functional.multi_margin_loss(x, i),
+    "send_u_recv": lambda x, i: paddle.geometric.send_u_recv(x, i, paddle.to_tensor([0, 1])),
+    "send_uv": lambda x, i: paddle.geometric.send_uv(x, x, paddle.to_tensor([0, 1]), i),
+}
+
+
+@pytest.mark.parametrize("name", FROM_ZERO)
+def test_functions_that_count_indices_from_zero(name: str) -> None:
+    x = paddle.ones([2, 3])
+    with pytest.raises(IndexError, match="index -1 is out of bounds"):
+        FROM_ZERO[name](x, paddle.to_tensor([-1, 0]))
+    assert values(x) == [[1] * 3] * 2
+    # Paddle's other functions count negative indices from the end.
+    assert values(paddle.gather(paddle.arange(3), paddle.to_tensor([-1, 0]))) == [2, 0]
+    assert values(paddle.index_select(paddle.arange(3), paddle.to_tensor([-1, 0]))) == [2, 0]

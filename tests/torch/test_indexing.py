@@ -51,6 +51,59 @@ def test_a_list_of_indices_has_one_for_each_axis() -> None:
     assert values(x[[1, 0]]) == [values(x[1]), values(x[0])]
 
 
+#: Functions that read or write at indices along axis 0 of a matrix with two rows, and count them from 0.
+FROM_ZERO: dict[str, Any] = {
+    "index_select": lambda x, i: torch.index_select(x, 0, i),
+    "gather": lambda x, i: torch.gather(x, 0, i[:, None]),
+    "gather of a part": lambda x, i: x.gather(0, i[:1, None]),
+    "scatter": lambda x, i: x.scatter(0, i[:, None], 1.0),
+    "scatter_": lambda x, i: x.scatter_(0, i[:, None], x.clone()),
+    "scatter_add": lambda x, i: x.scatter_add(0, i[:, None], x),
+    "scatter_reduce": lambda x, i: x.scatter_reduce(0, i[:, None], x, "amax"),
+    "index_add": lambda x, i: x.index_add(0, i, x),
+    "index_add_": lambda x, i: x.index_add_(0, i, x.clone()),
+    "index_copy": lambda x, i: x.index_copy(0, i, x),
+    "index_reduce": lambda x, i: x.index_reduce(0, i, x, "prod"),
+    "embedding": lambda x, i: torch.nn.functional.embedding(i, x),
+    "embedding with a norm": lambda x, i: torch.nn.functional.embedding(i, x, max_norm=1.0),
+    "embedding_bag": lambda x, i: torch.nn.functional.embedding_bag(i, x, torch.tensor([0])),
+    "one_hot": lambda x, i: torch.nn.functional.one_hot(i, 2),
+    "multi_margin_loss": lambda x, i: torch.nn.functional.multi_margin_loss(x, i),
+    "multilabel_margin_loss": lambda x, i: torch.nn.functional.multilabel_margin_loss(x, i[:, None] * 2 + i[:, None]),
+    "max_unpool1d": lambda x, i: torch.nn.functional.max_unpool1d(x[:, None, :2], i.expand(2, 1, 2), 2),
+    "vmap": lambda x, i: torch.vmap(lambda j: torch.index_select(x, 0, j))(i[None]),
+    "half": lambda x, i: torch.index_select(x.half(), 0, i),
+}
+
+
+@pytest.mark.parametrize("name", FROM_ZERO)
+def test_functions_that_count_indices_from_zero(name: str) -> None:
+    x = grid().float()
+    before = x.clone()
+    with pytest.raises(IndexError, match=r"index -\d is out of bounds for dimension \d with size"):
+        FROM_ZERO[name](x, torch.tensor([-1, 0]))
+    assert torch.equal(x, before)
+
+
+def test_functions_that_count_negative_indices_from_the_end() -> None:
+    x, last = grid().float(), torch.tensor([-1, 0])
+    assert values(x[last]) == values(x.flip(0))
+    assert values(torch.take(x, last)) == [9, 0]
+    assert values(torch.take_along_dim(x, last[:, None], 0)) == values(x.flip(0))
+    assert values(x.index_fill(0, last[:1], 7.0)[1]) == [7] * 5
+    assert values(x.clone().index_put_((last,), torch.tensor(1.0))) == [[1] * 5] * 2
+    assert values(x.clone().put_(last, torch.tensor([1.0, 2.0])).flatten()[[0, 9]]) == [2, 1]
+
+
+def test_a_compiled_function_counts_indices_from_zero() -> None:
+    x = grid().float()
+    select = torch.compile(lambda x, i: torch.index_select(x, 0, i) * 2)
+    for _ in range(3):
+        assert values(select(x, torch.tensor([1, 0]))) == values(x.flip(0) * 2)
+    with pytest.raises(IndexError, match="index -1 is out of bounds"):
+        select(x, torch.tensor([-1, 0]))
+
+
 @pytest.mark.parametrize(
     ("key", "kind", "text"),
     [

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import DtypeError, Tensor
 from ferrograd._core import constant as _constant_of
@@ -27,7 +28,7 @@ def check_indices(index: Tensor) -> None:
 def renormalize(weight: Tensor, index: Tensor, max_norm: float, norm_type: float) -> None:
     """Scales the rows that are looked up, in place, so that their norms are at most ``max_norm``."""
     used = _constant(np.unique(index.detach().numpy()))
-    rows = ops.index_select(weight.detach(), 0, used)
+    rows = _core.from_zero(ops.index_select, weight.detach(), 0, used)
     norms = ops.norm(rows, norm_type, 1, True)
     weight[used] = rows * ops.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
 

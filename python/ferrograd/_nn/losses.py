@@ -158,10 +158,9 @@ def multi_margin_loss(
     # The class of one sample may have an axis.
     target = ops.reshape(target, list(input.shape[:-1]))
     at = ops.expand_dims(target, -1)
-    violations = ops.pow(ops.relu(margin - ops.gather(input, -1, at) + input), p)
+    violations = ops.pow(ops.relu(margin - _core.from_zero(ops.gather, input, -1, at) + input), p)
     if weight is not None:
         violations = violations * ops.reshape(ops.index_select(weight, 0, ops.reshape(target, [-1])), list(at.shape))
-    # Like gather, one_hot counts classes below 0 from the end.
     others = ops.where(ops.one_hot(target, classes) == 1, 0.0, violations)
     return _reduced(ops.sum(others, -1) / classes, reduction)
 
@@ -174,11 +173,11 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
     if input.ndim == 0:
         input, target = ops.reshape(input, [1]), ops.reshape(target, [1])
     classes = _classes(input, "multilabel_margin_loss")
-    valid = ops.cumsum(ops.cast(target < 0, "int64"), -1) == 0
+    valid = ops.cumsum(ops.cast(target == -1, "int64"), -1) == 0
     labels = ops.where(valid, target, 0)
     hot = ops.one_hot(labels, classes) * ops.cast(ops.expand_dims(valid, -1), "int64")
     other = ops.expand_dims(ops.sum(hot, -2) == 0, -2)
-    found = ops.expand_dims(ops.gather(input, -1, labels), -1)
+    found = ops.expand_dims(_core.from_zero(ops.gather, input, -1, labels), -1)
     violations = ops.relu(1 - found + ops.expand_dims(input, -2))
     counted = ops.logical_and(ops.expand_dims(valid, -1), other)
     loss = ops.sum(ops.where(counted, violations, 0.0), [-2, -1]) / classes

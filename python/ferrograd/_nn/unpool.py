@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ferrograd import _arguments
+from ferrograd import _arguments, _core
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import native as ops
 
@@ -38,4 +38,4 @@ def max_unpool(
     flat = ops.broadcast_to(ops.zeros_like(ops.sum(x[..., :1], list(range(-axes, 0)))), outer)
     zeros = ops.broadcast_to(ops.expand_dims(flat, -1), [*outer, math.prod(sizes)])
     values, places = ops.reshape(x, [*outer, -1]), ops.reshape(indices, [*outer, -1])
-    return ops.reshape(ops.scatter(zeros, -1, places, values), [*outer, *sizes])
+    return ops.reshape(_core.from_zero(ops.scatter, zeros, -1, places, values), [*outer, *sizes])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -191,7 +192,7 @@ def multiplex(inputs: Sequence[Tensor], index: Tensor, name: str | None = None) 
     """A tensor whose row i is row i of ``inputs[index[i]]``."""
     stacked = ops.stack(_tensors(inputs, "multiplex", "inputs"), 0)
     which = ops.reshape(_arguments.tensor(index, "multiplex", "index"), [-1])
-    return stacked[which, ops.arange(0, which.shape[0], 1, "int64")]
+    return _core.from_zero(operator.getitem, stacked, (which, ops.arange(0, which.shape[0], 1, "int64")))
 
 
 def norm(x: Tensor, p: Any = None, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
-from ferrograd import _arguments
+from ferrograd import _arguments, _core
 from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError
 from ferrograd._core import paddle as ops
 from ferrograd.paddle._tensor import Tensor
@@ -75,7 +75,7 @@ def index_fill(x: Tensor, index: Tensor, axis: int, value: Any, name: str | None
 
 def index_sample(x: Tensor, index: Tensor) -> Tensor:
     """The elements of each row of ``x`` at the positions in the same row of ``index``."""
-    return ops.take_along_axis(x, index, 1)
+    return _core.from_zero(ops.take_along_axis, x, index, 1)
 
 
 def index_select(x: Tensor, index: Tensor, axis: int = 0, name: str | None = None) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _arguments, _public
+from ferrograd import _arguments, _core, _public
 from ferrograd._core import ArgumentError
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.segments import reduced, segment_max, segment_mean, segment_min, segment_sum
@@ -72,7 +72,9 @@ def send_u_recv(
     [[2.0], [3.0]]
     """
     x = _arguments.tensor(x, "send_u_recv", "x")
-    return _received(ops.index_select(x, 0, src_index), dst_index, _rows(x, out_size), reduce_op, "send_u_recv")
+    return _received(
+        _core.from_zero(ops.index_select, x, 0, src_index), dst_index, _rows(x, out_size), reduce_op, "send_u_recv"
+    )
 
 
 def send_ue_recv(
@@ -88,7 +90,7 @@ def send_ue_recv(
     """The rows of ``x`` at the sources combined with the edges' ``y``, reduced at the destinations."""
     x, y = _arguments.tensor(x, "send_ue_recv", "x"), _arguments.tensor(y, "send_ue_recv", "y")
     y = ops.reshape(y, [-1, *[1] * (x.ndim - 1)]) if y.ndim == 1 else y
-    sent = _message(ops.index_select(x, 0, src_index), y, message_op, "send_ue_recv")
+    sent = _message(_core.from_zero(ops.index_select, x, 0, src_index), y, message_op, "send_ue_recv")
     return _received(sent, dst_index, _rows(x, out_size), reduce_op, "send_ue_recv")
 
 
@@ -97,7 +99,12 @@ def send_uv(
 ) -> Tensor:
     """The rows of ``x`` at the sources combined with those of ``y`` at the destinations, one for each edge."""
     x, y = _arguments.tensor(x, "send_uv", "x"), _arguments.tensor(y, "send_uv", "y")
-    return _message(ops.index_select(x, 0, src_index), ops.index_select(y, 0, dst_index), message_op, "send_uv")
+    return _message(
+        _core.from_zero(ops.index_select, x, 0, src_index),
+        _core.from_zero(ops.index_select, y, 0, dst_index),
+        message_op,
+        "send_uv",
+    )
 
 
 __dir__ = _public.names(globals())

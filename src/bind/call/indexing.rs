@@ -144,3 +144,14 @@ impl Var {
         }
     }
 }
+
+/// Calls a function in which a negative index is out of bounds, whatever the dialect.
+#[pyfunction]
+#[pyo3(signature = (function, *args))]
+fn from_zero<'py>(function: &Bound<'py, PyAny>, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+    index::from_zero(|| function.call1(args))
+}
+
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(from_zero, m)?)
+}

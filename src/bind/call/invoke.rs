@@ -22,7 +22,7 @@ use crate::graph::Tensor;
 use crate::ops::entry::{Arg, Entry, Param, ParamKind, Value};
 use crate::ops::movement::reshape_to;
 use crate::ops::promote::weak_beside;
-use crate::ops::{Index, autocast};
+use crate::ops::{Index, autocast, index};
 
 /// Makes a 0-d tensor a vector of one element, if an axis was given that only a vector has. Returns whether it did.
 fn as_vector(entry: &Entry, args: &mut [Arg]) -> bool {
@@ -116,26 +116,30 @@ fn run<'py>(
         base.get().share()?;
         *x = base.get().operand();
     }
+    let from_zero = entry.from_zero && dialect.refuses_negative_indices();
+    let call = |args: &[Arg]| {
+        if from_zero { index::from_zero(|| autocast::call(entry, args)) } else { autocast::call(entry, args) }
+    };
     // An op on much memory runs without the GIL.
     let result = if bytes < 1 << 20 {
-        match autocast::call(entry, &args) {
+        match call(&args) {
             Err(error)
                 if matches!(*error, Error::Index { .. })
                     && dialect.numbers_have_an_axis()
                     && as_vector(entry, &mut args) =>
             {
-                autocast::call(entry, &args).and_then(as_scalar)
+                call(&args).and_then(as_scalar)
             }
             result => result,
         }
     } else {
-        without_gil(py, || autocast::call(entry, &args))
+        without_gil(py, || call(&args))
     };
     let var = |t| match base {
         Some(base) => Var::view_of(base, t, dialect),
         None => Var::result(py, t, dialect),
     };
-    Ok(match result.map_err(|e| e.of(name))? {
+    Ok(match result.map_err(|e| dialect.index_error(e.of(name)))? {
         Value::Tensor(t) => var(t)?.into_any(),
         Value::List(list) => objects(py, list.into_iter().map(var))?.into_any(),
         Value::Tuple(list) => objects(py, list.into_iter().map(var))?.as_sequence().to_tuple()?.into_any(),

@@ -238,6 +238,11 @@ impl Dialect {
         }
     }
 
+    /// A negative index given to a function such as `gather`: an error (torch), or counts from the end.
+    pub fn refuses_negative_indices(self) -> bool {
+        self == Dialect::Torch
+    }
+
     /// An index of dtype uint8: truth values (torch), or positions.
     pub fn bytes_are_masks(self) -> bool {
         self == Dialect::Torch

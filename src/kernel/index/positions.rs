@@ -11,12 +11,14 @@ use crate::kernel::{output, simd};
 use crate::shape::{self, Dims};
 
 /// Broadcast indices of adjacent axes of these sizes as positions on the flattened axes, as in
-/// `numpy.ravel_multi_index`. Negative indices count from the end. `first` numbers the axes, for errors.
+/// `numpy.ravel_multi_index`. Negative indices count from the end, or with `from_zero` are
+/// out of bounds. `first` numbers the axes, for errors.
 pub fn ravel_indices(
     op: &'static str,
     indices: &[&Array],
     sizes: &[usize],
     first: &[usize],
+    from_zero: bool,
     batch_ndim: usize,
 ) -> Result<Array> {
     const SUM: &binary::BinaryLoops = binary_loops!(integer x, y => x.add(y));
@@ -38,7 +40,7 @@ pub fn ravel_indices(
     let steps = shape::contiguous_strides(sizes);
     let mut out: Option<Array> = None;
     for (((index, &size), &axis), step) in indices.iter().zip(sizes).zip(first).zip(&steps) {
-        let places = normal(op, index, size, axis, *step as i64)?;
+        let places = normal(op, index, size, axis, *step as i64, from_zero)?;
         out = Some(match out {
             None => places,
             Some(sum) => binary::apply(op, SUM, &sum, &places, batch_ndim)?,
@@ -48,14 +50,23 @@ pub fn ravel_indices(
 }
 
 /// The indices of an axis, checked and made non-negative, times `step`.
-fn normal(op: &'static str, index: &Array, size: usize, axis: usize, step: i64) -> Result<Array> {
+fn normal(
+    op: &'static str,
+    index: &Array,
+    size: usize,
+    axis: usize,
+    step: i64,
+    from_zero: bool,
+) -> Result<Array> {
+    /// `end` is what a negative index counts from.
     #[inline(always)]
-    fn place<T: Ordered>(i: T, n: i64) -> i64 {
+    fn place<T: Ordered>(i: T, end: i64) -> i64 {
         let at = i.to_i64();
         // An unsigned index beyond the range of i64 is negative here.
-        if (at < 0) & (i < T::default()) { at + n } else { at }
+        if (at < 0) & (i < T::default()) { at + end } else { at }
     }
     let (index, n) = (index.contiguous()?, size as i64);
+    let end = if from_zero { 0 } else { n };
     let as_they_are = step == 1 && index.dtype() == DType::I64;
     if as_they_are && inside(index.as_slice().expect("contiguous"), size) {
         return Ok(index);
@@ -68,17 +79,17 @@ fn normal(op: &'static str, index: &Array, size: usize, axis: usize, step: i64) 
             || {
                 // Local copies, because the compiler must assume that the loop may write what it reads through a
                 // reference.
-                let (n, step) = (n, step);
+                let (n, end, step) = (n, end, step);
                 let mut lost = false;
                 for (out, &i) in out.iter_mut().zip(&from[first..]) {
-                    let at = place(i, n);
+                    let at = place(i, end);
                     lost |= at as u64 >= n as u64;
                     *out = at.wrapping_mul(step);
                 }
                 if lost { any.store(true, Relaxed); }
             },
         ))?;
-        if any.into_inner() && let Some(i) = from.iter().find(|i| place(**i, n) as u64 >= n as u64) {
+        if any.into_inner() && let Some(i) = from.iter().find(|i| place(**i, end) as u64 >= n as u64) {
             bail!(Index, op, "index {} is out of bounds for axis {axis} with size {size}", i.to_i128());
         }
         Ok(out)

@@ -58,7 +58,7 @@ pub fn take(x: &Tensor, indices: &Tensor, #[default(None)] axis: Option<i64>) ->
 /// >>> fg.index_select(fg.tensor([1, 2, 3]), 0, fg.tensor([2, 0])).numpy()
 /// array([3, 1])
 /// ```
-#[op(method, half)]
+#[op(method, half, from_zero)]
 pub fn index_select(x: &Tensor, axis: i64, index: &Tensor) -> Result<Tensor> {
     if index.rank() > 1 {
         bail!(Shape, "index_select", "the indices have one axis, not the shape {:?}", index.dims());
@@ -75,7 +75,7 @@ pub fn index_select(x: &Tensor, axis: i64, index: &Tensor) -> Result<Tensor> {
 /// array([[2, 2],
 ///        [3, 3]])
 /// ```
-#[op(method, half)]
+#[op(method, half, from_zero)]
 pub fn gather(x: &Tensor, axis: i64, index: &Tensor) -> Result<Tensor> {
     const OP: &str = "gather";
     if x.rank() == 0 || index.rank() == 0 {
@@ -214,7 +214,7 @@ fn cut(op: &'static str, src: Operand<'_>, x: &Tensor, index: &Tensor) -> Result
 /// >>> fg.scatter(fg.zeros((1, 3)), 1, fg.tensor([[2, 0]]), fg.tensor([[1., 2.]])).numpy()
 /// array([[2., 0., 1.]], dtype=float32)
 /// ```
-#[op(in_place)]
+#[op(in_place, from_zero)]
 pub fn scatter(x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>) -> Result<Tensor> {
     scattered("scatter", x, axis, index, src, "assign", true)
 }
@@ -226,7 +226,7 @@ pub fn scatter(x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>) -> Resul
 /// >>> fg.scatter_add(fg.zeros((1, 2)), 1, fg.tensor([[1, 1]]), fg.tensor([[1., 2.]])).numpy()
 /// array([[0., 3.]], dtype=float32)
 /// ```
-#[op(in_place)]
+#[op(in_place, from_zero)]
 pub fn scatter_add(x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>) -> Result<Tensor> {
     scattered("scatter_add", x, axis, index, src, "add", true)
 }
@@ -239,7 +239,7 @@ pub fn scatter_add(x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>) -> R
 /// >>> fg.scatter_reduce(fg.zeros((2,)), 0, fg.tensor([1, 1]), fg.tensor([3., 2.]), 'amax').numpy()
 /// array([0., 3.], dtype=float32)
 /// ```
-#[op(in_place)]
+#[op(in_place, from_zero)]
 pub fn scatter_reduce(
     x: &Tensor,
     axis: i64,
@@ -290,7 +290,7 @@ fn along(op: &'static str, x: &Tensor, axis: i64, index: &Tensor) -> Result<Smal
 /// >>> fg.index_add(fg.zeros((2,)), 0, fg.tensor([1, 1]), fg.tensor([1., 2.])).numpy()
 /// array([0., 3.], dtype=float32)
 /// ```
-#[op(in_place)]
+#[op(in_place, from_zero)]
 pub fn index_add(x: &Tensor, axis: i64, index: &Tensor, source: &Tensor) -> Result<Tensor> {
     index_put(x, &along("index_add", x, axis, index)?, Operand::Tensor(source), true)
 }
@@ -301,7 +301,7 @@ pub fn index_add(x: &Tensor, axis: i64, index: &Tensor, source: &Tensor) -> Resu
 /// >>> fg.index_reduce(fg.ones((2,)), 0, fg.tensor([1, 1]), fg.tensor([3., 2.]), 'prod').numpy()
 /// array([1., 6.], dtype=float32)
 /// ```
-#[op(in_place)]
+#[op(in_place, from_zero)]
 pub fn index_reduce(
     x: &Tensor,
     axis: i64,
@@ -341,7 +341,7 @@ pub fn index_reduce(
 /// >>> fg.index_copy(fg.zeros((3,)), 0, fg.tensor([2, 0]), fg.tensor([1., 2.])).numpy()
 /// array([2., 0., 1.], dtype=float32)
 /// ```
-#[op(in_place)]
+#[op(in_place, from_zero)]
 pub fn index_copy(x: &Tensor, axis: i64, index: &Tensor, source: &Tensor) -> Result<Tensor> {
     put(x, &along("index_copy", x, axis, index)?, Operand::Tensor(source))
 }

@@ -126,7 +126,7 @@ pub fn argwhere(x: &Tensor) -> Result<Tensor> {
 /// array([[1, 0, 0],
 ///        [0, 0, 1]])
 /// ```
-#[op(method)]
+#[op(method, from_zero)]
 pub fn one_hot(
     x: &Tensor,
     #[default(-1)] num_classes: i64,

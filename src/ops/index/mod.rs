@@ -19,5 +19,6 @@ pub use expression::get;
 pub use mask::{argwhere, masked_fill, masked_select, nonzero, one_hot};
 pub(super) use places::line;
 pub(super) use rows::add_at_places;
+pub use rows::from_zero;
 pub use slices::{narrow, select};
 pub use write::{index_put, put, put_at, region};

@@ -1,5 +1,7 @@
 //! Reading and adding at positions on several axes.
 
+use std::cell::Cell;
+
 use smallvec::{SmallVec, smallvec};
 
 use crate::array::{Array, Layout};
@@ -99,6 +101,8 @@ struct Join {
     sizes: SmallVec<[usize; 4]>,
     /// The axis of each, for errors.
     axes: SmallVec<[usize; 4]>,
+    /// Whether a negative index is out of bounds.
+    from_zero: bool,
 }
 
 impl Op for Join {
@@ -107,7 +111,9 @@ impl Op for Join {
     }
 
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
-        Ok([index::ravel_indices(self.name, ins, &self.sizes, &self.axes, batch_ndim)?].into())
+        let places =
+            index::ravel_indices(self.name, ins, &self.sizes, &self.axes, self.from_zero, batch_ndim)?;
+        Ok([places].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -124,12 +130,31 @@ impl Op for Join {
 }
 
 /// Indices of axes of these sizes, broadcast against each other, as positions on all of them in C order: checked,
-/// and negative ones counted from the end. `axes` are their numbers, for errors.
+/// and negative ones counted from the end, unless the caller is inside of [`from_zero`]. `axes` are their numbers, for
+/// errors.
 pub(in crate::ops) fn join(
     name: &'static str,
     indices: &[&Tensor],
     sizes: SmallVec<[usize; 4]>,
     axes: SmallVec<[usize; 4]>,
 ) -> Result<Tensor> {
-    apply(Join { name, sizes, axes }, indices)
+    apply(Join { name, sizes, axes, from_zero: FROM_ZERO.get() }, indices)
+}
+
+thread_local! {
+    /// Whether this thread is inside of [`from_zero`].
+    static FROM_ZERO: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls `f`, in which a negative index is out of bounds instead of counting from the end.
+pub fn from_zero<R>(f: impl FnOnce() -> R) -> R {
+    /// Puts back what was before, also if `f` panics.
+    struct Before(bool);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            FROM_ZERO.set(self.0);
+        }
+    }
+    let _before = Before(FROM_ZERO.replace(true));
+    f()
 }

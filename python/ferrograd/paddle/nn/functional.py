@@ -260,7 +260,7 @@ def cross_entropy(
 
 def one_hot(x: Tensor, num_classes: int = -1, name: str | None = None) -> Tensor:
     """One-hot vectors of integers along a new last axis, in float32."""
-    return ops.one_hot(x, num_classes, "float32")
+    return _core.from_zero(ops.one_hot, x, num_classes, "float32")
 
 
 def pad(
@@ -306,7 +306,7 @@ def embedding(
     flat = ops.reshape(x, [-1])
     if max_norm is not None:
         renormalize(weight, x, max_norm, norm_type)
-    rows = ops.index_select(weight, 0, flat)
+    rows = _core.from_zero(ops.index_select, weight, 0, flat)
     rows = ops.reshape(by_frequency(rows, flat) if scale_grad_by_freq else rows, [*x.shape, *weight.shape[1:]])
     if padding_idx is None:
         return rows
