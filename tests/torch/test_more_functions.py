@@ -120,6 +120,21 @@ def test_factorizations_as_torch_returns_them() -> None:
         numbers(torch.linalg.lstsq(a, b[:, None]).solution[:, 0]), np.linalg.solve(numbers(a), b)
     )
     assert torch.linalg.inv_ex(torch.zeros(2, 1, 1)).info.tolist() == [1, 1]
+    # What LAPACK says: the first pivot that is zero, or the order of the first leading minor that is not positive.
+    nan, inf = float("nan"), float("inf")
+    x = torch.tensor([[[1.0, 2], [2, 1]], [[0, 0], [0, 1]], [[1, 0], [0, nan]], [[nan, 0], [0, 1]], [[1, 2], [2, 4]]])
+    assert torch.linalg.cholesky_ex(x).info.tolist() == [2, 1, 2, 1, 2]
+    assert torch.linalg.cholesky_ex(x, upper=True).info.tolist() == [2, 1, 2, 1, 2]
+    assert torch.linalg.inv_ex(x).info.tolist() == [0, 1, 0, 0, 2]
+    assert torch.linalg.solve_ex(x, torch.ones(5, 2)).info.tolist() == [0, 1, 0, 0, 2]
+    assert torch.vmap(lambda x: torch.linalg.cholesky_ex(x).info)(x).tolist() == [2, 1, 2, 1, 2]
+    assert torch.linalg.cholesky_ex(torch.tensor([[1.0, inf], [0.0, 1.0]])).info.item() == 0
+    large = torch.eye(150, dtype=torch.complex64)
+    large[120, 120] = -1
+    assert torch.linalg.cholesky_ex(large).info.item() == 121
+    large[120, 120] = 0
+    assert torch.linalg.inv_ex(large).info.item() == 121
+    assert torch.linalg.cholesky_ex(torch.zeros(3, 0, 0)).info.tolist() == [0, 0, 0]
     with pytest.raises(LinAlgError):
         torch.linalg.inv_ex(torch.zeros(2, 1, 1), check_errors=True)
     assert torch.linalg.lu_factor_ex(torch.zeros(1, 1)).info.item() == 1

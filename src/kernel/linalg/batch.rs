@@ -153,7 +153,8 @@ impl<'a> Batch<'a> {
         Ok(Self::finite(copy))
     }
 
-    fn columnwise<T: Scalar>(&self, i: usize) -> Result<Mat<T>, NoMemory> {
+    /// Matrix `i` in column order.
+    pub fn columnwise<T: Scalar>(&self, i: usize) -> Result<Mat<T>, NoMemory> {
         let strides = self.x.strides();
         let [.., down, across] = *strides else { unreachable!("a matrix has two axes") };
         let mut to = zeros::<T>(self.rows, self.columns)?;

@@ -203,6 +203,23 @@ pub fn inverse(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
     })
 }
 
+/// Which pivot of square matrices is the first one that is zero, counted from 1 (int32). 0 where none is, where a matrix is
+/// not finite, and where the result that was made with it, of the same leading axes, is finite.
+pub fn first_zero_pivot(op: &'static str, x: &Array, result: &Array) -> Result<Array> {
+    on_matrices!(op, [x, result], T => {
+        let (x, result) = (Batch::of(x), Batch::of(result));
+        let out = BatchOutput::<i32>::new(op, &x, &[])?;
+        x.each(op, cube(x.rows), |i| {
+            let failed = x.rows > 0 && result.matrix::<T>(i)?.is_none();
+            let factors = if failed { x.matrix::<T>(i)?.map(Lu::new).transpose()? } else { None };
+            let place = factors.and_then(|f| f.pivots().position(|p| p == T::ZERO));
+            out.part(i)[0] = place.map_or(0, |k| k as i32 + 1);
+            Ok(true)
+        })?;
+        Ok(out.array)
+    })
+}
+
 /// The determinants of square matrices divided by their absolute values, and the logarithms of these; 0 and -inf for a
 /// singular matrix.
 pub fn slogdet(op: &'static str, x: &Array) -> Result<[Array; 2]> {

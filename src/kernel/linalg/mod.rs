@@ -8,6 +8,6 @@ mod orthogonal;
 mod triangular;
 
 pub use eigen::eig;
-pub use lu::{det, factors, inverse, permuted_rows, slogdet, solve};
+pub use lu::{det, factors, first_zero_pivot, inverse, permuted_rows, slogdet, solve};
 pub use orthogonal::{complement, eigh, pinv, qr, reflections, svd, sylvester};
-pub use triangular::{cholesky, triangular_solve};
+pub use triangular::{cholesky, first_failing_minor, triangular_solve};

@@ -1,14 +1,15 @@
 //! The Cholesky factorisation, and triangular systems.
 
-use faer::Par;
 use faer::dyn_stack::MemStack;
-use faer::linalg::cholesky::llt::factor;
+use faer::linalg::cholesky::llt::factor::{self, LltError};
 use faer::linalg::triangular_solve as triangle;
+use faer::{Mat, Par};
 
-use super::batch::{Batch, BatchOutput, cube, on_matrices, real_diagonal, scratch};
+use super::batch::{Batch, BatchOutput, Scalar, cube, on_matrices, real_diagonal, scratch};
 use crate::array::Array;
 use crate::error::Result;
-use crate::kernel::num::Field;
+use crate::kernel::num::{Field, Inexact};
+use crate::memory::NoMemory;
 
 /// The lower triangle `l` with `l @ lᴴ = x`. Only the lower triangle of `x` is read, and the real part of its
 /// diagonal. A matrix that is not positive definite is an error if `strict`, else its factor is NaN.
@@ -24,17 +25,51 @@ pub fn cholesky(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
                 out.put(i, None);
                 return Ok(true);
             };
-            real_diagonal(&mut l);
-            let mut memory =
-                scratch(factor::cholesky_in_place_scratch::<T>(n, Par::Seq, Default::default()))?;
-            let stack = MemStack::new(&mut memory);
-            let done = factor::cholesky_in_place(
-                l.as_mut(), Default::default(), Par::Seq, stack, Default::default());
+            let done = factorise(&mut l)?;
             l.as_mut().col_iter_mut().enumerate().for_each(|(c, column)| column.subrows_mut(0, c).fill(T::ZERO));
             out.put(i, Some(l.as_ref()).filter(|_| done.is_ok()));
             Ok(done.is_ok())
         })?;
         x.blame(op, failed.filter(|_| strict), "is not positive definite")?;
+        Ok(out.array)
+    })
+}
+
+/// Overwrites a lower triangle with its factor. The inner error says which pivot is not positive.
+fn factorise<T: Scalar>(l: &mut Mat<T>) -> Result<Result<(), LltError>, NoMemory> {
+    real_diagonal(l);
+    let mut memory =
+        scratch(factor::cholesky_in_place_scratch::<T>(l.nrows(), Par::Seq, Default::default()))?;
+    let stack = MemStack::new(&mut memory);
+    let done = factor::cholesky_in_place(l.as_mut(), Default::default(), Par::Seq, stack, Default::default());
+    Ok(done.map(|_| ()))
+}
+
+/// The order (int32) of the first leading minor that is not positive, in matrices whose [`cholesky`] factor is NaN; 0 for
+/// the others.
+pub fn first_failing_minor(op: &'static str, x: &Array, l: &Array) -> Result<Array> {
+    on_matrices!(op, [x, l], T => {
+        let (x, l, n) = (Batch::of(x), Batch::of(l), x.dims()[x.rank() - 1]);
+        let out = BatchOutput::<i32>::new(op, &x, &[])?;
+        x.each(op, cube(n), |i| {
+            let order = if n == 0 || l.matrix::<T>(i)?.is_some() {
+                0
+            } else {
+                let all = x.columnwise::<T>(i)?;
+                let is_finite = |r: usize| (0..=r).all(|c| Inexact::is_finite(all[(r, c)]));
+                let rows = (0..n).position(|r| !is_finite(r)).unwrap_or(n);
+                // A row that is not finite is replaced by zeros, so its minor is not positive.
+                match x.part_of::<T>(i, |r, c| r >= c && r < rows)? {
+                    Some(mut l) => match factorise(&mut l)? {
+                        Ok(()) => 0,
+                        Err(LltError::NonPositivePivot { index }) => index as i32 + 1,
+                    },
+                    None => 1,
+                }
+            };
+            out.part(i)[0] = order;
+            Ok(true)
+        })?;
         Ok(out.array)
     })
 }

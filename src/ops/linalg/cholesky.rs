@@ -76,8 +76,8 @@ fn factor(x: &Tensor, upper: bool, strict: bool) -> Result<Tensor> {
     if upper { h(&apply(Cholesky { strict }, &[&h(&x)?])?) } else { apply(Cholesky { strict }, &[&x]) }
 }
 
-/// As `cholesky`, without the error: also (int32) 1 for each matrix that is not positive definite, whose factor is NaN, and
-/// 0 for the others.
+/// As `cholesky`, without the error: also (int32) the order of the first leading minor that is not positive, for each matrix
+/// that is not positive definite, whose factor is NaN, and 0 for the others.
 ///
 /// ```python
 /// >>> [t.tolist() for t in fg.linalg.cholesky_ex(4 * fg.ones((1, 1)))]
@@ -87,6 +87,8 @@ fn factor(x: &Tensor, upper: bool, strict: bool) -> Result<Tensor> {
 pub fn cholesky_ex(x: &Tensor, #[default(false)] upper: bool) -> Result<(Tensor, Tensor)> {
     square("linalg.cholesky_ex", x)?;
     let l = factor(x, upper, false)?;
-    let info = failures(&l)?;
+    let x = promoted_inexact(x)?;
+    let read = if upper { &h(&x)? } else { &*x };
+    let info = failures("linalg.cholesky_ex", true, read, &l)?;
     Ok((l, info))
 }

@@ -181,7 +181,8 @@ pub fn inv(x: &Tensor) -> Result<Tensor> {
     apply(Inverse { strict: true }, &[&*promoted_inexact(x)?])
 }
 
-/// As `inv`, without the error: also (int32) 1 for each singular matrix, whose inverse is NaN, and 0 for the others.
+/// As `inv`, without the error: also (int32) the first pivot that is zero, counted from 1, for each singular matrix, whose
+/// inverse is NaN, and 0 for the others.
 ///
 /// ```python
 /// >>> [t.tolist() for t in fg.linalg.inv_ex(fg.zeros((1, 1)))]
@@ -190,13 +191,14 @@ pub fn inv(x: &Tensor) -> Result<Tensor> {
 #[op(function, in linalg)]
 pub fn inv_ex(x: &Tensor) -> Result<(Tensor, Tensor)> {
     square("linalg.inv_ex", x)?;
-    let y = inverse_or_nan(&*promoted_inexact(x)?)?;
-    let info = failures(&y)?;
+    let x = &*promoted_inexact(x)?;
+    let y = inverse_or_nan(x)?;
+    let info = failures("linalg.inv_ex", false, x, &y)?;
     Ok((y, info))
 }
 
-/// As `solve` of matrices y, without the error: also (int32) 1 for each singular matrix, whose solution is NaN, and 0 for
-/// the others.
+/// As `solve` of matrices y, without the error: also (int32) the first pivot that is zero, counted from 1, for each singular
+/// matrix, whose solution is NaN, and 0 for the others.
 ///
 /// ```python
 /// >>> [t.tolist() for t in fg.linalg.solve_ex(2 * fg.ones((1, 1)), fg.ones((1, 1)))]
@@ -210,7 +212,7 @@ pub fn solve_ex(x: &Tensor, y: &Tensor) -> Result<(Tensor, Tensor)> {
         bail!(Shape, OP, "the equations of {:?} have right sides of shape {:?}", a.dims(), b.dims());
     }
     let z = apply(Solve(Equations::Full { strict: false }), &[&a, &b])?;
-    let info = failures(&z)?;
+    let info = failures(OP, false, &a, &z)?;
     Ok((z, info))
 }
 
