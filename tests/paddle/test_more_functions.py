@@ -384,3 +384,9 @@ def test_functions_that_count_indices_from_zero(name: str) -> None:
     # Paddle's other functions count negative indices from the end.
     assert values(paddle.gather(paddle.arange(3), paddle.to_tensor([-1, 0]))) == [2, 0]
     assert values(paddle.index_select(paddle.arange(3), paddle.to_tensor([-1, 0]))) == [2, 0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8"])
+def test_conditions_are_truth_values(dtype: str) -> None:
+    with pytest.raises(ValueError, match="boolean"):
+        paddle.where(paddle.to_tensor([2, 0]).astype(dtype), paddle.ones([2]), paddle.zeros([2]))

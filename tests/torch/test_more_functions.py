@@ -528,3 +528,13 @@ def test_gradients_are_those_of_the_function_where_those_of_torch_are_not() -> N
     at = torch.tensor([-1.0, 0.5, 2.0], dtype=torch.float64, requires_grad=True)
     (g,) = torch.autograd.grad(F.hardsigmoid(at).sum(), at)
     assert g.tolist() == [1 / 6] * 3
+
+
+def test_conditions_are_truth_values() -> None:
+    x = torch.ones(2)
+    for condition in (torch.tensor([1.5, 0.0]), torch.tensor([2, 0])):
+        with pytest.raises(RuntimeError, match="boolean tensor"):
+            torch.where(condition, x, 0.0)
+        with pytest.raises(RuntimeError, match="boolean tensor"):
+            x.where(condition, 0.0)
+    assert x.where(torch.tensor([True, False]), 0.0).tolist() == [1, 0]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ferrograd import _arguments, _core
-from ferrograd._core import ArgumentError, ShapeError
+from ferrograd._core import ArgumentError, DtypeError, ShapeError
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.reductions import lower_median
 from ferrograd.paddle._index import nonzero
@@ -356,6 +356,9 @@ def where(condition: Tensor, x: Any = None, y: Any = None, name: str | None = No
         return nonzero(condition, as_tuple=True)
     if x is None or y is None:
         raise ArgumentError("where: either both or neither of x and y must be given")
+    condition = _arguments.tensor(condition, "where", "condition")
+    if condition.dtype.kind != "b":
+        raise DtypeError(f"where: the condition is expected to be a boolean tensor, but its dtype is {condition.dtype}")
     return ops.where(condition, x, y)
 
 

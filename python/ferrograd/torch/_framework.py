@@ -15,7 +15,7 @@ from ferrograd._dialects.numbers import TORCH
 from ferrograd._tensor import dtypes
 from ferrograd._tensor.device import TorchDevice
 from ferrograd._tensor.shape import TorchSize
-from ferrograd.torch import _creation, _random
+from ferrograd.torch import _creation, _random, _special
 from ferrograd.torch._classes import CLASSES, dtype_of, made
 from ferrograd.torch._tensor import Tensor
 
@@ -334,7 +334,7 @@ class Methods:
 
     def where(self: Any, condition: Tensor, other: Any) -> Tensor:
         """The elements of this tensor where the condition is true, elsewhere those of ``other``."""
-        return _core.torch.where(condition, self, other)
+        return _special.where(condition, self, other)
 
     def fill_diagonal_(self: Any, fill_value: float, wrap: bool = False) -> Any:
         """Writes a number to the diagonal of a matrix, or of a tensor whose axes have equal sizes.
