@@ -68,6 +68,11 @@ def test_states_and_seeds() -> None:
     assert torch.initial_seed() == torch.default_generator.initial_seed() == 2**64 - 1
     assert torch.seed() == torch.initial_seed()
     assert g.set_state(torch.get_rng_state()).initial_seed() == torch.initial_seed()
+    state = torch.get_rng_state()
+    assert (state.dtype, tuple(state.shape)) == (torch.uint8, (16,))
+    first = torch.rand(2).tolist()
+    torch.set_rng_state(pickle.loads(pickle.dumps(state)))
+    assert torch.rand(2).tolist() == first
 
 
 def test_a_draw_that_fails_leaves_the_streams_alone() -> None:
@@ -85,7 +90,7 @@ def test_wrong_arguments_raise() -> None:
         (lambda: g.manual_seed("a"), RuntimeError, "manual_seed expected a long, but got str"),
         (lambda: g.manual_seed(2**64), ValueError, "Overflow when unpacking long long"),
         (lambda: g.set_state(3), TypeError, "expected a tensor, but got int"),
-        (lambda: g.set_state(torch.ones(2)), RuntimeError, "two numbers of uint64"),
+        (lambda: g.set_state(torch.ones(2)), RuntimeError, "16 numbers of uint8"),
         (lambda: torch.Generator(device="cuda"), RuntimeError, "the CPU is the only device"),
     ]
     for call, error, text in cases:

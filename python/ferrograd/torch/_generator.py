@@ -17,7 +17,15 @@ from ferrograd._dialects.numbers import TORCH
 from ferrograd._tensor.device import TorchDevice
 from ferrograd.torch._tensor import Tensor
 
-__all__ = ["Generator", "default_generator", "initial_seed", "manual_seed", "seed"]
+__all__ = [
+    "Generator",
+    "default_generator",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "seed",
+    "set_rng_state",
+]
 
 #: The seed of a generator that nobody seeded.
 _UNSEEDED = 67280421310721
@@ -65,17 +73,17 @@ class Generator:
         return found
 
     def get_state(self) -> Tensor:
-        """The state: the seed and the position, as two numbers of uint64."""
+        """The state: the bytes of the seed and of the position, 16 numbers of uint8."""
         return _state(*self._places())
 
     def set_state(self, new_state: Tensor) -> Generator:
         """Goes back to a state that :meth:`get_state` gave."""
         if not isinstance(new_state, Tensor):
             raise TypeError(f"Generator.set_state: expected a tensor, but got {type(new_state).__name__}")
-        words = new_state.tolist()
-        if str(new_state.dtype).rpartition(".")[2] != "uint64" or len(words) != 2:
-            raise ArgumentError("Generator.set_state: a state is what get_state() gave: two numbers of uint64")
-        self._place(*words)
+        if str(new_state.dtype).rpartition(".")[2] != "uint8" or tuple(new_state.shape) != (16,):
+            raise ArgumentError("Generator.set_state: a state is what get_state() gave: 16 numbers of uint8")
+        words = np.array(new_state.tolist(), np.uint8).view("<u8")
+        self._place(int(words[0]), int(words[1]))
         return self
 
     def clone_state(self) -> Generator:
@@ -100,7 +108,7 @@ class _Default(Generator):
         return seed, block
 
     def _place(self, seed: int, block: int) -> None:
-        ops.set_rng_state(_state(seed, block))
+        ops.set_rng_state(_core.make(np.array([seed, block], np.uint64), None, False, TORCH))
 
 
 #: The stream of draws without a generator.
@@ -108,7 +116,7 @@ default_generator = _Default()
 
 
 def _state(seed: int, block: int) -> Tensor:
-    return _core.make(np.array([seed, block], np.uint64), None, False, TORCH)
+    return _core.make(np.array([seed, block], "<u8").view(np.uint8), None, False, TORCH)
 
 
 def _restored(seed: int, block: int) -> Generator:
@@ -129,6 +137,24 @@ def _checked_seed(seed: Any) -> int:
 def manual_seed(seed: int) -> Generator:
     """Seeds the draws without a generator: the same draws after it give the same numbers, on any number of threads."""
     return default_generator.manual_seed(seed)
+
+
+def get_rng_state() -> Tensor:
+    """The state of the draws without a generator, as 16 numbers of uint8.
+
+    >>> import ferrograd.torch as torch
+    >>> state = torch.get_rng_state()
+    >>> first = torch.rand(2)
+    >>> torch.set_rng_state(state)
+    >>> torch.equal(torch.rand(2), first)
+    True
+    """
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Goes back to a state that :func:`get_rng_state` gave."""
+    default_generator.set_state(new_state)
 
 
 def initial_seed() -> int:

@@ -7,8 +7,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from ferrograd import _public
-from ferrograd._core.torch import get_rng_state, set_rng_state
-from ferrograd.torch._generator import default_generator, initial_seed, manual_seed, seed
+from ferrograd.torch._generator import (
+    default_generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
 
 __all__ = [
     "default_generator",
