@@ -6,6 +6,7 @@ import copy
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 from ferrograd import torch as _torch
 
@@ -95,3 +96,35 @@ def test_what_needs_a_shape_asks_for_a_first_call() -> None:
     module = nn.Module()
     module.seen = nn.UninitializedBuffer()
     assert list(module._buffers) == ["seen"]
+
+
+UNREADABLE: dict[str, Any] = {
+    "p + 1": lambda p: p + 1,
+    "1 + p": lambda p: 1 + p,
+    "x * p": lambda p: torch.ones(2) * p,
+    "-p": lambda p: -p,
+    "x @ p": lambda p: torch.ones(2, 2) @ p,
+    "p == p": lambda p: p == p,
+    "p += 1": lambda p: p.__iadd__(1),
+    "p[0]": lambda p: p[0],
+    "len": len,
+    "bool": bool,
+    "sum": lambda p: p.sum(),
+    "clone": lambda p: p.clone(),
+    "numpy": lambda p: p.numpy(),
+    "np.sin": np.sin,
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+@pytest.mark.parametrize("kind", [torch.nn.UninitializedParameter, torch.nn.UninitializedBuffer])
+def test_a_tensor_without_shape_is_not_computed_with(name: str, kind: Any) -> None:
+    p = kind()
+    with pytest.raises(ValueError, match="uninitialized"):
+        UNREADABLE[name](p)
+    # It can be kept in dictionaries, copied, and given another dtype.
+    assert {p: 1}[p] == 1
+    assert p.double().dtype == torch.float64
+    assert type(copy.deepcopy(p)) is kind
+    p.materialize((2,))
+    assert (p + 1).tolist() == [1, 1]

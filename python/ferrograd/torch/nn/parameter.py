@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd import _public
+from ferrograd._core import Tensor as _CoreTensor
 from ferrograd._core import TorchTensor
 from ferrograd._core import torch as ops
 
@@ -97,6 +98,32 @@ class _Uninitialized(TorchTensor):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
+
+
+#: What a tensor without a shape has: methods that give it another dtype or do not read it, and those of any object.
+_WITHOUT_SHAPE = frozenset(
+    {
+        *("bfloat16", "detach", "double", "float", "half", "int", "long", "requires_grad_", "to", "type"),
+        *("__array_namespace__", "__copy__", "__deepcopy__", "__delattr__", "__format__", "__hash__"),
+        *("__reduce_ex__", "__repr__", "__rich_repr__", "__setattr__"),
+    }
+)
+
+
+def _refused(name: str) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise ValueError(
+            f"Attempted to use an uninitialized parameter in {name}: it has no shape. Call `forward` of its module, "
+            "or `materialize` with a shape, first"
+        )
+
+    return method
+
+
+_SPECIAL = (name for name, method in vars(_CoreTensor).items() if name.startswith("__") and callable(method))
+for _name in (*_SPECIAL, *ops.__all__, "dim", "item", "numel", "numpy", "tolist", "zero_"):
+    if hasattr(TorchTensor, _name) and _name not in _WITHOUT_SHAPE and _name not in vars(_Uninitialized):
+        setattr(_Uninitialized, _name, _refused(_name))
 
 
 class UninitializedParameter(_Uninitialized, Parameter):
