@@ -185,3 +185,11 @@ def test_random_numbers_in_place() -> None:
     assert abs(x.mean().item() - 0.5) < 0.1
     with pytest.raises(ValueError, match="Leaf"):
         tracked([1.0]).uniform_()
+
+
+def test_limits_of_dtypes() -> None:
+    limits = paddle.finfo(paddle.float16)
+    assert (limits.bits, limits.dtype, limits.max, limits.eps) == (16, "float16", 65504.0, 2**-10)
+    assert all(type(v) is float for v in (limits.min, limits.tiny, limits.resolution, limits.smallest_normal))
+    assert str(paddle.finfo("float32")).startswith("paddle.finfo(min=-3.40282e+38, max=3.40282e+38, eps=1.19209e-07")
+    assert repr(paddle.iinfo("uint8")) == "paddle.iinfo(min=0, max=255, bits=8, dtype=uint8)"

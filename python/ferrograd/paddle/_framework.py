@@ -69,14 +69,43 @@ pi = math.pi
 newaxis = None
 
 
-def iinfo(dtype: Any) -> Any:
-    """The limits of an integer dtype."""
-    return np.iinfo(dtype)
+class iinfo:
+    """The limits of an integer dtype, as Python integers.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.iinfo("int8")
+    paddle.iinfo(min=-128, max=127, bits=8, dtype=int8)
+    """
+
+    def __init__(self, dtype: Any) -> None:
+        found = np.iinfo(dtype)
+        self.min, self.max, self.bits, self.dtype = int(found.min), int(found.max), int(found.bits), str(found.dtype)
+
+    def __repr__(self) -> str:
+        """All limits."""
+        return f"paddle.iinfo(min={self.min}, max={self.max}, bits={self.bits}, dtype={self.dtype})"
 
 
-def finfo(dtype: Any) -> Any:
-    """The limits of a float dtype."""
-    return _finfo(dtype)
+class finfo:
+    """The limits of a float dtype, as Python floats.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.finfo(paddle.float32).eps
+    1.1920928955078125e-07
+    """
+
+    def __init__(self, dtype: Any) -> None:
+        found = _finfo(dtype)
+        self.min, self.max, self.eps = float(found.min), float(found.max), float(found.eps)
+        self.resolution, self.tiny, self.smallest_normal = float(found.resolution), float(found.tiny), float(found.tiny)
+        self.bits, self.dtype = int(found.bits), str(found.dtype)
+
+    def __repr__(self) -> str:
+        """All limits."""
+        return (
+            f"paddle.finfo(min={self.min:g}, max={self.max:g}, eps={self.eps:g}, resolution={self.resolution:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, bits={self.bits}, dtype={self.dtype})"
+        )
 
 
 def numel(x: Tensor) -> Any:
