@@ -202,3 +202,14 @@ def test_derivatives_by_shapes_at_ends() -> None:
         np.testing.assert_array_equal(slopes(f, 0.0, [0.5]), [nan])
     np.testing.assert_array_equal(slopes(fg.betainc, 2.0, [0.0, 1.0, 1.5, nan], 3.0), [0.0, 0.0, nan, nan])
     np.testing.assert_array_equal(slopes(fg.zeta, 0.5, [1.0]), [nan])
+
+
+@pytest.mark.parametrize("exponent", [2, 3, -1, -2, 0.5, -0.5, 1.7])
+@pytest.mark.parametrize("dtype", [fg.float32, fg.float64])
+def test_a_power_of_a_number_has_the_bits_of_that_of_a_vector(exponent: float, dtype: Any) -> None:
+    rows = np.random.default_rng(0).uniform(0.1, 9, 300)
+    x = fg.tensor(rows, dtype=dtype)
+    one_by_one = [(v**exponent).item() for v in fg.unbind(x)]
+    assert one_by_one == (x**exponent).tolist()
+    compiled = fg.compile(lambda v: v**exponent)
+    assert one_by_one[:20] == [compiled(v).item() for v in fg.unbind(x)[:20]]

@@ -368,11 +368,12 @@ pub fn apply_with(
         zero_division::note_zeros(op, y)?;
     }
     if x.is_contiguous() && y.is_contiguous() {
-        if shape::same(x.dims(), y.dims()) {
-            return apply_contiguous(op, (row, p), out, x.dims(), (x, 1), (y, 1));
-        }
+        // This comes first, since a power of a number has the bits that it has in a vector.
         if y.len() == 1 && y.rank() <= x.rank() {
             return apply_contiguous(op, (row, p), out, x.dims(), (x, 1), (y, 0));
+        }
+        if shape::same(x.dims(), y.dims()) {
+            return apply_contiguous(op, (row, p), out, x.dims(), (x, 1), (y, 1));
         }
         if x.len() == 1 && x.rank() <= y.rank() {
             return apply_contiguous(op, (row, p), out, y.dims(), (x, 0), (y, 1));

@@ -184,7 +184,7 @@ macro_rules! pairs {
         |n, x, sx, y, sy, out, _| unsafe {
             let all = $Powers(n, (x, sx), (y, sy), out);
             // The derivative of a constant is 0, even where the power is not finite.
-            match if sx == 1 && sy == 0 && n > 0 { *y.cast::<$t>() } else { 0.0 } {
+            match if (sx == 1 || n == 1) && sy == 0 && n > 0 { *y.cast::<$t>() } else { 0.0 } {
                 0.0 => Powers::<$t>::any(all),
                 e => decided(e - $less, all),
             }
