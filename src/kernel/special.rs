@@ -159,10 +159,14 @@ pub fn bessel_i(n: f64, x: f64) -> f64 {
 /// `e^x` times the modified Bessel function of the second kind, by upward recurrence.
 pub fn bessel_ke(n: f64, x: f64) -> f64 {
     let n = n.abs() as u32;
-    let (mut low, mut high) = (k0e(x), k1e(x));
-    if n == 0 || high.is_infinite() {
-        return low;
+    if n == 0 {
+        return k0e(x);
     }
+    let mut high = k1e(x);
+    if n == 1 || high.is_infinite() {
+        return high;
+    }
+    let mut low = k0e(x);
     for k in 1..n {
         (low, high) = (high, low + 2.0 * f64::from(k) / x * high);
     }

@@ -213,3 +213,12 @@ def test_a_power_of_a_number_has_the_bits_of_that_of_a_vector(exponent: float, d
     assert one_by_one == (x**exponent).tolist()
     compiled = fg.compile(lambda v: v**exponent)
     assert one_by_one[:20] == [compiled(v).item() for v in fg.unbind(x)[:20]]
+
+
+def test_bessel_functions_of_the_second_kind_near_zero() -> None:
+    x = fg.tensor([0.0, 1e-310, 1e-300], dtype=fg.float64)
+    with np.errstate(divide="ignore"):
+        np.testing.assert_allclose(
+            fg.modified_bessel_k0(x).numpy(), -np.log(x.numpy() / 2) - np.euler_gamma, rtol=1e-15
+        )
+    np.testing.assert_allclose(fg.modified_bessel_k1(x).numpy(), [inf, inf, 1e300], rtol=1e-15)
