@@ -146,12 +146,26 @@ pub fn cumulative(op: &'static str, x: &Array, axis: usize, largest: bool) -> Re
             let outs = values.chunks_exact_mut(len).zip(indices.chunks_exact_mut(len));
             for (b, (values, indices)) in (first..).zip(outs) {
                 let x = &x[b * len..][..len];
+                let takes = |new: T, old: T| {
+                    let beats = if largest { new >= old } else { new <= old };
+                    new != new || (old == old && beats)
+                };
+                if inner == 1 {
+                    // The result so far stays in registers.
+                    let (mut old, mut at) = (x[0], 0);
+                    for (i, (&new, (value, index))) in x.iter().zip(values.iter_mut().zip(indices)).enumerate() {
+                        let takes = takes(new, old);
+                        old = if takes { new } else { old };
+                        at = if takes { i as i64 } else { at };
+                        (*value, *index) = (old, at);
+                    }
+                    continue;
+                }
                 values[..inner].copy_from_slice(&x[..inner]);
                 indices[..inner].fill(0);
                 for i in inner..len {
                     let (new, old) = (x[i], values[i - inner]);
-                    let beats = if largest { new >= old } else { new <= old };
-                    let takes = new != new || (old == old && beats);
+                    let takes = takes(new, old);
                     values[i] = if takes { new } else { old };
                     indices[i] = if takes { (i / inner) as i64 } else { indices[i - inner] };
                 }
