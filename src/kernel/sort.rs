@@ -93,17 +93,20 @@ keys! {
 
 /// Which positions of the sorted order are wanted.
 #[derive(Clone, Copy)]
-pub enum Ranks {
+pub enum Ranks<'a> {
     /// The first `k`.
     First(usize),
     /// The one with so many before it.
     Nth(usize),
     /// The two in the middle (the same one twice if the number is odd), or twice a NaN if there is one.
     Middle,
+    /// For parts from 0 to 1 of the elements: those just below the parts, then those just above them. A NaN is all of
+    /// them, or is not counted.
+    Around { parts: &'a [f64], ignores_nan: bool },
 }
 
 /// The indices that sort an axis in ascending or descending order, as many as `want` asks for. The sort is stable.
-pub fn argsort(op: &'static str, x: &Array, axis: usize, descending: bool, want: Ranks) -> Result<Array> {
+pub fn argsort(op: &'static str, x: &Array, axis: usize, descending: bool, want: Ranks<'_>) -> Result<Array> {
     // Sorts along the last axis of a contiguous array.
     let mut to_last: Dims = (0..x.rank()).filter(|&a| a != axis).collect();
     to_last.push(axis);
@@ -113,6 +116,7 @@ pub fn argsort(op: &'static str, x: &Array, axis: usize, descending: bool, want:
         Ranks::First(k) => k.min(n),
         Ranks::Nth(_) => 1,
         Ranks::Middle => 2,
+        Ranks::Around { parts, .. } => 2 * parts.len(),
     };
     let mut dims = Dims::from_slice(x.dims());
     dims[x.rank() - 1] = count;
@@ -141,13 +145,27 @@ pub fn argsort(op: &'static str, x: &Array, axis: usize, descending: bool, want:
 /// Writes the wanted indices of each row. `None` if memory for the list is not available.
 fn picked<'a, T: Key, P: KeyAndIndex<T::Bits>>(
     rows: impl Iterator<Item = (&'a [T], &'a mut [i64])>,
-    want: Ranks,
+    want: Ranks<'_>,
     descending: bool,
 ) -> Option<()> {
     let mut list: Vec<P> = Vec::new();
+    let mut ranks: Vec<usize> = Vec::new();
     for (row, out) in rows {
         list.clear();
         list.try_reserve_exact(row.len()).ok()?;
+        if let Ranks::Around { parts, ignores_nan } = want {
+            let missing = row.iter().filter(|v| v.to_f64().is_nan()).count();
+            if missing > 0 && !ignores_nan {
+                let last = row.iter().rposition(|v| v.to_f64().is_nan()).expect("a NaN is missing");
+                out.fill(last as i64);
+                continue;
+            }
+            let top = (row.len() - missing).saturating_sub(1) as f64;
+            ranks.clear();
+            ranks.try_reserve_exact(2 * parts.len()).ok()?;
+            ranks.extend(parts.iter().map(|q| (q * top).floor() as usize));
+            ranks.extend(parts.iter().map(|q| (q * top).ceil() as usize));
+        }
         let few = match want {
             Ranks::First(k) if k <= FEW && 4 * k * k <= row.len() => Some(k),
             _ => None,
@@ -162,11 +180,12 @@ fn picked<'a, T: Key, P: KeyAndIndex<T::Bits>>(
             },
         );
         if few.is_none() {
-            chosen(&mut list, want)?;
+            chosen(&mut list, want, &ranks)?;
         }
         match want {
             Ranks::First(_) => out.iter_mut().zip(&list).for_each(|(o, p)| *o = p.at()),
             Ranks::Nth(k) => out[0] = list[k].at(),
+            Ranks::Around { .. } => out.iter_mut().zip(&ranks).for_each(|(o, &k)| *o = list[k].at()),
             Ranks::Middle => {
                 let nan = row.iter().position(|v| v.to_f64().is_nan());
                 let place = |k: usize| nan.map_or(list[k].at(), |i| i as i64);
@@ -224,10 +243,19 @@ fn fewest<K: Ord + Copy, P: KeyAndIndex<K>>(first: usize, keys: &[K], k: usize, 
 }
 
 /// Moves the wanted entries to their sorted positions. All entries differ, so an unstable sort gives a stable result.
-/// `None` if memory is not available.
-fn chosen<P: Ord + Copy>(places: &mut Vec<P>, want: Ranks) -> Option<()> {
+/// `ranks` are those of [`Ranks::Around`]. `None` if memory is not available.
+fn chosen<P: Ord + Copy>(places: &mut Vec<P>, want: Ranks<'_>, ranks: &[usize]) -> Option<()> {
     let n = places.len();
     match want {
+        Ranks::Around { .. } if ranks.len() > SELECTED => return chosen(places, Ranks::First(n), &[]),
+        Ranks::Around { .. } => {
+            // From the last rank to the first. The elements before a rank that is done are the smaller ones.
+            let mut end = n;
+            while let Some(&k) = ranks.iter().filter(|&&k| k < end).max() {
+                places[..end].select_nth_unstable(k);
+                end = k;
+            }
+        }
         Ranks::First(k) if k < n => {
             if k > 0 {
                 places.select_nth_unstable(k - 1);
@@ -246,6 +274,9 @@ fn chosen<P: Ord + Copy>(places: &mut Vec<P>, want: Ranks) -> Option<()> {
     }
     Some(())
 }
+
+/// More ranks than these are found by a sort.
+const SELECTED: usize = 8;
 
 /// Entries that are sorted, or merged, before the caller is asked whether to go on.
 const RUN: usize = 1 << 20;
@@ -286,7 +317,7 @@ pub fn sort(
     x: &Array,
     axis: usize,
     descending: bool,
-    want: Ranks,
+    want: Ranks<'_>,
 ) -> Result<(Array, Array)> {
     let indices = argsort(op, x, axis, descending, want)?;
     Ok((along_axis::gather(op, x, &indices, axis)?, indices))
@@ -337,14 +368,58 @@ pub fn search(op: &'static str, rows: &Array, values: &Array, right: bool) -> Re
     let each = values.len().checked_div(count).unwrap_or(0).max(1);
     dispatch!(rows.dtype(), ordered T => {
         let (rows, all) = (rows.as_slice::<T>().expect("contiguous"), values.as_slice::<T>().expect("contiguous"));
+        let even = if count == 1 && n <= all.len() { Even::of(rows) } else { None };
         output::build_from::<i64>(op, values.dims(), 1, 8, |first, out| {
             for (i, place) in (first..).zip(out) {
-                let (row, key) = (&rows[i / each * n..][..n], Key::key(all[i]));
+                let row = if count == 1 { rows } else { &rows[i / each * n..][..n] };
+                if let Some(at) = even.as_ref().and_then(|even| even.place(row, all[i], right)) {
+                    *place = at as i64;
+                    continue;
+                }
+                let key = Key::key(all[i]);
                 let before = |v: &T| if right { Key::key(*v) <= key } else { Key::key(*v) < key };
                 *place = row.partition_point(before) as i64;
             }
         })
     }, else not_defined(op, rows.dtype()))
+}
+
+/// A rising row whose elements are about equally far apart, so that places in it are computed and not searched for.
+struct Even {
+    start: f64,
+    /// Elements in one unit.
+    density: f64,
+}
+
+impl Even {
+    /// `None` if the row is not even.
+    fn of<T: Ordered>(row: &[T]) -> Option<Even> {
+        let (start, end) = (row.first()?.to_f64(), row.last()?.to_f64());
+        let even = Even { start, density: (row.len() - 1) as f64 / (end - start) };
+        let close = |(i, v): (usize, &T)| even.guess(*v).abs_diff(i + 1) <= 1;
+        (even.density.is_finite() && row.iter().enumerate().all(close)).then_some(even)
+    }
+
+    /// About how many elements are not greater.
+    #[inline(always)]
+    fn guess<T: Ordered>(&self, v: T) -> usize {
+        (((v.to_f64() - self.start) * self.density) as usize).saturating_add(1)
+    }
+
+    /// The number of elements below `v`, or up to `v` if `right`. `None` for NaN, and where the guess is more than one
+    /// beside it.
+    #[inline(always)]
+    fn place<T: Ordered>(&self, row: &[T], v: T, right: bool) -> Option<usize> {
+        let starts = |at: usize| at == 0 || if right { row[at - 1] <= v } else { row[at - 1] < v };
+        let ends = |at: usize| at == row.len() || if right { v < row[at] } else { v <= row[at] };
+        let mut at = self.guess(v).min(row.len());
+        if !starts(at) {
+            at -= 1;
+        } else if !ends(at) {
+            at += 1;
+        }
+        (starts(at) && ends(at)).then_some(at)
+    }
 }
 
 /// The distinct elements of a vector in rising order: where each first occurs, which of them each element is, and how

@@ -13,7 +13,7 @@ use crate::ops::nn::conv::conv1d;
 use crate::ops::pointwise::arithmetic::{
     divide_same, floor_divide_same, maximum_same, minimum_same, multiply_same,
 };
-use crate::ops::pointwise::compare::{less_equal_same, less_same, logical_and};
+use crate::ops::pointwise::compare::{equal, less_equal_same, less_same, logical_and};
 use crate::ops::pointwise::elementary::abs;
 use crate::ops::pointwise::select::select;
 use crate::ops::reduce::sum;
@@ -202,8 +202,7 @@ pub fn histogram(
     let count = edges.dims()[0] - 1;
     let after = searchsorted(&edges, (&flat).into(), true, None, None)?;
     let last = reshape_to(&narrow(&edges, 0, count as i64, 1)?, &[])?;
-    let top = less_equal_same(&last, &flat)?;
-    let on_top = logical_and((&top).into(), (&less_equal_same(&flat, &last)?).into())?;
+    let on_top = equal((&flat).into(), (&last).into())?;
     // Bin 0 has what lies below, and bin `count + 1` what lies above or is NaN.
     let places = select(&on_top, &Tensor::scalar_of(DType::I64, count as f64), &after)?;
     let counted = match weights {

@@ -12,7 +12,8 @@ use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
 use crate::kernel::broadcast;
-use crate::kernel::sort;
+use crate::kernel::sort::{self, Ranks};
+use crate::ops::gather::{WithIndices, WithIndicesOp, with_indices};
 use crate::ops::index::{index_add, narrow, take, take_along_axis};
 use crate::ops::movement::axes::permuted;
 use crate::ops::movement::{broadcast_to, cast, concat, imag, moveaxis, real, reshape_to};
@@ -55,31 +56,35 @@ fn quantiles(
     let lead: Dims = kept.iter().map(|&a| x.dims()[a]).collect();
     let with_last = |size: usize| lead.iter().copied().chain([size]).collect::<Dims>();
     let rows = reshape_to(&permuted(x, kept.iter().chain(&axes).copied())?, &with_last(n))?;
-    let (rows, _) = sorted(op, &rows, -1, false)?;
     let (vector, m) = (q.rank() == 1, shape::len(q.dims()));
     let q = &reshape_to(&q, &[m])?;
-    let missing = isnan(&rows.detach())?;
+    let missing = sum(&isnan(&rows.detach())?, Some(&[-1]), true, Some(DType::F64))?;
     let last = Tensor::scalar_of(DType::F64, (n - 1) as f64);
     let place = if ignores_nan {
-        let missing = sum(&missing, Some(&[-1]), true, Some(DType::F64))?;
         q * maximum_same(&(last - missing), &Tensor::scalar_of(DType::F64, 0.0))?
     } else {
         // A NaN is the last one, and then the result.
-        select(&narrow(&missing, -1, n as i64 - 1, 1)?, &last, &(q * &last))?
+        select(&cast(&missing, DType::Bool)?, &last, &(q * &last))?
     };
     let place = broadcast_to(&place, &with_last(m))?;
-    let at = |place: &Tensor| take_along_axis(&rows, &cast(place, DType::I64)?, Some(-1));
-    let both = || -> Result<(Tensor, Tensor)> { Ok((at(&floor(&place)?)?, at(&ceil(&place)?)?)) };
+    let (low, high) = if q.levels.is_empty() {
+        let around = Around { op, parts: q.array.view::<f64>().iter().copied().collect(), ignores_nan };
+        let (found, _) = with_indices(around, &rows)?;
+        (narrow(&found, -1, 0, m as i64)?, narrow(&found, -1, m as i64, m as i64)?)
+    } else {
+        let (rows, _) = sorted(op, &rows, -1, false)?;
+        let at = |place: &Tensor| take_along_axis(&rows, &cast(place, DType::I64)?, Some(-1));
+        (at(&floor(&place)?)?, at(&ceil(&place)?)?)
+    };
     let out = match interpolation {
-        "lower" => at(&floor(&place)?)?,
-        "higher" => at(&ceil(&place)?)?,
-        "nearest" => at(&round_even(&place)?)?,
-        "midpoint" => {
-            let (low, high) = both()?;
-            low * 0.5 + high * 0.5
+        "lower" => low,
+        "higher" => high,
+        "nearest" => {
+            let is_low = equal((&round_even(&place)?).into(), (&floor(&place)?).into())?;
+            select(&is_low, &low, &high)?
         }
+        "midpoint" => low * 0.5 + high * 0.5,
         "linear" => {
-            let (low, high) = both()?;
             let weight = cast(&(&place - floor(&place)?), x.dtype())?;
             let exact = equal((&weight).into(), 0.0.into())?;
             select(&exact, &low, &(&low + multiply_same(&(high - &low), &weight)?))?
@@ -99,6 +104,30 @@ fn quantiles(
         dims.insert(0, m);
     }
     reshape_to(&out, &dims)
+}
+
+/// The elements just below and just above parts of a row, as [`Ranks::Around`] has them.
+#[derive(Stored)]
+#[stored(in WithIndicesOp)]
+struct Around {
+    op: &'static str,
+    parts: Vec<f64>,
+    ignores_nan: bool,
+}
+
+impl WithIndices for Around {
+    fn name(&self) -> &'static str {
+        self.op
+    }
+
+    fn back(&self) -> usize {
+        1
+    }
+
+    fn choose(&self, x: &Array) -> Result<(Array, Array)> {
+        let want = Ranks::Around { parts: &self.parts, ignores_nan: self.ignores_nan };
+        sort::sort(self.op, x, x.rank() - 1, false, want)
+    }
 }
 
 /// The numbers below which the parts q of the elements lie, over axes (all by default). Between two elements they are

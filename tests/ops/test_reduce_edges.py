@@ -284,3 +284,48 @@ def test_layer_norm_differentiates_its_weight_and_bias() -> None:
     plain = (a - a.mean(1, keepdims=True)) / np.sqrt(a.var(1, keepdims=True) + 1e-5)
     np.testing.assert_allclose(np.asarray(dw), (seed * plain).sum(0), rtol=1e-12)
     np.testing.assert_allclose(np.asarray(db), seed.sum(0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize("kind", ["even", "even float32", "integers", "uneven", "repeated", "constant", "one"])
+def test_places_in_even_and_uneven_rows(kind: str, right: bool) -> None:
+    rng = np.random.default_rng(0)
+    edges: Any = {
+        "even": np.linspace(-3, 4, 71),
+        "even float32": np.linspace(-3, 4, 71, dtype=np.float32),
+        "integers": np.arange(-9, 200, 3),
+        "uneven": np.sort(rng.normal(size=50)),
+        "repeated": np.repeat(np.linspace(0, 1, 40), 2),
+        "constant": np.ones(9),
+        "one": np.ones(1),
+    }[kind]
+    x = rng.normal(size=200) * 4
+    if kind == "integers":
+        values = rng.integers(-20, 220, 300)
+    else:
+        # The edges themselves and the numbers on both sides of them are where a computed place may be off.
+        ends = np.array([np.nan, np.inf, -np.inf, 1e300, -1e300])
+        beside = [np.nextafter(edges, edges.dtype.type(to)) for to in (-np.inf, np.inf)]
+        with np.errstate(over="ignore"):
+            values = np.concatenate([edges, *beside, x, ends]).astype(edges.dtype)
+    found = fg.searchsorted(fg.tensor(edges), fg.tensor(values), right).numpy()
+    np.testing.assert_array_equal(found, np.searchsorted(edges, values, "right" if right else "left"))
+
+
+@pytest.mark.parametrize("parts", [1, 3, 12])
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+def test_quantiles_of_few_and_many_parts(name: str, parts: int) -> None:
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 6, size=(5, 23)).astype(float)
+    x[1, 4] = x[2, :] = np.nan
+    q = rng.random(parts)
+    for method in ("linear", "lower", "higher", "nearest", "midpoint"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            want: Any = getattr(np, name)(x, q, 1, method=method)
+        t = fg.tensor(x, requires_grad=True)
+        np.testing.assert_allclose(getattr(fg, name)(t, q, 1, interpolation=method).numpy(), want, rtol=1e-12)
+        # A part of each row in turn, so with another number of parts at once and in batches of vmap.
+        of = lambda q, t=t, m=method: getattr(fg, name)(t, q, 1, interpolation=m)  # noqa: E731
+        each = fg.func.vmap(of)(fg.tensor(q))
+        np.testing.assert_allclose(each.numpy(), want, rtol=1e-12)
