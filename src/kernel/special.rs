@@ -1,7 +1,7 @@
 //! Special functions of real numbers, as scalar functions. Those that `libm` and `spec_math` (a translation of Cephes)
 //! have are taken from there.
 
-use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, LN_2, PI};
+use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, LN_2};
 
 pub use libm::erfc;
 use spec_math::cephes64::{i0e, i1e, igam, igamc, k0e, k1e};
@@ -208,9 +208,33 @@ pub fn spherical_bessel_j(n: f64, x: f64) -> f64 {
     if x < 0.0 && n % 2 == 1 { -value } else { value }
 }
 
-/// `sin(πx) / (πx)`.
+/// The Taylor series of `sin(πr) / (πr)` in `r²`, to rounding where `|r| ≤ 1/2`.
+const SINC: [f64; 11] = [
+    1.0,
+    -1.644_934_066_848_226_4,
+    0.811_742_425_283_353_6,
+    -0.190_751_824_122_084_22,
+    0.026_147_847_817_654_8,
+    -0.002_346_081_035_455_823_5,
+    0.000_148_428_793_031_071,
+    -6.975_873_661_656_381e-6,
+    2.531_217_404_137_027_4e-7,
+    -7.304_711_822_217_775e-9,
+    1.716_538_474_982_143_2e-10,
+];
+
+/// `sin(πx) / (πx)`. It is arithmetic alone, so that it has the same bits in vectors.
+#[inline(always)]
 pub fn sinc(x: f64) -> f64 {
-    if x == 0.0 { 1.0 } else { (PI * x).sin() / (PI * x) }
+    // `x` without multiples of 2, and then from the nearest zero of the sine. Both are exact.
+    let turn = x - 2.0 * (0.5 * x).round_ties_even();
+    let r = if turn.abs() > 0.5 { 1.0_f64.copysign(turn) - turn } else { turn };
+    let square = r * r;
+    let mut sum = SINC[10];
+    for k in (0..10).rev() {
+        sum = sum * square + SINC[k];
+    }
+    if x == 0.0 { 1.0 } else { r / x * sum }
 }
 
 /// The Airy function of the first kind, or for `n` 1 its derivative.

@@ -222,3 +222,13 @@ def test_bessel_functions_of_the_second_kind_near_zero() -> None:
             fg.modified_bessel_k0(x).numpy(), -np.log(x.numpy() / 2) - np.euler_gamma, rtol=1e-15
         )
     np.testing.assert_allclose(fg.modified_bessel_k1(x).numpy(), [inf, inf, 1e300], rtol=1e-15)
+
+
+def test_sinc_is_exact_at_integers_and_near_them() -> None:
+    x = fg.tensor([0.0, -0.0, 1.0, -3.0, 1e300, 1e-320, 0.5, -1.5, inf, nan], dtype=fg.float64)
+    np.testing.assert_allclose(
+        fg.sinc(x).numpy(), [1, 1, 0, 0, 0, 1, 2 / np.pi, -2 / (3 * np.pi), nan, nan], rtol=1e-15
+    )
+    # sin(πx) is -πh at 1 + h, so sinc is -h / (1 + h) up to the square of πh.
+    h = 2.0 ** np.arange(-50, -28)
+    np.testing.assert_allclose(fg.sinc(fg.tensor(1 + h)).numpy(), -h / (1 + h), rtol=1e-15)

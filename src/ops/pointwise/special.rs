@@ -51,7 +51,7 @@ unary_ops! {
     Digamma digamma(psi): special [x] x => special::digamma(x); g => g * polygamma_of(1.0, x)?;
         "The derivative of the logarithm of the gamma function.",
         "fg.digamma(fg.tensor([1.0])).tolist()" => "[-0.5772156715393066]";
-    Sinc sinc: special [x] x => special::sinc(x); g => g * (spherical_j(1.0, &(x * PI))? * -PI), complex x => complex_sinc(x);
+    Sinc sinc: plain [x] x => T::from_f64(special::sinc(x.to_f64())); g => g * (spherical_j(1.0, &(x * PI))? * -PI), complex x => complex_sinc(x);
         "sin(pi x) / (pi x), and 1 at 0.",
         "fg.sinc(fg.tensor([0.0])).tolist()" => "[1.0]";
     Cbrt cbrt: special [y] x => libm::cbrt(x); g => g / (y * y * 3.0);
