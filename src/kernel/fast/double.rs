@@ -133,13 +133,11 @@ pub fn normal_density(x: f64) -> f64 {
 }
 
 /// `m` times the normal distribution function at `-a`, for `a` up to 39: `e^(-a²/2) (1 + P(u)) / (2.25 + 1.9575 a)`
-/// with a minimax polynomial in `u = (3.5 - a) / (4.5 + a)`. The rounding errors of the square and the quotient go
-/// into the exponent.
+/// with a minimax polynomial in `u = (3.5 - a) / (4.5 + a)`. The exponent is given with its rounding error, to which that of
+/// the quotient is added.
 #[inline(always)]
-fn normal_tail(a: f64, m: f64) -> f64 {
+fn normal_tail(a: f64, m: f64, (s, s_low): (f64, f64)) -> f64 {
     const BASE: f64 = ROUND64 + 2046.0;
-    let b = -0.5 * a;
-    let (s, s_low) = product(a, b);
     let rounded = s.mul_add(LOG2_E, BASE);
     let n = rounded - BASE;
     let near = n.mul_add(-LN_2[0], s);
@@ -171,13 +169,23 @@ fn size(x: f64) -> f64 {
 
 #[inline(always)]
 pub fn normal_cdf(x: f64) -> f64 {
-    let tail = normal_tail(size(x), 1.0);
+    let a = size(x);
+    let tail = normal_tail(a, 1.0, product(a, -0.5 * a));
     if x > 0.0 { 1.0 - tail } else { tail }
+}
+
+/// Twice the distribution function at `-√2 x`. The exponent is the square of `x` itself, since the tail amplifies the error
+/// of its argument.
+#[inline(always)]
+pub fn erfc(x: f64) -> f64 {
+    let a = if x.abs() > 27.5 { 27.5 } else { x.abs() };
+    let tail = normal_tail(a * std::f64::consts::SQRT_2, 2.0, product(a, -a));
+    if x < 0.0 { 2.0 - tail } else { tail }
 }
 
 /// `x` times the distribution function, which for positive `x` is 1 minus its value at `-x`. Keeps the sign of zero.
 #[inline(always)]
 pub fn gelu(x: f64) -> f64 {
     let a = size(x);
-    (if x >= 0.0 { x } else { -0.0 }) - normal_tail(a, a)
+    (if x >= 0.0 { x } else { -0.0 }) - normal_tail(a, a, product(a, -0.5 * a))
 }

@@ -118,8 +118,8 @@ macro_rules! fast {
 }
 fast!(f32: exp32 exp2_32 exp_m132 ln32 ln_1p32 sin32 cos32 tanh32 sigmoid32 softplus32;
     single wide (atan2 hypot)
-        (log2 log10 tan asin acos atan sinh cosh asinh acosh atanh) (erf normal_density normal_cdf gelu);
+        (log2 log10 tan asin acos atan sinh cosh asinh acosh atanh) (erf erfc normal_density normal_cdf gelu);
     exact () ());
 fast!(f64: exp64 exp2_64 exp_m164 ln64 ln_1p64 sin64 cos64 tanh64 sigmoid64 softplus64;
-    poly double () (log2 log10 tan sinh cosh) (erf normal_density normal_cdf gelu);
+    poly double () (log2 log10 tan sinh cosh) (erf erfc normal_density normal_cdf gelu);
     exact (atan2 hypot) (asin acos atan asinh acosh atanh));

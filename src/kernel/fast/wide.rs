@@ -196,6 +196,14 @@ pub fn normal_cdf(x: f32) -> f32 {
     (if x > 0.0 { 1.0 - tail } else { tail }) as f32
 }
 
+/// Twice the distribution function at `-√2 x`.
+#[inline(always)]
+pub fn erfc(x: f32) -> f32 {
+    let a = f64::from(x.abs()) * std::f64::consts::SQRT_2;
+    let tail = 2.0 * normal_tail(if a > LAST { LAST } else { a });
+    (if x < 0.0 { 2.0 - tail } else { tail }) as f32
+}
+
 /// `x` times the distribution function, which for positive `x` is 1 minus its value at `-x`. Keeps the sign of zero.
 #[inline(always)]
 pub fn gelu(x: f32) -> f32 {

@@ -64,6 +64,8 @@ pub trait Analytic: Inexact {
 pub trait Real: Plain + Analytic {
     fn atan2(self, o: Self) -> Self;
     fn erf(self) -> Self;
+    /// `1 - erf(x)`, with full relative precision in the right tail.
+    fn erfc(self) -> Self;
     /// `sqrt(x² + o²)` without overflow.
     fn hypot(self, o: Self) -> Self;
     /// The derivative of SiLU, `x · sigmoid(x)`.
@@ -159,6 +161,7 @@ macro_rules! float {
         impl Real for $t {
             #[inline(always)] fn atan2(self, o: Self) -> Self { f64::from(self).atan2(f64::from(o)) as $t }
             #[inline(always)] fn erf(self) -> Self { libm::erf(f64::from(self)) as $t }
+            #[inline(always)] fn erfc(self) -> Self { libm::erfc(f64::from(self)) as $t }
             #[inline(always)] fn hypot(self, o: Self) -> Self { f64::from(self).hypot(f64::from(o)) as $t }
             #[inline(always)] fn softplus(self) -> Self {
                 (if self > 0.0 { self } else { 0.0 }) + (-self.abs()).exp().ln_1p()

@@ -26,7 +26,7 @@ use crate::shape;
 use crate::stored::Stored;
 
 unary_ops! {
-    Erfc erfc: special [x] x => special::erfc(x); g => g * (exp(&-(x * x))? * -FRAC_2_SQRT_PI);
+    Erfc erfc: real [x] x => x.erfc(); g => g * (exp(&-(x * x))? * -FRAC_2_SQRT_PI);
         "1 - erf(x), without cancellation for large x.",
         "fg.erfc(fg.tensor([0.0])).tolist()" => "[1.0]";
     Erfcx erfcx: special [x, y] x => special::erfcx(x); g => g * (x * y * 2.0 - FRAC_2_SQRT_PI);
