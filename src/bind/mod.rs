@@ -19,6 +19,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.py().import("numpy")?;
     numpy::dtype::<f64>(m.py());
     python::site::add(m)?;
+    python::scope::add(m)?;
     python::error::add(m)?;
     python::facade::add(m)?;
     python::modes::add(m)?;

@@ -54,6 +54,7 @@ class _Call:
         empty: Any = [None] * len(found)
         self._args, self._kwargs = replace_tensors((args, kwargs), self._positions, empty)
         self._function = function
+        self._scope = _core.scope()
         self._check = options["determinism_check"] != "none"
         self._context = options["recompute_context"]
         self._random = _core.native.get_rng_state() if options["preserve_rng_state"] else None
@@ -103,7 +104,7 @@ class _Call:
             _core.native.set_rng_state(self._random)
         try:
             with enable_grad(), saved_tensors_hooks(keep, lambda x: x), self._context:
-                self._function(*args, **kwargs)
+                _core.call_in_scope(self._scope, self._function, args, kwargs)
         finally:
             if self._random is not None:
                 _core.native.set_rng_state(before)

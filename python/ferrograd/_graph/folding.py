@@ -1,4 +1,4 @@
-"""Blocks of a recorded graph, which a picture shows as one box: rounds of a loop, lines of the program, its functions.
+"""Blocks of a recorded graph, which a picture shows as one box: modules, rounds of a loop, lines, functions.
 
 A block is an interval of one order in which inputs stand before their users, so no blocks depend on each other in a
 circle.
@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 import linecache
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from itertools import accumulate, groupby
 from operator import attrgetter
 
@@ -30,7 +31,7 @@ _SHORTEST = 6
 class Block:
     """A part of a graph that a picture shows as one box."""
 
-    #: ``"loop"``, ``"round"``, ``"line"``, ``"function"`` or ``"part"``.
+    #: ``"module"``, ``"loop"``, ``"round"``, ``"line"``, ``"function"`` or ``"part"``.
     kind: str
     name: str
     items: list[Item]
@@ -54,15 +55,41 @@ def nodes_of(item: Item) -> list[Node]:
 def fold(graph: Snapshot, nodes: Sequence[Node]) -> list[Item]:
     """These nodes without the leaves of ops, from inputs to results. Where they are many, ``MOST`` items are left."""
     alone = [node for node in nodes if node.is_leaf and not node.users]
-    items: list[Item] = [*alone, *(graph[i] for i in _order(graph, {node.id for node in nodes if not node.is_leaf}))]
-    return items if len(items) <= MOST else _few(_loops(items))
+    ops: list[Node] = [graph[i] for i in _order(graph, {node.id for node in nodes if not node.is_leaf})]
+    if len(alone) + len(ops) <= MOST:
+        return [*alone, *ops]
+    return _opened(_few(_loops([*alone, *_modules(ops)])))
+
+
+def _modules(nodes: Sequence[Node], depth: int = 0) -> list[Item]:
+    """The nodes with a block for neighbours that one module recorded; ``depth`` modules are around all of them."""
+    found: list[Item] = []
+    for module, group in groupby(nodes, lambda node: node.modules[depth : depth + 1]):
+        several = list(group)
+        if not module or len(several) == 1:
+            found += several
+            continue
+        items = _few(_loops(_modules(several, depth + 1)))
+        # A block of one block would only have to be opened.
+        found.append(items[0] if len(items) == 1 else Block("module", module[0], items))
+    return found
+
+
+def _opened(items: list[Item]) -> list[Item]:
+    """The items with what is in their only block, if that is a module, as long as they are few."""
+    blocks = [item for item in items if isinstance(item, Block)]
+    if len(blocks) != 1 or blocks[0].kind != "module" or len(items) - 1 + len(blocks[0].items) > MOST:
+        return items
+    i = items.index(blocks[0])
+    return _opened([*items[:i], *blocks[0].items, *items[i + 1 :]])
 
 
 def _order(graph: Snapshot, shown: set[int]) -> list[int]:
     """The nodes from inputs to results, each as near to its users as it can be.
 
-    The order is made from its end. The next is one whose users have their places: the one that joins the fewest paths,
-    and of several the one that was met last, so a branch stays together.
+    The order is made from its end. The next is one whose users have their places: one that joins no paths if there is
+    one, and one of the module of the node before, or of the module around it, if there is one. Of several it is the one
+    that joins the fewest paths, and then the one that was met last, so a branch stays together.
     """
     record = graph.record
     joins: dict[int, int] = {}
@@ -70,14 +97,36 @@ def _order(graph: Snapshot, shown: set[int]) -> list[int]:
         inner = {p[0] for p in record.inputs[i] if p is not None and p[0] in shown}
         joins[i] = max((joins[j] for j in inner), default=0) + (len(inner) > 1)
     waiting = {i: sum(user in shown for user in graph.users_by_id[i]) for i in shown}
-    ready = [(joins[i], -i, i) for i in shown if not waiting[i]]
-    heapify(ready)
+    # The nodes that could be next: those that join paths or none, of each module with those that it calls.
+    ready: dict[tuple[bool, tuple[str, ...]], list[tuple[int, int, int]]] = {}
+    placed: set[int] = set()
+
+    def offer(i: int, met: int) -> None:
+        modules = graph[i].modules
+        for depth in range(len(modules) + 1):
+            heappush(ready.setdefault((joins[i] > 0, modules[:depth]), []), (joins[i], -met, i))
+
+    def chosen(modules: tuple[str, ...]) -> int | None:
+        for joining in (False, True):
+            for depth in range(len(modules), -1, -1):
+                some = ready.get((joining, modules[:depth]), [])
+                while some and some[0][2] in placed:
+                    heappop(some)
+                if some:
+                    return heappop(some)[2]
+        return None
+
+    for i in shown:
+        if not waiting[i]:
+            offer(i, i)
     order: list[int] = []
     met = len(record.ops)
     # The first round of a loop may lack what tells its arguments apart. It takes their order from a later round.
     ways: dict[tuple[str, int], list[int]] = {}
-    while ready:
-        i = heappop(ready)[2]
+    before: tuple[str, ...] = ()
+    while (i := chosen(before)) is not None:
+        before = graph[i].modules
+        placed.add(i)
         order.append(i)
         ends = [place[0] if place is not None and place[0] in shown else -1 for place in record.inputs[i]]
         known = [joins[j] for j in ends if j >= 0]
@@ -89,21 +138,21 @@ def _order(graph: Snapshot, shown: set[int]) -> list[int]:
                 waiting[j] -= 1
                 if not waiting[j]:
                     met += 1
-                    heappush(ready, (joins[j], -met, j))
+                    offer(j, met)
     return order[::-1]
 
 
 def _loops(items: list[Item]) -> list[Item]:
     """The items with a block for what is done three times or more in a row, the shortest repetition first."""
     numbers: dict[object, int] = {}
-    # The same number stands for the same op of the same line, or for the same loop.
-    kinds = [numbers.setdefault((node.op, node.site), len(numbers)) for item in items for node in nodes_of(item)]
+    # The same number stands for the same op of the same line, for modules that differ in a number, and for a loop.
+    kinds = [numbers.setdefault(_kind(item), len(numbers)) for item in items]
     period = 1
     while period <= len(items) // 3:
         tokens = np.array(kinds)
         same = np.diff(tokens[period:] == tokens[:-period], prepend=False, append=False)
         runs = [(a, b + period) for a, b in np.flatnonzero(same).reshape(-1, 2).tolist()]
-        runs = [(a, b) for a, b in runs if b - a >= max(3 * period, _SHORTEST)]
+        runs = [(a, b) for a, b in runs if b - a >= 3 * period and sum(map(_size, items[a:b])) >= _SHORTEST]
         passing = _passing(items) if runs else []
         bound = len(items)
         for i in reversed(range(len(runs))):
@@ -114,12 +163,33 @@ def _loops(items: list[Item]) -> list[Item]:
                 one[0] if period == 1 else Block("round", f"round {k}", _few(one)) for k, one in enumerate(rounds, 1)
             ]
             nodes = [node for item in rounds[1] for node in nodes_of(item)]
-            loop = Block("loop", _statement(nodes) or _name(nodes), _parts(body, "rounds"), len(rounds))
+            name = _numbered(rounds[0], rounds[-1]) or _statement(nodes) or _name(nodes)
+            loop = Block("loop", name, _parts(body, "rounds"), len(rounds))
             kind = numbers.setdefault(tuple(sorted(kinds[start : start + period])), len(numbers))
             items[start:stop], kinds[start:stop] = [loop], [kind]
         # What is shorter now may repeat with a shorter period.
         period = 1 if runs else period + 1
     return items
+
+
+def _kind(item: Item) -> object:
+    """What items have in common that repeat: the op and the line, or the module without its number."""
+    if isinstance(item, Node):
+        return item.op, item.site
+    return item.kind, re.sub(r"(?<![^.])\d+(?= \()", "*", item.name)
+
+
+def _size(item: Item) -> int:
+    return len(nodes_of(item))
+
+
+def _numbered(first: list[Item], last: list[Item]) -> str:
+    """The name of a loop over modules, ``layers.0–5 (Layer)``; empty where the first module is not another in each."""
+    names = [[item.name for item in one if isinstance(item, Block) and item.kind == "module"] for one in (first, last)]
+    if not all(names) or names[0][0] == names[1][0]:
+        return ""
+    (start, _, kind), (end, _, _) = (several[0].rpartition(" (") for several in names)
+    return f"{start}–{end.rpartition('.')[2]}" + (f" ({kind}" if len(names[0]) == 1 else "")
 
 
 def _passing(items: Sequence[Item]) -> list[int]:
@@ -161,7 +231,10 @@ def _rounds(
 
 
 def _few(items: list[Item]) -> list[Item]:
-    """At most ``MOST`` items: where they are more, those of a line are one, then those of a function, then any."""
+    """At most ``MOST`` items: where they are more, those of a line are one, then those of a function, then any.
+
+    Modules stay as they are as long as that is enough.
+    """
     for kind, key in (("line", attrgetter("site")), ("function", _function)):
         if len(items) > MOST:
             found = _together(items, kind, key)
@@ -171,8 +244,13 @@ def _few(items: list[Item]) -> list[Item]:
         found, at = [], 0
         for together, group in groupby(items, lambda item: isinstance(item, Node)):
             several = list(group)
-            found += _parts(several, "ops", at) if together else several
-            at += len(several)
+            before, at = at, at + sum(map(_size, several))
+            if not together or len(several) == 1:
+                found += several
+            elif len(several) > MOST:
+                found += _parts(several, "ops", before)
+            else:
+                found.append(Block("part", f"ops {before + 1}–{at}", several))
         items = found
     return _parts(items, "part")
 
@@ -181,6 +259,8 @@ def _together(items: list[Item], kind: str, key: Callable[[Node], str | None]) -
     """The items, with a block for neighbours that all have one key."""
 
     def common(item: Item) -> object:
+        if isinstance(item, Block) and item.kind == "module":
+            return item
         keys = {key(node) for node in nodes_of(item)}
         return keys.pop() if len(keys) == 1 else item
 

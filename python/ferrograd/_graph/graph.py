@@ -34,7 +34,8 @@ class Graph(Snapshot):
     def to_svg(self, limit: int | None = 5_000) -> str:
         """The graph as an SVG picture, leaves at the top. The pointer over a node shows its details.
 
-        More than 24 ops are folded into blocks: the rounds of a loop, the ops of a line, the lines of a function.
+        More than 24 ops are folded into blocks: the ops of a module, the rounds of a loop, the ops of a line, the lines
+        of a function.
         """
         return picture.svg(self, limit)
 

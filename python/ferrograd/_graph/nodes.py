@@ -46,7 +46,7 @@ class Record(NamedTuple):
     holding: list[str]
     sites: list[int]
     keys: list[int]
-    where: dict[int, str | None]
+    where: dict[int, tuple[str | None, tuple[tuple[str, str], ...]]]
     names: dict[tuple[int, int], str]
     memory: int
 
@@ -138,7 +138,16 @@ class Node:
     @property
     def site(self) -> str | None:
         """``file:line`` of the call that recorded the node."""
-        return self._graph.record.where[self._graph.record.sites[self.id]]
+        return self._graph.record.where[self._graph.record.sites[self.id]][0]
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules whose calls recorded the node, the outermost first.
+
+        The outermost is shown by its class, and the others by their names in it and their classes:
+        ``("Net", "encoder.layers.0 (Layer)")``.
+        """
+        return self._graph.modules_by_site[self._graph.record.sites[self.id]]
 
     @property
     def file(self) -> str | None:
@@ -272,6 +281,15 @@ class Snapshot(Sequence[Node]):
             raise ArgumentError(f"filter: predicate must be callable, not {type(predicate).__name__}")
         found = (Node(self, i) for i, name in enumerate(self.record.ops) if op is None or name == op)
         return [node for node in found if predicate is None or predicate(node)]
+
+    @cached_property
+    def modules_by_site(self) -> dict[int, tuple[str, ...]]:
+        """For each number of a site, the modules that recorded there, the outermost first."""
+        named = {site: modules for site, (_, modules) in self.record.where.items()}
+        return {
+            site: tuple(f"{name} ({kind})" if name else kind for name, kind in modules)
+            for site, modules in named.items()
+        }
 
     @cached_property
     def users_by_id(self) -> list[list[int]]:

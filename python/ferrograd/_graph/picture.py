@@ -236,7 +236,8 @@ def _box(
         data += f' data-us="{sum(times) * 1e6:.1f}"' if times else ""
     if isinstance(box, Node):
         kind += ["fg-leaf"] * box.is_leaf + ["fg-freed"] * (box.holding == "freed")
-        title = f"{box}\n{box.site or ''}\n{box.source}".rstrip()
+        module = box.modules[-1] if box.modules else ""
+        title = "\n".join(filter(None, [str(box), module, box.site, box.source]))
         corner = 14 if box.is_leaf else 3
         data = f' data-id="{box.id}"{data}'
         link = f'<a href="#n{box.id}">' * bool(opened)

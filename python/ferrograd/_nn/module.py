@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from ferrograd import _html
+from ferrograd import _core, _html
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor
 from ferrograd._nn.hooks import RemovableHandle, add
@@ -123,8 +123,8 @@ class BaseModule:
         """Calls ``forward`` and the hooks."""
         __tracebackhide__ = True
         if self._forward_hooks or self._forward_pre_hooks:
-            return self._call_with_hooks(args, kwargs)
-        return self.forward(*args, **kwargs)
+            return _core.call_module(self, self._call_with_hooks, (args, kwargs))
+        return _core.call_module(self, self.forward, args, kwargs)
 
     def _watch(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Callable[[Any], Any]]:
         """The arguments of ``forward``, and a function of its result. A dialect may put its own around a call."""

@@ -10,6 +10,7 @@ use crate::bind::convert::numpy::dtype_object;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::python::gil::without_gil;
+use crate::bind::python::site;
 use crate::bind::value::var::Slot;
 use crate::engine::{self, GraphSnapshot};
 use crate::graph::{Meta, SavedKind};
@@ -63,13 +64,7 @@ fn columns<'py>(
         SavedKind::Packed => "packed",
         SavedKind::Freed => "freed",
     });
-    let places = PyDict::new(py);
-    for n in nodes {
-        let site = n.node.site();
-        if !places.contains(site.0)? {
-            places.set_item(site.0, site.describe())?;
-        }
-    }
+    let places = site::places(py, nodes.iter().map(|n| n.node.site()))?;
     let names = PyDict::new(py);
     for (i, n) in nodes.iter().enumerate().filter(|(_, n)| n.node.is_leaf()) {
         let tensor = Slot::of(&n.node).and_then(|slot| slot.tensor(py));

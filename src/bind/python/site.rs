@@ -1,16 +1,17 @@
-//! Call sites: the file and line of the running Python frame, as a number. It is found by the code object and the
-//! instruction of the frame.
+//! Call sites: the file and line of the running Python frame, and the modules that are called, as a number. The line is
+//! found by the code object and the instruction of the frame.
 
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyDict, PyString, PyTuple};
 use rustc_hash::FxHashMap;
 
 use super::capi::attached;
+use super::scope;
 use crate::graph::site::{Host, Site, set_host};
 
 type GetLasti = unsafe extern "C" fn(*mut ffi::PyFrameObject) -> c_int;
@@ -35,9 +36,11 @@ struct Sites {
     places: FxHashMap<(usize, i32), u32>,
     /// The code objects of `places`, kept so that no other object gets the address of one.
     codes: FxHashMap<usize, Py<PyAny>>,
-    /// The files and lines by number - 1, and their numbers.
-    lines: Vec<(Arc<str>, u32)>,
+    /// The files, lines and scopes by number - 1, and the numbers of those outside of all scopes.
+    lines: Vec<(Arc<str>, u32, u32)>,
     numbers: FxHashMap<(Arc<str>, u32), u32>,
+    /// By the number outside of all scopes, and scope: the number in the scope.
+    scoped: FxHashMap<(u32, u32), u32>,
     /// The beginning of the file names of the library's own code.
     own: Option<String>,
 }
@@ -111,7 +114,7 @@ fn nearest() -> Site {
         // SAFETY: this function owns the reference; the table of sites keeps the object alive.
         unsafe { ffi::Py_DECREF(code) };
         if id != OWN {
-            break Site(id);
+            break Site(within(id, scope::current()));
         }
         // SAFETY: the GIL is held. `back` returns a new reference, which `held` owns until the next frame is reached.
         unsafe {
@@ -141,6 +144,28 @@ fn known(code: *mut ffi::PyObject, last: i32) -> Option<u32> {
     place.store(code as usize, Relaxed);
     found.store((last as u64) << 32 | u64::from(id), Relaxed);
     Some(id)
+}
+
+/// The numbers of lines in scopes met last: the line with the scope, and the number. They are read and written only where
+/// the GIL is held.
+static LATELY_SCOPED: [(AtomicU64, AtomicU32); 512] = [const { (AtomicU64::new(0), AtomicU32::new(0)) }; 512];
+
+/// The number in a scope of a line with this number outside of all.
+#[inline]
+fn within(line: u32, scope: u32) -> u32 {
+    if scope == 0 || line == 0 {
+        return line;
+    }
+    let key = u64::from(line) << 32 | u64::from(scope);
+    let (place, found) = &LATELY_SCOPED[(line.wrapping_mul(31) ^ scope) as usize % LATELY_SCOPED.len()];
+    if place.load(Relaxed) == key {
+        return found.load(Relaxed);
+    }
+    let mut guard = SITES.lock().unwrap_or_else(PoisonError::into_inner);
+    let number = guard.get_or_insert_default().number_within(line, scope);
+    place.store(key, Relaxed);
+    found.store(number, Relaxed);
+    number
 }
 
 /// Gives a number to a place that is not in the table. No code of the user's runs here: the attributes are those of a
@@ -178,9 +203,24 @@ impl Sites {
         if self.lines.len() >= MOST_LINES {
             return 0;
         }
-        self.lines.push(key.clone());
+        self.lines.push((key.0.clone(), line, 0));
         let number = self.lines.len() as u32;
         self.numbers.insert(key, number);
+        number
+    }
+
+    fn number_within(&mut self, line: u32, scope: u32) -> u32 {
+        if let Some(&known) = self.scoped.get(&(line, scope)) {
+            return known;
+        }
+        let Some((file, at, _)) = self.lines.get(line as usize - 1).filter(|_| self.lines.len() < MOST_LINES)
+        else {
+            return line;
+        };
+        let new = (file.clone(), *at, scope);
+        self.lines.push(new);
+        let number = self.lines.len() as u32;
+        self.scoped.insert((line, scope), number);
         number
     }
 }
@@ -220,6 +260,26 @@ pub fn asking_module(py: Python<'_>) -> PyResult<String> {
 /// `file:line` of a site.
 fn describe(site: Site) -> Option<String> {
     let guard = SITES.lock().unwrap_or_else(PoisonError::into_inner);
-    let (file, line) = guard.as_ref()?.lines.get(site.0 as usize - 1)?;
+    let (file, line, _) = guard.as_ref()?.lines.get(site.0 as usize - 1)?;
     Some(format!("{file}:{line}"))
+}
+
+/// By number of a site: `file:line` or none, and the modules that recorded there, the outermost first, each with its name
+/// and its class.
+pub fn places<'py>(py: Python<'py>, sites: impl Iterator<Item = Site>) -> PyResult<Bound<'py, PyDict>> {
+    let places = PyDict::new(py);
+    for site in sites {
+        if !places.contains(site.0)? {
+            let scope = {
+                let guard = SITES.lock().unwrap_or_else(PoisonError::into_inner);
+                let line =
+                    guard.as_ref().and_then(|sites| sites.lines.get((site.0 as usize).checked_sub(1)?));
+                line.map_or(0, |&(_, _, scope)| scope)
+            };
+            let modules = scope::modules(scope);
+            let modules: Vec<_> = modules.iter().map(|(name, class)| (&**name, &**class)).collect();
+            places.set_item(site.0, (site.describe(), PyTuple::new(py, modules)?))?;
+        }
+    }
+    Ok(places)
 }

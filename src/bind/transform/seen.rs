@@ -6,6 +6,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use super::program::{Compiled, Origin};
 use crate::bind::convert::numpy::dtype_object;
 use crate::bind::python::dialect::Dialect;
+use crate::bind::python::site;
 use crate::program::Source;
 
 #[pymethods]
@@ -18,7 +19,8 @@ impl Compiled {
         let Some(program) = program else { return Ok(None) };
         let drawn = program.drawn(if gradients { usize::MAX } else { self.saved_from });
         let (mut ops, mut inputs, mut values, mut sites) = (vec![], vec![], vec![], vec![]);
-        let (places, names) = (PyDict::new(py), PyDict::new(py));
+        let places = site::places(py, drawn.nodes.iter().map(|node| node.site))?;
+        let names = PyDict::new(py);
         for (i, node) in drawn.nodes.iter().enumerate() {
             ops.push(node.op);
             inputs.push(PyTuple::new(py, node.ins.iter().map(|&(at, out)| Some((at, out))))?);
@@ -29,9 +31,6 @@ impl Compiled {
             });
             values.push(PyTuple::new(py, outs.collect::<PyResult<Vec<_>>>()?)?);
             sites.push(node.site.0);
-            if !places.contains(node.site.0)? {
-                places.set_item(node.site.0, node.site.describe())?;
-            }
             let name = match node.source {
                 Source::Input(k) if gradients => Some(format!("saved value {k}")),
                 Source::Input(k) => self.inputs.get(k).map(|input| match &input.source {

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
-from ferrograd import _public
+from ferrograd import _core, _public
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, FerrogradError
 from ferrograd._nn.hooks import RemovableHandle, add
@@ -360,8 +360,8 @@ class Module(BaseModule):
             or _every.full_backward
             or _every.backward_pre
         ):
-            return self._call_with_hooks(args, kwargs)
-        return self.forward(*args, **kwargs)
+            return _core.call_module(self, self._call_with_hooks, (args, kwargs))
+        return _core.call_module(self, self.forward, args, kwargs)
 
     def _before(self, args: Any, kwargs: Any) -> Any:
         for hook in list(_every.forward_pre.values()):
