@@ -104,7 +104,7 @@ OWN_ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "pad": (VECTOR, 1),
     "percentile": (VECTOR, 50),
     "nanpercentile": (VECTOR, 50),
-    "piecewise": (VECTOR, [VECTOR > 0.3], [1.0]),
+    "piecewise": (VECTOR, [VECTOR > 0.3], [np.sin, 1.0]),
     "place": (VECTOR, VECTOR > 0.3, VECTOR),
     "polyint": (VECTOR,),
     "put": (VECTOR, 0, VECTOR[0]),
@@ -202,10 +202,10 @@ def outcomes() -> dict[str, str]:
 BORDERS: dict[str, Callable[[Any], Any]] = {
     "an operator beside an array: `np.ones(1) * x`": lambda x: np.ones(1) * x,
     "a universal function: `np.sin(x)`": np.sin,
-    "one without a counterpart: `np.cbrt(x)`": np.cbrt,
+    "one without a counterpart: `np.spacing(x)`": np.spacing,
     "writing over an array: `np.add(a, x, out=a)`, `a += x`": lambda x: np.add(np.ones(1), x, out=np.ones(1)),
     "a function that has the rule: `np.sum(x)`": np.sum,
-    "a function that has none: `np.unwrap(x)`": np.unwrap,
+    "a function that has none: `np.unique(x)`": np.unique,
     "a comparison, an index: `np.argsort(x)`, `x > 0`": np.argsort,
     "`np.asarray(x)`, `np.array([x, 1.0])`, `x.numpy()`, matplotlib, pandas": np.asarray,
     "writing into an array: `a[:] = x`": lambda x: np.ones(1).__setitem__(slice(None), x),
@@ -261,11 +261,11 @@ def _inside(cross: Callable[[Any], Any]) -> str:
 
 HEAD = """# NumPy and other borders
 
-A tensor can go wherever NumPy goes. What dispatches to this library (operators, universal functions, NumPy's functions,
-the array API) keeps the graph or raises. What only asks for numbers (`np.asarray`, `float`, `item`) detaches: no
-gradient flows through the numbers. Inside a transform (`func.grad`, `func.vjp`, `func.hessian`, …) and in a backward of
-your own that is being recorded, numbers of a value that depends on what is differentiated raise `ConversionError`,
-because the derivative would be lost without a word. `x.detach()` says that this is meant.
+A tensor can go wherever an array of NumPy can go. What dispatches to this library (operators, universal functions,
+NumPy's functions, the array API) keeps the graph or raises. What only asks for numbers (`np.asarray`, `float`, `item`)
+detaches: no gradient flows through the numbers. Inside a transform (`func.grad`, `func.vjp`, `func.hessian`, …) and in
+a backward of your own that is being recorded, numbers of a value that depends on what is differentiated raise
+`ConversionError`, because the derivative would be lost without a word. `x.detach()` says that this is meant.
 
 ```python
 >>> import ferrograd as fg
@@ -283,9 +283,9 @@ ferrograd.ConversionError: float at ...: this Tensor depends on what grad differ
 [1.0, 1.0]
 ```
 
-`numpy_conversion` sets what a number of a tracked tensor is outside of transforms: `"allow"`, `"warn"` or `"raise"`. It
-belongs to the thread, and it is a context manager and a decorator too. Under `no_grad` nothing is lost, so numbers are
-always given.
+`numpy_conversion` sets what happens outside of transforms when a tracked tensor is asked for its numbers: `"allow"`,
+`"warn"` or `"raise"`. It belongs to the thread, and it is a context manager and a decorator too. Under `no_grad`
+nothing is lost, so numbers are always given.
 
 ```python
 >>> with fg.numpy_conversion("raise"):
@@ -343,7 +343,8 @@ HEADINGS = {
 
 TEXTS = {
     TRACKS: "The result is a tensor, and gradients flow through it.",
-    PLAIN: "Integers, truth values, text, dtypes and new arrays: nothing is lost. Files get the numbers, as above.",
+    PLAIN: "Integers, truth values, text, dtypes, new arrays, and `imag` of real numbers: nothing is lost. Files get\n"
+    "the numbers, as above.",
     RAISES: "There is no rule here yet. `detach()` the tensor to compute on its values.",
 }
 
