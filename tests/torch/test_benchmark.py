@@ -21,8 +21,8 @@ def test_a_timer_counts_runs() -> None:
     assert (found.number_per_run, len(found.times), found.title) == (5, 1, "L: S")
     assert found.median == found.mean == found.raw_times[0] / 5
     text = repr(found).splitlines()
-    assert text[1:3] == ["L: S", "setup: runs.clear()"]
-    assert text[-1] == "  1 measurement, 5 runs , 1 thread"
+    assert text[:2] == ["Measurement of L: S", "setup: runs.clear()"]
+    assert text[-1] == "  1 measurement, 5 runs each, 1 thread"
     several = timer.blocked_autorange(min_run_time=1e-3)
     assert sum(several.raw_times) >= 1e-3
     assert pickle.loads(pickle.dumps(several)).times == several.times

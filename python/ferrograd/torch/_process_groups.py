@@ -79,6 +79,9 @@ class ProcessGroup:
             raise ValueError("Invalid process group specified or has been destroyed.")
         return self._communicator
 
+    def __repr__(self) -> str:
+        return f"ProcessGroup(ranks={self._ranks}, backend={str(self._backend)!r})"
+
     def rank(self) -> int:
         """The rank of this process in the group; -1 if it is not in it."""
         return -1 if self._communicator is None else self._communicator.rank

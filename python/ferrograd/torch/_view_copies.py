@@ -166,7 +166,7 @@ def unsqueeze_copy(input: Tensor, dim: int, *, out: Tensor | None = None) -> Ten
 
 
 def view_copy(input: Tensor, size: Any, *, out: Tensor | None = None) -> Tensor:
-    """A copy under another shape, or read as another dtype."""
+    """A copy under another shape. The bytes are not read as another dtype: ``to(dtype)`` converts the numbers."""
     input = _arguments.tensor(input, "view_copy", "input")
     return _copy(input.view(size), out)
 

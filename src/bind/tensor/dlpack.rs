@@ -13,8 +13,8 @@ use crate::bind::python::error::raise;
 use crate::bind::value::var::Var;
 use crate::graph::Tensor;
 
-/// A tensor with a copy of the elements of an object that has `__dlpack__`. The elements of a tensor of this library
-/// are shared; its graph is left out.
+/// A tensor with a copy of the elements of an object that has `__dlpack__`. A tensor of this library that does not require
+/// grad is not copied unless `copy` is True.
 ///
 ///     >>> fg.from_dlpack(np.ones(2)).tolist()
 ///     [1.0, 1.0]

@@ -348,6 +348,11 @@ class P2POp:
             group_peer,
         )
 
+    def __repr__(self) -> str:
+        peer = f"group_peer={self.group_peer}" if self.peer is None else f"peer={self.peer}"
+        tag = f", tag={self.tag}" * bool(self.tag)
+        return f"P2POp({self.op.__name__}, {self.tensor.dtype}{list(self.tensor.shape)}, {peer}{tag})"
+
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
     """Starts to send and to receive several tensors.

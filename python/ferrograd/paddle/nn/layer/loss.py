@@ -122,7 +122,7 @@ class SoftMarginLoss(_Loss, function=F.soft_margin_loss, inputs=2):
 
 
 class MultiLabelSoftMarginLoss(_Loss, function=F.multi_label_soft_margin_loss, inputs=2):
-    """The mean over the classes of the binary cross entropy of logits."""
+    """The mean over the classes of the binary cross entropy of logits and labels 0 and 1."""
 
 
 class MultiLabelMarginLoss(_Loss, function=F.multi_label_margin_loss, inputs=2):

@@ -144,7 +144,7 @@ class SoftMarginLoss(_Loss, function=F.soft_margin_loss, inputs=2):
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss, function=F.multilabel_soft_margin_loss, inputs=2):
-    """The mean over the classes of the binary cross entropy of logits."""
+    """The mean over the classes of the binary cross entropy of logits and targets 0 and 1."""
 
 
 class CosineEmbeddingLoss(_Loss, function=F.cosine_embedding_loss, inputs=3, defaults={"margin": 0.0}):

@@ -128,9 +128,9 @@ class Measurement:
     def __repr__(self) -> str:
         spec, count = self.task_spec, len(self.raw_times)
         sign, unit = select_unit(self.median)
-        lines = [object.__repr__(self), spec.title]
+        lines = [f"Measurement of {spec.title}"]
         lines += [line for line in (spec.description, spec.setup_str()) if line]
-        runs = f"{self.number_per_run} runs ," if self.number_per_run > 1 else ""
+        runs = f"{self.number_per_run} run{'s' if self.number_per_run > 1 else ''} each"
         threads = f"{spec.num_threads} thread{'s' if spec.num_threads > 1 else ''}"
         if count > 1:
             low, high = np.quantile(self.times, [0.25, 0.75]) / unit
@@ -138,9 +138,9 @@ class Measurement:
             lines += [f"  IQR:    {self.iqr / unit:.2f} {sign} ({low:.2f} to {high:.2f})"]
         else:
             lines += [f"  {self.median / unit:.2f} {sign}"]
-        lines += [f"  {count} measurement{'s' if count > 1 else ''}, {runs} {threads}"]
+        lines += [f"  {count} measurement{'s' if count > 1 else ''}, {runs}, {threads}"]
         if self.has_warnings:
-            lines += ["  WARNING: Interquartile range is more than a tenth of the median; the times vary."]
+            lines += ["  WARNING: the quartiles are further apart than a tenth of the median."]
         return "\n".join(lines)
 
 
