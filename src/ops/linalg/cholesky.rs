@@ -5,13 +5,13 @@
 use smallvec::smallvec;
 
 use super::parts::weigh;
-use super::solve::triangle;
+use super::solve::{failures, triangle};
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, only};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::op;
-use crate::ops::linalg::{failures, h, mm, square, sym};
+use crate::ops::linalg::{h, mm, square, sym};
 use crate::ops::movement::conj;
 use crate::ops::promote::promoted_inexact;
 use crate::stored::Stored;

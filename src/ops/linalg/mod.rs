@@ -5,14 +5,11 @@
 //! conjugate of a cotangent and return the conjugate of a gradient: in that convention, which is PyTorch's, the rules of
 //! complex matrices are those of real ones with ᴴ for ᵀ.
 
-use crate::array::Array;
 use crate::error::{Result, bail};
-use crate::graph::{Kernel, Tensor, Unrecorded, apply, unrecorded};
-use crate::kernel::linalg as kernel;
+use crate::graph::{Tensor, apply};
 use crate::ops::contract::matmul::Matmul;
 use crate::ops::movement::{cast, conj, matrix_transpose, real, reshape_to};
 use crate::shape::Dims;
-use crate::stored::Stored;
 
 pub mod cholesky;
 pub mod determinant;
@@ -69,36 +66,6 @@ fn over_matrices(x: &Tensor) -> Result<Tensor> {
 fn over_columns(x: &Tensor) -> Result<Tensor> {
     let (&n, lead) = x.dims().split_last().expect("a list of numbers");
     reshape_to(x, &lead.iter().copied().chain([1, n]).collect::<Dims>())
-}
-
-/// Why results of matrices are NaN, as LAPACK says it (int32): the order of the first leading minor that is not positive, or
-/// the first pivot that is zero. 0 for the other matrices.
-#[derive(Stored)]
-#[stored(in Unrecorded)]
-struct Failure {
-    op: &'static str,
-    of_minors: bool,
-}
-
-impl Kernel for Failure {
-    fn name(&self) -> &'static str {
-        self.op
-    }
-
-    fn compute(&self, ins: &[&Array], batch_ndim: usize) -> Result<Array> {
-        let (x, result) = solve::aligned(self.op, ins[0], ins[1], batch_ndim)?;
-        if self.of_minors {
-            kernel::first_failing_minor(self.op, &x, &result)
-        } else {
-            kernel::first_zero_pivot(self.op, &x, &result)
-        }
-    }
-}
-
-/// [`Failure`] for matrices and the results of a factorisation.
-fn failures(op: &'static str, of_minors: bool, x: &Tensor, result: &Tensor) -> Result<Tensor> {
-    unrecorded(Failure { op, of_minors }, &[&x.detach(), &result.detach()])
-        .expect("detached tensors have no edge")
 }
 
 /// The numbers of rows and columns.

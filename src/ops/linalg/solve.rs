@@ -5,10 +5,13 @@ use smallvec::smallvec;
 use super::parts::weigh;
 use crate::array::Array;
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
+use crate::graph::{
+    Cotangents, Grads, Kernel, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, Unrecorded, apply,
+    only, unrecorded,
+};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::{Operand, op};
-use crate::ops::linalg::{failures, h, matrix, mm, square, t};
+use crate::ops::linalg::{h, matrix, mm, square, t};
 use crate::ops::movement::{broadcast_to, reshape_to};
 use crate::ops::promote::{Class, promoted, promoted_inexact};
 use crate::ops::terms::add_terms;
@@ -145,6 +148,36 @@ pub(in crate::ops) fn solve_or_nan(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 /// The solution of a triangle's equations, for rules.
 pub(in crate::ops) fn triangle(a: &Tensor, b: &Tensor, upper: bool, unit: bool) -> Result<Tensor> {
     apply(Solve(Equations::Triangle { upper, unit, strict: false }), &[a, b])
+}
+
+/// Why results of matrices are NaN, as LAPACK says it (int32): the order of the first leading minor that is not positive, or
+/// the first pivot that is zero. 0 for the other matrices.
+#[derive(Stored)]
+#[stored(in Unrecorded)]
+struct Failure {
+    op: &'static str,
+    of_minors: bool,
+}
+
+impl Kernel for Failure {
+    fn name(&self) -> &'static str {
+        self.op
+    }
+
+    fn compute(&self, ins: &[&Array], batch_ndim: usize) -> Result<Array> {
+        let (x, result) = aligned(self.op, ins[0], ins[1], batch_ndim)?;
+        if self.of_minors {
+            kernel::first_failing_minor(self.op, &x, &result)
+        } else {
+            kernel::first_zero_pivot(self.op, &x, &result)
+        }
+    }
+}
+
+/// [`Failure`] for matrices and the results of a factorisation.
+pub(super) fn failures(op: &'static str, of_minors: bool, x: &Tensor, result: &Tensor) -> Result<Tensor> {
+    unrecorded(Failure { op, of_minors }, &[&x.detach(), &result.detach()])
+        .expect("detached tensors have no edge")
 }
 
 /// The solution z of x @ z = y for square matrices x; a vector y is one column.
