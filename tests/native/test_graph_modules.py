@@ -81,7 +81,7 @@ def test_an_exception_leaves_the_module() -> None:
     class Fails(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.inner = Half()
+            self.inner: nn.Module = Half()
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             self.inner(x)
@@ -207,7 +207,7 @@ def test_a_checkpoint_computes_again_in_the_module() -> None:
     class Checked(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.inner = Half()
+            self.inner: nn.Module = Half()
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return fg.checkpoint(self.inner, x)

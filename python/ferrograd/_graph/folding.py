@@ -106,7 +106,7 @@ def _order(graph: Snapshot, shown: set[int]) -> list[int]:
         for depth in range(len(modules) + 1):
             heappush(ready.setdefault((joins[i] > 0, modules[:depth]), []), (joins[i], -met, i))
 
-    def chosen(modules: tuple[str, ...]) -> int | None:
+    def chosen(modules: tuple[str, ...]) -> int:
         for joining in (False, True):
             for depth in range(len(modules), -1, -1):
                 some = ready.get((joining, modules[:depth]), [])
@@ -114,7 +114,7 @@ def _order(graph: Snapshot, shown: set[int]) -> list[int]:
                     heappop(some)
                 if some:
                     return heappop(some)[2]
-        return None
+        return -1
 
     for i in shown:
         if not waiting[i]:
@@ -124,7 +124,7 @@ def _order(graph: Snapshot, shown: set[int]) -> list[int]:
     # The first round of a loop may lack what tells its arguments apart. It takes their order from a later round.
     ways: dict[tuple[str, int], list[int]] = {}
     before: tuple[str, ...] = ()
-    while (i := chosen(before)) is not None:
+    while (i := chosen(before)) >= 0:
         before = graph[i].modules
         placed.add(i)
         order.append(i)

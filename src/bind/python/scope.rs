@@ -108,9 +108,9 @@ fn call_module<'py>(
     args: &Bound<'py, PyTuple>,
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let around = MODULE.with_borrow(|m| m.as_ref().map(|m| m.clone_ref(module.py())));
-    let scope = of_module(module, around.map(|m| m.into_bound(module.py())))?;
-    let _scope = Guard::enter(scope, Some(module.clone().unbind()));
+    let before = Guard::enter(current(), Some(module.clone().unbind()));
+    let around = before.1.as_ref().map(|module_around| module_around.bind(module.py()));
+    set(of_module(module, around)?);
     function.call(args, kwargs)
 }
 
@@ -133,9 +133,9 @@ fn call_in_scope<'py>(
 }
 
 /// The scope of a call of `module` by `around`.
-fn of_module<'py>(module: &Bound<'py, PyAny>, around: Option<Bound<'py, PyAny>>) -> PyResult<u32> {
+fn of_module<'py>(module: &Bound<'py, PyAny>, around: Option<&Bound<'py, PyAny>>) -> PyResult<u32> {
     let outer = current();
-    if around.as_ref().is_some_and(|around| around.is(module)) {
+    if around.is_some_and(|around| around.is(module)) {
         return Ok(outer);
     }
     let key = (outer, module.as_ptr() as usize);
@@ -144,7 +144,7 @@ fn of_module<'py>(module: &Bound<'py, PyAny>, around: Option<Bound<'py, PyAny>>)
         guard.as_ref().and_then(|modules| modules.get(&key).cloned())
     };
     match known {
-        Some(known) if is_still(&known, module, around.as_ref())? => Ok(known.scope),
+        Some(known) if is_still(&known, module, around)? => Ok(known.scope),
         _ => look(key, module, around),
     }
 }
@@ -187,7 +187,7 @@ fn below<'py>(module: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyDict>>
 fn look<'py>(
     key: (u32, usize),
     module: &Bound<'py, PyAny>,
-    around: Option<Bound<'py, PyAny>>,
+    around: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<u32> {
     let class = module.get_type();
     let class_name: Arc<str> = class.name()?.to_string_lossy().as_ref().into();
@@ -221,10 +221,10 @@ fn look<'py>(
 /// The names that lead from `around` down to `module`: those that `named_modules()` gives it. None if it is not there.
 fn names_to<'py>(
     module: &Bound<'py, PyAny>,
-    around: Bound<'py, PyAny>,
+    around: &Bound<'py, PyAny>,
 ) -> PyResult<Option<Vec<Bound<'py, PyString>>>> {
     let mut seen = FxHashSet::default();
-    let mut waiting = vec![(around, vec![])];
+    let mut waiting = vec![(around.clone(), vec![])];
     while let Some((at, names)) = waiting.pop() {
         if at.is(module) {
             return Ok(Some(names));
