@@ -170,12 +170,6 @@ class Hessian(Jacobian):
     """The class of what :func:`hessian` returns: the Jacobian of a gradient.
 
     ``Hessian(ys, xs)`` is the Jacobian of ``ys`` as it is, so ``ys`` must be a gradient already, as in Paddle.
-
-    >>> import ferrograd.paddle as paddle
-    >>> x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
-    >>> (g,) = paddle.grad((x**3).sum(), x, create_graph=True)
-    >>> paddle.autograd.Hessian(g, x)[:].tolist()
-    [[6.0, 0.0], [0.0, 12.0]]
     """
 
 
