@@ -13,3 +13,7 @@ def __getattr__(name: str) -> Any:
         return _import_module("tensorboardX").SummaryWriter
     except ModuleNotFoundError as error:
         raise ImportError("SummaryWriter is that of tensorboardX; install it with: pip install tensorboardX") from error
+
+
+def __dir__() -> list[str]:
+    return ["SummaryWriter"]
