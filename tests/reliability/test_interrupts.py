@@ -57,7 +57,7 @@ CALLS = {
         "x = fg.tensor(rng.random(9_000_000))\ns = fg.linspace(0.0, 1.0, 3_000_000)",
         "fg.searchsorted(s, x)",
     ),
-    "quantile": ("x = fg.tensor(rng.random(20_000_000))", "fg.quantile(x, 0.3)"),
+    "quantile": ("x = fg.tensor(rng.random(40_000_000))", "fg.quantile(x, fg.linspace(0, 1, 9))"),
     "expm": ("x = fg.tensor(rng.random((2000, 2000))) * 0.01", "fg.linalg.expm(x)"),
     "logm": ("x = fg.tensor(rng.random((900, 900))) * 0.01 + fg.eye(900) * 9.0", "fg.linalg.logm(x)"),
     "svd of many": ("x = fg.tensor(rng.random((60_000, 16, 16)))", "fg.linalg.svd(x)"),
@@ -140,17 +140,21 @@ def test_ctrl_c_in_calls_of_every_kind(part: int) -> None:
             before = np.array(scope["x"].detach())
             # An interrupt of a text that is evaluated would end the process, as one that nobody catches.
             code = compile(call, name, "eval")
-            for _ in range(2):
+            heard = 0
+            # On a fast machine a call may be done before the first signal.
+            for delay in (0.25, 0.02):
                 start = time.process_time()
-                signal.setitimer(signal.ITIMER_PROF, 0.25)
+                signal.setitimer(signal.ITIMER_PROF, delay)
                 try:
                     eval(code, scope)
-                    late[name] = "it was done before"
                 except KeyboardInterrupt:
+                    heard += 1
                     seconds = time.process_time() - start
-                    if seconds > 0.25 + 1.5 * fg.get_num_threads():
+                    if seconds > delay + 1.5 * fg.get_num_threads():
                         late[name] = seconds
                 signal.setitimer(signal.ITIMER_PROF, 0)
+            if not heard:
+                late[name] = "it was done before"
             np.testing.assert_array_equal(np.asarray(scope["x"].detach()), before, err_msg=name)
             assert fg.sum(fg.ones((10,))).item() == 10
         assert not late, late

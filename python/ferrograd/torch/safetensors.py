@@ -66,7 +66,7 @@ def save_model(
 
     The metadata have that name for each of the others.
     """
-    state = model.state_dict(keep_vars=True)
+    state = _module("save_model", model).state_dict(keep_vars=True)
     others = {name: names[0] for names in _shared(state) for name in names[1:]}
     kept = {name: x for name, x in state.items() if name not in others}
     save_file(kept, filename, {**others, **(metadata or {})} or None)
@@ -82,6 +82,7 @@ def load_model(
     Raises:
         RuntimeError: ``strict``, and a name is missing or unexpected.
     """
+    _module("load_model", model)
     state = load_file(filename, device, backend=backend)
     result = model.load_state_dict(state, strict=False)
     missing, unexpected = set(result.missing_keys), list(result.unexpected_keys)
@@ -95,6 +96,12 @@ def load_model(
                 texts.append(f"    {what} key(s) in state_dict: " + ", ".join(f'"{name}"' for name in sorted(wrong)))
         raise RuntimeError("\n".join(texts))
     return missing, unexpected
+
+
+def _module(name: str, model: Any) -> Module:
+    if not isinstance(model, Module):
+        raise TypeError(f"{name}: the model is a torch.nn.Module, not {type(model).__name__}")
+    return model
 
 
 def _shared(state: Mapping[str, Any]) -> list[list[str]]:
