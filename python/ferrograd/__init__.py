@@ -17,7 +17,7 @@ from typing import Any as _Any
 
 import numpy as _np
 
-from ferrograd import _core, _public, linalg
+from ferrograd import _core, _einops, _public, linalg
 from ferrograd import _facade as _facade
 from ferrograd._autograd.gradients import backward, grad
 from ferrograd._autograd.modes import (
@@ -349,3 +349,7 @@ def asarray(obj: _Any, /, *, dtype: _Any = None, device: object = None, copy: _A
     if isinstance(obj, Tensor):
         return obj.cast(dtype)
     return _core.make(obj, dtype, False, _NATIVE)
+
+
+# einops may be imported before or after.
+_einops.watch()

@@ -111,6 +111,17 @@ def test_errors_name_the_function_that_was_called() -> None:
 
 #: What was tried: the package that must be installed, and a program that prints what is compared.
 CONSUMERS: dict[str, tuple[str, str]] = {
+    "einops": (
+        "einops",
+        """
+        from einops import einsum, pack, rearrange, reduce, repeat
+        x = leaf(numpy.arange(24.0).reshape(2, 3, 4))
+        y = rearrange(x, "a b c -> c (a b)"), repeat(x, "a b c -> a b c d", d=2)
+        y += (rearrange([x, x], "n a b c -> a (n c) b"),)
+        z = [reduce(x, "a b c -> b", how) for how in ("sum", "mean", "max", "min", "prod")]
+        show(x, *y, *z, pack([x, x], "a b *")[0], einsum(x, x, "a b c, a d c -> b d"))
+        """,
+    ),
     "einops.array_api": (
         "einops",
         """

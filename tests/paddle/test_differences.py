@@ -23,8 +23,8 @@ tensor_split tensordot to_dlpack topk transpose triangular_solve unbind unfold u
 unique_consecutive unstack vander var vector_norm view vsplit zeros_like
 """
 TORCH = """
-_grad _make_subclass add addbmm addcdiv addcmul addmm addmv addr adjoint aminmax apply_ argwhere as_strided as_strided_scatter
-baddbmm bernoulli_ bucketize cauchy_ cdouble cfloat cholesky_inverse clamp_max clamp_min clone coalesce conj
+_grad _make_subclass add addbmm addcdiv addcmul addmm addmv addr adjoint aminmax apply_ argwhere as_strided
+as_strided_scatter baddbmm bernoulli_ bucketize cauchy_ cdouble cfloat cholesky_inverse clamp_max clamp_min clone coalesce conj
 constant_pad_nd contiguous cuda cummax cummin div divide dot dsplit equal exponential_ fill fill_diagonal_ frexp
 gather geometric_ geqrf get_device gradient H histc histogramdd hsplit index_add index_put is_complex is_conj
 is_contiguous is_cpu is_cuda is_meta is_mkldnn is_mps is_neg is_nested is_nonzero is_pinned is_quantized

@@ -176,6 +176,18 @@ mod vectors {
         }};
     }
 
+    /// The slopes at a vector of numbers. A macro, because a function would be called, and read the table again for each
+    /// vector.
+    macro_rules! slope_of {
+        ($table:expr, $x:expr, $p:expr) => {{
+            let size = _mm512_abs_ps($x);
+            let is_far = _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(size, _mm512_set1_ps(FAR));
+            let quarters = _mm512_mul_ps(size, _mm512_set1_ps(4.0));
+            let y = polynomial(&$table, _mm512_cvttps_epi32(quarters), size);
+            if is_far == 0 { y } else { _mm512_mask_mov_ps(y, is_far, far_slopes($x, $p)) }
+        }};
+    }
+
     /// # Safety
     /// `x` has `n` elements, and `out` has room for `n`.
     pub unsafe fn tanh(n: usize, x: *const u8, out: *mut u8, p: &Scalars) {
@@ -250,7 +262,7 @@ mod vectors {
     unsafe fn slopes(n: usize, x: *const f32, out: *mut f32, p: &Scalars) {
         let table = loaded(&SLOPE_PIECES);
         // SAFETY: as the function's `# Safety` section requires.
-        unsafe { by_sixteen!(n, [x = (x, 1)], out, slope_of(&table, x, p)) };
+        unsafe { by_sixteen!(n, [x = (x, 1)], out, slope_of!(table, x, p)) };
     }
 
     /// # Safety
@@ -267,21 +279,11 @@ mod vectors {
         // SAFETY: as the function's `# Safety` section requires.
         unsafe {
             if sg & sx == 1 {
-                by_sixteen!(n, [g = (g, 1), x = (x, 1)], out, _mm512_mul_ps(g, slope_of(&table, x, p)));
+                by_sixteen!(n, [g = (g, 1), x = (x, 1)], out, _mm512_mul_ps(g, slope_of!(table, x, p)));
             } else {
-                by_sixteen!(n, [g = (g, sg), x = (x, sx)], out, _mm512_mul_ps(g, slope_of(&table, x, p)));
+                by_sixteen!(n, [g = (g, sg), x = (x, sx)], out, _mm512_mul_ps(g, slope_of!(table, x, p)));
             }
         }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq")]
-    fn slope_of(table: &Table<8>, x: __m512, p: &Scalars) -> __m512 {
-        let size = _mm512_abs_ps(x);
-        let is_far = _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(size, _mm512_set1_ps(FAR));
-        let quarters = _mm512_mul_ps(size, _mm512_set1_ps(4.0));
-        let y = polynomial(table, _mm512_cvttps_epi32(quarters), size);
-        if is_far == 0 { y } else { _mm512_mask_mov_ps(y, is_far, far_slopes(x, p)) }
     }
 
     /// The slopes that are not in the table.
