@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -82,17 +83,14 @@ class _Loader:
 
 
 class _Finder:
-    """Waits for einops, and goes when it comes."""
+    """Finds the module of backends, and no other."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if fullname != _BACKENDS:
             return None
-        import importlib.util
-
-        sys.meta_path.remove(self)
-        spec: Any = importlib.util.find_spec(fullname)
+        spec: Any = PathFinder.find_spec(fullname, path, target)
         if spec is not None:
             spec.loader = _Loader(spec.loader)
         return spec
