@@ -2,6 +2,7 @@
 
 pub mod dot;
 pub mod extreme;
+mod loops;
 pub mod non_finite;
 pub mod pairwise;
 pub mod paths;
@@ -9,4 +10,5 @@ mod reduction;
 pub mod scan;
 pub mod tiles;
 
+pub use loops::*;
 pub use reduction::*;

@@ -3,53 +3,15 @@
 use smallvec::SmallVec;
 
 use crate::array::Array;
-use crate::dtype::{DTYPES, DType};
+use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::kernel::broadcast::dense_order;
 use crate::kernel::par::{self, SendPtr};
+use crate::kernel::reduce::loops::{PART, ReduceLoop, ReduceLoops, Slab, WIDE};
 use crate::kernel::reduce::pairwise::{COLUMNS, Fold, columns, pairwise};
-use crate::kernel::reduce::tiles::TileLoops;
 use crate::kernel::simd;
 use crate::shape::Dims;
 
-/// The part of an array that a loop folds: `outer` blocks of `n` rows of `inner` elements, with rows `stride`
-/// elements apart.
-#[derive(Clone, Copy, Debug)]
-pub struct Slab {
-    pub outer: usize,
-    pub n: usize,
-    pub inner: usize,
-    pub stride: usize,
-}
-
-/// Folds each block of a slab into one row; the rows of the output are adjacent.
-pub type ReduceLoop = unsafe fn(slab: Slab, x: *const u8, out: *mut u8);
-
-/// The loops of one fold by the input's dtype: `loops` fold elements, `combines` fold results of `loops`. `out` is
-/// the dtype of the results (`None`: that of the input).
-pub struct ReduceLoops {
-    pub loops: [Option<ReduceLoop>; DTYPES],
-    pub combines: [Option<ReduceLoop>; DTYPES],
-    pub out: Option<DType>,
-    /// The loops of long rows that come in tiles. `None`: such rows have to be in memory as a whole.
-    pub tiles: Option<fn(DType) -> Option<TileLoops>>,
-}
-
-impl ReduceLoops {
-    pub const fn with_tiles(&self, tiles: fn(DType) -> Option<TileLoops>) -> ReduceLoops {
-        ReduceLoops { loops: self.loops, combines: self.combines, out: self.out, tiles: Some(tiles) }
-    }
-}
-
-/// Elements in one part of a fold that is split for threads.
-const PART: usize = 1 << 17;
-
-/// How many elements of a row are folded together. The results of these parts are folded afterwards.
-pub fn part_of_row(rows: usize, n: usize, size: usize) -> usize {
-    if rows >= WIDE || rows * n * size < par::MIN_BYTES { n } else { n.min(PART) }
-}
-/// With at least this many blocks, threads share the blocks whole.
-const WIDE: usize = 16;
 /// If there are at least `MANY` times more short rows, they are grouped into rows of up to `TOGETHER` elements.
 const TOGETHER: usize = 256;
 const MANY: usize = 64;

@@ -5,29 +5,13 @@ use crate::array::{Array, Unwritten};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernel::par::SendPtr;
+use crate::kernel::reduce::loops::{LANES, ReduceLoop, ReduceLoops, Slab, TileLoops, part_of_row};
 use crate::kernel::reduce::pairwise::{Fold, LEAF, ROWS, SumOf, TREE, add_rows, end_of_leaf, tree};
-use crate::kernel::reduce::reduction::{ReduceLoop, ReduceLoops, Slab, part_of_row};
 use crate::kernel::simd;
 use crate::shape::Dims;
 
 /// The longest rows that a tile holds as a whole.
 const SHORT: usize = 2048;
-/// The accumulators of a leaf, in elements. Folds of wider elements use the first eight.
-const LANES: usize = 16;
-
-/// Folds a tile of `n` elements into the accumulators of a leaf, which are new where it begins. Where the leaf ends, its
-/// result is put in place of the first accumulator.
-type AddTile = unsafe fn(n: usize, x: *const u8, lanes: *mut u8, begins: bool, ends: bool);
-/// Folds the results of leaves, [`LANES`] elements apart, into one element.
-type EndRow = unsafe fn(leaves: usize, x: *const u8, out: *mut u8);
-
-/// The loops of a fold of long rows.
-#[derive(Clone, Copy)]
-pub struct TileLoops {
-    add: AddTile,
-    end: EndRow,
-}
-
 /// Those of sums.
 pub fn sums(dtype: DType) -> Option<TileLoops> {
     match dtype {

@@ -1,0 +1,59 @@
+//! What the loops of a fold are, and how rows are cut for them.
+
+use crate::dtype::{DTYPES, DType};
+use crate::kernel::par;
+
+/// The part of an array that a loop folds: `outer` blocks of `n` rows of `inner` elements, with rows `stride`
+/// elements apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Slab {
+    pub outer: usize,
+    pub n: usize,
+    pub inner: usize,
+    pub stride: usize,
+}
+
+/// Folds each block of a slab into one row; the rows of the output are adjacent.
+pub type ReduceLoop = unsafe fn(slab: Slab, x: *const u8, out: *mut u8);
+
+/// The loops of one fold by the input's dtype: `loops` fold elements, `combines` fold results of `loops`. `out` is
+/// the dtype of the results (`None`: that of the input).
+pub struct ReduceLoops {
+    pub loops: [Option<ReduceLoop>; DTYPES],
+    pub combines: [Option<ReduceLoop>; DTYPES],
+    pub out: Option<DType>,
+    /// The loops of long rows that come in tiles. `None`: such rows have to be in memory as a whole.
+    pub tiles: Option<fn(DType) -> Option<TileLoops>>,
+}
+
+impl ReduceLoops {
+    pub const fn with_tiles(&self, tiles: fn(DType) -> Option<TileLoops>) -> ReduceLoops {
+        ReduceLoops { loops: self.loops, combines: self.combines, out: self.out, tiles: Some(tiles) }
+    }
+}
+
+/// The accumulators of a leaf, in elements. Folds of wider elements use the first eight.
+pub const LANES: usize = 16;
+
+/// Folds a tile of `n` elements into the accumulators of a leaf, which are new where it begins. Where the leaf ends, its
+/// result is put in place of the first accumulator.
+pub type AddTile = unsafe fn(n: usize, x: *const u8, lanes: *mut u8, begins: bool, ends: bool);
+/// Folds the results of leaves, [`LANES`] elements apart, into one element.
+pub type EndRow = unsafe fn(leaves: usize, x: *const u8, out: *mut u8);
+
+/// The loops of a fold of long rows.
+#[derive(Clone, Copy)]
+pub struct TileLoops {
+    pub add: AddTile,
+    pub end: EndRow,
+}
+
+/// With at least this many blocks, threads share the blocks whole.
+pub const WIDE: usize = 16;
+/// Elements in one part of a fold that is split for threads.
+pub const PART: usize = 1 << 17;
+
+/// How many elements of a row are folded together. The results of these parts are folded afterwards.
+pub fn part_of_row(rows: usize, n: usize, size: usize) -> usize {
+    if rows >= WIDE || rows * n * size < par::MIN_BYTES { n } else { n.min(PART) }
+}
