@@ -11,6 +11,7 @@ The functions follow the Python array API standard. Ops on a tensor with ``requi
 
 from __future__ import annotations
 
+import sys as _sys
 import typing as _typing
 from importlib import import_module as _import_module
 from typing import Any as _Any
@@ -352,4 +353,4 @@ def asarray(obj: _Any, /, *, dtype: _Any = None, device: object = None, copy: _A
 
 
 # einops may be imported before or after.
-_einops.watch()
+_einops.watch(_sys.modules[__name__])

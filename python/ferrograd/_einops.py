@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 _BACKENDS = "einops._backends"
 
 
-def _register(backends: Any) -> None:
-    """Defines the backend. einops looks for subclasses of its class."""
-    import ferrograd as fg
+def _register(backends: Any, fg: Any) -> None:
+    """Defines the backend, by the functions of ``fg``. einops looks for subclasses of its class."""
 
     class FerrogradBackend(backends.AbstractBackend):  # type: ignore[misc]
         framework_name = "ferrograd"
@@ -68,8 +67,9 @@ def _register(backends: Any) -> None:
 class _Loader:
     """Loads the module of backends, and then registers ours."""
 
-    def __init__(self, loader: Loader) -> None:
+    def __init__(self, loader: Loader, library: ModuleType) -> None:
         self.loader = loader
+        self.library = library
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.loader, name)
@@ -79,11 +79,14 @@ class _Loader:
 
     def exec_module(self, module: ModuleType) -> None:
         self.loader.exec_module(module)
-        _register(module)
+        _register(module, self.library)
 
 
 class _Finder:
     """Finds the module of backends, and no other."""
+
+    def __init__(self, library: ModuleType) -> None:
+        self.library = library
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -92,13 +95,13 @@ class _Finder:
             return None
         spec: Any = PathFinder.find_spec(fullname, path, target)
         if spec is not None:
-            spec.loader = _Loader(spec.loader)
+            spec.loader = _Loader(spec.loader, self.library)
         return spec
 
 
-def watch() -> None:
-    """Registers the backend now if einops is imported, and otherwise as soon as it is."""
+def watch(library: ModuleType) -> None:
+    """Registers a backend of this library now if einops is imported, and otherwise as soon as it is."""
     if _BACKENDS in sys.modules:
-        _register(sys.modules[_BACKENDS])
+        _register(sys.modules[_BACKENDS], library)
     else:
-        sys.meta_path.insert(0, _Finder())
+        sys.meta_path.insert(0, _Finder(library))
