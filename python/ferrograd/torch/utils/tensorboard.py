@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module as _import_module
+from importlib.util import find_spec as _find_spec
 from typing import Any
 
 
@@ -16,4 +17,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return ["SummaryWriter"]
+    # What lists the attributes of a module asks for each, and expects no error.
+    return ["SummaryWriter"] if _find_spec("tensorboardX") else []
