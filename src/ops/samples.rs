@@ -124,7 +124,7 @@ fn shifted_products(op: &'static str, x: &Tensor, y: &Tensor, mode: &str) -> Res
     narrow(&reshape_to(&all, &[m + n - 1])?, 0, start as i64, count as i64)
 }
 
-/// The convolution of two vectors: the sums of x[i] y[k - i] for each k. The mode is 'full' (every k), 'same' (as many as
+/// The convolution of two vectors: the sums of `x[i] y[k - i]` for each k. The mode is 'full' (every k), 'same' (as many as
 /// the longer vector has elements, in the middle) or 'valid' (where the vectors overlap completely).
 ///
 /// ```python
@@ -137,7 +137,7 @@ pub fn convolve(x: &Tensor, y: &Tensor, #[default("full")] mode: &str) -> Result
     shifted_products("convolve", &x, &flip(&y, None)?, mode)
 }
 
-/// The correlation of two vectors: the sums of x[k + i] y[i] for each shift k. The modes are those of `convolve`.
+/// The correlation of two vectors: the sums of `x[k + i] y[i]` for each shift k. The modes are those of `convolve`.
 ///
 /// ```python
 /// >>> fg.correlate(fg.tensor([1., 2., 3.]), fg.tensor([1., 1.])).tolist()

@@ -1,8 +1,6 @@
-//! Programs in files: values and steps, each op by the name under which [`stored_op`] made it known. A file holds no
+//! Programs in files: values and steps, each op by the name under which `stored_op` made it known. A file holds no
 //! code. Whoever reads one believes nothing that it says: each value lies where it may, is made before it is read, and fits
 //! the loop that computes it. What an op says of its own is checked by the op when it runs.
-//!
-//! [`stored_op`]: crate::graph::stored_op
 
 use std::sync::Arc;
 

@@ -332,8 +332,9 @@ ROWS: dict[str, Row] = {
         (T + "test_processes.py", "tests/project/test_package.py"),
     ),
     "R9": Row(
-        "Ctrl-C ends a backward pass between nodes, and a long kernel; afterwards the same call works. The factorisation "
-        "of one matrix is not interrupted: that of 3500 x 3500 numbers by singular values took 20 s more.",
+        "Ctrl-C ends a backward pass between nodes, and a long kernel; afterwards the same call works. "
+        "The factorisation of one matrix is not interrupted: that of 3500 x 3500 numbers by singular values took 20 s "
+        "more.",
         (T + "test_interrupts.py", "tests/engine/test_threads.py"),
         endless("interrupt"),
     ),

@@ -238,7 +238,7 @@ pub fn baddbmm(
     combined(input, &batches("baddbmm", x, y)?, beta, alpha)
 }
 
-/// beta * input + alpha * Σ_b x[b] @ y[b]: as baddbmm, summed over the batch.
+/// `beta * input + alpha * Σ_b x[b] @ y[b]`: as baddbmm, summed over the batch.
 ///
 /// ```python
 /// >>> fg.addbmm(fg.zeros(1), fg.ones((5, 1, 4)), fg.ones((5, 4, 1))).item()

@@ -418,8 +418,8 @@ fn reflections(op: &'static str, x: &Tensor, tau: &Tensor) -> Result<(Tensor, Te
     Ok((x.into_owned(), tau.into_owned(), m))
 }
 
-/// The first columns of the product of the reflections 1 - tau[i] v[i] v[i].T (of complex numbers with v[i].T.conj()), as many as x has, where v[i] is column i of
-/// x below the diagonal, with 1 on it and 0 above.
+/// The first columns of the product of the reflections `1 - tau[i] v[i] v[i].T` (of complex numbers with
+/// `v[i].T.conj()`), as many as x has, where `v[i]` is column i of x below the diagonal, with 1 on it and 0 above.
 ///
 /// ```python
 /// >>> fg.linalg.householder_product(fg.ones((1, 1)), fg.tensor([2.])).tolist()
