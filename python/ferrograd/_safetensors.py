@@ -208,7 +208,7 @@ class SafeOpen:
         return self._open().get(name)
 
     def get_slice(self, name: str) -> Slice:
-        """A tensor of which only what is indexed is read: ``f.get_slice(name)[:, 2:4]``."""
+        """A tensor in the file. An index reads only the elements that it names: ``f.get_slice(name)[:, 2:4]``."""
         return Slice(self._open(), name)
 
     offset_keys = keys

@@ -133,7 +133,7 @@ impl Op for RowOfTable {
     }
 }
 
-/// The loops of a formula that files know, under a name that no other formula with as many operands has.
+/// The loops of a formula, and its name in files. No other formula with as many operands has the name.
 pub struct StoredPass {
     pub key: &'static str,
     pub loops: StoredLoops,

@@ -254,7 +254,8 @@ pub fn eye(
     let dims = sizes("eye", &[n_rows, n_cols.unwrap_or(n_rows)], dtype)?;
     dispatch!(dtype, all T => Ok(Tensor::constant(Array::build::<T>("eye", &dims, |out| {
         out.fill(T::default());
-        for row in 0..if dims[1] == 0 { 0 } else { dims[0] } {
+        let rows = if dims[1] == 0 { 0 } else { dims[0] };
+        for row in 0..rows {
             let column = usize::try_from(k.saturating_add(row as i128)).unwrap_or(usize::MAX);
             if column < dims[1] {
                 out[row * dims[1] + column] = T::from_i64(1);

@@ -283,10 +283,9 @@ fn clusters(
         work.push(Work::Cluster(group));
         return;
     }
-    let read: Vec<Id>;
     if members.len() == 1 {
         // The rows are too long for its registers.
-        read = folds.iter().map(|(step, _)| memory.whole(step.ins[0]).0).collect();
+        let read: Vec<Id> = folds.iter().map(|(step, _)| memory.whole(step.ins[0]).0).collect();
         let outside = outside.iter().copied().chain(read).collect();
         let alone = cluster(memory, &members, &[], &outside).expect("there is room for one step");
         work.push(Work::Cluster(alone));
@@ -296,7 +295,7 @@ fn clusters(
     let second = members.split_off(members.len() / 2);
     // What the first half makes for the second goes through memory.
     let made: FxHashSet<Id> = members.iter().map(|(s, _)| s.outs[0]).collect();
-    read = second.iter().flat_map(|(s, _)| &s.ins).map(|&id| memory.whole(id).0).collect();
+    let read: Vec<Id> = second.iter().flat_map(|(s, _)| &s.ins).map(|&id| memory.whole(id).0).collect();
     let outside = outside.iter().copied().chain(read.into_iter().filter(|id| made.contains(id))).collect();
     let (of_first, of_second) =
         folds.into_iter().partition(|(step, _)| made.contains(&memory.whole(step.ins[0]).0));

@@ -312,7 +312,7 @@ class _ReplayedGradient(Function):
 
 
 def pulled_back(
-    outputs: Sequence[Tensor], cotangents: Sequence[Tensor], inputs: list[Tensor], create_graph: bool
+    outputs: Sequence[Tensor], cotangents: Sequence[Tensor], inputs: list[Any], create_graph: bool
 ) -> list[Any]:
     """The gradients of the inputs, or None, from the cotangents of those outputs that are tracked."""
     pairs = [(y, g) for y, g in zip(outputs, cotangents, strict=True) if y.requires_grad]

@@ -16,7 +16,7 @@ from ferrograd._autograd.function import Function, pulled_back
 from ferrograd._autograd.modes import enable_grad, no_grad
 from ferrograd._compile.dependencies import Names, Reader, Refused
 from ferrograd._core import Tensor, VmapError, native
-from ferrograd._dialects.numbers import NATIVE, dialect_of
+from ferrograd._dialects.numbers import dialect_of
 
 Flat = Callable[..., list[Tensor]]
 
@@ -188,15 +188,9 @@ def _back(step: Part, count: int, seeds: int) -> Callable[..., tuple[list[Tensor
                 x if x.requires_grad or not is_inexact(x) else x.detach().requires_grad_() for x in arguments[:count]
             ]
             outputs = [y for y in step.function(*inner) if is_inexact(y)]
-            pairs = [(y, g) for y, g in zip(outputs, g, strict=True) if y.requires_grad]
         own = [x for x in inner if is_inexact(x)]
         wanted = [*own, *ends]
-        grads: list[Any] = [None] * len(wanted)
-        if pairs and wanted:
-            roots, seeds_ = zip(*pairs, strict=True)
-            grads = _core.grad(
-                list(roots), wanted, list(seeds_), NATIVE, retain_graph=creates, create_graph=creates, stops=True
-            )
+        grads = pulled_back(outputs, g, wanted, creates) if wanted else []
         kinds = [*map(Kind.of, own), *of_constants]
         found = [kind.zeros() if d is None else d for d, kind in zip(grads, kinds, strict=True)]
         return found[: len(own)], found[len(own) :]

@@ -176,16 +176,7 @@ def spawn(
     return None
 
 
-def start_processes(
-    fn: Any,
-    args: tuple[Any, ...] = (),
-    nprocs: int = 1,
-    join: bool = True,
-    daemon: bool = False,
-    start_method: str = "spawn",
-) -> ProcessContext | None:
-    """The same as :func:`spawn`."""
-    return spawn(fn, args, nprocs, join, daemon, start_method)
+start_processes = spawn
 
 
 def _reduced(x: Any) -> Any:

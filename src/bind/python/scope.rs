@@ -24,7 +24,7 @@ struct Scopes {
     numbers: FxHashMap<(u32, Called), u32>,
 }
 
-/// What is known of a module that was called in a scope.
+/// A module that was called in a scope: its class, where it was found, and the scope of its calls.
 struct Known {
     class: Py<PyType>,
     place: Place,

@@ -150,16 +150,15 @@ fn floats<T: Tiled>(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> R
     let [.., m, n] = *dims else { unreachable!("matrices") };
     let k = x.dims()[x.rank() - 1];
     let work = m.saturating_mul(k).saturating_mul(n);
-    if n == 1 {
-        // The column is the row that the transposed product has.
-        let (x, y) = (transposed(x), transposed(y));
-        if let Some(out) = row::<T>(op, &y, &x)? {
-            return out.reshape(dims);
-        }
-    } else if m == 1
-        && let Some(out) = row::<T>(op, x, y)?
-    {
-        return Ok(out);
+    let rows = x.rank() - 2;
+    if m == 1 && n >= NARROW && y.strides()[rows + 1] == 1 {
+        return product(op, x, y, dims, streamed::<T>, false);
+    }
+    if n == 1 && m >= NARROW && x.strides()[rows] == 1 {
+        // The column has the elements of the row that the transposed product is.
+        let mut row: Dims = dims.into();
+        row.swap(rows, rows + 1);
+        return product(op, &transposed(y), &transposed(x), &row, streamed::<T>, false)?.reshape(dims);
     }
     let fits = n >= NARROW && LENGTHS.contains(&k) && work <= LARGE;
     if m > 1 && n > 3 && (work <= FEW || fits) {
@@ -172,18 +171,6 @@ fn transposed(x: &Array) -> Array {
     let mut order: Dims = (0..x.rank()).collect();
     order.swap(x.rank() - 2, x.rank() - 1);
     x.permute(&order)
-}
-
-/// Products of single rows with matrices, where the rows of these lie in memory one after the other and are not too
-/// short.
-fn row<T: Field>(op: &'static str, x: &Array, y: &Array) -> Result<Option<Array>> {
-    let inner = y.rank() - 2;
-    if y.dims()[inner + 1] < NARROW || y.strides()[inner + 1] != 1 {
-        return Ok(None);
-    }
-    let mut dims: Dims = y.dims().into();
-    dims[inner] = 1;
-    product(op, x, y, &dims, streamed::<T>, false).map(Some)
 }
 
 /// All products of a batch. With `fixed`, matrices are split by their sizes alone, because the bits depend on the

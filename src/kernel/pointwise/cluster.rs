@@ -348,8 +348,8 @@ impl Cluster {
     ///
     /// # Safety
     /// Each of `reads` is the address where what is read begins, and each of `writes` has room for `n` elements, of
-    /// which nobody else reads or writes those of the range. Each of `folds` is the address of a [`Folding`], of which nobody
-    /// else takes what comes from the range.
+    /// which nobody else reads or writes those of the range. Each of `folds` is the address of a [`Folding`], and nobody else
+    /// folds elements of the range.
     unsafe fn part(&self, range: Range<usize>, reads: &[SendPtr], writes: &[SendPtr], folds: &[SendPtr]) {
         let mut memory = MaybeUninit::<Registers>::uninit();
         let mut addresses = [const { MaybeUninit::<*mut u8>::uninit() }; ADDRESSES];

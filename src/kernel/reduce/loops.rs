@@ -1,7 +1,8 @@
-//! What the loops of a fold are, and how rows are cut for them.
+//! The loops of a fold, and the cuts of what they fold.
 
 use crate::dtype::{DTYPES, DType};
 use crate::kernel::par;
+use crate::kernel::reduce::pairwise::COLUMNS;
 
 /// The part of an array that a loop folds: `outer` blocks of `n` rows of `inner` elements, with rows `stride`
 /// elements apart.
@@ -51,9 +52,19 @@ pub struct TileLoops {
 /// With at least this many blocks, threads share the blocks whole.
 pub const WIDE: usize = 16;
 /// Elements in one part of a fold that is split for threads.
-pub const PART: usize = 1 << 17;
+const PART: usize = 1 << 17;
 
-/// How many elements of a row are folded together. The results of these parts are folded afterwards.
-pub fn part_of_row(rows: usize, n: usize, size: usize) -> usize {
-    if rows >= WIDE || rows * n * size < par::MIN_BYTES { n } else { n.min(PART) }
+/// The columns of a part of a fold that is split for threads.
+pub fn width_of_part(inner: usize) -> usize {
+    inner.min(4 * COLUMNS)
+}
+
+/// How many of the `n` rows of `inner` elements in each of `outer` blocks are folded together. The results of these parts
+/// are folded afterwards.
+pub fn height_of_part(outer: usize, n: usize, inner: usize, size: usize) -> usize {
+    if outer >= WIDE || outer * n * inner * size < par::MIN_BYTES {
+        n
+    } else {
+        n.min((PART / width_of_part(inner)).max(1))
+    }
 }

@@ -7,8 +7,8 @@ use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::kernel::broadcast::dense_order;
 use crate::kernel::par::{self, SendPtr};
-use crate::kernel::reduce::loops::{PART, ReduceLoop, ReduceLoops, Slab, WIDE};
-use crate::kernel::reduce::pairwise::{COLUMNS, Fold, columns, pairwise};
+use crate::kernel::reduce::loops::{ReduceLoop, ReduceLoops, Slab, WIDE, height_of_part, width_of_part};
+use crate::kernel::reduce::pairwise::{Fold, columns, pairwise};
 use crate::kernel::simd;
 use crate::shape::Dims;
 
@@ -184,8 +184,7 @@ fn reduce_adjacent(
         });
     }
     // One or few blocks: each is split into parts by rows and columns, and the results of its row parts are combined.
-    let width = inner.min(4 * COLUMNS);
-    let height = (PART / width).max(1);
+    let (width, height) = (width_of_part(inner), height_of_part(outer, n, inner, from));
     let (across, down) = (inner.div_ceil(width), n.div_ceil(height));
     let parts = if down == 1 { dims.clone() } else { Dims::from_slice(&[outer, down, inner]) };
     let parts = Array::build_raw(op, out, &parts, |o| {

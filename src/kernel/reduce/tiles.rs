@@ -5,14 +5,14 @@ use crate::array::{Array, Unwritten};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernel::par::SendPtr;
-use crate::kernel::reduce::loops::{LANES, ReduceLoop, ReduceLoops, Slab, TileLoops, part_of_row};
+use crate::kernel::reduce::loops::{LANES, ReduceLoop, ReduceLoops, Slab, TileLoops, height_of_part};
 use crate::kernel::reduce::pairwise::{Fold, LEAF, ROWS, SumOf, TREE, add_rows, end_of_leaf, tree};
 use crate::kernel::simd;
 use crate::shape::Dims;
 
 /// The longest rows that a tile holds as a whole.
 const SHORT: usize = 2048;
-/// Those of sums.
+/// The loops of sums.
 pub fn sums(dtype: DType) -> Option<TileLoops> {
     match dtype {
         DType::F32 => Some(TileLoops {
@@ -139,11 +139,11 @@ impl RowFold {
         Ok(Folding { memory })
     }
 
-    /// Folds the `n` elements of a tile, of which the first has number `start`.
+    /// Folds the `n` elements of a tile. Its first element has number `start`.
     ///
     /// # Safety
-    /// `x` has the elements, and `results` is the address of a [`Folding`] of this fold, of which no other thread takes the
-    /// same rows or leaves. A tile holds whole rows, or lies inside of a leaf. The tiles of a leaf come in order.
+    /// `x` has the elements. `results` is the address of a [`Folding`] of this fold, and no other thread folds the same rows
+    /// or leaves. A tile holds whole rows, or lies inside of a leaf. The tiles of a leaf come in order.
     pub unsafe fn add(&self, start: usize, n: usize, x: *const u8, results: *mut u8) {
         let size = self.out.size();
         // SAFETY: as the function's `# Safety` section requires.
@@ -172,7 +172,7 @@ impl RowFold {
         let leaves = folding.memory.written();
         let Rows::Long(loops) = self.way else { return Ok(leaves) };
         let size = self.out.size();
-        let part = part_of_row(self.rows, self.n, self.dtype.size());
+        let part = height_of_part(self.rows, self.n, 1, self.dtype.size());
         let (parts, all) = (self.n.div_ceil(part), self.n.div_ceil(LEAF));
         let most = part.div_ceil(LEAF);
         let fill = |out: *mut u8| {
@@ -200,7 +200,7 @@ impl RowFold {
 
 /// Whether each row, and each part of it, is folded as a tree of leaves, and no leaf has elements of two rows.
 fn consists_of_leaves(rows: usize, n: usize, dtype: DType) -> bool {
-    let last = n % part_of_row(rows, n, dtype.size());
+    let last = n % height_of_part(rows, n, 1, dtype.size());
     n >= TREE && (last == 0 || last >= TREE) && (rows == 1 || n.is_multiple_of(LEAF))
 }
 
@@ -211,7 +211,7 @@ impl Folding {
     }
 }
 
-/// Of which lengths tiles can be.
+/// The lengths that tiles can have.
 #[derive(Clone, Copy)]
 pub struct Lengths {
     /// They are multiples of this.
@@ -224,7 +224,7 @@ impl Lengths {
     /// Tiles of any length.
     pub const ANY: Lengths = Lengths { unit: 1, are_in_leaves: false };
 
-    /// Those of these lengths that a fold can take. None if there are none.
+    /// The lengths that suit a fold too. None if no length does.
     pub fn with(self, fold: &RowFold) -> Option<Lengths> {
         let lengths = match fold.way {
             Rows::Short => Lengths { unit: common_multiple(self.unit, fold.n)?, ..self },
@@ -251,7 +251,7 @@ impl Lengths {
         }
     }
 
-    /// What the elements that a thread takes are a multiple of, given the length of tiles.
+    /// A thread takes a multiple of this many elements, if tiles have this length.
     pub fn piece(self, tile: usize) -> usize {
         if self.are_in_leaves { LEAF } else { tile }
     }

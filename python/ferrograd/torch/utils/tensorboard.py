@@ -17,5 +17,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    # What lists the attributes of a module asks for each, and expects no error.
+    # Tools that list the attributes of a module read each of them, and an error would end them.
     return ["SummaryWriter"] if _find_spec("tensorboardX") else []
