@@ -184,6 +184,7 @@ impl fmt::Display for DType {
 pub struct Bool8(pub u8);
 
 impl From<bool> for Bool8 {
+    #[inline(always)]
     fn from(b: bool) -> Self {
         Bool8(u8::from(b))
     }

@@ -139,6 +139,20 @@ FOLDED = [(1, 2), (3, 7), (200, 64), (2, 1000), (1, 1500), (3, 2048), (3, 4096),
 LONG = [(1, (1 << 17) + 500), (1, (1 << 17) + 3000), (2, 1 << 18), (300, 1300)]
 
 
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 5, 8, 9, 33])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_broadcast_operands_with_rows_of_any_length(k: int, dtype: str) -> None:
+    rng = np.random.default_rng(k)
+    x, y, z, w = (fg.tensor(rng.normal(size=s).astype(dtype)) for s in [(37, k), (41, k), (37, 41), (k, 41, 37)])
+
+    def run(x: Any, y: Any, z: Any, w: Any) -> list[Any]:
+        turned = w.permute_dims([2, 1, 0])
+        apart = x[:, None] - y[None]
+        return [fg.tanh(apart * z[..., None] + turned), x[:, None] * fg.flip(turned, 2) > y, z[:, :, None] + y[0]]
+
+    assert bits(fg.compile(run, fullgraph=True)(x, y, z, w)) == bits(run(x, y, z, w))
+
+
 @pytest.mark.parametrize("shape", FOLDED + LONG, ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "complex64", "int32"])
 def test_folds_of_what_a_cluster_computes_have_the_bits_of_their_ops(shape: tuple[int, int], dtype: str) -> None:

@@ -300,8 +300,8 @@ macro_rules! binary_loop {
     (Field $row:ident T f64) => { $crate::kernel::pointwise::binary::binary_loop!(@repeated $row f64) };
     (Inexact $row:ident T f32) => { $crate::kernel::pointwise::binary::binary_loop!(@repeated $row f32) };
     (Inexact $row:ident T f64) => { $crate::kernel::pointwise::binary::binary_loop!(@repeated $row f64) };
-    ($Trait:ident $row:ident T f32) => { $crate::kernel::pointwise::binary::binary_loop!(@same $row f32) };
-    ($Trait:ident $row:ident T f64) => { $crate::kernel::pointwise::binary::binary_loop!(@same $row f64) };
+    ($Trait:ident $row:ident $Out:ident f32) => { $crate::kernel::pointwise::binary::binary_loop!(@same $row f32) };
+    ($Trait:ident $row:ident $Out:ident f64) => { $crate::kernel::pointwise::binary::binary_loop!(@same $row f64) };
     ($Trait:ident $row:ident $Out:ident $t:ident) => {
         // SAFETY: `apply` passes arrays of the dtype that it looked up.
         |n, x, sx, y, sy, o, p| unsafe {

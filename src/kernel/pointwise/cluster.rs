@@ -106,12 +106,21 @@ impl Walk {
         let mut offset: isize = index.iter().zip(strides).map(|(&i, s)| i as isize * s).sum();
         let mut at = range.start;
         loop {
-            let n = (run - inside).min(range.end - at);
+            let left = range.end - at;
+            // Short rows and repeated ones are copied many at a time.
+            let rows = match (index.last(), strides.last()) {
+                (Some(i), Some(&outer)) if inside == 0 && left >= run && (run <= SHORT || outer == 0) => {
+                    (left / run).min(dims[last - 1] - i)
+                }
+                _ => 1,
+            };
+            let n = (rows * run - inside).min(left);
             // SAFETY: as the function's `# Safety` section requires.
             unsafe {
                 let x = x.offset(offset + inside as isize * step);
                 let out = out.add(at - range.start);
                 match step {
+                    _ if rows > 1 => copy_rows(x, [rows, run], [strides[last - 1], step], out),
                     0 => simd::autovectorize_floats_for::<T, ()>(
                         #[inline(always)]
                         || std::slice::from_raw_parts_mut(out.cast(), n).fill(MaybeUninit::new(*x)),
@@ -125,14 +134,16 @@ impl Walk {
                 return;
             }
             inside = 0;
+            let mut steps = rows;
             for ((index, &d), s) in index.iter_mut().zip(dims).zip(strides).rev() {
-                *index += 1;
-                offset += s;
+                *index += steps;
+                offset += s * steps as isize;
                 if *index < d {
                     break;
                 }
                 *index = 0;
                 offset -= s * d as isize;
+                steps = 1;
             }
         }
     }
@@ -141,6 +152,50 @@ impl Walk {
     fn period(&self) -> usize {
         let repeats = self.strides.iter().take_while(|s| **s == 0).count();
         self.dims[repeats..].iter().product()
+    }
+}
+
+/// Rows of at most this many elements are copied together, however far apart they lie.
+const SHORT: usize = 8;
+
+/// Copies rows: `dims` and `strides` are those of the rows and of the elements in a row.
+///
+/// # Safety
+/// `x` is the address of the first element of an array with these axes, and `out` has room for all elements.
+#[inline]
+unsafe fn copy_rows<T: Copy>(x: *const T, [rows, run]: [usize; 2], strides: [isize; 2], out: *mut T) {
+    // SAFETY: as the function's `# Safety` section requires.
+    unsafe {
+        if strides[0] == 0 {
+            // What has been copied is copied again, twice as much each time.
+            rows_of::<T>(x, 1, run, strides, out);
+            let (mut done, all) = (run, rows * run);
+            while done < all {
+                let n = done.min(all - done);
+                out.copy_to_nonoverlapping(out.add(done), n);
+                done += n;
+            }
+            return;
+        }
+        // With a constant length the compiler has no inner loop.
+        match run {
+            2 => rows_of::<T>(x, rows, 2, strides, out),
+            3 => rows_of::<T>(x, rows, 3, strides, out),
+            4 => rows_of::<T>(x, rows, 4, strides, out),
+            _ => rows_of::<T>(x, rows, run, strides, out),
+        }
+    }
+}
+
+/// # Safety
+/// As [`copy_rows`].
+#[inline(always)]
+unsafe fn rows_of<T: Copy>(x: *const T, rows: usize, run: usize, [outer, inner]: [isize; 2], out: *mut T) {
+    for row in 0..rows {
+        for i in 0..run {
+            // SAFETY: as the function's `# Safety` section requires.
+            unsafe { out.add(row * run + i).write(*x.offset(row as isize * outer + i as isize * inner)) };
+        }
     }
 }
 

@@ -33,7 +33,7 @@ pub unsafe fn zip3<A: Copy, B: Copy, U, F: Fn(A, B, B) -> U + Copy>(
     out: *mut u8,
 ) {
     let (a, x, y, out) = (a.cast::<A>(), x.cast::<B>(), y.cast::<B>(), out.cast::<U>());
-    simd::autovectorize_for::<F, ()>(
+    simd::autovectorize_floats_for::<F, ()>(
         // `move`, because the compiler must assume that the loop may write what it reads through a reference.
         #[inline(always)]
         move || {
