@@ -3,7 +3,7 @@
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::PyBool;
+use pyo3::types::{PyBool, PyList, PyTuple};
 use smallvec::SmallVec;
 
 use super::arguments::Arguments;
@@ -98,6 +98,9 @@ fn run<'py>(
         for t in tensors {
             bytes = t.array.len().saturating_mul(t.dtype().size()).saturating_add(bytes);
         }
+        if let (Some(o), true) = (o, tensors.iter().any(|t| t.array.len() == 0)) {
+            check_has_shape(name, o)?;
+        }
         args.push(arg);
     }
     let dialect = from.or(dialect).unwrap_or(Dialect::Native);
@@ -165,6 +168,23 @@ fn weaken(entry: &Entry, args: &mut [Arg]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Raises for a tensor, or one in a list of them, that has no shape yet. Its array is empty, and its class is one made in
+/// Python, with a method `_check_use` that raises.
+#[cold]
+fn check_has_shape(name: &str, o: &Bound<'_, PyAny>) -> PyResult<()> {
+    match o.cast::<Var>() {
+        Ok(var) if Var::is_of_own_class(var) => Ok(()),
+        Ok(_) => match o.getattr_opt("_check_use")? {
+            Some(check) => check.call1((name,)).map(|_| ()),
+            None => Ok(()),
+        },
+        Err(_) if o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>() => {
+            o.try_iter()?.try_for_each(|item| check_has_shape(name, &item?))
+        }
+        Err(_) => Ok(()),
+    }
 }
 
 /// The dialect of the first tensor in a list of them.

@@ -6,6 +6,7 @@ import copy
 import pickle
 from typing import Any
 
+import ferrograd
 import numpy as np
 import pytest
 from ferrograd import torch as _torch
@@ -113,6 +114,16 @@ UNREADABLE: dict[str, Any] = {
     "clone": lambda p: p.clone(),
     "numpy": lambda p: p.numpy(),
     "np.sin": np.sin,
+    "torch.sin": torch.sin,
+    "torch.add": lambda p: torch.add(torch.ones(1), p),
+    "torch.cat": lambda p: torch.cat([torch.ones(2), p]),
+    "torch.stack": lambda p: torch.stack((p, p)),
+    "torch.where": lambda p: torch.where(torch.ones(1) > 0, p, p),
+    "torch.einsum": lambda p: torch.einsum("i->", p),
+    "linear": lambda p: torch.nn.functional.linear(torch.ones(2, 3), p),
+    "norm": torch.linalg.norm,
+    "mul_": lambda p: torch.ones(1).mul_(p),
+    "native": ferrograd.exp,
 }
 
 
@@ -128,3 +139,11 @@ def test_a_tensor_without_shape_is_not_computed_with(name: str, kind: Any) -> No
     assert type(copy.deepcopy(p)) is kind
     p.materialize((2,))
     assert (p + 1).tolist() == [1, 1]
+
+
+def test_an_empty_tensor_of_another_class_is_computed_with() -> None:
+    class Mine(torch.nn.Parameter):  # type: ignore[misc]
+        pass
+
+    assert torch.cat([Mine(torch.zeros(0)), torch.ones(1)]).tolist() == [1]
+    assert torch.sin(torch.zeros(0, 3)).shape == (0, 3)

@@ -99,6 +99,11 @@ class _Uninitialized(TorchTensor):
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 
+    def _check_use(self, name: str) -> None:
+        """Raises for a function that reads the elements. The core calls it where a function gets this tensor."""
+        if name not in _WITHOUT_SHAPE and name != "cast":
+            _refused(name)(self)
+
 
 #: What a tensor without a shape has: methods that give it another dtype or do not read it, and those of any object.
 _WITHOUT_SHAPE = frozenset(
