@@ -74,7 +74,19 @@ def _found(module: str, name: str) -> list[str]:
     if own:
         return within(own)[:1] or within("")[:1]
     # Two native places may have a function of one name: one of a function, say, and one of a matrix.
-    return within("") or within("torch")[:1] + within("paddle")[:1]
+    return within("") or _of_numpy(name) or within("torch")[:1] + within("paddle")[:1]
+
+
+def _of_numpy(name: str) -> list[str]:
+    """What has the meaning that the name has in NumPy: a function here, or NumPy's own, which knows tensors."""
+    table = import_module("ferrograd._numpy.table")
+    if name in table.RENAMED:
+        return [f"ferrograd.{table.RENAMED[name]}"]
+    function = getattr(import_module("numpy"), name, None)
+    known = import_module("ferrograd._numpy.functions").SPECIAL
+    if callable(function) and (name in table.FUNCTIONS or function in known):
+        return [f"numpy.{name}, which takes tensors"]
+    return []
 
 
 def names(module: dict[str, Any]) -> Callable[[], list[str]]:

@@ -123,6 +123,20 @@ def test_an_error_says_in_which_namespace_a_name_is(module: Any, name: str, wher
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "where"),
+    [
+        ("nanmax", "numpy.nanmax, which takes tensors"),
+        ("hsplit", "numpy.hsplit, which takes tensors"),
+        ("gradient", "numpy.gradient, which takes tensors"),
+        ("rint", "ferrograd.round"),
+    ],
+)
+def test_an_error_says_what_a_name_of_numpy_is(name: str, where: str) -> None:
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}': it is {where}$"):
+        getattr(fg, name)
+
+
 def test_an_error_says_which_name_is_near() -> None:
     with pytest.raises(AttributeError, match=r"has no attribute 'sofmax'\. Did you mean 'softmax'\?"):
         fg.sofmax  # type: ignore[attr-defined]  # noqa: B018

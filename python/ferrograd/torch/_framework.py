@@ -277,6 +277,18 @@ class Methods:
             size[0] if len(size) == 1 else size, 0, dtype=dtype, requires_grad=requires_grad, device=device
         )
 
+    def cholesky_solve(self: Any, input2: Any, upper: bool = False) -> Any:
+        """Solves ``A x = self``, where ``input2`` is the Cholesky factor of ``A``."""
+        return ops.cholesky_solve(self, input2, upper)
+
+    def orgqr(self: Any, input2: Any) -> Any:
+        """The product of the Householder reflections in this matrix, whose factors are ``input2``."""
+        return ops.orgqr(self, input2)
+
+    def polygamma(self: Any, n: int) -> Any:
+        """The derivative of order ``n`` of the digamma function."""
+        return ops.polygamma(n, self)
+
     def new_empty(self: Any, *size: Any, dtype: Any = None, requires_grad: bool = False, device: object = None) -> Any:
         """A tensor of a shape with unspecified values (zeros), by default with the dtype of this one."""
         return self.new_zeros(*size, dtype=dtype, requires_grad=requires_grad, device=device)

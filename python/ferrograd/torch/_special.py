@@ -35,6 +35,7 @@ __all__ = [
     "geqrf",
     "gradient",
     "histc",
+    "histogram",
     "histogramdd",
     "isneginf",
     "isposinf",
@@ -372,6 +373,32 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     if min == max:
         min, max = min - 1, max + 1
     return ops.astype(ops.histogram(x, bins, min, max)[0], x.dtype)
+
+
+class BinCounts(NamedTuple):
+    """How many elements lie in each bin, and the ends of the bins."""
+
+    hist: Tensor
+    bin_edges: Tensor
+
+
+def histogram(
+    input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
+) -> Any:
+    """How many elements lie in each bin, or the sums of their weights, and the ends of the bins, as floats.
+
+    ``bins`` is a number of bins of one width, which lie in ``range`` or between the least and the greatest element, or
+    a vector of ends. With ``density`` the counts are divided by their sum and the widths.
+
+    >>> import ferrograd.torch as torch
+    >>> counts, ends = torch.histogram(torch.tensor([1.0, 2.0, 1.0]), 2, range=(0.0, 3.0))
+    >>> counts.tolist(), ends.tolist()
+    ([2.0, 1.0], [0.0, 1.5, 3.0])
+    """
+    x = _arguments.tensor(input, "histogram", "input").detach()
+    low, high = (None, None) if range is None else range
+    counts, edges = ops.histogram(x, bins, low, high, None if weight is None else weight.detach(), density)
+    return BinCounts(ops.astype(counts, x.dtype), ops.astype(edges, x.dtype))
 
 
 class GridCounts(NamedTuple):
