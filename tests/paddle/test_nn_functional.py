@@ -91,3 +91,18 @@ def test_running_averages() -> None:
     y = F.batch_norm(paddle.to_tensor(x), mean, var, training=True, data_format="NCL", use_global_stats=True)
     column = (3, 1)
     same(y, (x - np.asarray(mean).reshape(column)) / np.sqrt(np.asarray(var).reshape(column) + 1e-5))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_normalizations_keep_the_dtype_of_their_input(dtype: str) -> None:
+    x, w = paddle.to_tensor(normal(3, 4, 2)).astype(dtype), paddle.ones([4])
+    mean, var = paddle.zeros([4]), paddle.ones([4])
+    found = [
+        F.layer_norm(x.transpose([0, 2, 1]), 4, w, w),
+        F.group_norm(x, 2, weight=w, bias=w),
+        F.group_norm(x.transpose([0, 2, 1]), 2, weight=w, bias=w, data_format="NLC"),
+        F.batch_norm(x, mean, var, w, w, training=True),
+        F.batch_norm(x, mean, var, w, w),
+        F.instance_norm(x, weight=w, bias=w),
+    ]
+    assert [y.dtype.name for y in found] == [dtype] * len(found)

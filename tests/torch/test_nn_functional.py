@@ -137,3 +137,29 @@ def test_bags_are_tensors_of_the_dialect(mode: str) -> None:
     np.testing.assert_allclose(y.detach().numpy(), [values[mode], [0, 0]], rtol=1e-6)
     (g,) = torch.autograd.grad(y.sum(), weight)
     np.testing.assert_allclose(g.numpy(), gradients[mode], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("weights", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "name", ["layer_norm", "rms_norm", "group_norm", "batch_norm", "fixed_batch_norm", "instance_norm"]
+)
+def test_normalizations_keep_the_dtype_of_their_input(name: str, weights: torch.dtype, dtype: torch.dtype) -> None:
+    w = torch.ones(4, dtype=weights, requires_grad=True)
+    mean, var = torch.zeros(4, dtype=weights), torch.ones(4, dtype=weights)
+    norms: dict[str, Callable[[Any], Any]] = {
+        "layer_norm": lambda x: F.layer_norm(x.mT, (4,), w, w),
+        "rms_norm": lambda x: F.rms_norm(x.mT, (4,), w, 1e-5),
+        "group_norm": lambda x: F.group_norm(x, 2, w, w),
+        "batch_norm": lambda x: F.batch_norm(x, mean, var, w, w, training=True),
+        "fixed_batch_norm": lambda x: F.batch_norm(x, mean, var, w, w),
+        "instance_norm": lambda x: F.instance_norm(x, mean, var, w, w),
+    }
+    x = torch.tensor(normal(3, 4, 2), dtype=dtype, requires_grad=True)
+    y = norms[name](x)
+    y.sum().backward()
+    assert x.grad is not None
+    assert w.grad is not None
+    assert (y.dtype, x.grad.dtype, w.grad.dtype) == (dtype, dtype, weights)
+    wide = norms[name](x.detach().to(weights))
+    np.testing.assert_allclose(y.detach().double().numpy(), wide.detach().double().numpy(), rtol=1e-2, atol=1e-2)

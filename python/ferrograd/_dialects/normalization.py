@@ -10,6 +10,11 @@ from ferrograd._core import ArgumentError, Tensor
 from ferrograd._core import native as ops
 
 
+def in_dtype_of(x: Tensor, result: Any) -> Any:
+    """The result of a normalization of ``x`` in its dtype, which weights of another dtype do not change."""
+    return result if result.dtype is x.dtype or x.dtype.kind not in "fV" else ops.astype(result, x.dtype)
+
+
 def _check_channels(x: Tensor, function: str, **given: Tensor | None) -> None:
     """Raises unless each tensor is None or a vector with one element per channel of ``x``."""
     channels = x.shape[1]
@@ -49,14 +54,14 @@ def normalize(
         raise ArgumentError(f"{function}: [batch, channels, ...] is needed, not {list(x.shape)}")
     _check_channels(x, function, running_mean=running[0], running_var=running[1], weight=scale[0], bias=scale[1])
     if fresh:
-        return _fresh(x, running, scale, share, eps, unbiased=unbiased, batch=batch)
+        return in_dtype_of(x, _fresh(x, running, scale, share, eps, unbiased=unbiased, batch=batch))
     column = [x.shape[1], *[1] * (x.ndim - 2)]
     mean, variance, weight, bias = (None if t is None else ops.reshape(t, column) for t in (*running, *scale))
     if mean is None or variance is None:
         raise ArgumentError(f"{function}: running_mean and running_var are needed where none are taken from the batch")
     factor = ops.rsqrt(ops.add(variance, eps))
     y = ops.multiply(ops.subtract(x, mean), factor if weight is None else ops.multiply(factor, weight))
-    return y if bias is None else ops.add(y, bias)
+    return in_dtype_of(x, y if bias is None else ops.add(y, bias))
 
 
 def _fresh(

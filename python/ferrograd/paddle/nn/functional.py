@@ -43,6 +43,7 @@ from ferrograd._core.paddle import (
     thresholded_relu,
 )
 from ferrograd._dialects import adapters as _adapters
+from ferrograd._dialects.normalization import in_dtype_of
 from ferrograd._dialects.out_argument import into
 from ferrograd._nn.lookup import by_frequency, check_indices, renormalize
 from ferrograd.paddle._tensor import Tensor
@@ -197,7 +198,8 @@ def layer_norm(
     if isinstance(normalized_shape, list | tuple) and len(normalized_shape) > 1:
         # Paddle's layers keep these as vectors.
         weight, bias = (None if t is None else ops.reshape(t, list(normalized_shape)) for t in (weight, bias))
-    return ops.layer_norm(x, normalized_shape, weight, bias, epsilon)
+    result: Tensor = in_dtype_of(x, ops.layer_norm(x, normalized_shape, weight, bias, epsilon))
+    return result
 
 
 def group_norm(
@@ -210,9 +212,10 @@ def group_norm(
     name: str | None = None,
 ) -> Tensor:
     """Normalizes each of ``num_groups`` groups of channels to mean 0 and variance 1, then scales and shifts."""
-    if not _windows.channels_last(data_format, "group_norm"):
-        return ops.group_norm(x, num_groups, weight, bias, epsilon)
-    return ops.moveaxis(ops.group_norm(ops.moveaxis(x, -1, 1), num_groups, weight, bias, epsilon), 1, -1)
+    is_last = _windows.channels_last(data_format, "group_norm")
+    y = ops.group_norm(ops.moveaxis(x, -1, 1) if is_last else x, num_groups, weight, bias, epsilon)
+    result: Tensor = in_dtype_of(x, ops.moveaxis(y, 1, -1) if is_last else y)
+    return result
 
 
 def softmax(

@@ -25,7 +25,6 @@ from ferrograd._core.torch import (
     conv_transpose2d,
     conv_transpose3d,
     gelu,
-    layer_norm,
     linear,
     max_pool1d_with_indices,
     max_pool2d_with_indices,
@@ -39,6 +38,7 @@ from ferrograd._core.torch import (
 )
 from ferrograd._dialects import adapters as _adapters
 from ferrograd._dialects.casts import cast
+from ferrograd._dialects.normalization import in_dtype_of
 from ferrograd._dialects.out_argument import into
 from ferrograd._dialects.specialize import specialize
 from ferrograd._nn.half import rounded_once
@@ -272,18 +272,32 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, o
     return result
 
 
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-05,
+) -> Tensor:
+    """Normalizes over the last axes to mean 0 and variance 1, then scales by ``weight`` and shifts by ``bias``."""
+    result: Tensor = in_dtype_of(input, ops.layer_norm(input, normalized_shape, weight, bias, eps))
+    return result
+
+
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05
 ) -> Tensor:
     """Normalizes each of ``num_groups`` groups of channels to mean 0 and variance 1, then scales and shifts."""
-    return ops.group_norm(input, num_groups, weight, bias, eps)
+    result: Tensor = in_dtype_of(input, ops.group_norm(input, num_groups, weight, bias, eps))
+    return result
 
 
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """``input / sqrt(mean(input ** 2) + eps) * weight``, with the mean over the last axes."""
     if eps is None:
         eps = float(finfo(_arguments.tensor(input, "rms_norm", "input").dtype).eps)
-    return ops.rms_norm(input, normalized_shape, weight, eps)
+    result: Tensor = in_dtype_of(input, ops.rms_norm(input, normalized_shape, weight, eps))
+    return result
 
 
 def kl_div(
