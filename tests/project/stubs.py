@@ -447,8 +447,7 @@ def core() -> str:
         "import builtins\nfrom collections.abc import Callable, Iterator, Sequence",
     )
     text += "from ferrograd._core import native, paddle, torch\nfrom ferrograd._tensor.shape import Size\n"
-    text += "from ferrograd.linalg._standard import SlogdetResult\n"
-    text += "from ferrograd.torch._reductions import ValuesAndIndices\n\n"
+    text += "from ferrograd.torch import return_types\nfrom ferrograd.torch.return_types import ValuesAndIndices\n\n"
     text += '_T = TypeVar("_T", bound=Tensor, default=Tensor)\n_Number = complex | np.generic\n'
     text += "_ND = np.ndarray[Any, Any]\n_O = _ND | _Number\n_Array = Tensor | _ND\n_Operand = Tensor | _O\n"
     text += "_Int = SupportsIndex\n_Ints = _Int | Sequence[_Int]\n\n"

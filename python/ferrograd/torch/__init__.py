@@ -148,6 +148,7 @@ _LAZY = {
     "onnx",
     "profiler",
     "random",
+    "return_types",
     "serialization",
     "signal",
     "sparse",

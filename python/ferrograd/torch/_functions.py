@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import operator
 from numbers import Number
-from typing import Any, NamedTuple
+from typing import Any
 
 from ferrograd import _arguments, _core
 from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._core import torch as ops
-from ferrograd.torch._reductions import ValuesAndIndices
+from ferrograd.torch import return_types
 from ferrograd.torch._tensor import Tensor
+from ferrograd.torch.return_types import ValuesAndIndices
 
 __all__ = [
     "add",
@@ -156,12 +157,12 @@ def clamp_min(input: Tensor, min: Any) -> Tensor:
 
 def cummax(input: Tensor, dim: int) -> ValuesAndIndices:
     """The cumulative maximum along an axis and its indices."""
-    return ValuesAndIndices(*ops.cummax(input, dim))
+    return return_types.cummax(*ops.cummax(input, dim))
 
 
 def cummin(input: Tensor, dim: int) -> ValuesAndIndices:
     """The cumulative minimum along an axis and its indices."""
-    return ValuesAndIndices(*ops.cummin(input, dim))
+    return return_types.cummin(*ops.cummin(input, dim))
 
 
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
@@ -285,7 +286,7 @@ def scatter(
 
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> ValuesAndIndices:
     """The elements sorted along an axis, and their indices before."""
-    return ValuesAndIndices(*ops.sort_with_index(input, dim, descending, stable))
+    return return_types.sort(*ops.sort_with_index(input, dim, descending, stable))
 
 
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
@@ -307,14 +308,6 @@ def sub(input: Any, other: Any, *others: Any, alpha: float = 1) -> Tensor:
     return ops.subtract(input, other if alpha == 1 else other * alpha)
 
 
-class SVD(NamedTuple):
-    """The singular vectors, as columns of ``U`` and ``V``, and the singular values ``S``."""
-
-    U: Tensor
-    S: Tensor
-    V: Tensor
-
-
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     """The singular value decomposition ``U diag(S) V.H``, with all columns unless ``some``.
 
@@ -323,9 +316,9 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     if not compute_uv:
         values = ops.linalg.svdvals(input)
         batch, (m, n) = list(input.shape[:-2]), input.shape[-2:]
-        return SVD(ops.zeros([*batch, m, m], input.dtype), values, ops.zeros([*batch, n, n], input.dtype))
+        return return_types.svd(ops.zeros([*batch, m, m], input.dtype), values, ops.zeros([*batch, n, n], input.dtype))
     u, s, vt = ops.linalg.svd(input, not some)
-    return SVD(u, s, ops.conj(ops.matrix_transpose(vt)))
+    return return_types.svd(u, s, ops.conj(ops.matrix_transpose(vt)))
 
 
 def t(input: Tensor) -> Tensor:
@@ -337,7 +330,7 @@ def t(input: Tensor) -> Tensor:
 
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesAndIndices:
     """The ``k`` largest (or smallest) elements along an axis and their indices."""
-    return ValuesAndIndices(*ops.topk(input, k, dim, largest, sorted))
+    return return_types.topk(*ops.topk(input, k, dim, largest, sorted))
 
 
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:

@@ -4,7 +4,7 @@ solving symmetric linear systems" (1977). The compact form is that of LAPACK's `
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,26 +15,12 @@ from ferrograd._core import torch as ops
 from ferrograd._core.torch.linalg import solve_triangular
 from ferrograd._dialects.numbers import TORCH
 from ferrograd._dialects.out_argument import with_out
+from ferrograd.torch import return_types
 
 __all__ = ["ldl_factor", "ldl_factor_ex", "ldl_solve"]
 
 #: What keeps the growth of elements smallest.
 _ALPHA = (1 + 17**0.5) / 8
-
-
-class Factored(NamedTuple):
-    """The factors ``L`` and ``D`` in one matrix, and the rows that were exchanged."""
-
-    LD: Tensor
-    pivots: Tensor
-
-
-class FactoredInfo(NamedTuple):
-    """As :class:`Factored`, and for each matrix 0, or the first place on the diagonal of ``D`` that is 0."""
-
-    LD: Tensor
-    pivots: Tensor
-    info: Tensor
 
 
 def _constant(values: Any) -> Tensor:
@@ -184,7 +170,9 @@ class _Factor(Function):
 
 
 @with_out
-def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> FactoredInfo:
+def ldl_factor_ex(
+    A: Tensor, *, hermitian: bool = False, check_errors: bool = False
+) -> return_types.linalg_ldl_factor_ex:
     """:func:`ldl_factor`, and for each matrix 0, or the first place on the diagonal of ``D`` that is 0.
 
     Raises:
@@ -198,14 +186,14 @@ def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
     lower, below = ops.tril(A), ops.tril(A, -1)
     if hermitian and A.dtype.kind == "c":
         lower = below + ops.diag_embed(ops.cast(ops.real(ops.diagonal(A, 0, -2, -1)), A.dtype))
-    found = FactoredInfo(*_Factor.apply(lower + _turned(below, hermitian), hermitian))
+    found = return_types.linalg_ldl_factor_ex(*_Factor.apply(lower + _turned(below, hermitian), hermitian))
     if check_errors and bool(ops.any(found.info.detach() != 0)):
         raise LinAlgError("linalg.ldl_factor_ex: the factor D has a zero on its diagonal")
     return found
 
 
 @with_out
-def ldl_factor(A: Tensor, *, hermitian: bool = False) -> Factored:
+def ldl_factor(A: Tensor, *, hermitian: bool = False) -> return_types.linalg_ldl_factor:
     """Symmetric or Hermitian matrices as ``P L D Lᵀ Pᵀ``. The function reads their lower triangles.
 
     The blocks of ``D`` on the diagonal, of one or two rows, and the factors below them are one matrix. A pivot says
@@ -215,7 +203,7 @@ def ldl_factor(A: Tensor, *, hermitian: bool = False) -> Factored:
     >>> torch.linalg.ldl_factor(torch.tensor([[4.0, 2.0], [2.0, 3.0]])).LD.tolist()
     [[4.0, 0.0], [0.5, 2.0]]
     """
-    return Factored(*ldl_factor_ex(A, hermitian=hermitian)[:2])
+    return return_types.linalg_ldl_factor(*ldl_factor_ex(A, hermitian=hermitian)[:2])
 
 
 @with_out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from ferrograd import _arguments
 from ferrograd._core import ArgumentError, LinAlgError
@@ -27,7 +27,8 @@ from ferrograd._core.torch.linalg import svdvals as _svdvals
 from ferrograd._core.torch.linalg import vander as _vander
 from ferrograd._dialects.hermitian import hermitian_of
 from ferrograd._dialects.out_argument import with_out
-from ferrograd.linalg._standard import EighResult, EigResult, QRResult, SlogdetResult, SVDResult, with_bounds
+from ferrograd.linalg._standard import with_bounds
+from ferrograd.torch import return_types
 from ferrograd.torch._tensor import Tensor
 
 __all__ = [
@@ -57,84 +58,31 @@ __all__ = [
 ]
 
 
-class InverseInfo(NamedTuple):
-    """An inverse, and for each matrix 0 if it has one."""
-
-    inverse: Tensor
-    info: Tensor
-
-
-class CholeskyInfo(NamedTuple):
-    """A Cholesky factor, and for each matrix 0 if it has one."""
-
-    L: Tensor
-    info: Tensor
-
-
-class SolutionInfo(NamedTuple):
-    """A solution of linear equations, and for each matrix 0 if there is one."""
-
-    result: Tensor
-    info: Tensor
-
-
-class LU(NamedTuple):
-    """Both triangles of a factorisation in one matrix, and the rows that were exchanged."""
-
-    LU: Tensor
-    pivots: Tensor
-
-
-class LUInfo(NamedTuple):
-    """:class:`LU`, and for each matrix the first pivot that is zero, counted from 1, or 0."""
-
-    LU: Tensor
-    pivots: Tensor
-    info: Tensor
-
-
-class PLU(NamedTuple):
-    """The factors of ``p @ l @ u``."""
-
-    P: Tensor
-    L: Tensor
-    U: Tensor
-
-
-class LeastSquares(NamedTuple):
-    """The solution of linear equations in the sense of least squares."""
-
-    solution: Tensor
-    residuals: Tensor
-    rank: Tensor
-    singular_values: Tensor
-
-
 # Torch calls the matrices A and B.
-def eig(A: Tensor) -> EigResult:
+def eig(A: Tensor) -> return_types.linalg_eig:
     """Complex eigenvalues, in no order, and eigenvectors (columns of length 1) of square matrices."""
-    return EigResult(*_eig(A))
+    return return_types.linalg_eig(*_eig(A))
 
 
-def eigh(A: Tensor, UPLO: str = "L") -> EighResult:
+def eigh(A: Tensor, UPLO: str = "L") -> return_types.linalg_eigh:
     """Eigenvalues, rising, and eigenvectors of symmetric or Hermitian matrices, of which one triangle is read."""
-    return EighResult(*_eigh(A, UPLO))
+    return return_types.linalg_eigh(*_eigh(A, UPLO))
 
 
-def qr(A: Tensor, mode: str = "reduced") -> QRResult:
+def qr(A: Tensor, mode: str = "reduced") -> return_types.linalg_qr:
     """Orthonormal columns Q and an upper triangle R with ``Q @ R = A``; with the mode "complete", Q is square."""
-    return QRResult(*_qr(A, mode))
+    return return_types.linalg_qr(*_qr(A, mode))
 
 
-def slogdet(A: Tensor) -> SlogdetResult:
+def slogdet(A: Tensor) -> return_types.linalg_slogdet:
     """The sign of the determinant and the logarithm of its absolute value: 0 and -inf for a singular matrix."""
-    return SlogdetResult(*_slogdet(A))
+    return return_types.linalg_slogdet(*_slogdet(A))
 
 
-def svd(A: Tensor, full_matrices: bool = True, *, driver: None = None) -> SVDResult:
+def svd(A: Tensor, full_matrices: bool = True, *, driver: None = None) -> return_types.linalg_svd:
     """The factors U, S, Vh of ``A = U[:, :k] @ diag(S) @ Vh[:k, :]``, S falling. Drivers are for GPUs only."""
     _no_driver(driver, "svd")
-    return SVDResult(*_svd(A, full_matrices))
+    return return_types.linalg_svd(*_svd(A, full_matrices))
 
 
 def svdvals(A: Tensor, *, driver: None = None) -> Tensor:
@@ -148,19 +96,19 @@ def _no_driver(driver: object, function: str) -> None:
         raise ArgumentError(f"linalg.{function}: keyword argument `driver=` is only supported on CUDA inputs")
 
 
-def lu(A: Tensor, *, pivot: bool = True) -> PLU:
+def lu(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu:
     """The factors p, l and u of ``A`` with partial pivoting."""
     _pivoted(pivot, "lu")
-    return PLU(*_lu(A))
+    return return_types.linalg_lu(*_lu(A))
 
 
-def lu_factor(A: Tensor, *, pivot: bool = True) -> LU:
+def lu_factor(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu_factor:
     """The packed factors of ``A`` with partial pivoting, and the rows that were exchanged."""
     _pivoted(pivot, "lu_factor")
-    return LU(*_lu_factor(A))
+    return return_types.linalg_lu_factor(*_lu_factor(A))
 
 
-def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> LUInfo:
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> return_types.linalg_lu_factor_ex:
     """:func:`lu_factor`, and the first pivot of each matrix that is zero."""
     _pivoted(pivot, "lu_factor_ex")
     both, pivots = _lu_factor(A)
@@ -168,7 +116,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     first = ops.argmax(ops.cast(zero, "int32"), -1) + 1 if zero.shape[-1] else ops.sum(zero, -1)
     info = ops.cast(ops.where(ops.any(zero, -1), first, 0), "int32")
     _check(info, check_errors, "lu_factor_ex")
-    return LUInfo(both, pivots, info)
+    return return_types.linalg_lu_factor_ex(both, pivots, info)
 
 
 def lu_solve(
@@ -198,11 +146,11 @@ def _columns(A: Tensor, B: Tensor) -> bool:
     return B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
 
 
-def inv_ex(A: Tensor, *, check_errors: bool = False) -> InverseInfo:
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> return_types.linalg_inv_ex:
     """The inverse, NaN for a singular matrix, whose info is then not 0."""
     inverse, info = _inv_ex(A)
     _check(info, check_errors, "inv_ex")
-    return InverseInfo(inverse, info)
+    return return_types.linalg_inv_ex(inverse, info)
 
 
 def cholesky_ex(
@@ -210,11 +158,11 @@ def cholesky_ex(
     *,
     upper: bool = False,
     check_errors: bool = False,
-) -> CholeskyInfo:
+) -> return_types.linalg_cholesky_ex:
     """The Cholesky factor, NaN for a matrix that is not positive definite, whose info is then not 0."""
     factor, info = _cholesky_ex(input, upper)
     _check(info, check_errors, "cholesky_ex")
-    return CholeskyInfo(factor, info)
+    return return_types.linalg_cholesky_ex(factor, info)
 
 
 def solve_ex(
@@ -223,7 +171,7 @@ def solve_ex(
     *,
     left: bool = True,
     check_errors: bool = False,
-) -> SolutionInfo:
+) -> return_types.linalg_solve_ex:
     """:func:`solve`, NaN for a singular matrix, whose info is then not 0."""
     A, B = _arguments.tensor(A, "linalg.solve_ex", "A"), _arguments.tensor(B, "linalg.solve_ex", "B")
     if left:
@@ -234,7 +182,7 @@ def solve_ex(
         solution, info = _solve_ex(ops.matrix_transpose(A), ops.matrix_transpose(B))
         solution = ops.matrix_transpose(solution)
     _check(info, check_errors, "solve_ex")
-    return SolutionInfo(solution, info)
+    return return_types.linalg_solve_ex(solution, info)
 
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
@@ -253,7 +201,7 @@ def lstsq(
     rcond: float | None = None,
     *,
     driver: str | None = None,
-) -> LeastSquares:
+) -> return_types.linalg_lstsq:
     """The solution of ``A @ x = B`` of least squares and least norm, by the singular value decomposition.
 
     The ``driver`` decides only which of the other results are there: the rank for all but "gels", the residuals for all
@@ -273,7 +221,7 @@ def lstsq(
     kept = left if driver not in (None, "gelsy") else ops.narrow(ops.reshape(left, [-1]), 0, 0, 0)
     has_values = driver in ("gelsd", "gelss")
     ranked = rank if driver != "gels" else ops.zeros([0], "int64")
-    return LeastSquares(solution, kept, ranked, values if has_values else none)
+    return return_types.linalg_lstsq(solution, kept, ranked, values if has_values else none)
 
 
 def pinv(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 from ferrograd import _arguments
 from ferrograd._core import ArgumentError
@@ -11,16 +11,11 @@ from ferrograd._core import torch as ops
 from ferrograd._dialects.out_argument import into
 from ferrograd._dialects.reductions import lower_median, nan_lower_median
 from ferrograd._dialects.specialize import specialize
+from ferrograd.torch import return_types
 from ferrograd.torch._tensor import Tensor
+from ferrograd.torch.return_types import ValuesAndIndices
 
 __all__ = ["max", "median", "min", "nanmedian", "norm", "std", "std_mean", "var", "var_mean"]
-
-
-class ValuesAndIndices(NamedTuple):
-    """Selected elements and their indices."""
-
-    values: Tensor
-    indices: Tensor
 
 
 @overload
@@ -33,7 +28,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
         return ops.max(input)
     if isinstance(dim, Tensor):
         return ops.maximum(input, dim)
-    return ValuesAndIndices(*ops.max_with_index(input, dim, keepdim))
+    return return_types.max(*ops.max_with_index(input, dim, keepdim))
 
 
 @overload
@@ -46,7 +41,7 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
         return ops.min(input)
     if isinstance(dim, Tensor):
         return ops.minimum(input, dim)
-    return ValuesAndIndices(*ops.min_with_index(input, dim, keepdim))
+    return return_types.min(*ops.min_with_index(input, dim, keepdim))
 
 
 @overload
@@ -57,7 +52,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The median, the smaller of two middle elements; with an axis also its index."""
     if dim is None:
         return lower_median(input)
-    return ValuesAndIndices(*ops.median_with_index(input, dim, keepdim))
+    return return_types.median(*ops.median_with_index(input, dim, keepdim))
 
 
 @overload
@@ -69,7 +64,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
     input = _arguments.tensor(input, "nanmedian", "input")
     if input.ndim == 0 and dim is not None:
         value, index = nanmedian(ops.reshape(input, [1]), 0)
-        return ValuesAndIndices(value, index)
+        return return_types.nanmedian(value, index)
     x = ops.reshape(input, [-1]) if dim is None else input
     axis = 0 if dim is None else dim
     value, index, _ = nan_lower_median(ops.moveaxis(x, axis, -1))
@@ -77,7 +72,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
         return _equal_to(value, input) if input.dtype.kind == "f" else value
     if keepdim:
         value, index = ops.expand_dims(value, axis), ops.expand_dims(index, axis)
-    return ValuesAndIndices(value, index)
+    return return_types.nanmedian(value, index)
 
 
 def _equal_to(value: Tensor, x: Tensor) -> Tensor:

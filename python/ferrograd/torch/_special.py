@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +17,7 @@ from ferrograd._dialects.distinct import distinct, runs
 from ferrograd._dialects.out_argument import into
 from ferrograd._dialects.quotients import quotient
 from ferrograd._dialects.segments import reduced
-from ferrograd.linalg._standard import SlogdetResult
-from ferrograd.torch._reductions import ValuesAndIndices
+from ferrograd.torch import return_types
 from ferrograd.torch._tensor import Tensor
 
 __all__ = [
@@ -64,38 +63,9 @@ __all__ = [
 ]
 
 
-class MinMax(NamedTuple):
-    """The smallest and the largest elements."""
-
-    min: Tensor
-    max: Tensor
-
-
-class MantissaExponent(NamedTuple):
-    """Numbers as ``mantissa * 2**exponent``."""
-
-    mantissa: Tensor
-    exponent: Tensor
-
-
-class Solution(NamedTuple):
-    """The solution of linear equations, and the matrix that they have."""
-
-    solution: Tensor
-    cloned_coefficient: Tensor
-
-
-class Unpacked(NamedTuple):
-    """The factors of ``p @ l @ u``."""
-
-    P: Tensor
-    L: Tensor
-    U: Tensor
-
-
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
     """The smallest and the largest element, along an axis if there is one. Equal ones share the gradient."""
-    return MinMax(ops.min(input, dim, keepdim), ops.max(input, dim, keepdim))
+    return return_types.aminmax(ops.min(input, dim, keepdim), ops.max(input, dim, keepdim))
 
 
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
@@ -151,7 +121,7 @@ def fill(input: Tensor, value: Any) -> Any:
 
 def frexp(input: Tensor) -> Any:
     """The elements as ``mantissa * 2**exponent``, with the mantissa in [0.5, 1) and the exponent an int32."""
-    return MantissaExponent(*ops.frexp(input))
+    return return_types.frexp(*ops.frexp(input))
 
 
 def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
@@ -197,23 +167,23 @@ def _gradient(x: Tensor, step: Any, axis: int, edge_order: int) -> Tensor:
     return ops.moveaxis(ops.concat([first, inner, last], -1), -1, axis)
 
 
-def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ValuesAndIndices:
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> return_types.ValuesAndIndices:
     """The ``k``-th smallest element along an axis, counted from 1, and its index."""
     return _selected("kthvalue", input, k, dim=dim, keepdim=keepdim)
 
 
-def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesAndIndices:
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.ValuesAndIndices:
     """The most frequent element along an axis, the smallest of several, and the last index where it is."""
     return _selected("mode", input, dim=dim, keepdim=keepdim)
 
 
-def _selected(name: str, input: Tensor, *args: Any, dim: int, keepdim: bool) -> ValuesAndIndices:
+def _selected(name: str, input: Tensor, *args: Any, dim: int, keepdim: bool) -> return_types.ValuesAndIndices:
     """Elements along an axis, or the element of a tensor without axes."""
-    f = getattr(ops, name)
+    f, result = getattr(ops, name), getattr(return_types, name)
     if _arguments.tensor(input, name, "input").ndim == 0:
         value, index = f(ops.reshape(input, [1]), *args, dim, False)
-        return ValuesAndIndices(value, index)
-    return ValuesAndIndices(*f(input, *args, dim, keepdim))
+        return result(value, index)
+    return result(*f(input, *args, dim, keepdim))
 
 
 def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
@@ -263,7 +233,9 @@ def lu_unpack(
     """The factors p, l and u. Those that are not wanted are empty."""
     p, low, high = ops.lu_unpack(LU_data, LU_pivots)
     empty = ops.zeros([0], LU_data.dtype)
-    return Unpacked(p if unpack_pivots else empty, low if unpack_data else empty, high if unpack_data else empty)
+    return return_types.lu_unpack(
+        p if unpack_pivots else empty, low if unpack_data else empty, high if unpack_data else empty
+    )
 
 
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
@@ -323,12 +295,12 @@ def triangular_solve(
     """The solution of ``A @ x = input`` (of the transposed A if ``transpose``) for a triangle A, and A."""
     matrix = ops.matrix_transpose(A) if transpose else A
     solution = ops.linalg.solve_triangular(matrix, input, upper != transpose, True, unitriangular)
-    return Solution(solution, ops.clone(A))
+    return return_types.triangular_solve(solution, ops.clone(A))
 
 
-def slogdet(input: Tensor) -> SlogdetResult:
+def slogdet(input: Tensor) -> return_types.slogdet:
     """The sign of the determinant and the logarithm of its absolute value: 0 and -inf for a singular matrix."""
-    return SlogdetResult(*ops.slogdet(input))
+    return return_types.slogdet(*ops.slogdet(input))
 
 
 def unique(
@@ -375,13 +347,6 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     return ops.astype(ops.histogram(x, bins, min, max)[0], x.dtype)
 
 
-class BinCounts(NamedTuple):
-    """How many elements lie in each bin, and the ends of the bins."""
-
-    hist: Tensor
-    bin_edges: Tensor
-
-
 def histogram(
     input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> Any:
@@ -398,14 +363,7 @@ def histogram(
     x = _arguments.tensor(input, "histogram", "input").detach()
     low, high = (None, None) if range is None else range
     counts, edges = ops.histogram(x, bins, low, high, None if weight is None else weight.detach(), density)
-    return BinCounts(ops.astype(counts, x.dtype), ops.astype(edges, x.dtype))
-
-
-class GridCounts(NamedTuple):
-    """How many points lie in each cell, and the ends of the cells along each axis."""
-
-    hist: Tensor
-    bin_edges: tuple[Tensor, ...]
+    return return_types.histogram(ops.astype(counts, x.dtype), ops.astype(edges, x.dtype))
 
 
 def histogramdd(
@@ -417,7 +375,7 @@ def histogramdd(
     the highest end of each axis, one after the other.
     """
     found, edges = histograms.of_points(input, bins, range, density, weight)
-    return GridCounts(found, tuple(edges))
+    return return_types.histogramdd(found, tuple(edges))
 
 
 def segment_reduce(
@@ -461,16 +419,9 @@ def segment_reduce(
     return ops.reshape(found, [*sizes.shape, *x.shape[axis + 1 :]])
 
 
-class HouseholderFactors(NamedTuple):
-    """The triangle and the vectors of reflections in one matrix, and the factors of the reflections."""
-
-    a: Tensor
-    tau: Tensor
-
-
 def geqrf(input: Tensor) -> Any:
     """The QR factorisation as LAPACK packs it: see :func:`ferrograd.geqrf`."""
-    return HouseholderFactors(*ops.geqrf(input))
+    return return_types.geqrf(*ops.geqrf(input))
 
 
 def isneginf(input: Tensor) -> Tensor:
