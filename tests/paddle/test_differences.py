@@ -7,6 +7,7 @@ from ferrograd import paddle, torch
 
 BOTH = """bfloat16 bool byte char double float half int is_floating_point long positive set_ short type_as"""
 PADDLE = """
+cdouble cfloat complex64 complex128 float16 float32 float64 int8 int16 int32 int64 uint8
 _grad_ivar _inplace_version _zero_grads add allclose apply apply_ argmax argmin argwhere as_strided assign
 bernoulli bitwise_left_shift bitwise_right_shift broadcast_tensors bucketize cauchy_ cdist
 cholesky_inverse cholesky_solve combinations concat cond corrcoef cov crop cross cuda cummax cummin cumsum_ diag div

@@ -18,12 +18,12 @@ def reduced(rows: Tensor, ids: Any, count: int, kind: str, empty: float, initial
 
     Equal extreme elements share the gradient. A given ``initial`` counts as an element too.
     """
-    start = ops.full([count, *rows.shape[1:]], empty if initial is None else initial, rows.dtype)
 
     def constant(values: Any, dtype: Any) -> Any:
         return _core.make(np.ascontiguousarray(values), dtype, False, dialect_of(rows))
 
-    at = constant(ids, "int64")
+    filled = np.full([count, *rows.shape[1:]], empty if initial is None else initial)
+    start, at = constant(filled, rows.dtype), constant(ids, "int64")
     if kind == "mean" and initial is not None:
         sizes = np.maximum(np.bincount(ids, minlength=count), 1).reshape(-1, *[1] * (rows.ndim - 1))
         sums: Tensor = ops.index_add(start, 0, at, rows)

@@ -609,7 +609,8 @@ class ReshapeTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         """Zero."""
-        return ops.zeros([int(n) for n in x.shape[: len(x.shape) - len(self.in_shape)]], x.dtype)
+        zeros = ops.zeros_like(x)
+        return ops.sum(zeros, [-1 - axis for axis in range(len(self.in_shape))]) if self.in_shape else zeros
 
     def forward_shape(self, shape: Any) -> Any:
         """The shape with the last axes replaced."""

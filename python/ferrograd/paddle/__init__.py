@@ -79,7 +79,7 @@ from ferrograd._core.paddle import __all__ as _ops
 _adapters.install_methods(Tensor, [_shared_methods, _creation, _functions, _index, _methods, _more, _random, linalg])
 Tensor.__pos__ = positive = _shared_methods.positive  # type: ignore[method-assign]
 # A function whose meaning is Paddle's own replaces the core's function of the same name.
-for _module in (_creation, _functions, _index, _layers, _more, _random):
+for _module in (_creation, _framework, _functions, _index, _layers, _more, _random):
     globals().update({name: getattr(_module, name) for name in _module.__all__})
 
 __all__ = [
@@ -164,7 +164,7 @@ else:
     }
 
     def __getattr__(name: str) -> _Any:
-        if name in ("distributed", "distribution", "version"):
+        if name in ("distributed", "distribution", "tensor", "version"):
             return _import_module(f"ferrograd.paddle.{name}")
         if name == "DataParallel":
             return _import_module("ferrograd.paddle.distributed.parallel").DataParallel

@@ -11,6 +11,7 @@ import numpy as np
 
 from ferrograd import _arguments, _core
 from ferrograd._core import ArgumentError, ShapeError
+from ferrograd._core import paddle as ops
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd._tensor.device import Place
 from ferrograd._tensor.dtypes import finfo as _finfo
@@ -32,6 +33,7 @@ __all__ = [
     "enable_static",
     "finfo",
     "get_cuda_rng_state",
+    "get_default_dtype",
     "get_device",
     "get_flags",
     "iinfo",
@@ -300,6 +302,16 @@ class XPUPinnedPlace(_NoPlace):
     """Memory for copies to other devices, which cannot be made here."""
 
     __slots__ = ()
+
+
+def get_default_dtype() -> str:
+    """The name of the dtype that tensors of floats have where none is given.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.get_default_dtype()
+    'float32'
+    """
+    return str(ops.get_default_dtype().name)
 
 
 def get_device() -> str:

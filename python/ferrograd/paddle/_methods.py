@@ -8,6 +8,7 @@ from typing import Any
 from ferrograd import _core
 from ferrograd._core import ArgumentError
 from ferrograd._core import paddle as ops
+from ferrograd._dialects.specialize import specialize
 from ferrograd.paddle._creation import full
 from ferrograd.paddle._framework import is_complex, is_empty, is_integer
 from ferrograd.paddle._tensor import Tensor
@@ -19,8 +20,12 @@ __all__ = [
     "apply",
     "apply_",
     "argwhere",
+    "cdouble",
+    "cfloat",
     "cholesky_solve",
     "combinations",
+    "complex64",
+    "complex128",
     "cond",
     "cuda",
     "cumsum_",
@@ -30,9 +35,16 @@ __all__ = [
     "exponential_",
     "fill_diagonal_",
     "fill_diagonal_tensor",
+    "float16",
+    "float32",
+    "float64",
     "get_strides",
     "householder_product",
     "imag",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
     "is_complex",
     "is_dense",
     "is_empty",
@@ -47,6 +59,7 @@ __all__ = [
     "polygamma_",
     "real",
     "repeat",
+    "uint8",
     "uniform_",
 ]
 
@@ -76,19 +89,38 @@ def new_full(
     return full(size, fill_value, x.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
 
 
-def new_zeros(x: Tensor, size: Any, *, dtype: Any = None, device: object = None, requires_grad: bool = False) -> Tensor:
-    """Zeros of a shape, by default with the dtype of this tensor."""
-    return new_full(x, size, 0, dtype=dtype, device=device, requires_grad=requires_grad)
+def _new_filled(
+    x: Tensor,
+    *size: Any,
+    dtype: Any = None,
+    device: object = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    _value: int,
+) -> Tensor:
+    shape = size[0] if len(size) == 1 else size
+    return new_full(x, shape, _value, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-def new_empty(x: Tensor, size: Any, *, dtype: Any = None, device: object = None, requires_grad: bool = False) -> Tensor:
-    """A tensor of a shape with unspecified values (zeros), by default with the dtype of this one."""
-    return new_full(x, size, 0, dtype=dtype, device=device, requires_grad=requires_grad)
+_LIKE = "of a shape, which may be given as several numbers, by default with the dtype of this tensor."
+new_zeros = specialize("new_zeros", f"Zeros {_LIKE}", _new_filled, _value=0)
+new_empty = specialize("new_empty", f"A tensor with unspecified values (zeros) {_LIKE}", _new_filled, _value=0)
+new_ones = specialize("new_ones", f"Ones {_LIKE}", _new_filled, _value=1)
 
 
-def new_ones(x: Tensor, size: Any, *, dtype: Any = None, device: object = None, requires_grad: bool = False) -> Tensor:
-    """Ones of a shape, by default with the dtype of this tensor."""
-    return new_full(x, size, 1, dtype=dtype, device=device, requires_grad=requires_grad)
+def _to(x: Tensor, *, _dtype: str) -> Tensor:
+    return ops.cast(x, _dtype)
+
+
+float16, float32, float64, int8, int16, int32, int64, uint8, complex64, complex128, cfloat, cdouble = (
+    specialize(name, f"The tensor in the dtype {dtype}.", _to, _dtype=dtype)
+    for name, dtype in (
+        *((name, name) for name in ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8")),
+        *((name, name) for name in ("complex64", "complex128")),
+        ("cfloat", "complex64"),
+        ("cdouble", "complex128"),
+    )
+)
 
 
 def polygamma_(x: Tensor, n: int, name: str | None = None) -> Tensor:
@@ -182,7 +214,7 @@ def _overwrite(x: Tensor, name: str, f: Callable[[Tensor], Any]) -> Tensor:
     return x
 
 
-def uniform_(x: Tensor, min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None) -> Tensor:
+def uniform_(x: Tensor, min: float = 0.0, max: float = 1.0, seed: int = 0, name: str | None = None) -> Tensor:
     """Overwrites with random numbers of the uniform distribution on [``min``, ``max``)."""
     if seed:
         ops.seed(seed)

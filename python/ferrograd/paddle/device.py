@@ -14,15 +14,32 @@ from ferrograd.paddle._framework import (
 
 __all__ = [
     "CPUPlace",
+    "device_count",
+    "empty_cache",
     "get_all_device_type",
     "get_available_device",
     "get_device",
+    "is_available",
     "is_compiled_with_cuda",
     "is_compiled_with_rocm",
     "is_compiled_with_xpu",
     "set_device",
     "synchronize",
 ]
+
+
+def is_available(device: object = None) -> bool:
+    """False: there is no accelerator."""
+    return False
+
+
+def device_count(device_type: str | None = None) -> int:
+    """0: there is no accelerator."""
+    return 0
+
+
+def empty_cache() -> None:
+    """Does nothing: there is no memory of an accelerator."""
 
 
 def get_all_device_type() -> list[str]:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from ferrograd import _public
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core.paddle import get_default_dtype, seed, set_default_dtype
-from ferrograd.paddle._framework import CPUPlace, get_flags, in_dynamic_mode, set_flags
+from ferrograd._core.paddle import seed, set_default_dtype
+from ferrograd.paddle._files import load, save
+from ferrograd.paddle._framework import CPUPlace, get_default_dtype, get_flags, in_dynamic_mode, set_flags
 from ferrograd.paddle.base import core
+from ferrograd.paddle.nn._parameter import ParamAttr
 
 __all__ = [
     "CPUPlace",
+    "ParamAttr",
     "core",
     "get_default_dtype",
     "get_flags",
     "in_dynamic_mode",
+    "load",
     "no_grad",
+    "save",
     "seed",
     "set_default_dtype",
     "set_flags",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from ferrograd._dialects.numbers import PADDLE
+from ferrograd._tensor.dtypes import dtype_of
 from ferrograd.paddle._framework import StaticGraphError
 
 __all__ = ["InputSpec"]
@@ -17,7 +19,7 @@ class InputSpec:
         self, shape: Sequence[int | None], dtype: Any = "float32", name: str | None = None, stop_gradient: bool = False
     ) -> None:
         self.shape = tuple(-1 if n is None else int(n) for n in shape)
-        self.dtype, self.name, self.stop_gradient = dtype, name, stop_gradient
+        self.dtype, self.name, self.stop_gradient = dtype_of(str(dtype).rpartition(".")[2], PADDLE), name, stop_gradient
 
     @classmethod
     def from_tensor(cls, tensor: Any, name: str | None = None) -> InputSpec:

@@ -3,9 +3,46 @@
 from __future__ import annotations
 
 from ferrograd import _public
+from ferrograd._core import paddle as ops
+from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.geometric import segment_max, segment_mean, segment_min, segment_sum
-from ferrograd.paddle.incubate import autograd
+from ferrograd.paddle.geometric import send_u_recv as graph_send_recv
+from ferrograd.paddle.incubate import autograd, optimizer
+from ferrograd.paddle.incubate.optimizer import LookAhead
 
-__all__ = ["autograd", "segment_max", "segment_mean", "segment_min", "segment_sum"]
+__all__ = [
+    "LookAhead",
+    "autograd",
+    "graph_send_recv",
+    "optimizer",
+    "segment_max",
+    "segment_mean",
+    "segment_min",
+    "segment_sum",
+    "softmax_mask_fuse",
+    "softmax_mask_fuse_upper_triangle",
+]
+
+
+def softmax_mask_fuse(x: Tensor, mask: Tensor, name: str | None = None) -> Tensor:
+    """The softmax of ``x + mask`` along the last axis.
+
+    >>> import ferrograd.paddle as paddle
+    >>> softmax_mask_fuse(paddle.zeros([1, 2]), paddle.to_tensor([[0.0, -1e9]])).tolist()
+    [[1.0, 0.0]]
+    """
+    return ops.softmax(ops.add(x, mask), -1)
+
+
+def softmax_mask_fuse_upper_triangle(x: Tensor) -> Tensor:
+    """The softmax along the last axis of the lower triangle of matrices; 0 above the diagonal.
+
+    >>> import ferrograd.paddle as paddle
+    >>> softmax_mask_fuse_upper_triangle(paddle.zeros([1, 1, 2, 2])).tolist()
+    [[[[1.0, 0.0], [0.5, 0.5]]]]
+    """
+    above = ops.triu(ops.ones(list(x.shape[-2:]), "bool"), 1)
+    return ops.softmax(ops.masked_fill(x, above, -float("inf")), -1)
+
 
 __dir__ = _public.names(globals())

@@ -21,4 +21,20 @@ __all__ = [
 ]
 __all__ += layer.__all__  # type: ignore[attr-defined]
 
+# Paddle offers some layers under the names that PyTorch gives them, too.
+Module, ModuleDict, ModuleList = Layer, LayerDict, LayerList
+Conv1d, Conv2d, Conv3d = Conv1D, Conv2D, Conv3D
+AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d = AdaptiveMaxPool1D, AdaptiveMaxPool2D, AdaptiveMaxPool3D
+LPPool1d, LPPool2d = LPPool1D, LPPool2D
+CircularPad1d, CircularPad2d, CircularPad3d = CircularPad1D, CircularPad2D, CircularPad3D
+ConstantPad1d, ConstantPad2d, ConstantPad3d = ConstantPad1D, ConstantPad2D, ConstantPad3D
+ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = ReflectionPad1D, ReflectionPad2D, ReflectionPad3D
+ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = ReplicationPad1D, ReplicationPad2D, ReplicationPad3D
+__all__ += ["LPPool1d", "LPPool2d", "Module", "ModuleDict", "ModuleList"]
+__all__ += [
+    f"{name}{axes}d"
+    for name in ("Conv", "AdaptiveMaxPool", "CircularPad", "ConstantPad", "ReflectionPad", "ReplicationPad")
+    for axes in (1, 2, 3)
+]
+
 __dir__ = _public.names(globals())

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _public
+from ferrograd import _core, _public
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import paddle as ops
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn import functional as F
+from ferrograd.paddle.nn._parameter import ParamAttr, attribute
+from ferrograd.paddle.nn.initializer import Assign
 from ferrograd.paddle.nn.layer.layers import FunctionLayer, Layer
 
 __all__ = [
@@ -144,7 +146,11 @@ class Embedding(Layer):
         weight_attr: Any = None,
         name: str | None = None,
         dtype: Any = None,
+        device: object = None,
+        _weight: Tensor | None = None,
+        _freeze: bool = False,
     ) -> None:
+        _core.check_device("Embedding", device)
         super().__init__()
         if num_embeddings <= 0:
             raise ValueError("num_embeddings must be gather than 0")
@@ -155,7 +161,12 @@ class Embedding(Layer):
         self._num_embeddings, self._embedding_dim, self._padding_idx = num_embeddings, embedding_dim, padding_idx
         self._sparse, self._name = sparse, name
         self._max_norm, self._norm_type, self._scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
-        self.weight = self.create_parameter([num_embeddings, embedding_dim], weight_attr, dtype)
+        if _weight is not None and list(_weight.shape) != [num_embeddings, embedding_dim]:
+            raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
+        attr = attribute(weight_attr) if _weight is None else ParamAttr(initializer=Assign(_weight))
+        self.weight = self.create_parameter([num_embeddings, embedding_dim], attr, dtype)
+        if _freeze:
+            self.weight.stop_gradient = True
         if padding_idx is not None:
             with no_grad():
                 self.weight[padding_idx] = 0.0

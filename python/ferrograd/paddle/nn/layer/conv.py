@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ferrograd import _public
+from ferrograd import _core, _public
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn import functional as F
 from ferrograd.paddle.nn._windows import each
@@ -32,6 +32,7 @@ class _ConvNd(Layer):
         padding_mode: str,
         attrs: tuple[Any, Any],
         data_format: str | None,
+        dtype: Any = None,
     ) -> None:
         super().__init__()
         name = type(self).__name__
@@ -58,8 +59,8 @@ class _ConvNd(Layer):
             shape = [self._in_channels, self._out_channels // groups]
         else:
             first = Normal(0.0, math.sqrt(2.0 / (math.prod(self._kernel_size) * self._in_channels)))
-        self.weight = self.create_parameter([*shape, *self._kernel_size], attrs[0], default_initializer=first)
-        self.bias = self.create_parameter([self._out_channels], attrs[1], is_bias=True)
+        self.weight = self.create_parameter([*shape, *self._kernel_size], attrs[0], dtype, default_initializer=first)
+        self.bias = self.create_parameter([self._out_channels], attrs[1], dtype, is_bias=True)
 
     def extra_repr(self) -> str:
         """The arguments that are not the default."""
@@ -93,10 +94,15 @@ class _Conv(_ConvNd):
         weight_attr: Any = None,
         bias_attr: Any = None,
         data_format: str | None = None,
+        *,
+        bias: bool = True,
+        device: object = None,
+        dtype: Any = None,
     ) -> None:
+        _core.check_device(type(self).__name__, device)
         window = (stride, padding, 0, dilation)
-        attrs = (weight_attr, bias_attr)
-        self._set((in_channels, out_channels, kernel_size), window, groups, padding_mode, attrs, data_format)
+        attrs = (weight_attr, bias_attr if bias else False)
+        self._set((in_channels, out_channels, kernel_size), window, groups, padding_mode, attrs, data_format, dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         """The convolution of the input with the weight, plus the bias."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ferrograd import _public
+from ferrograd import _core, _public
 from ferrograd._core import paddle as ops
 from ferrograd._nn import blocks
 from ferrograd._nn.reparametrized import as_matrix, power_iteration
@@ -35,9 +35,11 @@ __all__ = [
 class _Scaled(Layer):
     """A normalization with a weight of ones and a bias of zeros, unless their attributes are False."""
 
-    def _scale(self, shape: list[int], weight_attr: Any, bias_attr: Any, name: str = "weight") -> None:
-        setattr(self, name, self.create_parameter(shape, weight_attr, default_initializer=Constant(1.0)))
-        self.bias = self.create_parameter(shape, bias_attr, is_bias=True)
+    def _scale(
+        self, shape: list[int], weight_attr: Any, bias_attr: Any, name: str = "weight", dtype: Any = None
+    ) -> None:
+        setattr(self, name, self.create_parameter(shape, weight_attr, dtype, default_initializer=Constant(1.0)))
+        self.bias = self.create_parameter(shape, bias_attr, dtype, is_bias=True)
 
 
 class _BatchNormBase(_Scaled):
@@ -269,11 +271,19 @@ class LayerNorm(_Scaled):
         weight_attr: Any = None,
         bias_attr: Any = None,
         name: str | None = None,
+        *,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: object = None,
+        dtype: Any = None,
     ) -> None:
+        _core.check_device("LayerNorm", device)
         super().__init__()
         self._normalized_shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
         self._epsilon = epsilon
-        self._scale([math.prod(self._normalized_shape)], weight_attr, bias_attr)
+        weight_attr = weight_attr if elementwise_affine else False
+        bias_attr = bias_attr if elementwise_affine and bias else False
+        self._scale([math.prod(self._normalized_shape)], weight_attr, bias_attr, dtype=dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalized input."""
@@ -296,11 +306,17 @@ class GroupNorm(_Scaled):
         bias_attr: Any = None,
         data_format: str = "NCHW",
         name: str | None = None,
+        *,
+        affine: bool = True,
+        device: object = None,
+        dtype: Any = None,
     ) -> None:
+        _core.check_device("GroupNorm", device)
         super().__init__()
         self._num_groups, self._num_channels, self._epsilon = num_groups, num_channels, epsilon
         self._data_format = data_format
-        self._scale([num_channels], weight_attr, bias_attr)
+        attrs = (weight_attr, bias_attr) if affine else (False, False)
+        self._scale([num_channels], attrs[0], attrs[1], dtype=dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalized input."""

@@ -1,0 +1,116 @@
+"""``paddle.incubate``, ``paddle.signal.frame``, and layers with the options that Paddle took over from PyTorch."""
+
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+import pytest
+from ferrograd import paddle
+from ferrograd.paddle import nn
+
+
+def test_look_ahead_steps_as_paddle() -> None:
+    layer = nn.Linear(3, 1)
+    layer.weight.set_value(np.array([[0.1], [0.2], [0.3]], "float32"))
+    inner = paddle.optimizer.SGD(0.1, parameters=layer.parameters())
+    optimizer = paddle.incubate.LookAhead(inner, alpha=0.2, k=3)
+    x = paddle.arange(6, dtype="float32").reshape([2, 3])
+    for _ in range(8):
+        ((layer(x) - 1) ** 2).mean().scale(0.1).backward()
+        optimizer.step()
+        optimizer.clear_grad()
+    # Paddle 3.3's weights.
+    np.testing.assert_allclose(layer.weight.numpy().ravel(), [0.00622172, 0.09218367, 0.17814566], rtol=1e-5)
+    assert sorted(name.rpartition(".")[2] for name in optimizer.state_dict()) == ["b_0_slow_0", "w_0_slow_0"]
+
+
+def test_look_ahead_refuses() -> None:
+    inner = paddle.optimizer.SGD(0.1, parameters=nn.Linear(1, 1).parameters())
+    wrong: list[dict[str, Any]] = [{"alpha": 1.5}, {"k": 0}, {"k": 1.5}]
+    for options in wrong:
+        with pytest.raises(fg.ArgumentError):
+            paddle.incubate.LookAhead(inner, **options)
+    with pytest.raises(fg.ArgumentError):
+        paddle.incubate.LookAhead(None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["segment_sum", "segment_mean", "segment_max", "segment_min"])
+def test_segments_are_tensors_of_paddle(name: str) -> None:
+    data = paddle.to_tensor([[1.0, 2.0], [3.0, 0.0], [4.0, 5.0]], stop_gradient=False)
+    found = getattr(paddle.incubate, name)(data, paddle.to_tensor([0, 0, 1]))
+    assert type(found) is paddle.Tensor
+    found.sum().backward()
+    assert data.grad is not None
+    assert type(data.grad) is paddle.Tensor
+
+
+def test_reshape_transform_gives_tensors_of_paddle() -> None:
+    t = paddle.distribution.ReshapeTransform((2, 3), (3, 2))
+    found = t.forward_log_det_jacobian(paddle.ones([4, 2, 3]))
+    assert type(found) is paddle.Tensor
+    assert found.tolist() == [0.0] * 4
+    assert paddle.distribution.ReshapeTransform((), ()).forward_log_det_jacobian(paddle.ones([2])).shape == [2]
+
+
+@pytest.mark.parametrize("shape", [(9,), (2, 9)])
+@pytest.mark.parametrize("hop", [1, 2, 3])
+def test_frames_overlap_to_the_signal(shape: tuple[int, ...], hop: int) -> None:
+    x = paddle.to_tensor(np.arange(1.0, 1 + np.prod(shape)).reshape(shape), stop_gradient=False)
+    pieces = paddle.signal.frame(x, 3, hop)
+    count = (9 - 3) // hop + 1
+    assert pieces.shape == [*shape[:-1], 3, count]
+    for i in range(count):
+        np.testing.assert_array_equal(pieces[..., i].numpy(), x.numpy()[..., i * hop : i * hop + 3])
+    summed = paddle.signal.overlap_add(pieces, hop)
+    times = np.zeros(3 + hop * (count - 1))
+    for i in range(count):
+        times[i * hop : i * hop + 3] += 1
+    np.testing.assert_array_equal(summed.numpy(), x.numpy()[..., : len(times)] * times)
+    summed.sum().backward()
+    assert x.grad is not None
+    np.testing.assert_array_equal(x.grad.numpy()[..., : len(times)], np.broadcast_to(times, [*shape[:-1], len(times)]))
+    first = paddle.signal.frame(x.detach().moveaxis(-1, 0), 3, hop, axis=0)
+    np.testing.assert_array_equal(first.numpy(), np.moveaxis(pieces.numpy(), [-1, -2], [0, 1]))
+    again = paddle.signal.overlap_add(first, hop, axis=0)
+    np.testing.assert_array_equal(again.numpy(), np.moveaxis(summed.numpy(), -1, 0))
+
+
+def test_frames_refuse() -> None:
+    with pytest.raises(fg.ArgumentError, match="the axis is 0 or -1"):
+        paddle.signal.frame(paddle.ones([2, 2]), 1, 1, axis=1)
+    with pytest.raises(fg.ArgumentError, match="not positive"):
+        paddle.signal.overlap_add(paddle.ones([2, 2]), 0)
+    with pytest.raises(fg.ShapeError):
+        paddle.signal.frame(paddle.ones([2]), 3, 1)
+
+
+def test_options_from_pytorch() -> None:
+    assert nn.Conv2D(1, 2, 3, bias=False, dtype="float64").bias is None
+    assert nn.Conv1d(1, 2, 3, dtype="float64").weight.dtype == "float64"
+    assert nn.LayerNorm(3, bias=False).bias is None
+    plain = nn.LayerNorm(3, elementwise_affine=False)
+    assert plain.weight is plain.bias is None
+    assert nn.GroupNorm(1, 2, affine=False).weight is None
+    assert nn.GroupNorm(1, 2, dtype="float64").bias.dtype == "float64"
+    table = np.arange(6.0).reshape(3, 2)
+    frozen = nn.Embedding(3, 2, _weight=paddle.to_tensor(table), _freeze=True, dtype="float64")
+    np.testing.assert_array_equal(frozen.weight.numpy(), table)
+    assert frozen.weight.stop_gradient
+    with pytest.raises(AssertionError, match="Shape of weight"):
+        nn.Embedding(3, 2, _weight=paddle.ones([2, 2]))
+    with pytest.raises(fg.ArgumentError, match="the only device"):
+        nn.Conv2D(1, 1, 1, device="gpu")
+
+
+def test_names() -> None:
+    assert nn.Module is nn.Layer
+    assert nn.Conv3d is nn.Conv3D
+    assert paddle.tensor.matmul is paddle.matmul
+    assert paddle.get_default_dtype() == "float32"
+    assert paddle.ones([1]).float64().dtype == paddle.float64
+    assert paddle.ones([1]).new_zeros(2, 3).shape == paddle.ones([1]).new_zeros([2, 3]).shape == [2, 3]
+    assert "shape=(-1, 2), dtype=paddle.float32" in repr(paddle.static.InputSpec([None, 2], "float32"))
+    assert float(paddle.zeros([1000]).uniform_().min()) >= 0
+    layers = nn.LayerList([nn.ReLU()])
+    layers.insert(0, nn.Tanh())
+    assert [type(layer) for layer in layers] == [nn.Tanh, nn.ReLU]
