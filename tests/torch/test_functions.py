@@ -357,3 +357,15 @@ def test_factors_of_sums_of_products(name: str, shape: Any, first: Any, second: 
         function(0.5, *tensors, beta=2)
     with pytest.raises(TypeError, match="takes 3 tensors"):
         function(*tensors, tensors[0])
+
+
+def test_parameters_have_the_names_of_torch() -> None:
+    x, y = t([1.0, -0.25]), t([2.0, 3.0])
+    assert values(torch.tile(x, dims=[2])) == [1, -0.25, 1, -0.25]
+    assert values(T.heaviside(x, values=y)) == [1, 0]
+    assert values(T.tensordot(a=x, b=y, dims=1)) == 1.25
+    assert values(T.nn.functional.hardshrink(x, lambd=0.5)) == [1, 0]
+    assert values(T.dropout(x, 0.5, train=False)) == [1, -0.25]
+    assert values(T.select_scatter(t([[1.0], [2.0]]), src=t([5.0]), dim=0, index=1)) == [[1], [5]]
+    assert [values(part) for part in T.split_with_sizes(x, split_sizes=[1, 1])] == [[1], [-0.25]]
+    assert values(T.linalg.solve_triangular(t([[2.0]]), B=t([[4.0]]), upper=True)) == [[2]]

@@ -46,6 +46,12 @@ def test_hooks_after_accumulation() -> None:
     handle.remove()
     (x * 3).sum().backward(inputs=[x])
     assert values(x.grad) == [3, 3]
+    # The result of a write to the leaf is the leaf.
+    written = x.register_post_accumulate_grad_hook(lambda p: p.add_(1))
+    before = values(x)
+    x.sum().backward()
+    assert values(x) == [v + 1 for v in before]
+    written.remove()
     x.register_post_accumulate_grad_hook(lambda p: p.grad)
     with pytest.raises(RuntimeError, match=r"Tensor post accumulate grad hooks should return None\."):
         (x * 3).sum().backward()

@@ -57,6 +57,15 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("repeats", "repeat_times"),
     ("indices", "index"),
     ("index", "indices"),
+    ("y", "src"),
+    ("y", "values"),
+    ("y", "B"),
+    ("x", "a"),
+    ("y", "b"),
+    ("repeats", "dims"),
+    ("sizes", "split_sizes"),
+    ("threshold", "lambd"),
+    ("training", "train"),
 ];
 
 /// The parameter for a device, which every function accepts, and which those that make tensors show.

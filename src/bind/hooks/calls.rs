@@ -137,11 +137,13 @@ fn accumulate(
         let HookKind::Accumulated { bare } = hook.kind else { continue };
         if bare {
             hook.function(py).call0()?;
-        } else if let Some(tensor) = slot.tensor(py)
-            && !hook.function(py).call1((tensor,))?.is_none()
-        {
-            let text = "Tensor post accumulate grad hooks should return None.";
-            return Err(raise(py, "ArgumentError", text));
+        } else if let Some(tensor) = slot.tensor(py) {
+            let result = hook.function(py).call1((&tensor,))?;
+            // The result of a write to the tensor is the tensor.
+            if !result.is_none() && !result.is(&tensor) {
+                let text = "Tensor post accumulate grad hooks should return None.";
+                return Err(raise(py, "ArgumentError", text));
+            }
         }
     }
     for hook in hooks.iter().filter(|h| matches!(h.kind, HookKind::Post)) {
