@@ -318,6 +318,7 @@ def _cumulative(
 
 _SAME = [
     "airy_ai",
+    "betainc",
     "betaln",
     "cbrt",
     "digamma",
@@ -356,6 +357,15 @@ _OTHERS = {
     "y0": "bessel_y0",
     "y1": "bessel_y1",
 }
+
+
+def _stdtrit(df: Any, p: Any) -> Any:
+    """SciPy's own, of numbers. Its function for other arrays searches for a root, whose gradient would be wrong."""
+    from scipy.special import stdtrit
+
+    return _core.make(stdtrit(np.asarray(df), np.asarray(p)), None, False, 0)
+
+
 _NAMES = _OTHERS | {name: name for name in _SAME}
 #: The functions of ``scipy.special`` that this library has. SciPy looks here where ``SCIPY_ARRAY_API`` is set.
-special = SimpleNamespace(**{name: getattr(native, own) for name, own in _NAMES.items()})
+special = SimpleNamespace(**{name: getattr(native, own) for name, own in _NAMES.items()}, stdtrit=_stdtrit)

@@ -39,9 +39,10 @@ def calls() -> dict[str, Callable[..., Any]]:
         scipy.ndimage: "gaussian_filter1d uniform_filter median_filter sobel zoom",
         scipy.signal: "detrend hilbert medfilt",
         scipy.special: "softmax log_softmax logsumexp softplus",
-        scipy.stats: "gmean hmean zscore skew kurtosis entropy sem iqr tmean variation differential_entropy",
+        scipy.stats: "gmean hmean zscore skew kurtosis entropy sem iqr tmean variation differential_entropy"
+        " ttest_ind pearsonr",
     }
-    arguments = {"gaussian_filter1d": (1.0,), "zoom": (2.0,)}
+    arguments = {"gaussian_filter1d": (1.0,), "zoom": (2.0,), "ttest_ind": (VECTOR**2,), "pearsonr": (VECTOR**2,)}
     found: dict[str, Callable[..., Any]] = {}
     for module, names in modules.items():
         for name in names.split():
@@ -52,7 +53,7 @@ def calls() -> dict[str, Callable[..., Any]]:
 
 
 def _first(f: Callable[..., Any], rest: tuple[Any, ...], x: Any) -> Any:
-    return f(x, *rest)
+    return f(x, *(fg.tensor(r) if isinstance(r, np.ndarray) else r for r in rest))
 
 
 def special() -> dict[str, tuple[Callable[..., Any], list[Any]]]:

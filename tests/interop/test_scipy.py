@@ -14,6 +14,7 @@ from ferrograd import func
 
 #: The functions of ``scipy.special`` that have a counterpart here, or that SciPy writes in the array API.
 SPECIAL = {
+    "betainc",
     "erf",
     "exp2",
     "expit",
@@ -24,6 +25,7 @@ SPECIAL = {
     "ndtri",
     "psi",
     "rel_entr",
+    "stdtr",
     "xlogy",
     "y0",
 }
@@ -49,7 +51,13 @@ def test_no_function_drops_the_graph(outcomes: Any) -> None:
     assert {name.removeprefix("scipy.special.") for name in found if found[name] == "tracks"} >= SPECIAL
     assert found["scipy.stats.zscore"] == found["scipy.integrate.cumulative_trapezoid"] == "tracks"
     assert found["scipy.fft.fft"] == found["scipy.fft.rfft"] == found["scipy.fft.fftshift"] == "tracks"
-    assert found["scipy.special.gamma"] == "raises ConversionError"
+    assert found["scipy.stats.ttest_ind"] == found["scipy.stats.pearsonr"] == "tracks"
+    assert (
+        found["scipy.special.gamma"]
+        == found["scipy.special.stdtrit"]
+        == found["scipy.signal.detrend"]
+        == "raises ConversionError"
+    )
     # Values of what is not tracked are SciPy's, and the gradients of what is are right.
     assert all(values.values()), values
     assert set(slopes) >= SPECIAL
