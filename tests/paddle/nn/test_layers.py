@@ -409,3 +409,15 @@ def test_a_classifier_learns() -> None:
         optimizer.clear_grad()
     net.eval()
     assert (net(images).numpy().argmax(1) == labels).mean() > 0.95
+
+
+def test_layers_have_the_spelling_of_torch_too() -> None:
+    for theirs, own in (
+        ("Conv2d", "Conv2D"),
+        ("MaxUnpool1d", "MaxUnPool1D"),
+        ("Module", "Layer"),
+        ("ZeroPad3d", "ZeroPad3D"),
+    ):
+        assert getattr(paddle.nn, theirs) is getattr(paddle.nn, own)
+        assert theirs in dir(paddle.nn)
+    assert not hasattr(paddle.nn, "LPPool3d")

@@ -30,6 +30,12 @@ CircularPad1d, CircularPad2d, CircularPad3d = CircularPad1D, CircularPad2D, Circ
 ConstantPad1d, ConstantPad2d, ConstantPad3d = ConstantPad1D, ConstantPad2D, ConstantPad3D
 ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = ReflectionPad1D, ReflectionPad2D, ReflectionPad3D
 ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = ReplicationPad1D, ReplicationPad2D, ReplicationPad3D
+AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d = AdaptiveAvgPool1D, AdaptiveAvgPool2D, AdaptiveAvgPool3D
+MaxUnpool1d, MaxUnpool2d, MaxUnpool3d = MaxUnPool1D, MaxUnPool2D, MaxUnPool3D
+ZeroPad1d, ZeroPad2d, ZeroPad3d = ZeroPad1D, ZeroPad2D, ZeroPad3D
+HuberLoss, UpsamplingBilinear2d, UpsamplingNearest2d = SmoothL1Loss, UpsamplingBilinear2D, UpsamplingNearest2D
+__all__ += ["HuberLoss", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
+__all__ += [f"{name}{axes}d" for name in ("AdaptiveAvgPool", "MaxUnpool", "ZeroPad") for axes in (1, 2, 3)]
 __all__ += ["LPPool1d", "LPPool2d", "Module", "ModuleDict", "ModuleList"]
 __all__ += [
     f"{name}{axes}d"
