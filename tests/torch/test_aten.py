@@ -98,6 +98,14 @@ def test_layers_with_other_arguments() -> None:
     x, scale, shift = normal(2, 3, 4), normal(3), normal(3, seed=1)
     norm = torch.instance_norm(x, scale, shift, None, None, True, 0.1, 1e-5, False)
     same(norm, F.instance_norm(x, None, None, scale, shift))
+    running, other = (
+        [torch.zeros(3).double(), torch.ones(3).double()],
+        [torch.zeros(3).double(), torch.ones(3).double()],
+    )
+    norm = torch.batch_norm(x, scale, shift, *running, True, 0.2, 1e-5, False)
+    same(norm, F.batch_norm(x, *other, scale, shift, True, 0.2))
+    same(running[0], other[0])
+    same(running[1], other[1])
     image, grid = normal(1, 2, 4, 5), normal(1, 3, 3, 2)
     for i, mode in enumerate(("bilinear", "nearest", "bicubic")):
         for j, padding in enumerate(("zeros", "border", "reflection")):
