@@ -7,6 +7,8 @@ import importlib
 import inspect
 import pkgutil
 import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,15 @@ MODULES = [
     *(m.name for m in pkgutil.walk_packages(fg.__path__, "ferrograd.") if m.name != "ferrograd._core"),
 ]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.fixture(autouse=True)
+def _own_names() -> Iterator[None]:
+    """Gives the dialects their names back, where an example has installed one as its library."""
+    yield
+    for name in ("ferrograd.paddle", "ferrograd.torch"):
+        if name in sys.modules:
+            sys.modules[name].__name__ = name
 
 
 def run(test: doctest.DocTest) -> None:

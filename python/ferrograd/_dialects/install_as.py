@@ -62,21 +62,21 @@ _finder = _Finder()
 def install_as(name: Literal["paddle", "torch"]) -> ModuleType:
     """Makes ``import paddle`` (or ``import torch``) import the dialect of this library; returns the dialect.
 
-    With ``torch`` comes ``functorch``, and with either the module of ``safetensors`` for it, or that package itself
-    if it is not installed.
+    Its ``__name__`` is then that of the library, which some programs read. With ``torch`` comes ``functorch``, and with
+    either the module of ``safetensors`` for it, or that package itself if it is not installed.
 
     Raises:
         ImportError: the real library has been imported already.
         ValueError: another name.
 
     >>> fg.install_as("paddle").__name__
-    'ferrograd.paddle'
+    'paddle'
     """
     if name not in ("paddle", "torch"):
         raise ValueError(f"install_as: there are the dialects 'paddle' and 'torch', not {name!r}")
     own = f"ferrograd.{name}"
     present = sys.modules.get(name)
-    if present is not None and present.__name__ != own:
+    if present is not None and present is not sys.modules.get(own):
         raise ImportError(f"install_as: the real {name} is imported already ({present.__name__})")
     dialect = importlib.import_module(own)
     for path, module in list(sys.modules.items()):
@@ -87,4 +87,5 @@ def install_as(name: Literal["paddle", "torch"]) -> ModuleType:
         _installed.setdefault("safetensors", f"{own}.safetensors")
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
+    dialect.__name__ = name
     return dialect

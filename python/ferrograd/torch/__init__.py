@@ -37,6 +37,7 @@ from ferrograd.torch import (
     _framework,
     _functions,
     _generator,
+    _layers,
     _layouts,
     _more,
     _reductions,
@@ -64,6 +65,7 @@ from ferrograd.torch._framework import *
 from ferrograd.torch._framework import VERSION as __version__
 from ferrograd.torch._functions import *
 from ferrograd.torch._generator import *
+from ferrograd.torch._layers import *
 from ferrograd.torch._layouts import *
 from ferrograd.torch._more import *
 from ferrograd.torch._reductions import *
@@ -82,7 +84,7 @@ _adapters.install_methods(Tensor, [_shared_methods, _functions, _reductions, _sh
 Tensor.narrow_copy = _view_copies.narrow_copy  # type: ignore[method-assign,assignment]
 Tensor.__pos__ = positive = _shared_methods.positive  # type: ignore[method-assign]
 # A function whose meaning is torch's own replaces the core's function of the same name.
-for _module in (_creation, _functions, _generator, _more, _reductions, _shapes, _special):
+for _module in (_creation, _functions, _generator, _layers, _more, _reductions, _shapes, _special):
     globals().update({name: getattr(_module, name) for name in _module.__all__})
 globals().update(batch_norm=_aten.batch_norm)
 
@@ -118,6 +120,7 @@ __all__ += _files.__all__
 __all__ += _framework.__all__
 __all__ += _functions.__all__
 __all__ += _generator.__all__
+__all__ += _layers.__all__
 __all__ += _layouts.__all__
 __all__ += _more.__all__
 __all__ += _reductions.__all__
@@ -143,6 +146,9 @@ _LAZY = {
     "distributed",
     "fft",
     "functional",
+    "futures",
+    "fx",
+    "hub",
     "jit",
     "masked",
     "mps",
@@ -180,6 +186,11 @@ _ELSEWHERE = {
     "feature_dropout": "_aten",
     "feature_dropout_": "_aten",
     "from_dlpack": "utils.dlpack",
+    "Future": "futures",
+    "SymBool": "_C",
+    "SymFloat": "_C",
+    "SymInt": "_C",
+    "_assert_async": "_C",
     "get_autocast_dtype": "amp",
     "GradScaler": "amp",
     "grid_sampler": "_aten",
@@ -218,8 +229,6 @@ else:
     _PLACES = {
         "eig": "torch.linalg.eig",
         "export": "torch.compile",
-        "fx": "torch.compile",
-        "hub": "torch.load with a file that was fetched before",
         "library": "torch.autograd.Function",
         "lstsq": "torch.linalg.lstsq",
         "matrix_rank": "torch.linalg.matrix_rank",
@@ -238,11 +247,15 @@ else:
     def __getattr__(name: str) -> _Any:
         if name in _PLACES:
             raise AttributeError(f"module 'ferrograd.torch' has no attribute {name!r}: use {_PLACES[name]}")
-        if name in _LAZY:
+        if name == "torch":
+            return _import_module("ferrograd.torch")
+        if name.startswith("_foreach_"):
+            return _import_module("ferrograd.torch._foreach").function(name)
+        if name in _LAZY or name == "_C":
             return _import_module(f"ferrograd.torch.{name}")
         if name in _ELSEWHERE:
             return getattr(_import_module(f"ferrograd.torch.{_ELSEWHERE[name]}"), name)
         raise _public.MissingName("ferrograd.torch", name)
 
     def __dir__() -> list[str]:
-        return sorted({*__all__, *_LAZY, *_ELSEWHERE})
+        return sorted(n for n in {*__all__, *_LAZY, *_ELSEWHERE} if n[0] != "_" or n in __all__)

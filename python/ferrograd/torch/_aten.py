@@ -1,6 +1,7 @@
 """Functions of ``torch.nn.functional`` as the namespace itself has them.
 
 Arguments come in another order there, and numbers stand for names: the reduction 0 is "none", 1 "mean" and 2 "sum".
+Without one losses are not reduced, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def _named(function: str, parameter: str, names: tuple[str, ...], number: Any) -
     return names[number]
 
 
-def _reduction(function: str, number: Any) -> str:
+def reduction_of(function: str, number: Any) -> str:
+    """The name of a reduction that is given by its number."""
     return _named(function, "reduction", ("none", "mean", "sum"), number)
 
 
@@ -63,33 +65,33 @@ def ctc_loss(
     input_lengths: Any,
     target_lengths: Any,
     blank: int = 0,
-    reduction: int = 1,
+    reduction: int = 0,
     zero_infinity: bool = False,
 ) -> Tensor:
     """:func:`ferrograd.torch.nn.functional.ctc_loss` with a number for the reduction."""
-    how = _reduction("ctc_loss", reduction)
+    how = reduction_of("ctc_loss", reduction)
     return functional.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, how, zero_infinity)
 
 
 def cosine_embedding_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 1
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0
 ) -> Tensor:
     """:func:`ferrograd.torch.nn.functional.cosine_embedding_loss` with a number for the reduction."""
-    how = _reduction("cosine_embedding_loss", reduction)
+    how = reduction_of("cosine_embedding_loss", reduction)
     return functional.cosine_embedding_loss(input1, input2, target, margin, reduction=how)
 
 
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 1) -> Tensor:
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 0) -> Tensor:
     """:func:`ferrograd.torch.nn.functional.hinge_embedding_loss` with a number for the reduction."""
-    how = _reduction("hinge_embedding_loss", reduction)
+    how = reduction_of("hinge_embedding_loss", reduction)
     return functional.hinge_embedding_loss(input, target, margin, reduction=how)
 
 
 def margin_ranking_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 1
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0
 ) -> Tensor:
     """:func:`ferrograd.torch.nn.functional.margin_ranking_loss` with a number for the reduction."""
-    how = _reduction("margin_ranking_loss", reduction)
+    how = reduction_of("margin_ranking_loss", reduction)
     return functional.margin_ranking_loss(input1, input2, target, margin, reduction=how)
 
 
@@ -101,16 +103,16 @@ def triplet_margin_loss(
     p: float = 2.0,
     eps: float = 1e-6,
     swap: bool = False,
-    reduction: int = 1,
+    reduction: int = 0,
 ) -> Tensor:
     """:func:`ferrograd.torch.nn.functional.triplet_margin_loss` with a number for the reduction."""
-    how = _reduction("triplet_margin_loss", reduction)
+    how = reduction_of("triplet_margin_loss", reduction)
     return functional.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=how)
 
 
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
     """:func:`ferrograd.torch.nn.functional.poisson_nll_loss` with a number for the reduction."""
-    how = _reduction("poisson_nll_loss", reduction)
+    how = reduction_of("poisson_nll_loss", reduction)
     return functional.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=how)
 
 

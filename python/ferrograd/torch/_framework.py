@@ -126,7 +126,18 @@ def promote_types(type1: Any, type2: Any) -> Any:
 
 
 def result_type(tensor1: Any, tensor2: Any) -> Any:
-    """The dtype of a result of two tensors or numbers."""
+    """The dtype of a result of two tensors or numbers. Beside a float with axes, a float without axes is a number.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.result_type(torch.ones(2), torch.tensor(1.0, dtype=torch.float64))
+    torch.float32
+    """
+    for one, other in ((tensor1, tensor2), (tensor2, tensor1)):
+        if isinstance(one, Tensor) and isinstance(other, Tensor) and one.ndim and not other.ndim:
+            order = "biufc"
+            kinds = [t.dtype.kind.replace("V", "f") for t in (one, other)]
+            if kinds[0] in "fc" and order.index(kinds[1]) <= order.index(kinds[0]):
+                return one.dtype
     return dtypes.dtype_of(str(_array_api.result_type(tensor1, tensor2)), TORCH)
 
 

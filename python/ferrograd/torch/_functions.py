@@ -68,9 +68,24 @@ def _factor_last(first: Any, others: tuple[Any, ...], factor: float, count: int,
     return (*others, first)
 
 
+def _whole(factor: Any, tensors: tuple[Any, ...], function: str) -> Any:
+    """A factor of tensors as an integer or truth value if they are; raises if it is not whole beside integers."""
+    if all(x.dtype.kind == "b" for x in tensors if isinstance(x, Tensor)):
+        return bool(factor)
+    if not isinstance(factor, float) or any(x.dtype.kind not in "biu" for x in tensors if isinstance(x, Tensor)):
+        return factor
+    if not factor.is_integer():
+        raise ArgumentError(
+            f"{function}: For integral input tensors, argument alpha must not be a floating point number, nor beta or "
+            f"value, as {factor} is"
+        )
+    return int(factor)
+
+
 def add(input: Any, other: Any, *others: Any, alpha: float = 1) -> Tensor:
     """``input + alpha * other``. Older programs write ``add(input, alpha, other)``."""
     other, alpha = _factor_last(other, others, alpha, 1, "add")
+    alpha = alpha if alpha == 1 else _whole(alpha, (input, other), "add")
     if alpha != 1 and isinstance(input, Tensor) and isinstance(other, Tensor):
         return ops.addcmul(input, other, alpha)
     return ops.add(input, other if alpha == 1 else other * alpha)
@@ -80,19 +95,19 @@ def _factors_last(given: tuple[Any, ...], beta: Any, alpha: Any, name: str) -> t
     """Three tensors, beta and alpha. Older programs give beta, and then alpha, by place before the last two tensors:
     ``x.addmm_(0.5, 2, a, b)`` and ``addmm(0.5, x, 2, a, b)``.
     """
-    tensors = [x for x in given if isinstance(x, _core.Tensor)]
+    tensors = tuple(x for x in given if isinstance(x, _core.Tensor))
     numbers = [x for x in given if not isinstance(x, _core.Tensor)]
     if not numbers:
         if len(tensors) != 3:
             raise TypeError(f"{name}() takes 3 tensors, and beta and alpha by keyword, not {len(tensors)} tensors")
-        return (*tensors, beta, alpha)
+        return (*tensors, *(_whole(factor, tensors, name) for factor in (beta, alpha)))
     is_old = len(tensors) == 3 and len(numbers) < 3 and all(isinstance(x, _core.Tensor) for x in given[-2:])
     if not is_old or any(not isinstance(x, Number) for x in numbers):
         wrong = next((x for x in numbers if not isinstance(x, Number)), numbers[-1])
         raise ArgumentError(f"{name}: three tensors are wanted, not {type(wrong).__name__}")
     if beta != 1 or alpha != 1:
         raise TypeError(f"{name}() got beta or alpha by place and by keyword")
-    return (*tensors, *numbers, 1)[:5]
+    return (*tensors, *(_whole(factor, tensors, name) for factor in (*numbers, 1)))[:5]
 
 
 def addbmm(input: Tensor, batch1: Any, batch2: Any, *others: Any, beta: complex = 1, alpha: complex = 1) -> Tensor:
@@ -129,7 +144,7 @@ def addcdiv(input: Tensor, tensor1: Any, tensor2: Tensor, *others: Any, value: f
 def addcmul(input: Tensor, tensor1: Any, tensor2: Tensor, *others: Any, value: float = 1) -> Tensor:
     """``input + value * tensor1 * tensor2``. Older programs write ``addcmul(input, value, tensor1, tensor2)``."""
     tensor1, tensor2, value = _factor_last(tensor1, (tensor2, *others), value, 2, "addcmul")
-    return ops.addcmul(input, tensor1, tensor2, value)
+    return ops.addcmul(input, tensor1, tensor2, _whole(value, (input, tensor1, tensor2), "addcmul"))
 
 
 def argwhere(input: Tensor) -> Tensor:
@@ -305,6 +320,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
 def sub(input: Any, other: Any, *others: Any, alpha: float = 1) -> Tensor:
     """``input - alpha * other``. Older programs write ``sub(input, alpha, other)``."""
     other, alpha = _factor_last(other, others, alpha, 1, "sub")
+    alpha = alpha if alpha == 1 else _whole(alpha, (input, other), "sub")
     return ops.subtract(input, other if alpha == 1 else other * alpha)
 
 
@@ -379,7 +395,8 @@ def stft(
     )
 
 
-def repeat(input: Tensor, *repeats: Any) -> Tensor:
-    """The tensor repeated along each axis as often as ``repeats`` says."""
+def repeat(input: Tensor, *sizes: Any, repeats: Any = None) -> Tensor:
+    """The tensor repeated along each axis as often as ``repeats`` says, which may be given as several numbers."""
+    repeats = sizes if repeats is None else (repeats,)
     times = repeats[0] if len(repeats) == 1 and not isinstance(repeats[0], int) else repeats
     return ops.tile(input, times)

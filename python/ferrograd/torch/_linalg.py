@@ -70,7 +70,13 @@ def eigh(A: Tensor, UPLO: str = "L") -> return_types.linalg_eigh:
 
 
 def qr(A: Tensor, mode: str = "reduced") -> return_types.linalg_qr:
-    """Orthonormal columns Q and an upper triangle R with ``Q @ R = A``; with the mode "complete", Q is square."""
+    """Orthonormal columns Q and an upper triangle R with ``Q @ R = A``; with the mode "complete", Q is square.
+
+    With the mode "r" Q is empty.
+    """
+    if mode == "r":
+        r = _qr(A, "reduced")[1]
+        return return_types.linalg_qr(ops.zeros([0], r.dtype), r)
     return return_types.linalg_qr(*_qr(A, mode))
 
 

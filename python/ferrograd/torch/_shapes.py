@@ -146,16 +146,24 @@ def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     return _split("hsplit", input, indices_or_sections, axis, 1)
 
 
-def view(input: Tensor, *shape: Any) -> Tensor:
+def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
     """A view of the same memory with another shape, in which one size may be -1.
 
     Raises:
         ShapeError: another number of elements, or elements that lie in memory so that only ``reshape`` can copy them.
-        DtypeError: a dtype is given; the bytes of a tensor cannot be read as another dtype.
+        DtypeError: another dtype is given; the bytes of a tensor cannot be read as one.
     """
     x: Any = _arguments.tensor(input, "view", "input")
+    shape = shape if size is None else (size,)
     if len(shape) == 1 and not isinstance(shape[0], (int, list, tuple)) and hasattr(shape[0], "itemsize"):
-        raise DtypeError("view: the bytes of a tensor cannot be read as another dtype; to(dtype) converts the numbers")
+        dtype = shape[0]
+    if dtype is not None:
+        if x.dtype == dtype:
+            return view(x, list(x.shape))
+        raise DtypeError(
+            "view: the bytes of a tensor cannot be read as another dtype; to(dtype) converts the numbers, and "
+            "torch.view_copy(x, dtype) copies the bytes"
+        )
     found: Tensor = ops.reshape(x, list(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else list(shape))
     if not x.is_contiguous() and not _can_view(x, found.shape):
         raise ShapeError(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _arguments
-from ferrograd._core import IndexOutOfRange
+import numpy as np
+
+from ferrograd import _arguments, _core
+from ferrograd._core import IndexOutOfRange, ShapeError
 from ferrograd._core import torch as ops
+from ferrograd._dialects.numbers import TORCH
 from ferrograd._dialects.out_argument import into
+from ferrograd._tensor.dtypes import bfloat16_of_bits, bits_of_bfloat16
 from ferrograd.torch._functions import split, squeeze, t, transpose, unbind
 from ferrograd.torch._shapes import as_strided, unfold
 from ferrograd.torch._tensor import Tensor
@@ -165,10 +169,37 @@ def unsqueeze_copy(input: Tensor, dim: int, *, out: Tensor | None = None) -> Ten
     return _copy(ops.expand_dims(input, dim), out)
 
 
-def view_copy(input: Tensor, size: Any, *, out: Tensor | None = None) -> Tensor:
-    """A copy under another shape. The bytes are not read as another dtype: ``to(dtype)`` converts the numbers."""
+def _read_as(x: Tensor, name: str) -> Tensor:
+    """A constant with the bytes of a tensor, read as numbers of a dtype."""
+    values = bits_of_bfloat16(x.detach().float().numpy()) if x.dtype.name == "bfloat16" else x.detach().numpy()
+    # NumPy gives an array of no axes one axis.
+    values = np.ascontiguousarray(values).reshape(tuple(x.shape))
+    kind = np.dtype("uint16" if name == "bfloat16" else name)
+    if kind.itemsize != values.itemsize and (not values.ndim or values.shape[-1] * values.itemsize % kind.itemsize):
+        raise ShapeError(
+            f"view_copy: {list(x.shape)} elements of {x.dtype.name} are no rows of {name} of {kind.itemsize} bytes"
+        )
+    read = values.view(kind)
+    return _core.make(bfloat16_of_bits(read) if name == "bfloat16" else read, name, False, TORCH)
+
+
+def view_copy(input: Tensor, size: Any = None, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
+    """A copy under another shape, or with a dtype for ``size`` of the bytes, read as numbers of that dtype.
+
+    Bytes have no gradient.
+
+    Raises:
+        ShapeError: another number of elements, or a last axis whose bytes do not make up elements.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.view_copy(torch.tensor([1.0, 2.0]), torch.int32).tolist()
+    [1065353216, 1073741824]
+    """
     input = _arguments.tensor(input, "view_copy", "input")
-    return _copy(input.view(size), out)
+    if dtype is None and not hasattr(size, "itemsize"):
+        return _copy(input.view(size), out)
+    found: Tensor = into(out, _read_as(input, ops.zeros([0], size if dtype is None else dtype).dtype.name))
+    return found
 
 
 def view_as_complex_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -207,6 +207,14 @@ class RNNBase(Module):
         return shown
 
 
+def _refuse_projection(other: dict[str, Any]) -> None:
+    """Raises for every argument in a list of those that are unknown."""
+    if "proj_size" in other:
+        raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+    if other:
+        raise TypeError(f"__init__() got an unexpected keyword argument {next(iter(other))!r}")
+
+
 class RNN(RNNBase):
     """The Elman network ``h = tanh(W x + b + V h + c)``, or with ``nonlinearity="relu"`` with relu.
 
@@ -228,7 +236,9 @@ class RNN(RNNBase):
         bidirectional: bool = False,
         device: object = None,
         dtype: Any = None,
+        **other: Any,
     ) -> None:
+        _refuse_projection(other)
         rest = (bias, batch_first, dropout, bidirectional, 0, device, dtype)
         super().__init__(_mode(nonlinearity), input_size, hidden_size, num_layers, *rest)
         self.nonlinearity = nonlinearity
@@ -277,7 +287,9 @@ class GRU(RNNBase):
         bidirectional: bool = False,
         device: object = None,
         dtype: Any = None,
+        **other: Any,
     ) -> None:
+        _refuse_projection(other)
         rest = (bias, batch_first, dropout, bidirectional, 0, device, dtype)
         super().__init__("GRU", input_size, hidden_size, num_layers, *rest)
 

@@ -1,0 +1,98 @@
+"""Functions of ``torch.nn.functional`` that the namespace has with more arguments than the core's of the same name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ferrograd.torch._aten import reduction_of
+from ferrograd.torch._tensor import Tensor
+from ferrograd.torch.nn import functional as F
+
+__all__ = [
+    "batch_norm",
+    "binary_cross_entropy_with_logits",
+    "group_norm",
+    "kl_div",
+    "layer_norm",
+    "rms_norm",
+]
+
+rms_norm = F.rms_norm
+
+
+def batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """:func:`torch.nn.functional.batch_norm`.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.batch_norm(torch.tensor([[1.0], [3.0]]), None, None, None, None, True, 0.1, 0.0).tolist()
+    [[-1.0], [1.0]]
+    """
+    return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-05,
+    cudnn_enable: bool = True,
+) -> Tensor:
+    """:func:`torch.nn.functional.layer_norm`.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.layer_norm(torch.tensor([1.0, 3.0]), (2,), eps=0.0).tolist()
+    [-1.0, 1.0]
+    """
+    return F.layer_norm(input, normalized_shape, weight, bias, eps)
+
+
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-05,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """:func:`torch.nn.functional.group_norm`.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.group_norm(torch.tensor([[1.0, 3.0]]), 1, eps=0.0).tolist()
+    [[-1.0, 1.0]]
+    """
+    return F.group_norm(input, num_groups, weight, bias, eps)
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: Any = 0
+) -> Tensor:
+    """The function of ``torch.nn.functional``; the reduction is 0 (none), 1 (mean), 2 (sum) or its name.
+
+    >>> import ferrograd.torch as torch
+    >>> round(torch.binary_cross_entropy_with_logits(torch.zeros(1), torch.ones(1)).item(), 4)
+    0.6931
+    """
+    how = reduction if isinstance(reduction, str) else reduction_of("binary_cross_entropy_with_logits", reduction)
+    return F.binary_cross_entropy_with_logits(input, target, weight, reduction=how, pos_weight=pos_weight)
+
+
+def kl_div(input: Tensor, target: Tensor, reduction: Any = 0, *, log_target: bool = False) -> Tensor:
+    """:func:`torch.nn.functional.kl_div`; the reduction is 0 (none), 1 (mean), 2 (sum) or its name.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.kl_div(torch.zeros(2), torch.ones(2)).tolist()
+    [0.0, 0.0]
+    """
+    how = reduction if isinstance(reduction, str) else reduction_of("kl_div", reduction)
+    return F.kl_div(input, target, reduction=how, log_target=log_target)

@@ -1,0 +1,19 @@
+"""What libraries ask about tensors without numbers."""
+
+from __future__ import annotations
+
+from ferrograd import _public
+
+__all__ = ["FakeTensor", "is_fake"]
+
+
+class FakeTensor:
+    """The class of tensors without numbers, which there are none of."""
+
+
+def is_fake(x: object) -> bool:
+    """False: every tensor has numbers."""
+    return False
+
+
+__dir__ = _public.names(globals())
