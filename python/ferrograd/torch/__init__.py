@@ -30,7 +30,6 @@ from ferrograd._core import set_num_threads
 from ferrograd._dialects import adapters as _adapters
 from ferrograd._dialects import methods as _shared_methods
 from ferrograd.torch import (
-    _aten,
     _classes,
     _creation,
     _files,
@@ -86,7 +85,6 @@ Tensor.__pos__ = positive = _shared_methods.positive  # type: ignore[method-assi
 # A function whose meaning is torch's own replaces the core's function of the same name.
 for _module in (_creation, _functions, _generator, _layers, _more, _reductions, _shapes, _special):
     globals().update({name: getattr(_module, name) for name in _module.__all__})
-globals().update(batch_norm=_aten.batch_norm)
 
 __all__ = [
     "Tensor",

@@ -21,7 +21,6 @@ from ferrograd.torch.nn._embedding import _constant
 __all__ = [
     "affine_grid_generator",
     "alpha_dropout_",
-    "batch_norm",
     "conv_tbc",
     "cosine_embedding_loss",
     "ctc_loss",
@@ -163,26 +162,6 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type
     lookup.check_indices(_arguments.tensor(indices, "embedding_renorm_", "indices"))
     lookup.renormalize(_arguments.tensor(input, "embedding_renorm_", "input"), indices, max_norm, norm_type)
     return input
-
-
-def batch_norm(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-    cudnn_enabled: bool,
-) -> Tensor:
-    """:func:`ferrograd.torch.nn.functional.batch_norm` with the weight first.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.batch_norm(torch.tensor([[1.0], [3.0]]), None, None, None, None, True, 0.1, 0.0, False).tolist()
-    [[-1.0], [1.0]]
-    """
-    return functional.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
 def instance_norm(
