@@ -39,6 +39,17 @@ def test_every_axis(shape: tuple[int, ...], log: bool, dtype: type) -> None:
         np.testing.assert_allclose(np.asarray(slope), gradient, rtol=rtol, atol=atol)
 
 
+@pytest.mark.parametrize("log", [False, True])
+def test_columns_longer_than_a_block(log: bool) -> None:
+    x = np.random.default_rng(8).normal(size=(70_000, 16)).astype(np.float32)
+    leaf = fg.tensor(x, requires_grad=True)
+    y = (fg.log_softmax if log else fg.softmax)(leaf, 0)
+    (slope,) = fg.grad(y, [leaf], [fg.tensor(x)])
+    value, gradient = wanted(x, x, 0, log)
+    np.testing.assert_allclose(np.asarray(y), value, rtol=1e-4, atol=2e-5)
+    np.testing.assert_allclose(np.asarray(slope), gradient, rtol=1e-4, atol=2e-5)
+
+
 @pytest.mark.parametrize("f", [fg.softmax, fg.log_softmax])
 def test_columns_without_a_finite_maximum_give_the_values_of_rows(f: Any) -> None:
     x = np.random.default_rng(6).normal(size=(40, 32)).astype(np.float32)

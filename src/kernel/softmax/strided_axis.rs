@@ -48,7 +48,7 @@ impl StridedAxis {
         work: impl Fn(ColumnBlock, *mut T) + Sync,
     ) -> Result<Array> {
         let dims: Dims = self.order.iter().map(|&a| x.dims()[a]).collect();
-        let width = (NEAR / self.n).next_multiple_of(32).min(MOST).min(self.inner);
+        let width = (NEAR / self.n).max(1).next_multiple_of(32).min(MOST).min(self.inner);
         let across = self.inner.div_ceil(width);
         let made = Array::build_raw(op, T::DTYPE, &dims, |o| {
             let o = SendPtr(o);
