@@ -103,6 +103,16 @@ def leaves(tree: Any) -> list[Any]:
     return [tree] if parts is None else [leaf for _, part in parts for leaf in leaves(part)]
 
 
+def places(tree: Any, name: str) -> list[str]:
+    """The place of each leaf of a structure with this name, in order.
+
+    >>> places({"a": [1, 2], "b": 3}, "x")
+    ["x['a'][0]", "x['a'][1]", "x['b']"]
+    """
+    parts = children(tree)
+    return [name] if parts is None else [at for k, part in parts for at in places(part, f"{name}[{k!r}]")]
+
+
 def rebuilt(tree: Any, values: Iterator[Any]) -> Any:
     """The structure with its leaves replaced by the next of ``values``.
 

@@ -183,7 +183,7 @@ def test_wrong_arguments_raise() -> None:
     x = sample(3, 2)
     with pytest.raises(fg.ShapeError, match="no argument has a batch axis"):
         vmap(fg.sin, in_axes=None)(x)
-    with pytest.raises(fg.ShapeError, match=r"tensor 0 of shape \(3, 2\) has 3 in axis 0, tensor 1 .* has 2 in axis 1"):
+    with pytest.raises(fg.ShapeError, match=r"x of shape \(3, 2\) has 3 in axis 0, y .* has 2 in axis 1"):
         vmap(fg.add, in_axes=(0, 1))(x, x)
     with pytest.raises(fg.IndexOutOfRange, match="no axis 2"):
         vmap(fg.sin, in_axes=2)(x)

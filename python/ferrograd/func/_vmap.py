@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
@@ -83,7 +84,7 @@ def vmap(  # type: ignore[misc]
         axes = _tree.spread(tuple(wanted) if isinstance(wanted, list) else wanted, args, "vmap: in_axes")
         values = _tensors(values, axes)
         axes = [_axis(x, a) for x, a in zip(values, axes, strict=True)]
-        batch_size = _batch_size(values, axes, axis_size)
+        batch_size = _batch_size(f, args, values, axes, axis_size)
 
         def some(start: int, end: int) -> tuple[Any, list[Any]]:
             __tracebackhide__ = True
@@ -209,7 +210,20 @@ def _axis(x: Any, axis: Any) -> int | None:
     return axis % rank
 
 
-def _batch_size(values: Sequence[Any], axes: Sequence[int | None], axis_size: int | None) -> int:
+def argument_names(f: Callable[..., Any], args: Sequence[Any]) -> list[str]:
+    """The name of each leaf of the arguments of ``f``: that of its parameter, and its place in the argument."""
+    try:
+        own = list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):
+        own = []
+    by_place = [p.name for p in own if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    names = [*by_place, *(f"argument {i}" for i in range(len(by_place), len(args)))]
+    return [place for arg, name in zip(args, names, strict=False) for place in _tree.places(arg, name)]
+
+
+def _batch_size(
+    f: Callable[..., Any], args: Any, values: Sequence[Any], axes: Sequence[int | None], axis_size: int | None
+) -> int:
     """The batch size of the arguments."""
     sizes: set[int] = {x.shape[a] for x, a in zip(values, axes, strict=True) if a is not None}
     if axis_size is not None:
@@ -218,8 +232,8 @@ def _batch_size(values: Sequence[Any], axes: Sequence[int | None], axis_size: in
         if not sizes:
             raise ShapeError("vmap: no argument has a batch axis")
         each = [
-            f"tensor {i} of shape {tuple(x.shape)} has {x.shape[a]} in axis {a}"
-            for i, (x, a) in enumerate(zip(values, axes, strict=True))
+            f"{name} of shape {tuple(x.shape)} has {x.shape[a]} in axis {a}"
+            for name, x, a in zip(argument_names(f, args), values, axes, strict=True)
             if a is not None
         ]
         if axis_size is not None:

@@ -11,6 +11,7 @@ from ferrograd import func as transforms
 from ferrograd._autograd.modes import P, R
 from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError
 from ferrograd.func._record import check_function
+from ferrograd.func._vmap import argument_names
 from ferrograd.torch._tensor import Tensor
 
 
@@ -37,7 +38,7 @@ def vmap(  # type: ignore[misc]
     [3.0, 3.0]
     """
     check_function("vmap", func)
-    name = getattr(func, "__name__", repr(func))
+    name = _name(func)
     if randomness not in ("error", "different", "same"):
         raise ArgumentError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     if chunk_size is not None and chunk_size < 1:
@@ -53,10 +54,14 @@ def vmap(  # type: ignore[misc]
 
     @wraps(func)
     def batched(*args: Any, **kwargs: Any) -> Any:
-        _check_arguments(name, in_dims, args)
+        _check_arguments(func, in_dims, args)
         return over(*args, **kwargs)
 
     return batched
+
+
+def _name(func: Callable[..., Any]) -> str:
+    return getattr(func, "__name__", repr(func))
 
 
 def _check_result(name: str, out_dims: Any, result: Any) -> None:
@@ -90,8 +95,9 @@ def _check_result(name: str, out_dims: Any, result: Any) -> None:
             )
 
 
-def _check_arguments(name: str, in_dims: Any, args: tuple[Any, ...]) -> None:
+def _check_arguments(func: Callable[..., Any], in_dims: Any, args: tuple[Any, ...]) -> None:
     """Raises unless the arguments fit ``in_dims``."""
+    name = _name(func)
     call = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): "
     if not isinstance(in_dims, int | tuple):
         raise ArgumentError(
@@ -112,7 +118,7 @@ def _check_arguments(name: str, in_dims: Any, args: tuple[Any, ...]) -> None:
         ) from None
     sizes: list[int] = []
     each = []
-    for i, (x, dim) in enumerate(zip(_tree.leaves(args), dims, strict=True)):
+    for name, x, dim in zip(argument_names(func, args), _tree.leaves(args), dims, strict=True):
         if dim is None:
             continue
         if not isinstance(dim, int):
@@ -130,7 +136,7 @@ def _check_arguments(name: str, in_dims: Any, args: tuple[Any, ...]) -> None:
                 f"{call}Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {rank} so "
                 f"expected in_dim to satisfy -{rank} <= in_dim < {rank}."
             )
-        each.append(f"tensor {i} of shape {tuple(x.shape)} has {x.shape[dim]} in axis {dim}")
+        each.append(f"{name} of shape {tuple(x.shape)} has {x.shape[dim]} in axis {dim}")
         sizes.append(x.shape[dim])
     if not sizes:
         raise ArgumentError("vmap: Expected at least one Tensor to vmap over")
