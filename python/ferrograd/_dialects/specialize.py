@@ -15,14 +15,15 @@ R = TypeVar("R")
 def specialize(name: str, doc: str | None, f: Callable[P, R], **defaults: Any) -> Callable[P, R]:
     """A copy of ``f`` with another name, documentation and other ``defaults``.
 
-    The copy runs the code of ``f`` itself, so a call costs no more than one of ``f``. Parameters whose names begin with
-    an underscore are left out of the signature that it shows.
+    The copy runs the code of ``f``, under its own name in tracebacks and errors, so a call costs no more than one of
+    ``f``. Parameters whose names begin with an underscore are left out of the signature that it shows.
     """
     original = cast(FunctionType, f)
     signature = inspect.signature(f)
     parameters = [p.replace(default=defaults.get(p.name, p.default)) for p in signature.parameters.values()]
     given = [p for p in parameters if p.default is not p.empty]
-    function = FunctionType(original.__code__, original.__globals__, name)
+    code = original.__code__.replace(co_name=name, co_qualname=name)
+    function = FunctionType(code, original.__globals__, name)
     function.__defaults__ = tuple(p.default for p in given if p.kind is p.POSITIONAL_OR_KEYWORD)
     function.__kwdefaults__ = {p.name: p.default for p in given if p.kind is p.KEYWORD_ONLY}
     function.__annotations__ = original.__annotations__
