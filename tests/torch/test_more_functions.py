@@ -538,3 +538,16 @@ def test_conditions_are_truth_values() -> None:
         with pytest.raises(RuntimeError, match="boolean tensor"):
             x.where(condition, 0.0)
     assert x.where(torch.tensor([True, False]), 0.0).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float32, np.bool_])
+@pytest.mark.parametrize(("shape", "axis"), [((2000, 3), 0), ((4, 500, 2), 1), ((7, 100), 1), ((90, 1), 0)])
+def test_unique_slices_of_large_tensors_are_numpys(
+    shape: tuple[int, ...], axis: int, dtype: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = np.random.default_rng(0).integers(0, 3, shape).astype(dtype)
+    monkeypatch.setattr("ferrograd._dialects.distinct.LARGE", 1)
+    found = torch.unique(torch.tensor(values), return_inverse=True, return_counts=True, dim=axis)
+    wanted = np.unique(values, return_inverse=True, return_counts=True, axis=axis)
+    for own, numpys in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(own.numpy(), numpys.reshape(own.shape))

@@ -21,9 +21,31 @@ def distinct(x: Tensor, axis: int | None, function: str) -> tuple[Any, Any, Any,
         values, first, inverse, counts = _counted(x) or ops.unique_all(x)
         return values, first, inverse, counts
     axis = _arguments.axis(axis, function, x.ndim)
-    _, *found = np.unique(x.detach().numpy(), True, True, True, axis=axis)
-    first, inverse, counts = (_like(x, numbers.reshape(-1)) for numbers in found)
+    ranks = _ranks(x.detach(), axis) if x.numel() > LARGE else None
+    if ranks is not None:
+        _, first, inverse, counts = (_like(x, part.numpy()) for part in ops.unique_all(ranks))
+    else:
+        _, *found = np.unique(x.detach().numpy(), True, True, True, axis=axis)
+        first, inverse, counts = (_like(x, numbers.reshape(-1)) for numbers in found)
     return ops.index_select(x, axis, first), first, inverse, counts
+
+
+#: NumPy does not listen for Ctrl-C, so it gets no more elements than these at once.
+LARGE = 1 << 20
+
+
+def _ranks(x: Tensor, axis: int) -> Tensor | None:
+    """Numbers in the order of the slices along an axis, equal ones for equal slices. None for slices with a NaN."""
+    n = x.shape[axis]
+    rows = ops.reshape(ops.moveaxis(x, axis, 0), [n, -1])
+    if x.dtype.kind == "c" or (x.dtype.kind == "f" and bool(ops.any(ops.isnan(rows)))):
+        return None
+    ranks = ops.unique_all(rows[:, 0])[2]
+    for column in range(1, rows.shape[1]):
+        if int(ops.max(ranks)) == n - 1:
+            break
+        ranks = ops.unique_all(ranks * n + ops.unique_all(rows[:, column])[2])[2]
+    return ranks
 
 
 def _counted(x: Tensor) -> tuple[Any, Any, Any, Any] | None:
@@ -39,7 +61,9 @@ def _counted(x: Tensor) -> tuple[Any, Any, Any, Any] | None:
     every = np.bincount(places)
     there = np.flatnonzero(every)
     first = np.full(len(every), numbers.size)
-    np.minimum.at(first, places, np.arange(numbers.size))
+    for start in range(0, numbers.size, LARGE):
+        part = places[start : start + LARGE]
+        np.minimum.at(first, part, np.arange(start, start + len(part)))
     inverse = (np.cumsum(every > 0) - 1)[places].reshape(given.shape)
     values = (there.astype(numbers.dtype) + low).astype(given.dtype)
     found = [_like(x, part) for part in (values, first[there], inverse, every[there])]
