@@ -7,6 +7,7 @@ use crate::array::{Array, Item};
 use crate::dtype::{DType, DTypeKind, Element, dispatch};
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
+use crate::kernel::output;
 use crate::ops::movement::broadcast_to;
 
 /// A constant in its own memory, with the levels of `x`.
@@ -175,8 +176,8 @@ pub fn arange(
                 }
             }
         }
-        return dispatch!(dtype, all T => Ok(Tensor::constant(Array::build::<T>("arange", &[n], |out| {
-            for (i, o) in out.iter_mut().enumerate() {
+        return dispatch!(dtype, all T => Ok(Tensor::constant(output::build::<T>("arange", &[n], 1, |first, out| {
+            for (i, o) in (first..).zip(out) {
                 let v = start.wrapping_add(step.wrapping_mul(i as i128));
                 *o = if T::DTYPE.is_differentiable() { T::from_f64(v as f64) } else { T::from_i64(v as i64) };
             }
@@ -190,8 +191,8 @@ pub fn arange(
         bail!(Argument, "arange", "no steps of {step} lead from {start} to {stop}");
     }
     let n = if n >= 9e18 { usize::MAX } else { n.max(0.0) as usize };
-    dispatch!(dtype, all T => Ok(Tensor::constant(Array::build::<T>("arange", &[n], |out| {
-        for (i, o) in out.iter_mut().enumerate() {
+    dispatch!(dtype, all T => Ok(Tensor::constant(output::build::<T>("arange", &[n], 1, |first, out| {
+        for (i, o) in (first..).zip(out) {
             *o = T::from_f64(start + i as f64 * step);
         }
     })?)))
@@ -221,8 +222,8 @@ pub fn linspace(
         // The difference of the ends overflows.
         i => start * (1.0 - i / parts) + stop * (i / parts),
     };
-    dispatch!(dtype, all T => Ok(Tensor::constant(Array::build::<T>("linspace", &[n], |out| {
-        for (i, o) in out.iter_mut().enumerate() {
+    dispatch!(dtype, all T => Ok(Tensor::constant(output::build::<T>("linspace", &[n], 1, |first, out| {
+        for (i, o) in (first..).zip(out) {
             *o = T::from_f64(if T::DTYPE.is_differentiable() { at(i) } else { at(i).floor() });
         }
     })?)))
@@ -252,13 +253,12 @@ pub fn eye(
         },
     };
     let dims = sizes("eye", &[n_rows, n_cols.unwrap_or(n_rows)], dtype)?;
-    dispatch!(dtype, all T => Ok(Tensor::constant(Array::build::<T>("eye", &dims, |out| {
+    dispatch!(dtype, all T => Ok(Tensor::constant(output::build::<T>("eye", &dims, dims[1], |first, out| {
         out.fill(T::default());
-        let rows = if dims[1] == 0 { 0 } else { dims[0] };
-        for row in 0..rows {
+        for (row, out) in (first..).zip(out.chunks_exact_mut(dims[1].max(1))) {
             let column = usize::try_from(k.saturating_add(row as i128)).unwrap_or(usize::MAX);
-            if column < dims[1] {
-                out[row * dims[1] + column] = T::from_i64(1);
+            if let Some(one) = out.get_mut(column) {
+                *one = T::from_i64(1);
             }
         }
     })?)))
