@@ -96,12 +96,7 @@ impl<'a> Scheduler<'a> {
             }
             Ok(())
         };
-        let done = Error::catch(drive);
-        let failed = done.is_err();
-        self.queue.end(done);
-        if failed {
-            team.stop();
-        }
+        self.queue.end(Error::catch(drive));
     }
 
     /// Runs a node and adds its gradients to their sums. Returns the nodes that this makes ready.

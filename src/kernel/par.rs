@@ -1,10 +1,8 @@
 //! The library's own thread pool, and the only place where kernels start parallel work.
 
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::*};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 
 use smallvec::SmallVec;
 
@@ -87,13 +85,12 @@ fn current() -> Option<&'static Pool> {
     }
 }
 
-/// Bytes for a thread's stack, with some more for its local variables.
-const THREAD: usize = 3 << 20;
-
 /// Starts the threads of a pool, and waits until each of them has the memory that it begins with. The C library takes
 /// the memory of a thread's local variables where the thread first uses one, and ends the process if there is none. So
 /// nobody may use up the memory before that.
 fn started(threads: usize) -> Option<rayon::ThreadPool> {
+    /// Bytes for a thread's stack, with some more for its local variables.
+    const THREAD: usize = 3 << 20;
     memory::ensure(memory::SMALL + threads * THREAD).ok()?;
     let running = Arc::new((Mutex::new(0), Condvar::new()));
     let pool = rayon::ThreadPoolBuilder::new()
@@ -203,42 +200,6 @@ pub fn pieces(n: usize, piece: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
         (0..helpers).for_each(|_| team.call());
         claim(0);
     });
-}
-
-/// Runs `work` that cannot ask whether to go on, on a thread of its own if somebody can stop this one. Then the thread is
-/// left alone: it goes on to the end of its work, and nobody gets the result.
-pub fn apart<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
-    fn taken<W>(work: &Mutex<Option<W>>) -> W {
-        work.lock().unwrap_or_else(PoisonError::into_inner).take().expect("it runs once")
-    }
-    if !interrupt::is_heard() || memory::ensure(memory::SMALL + THREAD).is_err() {
-        return work();
-    }
-    let stopped = interrupt::Stopped::default();
-    let work = Arc::new(Mutex::new(Some(work)));
-    let (sender, receiver) = mpsc::sync_channel(1);
-    let spawned = std::thread::Builder::new().name("ferrograd-apart".to_owned()).spawn({
-        let (stopped, work) = (stopped.clone(), work.clone());
-        move || {
-            let done = catch_unwind(AssertUnwindSafe(|| interrupt::following(&stopped, taken(&work))));
-            // Nobody receives it where the caller has stopped.
-            _ = sender.send(done);
-        }
-    });
-    if spawned.is_err() {
-        return taken(&work)();
-    }
-    loop {
-        match receiver.recv_timeout(interrupt::PERIOD) {
-            Ok(done) => return done.unwrap_or_else(|panic| resume_unwind(panic)),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => unreachable!("the thread sends before it ends"),
-        }
-        if let Err(error) = interrupt::check() {
-            stopped.store(true, Relaxed);
-            error.throw();
-        }
-    }
 }
 
 /// A raw output pointer that several threads may use: each writes its own, disjoint elements.

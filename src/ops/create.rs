@@ -7,7 +7,6 @@ use crate::array::{Array, Item};
 use crate::dtype::{DType, DTypeKind, Element, dispatch};
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
-use crate::kernel::output;
 use crate::ops::movement::broadcast_to;
 
 /// A constant in its own memory, with the levels of `x`.
@@ -176,8 +175,8 @@ pub fn arange(
                 }
             }
         }
-        return dispatch!(dtype, all T => Ok(Tensor::constant(output::build::<T>("arange", &[n], 1, |first, out| {
-            for (i, o) in (first..).zip(out) {
+        return dispatch!(dtype, all T => Ok(Tensor::constant(Array::build::<T>("arange", &[n], |out| {
+            for (i, o) in out.iter_mut().enumerate() {
                 let v = start.wrapping_add(step.wrapping_mul(i as i128));
                 *o = if T::DTYPE.is_differentiable() { T::from_f64(v as f64) } else { T::from_i64(v as i64) };
             }
@@ -191,8 +190,8 @@ pub fn arange(
         bail!(Argument, "arange", "no steps of {step} lead from {start} to {stop}");
     }
     let n = if n >= 9e18 { usize::MAX } else { n.max(0.0) as usize };
-    dispatch!(dtype, all T => Ok(Tensor::constant(output::build::<T>("arange", &[n], 1, |first, out| {
-        for (i, o) in (first..).zip(out) {
+    dispatch!(dtype, all T => Ok(Tensor::constant(Array::build::<T>("arange", &[n], |out| {
+        for (i, o) in out.iter_mut().enumerate() {
             *o = T::from_f64(start + i as f64 * step);
         }
     })?)))
@@ -222,8 +221,8 @@ pub fn linspace(
         // The difference of the ends overflows.
         i => start * (1.0 - i / parts) + stop * (i / parts),
     };
-    dispatch!(dtype, all T => Ok(Tensor::constant(output::build::<T>("linspace", &[n], 1, |first, out| {
-        for (i, o) in (first..).zip(out) {
+    dispatch!(dtype, all T => Ok(Tensor::constant(Array::build::<T>("linspace", &[n], |out| {
+        for (i, o) in out.iter_mut().enumerate() {
             *o = T::from_f64(if T::DTYPE.is_differentiable() { at(i) } else { at(i).floor() });
         }
     })?)))
@@ -253,12 +252,13 @@ pub fn eye(
         },
     };
     let dims = sizes("eye", &[n_rows, n_cols.unwrap_or(n_rows)], dtype)?;
-    dispatch!(dtype, all T => Ok(Tensor::constant(output::build::<T>("eye", &dims, dims[1], |first, out| {
+    dispatch!(dtype, all T => Ok(Tensor::constant(Array::build::<T>("eye", &dims, |out| {
         out.fill(T::default());
-        for (row, out) in (first..).zip(out.chunks_exact_mut(dims[1].max(1))) {
+        let rows = if dims[1] == 0 { 0 } else { dims[0] };
+        for row in 0..rows {
             let column = usize::try_from(k.saturating_add(row as i128)).unwrap_or(usize::MAX);
-            if let Some(one) = out.get_mut(column) {
-                *one = T::from_i64(1);
+            if column < dims[1] {
+                out[row * dims[1] + column] = T::from_i64(1);
             }
         }
     })?)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
@@ -46,7 +45,7 @@ class Poisson(ExponentialFamily):
     def sample(self, sample_shape: Any = ()) -> Any:
         """Numbers of events."""
         rates = _draws.values(self.rate, self._extended_shape(sample_shape))
-        return _draws.drawn(_draws.in_parts(_draws.generator().poisson, rates), self.rate)
+        return _draws.drawn(_draws.generator().poisson(rates), self.rate)
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability."""
@@ -120,7 +119,7 @@ class Binomial(_ByProbability):
         shape = self._extended_shape(sample_shape)
         with no_grad():
             n, p = (_draws.values(v, shape) for v in (self.total_count, self.probs))
-            drawn = _draws.in_parts(_draws.generator().binomial, n.astype(np.int64), p)
+            drawn = _draws.generator().binomial(n.astype(np.int64), p)
             return _draws.drawn(drawn, self.probs)
 
     def log_prob(self, value: Any) -> Any:
@@ -184,7 +183,7 @@ class NegativeBinomial(_ByProbability):
         with no_grad():
             n, odds = (_draws.values(v, shape) for v in (self.total_count, ops.exp(self.logits)))
             source = _draws.generator()
-            drawn = _draws.in_parts(source.poisson, _draws.in_parts(source.standard_gamma, n) * odds)
+            drawn = source.poisson(source.standard_gamma(n) * odds)
             return _draws.drawn(drawn, self.logits)
 
     def log_prob(self, value: Any) -> Any:
@@ -243,8 +242,7 @@ class Multinomial(Distribution):
         shape = self._extended_shape(sample_shape)
         with no_grad():
             p = _draws.values(self.probs, shape)
-            draw = functools.partial(_draws.generator().multinomial, self.total_count)
-            drawn = _draws.in_parts(draw, p / p.sum(-1, keepdims=True), row=1)
+            drawn = _draws.generator().multinomial(self.total_count, p / p.sum(-1, keepdims=True))
             return _draws.drawn(drawn, self.probs)
 
     def log_prob(self, value: Any) -> Any:

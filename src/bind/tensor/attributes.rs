@@ -10,7 +10,6 @@ use crate::bind::convert::device::on_cpu;
 use crate::bind::convert::numpy::{dtype_in, dtype_object};
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::facade;
-use crate::bind::python::gil::{ask_in_turn, listening};
 use crate::bind::value::var::Var;
 use crate::graph::Tensor;
 use crate::ops::{copy, movement};
@@ -191,7 +190,7 @@ impl Var {
             return Ok(slf.clone());
         }
         let (t, dialect) = slf.get().parts();
-        Var::result(slf.py(), listening(ask_in_turn, || copy::copy(&t))?, dialect)
+        Var::result(slf.py(), copy::copy(&t)?, dialect)
     }
 
     /// The tensor itself: it is on the CPU.
@@ -253,8 +252,8 @@ impl Var {
         }
         let (t, dialect) = slf.get().parts();
         match dtype.filter(|&d| d != t.dtype()) {
-            Some(d) => Var::result(py, listening(ask_in_turn, || movement::cast(&t, d))?, dialect),
-            None if fresh => Var::result(py, listening(ask_in_turn, || copy::copy(&t))?, dialect),
+            Some(d) => Var::result(py, movement::cast(&t, d)?, dialect),
+            None if fresh => Var::result(py, copy::copy(&t)?, dialect),
             None => Ok(slf.clone()),
         }
     }
