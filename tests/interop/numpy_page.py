@@ -324,9 +324,10 @@ is next used it takes its values back into memory of its own, so what a consumer
 no gradient. `from_dlpack` copies.
 
 With `SCIPY_ARRAY_API=1`, SciPy's functions compute with the functions of this library where they can, and keep the
-graph. Where SciPy asks for the numbers of a tracked tensor, because it has the function for NumPy's arrays only, that
-raises `ConversionError`. Without that setting, `scipy.special` dispatches like NumPy's universal functions, and the
-other functions of SciPy ask for numbers.
+graph: `scipy.stats.ttest_ind` and `pearsonr` do, for example. Where SciPy asks for the numbers of a tracked tensor,
+because it has the function for NumPy's arrays only, as `scipy.signal.detrend`, that raises `ConversionError`. Without
+that setting, `scipy.special` dispatches like NumPy's universal functions, and the other functions of SciPy ask for
+numbers.
 
 `numpy.polynomial` computes with the operators of tensors and keeps their graph. Its functions ask whether the points
 are NumPy's arrays, so coefficients of several axes are not evaluated at each point of a tensor: they broadcast with it,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from ferrograd import _public
+from ferrograd._core import ArgumentError
 
 __all__ = ["Future", "collect_all", "wait_all"]
 
@@ -76,6 +77,13 @@ class Future(Generic[T]):
         self._future.add_done_callback(lambda _: callback(self))
 
 
+def _listed(futures: Any, function: str) -> list[Future[Any]]:
+    """The futures; raises unless each is one."""
+    if not isinstance(futures, list | tuple) or not all(isinstance(future, Future) for future in futures):
+        raise ArgumentError(f"{function}: futures must be a list of Futures, not {futures!r:.60}")
+    return list(futures)
+
+
 def collect_all(futures: Sequence[Future[Any]]) -> Future[list[Future[Any]]]:
     """The futures, when all of them are done.
 
@@ -85,13 +93,14 @@ def collect_all(futures: Sequence[Future[Any]]) -> Future[list[Future[Any]]]:
     >>> first.set_result(1), both.done(), second.set_result(2), both.done()
     (None, False, None, True)
     """
+    futures = _listed(futures, "collect_all")
     together: Future[list[Future[Any]]] = Future()
     waiting = {id(future) for future in futures}
 
     def finish(future: Future[Any]) -> None:
         waiting.discard(id(future))
         if not waiting and not together.done():
-            together.set_result(list(futures))
+            together.set_result(futures)
 
     for future in futures:
         future.add_done_callback(finish)
@@ -109,7 +118,7 @@ def wait_all(futures: Sequence[Future[Any]]) -> list[Any]:
     >>> torch.futures.wait_all([future])
     [1]
     """
-    return [future.wait() for future in futures]
+    return [future.wait() for future in _listed(futures, "wait_all")]
 
 
 __dir__ = _public.names(globals())

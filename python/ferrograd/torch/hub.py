@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from urllib.parse import urlparse
 
 from ferrograd import _public
-from ferrograd._core import FerrogradError
+from ferrograd._core import ArgumentError, FerrogradError
 from ferrograd.torch._files import load as _load
 
 __all__ = ["download_url_to_file", "get_dir", "load", "load_state_dict_from_url", "set_dir"]
@@ -54,6 +54,8 @@ def load_state_dict_from_url(
     Raises:
         FerrogradError: there is no such file.
     """
+    if not isinstance(url, str):
+        raise ArgumentError(f"load_state_dict_from_url: url must be a str, not {type(url).__name__}")
     name = file_name or os.path.basename(urlparse(url).path)
     path = Path(model_dir or os.path.join(get_dir(), "checkpoints")) / name
     if not path.exists():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
+from ferrograd import _arguments, _public
 from ferrograd._core import paddle as ops
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.geometric import segment_max, segment_mean, segment_min, segment_sum
@@ -41,6 +41,7 @@ def softmax_mask_fuse_upper_triangle(x: Tensor) -> Tensor:
     >>> softmax_mask_fuse_upper_triangle(paddle.zeros([1, 1, 2, 2])).tolist()
     [[[[1.0, 0.0], [0.5, 0.5]]]]
     """
+    x = _arguments.tensor(x, "softmax_mask_fuse_upper_triangle", "x")
     above = ops.triu(ops.ones(list(x.shape[-2:]), "bool"), 1)
     return ops.softmax(ops.masked_fill(x, above, -float("inf")), -1)
 
