@@ -57,6 +57,27 @@ def test_hooks_after_accumulation() -> None:
         (x * 3).sum().backward()
 
 
+def test_hooks_on_one_gradient_get_one_object() -> None:
+    x = leaf([1.0, 2.0])
+    y = x * 3
+    seen: list[Any] = []
+
+    def mark(g: Any) -> None:
+        g.mark = "set by the first hook"
+        seen.append(g)
+
+    y.register_hook(mark)
+    y.register_hook(lambda g: seen.append(g.mark))
+    y.register_hook(lambda g: g.mul_(2))
+    y.register_hook(lambda g: seen.append(g))
+    y.register_hook(lambda g: g * 5)
+    y.register_hook(lambda g: seen.append(hasattr(g, "mark")))
+    y.sum().backward()
+    assert seen[0] is seen[2]
+    assert seen[1::2] == ["set by the first hook", False]
+    assert values(x.grad) == [30, 30]
+
+
 def test_the_order_of_all_hooks_at_a_leaf() -> None:
     x = leaf([1.0, 1.0, 1.0])
     node = (x * 1).grad_fn.next_functions[0][0]

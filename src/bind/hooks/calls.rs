@@ -31,7 +31,8 @@ impl Hooks for Attached {
         self.with_hooks(at, "a hook on the gradient of", TENSOR, |py, mut hooks| {
             // The sort is stable, so all others keep the order of registration.
             hooks.sort_by_key(|h| matches!(h.kind, HookKind::Retain { last: true, .. }));
-            hooks.iter().try_for_each(|hook| call_tensor_hook(py, hook, at, g))
+            let mut last = None;
+            hooks.iter().try_for_each(|hook| call_tensor_hook(py, hook, at, g, &mut last))
         })
     }
 
@@ -84,21 +85,30 @@ impl Attached {
     }
 }
 
+/// The gradient of an output as the object that the last hook got, which is also that of the next one.
+type Given<'py> = Option<(u32, Dialect, Bound<'py, Var>)>;
+
 /// Calls a hook of the stage [`TENSOR`].
-fn call_tensor_hook(
-    py: Python<'_>,
+fn call_tensor_hook<'py>(
+    py: Python<'py>,
     hook: &Hook,
     at: &HookContext<'_>,
     g: &mut [Option<Tensor>],
+    last: &mut Given<'py>,
 ) -> PyResult<()> {
     match &hook.kind {
         HookKind::Tensor(out) => {
             let Some(t) = g[*out as usize].take() else { return Ok(()) };
-            let given = var(py, t, hook.dialect)?;
+            let given = match last.take() {
+                Some((of, dialect, given)) if of == *out && dialect == hook.dialect => given,
+                _ => var(py, t, hook.dialect)?,
+            };
             let old = given.get().tensor();
             let result = hook.function(py).call1((&given,))?;
-            let new = if result.is_none() { &given } else { replacement(hook, &result)? };
+            let is_kept = result.is_none() || result.is(&given);
+            let new = if is_kept { &given } else { replacement(hook, &result)? };
             g[*out as usize] = Some(checked(py, hook, &old, new.get().tensor())?);
+            *last = is_kept.then_some((*out, hook.dialect, given));
         }
         HookKind::Retain { out, slot, .. } => {
             if let (Some(t), Some(slot)) = (&g[*out as usize], slot.upgrade()) {
