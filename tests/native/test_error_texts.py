@@ -137,12 +137,12 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "batches of two sizes": (
         lambda: fg.func.vmap(fg.add)(fg.ones(3), fg.ones(4)),
         fg.ShapeError,
-        "tensor 0 of shape (3,) has 3 in axis 0, tensor 1 of shape (4,) has 4 in axis 0",
+        "x of shape (3,) has 3 in axis 0, y of shape (4,) has 4 in axis 0",
     ),
     "batches of two sizes in torch's vmap": (
         lambda: torch.vmap(torch.add)(torch.ones(3), torch.ones(4)),
         fg.ShapeError,
-        "tensor 0 of shape (3,) has 3 in axis 0, tensor 1 of shape (4,) has 4 in axis 0",
+        "input of shape (3,) has 3 in axis 0, other of shape (4,) has 4 in axis 0",
     ),
     "a tensor of another library": (
         lambda: fg.where(fg.ones(1) > 0, type("Tensor", (), {"__module__": "other"})(), 0.0),
