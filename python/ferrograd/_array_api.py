@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from functools import reduce
 from types import SimpleNamespace
@@ -361,8 +362,7 @@ _OTHERS = {
 
 def _stdtrit(df: Any, p: Any) -> Any:
     """SciPy's own, of numbers. Its function for other arrays searches for a root, whose gradient would be wrong."""
-    from scipy.special import stdtrit
-
+    stdtrit = importlib.import_module("scipy.special").stdtrit
     return _core.make(stdtrit(np.asarray(df), np.asarray(p)), None, False, 0)
 
 
