@@ -210,7 +210,18 @@ def _axis(x: Any, axis: Any) -> int | None:
     return axis % rank
 
 
-def argument_names(f: Callable[..., Any], args: Sequence[Any]) -> list[str]:
+def shown_batches(
+    f: Callable[..., Any], args: Sequence[Any], values: Sequence[Any], axes: Sequence[int | None]
+) -> list[str]:
+    """The size of the batch of each argument that has one, for an error: ``values`` are the leaves of the arguments."""
+    return [
+        f"{name} of shape {tuple(x.shape)} has {x.shape[a]} in axis {a}"
+        for name, x, a in zip(_argument_names(f, args), values, axes, strict=True)
+        if a is not None
+    ]
+
+
+def _argument_names(f: Callable[..., Any], args: Sequence[Any]) -> list[str]:
     """The name of each leaf of the arguments of ``f``: that of its parameter, and its place in the argument."""
     try:
         own = list(inspect.signature(f).parameters.values())
@@ -231,11 +242,7 @@ def _batch_size(
     if len(sizes) != 1:
         if not sizes:
             raise ShapeError("vmap: no argument has a batch axis")
-        each = [
-            f"{name} of shape {tuple(x.shape)} has {x.shape[a]} in axis {a}"
-            for name, x, a in zip(argument_names(f, args), values, axes, strict=True)
-            if a is not None
-        ]
+        each = shown_batches(f, args, values, axes)
         if axis_size is not None:
             each.append(f"axis_size is {axis_size}")
         raise ShapeError(f"vmap: the arguments have batches of different sizes: {', '.join(each)}")

@@ -1,7 +1,7 @@
 """Functions of ``torch.nn.functional`` as the namespace itself has them.
 
 Arguments come in another order there, and numbers stand for names: the reduction 0 is "none", 1 "mean" and 2 "sum".
-Without one losses are not reduced, as in PyTorch.
+Without one losses are not reduced, as in PyTorch. The functions whose names the core has, too, are in ``_layers``.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _arguments
-from ferrograd._core import ArgumentError
 from ferrograd._core import torch as ops
 from ferrograd._nn import lookup
+from ferrograd.torch._layers import named, reduction_of
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import _dropout, functional
 from ferrograd.torch.nn._embedding import _constant
@@ -43,19 +43,6 @@ __all__ = [
     "rrelu_",
     "triplet_margin_loss",
 ]
-
-
-def _named(function: str, parameter: str, names: tuple[str, ...], number: Any) -> str:
-    """The name that a number stands for."""
-    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(names):
-        meaning = ", ".join(f"{i} ({name})" for i, name in enumerate(names))
-        raise ArgumentError(f"{function}: {parameter} is one of {meaning}, not {number!r}")
-    return names[number]
-
-
-def reduction_of(function: str, number: Any) -> str:
-    """The name of a reduction that is given by its number."""
-    return _named(function, "reduction", ("none", "mean", "sum"), number)
 
 
 def ctc_loss(
@@ -139,7 +126,7 @@ def embedding_bag(
     The tables are the bag of each index, the number of indices in each bag without ``padding_idx``, and by bag the
     index whose row has the maximum, for the other modes the number of indices again.
     """
-    how = _named("embedding_bag", "mode", ("sum", "mean", "max"), mode)
+    how = named("embedding_bag", "mode", ("sum", "mean", "max"), mode)
     rest = (per_sample_weights, include_last_offset, padding_idx)
     bags = functional.embedding_bag(indices, weight, offsets, None, 2, scale_grad_by_freq, how, sparse, *rest)
     places, count = indices.detach().numpy(), bags.shape[0]
@@ -223,8 +210,8 @@ def grid_sampler(
     The interpolation is 0 ("bilinear"), 1 ("nearest") or 2 ("bicubic"), the padding 0 ("zeros"), 1 ("border") or 2
     ("reflection").
     """
-    mode = _named("grid_sampler", "interpolation_mode", ("bilinear", "nearest", "bicubic"), interpolation_mode)
-    padding = _named("grid_sampler", "padding_mode", ("zeros", "border", "reflection"), padding_mode)
+    mode = named("grid_sampler", "interpolation_mode", ("bilinear", "nearest", "bicubic"), interpolation_mode)
+    padding = named("grid_sampler", "padding_mode", ("zeros", "border", "reflection"), padding_mode)
     return functional.grid_sample(input, grid, mode, padding, align_corners)
 
 

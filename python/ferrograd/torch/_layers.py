@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd.torch._aten import reduction_of
+from ferrograd._core import ArgumentError
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
 
@@ -18,6 +18,19 @@ __all__ = [
 ]
 
 rms_norm = F.rms_norm
+
+
+def named(function: str, parameter: str, names: tuple[str, ...], number: Any) -> str:
+    """The name that a number stands for."""
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(names):
+        meaning = ", ".join(f"{i} ({name})" for i, name in enumerate(names))
+        raise ArgumentError(f"{function}: {parameter} is one of {meaning}, not {number!r}")
+    return names[number]
+
+
+def reduction_of(function: str, number: Any) -> str:
+    """The name of a reduction that is given by its number."""
+    return named(function, "reduction", ("none", "mean", "sum"), number)
 
 
 def batch_norm(

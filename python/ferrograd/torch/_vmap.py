@@ -11,7 +11,7 @@ from ferrograd import func as transforms
 from ferrograd._autograd.modes import P, R
 from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError
 from ferrograd.func._record import check_function
-from ferrograd.func._vmap import argument_names
+from ferrograd.func._vmap import shown_batches
 from ferrograd.torch._tensor import Tensor
 
 
@@ -117,8 +117,8 @@ def _check_arguments(func: Callable[..., Any], in_dims: Any, args: tuple[Any, ..
             f"{_tree.shown(in_dims)} but inputs has structure {_tree.shown(args)}."
         ) from None
     sizes: list[int] = []
-    each = []
-    for name, x, dim in zip(argument_names(func, args), _tree.leaves(args), dims, strict=True):
+    values = _tree.leaves(args)
+    for x, dim in zip(values, dims, strict=True):
         if dim is None:
             continue
         if not isinstance(dim, int):
@@ -136,14 +136,13 @@ def _check_arguments(func: Callable[..., Any], in_dims: Any, args: tuple[Any, ..
                 f"{call}Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {rank} so "
                 f"expected in_dim to satisfy -{rank} <= in_dim < {rank}."
             )
-        each.append(f"{name} of shape {tuple(x.shape)} has {x.shape[dim]} in axis {dim}")
         sizes.append(x.shape[dim])
     if not sizes:
         raise ArgumentError("vmap: Expected at least one Tensor to vmap over")
     if len(set(sizes)) > 1:
         raise ShapeError(
             "vmap: Expected all tensors to have the same size in the mapped dimension, "
-            f"got sizes {sizes} for the mapped dimension: {', '.join(each)}"
+            f"got sizes {sizes} for the mapped dimension: {', '.join(shown_batches(func, args, values, dims))}"
         )
 
 

@@ -95,10 +95,12 @@ fn run<'py>(
             Arg::Tensors(list) => list,
             _ => &[],
         };
+        let mut is_empty = false;
         for t in tensors {
+            is_empty |= t.array.len() == 0;
             bytes = t.array.len().saturating_mul(t.dtype().size()).saturating_add(bytes);
         }
-        if let (Some(o), true) = (o, tensors.iter().any(|t| t.array.len() == 0)) {
+        if let (true, Some(o)) = (is_empty, o) {
             check_has_shape(name, o)?;
         }
         args.push(arg);

@@ -167,7 +167,7 @@ unsafe fn copy_rows<T: Copy>(x: *const T, [rows, run]: [usize; 2], strides: [isi
     // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         if strides[0] == 0 {
-            // What has been copied is copied again, twice as much each time.
+            // Each copy doubles the number of rows that are there.
             rows_of::<T>(x, 1, run, strides, out);
             let (mut done, all) = (run, rows * run);
             while done < all {

@@ -130,7 +130,7 @@ pub unsafe fn gradients(
     }
 }
 
-/// The slopes of which some are not in the table.
+/// The slopes at a vector of numbers, where the table lacks some of them.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn beyond(x: __m256, p: &Scalars) -> __m256 {

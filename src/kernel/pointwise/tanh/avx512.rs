@@ -194,7 +194,7 @@ pub unsafe fn gradients(
     }
 }
 
-/// The slopes of which some are not in the table.
+/// The slopes at a vector of numbers, where the table lacks some of them.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn beyond(x: __m512, p: &Scalars) -> __m512 {

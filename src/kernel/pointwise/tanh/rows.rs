@@ -14,7 +14,7 @@ pub const GRADIENT_ROW: &BinaryLoops = binary_loops!(real g, x => g.mul(x.sech_s
 #[cfg(target_arch = "x86_64")]
 pub const F32: usize = DType::F32 as usize;
 
-/// The slopes of a vector of numbers, some of which are beyond the table.
+/// The slopes at some numbers, computed without a table.
 #[cfg(target_arch = "x86_64")]
 #[cold]
 #[inline(never)]
