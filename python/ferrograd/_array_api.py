@@ -16,6 +16,24 @@ from ferrograd._core import ArgumentError, Tensor, native
 from ferrograd._tensor import dtypes
 from ferrograd._tensor.device import DEVICES, Device
 
+__all__ = [
+    "astype",
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "can_cast",
+    "cumulative_prod",
+    "cumulative_sum",
+    "finfo",
+    "iinfo",
+    "isdtype",
+    "meshgrid",
+    "result_type",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+]
+
 _KINDS = {
     "bool": ("bool",),
     "signed integer": ("int8", "int16", "int32", "int64"),

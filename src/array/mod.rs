@@ -87,10 +87,10 @@ impl Array {
     /// # Errors
     /// [`Error::Memory`] if the shape does not fit into memory.
     pub fn build<T: Element>(op: &'static str, dims: &[usize], fill: impl FnOnce(&mut [T])) -> Result<Array> {
-        let (mut inner, n) = Array::allocate(op, T::DTYPE, dims, Buffer::new)?;
-        // SAFETY: `allocate` returned initialised, aligned, unshared memory for `n` elements of `T`.
-        fill(unsafe { std::slice::from_raw_parts_mut(inner.data.as_mut_ptr().cast::<T>(), n) });
-        Ok(Array(inner.shareable()))
+        Array::build_raw(op, T::DTYPE, dims, |out| {
+            // SAFETY: the new array has initialised, aligned, unshared memory for so many elements of `T`.
+            fill(unsafe { std::slice::from_raw_parts_mut(out.cast::<T>(), shape::len(dims)) });
+        })
     }
 
     /// [`Array::build`] for kernels that work on bytes: `fill` gets the address of the first element. It must write
@@ -115,7 +115,6 @@ impl Array {
         Ok(Unwritten(Array::allocate(op, dtype, dims, Buffer::new)?.0))
     }
 
-    #[inline]
     fn allocate(
         op: &'static str,
         dtype: DType,

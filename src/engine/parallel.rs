@@ -96,7 +96,12 @@ impl<'a> Scheduler<'a> {
             }
             Ok(())
         };
-        self.queue.end(Error::catch(drive));
+        let done = Error::catch(drive);
+        let failed = done.is_err();
+        self.queue.end(done);
+        if failed {
+            team.stop();
+        }
     }
 
     /// Runs a node and adds its gradients to their sums. Returns the nodes that this makes ready.

@@ -5,8 +5,6 @@
 //! the odd ones the imaginary parts.
 
 use std::any::Any;
-use std::cell::RefCell;
-use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use num_complex::Complex;
@@ -69,18 +67,41 @@ macro_rules! by_width {
 
 /// The transform of complex numbers along axes.
 pub fn complex(op: &'static str, x: &Array, axes: &[usize], transform: Transform) -> Result<Array> {
-    by_width!(x.dtype(), complex_of(op, x, axes, transform))
+    let own = Dims::from_slice(axes);
+    let lines = axes.iter().map(|&a| (a, x.dims()[a])).max_by_key(|&(a, n)| group(x, a, n)).unwrap_or((0, 0));
+    run(x, lines, move |x| by_width!(x.dtype(), complex_of(op, x, &own, transform)))
 }
 
 /// The first half of the frequencies of real numbers along an axis.
 pub fn half_of_real(op: &'static str, x: &Array, half: Half, transform: Transform) -> Result<Array> {
-    by_width!(x.dtype(), half_of_real_of(op, x, half, transform))
+    run(x, (half.axis, half.n), move |x| by_width!(x.dtype(), half_of_real_of(op, x, half, transform)))
 }
 
 /// The real numbers along an axis whose frequencies these are the first half of. The imaginary parts of frequencies
 /// that stand for one are not read.
 pub fn real_of_half(op: &'static str, x: &Array, half: Half, transform: Transform) -> Result<Array> {
-    by_width!(x.dtype(), real_of_half_of(op, x, half, transform))
+    run(x, (half.axis, half.n), move |x| by_width!(x.dtype(), real_of_half_of(op, x, half, transform)))
+}
+
+/// About how many elements are transformed at once of lines of `n` elements along an axis.
+fn group(x: &Array, axis: usize, n: usize) -> usize {
+    let neighbours: usize = x.dims()[axis + 1..].iter().product();
+    n.saturating_mul(neighbours.clamp(1, 16))
+}
+
+/// Runs a transform of lines along an axis, long ones apart, because `rustfft` does not ask whether to go on.
+fn run(
+    x: &Array,
+    (axis, n): (usize, usize),
+    f: impl FnOnce(&Array) -> Result<Array> + Send + 'static,
+) -> Result<Array> {
+    /// The number of elements whose transform takes a part of a second.
+    const LONG: usize = 1 << 21;
+    if x.rank() == 0 || group(x, axis, n) < LONG {
+        return f(x);
+    }
+    let x = x.clone();
+    par::apart(move || f(&x))
 }
 
 fn complex_of<T: Scalar>(op: &'static str, x: &Array, axes: &[usize], transform: Transform) -> Result<Array>
@@ -458,35 +479,34 @@ impl Key {
     }
 }
 
-/// How many plans a thread keeps, and for how many elements together.
+/// How many plans are kept, and for how many elements together.
 const PLANS: usize = 32;
 const PLANNED: usize = 1 << 22;
 
 /// A plan of either width.
-type Kept = (Key, Rc<dyn Any>);
+type Kept = (Key, Arc<dyn Any + Send + Sync>);
 
-thread_local! {
-    /// The plans that were used last, the latest at the end.
-    static KEPT: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
-}
+/// The plans that were used last, the latest at the end. Nobody waits for the lock, which a fork may have copied as held.
+static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
 
 /// The plan for a key, from the ones that are kept if it is there.
 fn planned<T: Scalar>(key: Key) -> Result<Plan<T>> {
-    KEPT.with_borrow_mut(|kept| {
-        let found = kept.iter().rposition(|(k, plan)| *k == key && plan.is::<Plan<T>>());
-        let entry = match found {
-            Some(i) => kept.remove(i),
-            None => (key, Rc::new(new_plan::<T>(key)?) as Rc<dyn Any>),
-        };
-        let plan = entry.1.downcast_ref::<Plan<T>>().expect("found by its type").clone();
-        kept.push(entry);
-        while kept.len() > PLANS
-            || kept.len() > 1 && kept.iter().map(|k| k.0.length()).sum::<usize>() > PLANNED
-        {
-            kept.remove(0);
-        }
-        Ok(plan)
-    })
+    let is_it = |(k, plan): &Kept| *k == key && plan.is::<Plan<T>>();
+    let found = KEPT.try_lock().ok().and_then(|kept| kept.iter().find(|k| is_it(k)).cloned());
+    let entry = match found {
+        Some(entry) => entry,
+        None => (key, Arc::new(new_plan::<T>(key)?) as Arc<dyn Any + Send + Sync>),
+    };
+    let plan = entry.1.downcast_ref::<Plan<T>>().expect("found by its type").clone();
+    let Ok(mut kept) = KEPT.try_lock() else { return Ok(plan) };
+    kept.retain(|k| !is_it(k));
+    kept.push(entry);
+    let mut planned: usize = kept.iter().map(|k| k.0.length()).sum();
+    while kept.len() > PLANS || kept.len() > 1 && planned > PLANNED {
+        planned -= kept[0].0.length();
+        kept.remove(0);
+    }
+    Ok(plan)
 }
 
 fn new_plan<T: Scalar>(key: Key) -> Result<Plan<T>> {

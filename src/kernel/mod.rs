@@ -13,7 +13,7 @@ pub(crate) mod norm;
 pub(crate) mod num;
 #[cfg(feature = "python")]
 pub(crate) mod optimizer;
-mod output;
+pub(crate) mod output;
 pub mod par;
 pub(crate) mod pointwise;
 pub(crate) mod random;

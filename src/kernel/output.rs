@@ -45,7 +45,7 @@ pub fn build_from<T: Element>(
     from: usize,
     work: impl Fn(usize, &mut [T]) + Sync,
 ) -> Result<Array> {
-    Ok(build_pair::<T, u8>(op, (dims, size), (&[0], 0), from, |first, out, _| work(first, out))?.0)
+    build_sized::<T>(op, T::DTYPE, dims, size, from, work)
 }
 
 /// [`build_from`] for work that depends on the size of elements, not on their dtype: `T` is any type of that size.
@@ -58,23 +58,34 @@ pub fn build_sized<T: Copy>(
     work: impl Fn(usize, &mut [T]) + Sync,
 ) -> Result<Array> {
     assert_eq!(dtype.size(), size_of::<T>(), "{op}: elements of another size");
-    let n = shape::len(dims);
+    let (size, len) = (size.max(1), shape::checked_len(dims).unwrap_or(0));
+    let count = len / size;
+    assert_eq!(count * size, len, "{op}: a part of a chunk");
     Array::build_raw(op, dtype, dims, |out| {
         let out = SendPtr(out);
-        let (size, count) = (size.max(1), n.checked_div(size).unwrap_or(0));
-        let some = |r: Range<usize>| {
+        in_pieces(count, size.max(from), size_of::<T>(), &|r| {
             // SAFETY: the new array has `count` chunks of `size` elements, and each piece has its own chunks.
-            let part = unsafe {
-                std::slice::from_raw_parts_mut(out.get().cast::<T>().add(r.start * size), r.len() * size)
-            };
-            work(r.start, part);
-        };
-        if count * size.max(from) * size_of::<T>() < par::MIN_BYTES {
-            some(0..count);
-        } else {
-            par::pieces(count, par::PIECE.div_ceil(size.max(from)), &some);
-        }
+            work(r.start, unsafe { chunks(&out, &r, size) });
+        });
     })
+}
+
+/// Runs `work` on chunks, each of which costs as much as `size` elements of `bytes` bytes: in pieces if that is much.
+fn in_pieces(count: usize, size: usize, bytes: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
+    if count * size * bytes < par::MIN_BYTES {
+        work(0..count);
+    } else {
+        par::pieces(count, par::PIECE.div_ceil(size), work);
+    }
+}
+
+/// Some chunks of `size` elements of an array.
+///
+/// # Safety
+/// The array has these chunks, and nobody else uses them.
+unsafe fn chunks<'a, T>(out: &SendPtr, r: &Range<usize>, size: usize) -> &'a mut [T] {
+    // SAFETY: the caller promises it.
+    unsafe { std::slice::from_raw_parts_mut(out.get().cast::<T>().add(r.start * size), r.len() * size) }
 }
 
 /// [`build_from`] for two arrays with the same number of chunks.
@@ -85,24 +96,14 @@ pub fn build_pair<A: Element, B: Element>(
     from: usize,
     work: impl Fn(usize, &mut [A], &mut [B]) + Sync,
 ) -> Result<(Array, Array)> {
-    allocate_pair::<A, B>(op, dims_a, dims_b, |a, b| {
-        let size = size_a.max(size_b).max(from);
-        let count = a.len().checked_div(size_a).or_else(|| b.len().checked_div(size_b)).unwrap_or(0);
-        assert!(count * size_a == a.len() && count * size_b == b.len(), "{op}: chunks of unequal number");
-        if count * size * size_of::<A>() < par::MIN_BYTES {
-            return work(0, a, b);
-        }
-        let (a, b) = (SendPtr(a.as_mut_ptr().cast()), SendPtr(b.as_mut_ptr().cast()));
-        par::pieces(count, par::PIECE.div_ceil(size), &|r| {
-            let (a, b) = (a.get().cast::<A>(), b.get().cast::<B>());
-            // SAFETY: `count` chunks fit exactly into both arrays (asserted above), and each piece has its own
-            // chunks.
-            let (a, b) = unsafe {
-                (
-                    std::slice::from_raw_parts_mut(a.add(r.start * size_a), r.len() * size_a),
-                    std::slice::from_raw_parts_mut(b.add(r.start * size_b), r.len() * size_b),
-                )
-            };
+    let size = size_a.max(size_b).max(from);
+    let lens = [dims_a, dims_b].map(|dims| shape::checked_len(dims).unwrap_or(0));
+    let count = lens[0].checked_div(size_a).or_else(|| lens[1].checked_div(size_b)).unwrap_or(0);
+    allocate_pair(op, (A::DTYPE, dims_a), (B::DTYPE, dims_b), &mut |a, b| {
+        assert!(lens == [count * size_a, count * size_b], "{op}: chunks of unequal number");
+        in_pieces(count, size, size_of::<A>(), &|r| {
+            // SAFETY: `count` chunks fit exactly into both arrays (asserted above), and each piece has its own chunks.
+            let (a, b) = unsafe { (chunks(&a, &r, size_a), chunks(&b, &r, size_b)) };
             work(r.start, a, b);
         });
     })
@@ -113,23 +114,19 @@ pub fn build_pair_raw<T: Element>(
     op: &'static str,
     dims_a: &[usize],
     dims_b: &[usize],
-    work: impl FnOnce(SendPtr, SendPtr),
+    mut work: impl FnMut(SendPtr, SendPtr),
 ) -> Result<(Array, Array)> {
-    allocate_pair::<T, T>(op, dims_a, dims_b, |a, b| {
-        work(SendPtr(a.as_mut_ptr().cast()), SendPtr(b.as_mut_ptr().cast()));
-    })
+    allocate_pair(op, (T::DTYPE, dims_a), (T::DTYPE, dims_b), &mut work)
 }
 
 /// Allocates two arrays and lets `work` write them.
-fn allocate_pair<A: Element, B: Element>(
+fn allocate_pair(
     op: &'static str,
-    dims_a: &[usize],
-    dims_b: &[usize],
-    work: impl FnOnce(&mut [A], &mut [B]),
+    (dtype_a, dims_a): (DType, &[usize]),
+    (dtype_b, dims_b): (DType, &[usize]),
+    work: &mut dyn FnMut(SendPtr, SendPtr),
 ) -> Result<(Array, Array)> {
-    let mut second = None;
-    let first = Array::build::<A>(op, dims_a, |a| {
-        second = Some(Array::build::<B>(op, dims_b, |b| work(a, b)));
-    })?;
-    Ok((first, second.expect("built with the first")?))
+    let (mut a, mut b) = (Array::unwritten(op, dtype_a, dims_a)?, Array::unwritten(op, dtype_b, dims_b)?);
+    work(SendPtr(a.ptr()), SendPtr(b.ptr()));
+    Ok((a.written(), b.written()))
 }

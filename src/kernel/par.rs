@@ -1,8 +1,9 @@
 //! The library's own thread pool, and the only place where kernels start parallel work.
 
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::*};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
 
@@ -85,12 +86,13 @@ fn current() -> Option<&'static Pool> {
     }
 }
 
+/// Bytes for a thread's stack, with some more for its local variables.
+const THREAD: usize = 3 << 20;
+
 /// Starts the threads of a pool, and waits until each of them has the memory that it begins with. The C library takes
 /// the memory of a thread's local variables where the thread first uses one, and ends the process if there is none. So
 /// nobody may use up the memory before that.
 fn started(threads: usize) -> Option<rayon::ThreadPool> {
-    /// Bytes for a thread's stack, with some more for its local variables.
-    const THREAD: usize = 3 << 20;
     memory::ensure(memory::SMALL + threads * THREAD).ok()?;
     let running = Arc::new((Mutex::new(0), Condvar::new()));
     let pool = rayon::ThreadPoolBuilder::new()
@@ -200,6 +202,64 @@ pub fn pieces(n: usize, piece: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
         (0..helpers).for_each(|_| team.call());
         claim(0);
     });
+}
+
+/// Runs `work` that cannot ask whether to go on, on a thread of its own if somebody can stop this one. Then the thread is
+/// left alone: it goes on to the end of its work, and nobody gets the result.
+pub fn apart<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
+    if !interrupt::is_heard() {
+        return work();
+    }
+    let result = Arc::new(Mutex::new(None));
+    let place = result.clone();
+    job_apart(Box::new(move || *lock(&place) = Some(work())));
+    lock(&result).take().expect("the job has ended")
+}
+
+/// Work that leaves its result where its owner finds it.
+type Job = Box<dyn FnOnce() + Send>;
+
+/// [`apart`] for all types of results. Where no thread can be had, the job runs on this one.
+fn job_apart(job: Job) {
+    /// The job until its thread takes it, and how it ended.
+    type State = (Mutex<(Option<Job>, Option<std::thread::Result<()>>)>, Condvar);
+    if memory::ensure(memory::SMALL + THREAD).is_err() {
+        return job();
+    }
+    let stopped = interrupt::Stopped::default();
+    let state: Arc<State> = Arc::new((Mutex::new((Some(job), None)), Condvar::new()));
+    let spawned = std::thread::Builder::new().name("ferrograd-apart".to_owned()).spawn({
+        let (stopped, state) = (stopped.clone(), state.clone());
+        move || {
+            let job = lock(&state.0).0.take().expect("nobody else takes it from a thread that runs");
+            let done = catch_unwind(AssertUnwindSafe(|| interrupt::following(&stopped, job)));
+            lock(&state.0).1 = Some(done);
+            state.1.notify_one();
+        }
+    });
+    if spawned.is_err() {
+        let job = lock(&state.0).0.take().expect("no thread has started");
+        return job();
+    }
+    loop {
+        let held = lock(&state.0);
+        let (mut held, _) = state
+            .1
+            .wait_timeout_while(held, interrupt::PERIOD, |(_, done)| done.is_none())
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(done) = held.1.take() {
+            return done.unwrap_or_else(|panic| resume_unwind(panic));
+        }
+        drop(held);
+        if let Err(error) = interrupt::check() {
+            stopped.store(true, Relaxed);
+            error.throw();
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A raw output pointer that several threads may use: each writes its own, disjoint elements.

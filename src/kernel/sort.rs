@@ -201,6 +201,9 @@ fn picked<'a, T: Key, P: KeyAndIndex<T::Bits>>(
 fn keyed<T: Key>(row: &[T], descending: bool, mut f: impl FnMut(usize, &[T::Bits])) {
     let mut keys = [T::Bits::default(); simd::BLOCK];
     for (block, part) in row.chunks(simd::BLOCK).enumerate() {
+        if block % 256 == 255 {
+            interrupt::listen();
+        }
         let keys = &mut keys[..part.len()];
         if descending {
             keys.iter_mut().zip(part).for_each(|(key, v)| *key = v.key().not());
@@ -252,23 +255,22 @@ fn chosen<P: Ord + Copy>(places: &mut Vec<P>, want: Ranks<'_>, ranks: &[usize]) 
             // From the last rank to the first. The elements before a rank that is done are the smaller ones.
             let mut end = n;
             while let Some(&k) = ranks.iter().filter(|&&k| k < end).max() {
-                places[..end].select_nth_unstable(k);
+                select(&mut places[..end], k);
                 end = k;
             }
         }
         Ranks::First(k) if k < n => {
             if k > 0 {
-                places.select_nth_unstable(k - 1);
-                places[..k].sort_unstable();
+                select(places, k - 1);
+                return sorted(&mut places[..k]);
             }
         }
-        Ranks::First(_) if n > RUN => return in_runs(places),
-        Ranks::First(_) => places.sort_unstable(),
-        Ranks::Nth(k) => _ = places.select_nth_unstable(k),
+        Ranks::First(_) => return sorted(places),
+        Ranks::Nth(k) => select(places, k),
         Ranks::Middle => {
-            places.select_nth_unstable(n / 2);
+            select(places, n / 2);
             if n.is_multiple_of(2) {
-                places[..n / 2].select_nth_unstable(n / 2 - 1);
+                select(&mut places[..n / 2], n / 2 - 1);
             }
         }
     }
@@ -281,32 +283,70 @@ const SELECTED: usize = 8;
 /// Entries that are sorted, or merged, before the caller is asked whether to go on.
 const RUN: usize = 1 << 20;
 
-/// Sorts a long list by merging sorted runs. `None` if there is no memory for a second list.
-fn in_runs<P: Ord + Copy>(list: &mut Vec<P>) -> Option<()> {
-    let mut merged: Vec<P> = Vec::new();
-    merged.try_reserve_exact(list.len()).ok()?;
+/// Moves the entry with `k` smaller ones to its place, and the smaller ones before it.
+fn select<P: Ord + Copy>(list: &mut [P], k: usize) {
+    const SAMPLE: usize = 255;
+    /// More rounds than these are a list made to be slow here. Its rest is selected in linear time, without a look.
+    const ROUNDS: usize = 40;
+    let (mut start, mut end) = (0, list.len());
+    for _ in 0..ROUNDS {
+        let n = end - start;
+        if n <= RUN {
+            break;
+        }
+        let mut sample: [P; SAMPLE] = std::array::from_fn(|i| list[start + i * (n / SAMPLE)]);
+        sample.sort_unstable();
+        // Never the smallest, so that each round leaves fewer entries.
+        let pivot = sample[((k - start) / (n / SAMPLE)).clamp(1, SAMPLE - 1)];
+        let mut middle = start;
+        for part in interrupt::parts(start..end, 1) {
+            for i in part {
+                let one = list[i];
+                list.swap(i, middle);
+                middle += usize::from(one < pivot);
+            }
+        }
+        if k < middle {
+            end = middle;
+        } else {
+            start = middle;
+        }
+    }
+    list[start..end].select_nth_unstable(k - start);
+}
+
+/// Sorts a list, a long one by merging sorted runs. `None` if there is no memory for a second list.
+fn sorted<P: Ord + Copy>(list: &mut [P]) -> Option<()> {
+    if list.len() <= RUN {
+        list.sort_unstable();
+        return Some(());
+    }
     for run in list.chunks_mut(RUN) {
         run.sort_unstable();
         interrupt::listen();
     }
-    let mut width = RUN;
-    while width < list.len() {
-        for pair in list.chunks(2 * width) {
+    let mut copy: Vec<P> = Vec::new();
+    copy.try_reserve_exact(list.len()).ok()?;
+    copy.extend_from_slice(list);
+    let (mut from, mut to) = (list, &mut copy[..]);
+    let (mut width, mut is_copy) = (RUN, false);
+    while width < from.len() {
+        for (pair, to) in from.chunks(2 * width).zip(to.chunks_mut(2 * width)) {
             let (mut a, mut b) = pair.split_at(width.min(pair.len()));
-            while let (Some(first), Some(second)) = (a.first(), b.first()) {
-                let one = if first <= second { &mut a } else { &mut b };
-                merged.push(*first.min(second));
-                *one = &one[1..];
-                if merged.len().is_multiple_of(RUN) {
-                    interrupt::listen();
+            for part in interrupt::parts(0..pair.len(), 1) {
+                for to in &mut to[part] {
+                    let is_first = a.first().is_some_and(|a| b.first().is_none_or(|b| a <= b));
+                    let one = if is_first { &mut a } else { &mut b };
+                    *to = one[0];
+                    *one = &one[1..];
                 }
             }
-            merged.extend_from_slice(a);
-            merged.extend_from_slice(b);
         }
-        std::mem::swap(list, &mut merged);
-        merged.clear();
+        (from, to, is_copy) = (to, from, !is_copy);
         width *= 2;
+    }
+    if is_copy {
+        to.copy_from_slice(from);
     }
     Some(())
 }
@@ -436,7 +476,7 @@ pub fn unique(op: &'static str, x: &Array, nan_is_one: bool) -> Result<[Array; 3
             Key::key(a) != Key::key(b) || (!nan_is_one && b.to_f64().is_nan())
         };
         let mut starts: Vec<usize> = Vec::new();
-        for i in (0..n).filter(|&i| i == 0 || is_new(i)) {
+        for i in interrupt::parts(0..n, 1).flatten().filter(|&i| i == 0 || is_new(i)) {
             starts.try_push(i).map_err(|_| Error::memory(op, vec![n], crate::dtype::DType::I64))?;
         }
         starts
@@ -448,7 +488,9 @@ pub fn unique(op: &'static str, x: &Array, nan_is_one: bool) -> Result<[Array; 3
             out.iter_mut().zip(&starts).for_each(|(o, &s)| *o = order[s]);
         })?,
         Array::build::<i64>(op, &[n], |out| {
+            let mut done = 0;
             for (k, &start) in starts.iter().enumerate() {
+                interrupt::count(&mut done, end(k) - start);
                 order[start..end(k)].iter().for_each(|&i| out[i as usize] = k as i64);
             }
         })?,

@@ -7,6 +7,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::AtomicIsize;
 use std::time::Duration;
 
+use super::interrupt::{Stopped, following};
 use crate::sync::atomic::{AtomicUsize, Ordering::*};
 use crate::sync::{Arc, Condvar, Deadline, Mutex, MutexGuard, yield_now};
 
@@ -103,6 +104,7 @@ pub fn while_blocked<R>(f: impl FnOnce() -> R) -> R {
 struct TeamState {
     members: Mutex<Members>,
     left: Condvar,
+    stopped: Stopped,
 }
 
 struct Members {
@@ -125,6 +127,11 @@ impl Team<'_> {
     pub fn call(self) {
         (self.request)(Call { team: self.state.clone(), work: self.work, request: self.request });
     }
+
+    /// Makes long kernels end soon on the threads of all helpers, whose work has failed.
+    pub fn stop(self) {
+        self.state.stopped.store(true, Relaxed);
+    }
 }
 
 /// Runs `lead` on the calling thread, and `work` on each thread that `request` gets for the calls of both. The rest is
@@ -136,8 +143,13 @@ pub fn lead<R>(work: &(dyn Fn(Team<'_>) + Sync), lead: impl FnOnce(Team<'_>) -> 
     let state = Arc::new(TeamState {
         members: Mutex::new(Members { open: true, at_work: 0, panic: None }),
         left: Condvar::new(),
+        stopped: Stopped::default(),
     });
-    let led = catch_unwind(AssertUnwindSafe(|| lead(Team { state: &state, work, request })));
+    let team = Team { state: &state, work, request };
+    let led = catch_unwind(AssertUnwindSafe(|| lead(team)));
+    if led.is_err() {
+        team.stop();
+    }
     let mut members = state.lock();
     members.open = false;
     let until = Deadline::after(SPIN_TIME);
@@ -171,7 +183,8 @@ impl TeamState {
             members.at_work += 1;
         }
         BUSY.fetch_add(1, Relaxed);
-        let result = catch_unwind(AssertUnwindSafe(|| work(Team { state, work, request })));
+        let work = || following(&state.stopped, || work(Team { state, work, request }));
+        let result = catch_unwind(AssertUnwindSafe(work));
         BUSY.fetch_sub(1, Relaxed);
         let mut members = state.lock();
         members.at_work -= 1;

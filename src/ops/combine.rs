@@ -4,6 +4,7 @@ use crate::array::{Array, Item};
 use crate::dtype::DType;
 use crate::error::{Error, Result, bail};
 use crate::graph::Tensor;
+use crate::kernel::interrupt;
 use crate::memory::{self, TryPush};
 use crate::ops::entry::{Operand, op};
 use crate::ops::index::{narrow, take};
@@ -65,7 +66,9 @@ pub fn combinations(
         row.extend((0..r).map(|i| if with_replacement { 0 } else { i }));
     }
     let table = Array::build::<i64>(OP, &[count, r], |out| {
+        let mut done = 0;
         for out in out.chunks_exact_mut(r) {
+            interrupt::count(&mut done, r);
             out.iter_mut().zip(&row).for_each(|(o, &i)| *o = i as i64);
             let end = |i: usize| if with_replacement { n - 1 } else { n - r + i };
             let Some(at) = (0..r).rev().find(|&i| row[i] < end(i)) else { return };

@@ -3,11 +3,13 @@
 use super::entry::{Operand, Value, op};
 use super::promote::{as_tensor, default_float, holds, raised, set_default_float};
 use super::sizes::sizes;
-use crate::array::{Array, Item};
+use crate::array::{Array, Item, Layout};
 use crate::dtype::{DType, DTypeKind, Element, dispatch};
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
+use crate::kernel::output;
 use crate::ops::movement::broadcast_to;
+use crate::shape::{self, Strides};
 
 /// A constant in its own memory, with the levels of `x`.
 fn alike(x: &Tensor, array: Array) -> Result<Tensor> {
@@ -175,12 +177,13 @@ pub fn arange(
                 }
             }
         }
-        return dispatch!(dtype, all T => Ok(Tensor::constant(Array::build::<T>("arange", &[n], |out| {
-            for (i, o) in out.iter_mut().enumerate() {
-                let v = start.wrapping_add(step.wrapping_mul(i as i128));
-                *o = if T::DTYPE.is_differentiable() { T::from_f64(v as f64) } else { T::from_i64(v as i64) };
-            }
-        })?)));
+        let at = |i: usize| start.wrapping_add(step.wrapping_mul(i as i128));
+        if !dtype.is_differentiable() {
+            let some = |first, out: &mut [i64]| (first..).zip(out).for_each(|(i, o)| *o = at(i) as i64);
+            return dispatch!(dtype, int T => converted("arange", n, &some, T::from_i64), else unreachable!("not bool"));
+        }
+        let some = |first, out: &mut [f64]| (first..).zip(out).for_each(|(i, o)| *o = at(i) as f64);
+        return floats("arange", n, dtype, &some);
     }
     let (Some(start), Some(stop), Some(step)) = (start.to_f64(), stop.to_f64(), step.to_f64()) else {
         bail!(Argument, "arange", "its numbers are real, because complex ones have no order");
@@ -190,11 +193,35 @@ pub fn arange(
         bail!(Argument, "arange", "no steps of {step} lead from {start} to {stop}");
     }
     let n = if n >= 9e18 { usize::MAX } else { n.max(0.0) as usize };
-    dispatch!(dtype, all T => Ok(Tensor::constant(Array::build::<T>("arange", &[n], |out| {
-        for (i, o) in out.iter_mut().enumerate() {
-            *o = T::from_f64(start + i as f64 * step);
+    floats("arange", n, dtype, &|first, out| {
+        (first..).zip(out).for_each(|(i, o)| *o = start + i as f64 * step);
+    })
+}
+
+/// Writes some numbers of a list: as many as the slice takes, from one position on.
+type Some<'a, T> = &'a (dyn Fn(usize, &mut [T]) + Sync);
+
+/// A list of `n` numbers in a dtype, which `some` writes as float64.
+fn floats(op: &'static str, n: usize, dtype: DType, some: Some<'_, f64>) -> Result<Tensor> {
+    dispatch!(dtype, all T => converted(op, n, some, T::from_f64))
+}
+
+/// A list of `n` numbers, each of which `convert` makes of one that `some` writes.
+fn converted<F: Element, T: Element>(
+    op: &'static str,
+    n: usize,
+    some: Some<'_, F>,
+    convert: impl Fn(F) -> T + Sync,
+) -> Result<Tensor> {
+    Ok(Tensor::constant(output::build::<T>(op, &[n], 1, |mut first, out| {
+        let mut numbers = [F::default(); 256];
+        for out in out.chunks_mut(numbers.len()) {
+            let numbers = &mut numbers[..out.len()];
+            some(first, numbers);
+            first += out.len();
+            out.iter_mut().zip(numbers).for_each(|(o, v)| *o = convert(*v));
         }
-    })?)))
+    })?))
 }
 
 /// num numbers at equal distances from start to stop, which is among them unless endpoint is False.
@@ -221,11 +248,10 @@ pub fn linspace(
         // The difference of the ends overflows.
         i => start * (1.0 - i / parts) + stop * (i / parts),
     };
-    dispatch!(dtype, all T => Ok(Tensor::constant(Array::build::<T>("linspace", &[n], |out| {
-        for (i, o) in out.iter_mut().enumerate() {
-            *o = T::from_f64(if T::DTYPE.is_differentiable() { at(i) } else { at(i).floor() });
-        }
-    })?)))
+    let whole = !dtype.is_differentiable();
+    floats("linspace", n, dtype, &|first, out| {
+        (first..).zip(out).for_each(|(i, o)| *o = if whole { at(i).floor() } else { at(i) });
+    })
 }
 
 /// Ones on the diagonal (the k-th above the main one), zeros elsewhere; square unless n_cols is given. k is any integer,
@@ -252,16 +278,21 @@ pub fn eye(
         },
     };
     let dims = sizes("eye", &[n_rows, n_cols.unwrap_or(n_rows)], dtype)?;
-    dispatch!(dtype, all T => Ok(Tensor::constant(Array::build::<T>("eye", &dims, |out| {
-        out.fill(T::default());
-        let rows = if dims[1] == 0 { 0 } else { dims[0] };
-        for row in 0..rows {
-            let column = usize::try_from(k.saturating_add(row as i128)).unwrap_or(usize::MAX);
-            if column < dims[1] {
-                out[row * dims[1] + column] = T::from_i64(1);
-            }
-        }
-    })?)))
+    let [rows, columns] = dims[..] else { unreachable!("two sizes were given") };
+    // Where the first one stands.
+    let up = |k: i128| usize::try_from(k.max(0)).unwrap_or(usize::MAX);
+    let (row, column) = (up(k.saturating_neg()), up(k));
+    let mut out = Array::zeros("eye", dtype, &dims)?;
+    if row < rows && column < columns {
+        let count = (rows - row).min(columns - column);
+        let at = Layout {
+            dims: shape::dims(&[count]),
+            strides: Strides::from_elem(columns as isize + 1, 1),
+            offset: (row * columns + column) as isize,
+        };
+        out.write(&at, &Array::full_of(dtype, &[count], 1.0))?;
+    }
+    Ok(Tensor::constant(out))
 }
 
 /// Sets the default float dtype: that of Python floats, of float functions of integers, of `zeros` and the

@@ -81,20 +81,21 @@ pub fn raised(dtype: DType, by: Item) -> DType {
     }
 }
 
-/// An operand as a tensor of a dtype. A Python integer that the dtype cannot hold is refused, not wrapped around.
+/// An operand as a tensor of a dtype. A Python number that an integer dtype cannot hold is refused, not wrapped around.
 pub(in crate::ops) fn as_tensor(x: Operand<'_>, dtype: DType) -> Result<Cow<'_, Tensor>> {
     Ok(match x {
         Operand::Tensor(t) if t.dtype() == dtype => Cow::Borrowed(t),
         Operand::Tensor(t) => Cow::Owned(cast(t, dtype)?),
         Operand::Number(Item::Int(i)) if dtype.kind() == DTypeKind::Int => {
-            if !holds(dtype, i) {
-                bail!(Argument, "operand", "the number {i} does not fit into {dtype}");
-            }
+            check_fits("operand", dtype, Item::Int(i))?;
             // `from_i64` takes a large uint64 modulo 2^64.
             Cow::Owned(Tensor::constant(dispatch!(dtype, all T => Array::scalar(T::from_i64(i as i64)))))
         }
         Operand::Number(n) => match n.to_f64() {
-            Some(v) => Cow::Owned(Tensor::constant(scalar(dtype, v))),
+            Some(v) => {
+                check_fits("operand", dtype, n)?;
+                Cow::Owned(Tensor::constant(scalar(dtype, v)))
+            }
             None => Cow::Owned(cast(&Tensor::constant(Array::scalar(n.to_complex())), dtype)?),
         },
     })
@@ -123,6 +124,23 @@ fn scalar(dtype: DType, value: f64) -> Array {
 /// The smallest and the largest number of an integer dtype.
 pub(in crate::ops) fn range(dtype: DType) -> (i128, i128) {
     dispatch!(dtype, int T => (i128::from(T::MIN), i128::from(T::MAX)), else (0, 1))
+}
+
+/// Checks that a dtype can hold a number of Python's: an integer dtype holds those in its range, but no NaN or infinity.
+///
+/// # Errors
+/// [`crate::Error::Argument`].
+pub(crate) fn check_fits(op: &'static str, dtype: DType, n: Item) -> Result<()> {
+    if dtype.kind() != DTypeKind::Int {
+        return Ok(());
+    }
+    match n {
+        Item::Int(i) if !holds(dtype, i) => bail!(Argument, op, "the number {i} does not fit into {dtype}"),
+        Item::Float(f) if !f.is_finite() || !holds(dtype, f as i128) => {
+            bail!(Argument, op, "the number {f} does not fit into {dtype}")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether an integer dtype can hold a number.

@@ -12,6 +12,7 @@ use crate::array::Array;
 use crate::dtype::{DType, DTypeKind, Element, Ordered, bf16, dispatch, f16};
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, Levels, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, modes};
+use crate::kernel::interrupt;
 use crate::kernel::random::{
     Stream, below, fill, join_words, normal32, normal64, per_block, uniform32, uniform64,
 };
@@ -349,8 +350,11 @@ fn shuffled(out: &mut [i64], bits: &[u64]) {
     for (i, o) in out.iter_mut().enumerate() {
         *o = i as i64;
     }
-    for i in (1..out.len()).rev() {
-        out.swap(i, below(bits[i], i as u64 + 1) as usize);
+    let n = out.len();
+    for part in interrupt::parts(1..n, 1) {
+        for i in part.map(|k| n - k) {
+            out.swap(i, below(bits[i], i as u64 + 1) as usize);
+        }
     }
 }
 

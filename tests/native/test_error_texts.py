@@ -57,6 +57,31 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "dtype='float32'",
     ),
     "grad of a function": (lambda: wrong.grad(lambda x: x), fg.ArgumentError, "use ferrograd.func.grad(f)(x)"),
+    "a word for a truth value": (
+        lambda: torch.ones(2, requires_grad="yes"),  # type: ignore[arg-type]
+        TypeError,
+        "requires_grad (or stop_gradient) is True or False, not str",
+    ),
+    "lists that do not fit": (
+        lambda: fg.zeros((2**62, 0)).tolist(),
+        MemoryError,
+        "tolist: no memory for the lists of an array of shape [4611686018427387904, 0]",
+    ),
+    "an array that NumPy lacks": (
+        lambda: fg.zeros((2**62, 0)).numpy(),
+        fg.ShapeError,
+        "NumPy has no arrays of shape [4611686018427387904, 0]",
+    ),
+    "an axis in a function of Paddle's": (
+        lambda: paddle.transpose(paddle.ones([2, 3]), [0, 3]),
+        fg.IndexOutOfRange,
+        "transpose: axis 3 is out of range",
+    ),
+    "an index in a layer": (
+        lambda: torch.nn.Embedding(3, 2)(torch.tensor([5])),
+        fg.IndexOutOfRange,
+        "embedding: index 5 is out of bounds",
+    ),
     "torch's grad of a function": (
         lambda: torch.autograd.grad(lambda x: x, torch.ones(2)),  # type: ignore[call-overload]
         fg.ArgumentError,
@@ -143,6 +168,11 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: torch.vmap(torch.add)(torch.ones(3), torch.ones(4)),
         fg.ShapeError,
         "input of shape (3,) has 3 in axis 0, other of shape (4,) has 4 in axis 0",
+    ),
+    "batches of two sizes in nested arguments": (
+        lambda: fg.func.vmap(lambda a, *b: a)({"u": fg.ones(3)}, [fg.ones(4)]),
+        fg.ShapeError,
+        "a['u'] of shape (3,) has 3 in axis 0, argument 1[0] of shape (4,) has 4 in axis 0",
     ),
     "a tensor of another library": (
         lambda: fg.where(fg.ones(1) > 0, type("Tensor", (), {"__module__": "other"})(), 0.0),
@@ -292,3 +322,79 @@ def test_a_traceback_shows_the_lines_of_the_user(name: str) -> None:
     assert own
     shown = [frame.f_code.co_name for frame in own if "__tracebackhide__" not in frame.f_locals]
     assert not shown
+
+
+SPACES = {
+    "ferrograd": (fg, fg),
+    "ferrograd.linalg": (fg.linalg, fg),
+    "ferrograd.fft": (fg.fft, fg),
+    "torch": (torch, torch),
+    "torch.nn.functional": (torch.nn.functional, torch),
+    "torch.linalg": (torch.linalg, torch),
+    "torch.special": (torch.special, torch),
+    "paddle": (paddle, paddle),
+    "paddle.nn.functional": (paddle.nn.functional, paddle),
+    "paddle.linalg": (paddle.linalg, paddle),
+}
+#: Functions whose errors name another one: they are other names of a function, or call one that checks its arguments.
+OTHERS = {
+    "as_strided_copy", "split_with_sizes_copy", "squeeze_copy", "view_copy",
+    "expit", "gammaln", "multigammaln", "lp_pool1d", "lp_pool2d", "softmax_with_cross_entropy", "split_copy",
+    "unsafe_split",
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("space", SPACES)
+def test_an_error_names_the_function_that_was_called(
+    space: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Some functions write files.
+    monkeypatch.chdir(tmp_path)
+    names, library = SPACES[space]
+    make: Any = library.ones
+    x, v, labels = make([2, 3]), make([4]), make([2, 5], dtype="int64")
+    calls: list[tuple[Any, ...]] = [
+        (x,), (labels,), (x, v), (v, x), (x, labels), (labels, x), (x, "a"), (x, -9), (x, [9]), (x, 0, labels),
+        (x, 9, labels, x), ([x, v],), (x, object()), (x > 0, v),
+    ]  # fmt: skip
+    ops = {name for name in dir(fg._core.native) if not name.startswith("_")}
+    raised, strange = 0, {}
+    for name in sorted(set(getattr(names, "__all__", dir(names))) - OTHERS):
+        f = getattr(names, name, None)
+        # The state of the random numbers, the default dtype and the like stay as they are.
+        if name.startswith("_") or "set_" in name or "seed" in name or isinstance(f, type) or not callable(f):
+            continue
+        for arguments in calls:
+            try:
+                f(*arguments)
+            except (fg.ArgumentError, fg.DtypeError, fg.IndexOutOfRange, fg.ShapeError) as error:
+                raised += 1
+                head = str(error).split(":")[0].split(".")[-1]
+                if head in ops and head not in (name, name.rstrip("_")) and getattr(names, head, None) is not f:
+                    strange[name] = str(error)
+            except Exception:
+                # Only the texts of the library's own errors are looked at.
+                continue
+    assert raised > 30
+    assert not strange, strange
+
+
+def test_tensors_print_whose_shape_numpy_lacks() -> None:
+    assert repr(fg.zeros((2**62, 0))) == "Tensor([], shape=(4611686018427387904, 0), dtype=float32)"
+    assert repr(torch.zeros((2**62, 0))) == "tensor([], size=(4611686018427387904, 0))"
+    assert repr(paddle.zeros([2**62, 0])).startswith("Tensor(shape=[4611686018427387904, 0], ")
+
+
+@pytest.mark.parametrize("exception", [MemoryError, KeyboardInterrupt])
+def test_an_exception_of_the_caller_says_nothing_about_a_list(exception: type[BaseException]) -> None:
+    class Raises:
+        dtype = np.dtype(float)
+
+        def __array__(self, *_: Any, **__: Any) -> Any:
+            raise exception
+
+    with pytest.raises(exception):
+        fg.tensor([np.float64(1.0), Raises()])
+    with pytest.raises(exception):
+        fg.ones(3)[[np.int64(0), Raises()]]

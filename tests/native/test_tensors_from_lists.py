@@ -82,3 +82,39 @@ def test_a_function_runs_in_another_process() -> None:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         (y,) = pool.map(fg.cos, [fg.zeros(2)], timeout=60)
     np.testing.assert_array_equal(y, [1.0, 1.0])
+
+
+@pytest.mark.parametrize("make", [fg.tensor, fg.torch.tensor, fg.paddle.to_tensor])
+@pytest.mark.parametrize(
+    ("number", "dtype"),
+    [(300, "uint8"), (-1, "uint8"), (128, "int8"), (2**40, "int32"), (-1, "uint64"), (256.0, "uint8"), (1e30, "int64")],
+)
+def test_a_number_that_an_integer_dtype_cannot_hold_is_refused(make: Any, number: Any, dtype: str) -> None:
+    for given in (number, [number], [[0, number], [1, 2]], [0.5, number]):
+        with pytest.raises(fg.ArgumentError, match=f"does not fit into {dtype}"):
+            make(given, dtype=dtype)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf"), -1e19])
+def test_no_integer_is_made_of_a_number_that_is_not_finite(number: float) -> None:
+    x = fg.tensor([1, 2])
+    fits = "does not fit into int64"
+    with pytest.raises(fg.ArgumentError, match=fits):
+        fg.full((2,), number, dtype="int64")
+    with pytest.raises(fg.ArgumentError, match=fits):
+        x[0] = number
+    with pytest.raises(fg.ArgumentError, match=fits):
+        x.fill_(number)
+    with pytest.raises(fg.ArgumentError, match=fits):
+        fg.tensor([1, number], dtype="int64")
+    assert x.tolist() == [1, 2]
+
+
+def test_the_largest_numbers_of_integer_dtypes_are_held() -> None:
+    for dtype in ("uint8", "int8", "int16", "int32", "int64"):
+        info = np.iinfo(dtype)
+        both = [int(info.min), int(info.max)]
+        assert fg.tensor(both, dtype=dtype).tolist() == both
+        assert [fg.tensor(i, dtype=dtype).item() for i in both] == both
+    assert fg.tensor([2**64 - 1], dtype="uint64").item() == 2**64 - 1
+    assert fg.tensor([255.9], dtype="uint8").item() == 255

@@ -72,6 +72,7 @@ def test_dtypes() -> None:
 
 REFUSED: list[tuple[Any, str]] = [
     (lambda x: fg.fft.fft(x, 0), r"Invalid number of data points \(0\)"),
+    (lambda x: fg.fft.fft(x, -1), r"Invalid number of data points \(-1\)"),
     (lambda x: fg.fft.fft(x, -2), "Invalid number"),
     (lambda x: fg.fft.irfft(x, axis=0, n=0), "Invalid number"),
     (lambda x: fg.fft.irfft(x[:, :1]), "Invalid number"),

@@ -212,3 +212,10 @@ def test_shapes_of_random_numbers() -> None:
     like = P.randint_like(t(M), 5)
     assert (list(like.shape), like.dtype) == ([3, 4], "float32")
     assert 0 <= like.min().item() <= like.max().item() < 5
+
+
+def test_strides_are_a_list() -> None:
+    x = t(A)
+    assert x.strides == x.get_strides() == x.stride() == [12, 4, 1]
+    assert x.transpose([2, 0, 1]).strides == [1, 12, 4]
+    assert x.stride(0) == 12

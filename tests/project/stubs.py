@@ -80,7 +80,7 @@ KNOWN = {
     "enter": "Tensor",
     "leave": "Tensor",
     "has": "bool",
-    "strides": "tuple[int, ...]",
+    "strides": "Sequence[int]",
     "is_contiguous": "bool",
     "is_inference": "bool",
     "contiguous": "Self",

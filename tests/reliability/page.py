@@ -333,8 +333,9 @@ ROWS: dict[str, Row] = {
     ),
     "R9": Row(
         "Ctrl-C ends a backward pass between nodes, and a long kernel; afterwards the same call works. "
-        "The factorisation of one matrix is not interrupted: that of 3500 x 3500 numbers by singular values took 20 s "
-        "more.",
+        "The factorisation of a large matrix and the Fourier transform of a long line cannot be stopped: the call "
+        "ends, and a thread computes on to their end. A write into a tensor is not interrupted, and neither is a "
+        "single call of NumPy's.",
         (T + "test_interrupts.py", "tests/engine/test_threads.py"),
         endless("interrupt"),
     ),

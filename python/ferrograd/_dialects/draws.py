@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,12 +24,31 @@ def drawn(values: Any, like: Tensor) -> Any:
     return _core.make(np.asarray(values, order="C"), like.dtype, False, dialect_of(like))
 
 
+def in_parts(draw: Callable[..., Any], *parameters: Any, row: int = 0) -> Any:
+    """What ``draw`` makes of arrays of one shape, drawn part by part: NumPy hears Ctrl-C between its calls only.
+
+    The last ``row`` axes are not cut.
+    """
+    shape, part = parameters[0].shape, 1 << 18
+    if parameters[0].size <= part:
+        return draw(*parameters)
+    cut = len(shape) - row
+    flat = [x.reshape(-1, *shape[cut:]) for x in parameters]
+    step = max(1, part // math.prod(shape[cut:]))
+    first = draw(*(x[:step] for x in flat))
+    found = np.empty(flat[0].shape, first.dtype)
+    found[:step] = first
+    for start in range(step, len(found), step):
+        found[start : start + step] = draw(*(x[start : start + step] for x in flat))
+    return found.reshape(shape)
+
+
 def poisson(rates: Tensor) -> Any:
     """Random numbers of events, one for each rate."""
     values = ops.astype(rates.detach(), "float64").numpy()
     if not (values >= 0).all():
         raise ArgumentError("poisson: rates must not be negative or NaN")
-    return drawn(generator().poisson(values), rates)
+    return drawn(in_parts(generator().poisson, values), rates)
 
 
 def binomial(count: Tensor, prob: Tensor) -> Any:
@@ -35,7 +56,7 @@ def binomial(count: Tensor, prob: Tensor) -> Any:
     n, p = np.broadcast_arrays(*(ops.astype(x.detach(), "float64").numpy() for x in (count, prob)))
     if not ((n >= 0) & (n < 2.0**63) & (p >= 0) & (p <= 1)).all():
         raise ArgumentError("binomial: counts lie between 0 and 2**63 and probabilities between 0 and 1")
-    return drawn(generator().binomial(n.astype(np.int64), p), count)
+    return drawn(in_parts(generator().binomial, n.astype(np.int64), p), count)
 
 
 def multinomial(weights: Tensor, num_samples: int, replacement: bool) -> Any:

@@ -16,7 +16,7 @@ def placed(result: Tensor, out: Tensor | None, requires_grad: bool) -> Any:
         out.set_value(result)
         result = out
     if requires_grad:
-        result.requires_grad = True
+        result.requires_grad = requires_grad
     return result
 
 

@@ -12,7 +12,7 @@ from ferrograd import _core
 from ferrograd._autograd.function import Function, once_differentiable
 from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import torch as ops
-from ferrograd._dialects.draws import drawn, generator, multinomial
+from ferrograd._dialects.draws import drawn, generator, in_parts, multinomial
 from ferrograd._dialects.numbers import TORCH
 from ferrograd._tensor.dtypes import finfo
 
@@ -22,6 +22,7 @@ __all__ = [
     "drawn",
     "gamma_slope",
     "generator",
+    "in_parts",
     "multinomial",
     "normal",
     "standard_gamma",
@@ -55,7 +56,8 @@ class _StandardGamma(Function):
     @staticmethod
     def forward(ctx: Any, concentration: Any) -> Any:
         a = values(concentration, concentration.shape)
-        found = drawn(np.maximum(generator().standard_gamma(a), finfo(concentration.dtype).tiny), concentration)
+        gammas = in_parts(generator().standard_gamma, a)
+        found = drawn(np.maximum(gammas, finfo(concentration.dtype).tiny), concentration)
         ctx.save_for_backward(concentration, found)
         return found
 
@@ -80,7 +82,7 @@ class _Dirichlet(Function):
         a, source = values(concentration, concentration.shape), generator()
         # A gamma variable of a small concentration has a logarithm, even if it is too small itself.
         with np.errstate(divide="ignore"):
-            logs = np.log(source.standard_gamma(a + 1)) + np.log1p(-source.random(a.shape)) / a
+            logs = np.log(in_parts(source.standard_gamma, a + 1)) + np.log1p(-source.random(a.shape)) / a
         shares = np.exp(logs - logs.max(-1, keepdims=True, initial=-math.inf))
         limits = finfo(concentration.dtype)
         shares = np.clip(shares / shares.sum(-1, keepdims=True), limits.tiny, 1 - limits.eps)

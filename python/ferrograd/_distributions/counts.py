@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -45,7 +46,7 @@ class Poisson(ExponentialFamily):
     def sample(self, sample_shape: Any = ()) -> Any:
         """Numbers of events."""
         rates = _draws.values(self.rate, self._extended_shape(sample_shape))
-        return _draws.drawn(_draws.generator().poisson(rates), self.rate)
+        return _draws.drawn(_draws.in_parts(_draws.generator().poisson, rates), self.rate)
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability."""
@@ -119,7 +120,7 @@ class Binomial(_ByProbability):
         shape = self._extended_shape(sample_shape)
         with no_grad():
             n, p = (_draws.values(v, shape) for v in (self.total_count, self.probs))
-            drawn = _draws.generator().binomial(n.astype(np.int64), p)
+            drawn = _draws.in_parts(_draws.generator().binomial, n.astype(np.int64), p)
             return _draws.drawn(drawn, self.probs)
 
     def log_prob(self, value: Any) -> Any:
@@ -183,7 +184,7 @@ class NegativeBinomial(_ByProbability):
         with no_grad():
             n, odds = (_draws.values(v, shape) for v in (self.total_count, ops.exp(self.logits)))
             source = _draws.generator()
-            drawn = source.poisson(source.standard_gamma(n) * odds)
+            drawn = _draws.in_parts(source.poisson, _draws.in_parts(source.standard_gamma, n) * odds)
             return _draws.drawn(drawn, self.logits)
 
     def log_prob(self, value: Any) -> Any:
@@ -242,7 +243,8 @@ class Multinomial(Distribution):
         shape = self._extended_shape(sample_shape)
         with no_grad():
             p = _draws.values(self.probs, shape)
-            drawn = _draws.generator().multinomial(self.total_count, p / p.sum(-1, keepdims=True))
+            draw = functools.partial(_draws.generator().multinomial, self.total_count)
+            drawn = _draws.in_parts(draw, p / p.sum(-1, keepdims=True), row=1)
             return _draws.drawn(drawn, self.probs)
 
     def log_prob(self, value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -381,7 +382,7 @@ class VonMises(Distribution):
         shape = self._extended_shape(sample_shape)
         with no_grad():
             loc, k = (_draws.values(v, shape) for v in (self.loc, self.concentration))
-            drawn = _draws.generator().vonmises(0.0, k)
+            drawn = _draws.in_parts(functools.partial(_draws.generator().vonmises, 0.0), k)
             return _draws.drawn((drawn + math.pi + loc) % (2 * math.pi) - math.pi, self.loc)
 
     @property

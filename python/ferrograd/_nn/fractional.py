@@ -26,11 +26,11 @@ def largest(x: Tensor, along: Sequence[Any]) -> tuple[Any, Any]:
     for i, (n, taken) in enumerate(zip(sizes, along, strict=True)):
         own = [1] * (2 * axes)
         own[i], own[axes + i] = taken.shape[-2:]
-        places = places * n + taken.reshape(*taken.shape[:-2], *own)
+        taken = _core.make(np.asarray(taken, np.int64), None, False, dialect_of(x))
+        places = places * n + ops.reshape(taken, [*taken.shape[:-2], *own])
     wanted, count = places.shape[-2 * axes : -axes], math.prod(places.shape[-axes:])
     total = math.prod(wanted) * count
-    flat = np.broadcast_to(places.reshape(*places.shape[: -2 * axes], total), (*lead, total))
-    index = _core.make(np.array(flat, np.int64, order="C"), None, False, dialect_of(x))
+    index = ops.broadcast_to(ops.reshape(places, [*places.shape[: -2 * axes], total]), [*lead, total])
     rows = ops.reshape(x, [*lead, math.prod(sizes)])
     windows = [*lead, math.prod(wanted), count]
     best = ops.argmax(ops.reshape(ops.take_along_axis(rows.detach(), index, -1), windows), -1)

@@ -48,20 +48,23 @@ def show(
     op: str | None,
     batch_shape: Sequence[int],
 ) -> str:
-    """The ``repr`` of a tensor with the values ``a``. Elements that are not shown are not read."""
-    if batch_shape:
-        return _native(a, dtype, name, tracked, batch_shape)
+    """The ``repr`` of a tensor with the values ``a``. Elements that are not shown are not read.
+
+    ``a`` is a vector where NumPy has no arrays of the shape, which then has no elements.
+    """
+    if batch_shape or dialect not in (PADDLE, TORCH):
+        return _native(a, dtype, shape, name, tracked, batch_shape)
     if dialect == PADDLE:
-        return _paddle(a, dtype, tracked)
-    if dialect == TORCH:
-        return _torch(a, dtype, name, tracked, op)
-    return _native(a, dtype, name, tracked, batch_shape)
+        return _paddle(a, dtype, shape, tracked)
+    return _torch(a, dtype, shape, name, tracked, op)
 
 
-def _native(a: np.ndarray[Any, Any], dtype: str, name: str, tracked: bool, batch_shape: Sequence[int]) -> str:
+def _native(
+    a: np.ndarray[Any, Any], dtype: str, shape: Sequence[int], name: str, tracked: bool, batch_shape: Sequence[int]
+) -> str:
     text = name + "(" + np.array2string(a, separator=", ", prefix=name + "(")
-    if (a.size == 0 and a.ndim != 1) or a.size > np.get_printoptions()["threshold"]:
-        text += f", shape={a.shape[len(batch_shape) :]}"
+    if (a.size == 0 and len(shape) + len(batch_shape) != 1) or a.size > np.get_printoptions()["threshold"]:
+        text += f", shape={tuple(shape)}"
     text += f", dtype={dtype}"
     if tracked:
         text += ", requires_grad=True"
@@ -141,7 +144,7 @@ def _nested(
     return "[" + ("," + "\n" * (a.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
 
 
-def _paddle(a: np.ndarray[Any, Any], dtype: str, tracked: bool) -> str:
+def _paddle(a: np.ndarray[Any, Any], dtype: str, shape: Sequence[int], tracked: bool) -> str:
     o = PADDLE_OPTIONS
 
     def bare(v: Any) -> str:
@@ -173,9 +176,11 @@ def _paddle(a: np.ndarray[Any, Any], dtype: str, tracked: bool) -> str:
         return (text if not signed or v < 0 else " " + text).ljust(width)
 
     body = _nested(a, len("Tensor("), o, summary, width, one, "...")
-    shape = list(a.shape)
     return (
-        f"Tensor(shape={shape}, dtype={dtype}, place=Place(cpu), stop_gradient={not tracked},\n" + " " * 7 + body + ")"
+        f"Tensor(shape={list(shape)}, dtype={dtype}, place=Place(cpu), stop_gradient={not tracked},\n"
+        + " " * 7
+        + body
+        + ")"
     )
 
 
@@ -200,15 +205,15 @@ def _torch_format(values: np.ndarray[Any, Any], o: Options) -> tuple[int, Format
     return max((len(one(v)) for v in numbers), default=width), one
 
 
-def _torch(a: np.ndarray[Any, Any], dtype: str, name: str, tracked: bool, op: str | None) -> str:
+def _torch(a: np.ndarray[Any, Any], dtype: str, shape: Sequence[int], name: str, tracked: bool, op: str | None) -> str:
     o = TORCH_OPTIONS
     prefix = "tensor(" if name in ("Tensor", "Parameter") else f"{name}("
     suffixes = []
     default = str(get_default_dtype())
     if a.size == 0:
         body = "[]"
-        if a.ndim != 1:
-            suffixes.append(f"size={a.shape}")
+        if len(shape) != 1:
+            suffixes.append(f"size={tuple(shape)}")
         if dtype != default:
             suffixes.append(f"dtype=torch.{dtype}")
     else:

@@ -123,7 +123,7 @@ def asarray(
         raise ValueError(f"asarray: {type(obj).__name__} has to be copied; take copy=None")
     if copy and made is obj:
         made = ops.clone(obj)
-    return made.requires_grad_() if requires_grad and not made.requires_grad else made
+    return made.requires_grad_(requires_grad) if requires_grad and not made.requires_grad else made
 
 
 def from_numpy(ndarray: Any) -> Tensor:

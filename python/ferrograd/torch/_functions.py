@@ -260,9 +260,10 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of the nonzero elements: a matrix with one row each, or a tuple with one vector per axis."""
+    has_axes = _arguments.tensor(input, "nonzero", "input").ndim
     if not as_tuple:
         return argwhere(input)
-    return tuple(ops.nonzero(input if _arguments.tensor(input, "nonzero", "input").ndim else ops.reshape(input, [1])))
+    return tuple(ops.nonzero(input if has_axes else ops.reshape(input, [1])))
 
 
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:

@@ -11,7 +11,7 @@ use crate::bind::convert::index::indices;
 use crate::bind::convert::list::objects;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
-use crate::bind::python::gil::without_gil;
+use crate::bind::python::gil::{ask_in_turn, listening, without_gil};
 use crate::bind::value::var::Var;
 use crate::dtype::DType;
 use crate::ops::entry::Value;
@@ -102,7 +102,7 @@ impl Var {
         let out = if x.array.len() * x.dtype().size() >= LONG {
             without_gil(py, || index::get(&x, &key))
         } else {
-            index::get(&x, &key)
+            listening(ask_in_turn, || index::get(&x, &key))
         };
         Var::result(py, out.map_err(|e| dialect.index_error(e))?, dialect)
     }

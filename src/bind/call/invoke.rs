@@ -15,7 +15,7 @@ use crate::bind::convert::list::objects;
 use crate::bind::convert::numpy::{dtype_in, dtype_object};
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
-use crate::bind::python::gil::without_gil;
+use crate::bind::python::gil::{ask_in_turn, listening, without_gil};
 use crate::bind::value::var::Var;
 use crate::error::{Error, Result};
 use crate::graph::Tensor;
@@ -125,9 +125,9 @@ fn run<'py>(
     let call = |args: &[Arg]| {
         if from_zero { index::from_zero(|| autocast::call(entry, args)) } else { autocast::call(entry, args) }
     };
-    // An op on much memory runs without the GIL.
+    // An op on much memory runs without the GIL. One on little memory may still compute much.
     let result = if bytes < 1 << 20 {
-        match call(&args) {
+        match listening(ask_in_turn, || call(&args)) {
             Err(error)
                 if matches!(*error, Error::Index { .. })
                     && dialect.numbers_have_an_axis()

@@ -20,13 +20,15 @@ use crate::ops::pointwise::{self, arithmetic, compare};
 use crate::ops::promote::weak_beside;
 use crate::ops::{autocast, half};
 
+/// The op of a binary operator.
+type Operator = fn(Operand<'_>, Operand<'_>) -> Result<Tensor>;
+
 /// A binary operator; `NotImplemented` if `other` is no operand.
-#[inline]
 fn binary<'py>(
     slf: &Bound<'py, Var>,
     other: &Bound<'py, PyAny>,
     swap: bool,
-    f: impl FnOnce(Operand<'_>, Operand<'_>) -> Result<Tensor> + Send,
+    f: Operator,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (py, slf) = (slf.py(), slf.get());
     let f = |x: &Tensor, y: Operand<'_>| {
@@ -87,12 +89,10 @@ fn unary<'py>(
 }
 
 /// An operator that computes, for operands that may be of a half dtype.
-#[inline(always)]
-fn wide(
-    f: impl Fn(Operand<'_>, Operand<'_>) -> Result<Tensor> + Send,
-) -> impl Fn(Operand<'_>, Operand<'_>) -> Result<Tensor> + Send {
-    #[inline(always)]
-    move |x, y| half::operator(x, y, &f)
+macro_rules! wide {
+    ($f:expr) => {
+        |x, y| half::operator(x, y, $f)
+    };
 }
 
 /// `@`, which autocast knows.
@@ -122,12 +122,12 @@ macro_rules! operators {
     };
 }
 operators! {
-    __add__ __radd__ => wide(arithmetic::add);
-    __sub__ __rsub__ => wide(arithmetic::subtract);
-    __mul__ __rmul__ => wide(arithmetic::multiply);
-    __truediv__ __rtruediv__ => wide(arithmetic::divide);
-    __floordiv__ __rfloordiv__ => wide(arithmetic::floor_divide);
-    __mod__ __rmod__ => wide(arithmetic::remainder);
+    __add__ __radd__ => wide!(arithmetic::add);
+    __sub__ __rsub__ => wide!(arithmetic::subtract);
+    __mul__ __rmul__ => wide!(arithmetic::multiply);
+    __truediv__ __rtruediv__ => wide!(arithmetic::divide);
+    __floordiv__ __rfloordiv__ => wide!(arithmetic::floor_divide);
+    __mod__ __rmod__ => wide!(arithmetic::remainder);
     __matmul__ __rmatmul__ => product;
     __and__ __rand__ => compare::bitwise_and;
     __or__ __ror__ => compare::bitwise_or;
@@ -151,16 +151,16 @@ fn power<'py>(
     if modulo.is_some_and(|m| !m.is_none()) {
         return Err(PyTypeError::new_err("pow() of a Tensor takes no modulus"));
     }
-    binary(slf, o, swap, wide(arithmetic::pow))
+    binary(slf, o, swap, wide!(arithmetic::pow))
 }
 
 /// Quotient and remainder, or `NotImplemented`.
 fn divmod<'py>(slf: &Bound<'py, Var>, o: &Bound<'py, PyAny>, swap: bool) -> PyResult<Bound<'py, PyAny>> {
-    let quotient = binary(slf, o, swap, wide(arithmetic::floor_divide))?;
+    let quotient = binary(slf, o, swap, wide!(arithmetic::floor_divide))?;
     if quotient.is(slf.py().NotImplemented()) {
         return Ok(quotient);
     }
-    let remainder = binary(slf, o, swap, wide(arithmetic::remainder))?;
+    let remainder = binary(slf, o, swap, wide!(arithmetic::remainder))?;
     Ok((quotient, remainder).into_pyobject(slf.py())?.into_any())
 }
 

@@ -2,21 +2,23 @@
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyTuple};
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyRange, PySlice, PyTuple};
 
 use super::dlpack;
 use super::number::{is_numpy_scalar, number};
 use super::numpy::{descr, dtype as dtype_of, from_numpy};
 use super::tensor::tensor;
 use crate::array::{Array, Item};
-use crate::bind::python::error::raise;
+use crate::bind::convert::list::{PERIOD, listen};
+use crate::bind::python::error::{is_of_the_caller, raise};
+use crate::bind::python::gil::{ask_in_turn, listening};
 use crate::bind::python::stack;
 use crate::dtype::{Bool8, DType, DTypeKind, Element, c128, dispatch};
 use crate::error::{Error, Result};
 use crate::graph::Tensor;
 use crate::memory::{NoMemory, TryPush};
 use crate::ops::movement::{cast, stack};
-use crate::ops::promote::{default_float, raised};
+use crate::ops::promote::{check_fits, default_float, raised};
 
 /// Lists may be nested as deep as NumPy's arrays have axes.
 const MAX_DEPTH: usize = 64;
@@ -47,7 +49,9 @@ pub fn from_object(o: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tenso
 
 fn convert_to(array: Array, dtype: Option<DType>) -> Result<Array> {
     match dtype {
-        Some(d) if d != array.dtype() => Ok(cast(&Tensor::constant(array), d)?.array),
+        Some(d) if d != array.dtype() => {
+            Ok(listening(ask_in_turn, || cast(&Tensor::constant(array), d))?.array)
+        }
         _ => Ok(array),
     }
 }
@@ -69,6 +73,9 @@ fn python_number(o: &Bound<'_, PyAny>) -> PyResult<Option<Item>> {
 
 fn scalar(o: &Bound<'_, PyAny>, item: Item, dtype: Option<DType>) -> PyResult<Array> {
     let dtype = dtype.unwrap_or_else(|| default_dtype(item));
+    if !matches!(item, Item::Int(i) if i64::try_from(i).is_err()) {
+        check_fits("tensor", dtype, item)?;
+    }
     Ok(match item {
         Item::Int(i) if dtype.kind() == DTypeKind::Int => match (i64::try_from(i), u64::try_from(i)) {
             (Ok(i), _) => {
@@ -131,6 +138,8 @@ impl<'a, 'py> Items<'a, 'py> {
 /// them.
 struct NestedNumbers {
     dims: Vec<usize>,
+    /// How many items were read.
+    read: usize,
     /// The depth of the numbers, once one was seen: no list may stand there.
     depth: Option<usize>,
     numbers: Numbers,
@@ -208,6 +217,18 @@ impl Numbers {
         }
     }
 
+    /// Checks that a dtype can hold all of them.
+    fn check_fit(&self, dtype: DType) -> Result<()> {
+        if dtype.kind() != DTypeKind::Int {
+            return Ok(());
+        }
+        match self {
+            Numbers::Bool(_) | Numbers::Complex(_) => Ok(()),
+            Numbers::Int(v) => v.iter().try_for_each(|&i| check_fits("tensor", dtype, Item::Int(i.into()))),
+            Numbers::Float(v) => v.iter().try_for_each(|&f| check_fits("tensor", dtype, Item::Float(f))),
+        }
+    }
+
     fn array(self, dims: &[usize]) -> Result<Array> {
         match self {
             Numbers::Bool(v) => Array::from_slice(&v, dims),
@@ -243,6 +264,7 @@ impl NestedNumbers {
         }
         for i in 0..n {
             let item = items.get(i)?;
+            listen(py, &mut self.read)?;
             if let Some(item) = python_number(&item)? {
                 if *self.depth.get_or_insert(axis + 1) != axis + 1 {
                     return Err(ragged(format!("expected a sequence at dim {}, got a number", axis + 1)));
@@ -269,7 +291,7 @@ impl NestedNumbers {
 }
 
 fn from_list(o: &Bound<'_, PyAny>, items: Items<'_, '_>, dtype: Option<DType>) -> PyResult<Tensor> {
-    let mut nested = NestedNumbers { dims: vec![], depth: None, numbers: Numbers::Bool(vec![]) };
+    let mut nested = NestedNumbers { dims: vec![], read: 0, depth: None, numbers: Numbers::Bool(vec![]) };
     match nested.add(o, &items, 0) {
         Ok(()) => {}
         Err(NotNumbers::Error(e)) => return Err(e),
@@ -291,12 +313,17 @@ fn from_list(o: &Bound<'_, PyAny>, items: Items<'_, '_>, dtype: Option<DType>) -
         })?;
         return Ok(Tensor::constant(array));
     }
+    if let Some(dtype) = dtype {
+        nested.numbers.check_fit(dtype)?;
+    }
     Ok(Tensor::constant(convert_to(nested.numbers.array(&nested.dims)?, dtype)?))
 }
 
 /// A summary of the elements of a list that holds more than Python's numbers.
 #[derive(Default)]
 struct Elements {
+    /// How many there are so far.
+    read: usize,
     /// The promotion of the dtypes of the elements that have one.
     dtype: Option<DType>,
     /// The number of Python's that has the strongest kind. It raises the kind of the result, not its width.
@@ -308,6 +335,7 @@ struct Elements {
 impl Elements {
     fn look(&mut self, o: &Bound<'_, PyAny>, depth: usize) -> PyResult<()> {
         let py = o.py();
+        listen(py, &mut self.read)?;
         if let Some(item) = python_number(o)? {
             if let Item::Int(i) = item
                 && i64::try_from(i).is_err()
@@ -363,12 +391,11 @@ fn from_mixed_list(o: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tenso
     if elements.is_stacked {
         return stacked(o, dtype);
     }
-    let nearest = descr(py, dtype).or_else(|| descr(py, DType::F32));
-    let made = py.import("numpy")?.call_method1("array", (o, nearest));
-    match made {
+    match numpy_array(o, dtype) {
         Ok(made) => Ok(Tensor::constant(convert_to(from_numpy(made.cast()?)?, Some(dtype))?)),
         Err(e) if e.is_instance_of::<PyOverflowError>(py) => Err(too_large(o)),
         Err(e) if e.is_instance_of::<PyTypeError>(py) => Err(no_number(o)),
+        Err(e) if is_of_the_caller(py, &e) => Err(e),
         Err(e) => {
             let text = format!("tensor: the parts have no common shape: {}", e.value(py));
             let error = raise(py, "ShapeError", text);
@@ -376,6 +403,23 @@ fn from_mixed_list(o: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tenso
             Err(error)
         }
     }
+}
+
+/// NumPy's array of a list, a long one in parts, because NumPy does not listen for Ctrl-C.
+fn numpy_array<'py>(o: &Bound<'py, PyAny>, dtype: DType) -> PyResult<Bound<'py, PyAny>> {
+    let (py, n) = (o.py(), o.len()?);
+    let numpy = py.import("numpy")?;
+    let nearest = descr(py, dtype).or_else(|| descr(py, DType::F32));
+    let part = |part: &Bound<'py, PyAny>| numpy.call_method1("array", (part, &nearest));
+    if n <= PERIOD {
+        return part(o);
+    }
+    let list = PyList::empty(py);
+    for start in (0..n).step_by(PERIOD) {
+        list.append(part(&o.get_item(PySlice::new(py, start as isize, (start + PERIOD) as isize, 1))?)?)?;
+        py.check_signals()?;
+    }
+    numpy.call_method1("concatenate", (list,))
 }
 
 /// A nested list as a tensor that keeps the graph of the tensors in it.
@@ -407,7 +451,10 @@ fn from_foreign(o: &Bound<'_, PyAny>) -> PyResult<Array> {
     if o.hasattr("__dlpack__")? && !o.hasattr("__array__")? && !is_numpy_scalar(o)? {
         return dlpack::import(o);
     }
-    let made = py.import("numpy")?.call_method1("asarray", (o,))?;
+    let made = match o.cast::<PyRange>() {
+        Ok(range) if range.len()? > PERIOD => numpy_array(o, DType::I64)?,
+        _ => py.import("numpy")?.call_method1("asarray", (o,))?,
+    };
     let made = made.cast_into::<numpy::PyUntypedArray>()?;
     match from_numpy(&made) {
         Err(_) if !o.hasattr("dtype")? => Err(no_number(o)),

@@ -1,7 +1,6 @@
 //! The parts of an index expression.
 
 use numpy::PyUntypedArray;
-use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PyRange, PySlice, PyTuple};
 
@@ -10,6 +9,7 @@ use super::number::{index, number};
 use super::tensor::tensor;
 use crate::array::{Array, Item};
 use crate::bind::python::capi::slice_bounds;
+use crate::bind::python::error::is_of_the_caller;
 use crate::bind::value::var::Var;
 use crate::dtype::{Bool8, DType};
 use crate::graph::Tensor;
@@ -56,7 +56,7 @@ fn one_index(o: &Bound<'_, PyAny>) -> PyResult<Option<Index>> {
     if o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>() || o.is_instance_of::<PyRange>() {
         let list = match from_object(o, None) {
             Ok(list) => list,
-            Err(e) if e.is_instance_of::<PyMemoryError>(o.py()) => return Err(e),
+            Err(e) if is_of_the_caller(o.py(), &e) => return Err(e),
             Err(_) => return Ok(None),
         };
         // A list without elements names no elements, whatever dtype it would have.

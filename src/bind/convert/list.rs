@@ -19,7 +19,13 @@ pub fn list<'py, T: FromPyObjectOwned<'py>>(o: &Bound<'py, PyAny>) -> PyResult<V
 }
 
 /// After this many items Ctrl-C is listened for, because a list may be long and an iterable endless.
-const PERIOD: usize = 1 << 16;
+pub const PERIOD: usize = 1 << 16;
+
+/// Counts an item, and listens for Ctrl-C now and then.
+pub fn listen(py: Python<'_>, count: &mut usize) -> PyResult<()> {
+    *count += 1;
+    if count.is_multiple_of(PERIOD) { py.check_signals() } else { Ok(()) }
+}
 
 /// What `read` makes of the items of an iterable. None if it makes nothing of one of them.
 pub fn items<'py, T, L: TryPush<T> + Default>(
@@ -27,12 +33,11 @@ pub fn items<'py, T, L: TryPush<T> + Default>(
     read: impl Fn(Bound<'py, PyAny>) -> PyResult<Option<T>>,
 ) -> PyResult<Option<L>> {
     let mut list = L::default();
-    for (i, item) in o.try_iter()?.enumerate() {
+    let mut count = 0;
+    for item in o.try_iter()? {
         let Some(item) = read(item?)? else { return Ok(None) };
         list.try_push(item).map_err(Box::<Error>::from)?;
-        if i % PERIOD == PERIOD - 1 {
-            o.py().check_signals()?;
-        }
+        listen(o.py(), &mut count)?;
     }
     Ok(Some(list))
 }
@@ -43,11 +48,10 @@ pub fn objects<'py, T: PyTypeInfo>(
     objects: impl Iterator<Item = PyResult<Bound<'py, T>>>,
 ) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
-    for (i, object) in objects.enumerate() {
+    let mut count = 0;
+    for object in objects {
         list.append(object?)?;
-        if i % PERIOD == PERIOD - 1 {
-            py.check_signals()?;
-        }
+        listen(py, &mut count)?;
     }
     Ok(list)
 }

@@ -60,6 +60,20 @@ pub fn truth(o: &Bound<'_, PyAny>) -> Option<bool> {
     }
 }
 
+/// What `requires_grad` and `stop_gradient` are set to.
+pub struct Flag(pub bool);
+
+impl<'py> FromPyObject<'_, 'py> for Flag {
+    type Error = PyErr;
+
+    fn extract(o: Borrowed<'_, 'py, PyAny>) -> PyResult<Flag> {
+        truth(&o).map(Flag).ok_or_else(|| {
+            let class = o.get_type().name().map_or_else(|_| "an object".to_owned(), |n| n.to_string());
+            PyTypeError::new_err(format!("requires_grad (or stop_gradient) is True or False, not {class}"))
+        })
+    }
+}
+
 /// The integer of an object with `__index__`.
 pub fn index(o: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     if o.is_instance_of::<PyFloat>() || o.is_instance_of::<PyString>() {

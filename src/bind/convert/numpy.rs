@@ -9,6 +9,7 @@ use crate::array::Array;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::python::facade::{DTYPE, DTYPE_OF, NUMPY_BFLOAT16};
+use crate::bind::python::gil::{ask, listening};
 use crate::dtype::{DTYPES, DType, c64, c128, f16};
 use crate::graph::modes;
 use crate::kernel::pointwise::half;
@@ -171,9 +172,9 @@ pub fn copied(a: &Bound<'_, PyUntypedArray>) -> PyResult<Array> {
         return copied(copy.cast::<PyUntypedArray>()?);
     }
     let strides: Strides = strides.iter().map(|s| s / size).collect();
-    // SAFETY: the shape, the strides and the memory are those of a NumPy array of this dtype; the GIL is held
-    // while it is read.
-    unsafe { Ok(Array::copied("tensor", dtype, dims, &strides, data)?) }
+    // SAFETY: the shape, the strides and the memory are those of a NumPy array of this dtype, which is alive; the GIL is
+    // held while it is read.
+    Ok(listening(ask, || unsafe { Array::copied("tensor", dtype, dims, &strides, data) })?)
 }
 
 /// Keeps an array's memory alive for NumPy.
@@ -219,7 +220,9 @@ pub fn to_numpy<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAn
             0,
             std::ptr::null_mut(),
         );
-        let view = Bound::from_owned_ptr_or_err(py, view)?;
+        let view = Bound::from_owned_ptr_or_err(py, view).map_err(|_| {
+            raise(py, "ShapeError", format!("NumPy has no arrays of shape {:?}", array.dims()))
+        })?;
         api.PyArray_SetBaseObject(py, view.as_ptr().cast(), owner.into_ptr());
         Ok(view)
     }

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use super::backward::backward;
 use super::endpoint::{Endpoint, endpoints};
 use crate::array::Array;
+use crate::bind::convert::number::Flag;
 use crate::bind::convert::numpy::to_numpy;
 use crate::bind::python::capi::track;
 use crate::bind::python::error::raise;
@@ -31,7 +32,8 @@ impl Var {
     }
 
     #[setter]
-    fn set_stop_gradient(slf: &Bound<'_, Self>, on: bool) -> PyResult<()> {
+    fn set_stop_gradient(slf: &Bound<'_, Self>, on: Flag) -> PyResult<()> {
+        let Flag(on) = on;
         let v = slf.get();
         let edge = v.tensor().edge;
         if !on && edge.is_none() {
@@ -66,7 +68,8 @@ impl Var {
     }
 
     #[setter]
-    fn set_requires_grad(slf: &Bound<'_, Self>, on: bool) -> PyResult<()> {
+    fn set_requires_grad(slf: &Bound<'_, Self>, on: Flag) -> PyResult<()> {
+        let Flag(on) = on;
         let v = slf.get();
         if on {
             check_may_change(v, "Setting requires_grad=True on")?;
@@ -91,8 +94,8 @@ impl Var {
     }
 
     /// Sets `requires_grad` and returns the tensor itself.
-    #[pyo3(signature = (requires_grad=true))]
-    fn requires_grad_<'py>(slf: &Bound<'py, Self>, requires_grad: bool) -> PyResult<Bound<'py, Self>> {
+    #[pyo3(signature = (requires_grad=Flag(true)), text_signature = "($self, requires_grad=True)")]
+    fn requires_grad_<'py>(slf: &Bound<'py, Self>, requires_grad: Flag) -> PyResult<Bound<'py, Self>> {
         Var::set_requires_grad(slf, requires_grad)?;
         Ok(slf.clone())
     }

@@ -1,7 +1,7 @@
 //! The core's errors as Python exceptions. The classes are defined in Python code, because each has several built-in
 //! bases.
 
-use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError};
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyMemoryError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
@@ -10,6 +10,7 @@ use super::capi::{attached, no_memory};
 use crate::error::Error;
 use crate::kernel::pointwise::zero_division::take_zero_division;
 use crate::memory;
+use crate::ops::registry;
 
 /// The classes. The first one is the base of all others.
 const CLASSES: &std::ffi::CStr = c"
@@ -66,12 +67,51 @@ pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// An exception of one of the classes above, by the name of the class.
 pub fn raise(py: Python<'_>, class: &str, text: impl Into<String>) -> PyErr {
+    let text = in_the_name_of_the_caller(py, text.into());
     let class = NAMES.get(py).and_then(|n| n.bind(py).get_item(class).ok().flatten());
-    match class.map(|c| c.call1((text.into(),))) {
+    match class.map(|c| c.call1((text,))) {
         Some(Ok(instance)) => PyErr::from_value(instance),
         Some(Err(error)) => error,
         None => pyo3::exceptions::PyRuntimeError::new_err("the exception classes are not there yet"),
     }
+}
+
+/// A text that begins with the name of an op, with the name of the function in its place that the user has called, where
+/// that is a function of the Python package.
+fn in_the_name_of_the_caller(py: Python<'_>, text: String) -> String {
+    let is_op = |word: &str| registry().any(|entry| entry.names.contains(&word));
+    let Some((op, what)) = text.split_once(": ").filter(|(op, _)| is_op(op)) else { return text };
+    // Where frames cannot be read, the text stays as it is.
+    match public_function(py) {
+        Ok(Some(name)) if name != op => format!("{name}: {what}"),
+        _ => text,
+    }
+}
+
+/// The outermost public function of the Python package among the frames that end in this call.
+fn public_function(py: Python<'_>) -> PyResult<Option<String>> {
+    let (mut frame, mut found) = (py.import("sys")?.call_method0("_getframe")?, None);
+    while !frame.is_none() {
+        let globals = frame.getattr("f_globals")?.cast_into::<PyDict>()?;
+        let module = globals.get_item("__name__")?.map_or(Ok(String::new()), |name| name.extract())?;
+        if module != "ferrograd" && !module.starts_with("ferrograd.") {
+            break;
+        }
+        let code = frame.getattr("f_code")?;
+        if let Some(public) = globals.get_item("__all__")?
+            && public.contains(code.getattr("co_qualname")?)?
+        {
+            found = Some(code.getattr("co_name")?.extract()?);
+        }
+        frame = frame.getattr("f_back")?;
+    }
+    Ok(found)
+}
+
+/// Whether an exception says nothing about the object that was read: memory has run out, or it is no `Exception`, such as
+/// that of Ctrl-C.
+pub fn is_of_the_caller(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyMemoryError>(py) || !error.is_instance_of::<PyException>(py)
 }
 
 /// Checks that a hook can be called; `op` is the function that takes it.

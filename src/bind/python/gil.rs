@@ -9,7 +9,7 @@ use super::capi::{attached, detached};
 use super::stack;
 use crate::error::{Error, Result};
 use crate::graph::{Modes, Node, Recording, modes};
-use crate::kernel::interrupt::listen_to;
+use crate::kernel::interrupt::{Ask, listen_to};
 
 /// Runs `f` without the GIL, while other Python threads run. Nodes that it records carry the site of the current call.
 /// Kernels in it listen for Ctrl-C.
@@ -22,6 +22,20 @@ pub fn without_gil<T: Send>(py: Python<'_>, f: impl FnOnce() -> Result<T> + Send
             f()
         })
     })
+}
+
+/// Runs `f` with the GIL. Kernels in it listen for Ctrl-C by `ask`.
+pub fn listening<T>(ask: Ask, f: impl FnOnce() -> Result<T>) -> Result<T> {
+    Error::catch(|| {
+        let _listening = listen_to(Some(ask));
+        f()
+    })
+}
+
+/// [`ask`] with the GIL, which other threads may have in between. The caller holds no lock.
+pub fn ask_in_turn() -> Result<()> {
+    attached(|py| detached(py, || ()));
+    ask()
 }
 
 /// Asks Python whether a signal has come, on the only thread where it handles them. Other threads do not take the GIL.

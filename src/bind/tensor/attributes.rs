@@ -4,12 +4,13 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyList, PySequence, PyString, PyTuple};
 
 use crate::bind::convert::device::on_cpu;
 use crate::bind::convert::numpy::{dtype_in, dtype_object};
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::facade;
+use crate::bind::python::gil::{ask_in_turn, listening};
 use crate::bind::value::var::Var;
 use crate::graph::Tensor;
 use crate::ops::{copy, movement};
@@ -101,9 +102,15 @@ impl Var {
 
     /// For each axis: how many elements of the memory lie between neighbours along it.
     #[getter]
-    fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+    fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PySequence>> {
         let t = self.tensor();
-        PyTuple::new(py, &t.array.strides()[t.levels.len()..])
+        let strides = &t.array.strides()[t.levels.len()..];
+        // Paddle's are a list.
+        Ok(if self.dialect() == Dialect::Paddle {
+            PyList::new(py, strides)?.into_sequence()
+        } else {
+            PyTuple::new(py, strides)?.into_sequence()
+        })
     }
 
     /// For each axis, or for one: how many elements of the memory lie between neighbours along it.
@@ -112,7 +119,7 @@ impl Var {
         let strides = self.strides(py)?;
         match dim {
             None => Ok(strides.into_any()),
-            Some(d) => strides.get_item(crate::shape::axis("stride", d, strides.len())?),
+            Some(d) => strides.get_item(crate::shape::axis("stride", d, strides.len()?)?),
         }
     }
 
@@ -190,7 +197,7 @@ impl Var {
             return Ok(slf.clone());
         }
         let (t, dialect) = slf.get().parts();
-        Var::result(slf.py(), copy::copy(&t)?, dialect)
+        Var::result(slf.py(), listening(ask_in_turn, || copy::copy(&t))?, dialect)
     }
 
     /// The tensor itself: it is on the CPU.
@@ -252,8 +259,8 @@ impl Var {
         }
         let (t, dialect) = slf.get().parts();
         match dtype.filter(|&d| d != t.dtype()) {
-            Some(d) => Var::result(py, movement::cast(&t, d)?, dialect),
-            None if fresh => Var::result(py, copy::copy(&t)?, dialect),
+            Some(d) => Var::result(py, listening(ask_in_turn, || movement::cast(&t, d))?, dialect),
+            None if fresh => Var::result(py, listening(ask_in_turn, || copy::copy(&t))?, dialect),
             None => Ok(slf.clone()),
         }
     }

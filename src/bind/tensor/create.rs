@@ -4,6 +4,7 @@ use numpy::PyUntypedArray;
 use pyo3::prelude::*;
 
 use crate::bind::convert::array::from_object;
+use crate::bind::convert::number::Flag;
 use crate::bind::convert::numpy::{copied, dtype_in, no_dtype};
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
@@ -17,9 +18,10 @@ fn make<'py>(
     py: Python<'py>,
     data: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
-    track: bool,
+    track: Flag,
     dialect: Dialect,
 ) -> PyResult<Bound<'py, Var>> {
+    let Flag(track) = track;
     let dtype = match dtype {
         None => None,
         Some(d) => Some(dtype_in(d, dialect)?.ok_or_else(|| {

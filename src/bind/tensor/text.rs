@@ -1,8 +1,8 @@
 //! A tensor as text and as a Python number.
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyMemoryError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyComplex, PyFloat, PyString, PyTuple};
+use pyo3::types::{PyComplex, PyFloat, PyList, PySlice, PyString, PyTuple};
 
 use crate::array::{Array, Item};
 use crate::bind::convert::numpy::shown;
@@ -11,6 +11,7 @@ use crate::bind::python::error::raise;
 use crate::bind::python::facade::{HTML, SHOW};
 use crate::bind::value::var::Var;
 use crate::dtype::c128;
+use crate::memory;
 
 impl Var {
     /// The only element. `why` is the error's text for a tensor of several.
@@ -189,8 +190,38 @@ impl Var {
         if array.rank() == 0 {
             return python(py, array.item());
         }
-        shown(py, &array)?.call_method0("tolist")
+        if memory::ensure(held(array.dims()).saturating_mul(size_of::<usize>())).is_err() {
+            let text = format!("tolist: no memory for the lists of an array of shape {:?}", array.dims());
+            return Err(PyMemoryError::new_err(text));
+        }
+        lists(&shown(py, &array)?, array.dims())
     }
+}
+
+/// How many numbers and lists the list of an array with these axes holds.
+fn held(dims: &[usize]) -> usize {
+    dims.iter().rfold(0, |held: usize, d| held.saturating_add(1).saturating_mul(*d))
+}
+
+/// The lists of an array, made in parts, because NumPy does not listen for Ctrl-C.
+fn lists<'py>(array: &Bound<'py, PyAny>, dims: &[usize]) -> PyResult<Bound<'py, PyAny>> {
+    const PART: usize = 1 << 20;
+    let (py, n, row) = (array.py(), dims[0], held(&dims[1..]) + 1);
+    if held(dims) <= PART {
+        return array.call_method0("tolist");
+    }
+    let list = PyList::empty(py);
+    let step = (PART / row).max(1);
+    for start in (0..n).step_by(step) {
+        if row > PART {
+            list.append(lists(&array.get_item(start)?, &dims[1..])?)?;
+        } else {
+            let part = array.get_item(PySlice::new(py, start as isize, (start + step) as isize, 1))?;
+            list.call_method1("extend", (part.call_method0("tolist")?,))?;
+        }
+        py.check_signals()?;
+    }
+    Ok(list.into_any())
 }
 
 /// The text that a function of the Python package makes of a tensor.
@@ -204,6 +235,11 @@ fn describe<'py>(slf: &Bound<'py, Var>, f: &Bound<'py, PyAny>) -> PyResult<Bound
     let batch_sizes: Vec<usize> = t.levels.as_slice().iter().map(|l| l.batch_size).collect();
     let shape = PyTuple::new(py, t.dims())?;
     let class = slf.get_type().name()?;
-    let (values, dtype) = (shown(py, &t.array)?, t.dtype().name());
+    // NumPy has no arrays of some shapes without elements.
+    let values = match shown(py, &t.array) {
+        Err(_) if t.array.len() == 0 => shown(py, &t.array.reshape(&[0])?)?,
+        values => values?,
+    };
+    let dtype = t.dtype().name();
     f.call1((values, dtype, shape, dialect as usize, class, t.is_tracked(), op, batch_sizes))
 }

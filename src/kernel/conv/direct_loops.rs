@@ -1,6 +1,7 @@
 //! The innermost loops of direct convolutions.
 
 use super::geometry::Axes;
+use crate::kernel::interrupt;
 use crate::kernel::num::Field;
 use crate::kernel::simd::vector::{MAX_LANES, Vector};
 
@@ -85,7 +86,7 @@ pub unsafe fn sums<V: Vector>(
     }
     // SAFETY: as the function's `# Safety` section requires.
     unsafe {
-        let n = places.count[2];
+        let (n, mut work) = (places.count[2], 0);
         places.each_row(
             #[inline(always)]
             |from, to| {
@@ -93,6 +94,7 @@ pub unsafe fn sums<V: Vector>(
                 let mut next = 0;
                 if places.is_dense() && n >= V::LEN {
                     while next + WIDE * V::LEN <= n {
+                        interrupt::count(&mut work, WIDE * terms.len());
                         some::<V, WIDE>(terms, weight, source.add(next), out.add(next));
                         next += WIDE * V::LEN;
                     }
@@ -105,6 +107,7 @@ pub unsafe fn sums<V: Vector>(
                     return;
                 }
                 for q in 0..n {
+                    interrupt::count(&mut work, terms.len());
                     let mut sum = V::zero();
                     for term in terms {
                         let one = V::splat(source.add(term.source + q * places.source[2]));
@@ -150,7 +153,7 @@ pub unsafe fn products<V: Vector>(
         out: *mut V::T,
         places: &BoxStrides,
     ) {
-        let n = places.count[2];
+        let (n, mut work) = (places.count[2], 0);
         // SAFETY: as the function's `# Safety` section requires.
         unsafe {
             let mut sums = [V::zero(); N];
@@ -161,6 +164,7 @@ pub unsafe fn products<V: Vector>(
             places.each_row(
                 #[inline(always)]
                 |from, at| {
+                    interrupt::count(&mut work, n);
                     let whole = if places.is_dense() { n / V::LEN * V::LEN } else { 0 };
                     for q in (0..whole).step_by(V::LEN) {
                         let left = V::load(result.add(at + q));

@@ -7,7 +7,7 @@ use crate::array::Array;
 use crate::dtype::{Element, dispatch};
 use crate::error::{Result, bail};
 use crate::kernel::num::Num;
-use crate::kernel::{output, simd};
+use crate::kernel::{interrupt, output, simd};
 use crate::shape::{self, Dims};
 use crate::stored::Stored;
 
@@ -64,7 +64,7 @@ impl Windows {
     ) {
         let ([_, height, width], [first, second, third]) = (self.image, &self.spans);
         let (inner, step) = self.even();
-        let mut row = 0;
+        let (mut row, mut done) = (0, 0);
         for i in first {
             for j in second {
                 let lines = || {
@@ -80,10 +80,13 @@ impl Windows {
                         .into_iter()
                         .flat_map(|p| third[p].clone().step_by(self.dilation[2]))
                     {
+                        interrupt::count(&mut done, inner.len());
                         even(state, row + inner.start..row + inner.end, line + p, step);
                     }
                     for (k, span) in third.iter().enumerate().filter(|(k, _)| !inner.contains(k)) {
-                        one(state, row + k, line + span.start, span.len().div_ceil(self.dilation[2]));
+                        let pixels = span.len().div_ceil(self.dilation[2]);
+                        interrupt::count(&mut done, pixels);
+                        one(state, row + k, line + span.start, pixels);
                     }
                 }
                 row += third.len();

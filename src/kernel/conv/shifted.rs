@@ -8,6 +8,7 @@ use super::threads::{self, run_pieces_with_scratch};
 use super::tiles::{ConvElement, Microkernels, TileDepth};
 use crate::array::Array;
 use crate::error::{Error, Result};
+use crate::kernel::interrupt;
 use crate::kernel::par::{self, SendPtr};
 
 /// The sizes of a convolution: `batch · groups` times `rows` planes of this size, each from `planes` planes of the
@@ -174,7 +175,7 @@ impl ConvJob {
         let blocks = micro.blocks(self.rows);
         let depth = |planes| TileDepth { planes, apart: layout.plane(), offsets: &offsets };
         let depths: Vec<TileDepth<'_>> = self.parts(offsets.len()).map(depth).collect();
-        let (mut runs, mut next, mut done) = (Vec::new(), 0, 0);
+        let (mut runs, mut next, mut done, mut work) = (Vec::new(), 0, 0, 0);
         while next < rows.len() {
             // A tile begins at the first remaining place, but must not read beyond the end.
             let start = (rows[next].0 + done).min(end.saturating_sub(micro.width));
@@ -201,6 +202,8 @@ impl ConvJob {
                     if straight { (out.add(runs[0].to), spots) } else { (tile.as_mut_ptr(), micro.width) };
                 let mut a = panel.as_ptr();
                 for depth in &depths {
+                    let products = depth.planes.len() * offsets.len() * self.rows;
+                    interrupt::count(&mut work, products.saturating_mul(micro.width));
                     for &(row, block, sums) in &blocks {
                         sums(a, b, depth, to.add(row * run), run);
                         a = a.add(block * depth.planes.len() * offsets.len());

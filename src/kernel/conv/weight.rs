@@ -7,6 +7,7 @@ use super::threads::{self, run_pieces_with_scratch};
 use super::tiles::{ACROSS, ConvElement, DOWN, Microkernels};
 use crate::array::Array;
 use crate::error::Result;
+use crate::kernel::interrupt;
 use crate::kernel::par::SendPtr;
 use crate::kernel::reduce::non_finite;
 
@@ -119,7 +120,7 @@ impl<'a> WeightSplit<'a> {
             sums.fill(T::ZERO);
             let (buffer, scratch) = scratch.split_at_mut(sizes[0]);
             let (results, mask) = scratch.split_at_mut(sizes[1]);
-            let mut masked = None;
+            let (mut masked, mut work) = (None, 0);
             for unit in (part * self.share..(part + 1) * self.share).take_while(|&u| u < self.units) {
                 let (start, band) = (unit / layout.bands * layout.images, unit % layout.bands);
                 let images = layout.images.min(g.batch - start);
@@ -155,7 +156,7 @@ impl<'a> WeightSplit<'a> {
                 // zeros.
                 let mask = non_finite::has_non_finite(image).then_some(&*mask);
                 // SAFETY: the rows have `n` elements, and the image has `n` from each offset on, with the slack.
-                unsafe { dots(micro, (rows, apart, height), (image, &offsets), mask, n, sums) };
+                unsafe { dots(micro, (rows, apart, height), (image, &offsets), mask, n, sums, &mut work) };
             }
         })
     }
@@ -172,6 +173,7 @@ unsafe fn dots<T: ConvElement>(
     mask: Option<&[T]>,
     n: usize,
     sums: &mut [T],
+    work: &mut usize,
 ) {
     let (mut first, depth) = (0, sums.len() / height.max(1));
     let kept = mask.map_or(std::ptr::null(), <[T]>::as_ptr);
@@ -182,6 +184,7 @@ unsafe fn dots<T: ConvElement>(
         for (c, offsets) in offsets.chunks(ACROSS).enumerate() {
             let columns: [usize; ACROSS] = std::array::from_fn(|j| offsets[j.min(offsets.len() - 1)]);
             let mut out = [[T::ZERO; ACROSS]; DOWN];
+            interrupt::count(work, n * block * ACROSS);
             // SAFETY: as the function's `# Safety` section requires.
             unsafe { products(rows.as_ptr(), &at, image.as_ptr(), &columns, kept, n, &mut out) };
             for (i, out) in out.iter().enumerate().take(block) {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::array::{Array, by_size};
 use crate::dtype::dispatch;
 use crate::error::{Result, bail};
+use crate::kernel::interrupt;
 use crate::kernel::num::Field;
 use crate::kernel::output::{self, AxisBlocks};
 use crate::kernel::par::{self, SendPtr};
@@ -36,11 +37,14 @@ pub fn gather(op: &'static str, x: &Array, at: &Array, axis: usize) -> Result<Ar
                         T::default()
                     })
                 };
-                let pairs = out.iter_mut().zip(&at_all[c * size..]);
-                if from.inner == 1 {
-                    pairs.for_each(|(out, &j)| *out = element(j, 0));
-                } else {
-                    pairs.enumerate().for_each(|(column, (out, &j))| *out = element(j, column));
+                let at = &at_all[c * size..];
+                for part in interrupt::parts(0..size, 1) {
+                    let pairs = out[part.clone()].iter_mut().zip(&at[part.clone()]);
+                    if from.inner == 1 {
+                        pairs.for_each(|(out, &j)| *out = element(j, 0));
+                    } else {
+                        part.zip(pairs).for_each(|(column, (out, &j))| *out = element(j, column));
+                    }
                 }
             }
         })
@@ -155,13 +159,17 @@ fn scatter_with<T: Copy + Sync>(
                     assert!(j < 0, "{op}: a position leaves its axis");
                 }
             };
-            if inner == 1 {
-                g.iter().zip(at).for_each(|(&g, &j)| lay_at(j, 0, g));
-                continue;
-            }
-            for (g, at) in g.chunks_exact(inner).zip(at.chunks_exact(inner)) {
-                let pairs = g[columns.clone()].iter().zip(&at[columns.clone()]);
-                columns.clone().zip(pairs).for_each(|(column, (&g, &j))| lay_at(j, column, g));
+            for part in interrupt::parts(0..from.n, columns.len()) {
+                let part = part.start * inner..part.end * inner;
+                let (g, at) = (&g[part.clone()], &at[part]);
+                if inner == 1 {
+                    g.iter().zip(at).for_each(|(&g, &j)| lay_at(j, 0, g));
+                    continue;
+                }
+                for (g, at) in g.chunks_exact(inner).zip(at.chunks_exact(inner)) {
+                    let pairs = g[columns.clone()].iter().zip(&at[columns.clone()]);
+                    columns.clone().zip(pairs).for_each(|(column, (&g, &j))| lay_at(j, column, g));
+                }
             }
         }
     };

@@ -6,7 +6,9 @@ use super::indexed::{flat, inside};
 use crate::array::Array;
 use crate::dtype::{Bool8, DType, Ordered, dispatch};
 use crate::error::{Result, bail};
+use crate::kernel::interrupt;
 use crate::kernel::pointwise::binary::{self, binary_loops};
+use crate::kernel::pointwise::cast::cast;
 use crate::kernel::{output, simd};
 use crate::shape::{self, Dims};
 
@@ -107,14 +109,18 @@ exact!(u8 i8 u16 i16 u32 i32 u64 i64);
 
 /// The positions of the non-zero elements of the flattened array.
 pub fn nonzero(x: &Array) -> Result<Array> {
-    let x = x.contiguous()?;
-    dispatch!(x.dtype(), all T => {
-        let from = x.as_slice::<T>().expect("contiguous");
-        let count = from.iter().filter(|&&v| v != T::default()).count();
-        Array::build::<i64>("nonzero", &[count], |out| {
-            let found = from.iter().enumerate().filter(|(_, v)| **v != T::default());
-            out.iter_mut().zip(found).for_each(|(o, (i, _))| *o = i as i64);
-        })
+    let x = cast(&x.contiguous()?, DType::Bool)?;
+    let from = x.as_slice::<Bool8>().expect("contiguous");
+    let parts = || interrupt::parts(0..from.len(), 1);
+    let is_found = |v: &Bool8| *v != Bool8::default();
+    let count = parts().map(|part| from[part].iter().filter(|v| is_found(v)).count()).sum();
+    Array::build::<i64>("nonzero", &[count], |out| {
+        let mut out = out.iter_mut();
+        for part in parts() {
+            let found = part.clone().zip(&from[part]).filter(|(_, v)| is_found(v));
+            // The elements come first, since `zip` takes one more of them than there are places left.
+            found.zip(&mut out).for_each(|((i, _), o)| *o = i as i64);
+        }
     })
 }
 
@@ -123,8 +129,8 @@ pub fn unravel_index(positions: &Array, dims: &[usize], axis: usize) -> Result<A
     let (after, size) = (shape::len(&dims[axis + 1..]).max(1) as i64, dims[axis].max(1) as i64);
     let positions = positions.contiguous()?;
     let from = positions.as_slice::<i64>().expect("contiguous");
-    Array::build::<i64>("nonzero", positions.dims(), |out| {
-        out.iter_mut().zip(from).for_each(|(o, &p)| *o = p / after % size);
+    output::build::<i64>("nonzero", positions.dims(), 1, |first, out| {
+        out.iter_mut().zip(&from[first..]).for_each(|(o, &p)| *o = p / after % size);
     })
 }
 
@@ -137,10 +143,12 @@ pub fn last_occurrences(positions: &Array, batch_ndim: usize) -> Result<Option<A
     let out = Array::build::<Bool8>("index_put", positions.dims(), |out| {
         for (out, list) in out.chunks_exact_mut(n.max(1)).zip(from.chunks_exact(n.max(1))) {
             let mut seen = rustc_hash::FxHashSet::default();
-            for (o, i) in out.iter_mut().zip(list).rev() {
-                let first = seen.insert(*i);
-                all &= first;
-                *o = first.into();
+            for part in interrupt::parts(0..n, 1) {
+                for at in part.map(|k| n - 1 - k) {
+                    let first = seen.insert(list[at]);
+                    all &= first;
+                    out[at] = first.into();
+                }
             }
         }
     })?;

@@ -79,19 +79,34 @@ impl<const N: usize> Arrays for [Array; N] {
     }
 }
 
-/// Runs a kernel that has no loops for complex64 in complex128.
-pub(super) fn in_double<const N: usize, O: Arrays>(
+/// Runs a kernel, for large matrices apart, because `faer` does not ask whether to go on.
+pub(super) fn run<const N: usize, O: Send + 'static>(
     ins: [&Array; N],
-    f: impl Fn([&Array; N]) -> Result<O>,
+    f: impl Fn([&Array; N]) -> Result<O> + Send + 'static,
+) -> Result<O> {
+    /// Multiplications of a factorisation that takes a part of a second.
+    const LONG: usize = 1 << 28;
+    let size = |x: &Array| x.dims()[x.rank() - 2..].iter().copied().max().unwrap_or(0);
+    if cube(ins.iter().map(|x| size(x)).max().unwrap_or(0)) < LONG {
+        return f(ins);
+    }
+    let ins = ins.map(Array::clone);
+    par::apart(move || f(ins.each_ref()))
+}
+
+/// [`run`] for a kernel that has no loops for complex64: it runs in complex128.
+pub(super) fn in_double<const N: usize, O: Arrays + Send + 'static>(
+    ins: [&Array; N],
+    f: impl Fn([&Array; N]) -> Result<O> + Send + 'static,
 ) -> Result<O> {
     if ins[0].dtype() != DType::C64 {
-        return f(ins);
+        return run(ins, f);
     }
     let mut wide = ins.map(Array::clone);
     for x in &mut wide {
         *x = cast(x, DType::C128)?;
     }
-    f(wide.each_ref())?.each(|x| match x.dtype() {
+    run(wide.each_ref(), f)?.each(|x| match x.dtype() {
         DType::C128 => cast(&x, DType::C64),
         DType::F64 => cast(&x, DType::F32),
         _ => Ok(x),
@@ -102,7 +117,7 @@ pub(super) fn in_double<const N: usize, O: Arrays>(
 /// to complex128, and the results back: complex64 has no loops of its own.
 macro_rules! on_matrices {
     ($op:ident, [$x:ident $(, $more:ident)*], $T:ident => $body:expr) => {
-        $crate::kernel::linalg::batch::in_double([$x $(, $more)*], |[$x $(, $more)*]| {
+        $crate::kernel::linalg::batch::in_double([$x $(, $more)*], move |[$x $(, $more)*]| {
             $crate::dtype::dispatch!($x.dtype(), scalar $T => $body,
                 else $crate::error::bail!(Dtype, $op, "not defined for {}", $x.dtype()))
         })

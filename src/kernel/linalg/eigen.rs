@@ -7,7 +7,7 @@ use faer::linalg::svd::{ComputeSvdVectors, svd, svd_scratch};
 use faer::traits::ComplexField;
 use faer::{Auto, Mat, Par, Spec};
 
-use super::batch::{Batch, BatchOutput, Scalar, cube, matrix, scratch, zeros};
+use super::batch::{Batch, BatchOutput, Scalar, cube, matrix, run, scratch, zeros};
 use super::orthogonal::scale;
 use crate::array::Array;
 use crate::dtype::{DType, c128};
@@ -139,7 +139,14 @@ fn normalise(v: &mut Mat<c128>) {
 /// Without `vectors` these are empty.
 pub fn eig(op: &'static str, x: &Array, vectors: bool) -> Result<[Array; 2]> {
     let wide = cast(x, if x.dtype().is_complex() { DType::C128 } else { DType::F64 })?;
-    let batch = Batch::of(&wide);
+    let [w, v] = run([&wide], move |[wide]| eig_of(op, wide, vectors))?;
+    let to = x.dtype().complex();
+    Ok([cast(&w, to)?, cast(&v, to)?])
+}
+
+/// [`eig`] of matrices of float64 or complex128, in complex128.
+fn eig_of(op: &'static str, wide: &Array, vectors: bool) -> Result<[Array; 2]> {
+    let batch = Batch::of(wide);
     let n = batch.rows;
     let w = BatchOutput::<c128>::new(op, &batch, &[n])?;
     let v = BatchOutput::<c128>::new(op, &batch, &[n, if vectors { n } else { 0 }])?;
@@ -187,6 +194,5 @@ pub fn eig(op: &'static str, x: &Array, vectors: bool) -> Result<[Array; 2]> {
         })?;
         batch.blame(op, failed, "has eigenvalues that the iteration does not converge to")?;
     }
-    let to = x.dtype().complex();
-    Ok([cast(&w.array, to)?, cast(&v.array, to)?])
+    Ok([w.array, v.array])
 }

@@ -46,6 +46,43 @@ impl<T: Scalar> Lu<T> {
         Ok(Lu { both, forward, backward, odd: info.transposition_count % 2 == 1 })
     }
 
+    /// The same for a singular matrix, whose columns without a pivot stay as they are, as in LAPACK: the factors that
+    /// `faer` finds divide by zero. Columns are eliminated one by one.
+    fn of_singular(mut both: Mat<T>) -> Result<Lu<T>, NoMemory> {
+        let (m, n) = both.shape();
+        let (mut forward, mut backward) = (Vec::new(), Vec::new());
+        for list in [&mut forward, &mut backward] {
+            list.try_room(m)?;
+            list.extend(0..m);
+        }
+        let mut odd = false;
+        for k in 0..m.min(n) {
+            let size = |r: &usize| both[(*r, k)].modulus();
+            // The first one of the largest.
+            let pivot = (k..m).reduce(|a, b| if size(&b) > size(&a) { b } else { a }).unwrap_or(k);
+            if pivot != k {
+                (0..n).for_each(|c| both.col_as_slice_mut(c).swap(k, pivot));
+                forward.swap(k, pivot);
+                odd = !odd;
+            }
+            let by = both[(k, k)];
+            if by == T::ZERO {
+                continue;
+            }
+            for r in k + 1..m {
+                both[(r, k)] = Inexact::div(both[(r, k)], by);
+            }
+            for c in k + 1..n {
+                let times = both[(k, c)];
+                for r in k + 1..m {
+                    both[(r, c)] = Field::sub(both[(r, c)], Field::mul(both[(r, k)], times));
+                }
+            }
+        }
+        forward.iter().enumerate().for_each(|(i, &r)| backward[r] = i);
+        Ok(Lu { both, forward, backward, odd })
+    }
+
     /// The determinant of the permutation.
     fn parity(&self) -> T {
         if self.odd { Field::neg(T::ONE) } else { T::ONE }
@@ -88,10 +125,13 @@ pub fn factors(op: &'static str, x: &Array) -> Result<[Array; 4]> {
             return Ok([both.array, forward.array, backward.array, exchanged.array]);
         }
         x.each(op, cube(m.max(x.columns)), |i| {
-            let factors = match k {
+            let mut factors = match k {
                 0 => None,
                 _ => x.matrix::<T>(i)?.map(Lu::new).transpose()?,
             };
+            if factors.as_ref().is_some_and(Lu::singular) {
+                factors = x.matrix::<T>(i)?.map(Lu::of_singular).transpose()?;
+            }
             let (to, from, places) = (forward.part(i), backward.part(i), exchanged.part(i));
             match &factors {
                 Some(f) => {

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::kernel::broadcast::broadcast_batch;
 use crate::kernel::num::{Field, Inexact, Real};
 use crate::kernel::rows::{not_defined, total};
-use crate::kernel::{output, par, simd};
+use crate::kernel::{interrupt, output, par, simd};
 use crate::shape::{self, Dims};
 
 /// Adjacent elements of a batch member that are handled together: those of some channels, or a part of one channel.
@@ -87,11 +87,12 @@ impl BatchSizes {
         f: impl Fn([T; N], [T; M]) -> [T; K],
     ) -> [[T; COLUMNS]; K] {
         let mut all = [[T::ZERO; COLUMNS]; K];
-        let count = block.channels.len();
+        let (count, mut done) = (block.channels.len(), 0);
         self.each_part(block, |start, len| {
             let laid = numbers.map(|n| self.laid(n));
             let mut sums = [[T::ZERO; COLUMNS]; K];
             for first in (0..self.members).step_by(ROWS) {
+                interrupt::count(&mut done, ROWS * len);
                 let mut part = [[T::ZERO; COLUMNS]; K];
                 for m in first..self.members.min(first + ROWS) {
                     let rows = rows.map(|row| &row[block.at + start + m * self.step()..][..len]);
@@ -129,9 +130,11 @@ impl BatchSizes {
         out: *mut T,
         f: impl Fn([T; N], [T; M]) -> T,
     ) {
+        let mut done = 0;
         self.each_part(block, |start, len| {
             let laid = numbers.map(|n| self.laid(n));
             for m in 0..self.members {
+                interrupt::count(&mut done, len);
                 let at = block.at + start + m * self.step();
                 let rows = rows.map(|row| &row[at..][..len]);
                 let laid = laid.each_ref().map(|laid| &laid[..len]);

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::kernel::broadcast::broadcast_batch;
 use crate::kernel::num::{Field, Inexact, Real};
 use crate::kernel::rows::{column, each, each_mut, last, not_defined};
-use crate::kernel::{output, par, simd};
+use crate::kernel::{interrupt, output, par, simd};
 use crate::shape::{self, Dims};
 use crate::stored::Stored;
 
@@ -54,11 +54,17 @@ fn by_channel<T: Copy>(
     f: impl Fn((T, T), (T, T)) -> T,
 ) {
     if width == 1 {
-        let all = out.iter_mut().zip(w.iter().zip(b)).zip(p.iter().zip(q));
-        return all.for_each(|((o, (&w, &b)), (&p, &q))| *o = f((w, b), (p, q)));
+        for part in interrupt::parts(0..out.len(), 1) {
+            let [w, b, p, q] = [w, b, p, q].map(|list| &list[part.clone()]);
+            let all = out[part].iter_mut().zip(w.iter().zip(b)).zip(p.iter().zip(q));
+            all.for_each(|((o, (&w, &b)), (&p, &q))| *o = f((w, b), (p, q)));
+        }
+        return;
     }
     let runs = out.chunks_exact_mut(width).zip(p.chunks_exact(width).zip(q.chunks_exact(width)));
+    let mut done = 0;
     for ((out, (p, q)), (&w, &b)) in runs.zip(w.iter().zip(b)) {
+        interrupt::count(&mut done, width);
         out.iter_mut().zip(p.iter().zip(q)).for_each(|(o, (&p, &q))| *o = f((w, b), (p, q)));
     }
 }

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::kernel::num::{Field, Inexact, Real};
 use crate::kernel::reduce::pairwise::{SumOf, pairwise};
 use crate::kernel::rows::{column, each, each_mut, last, not_defined, total};
-use crate::kernel::{output, simd};
+use crate::kernel::{interrupt, output, simd};
 
 /// Each row minus its mean, divided by the root of its variance plus `eps`; and the inverse of that root, with the
 /// last axis of size 1.
@@ -22,7 +22,10 @@ pub fn standardize(op: &'static str, x: &Array, eps: f64) -> Result<(Array, Arra
                 for ((row, out), scale) in rows.zip(scale) {
                     let mean;
                     (mean, *scale) = moments(row, T::lit(eps));
-                    out.iter_mut().zip(row).for_each(|(o, &v)| *o = v.sub(mean).mul(*scale));
+                    for part in interrupt::parts(0..n, 1) {
+                        let pairs = out[part.clone()].iter_mut().zip(&row[part]);
+                        pairs.for_each(|(o, &v)| *o = v.sub(mean).mul(*scale));
+                    }
                 }
             },
         ))
@@ -89,7 +92,10 @@ pub fn standardize_gradient(op: &'static str, [g, y, r]: [&Array; 3]) -> Result<
                     let (along, middle) = sums([g, y], |[g, y]| (g.mul(y), g));
                     let (along, middle) = (along.div(count), middle.div(count));
                     let step = |g: T, y: T| r.mul(g.sub(middle).sub(y.mul(along)));
-                    out.iter_mut().zip(g.iter().zip(y)).for_each(|(o, (&g, &y))| *o = step(g, y));
+                    for part in interrupt::parts(0..n, 1) {
+                        let pairs = g[part.clone()].iter().zip(&y[part.clone()]);
+                        out[part].iter_mut().zip(pairs).for_each(|(o, (&g, &y))| *o = step(g, y));
+                    }
                 }
             },
         ))

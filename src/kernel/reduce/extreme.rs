@@ -3,6 +3,7 @@
 use crate::array::Array;
 use crate::dtype::{DType, Element, dispatch};
 use crate::error::Result;
+use crate::kernel::interrupt;
 use crate::kernel::num::Plain;
 use crate::kernel::output::{self, AxisBlocks};
 use crate::kernel::pointwise::binary::{self, binary_loops};
@@ -121,9 +122,11 @@ pub fn arg_extreme(op: &'static str, x: &Array, axis: usize, largest: bool) -> R
                 }
                 out.fill(0);
                 // Backwards, so that the first occurrence is written last.
-                for (k, row) in x.chunks_exact(inner).enumerate().rev() {
-                    for ((out, &v), &best) in out.iter_mut().zip(row).zip(best) {
-                        if same(v, best) { *out = k as i64; }
+                for part in interrupt::parts(0..n, inner) {
+                    for k in part.map(|k| n - 1 - k) {
+                        for ((out, &v), &best) in out.iter_mut().zip(&x[k * inner..][..inner]).zip(best) {
+                            if same(v, best) { *out = k as i64; }
+                        }
                     }
                 }
             }
@@ -153,21 +156,26 @@ pub fn cumulative(op: &'static str, x: &Array, axis: usize, largest: bool) -> Re
                 if inner == 1 {
                     // The result so far stays in registers.
                     let (mut old, mut at) = (x[0], 0);
-                    for (i, (&new, (value, index))) in x.iter().zip(values.iter_mut().zip(indices)).enumerate() {
-                        let takes = takes(new, old);
-                        old = if takes { new } else { old };
-                        at = if takes { i as i64 } else { at };
-                        (*value, *index) = (old, at);
+                    for part in interrupt::parts(0..len, 1) {
+                        let outs = values[part.clone()].iter_mut().zip(&mut indices[part.clone()]);
+                        for ((i, &new), (value, index)) in part.clone().zip(&x[part]).zip(outs) {
+                            let takes = takes(new, old);
+                            old = if takes { new } else { old };
+                            at = if takes { i as i64 } else { at };
+                            (*value, *index) = (old, at);
+                        }
                     }
                     continue;
                 }
                 values[..inner].copy_from_slice(&x[..inner]);
                 indices[..inner].fill(0);
-                for i in inner..len {
-                    let (new, old) = (x[i], values[i - inner]);
-                    let takes = takes(new, old);
-                    values[i] = if takes { new } else { old };
-                    indices[i] = if takes { (i / inner) as i64 } else { indices[i - inner] };
+                for part in interrupt::parts(inner..len, 1) {
+                    for i in part {
+                        let (new, old) = (x[i], values[i - inner]);
+                        let takes = takes(new, old);
+                        values[i] = if takes { new } else { old };
+                        indices[i] = if takes { (i / inner) as i64 } else { indices[i - inner] };
+                    }
                 }
             }
         })

@@ -3,6 +3,7 @@
 use crate::array::Array;
 use crate::dtype::{DType, c64, c128, dispatch};
 use crate::error::{Result, bail};
+use crate::kernel::interrupt;
 use crate::kernel::num::{ComplexNum, Field, Inexact, Real};
 use crate::kernel::output::{self, AxisBlocks};
 
@@ -18,9 +19,11 @@ impl ScanAxis {
     /// the first).
     #[inline(always)]
     fn walk(self, AxisBlocks { n, inner }: AxisBlocks, mut step: impl FnMut(usize, Option<usize>)) {
-        for k in 0..n {
-            let row = |k: usize| inner * if self.reverse { n - 1 - k } else { k };
-            step(row(k), k.checked_sub(1).map(row));
+        let row = |k: usize| inner * if self.reverse { n - 1 - k } else { k };
+        for part in interrupt::parts(0..n, inner) {
+            for k in part {
+                step(row(k), k.checked_sub(1).map(row));
+            }
         }
     }
 }
@@ -79,11 +82,13 @@ fn side_by_side<const ROWS: usize, T: Copy>(
     let at = |k: usize| if reverse { n - 1 - k } else { k };
     let mut last: [T; ROWS] = std::array::from_fn(|r| first(start + r * n + at(0)));
     last.iter().enumerate().for_each(|(r, &v)| out[r * n + at(0)] = v);
-    for k in 1..n {
-        let (i, j) = (at(k), at(k - 1));
-        for (r, last) in last.iter_mut().enumerate() {
-            *last = next(start + r * n + i, start + r * n + j, *last);
-            out[r * n + i] = *last;
+    for part in interrupt::parts(1..n, ROWS) {
+        for k in part {
+            let (i, j) = (at(k), at(k - 1));
+            for (r, last) in last.iter_mut().enumerate() {
+                *last = next(start + r * n + i, start + r * n + j, *last);
+                out[r * n + i] = *last;
+            }
         }
     }
 }

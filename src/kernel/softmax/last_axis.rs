@@ -9,7 +9,7 @@ use crate::kernel::fast::Fast;
 use crate::kernel::num::Real;
 use crate::kernel::reduce::extreme::largest;
 use crate::kernel::rows::{column, each, each_mut, last, not_defined, total};
-use crate::kernel::{output, simd};
+use crate::kernel::{interrupt, output, simd};
 use crate::stored::Stored;
 
 /// The variants of the softmax.
@@ -35,7 +35,9 @@ where
     }
     let mut exps = [T::ZERO; simd::BLOCK];
     let mut sum = T::ZERO;
+    let mut done = 0;
     for block in row.chunks(simd::BLOCK) {
+        interrupt::count(&mut done, block.len());
         let exps = &mut exps[..block.len()];
         exp_less::<T, FAST>(block, m, exps);
         sum = sum.add(total(exps));
@@ -54,7 +56,9 @@ pub fn softmax(op: &'static str, x: &Array, which: Softmax) -> Result<Array> {
             if which == Softmax::Log {
                 let (m, rest) = log_sum_exp::<T, FAST>(x);
                 let rest = if m.is_finite() { rest } else { T::lit(f64::NAN) };
-                out.iter_mut().zip(x).for_each(|(o, &v)| *o = v.sub(m).sub(rest));
+                for part in interrupt::parts(0..n, 1) {
+                    out[part.clone()].iter_mut().zip(&x[part]).for_each(|(o, &v)| *o = v.sub(m).sub(rest));
+                }
                 continue;
             }
             let m = largest(x);
@@ -65,9 +69,13 @@ pub fn softmax(op: &'static str, x: &Array, which: Softmax) -> Result<Array> {
                 out.iter_mut().zip(x).for_each(|(o, v)| *o = part(v));
                 continue;
             }
-            exp_less::<T, FAST>(x, m, out);
+            for part in interrupt::parts(0..n, 1) {
+                exp_less::<T, FAST>(&x[part.clone()], m, &mut out[part]);
+            }
             let share = T::ONE.div(total(out));
-            out.iter_mut().for_each(|o| *o = o.mul(share));
+            for part in interrupt::parts(0..n, 1) {
+                out[part].iter_mut().for_each(|o| *o = o.mul(share));
+            }
         }
     }
     if let (Softmax::Plain | Softmax::Log, Some(layout)) = (which, StridedAxis::of(x)) {
@@ -94,13 +102,22 @@ pub fn softmax_gradient(op: &'static str, g: &Array, z: &Array, log: bool) -> Re
         for ((g, z), out) in each(g, n).zip(each(z, n)).zip(each_mut(out, n)) {
             if log {
                 let sum = total(g);
-                exp_less::<T, FAST>(z, T::ZERO, out);
-                out.iter_mut().zip(g).for_each(|(o, &g)| *o = g.sub(o.mul(sum)));
+                for part in interrupt::parts(0..n, 1) {
+                    let out = &mut out[part.clone()];
+                    exp_less::<T, FAST>(&z[part.clone()], T::ZERO, out);
+                    out.iter_mut().zip(&g[part]).for_each(|(o, &g)| *o = g.sub(o.mul(sum)));
+                }
                 continue;
             }
-            out.iter_mut().zip(g.iter().zip(z)).for_each(|(o, (&g, &z))| *o = g.mul(z));
+            for part in interrupt::parts(0..n, 1) {
+                let pairs = g[part.clone()].iter().zip(&z[part.clone()]);
+                out[part].iter_mut().zip(pairs).for_each(|(o, (&g, &z))| *o = g.mul(z));
+            }
             let sum = total(out);
-            out.iter_mut().zip(g.iter().zip(z)).for_each(|(o, (&g, &z))| *o = z.mul(g.sub(sum)));
+            for part in interrupt::parts(0..n, 1) {
+                let pairs = g[part.clone()].iter().zip(&z[part.clone()]);
+                out[part].iter_mut().zip(pairs).for_each(|(o, (&g, &z))| *o = z.mul(g.sub(sum)));
+            }
         }
     }
     if let Some(layout) = StridedAxis::of(z) {
@@ -166,8 +183,11 @@ pub fn cross_entropy_gradient(op: &'static str, [g, x, lse, classes]: [&Array; 4
                 out.fill(T::ZERO);
                 continue;
             };
-            exp_less::<T, FAST>(x, lse[b], out);
-            out.iter_mut().for_each(|o| *o = g[b].mul(*o));
+            for part in interrupt::parts(0..n, 1) {
+                let out = &mut out[part.clone()];
+                exp_less::<T, FAST>(&x[part], lse[b], out);
+                out.iter_mut().for_each(|o| *o = g[b].mul(*o));
+            }
             out[class] = out[class].sub(g[b]);
         }
     }

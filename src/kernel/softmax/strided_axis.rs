@@ -7,6 +7,7 @@ use crate::dtype::dispatch;
 use crate::error::Result;
 use crate::kernel::broadcast::{dense_order, inverse};
 use crate::kernel::fast::Fast;
+use crate::kernel::interrupt;
 use crate::kernel::num::Real;
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::rows::not_defined;
@@ -82,7 +83,8 @@ struct ColumnBlock {
 
 impl ColumnBlock {
     fn rows(self) -> impl Iterator<Item = std::ops::Range<usize>> {
-        (0..self.n).map(move |k| self.first + k * self.stride..self.first + k * self.stride + self.width)
+        let rows = interrupt::parts(0..self.n, self.width).flatten();
+        rows.map(move |k| self.first + k * self.stride..self.first + k * self.stride + self.width)
     }
 
     /// Row `k` of the block in the output.
@@ -98,7 +100,7 @@ impl ColumnBlock {
     #[inline(always)]
     fn sums<T: Real>(self, mut row: impl FnMut(usize, &mut [T])) -> [T; MOST] {
         let (mut sums, mut run, mut buffer) = ([T::ZERO; MOST], [T::ZERO; MOST], [T::ZERO; MOST]);
-        for k in 0..self.n {
+        for k in interrupt::parts(0..self.n, self.width).flatten() {
             row(k, &mut buffer[..self.width]);
             run.iter_mut().zip(&buffer[..self.width]).for_each(|(s, &v)| *s = s.add(v));
             if k % RUN == RUN - 1 || k + 1 == self.n {

@@ -256,8 +256,13 @@ macro_rules! transforms {
             #[default(-1)] axis: i64,
             #[default("backward")] norm: Option<&str>,
         ) -> Result<Tensor> {
+            const OP: &str = concat!("fft.", stringify!($one));
+            if n == Some(-1) {
+                // Only a list of lengths may say so that an axis keeps its own.
+                bail!(Argument, OP, "Invalid number of data points (-1) specified");
+            }
             let n = n.as_ref().map(std::slice::from_ref);
-            $of(concat!("fft.", stringify!($one)), x, (n, Some(&[axis])), norm, $inverse)
+            $of(OP, x, (n, Some(&[axis])), norm, $inverse)
         }
 
         #[doc = concat!($what, " along two axes. ", $lengths)]

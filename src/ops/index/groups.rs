@@ -6,6 +6,7 @@ use super::write::put;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
+use crate::kernel::interrupt;
 use crate::memory::TryPush;
 use crate::ops::Index;
 use crate::ops::movement::{broadcast_to, cast, reshape_to};
@@ -111,9 +112,10 @@ impl Groups<'_> {
         met.try_room(shape::len(self.x.dims()))?;
         met.resize(shape::len(self.x.dims()), 0usize);
         let mut rounds: Vec<Vec<i64>> = vec![];
-        for (i, &place) in places.as_slice::<i64>().unwrap_or_default().iter().enumerate() {
+        let places = places.as_slice::<i64>().unwrap_or_default();
+        for i in interrupt::parts(0..places.len(), 1).flatten() {
             // The positions were checked: they lie in the tensor.
-            let round = &mut met[place as usize];
+            let round = &mut met[places[i] as usize];
             if *round == rounds.len() {
                 rounds.try_push(vec![])?;
             }

@@ -8,6 +8,7 @@ use crate::array::{Array, Layout};
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
 use crate::kernel::index::{self, IndexedAxes};
+use crate::kernel::output;
 use crate::ops::gather::{self, Gather, Positions, ScatterAdd};
 use crate::stored::Stored;
 
@@ -80,8 +81,8 @@ pub(in crate::ops) fn add_at_places(
     layout: &Layout,
     values: &Tensor,
 ) -> Result<Tensor> {
-    let places = Array::build::<i64>(name, &layout.dims, |out| {
-        for (i, place) in out.iter_mut().enumerate() {
+    let places = output::build::<i64>(name, &layout.dims, 1, |first, out| {
+        for (i, place) in (first..).zip(out) {
             let (mut left, mut at) = (i, layout.offset);
             for (&d, &s) in layout.dims.iter().zip(&layout.strides).rev() {
                 at += (left % d) as isize * s;

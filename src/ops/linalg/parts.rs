@@ -8,6 +8,7 @@ use crate::dtype::{DType, Element, dispatch};
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, only};
 use crate::kernel::num::{Field, Inexact};
+use crate::kernel::output;
 use crate::ops::index::narrow;
 use crate::ops::linalg::over_columns;
 use crate::ops::linear::{Linear, LinearOp};
@@ -36,9 +37,10 @@ impl Linear for Weigh {
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
         let x = x.contiguous()?;
         let [.., m, n] = *x.dims() else { unreachable!("a matrix has two axes") };
-        dispatch!(x.dtype(), inexact T => Array::build::<T>(Self::NAME, x.dims(), |out| {
+        dispatch!(x.dtype(), inexact T => output::build::<T>(Self::NAME, x.dims(), 1, |first, out| {
             let by = |w: f64, v: T| if w == 0.0 { T::ZERO } else { v.mul(T::lit(w)) };
-            for (at, (o, &v)) in out.iter_mut().zip(x.as_slice::<T>().expect("contiguous")).enumerate() {
+            let x = &x.as_slice::<T>().expect("contiguous")[first..];
+            for (at, (o, &v)) in (first..).zip(out.iter_mut().zip(x)) {
                 let (i, j) = (at / n % m, at % n);
                 *o = by(if i > j { self.below } else if i < j { self.above } else { self.on }, v);
             }

@@ -13,7 +13,7 @@ use crate::graph::{
     only, unrecorded,
 };
 use crate::kernel::broadcast::{broadcast_batch, broadcast_batch_pair};
-use crate::kernel::softmax;
+use crate::kernel::{output, softmax};
 use crate::ops::entry::op;
 use crate::ops::gather::gather;
 use crate::ops::movement::{cast, permute_dims, reshape_to};
@@ -123,8 +123,8 @@ impl Kernel for Clamped {
     fn compute(&self, ins: &[&Array], _: usize) -> Result<Array> {
         let array = ins[0].contiguous()?;
         let named = array.as_slice::<i64>().expect("contiguous");
-        Array::build::<i64>("cross_entropy", array.dims(), |out| {
-            out.iter_mut().zip(named).for_each(|(o, &c)| *o = c.min(0));
+        output::build::<i64>("cross_entropy", array.dims(), 1, |first, out| {
+            out.iter_mut().zip(&named[first..]).for_each(|(o, &c)| *o = c.min(0));
         })
     }
 }
@@ -181,8 +181,8 @@ fn is_any_ignored(op: &'static str, targets: &[i64], ignore: i64, classes: usize
 /// The targets with -1 for those that are ignored.
 fn without_ignored(op: &'static str, targets: &Array, ignore: i64) -> Result<Array> {
     let given = targets.as_slice::<i64>().expect("contiguous");
-    Array::build::<i64>(op, targets.dims(), |out| {
-        out.iter_mut().zip(given).for_each(|(o, &c)| *o = if c == ignore { -1 } else { c });
+    output::build::<i64>(op, targets.dims(), 1, |first, out| {
+        out.iter_mut().zip(&given[first..]).for_each(|(o, &c)| *o = if c == ignore { -1 } else { c });
     })
 }
 
