@@ -17,6 +17,7 @@ pub(crate) mod output;
 pub mod par;
 pub(crate) mod pointwise;
 pub(crate) mod random;
+pub(crate) mod recurrent;
 pub(crate) mod reduce;
 mod rows;
 mod simd;

@@ -106,6 +106,17 @@ def _resized(state: State, full: State, count: int) -> State:
     return tuple(ops.concat([s, f[have:count]], 0) for s, f in zip(state, full, strict=True))
 
 
+def _in_one_op(kind: str, w: Weights, gates: Tensor, initial: State, backwards: bool) -> tuple[Tensor, State] | None:
+    """The outputs and the last state of an LSTM over sequences of one length, or None if another loop has to run."""
+    tensors = (gates, w.hidden, *initial)
+    of_floats = gates.dtype.kind == "f" and all(t.dtype == gates.dtype for t in tensors)
+    if kind != "LSTM" or w.projection is not None or not of_floats or not all(gates.shape):
+        return None
+    outputs, c = ops.lstm_layer(ops.flip(gates, 0) if backwards else gates, w.hidden, *initial)
+    h = outputs[-1]
+    return ops.flip(outputs, 0) if backwards else outputs, (h, c)
+
+
 def _scan(step: Step, xs: Sequence[Tensor], initial: State, backwards: bool) -> tuple[list[Any], State]:
     """The outputs of all steps and the last state of each sequence.
 
@@ -146,10 +157,13 @@ def run(
         found = []
         for backwards, w in enumerate(directions):
             gates = _from_input(kind, w, x)
-            xs = ops.unstack(gates, 0) if sizes is None else ops.split_sizes(gates, list(sizes), 0)
             start = tuple(s[len(ends)] for s in initial)
-            outputs, end = _scan(KINDS[kind](w), list(xs), start, bool(backwards))
-            found.append(ops.stack(outputs, 0) if sizes is None else ops.concat(outputs, 0))
-            ends.append(end)
+            done = _in_one_op(kind, w, gates, start, bool(backwards)) if sizes is None else None
+            if done is None:
+                xs = ops.unstack(gates, 0) if sizes is None else ops.split_sizes(gates, list(sizes), 0)
+                each, end = _scan(KINDS[kind](w), list(xs), start, bool(backwards))
+                done = ops.stack(each, 0) if sizes is None else ops.concat(each, 0), end
+            found.append(done[0])
+            ends.append(done[1])
         x = found[0] if len(found) == 1 else ops.concat(found, -1)
     return x, tuple(ops.stack(list(states), 0) for states in zip(*ends, strict=True))

@@ -7,10 +7,11 @@ use super::compare::less_same;
 use super::elementary::tanh;
 use super::parametrised::{parametrised, parametrised_rows};
 use super::select::select;
-use super::unary::{unary_ops, unary_rows, zero};
+use super::unary::{Unary, unary_ops, unary_rows, zero};
 use crate::error::{Result, bail};
 use crate::graph::{Saved, Saves, Tensor, apply};
 use crate::kernel::num::Real;
+use crate::kernel::pointwise::unary::UnaryLoops;
 use crate::ops::entry::{Choice, op};
 use crate::ops::movement::reshape_to;
 use crate::ops::promote::{Class, promoted, promoted_float};
@@ -31,6 +32,9 @@ unary_ops! {
         "x * sigmoid(x).",
         "fg.silu(fg.tensor([0.0])).tolist()" => "[0.0]";
 }
+
+/// The loops of the sigmoid.
+pub(in crate::ops) const SIGMOID: &UnaryLoops = <sigmoid::Sigmoid as Unary>::TABLE;
 
 unary_rows! {
     /// The derivative of the sigmoid.
