@@ -24,7 +24,7 @@ tensor_split tensordot to_dlpack topk transpose triangular_solve unbind unfold u
 unique_consecutive unstack vander var vector_norm view vsplit zeros_like
 """
 TORCH = """
-cholesky_solve histogram orgqr polygamma
+cholesky_solve cross ger histogram inner orgqr outer polygamma trace vdot
 _grad _make_subclass add addbmm addcdiv addcmul addmm addmv addr adjoint aminmax apply_ argwhere as_strided
 as_strided_scatter baddbmm bernoulli_ bucketize cauchy_ cdouble cfloat cholesky_inverse clamp_max clamp_min clone
 coalesce conj constant_pad_nd contiguous cuda cummax cummin div divide dot dsplit equal exponential_ fill

@@ -69,3 +69,52 @@ def test_softmax_guesses_the_axis_with_a_warning() -> None:
 def test_context_of_saved_tensors_has_clear() -> None:
     with torch.autograd.graph.allow_mutation_on_saved_tensors() as ctx:
         ctx.clear()
+
+
+o = torch.ones
+# Products take the numbers of axes that torch takes, and what is added broadcasts to them.
+REFUSED: dict[str, tuple[Any, ...]] = {
+    "addmm of vectors": (torch.addmm, o(()), o(2), o(2)),
+    "addmm of a matrix and a vector": (torch.addmm, o(2), o(2, 3), o(3)),
+    "addmm of batches": (torch.addmm, o(2, 2), o(5, 2, 3), o(3, 2)),
+    "addmm of a larger input": (torch.addmm, o(5, 2, 2), o(2, 3), o(3, 2)),
+    "addmm of a longer input": (torch.addmm, o(4, 2), o(1, 3), o(3, 2)),
+    "addmv": (torch.addmv, o(3), o(1, 2), o(2)),
+    "addr of matrices": (torch.addr, o(1, 4), o(1, 1), o(2, 2)),
+    "addr": (torch.addr, o(3, 2), o(1), o(2)),
+    "baddbmm": (torch.baddbmm, o(2, 2, 4), o(1, 2, 3), o(1, 3, 4)),
+    "addbmm": (torch.addbmm, o(2, 2, 4), o(2, 2, 3), o(2, 3, 4)),
+    "a method": (o(5, 2, 2).addmm, o(2, 3), o(3, 2)),
+    "in place": (o(2).addmm_, o(2), o(2, 2)),
+    "outer": (torch.outer, o(2, 2), o(2)),
+    "ger": (torch.ger, o(2), o(())),
+    "vdot": (torch.vdot, o(1, 2), o(1, 2)),
+    "inner": (torch.inner, o(1), o(2)),
+    "trace": (torch.trace, o(2, 3, 3)),
+    "cross": (torch.cross, o(3), o(2, 3)),
+    "cross without an axis of three": (torch.cross, o(2, 4), o(2, 4)),
+    "linalg.cross": (torch.linalg.cross, o(3), o(2, 3)),
+    "chain_matmul": (torch.chain_matmul, o(2), o(2, 3)),
+    "vander": (torch.vander, o(2, 3)),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_products_that_torch_refuses(case: str) -> None:
+    function, *args = REFUSED[case]
+    with pytest.raises(RuntimeError, match=r"must|broadcast|wanted|no axis"):
+        function(*args)
+
+
+def test_products_that_torch_takes() -> None:
+    assert torch.addmm(o(()), o(2, 3), o(3, 2)).tolist() == [[4.0, 4.0], [4.0, 4.0]]
+    assert torch.addmm(o(1, 2), o(2, 3), o(3, 2), beta=2).shape == (2, 2)
+    assert torch.addmv(o(1), o(2, 3), o(3)).shape == (2,)
+    assert torch.addr(o(2, 1), o(2), o(4)).shape == (2, 4)
+    assert torch.addbmm(o(1, 4), o(5, 2, 3), o(5, 3, 4)).shape == (2, 4)
+    assert torch.baddbmm(o(4), o(5, 2, 3), o(5, 3, 4)).shape == (5, 2, 4)
+    assert torch.outer(o(2), vec2=o(3)).shape == (2, 3)
+    assert torch.inner(o(()), o(2, 3)).shape == (2, 3)
+    x = torch.tensor([[1.0, 2.0], [3.0, 5.0], [4.0, 7.0]])
+    # The axis is the first of three elements, not the last.
+    assert torch.cross(x, x.flip(1)).tolist() == torch.linalg.cross(x.T, x.flip(1).T).T.tolist()

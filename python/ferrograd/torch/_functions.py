@@ -26,19 +26,23 @@ __all__ = [
     "bucketize",
     "clamp_max",
     "clamp_min",
+    "cross",
     "cummax",
     "cummin",
     "dot",
     "einsum",
     "equal",
     "gather",
+    "ger",
     "index_add",
     "index_put",
+    "inner",
     "isin",
     "meshgrid",
     "mm",
     "nonzero",
     "nonzero_static",
+    "outer",
     "put",
     "repeat",
     "scatter",
@@ -50,10 +54,12 @@ __all__ = [
     "svd",
     "t",
     "topk",
+    "trace",
     "transpose",
     "unbind",
     "unsafe_chunk",
     "unsafe_split",
+    "vdot",
 ]
 
 
@@ -110,29 +116,50 @@ def _factors_last(given: tuple[Any, ...], beta: Any, alpha: Any, name: str) -> t
     return (*tensors, *(_whole(factor, tensors, name) for factor in (*numbers, 1)))[:5]
 
 
+def _of_axes(function: str, count: int, **tensors: Any) -> None:
+    """Checks that tensors have so many axes."""
+    for name, x in tensors.items():
+        if _arguments.tensor(x, function, name).ndim != count:
+            raise ShapeError(f"{function}: {name} must be {count}-D, got a {x.ndim}-D tensor of shape {tuple(x.shape)}")
+
+
+def _plus_product(function: str, given: tuple[Any, ...], beta: Any, alpha: Any, product: str) -> Tensor:
+    """A function that adds the product of two tensors, in the notation of einsum, to one that broadcasts to it."""
+    input, x, y, *factors = _factors_last(given, beta, alpha, function)
+    factors_of, out = product.split("->")
+    first, second = factors_of.split(",")
+    _of_axes(function, len(first), **{"the first factor": x})
+    _of_axes(function, len(second), **{"the second factor": y})
+    result: Tensor = getattr(ops, function)(input, x, y, *factors)
+    sizes = dict(zip(first + second, (*x.shape, *y.shape), strict=True))
+    if tuple(result.shape) != tuple(sizes[letter] for letter in out):
+        raise ShapeError(f"{function}: input of shape {tuple(input.shape)} does not broadcast to the product")
+    return result
+
+
 def addbmm(input: Tensor, batch1: Any, batch2: Any, *others: Any, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """``beta * input + alpha * sum(batch1 @ batch2)``, the sum over the batch. With beta 0 the input is ignored."""
-    return ops.addbmm(*_factors_last((input, batch1, batch2, *others), beta, alpha, "addbmm"))
+    return _plus_product("addbmm", (input, batch1, batch2, *others), beta, alpha, "bij,bjk->ik")
 
 
 def addmm(input: Tensor, mat1: Any, mat2: Any, *others: Any, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)`` of two matrices. With beta 0 the input is ignored."""
-    return ops.addmm(*_factors_last((input, mat1, mat2, *others), beta, alpha, "addmm"))
+    return _plus_product("addmm", (input, mat1, mat2, *others), beta, alpha, "ij,jk->ik")
 
 
 def addmv(input: Tensor, mat: Any, vec: Any, *others: Any, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """``beta * input + alpha * (mat @ vec)`` of a matrix and a vector. With beta 0 the input is ignored."""
-    return ops.addmv(*_factors_last((input, mat, vec, *others), beta, alpha, "addmv"))
+    return _plus_product("addmv", (input, mat, vec, *others), beta, alpha, "ij,j->i")
 
 
 def addr(input: Tensor, vec1: Any, vec2: Any, *others: Any, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``. With beta 0 the input is ignored."""
-    return ops.addr(*_factors_last((input, vec1, vec2, *others), beta, alpha, "addr"))
+    return _plus_product("addr", (input, vec1, vec2, *others), beta, alpha, "i,k->ik")
 
 
 def baddbmm(input: Tensor, batch1: Any, batch2: Any, *others: Any, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)`` of two batches of matrices. With beta 0 the input is ignored."""
-    return ops.baddbmm(*_factors_last((input, batch1, batch2, *others), beta, alpha, "baddbmm"))
+    return _plus_product("baddbmm", (input, batch1, batch2, *others), beta, alpha, "bij,bjk->bik")
 
 
 def addcdiv(input: Tensor, tensor1: Any, tensor2: Tensor, *others: Any, value: float = 1) -> Tensor:
@@ -168,6 +195,18 @@ def clamp_max(input: Tensor, max: Any) -> Tensor:
 def clamp_min(input: Tensor, min: Any) -> Tensor:
     """The larger of ``input`` and ``min``, elementwise."""
     return ops.clamp(input, min, None)
+
+
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """The cross product of vectors of three elements along ``dim``, by default the first axis of three elements."""
+    input, other = _arguments.tensor(input, "cross", "input"), _arguments.tensor(other, "cross", "other")
+    if input.ndim != other.ndim:
+        raise ShapeError(f"cross: inputs must have the same number of dimensions, not {input.ndim} and {other.ndim}")
+    if dim is None:
+        dim = next((axis for axis, n in enumerate(input.shape) if n == 3), None)
+        if dim is None:
+            raise ShapeError(f"cross: no axis of size 3 in a tensor of shape {tuple(input.shape)}")
+    return ops.cross(input, other, dim)
 
 
 def cummax(input: Tensor, dim: int) -> ValuesAndIndices:
@@ -242,6 +281,39 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
 
 def _tensor(x: Any) -> Tensor:
     return x if isinstance(x, Tensor) else ops.full([], x)
+
+
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """The products summed over the last axes, which have one size; with a tensor without axes, the products."""
+    input, other = _arguments.tensor(input, "inner", "input"), _arguments.tensor(other, "inner", "other")
+    if input.ndim and other.ndim and input.shape[-1] != other.shape[-1]:
+        raise ShapeError(
+            f"inner: the sizes of the last axes must match, not {tuple(input.shape)} and {tuple(other.shape)}"
+        )
+    return ops.inner(input, other)
+
+
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """The products of all pairs of elements of two vectors."""
+    _of_axes("outer", 1, input=input, vec2=vec2)
+    return ops.outer(input, vec2)
+
+
+def ger(input: Tensor, vec2: Tensor) -> Tensor:
+    """As :func:`outer`."""
+    return outer(input, vec2)
+
+
+def trace(input: Tensor) -> Tensor:
+    """The sum of the diagonal of a matrix."""
+    _of_axes("trace", 2, input=input)
+    return ops.trace(input)
+
+
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """The sum of the products of the elements of two vectors. Of complex ones the first is conjugated."""
+    _of_axes("vdot", 1, input=input, other=other)
+    return ops.vdot(input, other)
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd import _arguments
-from ferrograd._core import ArgumentError, LinAlgError
+from ferrograd._core import ArgumentError, LinAlgError, ShapeError
 from ferrograd._core import torch as ops
 from ferrograd._core.torch.linalg import cholesky_ex as _cholesky_ex
 from ferrograd._core.torch.linalg import eig as _eig
@@ -264,6 +264,8 @@ def matrix_rank(
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross product of vectors of three elements along an axis; the other axes broadcast."""
+    if _arguments.tensor(input, "cross", "input").ndim != _arguments.tensor(other, "cross", "other").ndim:
+        raise ShapeError(f"cross: inputs must have the same number of dimensions, not {input.ndim} and {other.ndim}")
     return ops.cross(input, other, dim)
 
 

@@ -326,6 +326,9 @@ def _chosen(values: Tensor, *more: Tensor | None) -> Any:
 
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """The product of matrices in the order that takes the fewest multiplications."""
+    for x in matrices:
+        if _arguments.tensor(x, "chain_matmul", "matrices").ndim != 2:
+            raise ShapeError(f"chain_matmul: matrices are wanted, not a {x.ndim}-D tensor")
     result: Tensor = into(out, ops.linalg.multi_dot(list(matrices)))
     return result
 
@@ -455,6 +458,10 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of a vector's elements as columns: falling, as in NumPy, or ``increasing``."""
+    if _arguments.tensor(x, "vander", "x").ndim != 1:
+        raise ShapeError(
+            f"vander: x must be a one-dimensional tensor, not a {x.ndim}-D one; linalg.vander takes batches"
+        )
     powers = ops.linalg.vander(x, N)
     return powers if increasing else ops.flip(powers, -1)
 
