@@ -114,3 +114,16 @@ def test_names() -> None:
     layers = nn.LayerList([nn.ReLU()])
     layers.insert(0, nn.Tanh())
     assert [type(layer) for layer in layers] == [nn.Tanh, nn.ReLU]
+
+
+def test_what_paddles_own_tests_ask_for() -> None:
+    inner = paddle.distribution.PowerTransform(paddle.to_tensor(2.0))
+    t = paddle.distribution.IndependentTransform(inner, 1)
+    assert t.forward_log_det_jacobian(paddle.to_tensor([1.0, 2.0])).item() == pytest.approx(2.07944155)
+    count = paddle.to_tensor([1], dtype="int32")
+    assert paddle.increment(count).tolist() == count.tolist() == [2]
+    assert count.dtype == paddle.int32
+    assert paddle.assign(42).shape == [1]
+    assert paddle.ones([1]).place._equals(paddle.CPUPlace())
+    assert isinstance(paddle.ones([1]), paddle.static.Variable)
+    assert paddle.paddle is paddle

@@ -166,6 +166,8 @@ else:
     def __getattr__(name: str) -> _Any:
         if name in ("distributed", "distribution", "tensor", "version"):
             return _import_module(f"ferrograd.paddle.{name}")
+        if name == "paddle":
+            return _import_module("ferrograd.paddle")
         if name == "DataParallel":
             return _import_module("ferrograd.paddle.distributed.parallel").DataParallel
         if name in _PLACES:

@@ -271,11 +271,11 @@ def eye(
 
 
 def assign(x: Any, output: Tensor | None = None) -> Tensor:
-    """A copy through which gradients flow. If ``output`` is given, it gets the values and the shape.
+    """A copy through which gradients flow; of a number a vector. If ``output`` is given, it gets the values and shape.
 
     A leaf that gets the values of a constant stays a leaf.
     """
-    source = x if isinstance(x, Tensor) else to_tensor(x)
+    source = x if isinstance(x, Tensor) else to_tensor([x] if isinstance(x, (int, float, complex)) else x)
     if output is None:
         return ops.clone(source)
     _arguments.tensor(output, "assign", "output")

@@ -143,10 +143,10 @@ def equal_all(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
 
 
 def increment(x: Tensor, value: float = 1.0, name: str | None = None) -> Tensor:
-    """Adds ``value`` in place to ``x``, which has one element; returns ``x``."""
+    """Adds ``value`` in place to ``x``, which has one element; returns ``x``. To an integer its whole part is added."""
     if math.prod(_arguments.tensor(x, "increment", "x").shape) != 1:
         raise ShapeError(f"increment: x has one element, not shape {list(x.shape)}")
-    return x.add_(value)
+    return x.add_(int(value) if x.dtype.kind in "iu" else value)
 
 
 def logit(x: Tensor, eps: float | None = None, name: str | None = None) -> Tensor:

@@ -1,4 +1,7 @@
-"""``paddle.static``: ``InputSpec``, which layers and models take. Every other name raises: there is no static graph."""
+"""``paddle.static``: ``InputSpec``, which layers and models take, and the class of variables, which is that of tensors.
+
+Every other name raises: there is no static graph.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ from typing import Any, NoReturn
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd._tensor.dtypes import dtype_of
 from ferrograd.paddle._framework import StaticGraphError
+from ferrograd.paddle._tensor import Tensor as Variable
 
-__all__ = ["InputSpec"]
+__all__ = ["InputSpec", "Variable"]
 
 
 class InputSpec:
