@@ -626,7 +626,7 @@ class IndependentTransform(Transform):
 
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
         super().__init__(cache_size)
-        self.base_transform = base_transform.with_cache(cache_size) if cache_size else base_transform
+        self.base_transform: Any = base_transform.with_cache(cache_size) if cache_size else base_transform
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
     def with_cache(self, cache_size: int = 1) -> Any:
