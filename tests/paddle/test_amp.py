@@ -118,3 +118,10 @@ def test_scaler_leaves_out_steps_and_changes_its_factor() -> None:
     off = paddle.amp.GradScaler(enable=False)
     assert off.scale(w) is w
     assert off.state_dict() == {}
+
+
+def test_the_older_scaler_has_its_own_defaults() -> None:
+    older, newer = paddle.amp.AmpScaler(), paddle.amp.GradScaler()
+    assert (older.get_init_loss_scaling(), older.get_incr_every_n_steps()) == (32768.0, 1000)
+    assert (newer.get_init_loss_scaling(), newer.get_incr_every_n_steps()) == (65536.0, 2000)
+    assert isinstance(newer, paddle.amp.AmpScaler)

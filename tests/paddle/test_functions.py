@@ -277,3 +277,17 @@ def test_index_tensors_of_shape_n_1_and_0d() -> None:
         assert paddle.grad([y], [x])[0].numpy()[:, 0].tolist() == [0, 1, 0, 1]
     with pytest.raises(ValueError, match="the index is a vector or a column"):
         paddle.gather(x, paddle.to_tensor([[1, 2]]))
+
+
+@pytest.mark.parametrize("mean", [1 + 2j, "tensor"])
+@pytest.mark.parametrize("std", [2.0, "tensor"])
+def test_normal_numbers_with_a_complex_mean(mean: Any, std: Any) -> None:
+    shape = [400, 50]
+    mean = paddle.full(shape, 1 + 2j, "complex128") if mean == "tensor" else mean
+    std = paddle.full(shape, 2.0) if std == "tensor" else std
+    x = paddle.normal(mean, std, shape if isinstance(mean, complex) and isinstance(std, float) else None)
+    assert list(x.shape) == shape
+    assert x.dtype == ("complex64" if isinstance(mean, complex) else "complex128")
+    values = x.numpy()
+    np.testing.assert_allclose(values.mean(), 1 + 2j, atol=0.1)
+    np.testing.assert_allclose([values.real.var(), values.imag.var()], 2.0, rtol=0.1)

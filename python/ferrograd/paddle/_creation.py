@@ -298,7 +298,15 @@ def randint_like(x: Tensor, low: int = 0, high: Any = None, dtype: Any = None, n
 
 
 def normal(mean: Any = 0.0, std: Any = 1.0, shape: Any = None, name: str | None = None) -> Tensor:
-    """Random numbers of the normal distribution. If ``mean`` or ``std`` is a tensor, the shape is theirs."""
+    """Random numbers of the normal distribution. If ``mean`` or ``std`` is a tensor, the shape is theirs.
+
+    A complex ``mean`` gives complex numbers, whose real and imaginary parts have the variance ``std ** 2 / 2``.
+    """
+    if isinstance(mean, complex) or (isinstance(mean, Tensor) and mean.dtype.kind == "c"):
+        if isinstance(mean, Tensor) or isinstance(std, Tensor):
+            shape = (mean if isinstance(mean, Tensor) else std).shape
+        dtype = "complex64" if isinstance(mean, complex) else mean.dtype
+        return ops.randn([1] if shape is None else list(shape), dtype) * std + mean
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         return ops.normal(mean, std)
     return ops.normal(mean, std, [1] if shape is None else shape)

@@ -159,30 +159,16 @@ def _cast(layer: Any, dtype: str, kinds: tuple[type, ...], single: list[Any]) ->
     layer._dtype = dtype
 
 
-class GradScaler:
-    """Multiplies losses by a factor, so that small gradients do not vanish, and divides the gradients again.
-
-    A step is left out if a gradient is not finite. With dynamic scaling the factor is multiplied by ``decr_ratio``
-    after ``decr_every_n_nan_or_inf`` such steps in a row, and by ``incr_ratio`` after ``incr_every_n_steps`` others.
-
-    >>> import ferrograd.paddle as paddle
-    >>> w = paddle.to_tensor(1.0, stop_gradient=False)
-    >>> optimizer = paddle.optimizer.SGD(0.5, parameters=[w])
-    >>> scaler = paddle.amp.GradScaler(init_loss_scaling=1024.0)
-    >>> scaler.scale(w * w).backward()
-    >>> scaler.step(optimizer)
-    >>> scaler.update()
-    >>> w.item(), scaler.get_init_loss_scaling()
-    (0.0, 1024.0)
-    """
+class AmpScaler:
+    """A :class:`GradScaler` with the defaults of Paddle's older name: a factor of 32768, raised after 1000 steps."""
 
     def __init__(
         self,
         enable: bool = True,
-        init_loss_scaling: float = 65536.0,
+        init_loss_scaling: float = 32768.0,
         incr_ratio: float = 2.0,
         decr_ratio: float = 0.5,
-        incr_every_n_steps: int = 2000,
+        incr_every_n_steps: int = 1000,
         decr_every_n_nan_or_inf: int = 1,
         use_dynamic_loss_scaling: bool = True,
     ) -> None:
@@ -338,6 +324,42 @@ class GradScaler:
         self._use_dynamic_loss_scaling = state_dict["use_dynamic_loss_scaling"]
 
 
-AmpScaler = GradScaler
+class GradScaler(AmpScaler):
+    """Multiplies losses by a factor, so that small gradients do not vanish, and divides the gradients again.
+
+    A step is left out if a gradient is not finite. With dynamic scaling the factor is multiplied by ``decr_ratio``
+    after ``decr_every_n_nan_or_inf`` such steps in a row, and by ``incr_ratio`` after ``incr_every_n_steps`` others.
+
+    >>> import ferrograd.paddle as paddle
+    >>> w = paddle.to_tensor(1.0, stop_gradient=False)
+    >>> optimizer = paddle.optimizer.SGD(0.5, parameters=[w])
+    >>> scaler = paddle.amp.GradScaler(init_loss_scaling=1024.0)
+    >>> scaler.scale(w * w).backward()
+    >>> scaler.step(optimizer)
+    >>> scaler.update()
+    >>> w.item(), scaler.get_init_loss_scaling()
+    (0.0, 1024.0)
+    """
+
+    def __init__(
+        self,
+        enable: bool = True,
+        init_loss_scaling: float = 65536.0,
+        incr_ratio: float = 2.0,
+        decr_ratio: float = 0.5,
+        incr_every_n_steps: int = 2000,
+        decr_every_n_nan_or_inf: int = 1,
+        use_dynamic_loss_scaling: bool = True,
+    ) -> None:
+        super().__init__(
+            enable,
+            init_loss_scaling,
+            incr_ratio,
+            decr_ratio,
+            incr_every_n_steps,
+            decr_every_n_nan_or_inf,
+            use_dynamic_loss_scaling,
+        )
+
 
 __dir__ = _public.names(globals())

@@ -6,14 +6,18 @@ from ferrograd import _public
 from ferrograd.paddle.nn import functional, initializer, layer, utils
 from ferrograd.paddle.nn._parameter import ParamAttr, Parameter
 from ferrograd.paddle.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
+from ferrograd.paddle.nn.decode import BeamSearchDecoder, Decoder, dynamic_decode
 from ferrograd.paddle.nn.layer import *
 
 __all__ = [
+    "BeamSearchDecoder",
     "ClipGradByGlobalNorm",
     "ClipGradByNorm",
     "ClipGradByValue",
+    "Decoder",
     "ParamAttr",
     "Parameter",
+    "dynamic_decode",
     "functional",
     "initializer",
     "layer",
