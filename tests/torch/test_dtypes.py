@@ -119,3 +119,25 @@ def test_models_train_in_a_half_dtype(dtype: Any, kind: str) -> None:
     assert losses[-1] < losses[0] / 2
     model.float()
     assert {p.dtype for p in model.parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize("name", ["complex32", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "quint8", "qint32"])
+def test_dtypes_that_no_tensor_has_can_be_compared_with(name: str) -> None:
+    dtype = getattr(torch, name)
+    assert isinstance(dtype, torch.dtype)
+    assert repr(dtype) == f"torch.{name}"
+    assert pickle.loads(pickle.dumps(dtype)) is dtype
+    for other in (*(getattr(torch, n) for n in (*NAMES, "bfloat16")), np.dtype("float32"), None):
+        assert dtype != other
+        assert other != dtype
+    assert torch.ones(1).dtype not in (dtype,)
+    for f in (torch.ones(1).to, lambda d: torch.tensor([1.0], dtype=d), lambda d: torch.zeros(1, dtype=d)):
+        with pytest.raises((TypeError, RuntimeError), match="dtype"):
+            f(dtype)
+
+
+def test_what_a_half_complex_dtype_says_of_itself() -> None:
+    assert torch.complex32 is torch.chalf
+    assert (torch.complex32.is_complex, torch.complex32.itemsize, torch.complex32.to_real()) == (True, 4, torch.float16)
+    assert (torch.float8_e5m2.is_floating_point, torch.qint32.itemsize) == (True, 4)
+    assert torch.ones(1).layout not in (torch.sparse_coo, torch.sparse_csr)

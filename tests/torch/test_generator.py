@@ -96,3 +96,13 @@ def test_wrong_arguments_raise() -> None:
     for call, error, text in cases:
         with pytest.raises(error, match=text):
             call()
+
+
+def test_a_seed_may_be_a_time() -> None:
+    assert torch.manual_seed(12.75).initial_seed() == 12
+    with pytest.raises(RuntimeError, match="expected a long, but got float"):
+        torch.Generator().manual_seed(12.75)
+    torch.cuda.random.manual_seed_all(1)
+    assert torch.cuda.random.get_rng_state_all() == []
+    with pytest.raises(RuntimeError, match="there is no GPU"):
+        torch.cuda.random.get_rng_state()

@@ -429,3 +429,38 @@ def test_a_larger_batch_of_a_subclass_is_of_it(kind: str) -> None:
         pass
 
     assert type(Own(torch.tensor(1.0), torch.tensor(2.0)).expand([3])) is Own
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: D.Normal(x, 1 + x),
+        lambda x: D.Pareto(1 + x, 1 + x),
+        lambda x: D.Weibull(1 + x, 1 + x),
+        lambda x: D.Kumaraswamy(1 + x, 1 + x),
+        lambda x: D.Independent(D.Normal(x[..., None], torch.ones(1)), 1),
+        lambda x: D.TransformedDistribution(D.Normal(x, 1 + x), D.ExpTransform()),
+        lambda x: D.OneHotCategorical(probs=1 + x[..., None] + torch.arange(3)),
+        lambda x: D.Multinomial(3, probs=1 + x[..., None] + torch.arange(3)),
+        lambda x: D.MultivariateNormal(x[..., None] + torch.zeros(2), torch.eye(2)),
+    ],
+)
+def test_a_subclass_fills_an_instance_of_its_own_when_it_is_expanded(make: Any) -> None:
+    plain = make(torch.tensor(0.5))
+
+    class Own(type(plain)):  # type: ignore[misc]
+        def __init__(self, note: str) -> None:
+            self.__dict__.update(vars(make(torch.tensor(0.5))))
+            self.note = note
+
+        def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+            new = self._get_checked_instance(Own, _instance)
+            new.note = self.note + "!"
+            return super().expand(batch_shape, _instance=new)
+
+    larger = Own("kept").expand([4])
+    assert (type(larger), larger.note) == (Own, "kept!")
+    assert larger.batch_shape == (4,)
+    torch.manual_seed(1)
+    x = larger.sample()
+    assert larger.log_prob(x).tolist() == plain.expand([4]).log_prob(x).tolist()

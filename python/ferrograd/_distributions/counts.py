@@ -216,10 +216,10 @@ class Multinomial(Distribution):
             return getattr(self._one, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def expand(self, batch_shape: Any, _instance: None = None) -> Any:
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The distribution with a larger batch shape."""
         one = self._one.expand(batch_shape)
-        held, new = vars(one), type(self).__new__(type(self))
+        held, new = vars(one), self._get_checked_instance(type(self), _instance)
         Multinomial.__init__(new, self.total_count, held.get("probs"), held.get("logits"), False)
         return new
 

@@ -104,9 +104,15 @@ class Distribution:
         """The standard deviation."""
         return ops.sqrt(self.variance)
 
-    def expand(self, batch_shape: Any, _instance: None = None) -> Any:
-        """The distribution with a larger batch shape; its parameters are views."""
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        """The distribution with a larger batch shape; its parameters are views.
+
+        A subclass that holds more sets that in an instance of its own, and hands the instance on as ``_instance``.
+        """
         new = copy.copy(self)
+        if _instance is not None:
+            vars(_instance).update({**vars(self), **vars(_instance)})
+            new = _instance
         new._batch_shape = Size(tuple(batch_shape))
         for name, axes in self._held.items():
             if name in vars(self):
@@ -114,6 +120,10 @@ class Distribution:
                 own = tuple(value.shape)[len(value.shape) - axes :]
                 vars(new)[name] = ops.broadcast_to(value, [*new._batch_shape, *own])
         return new
+
+    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+        """The instance that ``expand`` fills: the one given, or a new one. Subclasses in other libraries call it."""
+        return type(self).__new__(type(self)) if _instance is None else _instance
 
     def _extended_shape(self, sample_shape: Any = ()) -> list[int]:
         return [*sample_shape, *self._batch_shape, *self._event_shape]

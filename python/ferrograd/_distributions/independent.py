@@ -33,10 +33,10 @@ class Independent(Distribution):
         event = (*batch[len(batch) - n :], *base_distribution.event_shape)
         super().__init__(batch[: len(batch) - n], event, validate_args)
 
-    def expand(self, batch_shape: Any, _instance: None = None) -> Independent:
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The distribution with a larger batch shape."""
         n = self.reinterpreted_batch_ndims
-        new = type(self).__new__(type(self))
+        new = self._get_checked_instance(type(self), _instance)
         Independent.__init__(new, self.base_dist.expand([*batch_shape, *self._event_shape[:n]]), n, False)
         return new
 

@@ -59,10 +59,10 @@ class MixtureSameFamily(Distribution):
         """The parts."""
         return self._component_distribution
 
-    def expand(self, batch_shape: Any, _instance: None = None) -> Any:
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The distribution with a larger batch shape."""
         parts = self._component_distribution.expand([*batch_shape, self._mixture_distribution._count])
-        new = type(self).__new__(type(self))
+        new = self._get_checked_instance(type(self), _instance)
         MixtureSameFamily.__init__(new, self._mixture_distribution.expand(batch_shape), parts, False)
         return new
 

@@ -101,9 +101,9 @@ class ExpRelaxedCategorical(Distribution):
             return getattr(self._places, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def expand(self, batch_shape: Any, _instance: None = None) -> Any:
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The distribution with a larger batch shape."""
-        held, new = vars(self._places.expand(batch_shape)), type(self).__new__(type(self))
+        held, new = vars(self._places.expand(batch_shape)), self._get_checked_instance(type(self), _instance)
         ExpRelaxedCategorical.__init__(new, self.temperature, held.get("probs"), held.get("logits"), False)
         return new
 

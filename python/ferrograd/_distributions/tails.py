@@ -160,10 +160,11 @@ class Pareto(TransformedDistribution):
         base = Exponential(self.alpha, validate_args)
         super().__init__(base, [ExpTransform(), AffineTransform(0, self.scale)], validate_args)
 
-    def expand(self, batch_shape: Any, _instance: None = None) -> Pareto:
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The distribution with a larger batch shape."""
-        shape = list(batch_shape)
-        return type(self)(ops.broadcast_to(self.scale, shape), ops.broadcast_to(self.alpha, shape), False)
+        shape, new = list(batch_shape), self._get_checked_instance(type(self), _instance)
+        Pareto.__init__(new, ops.broadcast_to(self.scale, shape), ops.broadcast_to(self.alpha, shape), False)
+        return new
 
     @property
     def mean(self) -> Any:
@@ -203,10 +204,11 @@ class Weibull(TransformedDistribution):
         base = Exponential(ops.ones_like(self.scale), validate_args)
         super().__init__(base, [power, AffineTransform(0, self.scale)], validate_args)
 
-    def expand(self, batch_shape: Any, _instance: None = None) -> Weibull:
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The distribution with a larger batch shape."""
-        shape = list(batch_shape)
-        return type(self)(ops.broadcast_to(self.scale, shape), ops.broadcast_to(self.concentration, shape), False)
+        shape, new = list(batch_shape), self._get_checked_instance(type(self), _instance)
+        Weibull.__init__(new, ops.broadcast_to(self.scale, shape), ops.broadcast_to(self.concentration, shape), False)
+        return new
 
     @property
     def mean(self) -> Any:
@@ -248,11 +250,12 @@ class Kumaraswamy(TransformedDistribution):
         ]
         super().__init__(base, steps, validate_args)
 
-    def expand(self, batch_shape: Any, _instance: None = None) -> Kumaraswamy:
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The distribution with a larger batch shape."""
-        shape = list(batch_shape)
+        shape, new = list(batch_shape), self._get_checked_instance(type(self), _instance)
         a, b = (ops.broadcast_to(v, shape) for v in (self.concentration1, self.concentration0))
-        return type(self)(a, b, False)
+        Kumaraswamy.__init__(new, a, b, False)
+        return new
 
     def _moment(self, n: int) -> Any:
         a, b = self.concentration1, self.concentration0

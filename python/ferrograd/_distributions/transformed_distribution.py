@@ -55,13 +55,13 @@ class TransformedDistribution(Distribution):
         cut = len(out) - axes
         super().__init__(out[:cut], out[cut:], validate_args)
 
-    def expand(self, batch_shape: Any, _instance: None = None) -> Any:
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The distribution with a larger batch shape."""
         shape = (*batch_shape, *self._event_shape)
         for transform in reversed(self.transforms):
             shape = tuple(transform.inverse_shape(shape))
         base = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
-        new = type(self).__new__(type(self))
+        new = self._get_checked_instance(type(self), _instance)
         TransformedDistribution.__init__(new, base, self.transforms, False)
         return new
 

@@ -19,6 +19,12 @@ _NAMES = (
     *("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"),
     *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
 )
+#: The kind and the bytes of an element of dtypes that torch has and no tensor here. Programs compare dtypes with them.
+_FOREIGN = {
+    "complex32": ("c", 4),
+    **{f"float8_{form}": ("f", 1) for form in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")},
+    **{"quint8": ("u", 1), "qint8": ("i", 1), "qint32": ("i", 4)},
+}
 _PREFIXES = {TORCH: "torch.", PADDLE: "paddle."}
 _COMPLEX = {"float32": "complex64", "float64": "complex128"}
 
@@ -47,21 +53,30 @@ class dtype:
     @property
     def dtype(self) -> np.dtype[Any]:
         """NumPy's dtype. That of bfloat16 is in the package ``ml_dtypes``."""
+        if not self._is_numpy:
+            raise AttributeError(f"NumPy has no {self.name}")
         if self.name != "bfloat16":
             return np.dtype(self.name)
-        if NUMPY_BFLOAT16 is None:
-            raise AttributeError
         found: np.dtype[Any] = NUMPY_BFLOAT16
         return found
 
     @property
+    def _is_numpy(self) -> bool:
+        """Whether NumPy has this dtype."""
+        return self.name not in _FOREIGN and (self.name != "bfloat16" or NUMPY_BFLOAT16 is not None)
+
+    @property
     def kind(self) -> str:
         """NumPy's letter for the kind: ``f`` for floats, ``c`` for complex numbers, ``i``, ``u`` and ``b``."""
+        if self.name in _FOREIGN:
+            return _FOREIGN[self.name][0]
         return "f" if self.name == "bfloat16" else np.dtype(self.name).kind
 
     @property
     def itemsize(self) -> int:
         """Bytes of one element."""
+        if self.name in _FOREIGN:
+            return _FOREIGN[self.name][1]
         return 2 if self.name == "bfloat16" else np.dtype(self.name).itemsize
 
     @property
@@ -81,7 +96,7 @@ class dtype:
 
     def to_real(self) -> Any:
         """The dtype of the parts of a complex number; a float dtype itself."""
-        parts = {c: real for real, c in _COMPLEX.items()}
+        parts = {c: real for real, c in _COMPLEX.items()} | {"complex32": "float16"}
         if self.kind not in "fc":
             raise RuntimeError(f"{self} is no dtype of floats or complex numbers")
         return dtype_of(parts.get(self.name, self.name), self._dialect)
@@ -99,7 +114,7 @@ class dtype:
             return self.name == other.name
         if isinstance(other, str):
             return other in (self.name, repr(self))
-        if other is None or (self.name == "bfloat16" and NUMPY_BFLOAT16 is None):
+        if other is None or not self._is_numpy:
             return False
         try:
             return self.dtype == np.dtype(other)  # type: ignore[call-overload]
@@ -107,7 +122,7 @@ class dtype:
             return False
 
     def __hash__(self) -> int:
-        return hash("bfloat16" if self.name == "bfloat16" and NUMPY_BFLOAT16 is None else self.dtype)
+        return hash(self.dtype if self._is_numpy else self.name)
 
     def __getattr__(self, name: str) -> Any:
         # Python also asks here for what `dtype` itself has refused.
@@ -119,7 +134,10 @@ class dtype:
         return dtype_of, (self.name, self._dialect)
 
 
-_MADE = {dialect: {name: dtype(name, dialect) for name in _NAMES} for dialect in (NATIVE, PADDLE, TORCH)}
+_MADE: dict[int, dict[str, Any]] = {
+    dialect: {name: dtype(name, dialect) for name in _NAMES} for dialect in (NATIVE, PADDLE, TORCH)
+}
+_MADE[TORCH].update({name: dtype(name, TORCH) for name in _FOREIGN})
 
 
 def dtype_of(name: str, dialect: int) -> Any:

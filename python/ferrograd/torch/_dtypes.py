@@ -10,11 +10,18 @@ __all__ = [
     "bool",
     "cdouble",
     "cfloat",
+    "chalf",
+    "complex32",
     "complex64",
     "complex128",
     "double",
     "dtype",
     "float",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
     "float16",
     "float32",
     "float64",
@@ -25,6 +32,9 @@ __all__ = [
     "int32",
     "int64",
     "long",
+    "qint8",
+    "qint32",
+    "quint8",
     "short",
     "uint8",
     "uint16",
@@ -47,3 +57,14 @@ float32 = float = dtype_of("float32", TORCH)
 float64 = double = dtype_of("float64", TORCH)
 complex64 = cfloat = dtype_of("complex64", TORCH)
 complex128 = cdouble = dtype_of("complex128", TORCH)
+
+# No tensor has the dtypes from here on: programs compare the dtypes of tensors with them.
+complex32 = chalf = dtype_of("complex32", TORCH)
+float8_e4m3fn = dtype_of("float8_e4m3fn", TORCH)
+float8_e4m3fnuz = dtype_of("float8_e4m3fnuz", TORCH)
+float8_e5m2 = dtype_of("float8_e5m2", TORCH)
+float8_e5m2fnuz = dtype_of("float8_e5m2fnuz", TORCH)
+float8_e8m0fnu = dtype_of("float8_e8m0fnu", TORCH)
+qint8 = dtype_of("qint8", TORCH)
+qint32 = dtype_of("qint32", TORCH)
+quint8 = dtype_of("quint8", TORCH)

@@ -135,8 +135,11 @@ def _checked_seed(seed: Any) -> int:
 
 
 def manual_seed(seed: int) -> Generator:
-    """Seeds the draws without a generator: the same draws after it give the same numbers, on any number of threads."""
-    return default_generator.manual_seed(seed)
+    """Seeds the draws without a generator: the same draws after it give the same numbers, on any number of threads.
+
+    Of a float, such as a time, the whole part is taken.
+    """
+    return default_generator.manual_seed(int(seed))
 
 
 def get_rng_state() -> Tensor:

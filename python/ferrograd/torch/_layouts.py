@@ -15,6 +15,11 @@ __all__ = [
     "layout",
     "memory_format",
     "preserve_format",
+    "sparse_bsc",
+    "sparse_bsr",
+    "sparse_coo",
+    "sparse_csc",
+    "sparse_csr",
     "strided",
 ]
 
@@ -47,6 +52,9 @@ channels_last = memory_format("channels_last")
 #: The channels of volumes, which are axis 1 of 5, next to each other in memory.
 channels_last_3d = memory_format("channels_last_3d")
 strided = layout("strided")
+# No tensor has these layouts: programs compare the layouts of tensors with them.
+sparse_coo, sparse_csr, sparse_csc = layout("sparse_coo"), layout("sparse_csr"), layout("sparse_csc")
+sparse_bsr, sparse_bsc = layout("sparse_bsr"), layout("sparse_bsc")
 
 #: The order of the axes in memory.
 _ORDERS = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}

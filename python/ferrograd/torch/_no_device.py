@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["device_count", "empty_cache", "is_available", "manual_seed"]
+from typing import NoReturn
+
+from ferrograd._core import ArgumentError
+
+__all__ = ["device_count", "empty_cache", "is_available", "manual_seed", "refuse"]
 
 
 def is_available() -> bool:
@@ -26,3 +30,8 @@ def empty_cache() -> None:
 
 def manual_seed(seed: int) -> None:
     """Does nothing: ``torch.manual_seed`` seeds the only generator."""
+
+
+def refuse(function: str) -> NoReturn:
+    """Raises: the function needs a GPU."""
+    raise ArgumentError(f"{function}: there is no GPU; ask torch.cuda.is_available() first")

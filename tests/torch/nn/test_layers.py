@@ -353,6 +353,8 @@ def test_images() -> None:
 
 def test_interpolation() -> None:
     x = torch.tensor([[[0.0, 1.0, 4.0]]])
+    assert F.interpolate(x, torch.tensor(6)).tolist() == F.interpolate(x, 6).tolist()
+    assert F.interpolate(x, [torch.tensor(5)], mode="linear").shape == (1, 1, 5)
     assert F.interpolate(x, 6).tolist() == [[[0.0, 0.0, 1.0, 1.0, 4.0, 4.0]]]
     assert F.interpolate(x, 5, mode="linear", align_corners=True).tolist() == [[[0.0, 0.5, 1.0, 2.5, 4.0]]]
     assert F.interpolate(x, 6, mode="linear").tolist() == [[[0.0, 0.25, 0.75, 1.75, 3.25, 4.0]]]

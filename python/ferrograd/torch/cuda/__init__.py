@@ -6,9 +6,17 @@ from contextlib import nullcontext
 from typing import Any, NoReturn
 
 from ferrograd import _public
-from ferrograd._core import ArgumentError
-from ferrograd.torch._no_device import device_count, empty_cache, is_available, manual_seed
-from ferrograd.torch.cuda import amp
+from ferrograd.torch._no_device import device_count, empty_cache, is_available, refuse
+from ferrograd.torch.cuda import amp, random
+from ferrograd.torch.cuda.random import (
+    get_rng_state,
+    get_rng_state_all,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state_all,
+)
 
 __all__ = [
     "amp",
@@ -32,6 +40,7 @@ __all__ = [
     "max_memory_reserved",
     "memory_allocated",
     "memory_reserved",
+    "random",
     "reset_peak_memory_stats",
     "seed",
     "seed_all",
@@ -53,29 +62,6 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 
 def ipc_collect() -> None:
     """Does nothing."""
-
-
-def manual_seed_all(seed: int) -> None:
-    """Does nothing: ``torch.manual_seed`` seeds the only generator."""
-
-
-def seed() -> None:
-    """Does nothing: ``torch.seed`` seeds the only generator."""
-
-
-def seed_all() -> None:
-    """Does nothing: ``torch.seed`` seeds the only generator."""
-
-
-def get_rng_state_all() -> list[Any]:
-    """The states of the generators of all GPUs: none."""
-    return []
-
-
-def set_rng_state_all(new_states: list[Any]) -> None:
-    """Takes an empty list, since there are no GPUs; raises for any other."""
-    if len(new_states):
-        _refuse("set_rng_state_all")
 
 
 def memory_allocated(device: object = None) -> int:
@@ -105,52 +91,43 @@ def reset_peak_memory_stats(device: object = None) -> None:
 def device(device: Any) -> nullcontext[None]:
     """A context for a GPU. None and numbers below 0 choose none, so it does nothing; any other raises."""
     if device is not None and not (isinstance(device, int) and device < 0):
-        _refuse("device")
+        refuse("cuda.device")
     return nullcontext()
-
-
-def _refuse(function: str) -> NoReturn:
-    raise ArgumentError(f"cuda.{function}: there is no GPU; ask torch.cuda.is_available() first")
 
 
 def current_device() -> NoReturn:
     """Raises: there is no GPU."""
-    _refuse("current_device")
+    refuse("cuda.current_device")
 
 
 def current_stream(device: object = None) -> NoReturn:
     """Raises: there is no GPU."""
-    _refuse("current_stream")
+    refuse("cuda.current_stream")
 
 
 def get_device_capability(device: object = None) -> NoReturn:
     """Raises: there is no GPU."""
-    _refuse("get_device_capability")
+    refuse("cuda.get_device_capability")
 
 
 def get_device_name(device: object = None) -> NoReturn:
     """Raises: there is no GPU."""
-    _refuse("get_device_name")
+    refuse("cuda.get_device_name")
 
 
 def get_device_properties(device: object = None) -> NoReturn:
     """Raises: there is no GPU."""
-    _refuse("get_device_properties")
-
-
-def get_rng_state(device: object = "cuda") -> NoReturn:
-    """Raises: there is no GPU."""
-    _refuse("get_rng_state")
+    refuse("cuda.get_device_properties")
 
 
 def set_device(device: object) -> NoReturn:
     """Raises: there is no GPU."""
-    _refuse("set_device")
+    refuse("cuda.set_device")
 
 
 def synchronize(device: object = None) -> NoReturn:
     """Raises: there is no GPU."""
-    _refuse("synchronize")
+    refuse("cuda.synchronize")
 
 
 __dir__ = _public.names(globals())

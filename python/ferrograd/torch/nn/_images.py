@@ -152,6 +152,8 @@ def interpolate(
     if given is None:
         raise ArgumentError("either size or scale_factor should be defined")
     each = list(given) if isinstance(given, list | tuple) else [given] * count
+    if size is not None:
+        each = [_arguments.integer(n, "interpolate", "size") for n in each]
     if len(each) != count:
         raise ArgumentError(
             "Input and output must have the same number of spatial dimensions, but got input with spatial dimensions "

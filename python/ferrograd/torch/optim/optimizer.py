@@ -219,6 +219,9 @@ class Optimizer:
 
     step = _with_hooks(step, is_traceable=True)
 
+    def _patch_step_function(self) -> None:
+        """Does nothing: ``step`` calls its hooks in every class. Other libraries call it in classes that wrap one."""
+
     def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         raise NotImplementedError
 
