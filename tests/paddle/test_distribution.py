@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import pickle
 from typing import Any
 
@@ -228,3 +229,11 @@ def test_more_transforms() -> None:
 
     d = Cube()(D.Uniform(t(1.0), t(2.0)))
     assert d.log_prob(t(3.0)).item() == pytest.approx(np.log(1 / (3 * 3 ** (2 / 3))))
+
+
+def test_shapes_of_transforms_are_tuples_and_families_have_modules() -> None:
+    reshape = paddle.distribution.ReshapeTransform((2, 3), (3, 2))
+    shapes = [reshape.forward_shape((1, 2, 3)), paddle.distribution.StickBreakingTransform().forward_shape((3,))]
+    assert repr(shapes) == "[(1, 3, 2), (4,)]"
+    gumbel = importlib.import_module("ferrograd.paddle.distribution.gumbel")
+    assert gumbel.Gumbel is paddle.distribution.Gumbel

@@ -127,3 +127,11 @@ def test_what_paddles_own_tests_ask_for() -> None:
     assert paddle.ones([1]).place._equals(paddle.CPUPlace())
     assert isinstance(paddle.ones([1]), paddle.static.Variable)
     assert paddle.paddle is paddle
+
+
+def test_older_names_of_functions_and_modules() -> None:
+    x, src, dst = paddle.to_tensor([[1.0], [2.0]]), paddle.to_tensor([0, 1, 1]), paddle.to_tensor([1, 1, 0])
+    assert paddle.incubate.graph_send_recv(x, src, dst, pool_type="mean").tolist() == [[2.0], [1.5]]
+    assert paddle.nn.loss.MSELoss is paddle.nn.MSELoss
+    assert paddle.Size([2, 3]) == paddle.ones([2, 3]).shape
+    assert (paddle.get_device(), paddle.get_device(x)) == ("cpu", -1)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
 import pytest
-from ferrograd import torch
+from ferrograd import FerrogradError, torch
 from ferrograd.torch.autograd import Function
 
 
@@ -104,3 +105,24 @@ def test_overrides_of_functions_are_not_called_and_a_warning_says_so() -> None:
     assert caught[0].filename == __file__
     assert type(Traced(torch.ones(2)) + 1) is torch.Tensor
     assert list(reversed(torch.arange(3))) == [2, 1, 0]
+
+
+def test_modules_that_libraries_import_have_what_they_read() -> None:
+    assert torch.nn.Sequential().insert(0, torch.nn.ReLU())[0]._get_name() == "ReLU"
+    reduction = importlib.import_module("ferrograd.torch.nn._reduction")
+    assert [reduction.get_enum(name) for name in ("none", "mean", "sum")] == [0, 1, 2]
+    assert (reduction.legacy_get_string(False, None), reduction.legacy_get_string(None, False)) == ("sum", "none")
+    with pytest.raises(ValueError, match="is not a valid value for reduction"):
+        reduction.get_enum("most")
+    assert "ferrograd" in torch.__config__.show()
+    assert str(torch.get_num_threads()) in torch.__config__.parallel_info()
+    with pytest.raises(FerrogradError, match="nothing is downloaded here"):
+        torch.utils.model_zoo.load_url("https://example.org/weights.pth")
+
+
+def test_asarray_without_a_gradient_has_no_graph() -> None:
+    x = torch.ones(2, requires_grad=True) + 1
+    assert torch.asarray(x) is x
+    assert torch.asarray(x, requires_grad=True) is x
+    assert not torch.asarray(x, requires_grad=False).requires_grad
+    assert torch.asarray([1.0], requires_grad=True).requires_grad

@@ -458,13 +458,13 @@ class StickBreakingTransform(_Simple):
         """The shape with one more number."""
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")
-        return Size((*shape[:-1], shape[-1] + 1))
+        return _like(shape, (*shape[:-1], shape[-1] + 1))
 
     def inverse_shape(self, shape: Any) -> Any:
         """The shape with one number less."""
         if len(shape) < 1:
             raise ValueError("Too few dimensions on input")
-        return Size((*shape[:-1], shape[-1] - 1))
+        return _like(shape, (*shape[:-1], shape[-1] - 1))
 
 
 class CorrCholeskyTransform(_Simple):
@@ -497,13 +497,13 @@ class CorrCholeskyTransform(_Simple):
         n = round((0.25 + 2 * shape[-1]) ** 0.5 + 0.5)
         if n * (n - 1) // 2 != shape[-1]:
             raise ValueError("Input is not a flattened lower-diagonal number")
-        return Size((*shape[:-1], n, n))
+        return _like(shape, (*shape[:-1], n, n))
 
     def inverse_shape(self, shape: Any) -> Any:
         """The shape of the vectors."""
         if shape[-2] != shape[-1]:
             raise ValueError("Input is not square")
-        return Size((*shape[:-2], shape[-1] * (shape[-1] - 1) // 2))
+        return _like(shape, (*shape[:-2], shape[-1] * (shape[-1] - 1) // 2))
 
 
 def _places(n: int, diagonal: int = -1) -> Any:
@@ -605,7 +605,7 @@ class ReshapeTransform(Transform):
         cut = len(shape) - len(old)
         if cut < 0 or tuple(shape[cut:]) != tuple(old):
             raise ValueError(f"Shape mismatch: expected {tuple(shape[max(cut, 0) :])} but got {tuple(old)}")
-        return Size((*shape[:cut], *new))
+        return _like(shape, (*shape[:cut], *new))
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         """Zero."""
@@ -888,8 +888,13 @@ def _values(a: Any) -> Any:
     return a if isinstance(a, int | float) else a.detach().numpy()
 
 
+def _like(shape: Any, sizes: tuple[int, ...]) -> Any:
+    """Sizes as a shape of the kind of another one."""
+    return Size(sizes) if isinstance(shape, Size) else sizes
+
+
 def _broadcast(shape: Any, *values: Any) -> Any:
-    return Size(np.broadcast_shapes(tuple(shape), *(tuple(getattr(v, "shape", ())) for v in values)))
+    return _like(shape, np.broadcast_shapes(tuple(shape), *(tuple(getattr(v, "shape", ())) for v in values)))
 
 
 identity_transform = ComposeTransform([])

@@ -58,7 +58,7 @@ class ListOfModules(BaseModule):
         self._adopt(str(len(self)), module)
         return self
 
-    def insert(self, index: int, module: Any) -> None:
+    def insert(self: L, index: int, module: Any) -> L:
         """Adds a module before an index."""
         if not -len(self) <= index <= len(self):
             raise IndexError(f"Index out of range: {index}")
@@ -66,6 +66,7 @@ class ListOfModules(BaseModule):
         modules = list(self._modules.values())
         modules.insert(index, modules.pop())
         self._renumber(modules)
+        return self
 
     def extend(self: L, modules: Iterable[Any]) -> L:
         """Adds modules at the end."""

@@ -19,6 +19,7 @@ from ferrograd._autograd.modes import enable_grad, is_grad_enabled, no_grad, set
 from ferrograd._core import PaddleTensor as Tensor
 from ferrograd._dialects import adapters as _adapters
 from ferrograd._dialects import methods as _shared_methods
+from ferrograd._tensor.shape import PaddleSize as Size
 from ferrograd.paddle import (
     _creation,
     _framework,
@@ -86,6 +87,7 @@ __all__ = [
     "DataParallel",
     "Model",
     "ParamAttr",
+    "Size",
     "Tensor",
     "__version__",
     "amp",

@@ -314,9 +314,9 @@ def get_default_dtype() -> str:
     return str(ops.get_default_dtype().name)
 
 
-def get_device() -> str:
-    """The name of the device: 'cpu'."""
-    return "cpu"
+def get_device(input: Any = None) -> str | int:
+    """The name of the device, 'cpu'; of a tensor the number of its GPU, which is -1: it has none."""
+    return "cpu" if input is None else -1
 
 
 def set_device(device: Any) -> Place:

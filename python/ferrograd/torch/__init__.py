@@ -136,6 +136,7 @@ __all__ += _in_place
 
 #: Modules that are imported when they are first asked for.
 _LAZY = {
+    "__config__",
     "accelerator",
     "amp",
     "backends",

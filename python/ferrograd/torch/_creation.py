@@ -111,9 +111,11 @@ def as_tensor(data: Any, dtype: Any = None, device: object = None) -> Tensor:
 
 
 def asarray(
-    obj: Any, *, dtype: Any = None, device: object = None, copy: bool | None = None, requires_grad: bool = False
+    obj: Any, *, dtype: Any = None, device: object = None, copy: bool | None = None, requires_grad: bool | None = None
 ) -> Tensor:
     """The object as a tensor. A tensor keeps its graph, and without ``copy`` is returned itself if it has the dtype.
+
+    With ``requires_grad=False`` the result has no graph.
 
     Raises:
         ValueError: ``copy`` is False and the object has to be copied, as arrays of other libraries have to be.
@@ -123,6 +125,8 @@ def asarray(
         raise ValueError(f"asarray: {type(obj).__name__} has to be copied; take copy=None")
     if copy and made is obj:
         made = ops.clone(obj)
+    if requires_grad is False and made.requires_grad:
+        return made.detach()
     return made.requires_grad_(requires_grad) if requires_grad and not made.requires_grad else made
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ferrograd import _arguments, _public
 from ferrograd._core import paddle as ops
 from ferrograd.paddle._tensor import Tensor
-from ferrograd.paddle.geometric import segment_max, segment_mean, segment_min, segment_sum
-from ferrograd.paddle.geometric import send_u_recv as graph_send_recv
+from ferrograd.paddle.geometric import segment_max, segment_mean, segment_min, segment_sum, send_u_recv
 from ferrograd.paddle.incubate import autograd, optimizer
 from ferrograd.paddle.incubate.optimizer import LookAhead
 
@@ -22,6 +23,24 @@ __all__ = [
     "softmax_mask_fuse",
     "softmax_mask_fuse_upper_triangle",
 ]
+
+
+def graph_send_recv(
+    x: Tensor,
+    src_index: Tensor,
+    dst_index: Tensor,
+    pool_type: str = "sum",
+    out_size: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The older name of :func:`ferrograd.paddle.geometric.send_u_recv`.
+
+    >>> import ferrograd.paddle as paddle
+    >>> x, src, dst = paddle.to_tensor([[1.0], [2.0]]), paddle.to_tensor([0, 1, 1]), paddle.to_tensor([1, 1, 0])
+    >>> graph_send_recv(x, src, dst, pool_type="max").tolist()
+    [[2.0], [2.0]]
+    """
+    return send_u_recv(x, src_index, dst_index, pool_type, out_size)
 
 
 def softmax_mask_fuse(x: Tensor, mask: Tensor, name: str | None = None) -> Tensor:

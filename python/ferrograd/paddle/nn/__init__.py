@@ -26,6 +26,7 @@ __all__ = [
 __all__ += layer.__all__  # type: ignore[attr-defined]
 
 # Paddle offers some layers under the names that PyTorch gives them, too.
+loss = layer.loss
 Module, ModuleDict, ModuleList = Layer, LayerDict, LayerList
 Conv1d, Conv2d, Conv3d = Conv1D, Conv2D, Conv3D
 AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d = AdaptiveMaxPool1D, AdaptiveMaxPool2D, AdaptiveMaxPool3D

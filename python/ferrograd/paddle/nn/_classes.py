@@ -137,7 +137,7 @@ def adaptive_log_softmax_with_loss(
     head = ops.log_softmax(ops.linear(x, head_weight, head_bias, False), -1)
     entry = np.where(classes < ends[0], classes, ends[0] + np.searchsorted(ends, classes, side="right") - 1)
     output = _at(head, entry)
-    for low, high, (first, second) in zip(ends[:-1], ends[1:], tail_weights, strict=True):
+    for low, high, (first, second) in zip(ends[:-1], ends[1:], tail_weights[: len(ends) - 1], strict=True):
         rows = np.flatnonzero((low <= classes) & (classes < high))
         if len(rows):
             inside = ops.linear(ops.linear(ops.take(x, _constant(rows), 0), first, None, False), second, None, False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-from ferrograd import _arguments, _tree
+from ferrograd import _arguments, _public, _tree
 from ferrograd._core import ArgumentError
 from ferrograd._core import paddle as ops
 from ferrograd.paddle._tensor import Tensor
@@ -252,3 +252,6 @@ def _kept(finished: Tensor, states: Any, next_states: Any) -> Any:
         return ops.where(ops.reshape(finished, [*finished.shape, *[1] * (old.ndim - finished.ndim)]), old, new)
 
     return _tree.rebuilt(states, map(choose, _tree.leaves(states), _tree.leaves(next_states)))
+
+
+__dir__ = _public.names(globals())

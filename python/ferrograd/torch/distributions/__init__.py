@@ -59,6 +59,7 @@ from ferrograd._distributions.mixture_same_family import (
 from ferrograd._distributions.multivariate_normal import (
     MultivariateNormal,
 )
+from ferrograd._distributions.multivariate_normal import factor_of_inverse as _precision_to_scale_tril  # noqa: F401
 from ferrograd._distributions.relaxed import (
     OneHotCategoricalStraightThrough,
     RelaxedBernoulli,

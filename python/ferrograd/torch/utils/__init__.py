@@ -12,7 +12,7 @@ from ferrograd.torch.utils._swap import swap_tensors
 __all__ = ["checkpoint", "data", "swap_tensors"]
 
 #: Modules that are imported when they are first asked for.
-_LAZY = {"_pytree", "benchmark", "dlpack", "hooks", "tensorboard"}
+_LAZY = {"_pytree", "benchmark", "dlpack", "hooks", "model_zoo", "tensorboard"}
 
 if not _TYPE_CHECKING:
 

@@ -1,0 +1,26 @@
+"""``torch.__config__``: how the library was built, which programs print or search for words."""
+
+from __future__ import annotations
+
+from ferrograd import __version__, _public
+from ferrograd._core import num_threads
+
+__all__ = ["parallel_info", "show"]
+
+
+def show() -> str:
+    """A description of the library.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.__config__.show().splitlines()[0].split()[0]
+    'ferrograd'
+    """
+    return f"ferrograd {__version__}, for the CPU, without MKL and CUDA\n"
+
+
+def parallel_info() -> str:
+    """The number of threads."""
+    return f"ferrograd {__version__}, threads: {num_threads()}\n"
+
+
+__dir__ = _public.names(globals())
