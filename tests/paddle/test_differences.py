@@ -27,7 +27,7 @@ TORCH = """
 cholesky_solve cross ger histogram inner orgqr outer polygamma trace vdot
 _grad _make_subclass add addbmm addcdiv addcmul addmm addmv addr adjoint aminmax apply_ argwhere as_strided
 as_strided_scatter baddbmm bernoulli_ bucketize cauchy_ cdouble cfloat cholesky_inverse clamp_max clamp_min clone
-coalesce conj constant_pad_nd contiguous cuda cummax cummin div divide dot dsplit equal exponential_ fill
+coalesce conj constant_pad_nd contiguous cpu cuda cummax cummin div divide dot dsplit equal exponential_ fill
 fill_diagonal_ frexp gather geometric_ geqrf get_device gradient H histc histogramdd hsplit index_add index_put
 is_complex is_conj is_contiguous is_cpu is_cuda is_meta is_mkldnn is_mps is_neg is_nested is_nonzero is_pinned
 is_quantized is_same_size is_shared is_signed is_sparse is_sparse_csr is_xpu isneginf isposinf kthvalue layout

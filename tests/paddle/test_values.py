@@ -219,3 +219,11 @@ def test_strides_are_a_list() -> None:
     assert x.strides == x.get_strides() == x.stride() == [12, 4, 1]
     assert x.transpose([2, 0, 1]).strides == [1, 12, 4]
     assert x.stride(0) == 12
+
+
+def test_the_text_of_a_parameter_says_that_it_is_one() -> None:
+    layer = paddle.nn.Linear(1, 1, weight_attr=paddle.nn.initializer.Constant(2.0))
+    text = "Tensor(shape=[1, 1], dtype=float32, place=Place(cpu), stop_gradient=False,\n       [[2.]])"
+    assert repr(layer.weight) == str(layer.weight) == f"Parameter containing:\n{text}"
+    assert repr(layer.weight * 1) == text
+    assert repr([layer.weight.detach()]) == f"[{text.replace('False', 'True')}]"

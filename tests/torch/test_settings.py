@@ -165,6 +165,8 @@ def test_make_tensor() -> None:
 def test_memory_formats() -> None:
     x = torch.arange(24.0).reshape(1, 2, 3, 4).requires_grad_()
     y = x.contiguous(memory_format=torch.channels_last)
+    assert x.cpu(memory_format=torch.channels_last).is_contiguous(memory_format=torch.channels_last)
+    assert x.cpu() is x.cpu(memory_format=torch.preserve_format)
     assert y.stride() == (24, 1, 8, 2)
     assert y.is_contiguous(memory_format=torch.channels_last)
     assert not x.is_contiguous(memory_format=torch.channels_last)

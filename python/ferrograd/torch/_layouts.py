@@ -61,6 +61,7 @@ _ORDERS = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
 
 _core: Any = TorchTensor
 _contiguous, _is_contiguous, _clone, _to = _core.contiguous, _core.is_contiguous, _core.clone, _core.to
+_cpu = _core.cpu
 
 
 def _order(x: Any, memory_format: Any) -> tuple[int, ...] | None:
@@ -94,6 +95,11 @@ class Methods:
     def clone(self: Any, *, memory_format: Any = None) -> Any:
         """A copy, through which the gradient flows."""
         return _clone(self) if _order(self, memory_format) is None else self.contiguous(memory_format).clone()
+
+    def cpu(self: Any, memory_format: Any = None) -> Any:
+        """The tensor itself, or one whose elements have this order in memory: the CPU is the only device."""
+        found = _cpu(self)
+        return found if _order(found, memory_format) is None else found.contiguous(memory_format)
 
     def to(self: Any, *args: Any, memory_format: Any = None, **kwargs: Any) -> Any:
         """The tensor cast to a dtype, or to that of another tensor; copied if asked for. There is only the CPU.

@@ -92,6 +92,16 @@ class Parameter(metaclass=_ParameterClass):
 
 EagerParamBase = Parameter
 
+_repr = PaddleTensor.__repr__
+
+
+def _shown(x: PaddleTensor) -> str:
+    """The text of a tensor, which says of a parameter that it is one."""
+    return f"Parameter containing:\n{_repr(x)}" if isinstance(x, Parameter) else _repr(x)
+
+
+setattr(PaddleTensor, "__repr__", _shown)  # noqa: B010
+
 
 def create_parameter(
     shape: Any,
