@@ -14,7 +14,7 @@ use crate::kernel::num::Field;
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::pointwise::complex;
 use crate::kernel::reduce::pairwise::{ROWS, combine_group};
-use crate::kernel::simd;
+use crate::kernel::simd::{self, Isa};
 use crate::memory;
 use crate::shape::{self, Dims};
 
@@ -28,10 +28,11 @@ const TINY: usize = 128;
 const FEW: usize = 1 << 12;
 
 /// Larger products also use our tiles, up to `LARGE` multiplications, if they have at least `NARROW` columns and an
-/// inner axis within `LENGTHS`. Beyond that, packing both factors in `gemm` pays.
-const LARGE: usize = 1 << 30;
+/// inner axis of at least `SHORT` elements. Without AVX-512, packing both factors in `gemm` pays from `LONG` elements on.
+const LARGE: usize = 1 << 36;
 const NARROW: usize = 8;
-const LENGTHS: Range<usize> = 3..1025;
+const SHORT: usize = 3;
+const LONG: usize = 1 << 13;
 
 /// A large product for `gemm` is split along its longer side into pieces of about this many rows or columns, enough
 /// to pay for packing the other factor.
@@ -160,7 +161,8 @@ fn floats<T: Tiled>(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> R
         row.swap(rows, rows + 1);
         return product(op, &transposed(y), &transposed(x), &row, streamed::<T>, false)?.reshape(dims);
     }
-    let fits = n >= NARROW && LENGTHS.contains(&k) && work <= LARGE;
+    let length = if simd::isa() == Isa::Avx512 { SHORT..usize::MAX } else { SHORT..LONG };
+    let fits = n >= NARROW && length.contains(&k) && work <= LARGE;
     if m > 1 && n > 3 && (work <= FEW || fits) {
         return product(op, x, y, dims, T::tiled, false);
     }
@@ -207,7 +209,9 @@ fn product<T: Field>(
                 let rows = m.div_ceil(wanted.div_ceil(across)).next_multiple_of(SIDE.start);
                 (rows.min(m), n / across / ACROSS * ACROSS)
             } else {
-                (m.min(SIDE.end), n.div_ceil(wanted).next_multiple_of(ACROSS).min(n))
+                let columns = n.div_ceil(wanted).next_multiple_of(ACROSS).min(n);
+                let down = wanted.div_ceil(n.div_ceil(columns));
+                (m.div_ceil(down).next_multiple_of(SIDE.start).min(SIDE.end).min(m), columns)
             }
         }
         (false, _) => (m, n),
