@@ -10,7 +10,9 @@ use crate::kernel::pointwise::row::{Loop, Row};
 use crate::kernel::pointwise::unary::{self, UnaryLoop, UnaryLoops};
 use crate::kernel::simd;
 
-/// Conversion of an element. From float to integer it truncates and saturates, and NaN gives 0.
+/// Conversion of an element. From float to integer it truncates. What does not fit is taken modulo the range of an unsigned
+/// integer, or of one of less than 32 bits, as C compilers and NumPy do it; other integers saturate. NaN gives 0, and so does
+/// what is beyond 32 bits (for integers of less bits) or 64 bits (for u32).
 trait To<U>: Copy {
     fn to(self) -> U;
 
@@ -70,32 +72,37 @@ pub fn float(bits: u64) -> f64 {
     f64::from_bits(bits.wrapping_add(ROUND64.to_bits())) - ROUND64
 }
 
-// Rust's `as` checks the range of each number and does not vectorise. Where the float can represent the bounds of the
-// integer, the float is clamped first. The compiler does not know that the truncated number is then in range. A
-// second clamp lets it use instructions that narrow and saturate.
-macro_rules! bounded {
-    ($($from:ident as $by:ident, $x:ident => $e:expr, $whole:ident; $($to:ident)*;)*) => { $( $(
+// Rust's `as` checks the range of each number and does not vectorise.
+macro_rules! narrowed {
+    ($($from:ident => $($to:ident)*;)*) => { $( $(
         impl To<$to> for $from {
             #[inline(always)]
             fn to(self) -> $to {
-                let x = $by::from(self);
-                let x = if x > $to::MIN as $by { x } else { $to::MIN as $by };
-                let x = if x < $to::MAX as $by { x } else { $to::MAX as $by };
-                // NaN was clamped to the lower bound.
-                let $x = if $to::MIN != 0 && self.is_nan() { 0.0 } else { x };
-                let whole: $whole = $e;
-                whole.clamp($to::MIN as $whole, $to::MAX as $whole) as $to
+                const END: $from = -(i32::MIN as $from);
+                let inside = if self.abs() < END { self } else { 0.0 };
+                // SAFETY: the number is less than 2³¹ in size.
+                unsafe { inside.to_int_unchecked::<i32>() as $to }
             }
         }
     )* )* };
 }
-bounded! {
-    // SAFETY: the clamped number is in the range of i32.
-    f32 as f32, x => unsafe { x.to_int_unchecked() }, i32; u8 i8 u16 i16;
-    f32 as f64, x => integer(x.trunc()) as u32, u32; u32;
-    // SAFETY: as above.
-    f64 as f64, x => unsafe { x.to_int_unchecked() }, i32; u8 i8 u16 i16 i32;
-    f64 as f64, x => integer(x.trunc()) as u32, u32; u32;
+narrowed! {
+    f32 => u8 i8 u16 i16;
+    f64 => u8 i8 u16 i16;
+}
+
+impl To<i32> for f64 {
+    #[inline(always)]
+    fn to(self) -> i32 {
+        // The compiler does not know that the truncated number is in range. A second clamp lets it use instructions that
+        // narrow and saturate.
+        let x = if self > f64::from(i32::MIN) { self } else { f64::from(i32::MIN) };
+        let x = if x < f64::from(i32::MAX) { x } else { f64::from(i32::MAX) };
+        // NaN was clamped to the lower bound.
+        let x = if self.is_nan() { 0.0 } else { x };
+        // SAFETY: the clamped number is in the range of i32.
+        unsafe { x.to_int_unchecked() }
+    }
 }
 
 impl To<i32> for f32 {
@@ -112,11 +119,12 @@ impl To<i32> for f32 {
 
 // AVX2 has no such conversions. Most numbers are small enough for a shorter one.
 macro_rules! quickly {
-    ($($from:ident => $($to:ident)*, $x:ident => $sure:expr, $e:expr;)*) => { $( $(
+    ($($from:ident => $($to:ident)*, $x:ident => $sure:expr, $e:expr, else $slow:expr;)*) => { $( $(
         impl To<$to> for $from {
             #[inline(always)]
             fn to(self) -> $to {
-                self as $to
+                let $x = self;
+                ($slow) as $to
             }
             #[inline(always)]
             fn quick(self) -> ($to, bool) {
@@ -132,13 +140,17 @@ macro_rules! quickly {
 /// The sizes below which the short conversions are valid.
 const NARROW: f32 = (1u32 << 31) as f32;
 const MIDDLE: f64 = (1u64 << 50) as f64;
+/// The size from which numbers do not fit into 64 bits with a sign.
+const LARGE: f64 = (1u64 << 63) as f64;
 quickly! {
+    f32 => u32, x => f64::from(x).abs() < MIDDLE, integer(f64::from(x).trunc()), else if x < LARGE as f32 { x as i64 } else { 0 };
+    f64 => u32, x => x.abs() < MIDDLE, integer(x.trunc()), else if x < LARGE { x as i64 } else { 0 };
     // SAFETY: the number is less than 2³¹ in size.
-    f32 => i64, x => x.abs() < NARROW, unsafe { x.to_int_unchecked::<i32>() };
+    f32 => i64, x => x.abs() < NARROW, unsafe { x.to_int_unchecked::<i32>() }, else x;
     // SAFETY: as above.
-    f32 => u64, x => x > -1.0 && x < NARROW, unsafe { x.to_int_unchecked::<i32>() };
-    f64 => i64, x => x.abs() < MIDDLE, integer(x.trunc());
-    f64 => u64, x => x > -1.0 && x < MIDDLE, integer(x.trunc());
+    f32 => u64, x => x.abs() < NARROW, unsafe { x.to_int_unchecked::<i32>() }, else if x < 0.0 { x as i64 as u64 } else { x as u64 };
+    f64 => i64, x => x.abs() < MIDDLE, integer(x.trunc()), else x;
+    f64 => u64, x => x.abs() < MIDDLE, integer(x.trunc()), else if x < 0.0 { x as i64 as u64 } else { x as u64 };
 }
 
 macro_rules! truth_of_floats {
@@ -247,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_become_integers_as_rust_has_them() {
+    fn floats_become_integers_as_c_or_rust_has_them() {
         fn check<A: Element + To<B>, B: Element>(numbers: &[A], rust: impl Fn(A) -> B) {
             // All in one array, and each alone: a block of one element may take the short conversion.
             let whole = cast(&Array::from_slice(numbers, &[numbers.len()]).unwrap(), B::DTYPE).unwrap();
@@ -260,8 +272,15 @@ mod tests {
         let doubles = numbers();
         let singles: Vec<f32> = doubles.iter().map(|&x| x as f32).collect();
         macro_rules! to {
-            ($($t:ident)*) => { $( check(&doubles, |x| x as $t); check(&singles, |x| x as $t); )* };
+            ($($($t:ident)*, $x:ident => $e:expr;)*) => {
+                $( $( check(&doubles, |$x| ($e) as $t); check(&singles, |$x| ($e) as $t); )* )*
+            };
         }
-        to!(u8 i8 u16 i16 u32 i32 u64 i64);
+        to! {
+            u8 i8 u16 i16, x => if x.abs() < 2_147_483_648.0 { x as i32 } else { 0 };
+            u32, x => if x < 9_223_372_036_854_775_808.0 { x as i64 } else { 0 };
+            u64, x => if x < 0.0 { x as i64 as u64 } else { x as u64 };
+            i32 i64, x => x;
+        }
     }
 }
