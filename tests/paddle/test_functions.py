@@ -291,3 +291,20 @@ def test_normal_numbers_with_a_complex_mean(mean: Any, std: Any) -> None:
     values = x.numpy()
     np.testing.assert_allclose(values.mean(), 1 + 2j, atol=0.1)
     np.testing.assert_allclose([values.real.var(), values.imag.var()], 2.0, rtol=0.1)
+
+
+def test_functions_that_are_methods_too() -> None:
+    x, y = t([1.0, 2.0, 4.0]), t([3.0, 5.0, 7.0])
+    assert x.trapezoid().item() == paddle.trapezoid(x).item() == 4.5
+    assert x.trapezoid(x=y).item() == 9.0
+    assert x.cumulative_trapezoid(dx=2.0).tolist() == [3.0, 9.0]
+    np.testing.assert_allclose(x.polar(y).numpy(), x.numpy() * np.exp(1j * y.numpy()), rtol=1e-6)
+    assert (x > 1.5).where(x, y).tolist() == [3.0, 2.0, 4.0]
+    assert (x > 1.5).where_(x, y) is x
+    assert x.tolist() == [3.0, 2.0, 4.0]
+    assert t([[1], [0]]).scatter_nd(t([5.0, 6.0]), [3]).tolist() == [6.0, 5.0, 0.0]
+    assert x.add_n().tolist() == x.tolist()
+    assert [list(f().shape) for f in (x.block_diag, x.atleast_1d, x.atleast_2d, x.atleast_3d)] == [
+        *([1, 3], [3], [1, 3], [1, 3, 1])
+    ]
+    assert x.is_tensor()

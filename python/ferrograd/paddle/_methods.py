@@ -9,6 +9,7 @@ from ferrograd import _core
 from ferrograd._core import ArgumentError
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.specialize import specialize
+from ferrograd.paddle import _functions, _index, _more
 from ferrograd.paddle._creation import full
 from ferrograd.paddle._framework import is_complex, is_empty, is_integer
 from ferrograd.paddle._tensor import Tensor
@@ -17,9 +18,14 @@ __all__ = [
     "_grad_ivar",
     "_inplace_version",
     "_zero_grads",
+    "add_n",
     "apply",
     "apply_",
     "argwhere",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "block_diag",
     "cdouble",
     "cfloat",
     "cholesky_solve",
@@ -29,6 +35,7 @@ __all__ = [
     "cond",
     "cuda",
     "cumsum_",
+    "cumulative_trapezoid",
     "eig",
     "eigvals",
     "eigvalsh",
@@ -50,17 +57,23 @@ __all__ = [
     "is_empty",
     "is_integer",
     "is_same_shape",
+    "is_tensor",
     "ndimension",
     "new_empty",
     "new_full",
     "new_ones",
     "new_zeros",
     "normal_",
+    "polar",
     "polygamma_",
     "real",
     "repeat",
+    "scatter_nd",
+    "trapezoid",
     "uint8",
     "uniform_",
+    "where",
+    "where_",
 ]
 
 
@@ -278,3 +291,67 @@ def repeat(x: Tensor, *repeat_times: Any) -> Tensor:
     """The tensor repeated along each axis as often as ``repeat_times`` says."""
     times = repeat_times[0] if len(repeat_times) == 1 and not isinstance(repeat_times[0], int) else repeat_times
     return ops.tile(x, times)
+
+
+def trapezoid(
+    tensor: Tensor, x: Tensor | None = None, dx: float | None = None, axis: int = -1, name: str | None = None
+) -> Tensor:
+    """The integral by the trapezoidal rule, of values at the points ``x`` or ``dx`` (1) apart."""
+    return ops.trapezoid(tensor, x, 1.0 if dx is None else dx, axis)
+
+
+def cumulative_trapezoid(
+    tensor: Tensor, x: Tensor | None = None, dx: float | None = None, axis: int = -1, name: str | None = None
+) -> Tensor:
+    """The integrals up to each point by the trapezoidal rule."""
+    return ops.cumulative_trapezoid(tensor, x, 1.0 if dx is None else dx, axis)
+
+
+def polar(tensor: Tensor, angle: Tensor, name: str | None = None) -> Tensor:
+    """Complex numbers with these absolute values and angles."""
+    return ops.polar(tensor, angle)
+
+
+def where(tensor: Tensor, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+    """The elements of ``x`` where this condition holds, else those of ``y``."""
+    return _functions.where(tensor, x, y)
+
+
+def where_(tensor: Tensor, x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
+    """Writes to ``x`` the elements of ``y`` where this condition does not hold."""
+    return _functions.where_(tensor, x, y)
+
+
+def scatter_nd(tensor: Tensor, updates: Tensor, shape: Any, name: str | None = None) -> Tensor:
+    """Zeros of a shape with ``updates`` added at these indices."""
+    return _index.scatter_nd(tensor, updates, shape)
+
+
+def add_n(x: Tensor, name: str | None = None) -> Tensor:
+    """A copy: the sum of one tensor."""
+    return ops.clone(x)
+
+
+def block_diag(x: Tensor, name: str | None = None) -> Tensor:
+    """The tensor as the one block of a matrix."""
+    return _more.block_diag([x])
+
+
+def atleast_1d(x: Tensor, name: str | None = None) -> Any:
+    """The tensor with at least one axis."""
+    return _more.atleast_1d(x)
+
+
+def atleast_2d(x: Tensor, name: str | None = None) -> Any:
+    """The tensor with at least two axes."""
+    return _more.atleast_2d(x)
+
+
+def atleast_3d(x: Tensor, name: str | None = None) -> Any:
+    """The tensor with at least three axes."""
+    return _more.atleast_3d(x)
+
+
+def is_tensor(x: Tensor) -> bool:
+    """True."""
+    return True

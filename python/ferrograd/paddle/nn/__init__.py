@@ -8,6 +8,7 @@ from ferrograd.paddle.nn._parameter import ParamAttr, Parameter
 from ferrograd.paddle.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from ferrograd.paddle.nn.decode import BeamSearchDecoder, Decoder, dynamic_decode
 from ferrograd.paddle.nn.layer import *
+from ferrograd.paddle.nn.utils import spectral_norm
 
 __all__ = [
     "BeamSearchDecoder",
@@ -21,6 +22,7 @@ __all__ = [
     "functional",
     "initializer",
     "layer",
+    "spectral_norm",
     "utils",
 ]
 __all__ += layer.__all__  # type: ignore[attr-defined]
