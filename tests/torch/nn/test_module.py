@@ -462,3 +462,22 @@ def test_loading_leaves_no_cycle_of_references() -> None:
         assert gc.collect() == 0
     finally:
         gc.enable()
+
+
+def test_a_plain_dict_of_parameters_is_sorted() -> None:
+    values = {name: torch.zeros(1) for name in "bca"}
+    assert list(torch.nn.ParameterDict(values)) == ["a", "b", "c"]
+    assert list(torch.nn.ParameterDict(OrderedDict(values))) == ["b", "c", "a"]
+    assert list(torch.nn.ParameterDict(list(values.items()))) == ["b", "c", "a"]
+    assert list(torch.nn.ModuleDict({name: torch.nn.ReLU() for name in "bca"})) == ["b", "c", "a"]
+
+
+@pytest.mark.parametrize("of_weight", [True, False])
+@pytest.mark.parametrize("of_bias", [True, False, None])
+def test_fused_parameters_are_trained_if_those_of_the_layer_were(of_weight: bool, of_bias: bool | None) -> None:
+    layer, bn = torch.nn.Linear(3, 2, bias=of_bias is not None).eval(), torch.nn.BatchNorm1d(2).eval()
+    layer.weight.requires_grad_(of_weight)
+    if of_bias is not None:
+        layer.bias.requires_grad_(of_bias)
+    fused = torch.nn.utils.fusion.fuse_linear_bn_eval(layer, bn)
+    assert (fused.weight.requires_grad, fused.bias.requires_grad) == (of_weight, bool(of_bias))

@@ -328,8 +328,11 @@ class ParameterDict(Module):
         return ParameterDict((key, default) for key in keys)
 
     def update(self, parameters: Any) -> None:
-        """Sets the values of a mapping or of pairs."""
-        for key, value in _pairs("ParameterDict", parameters):
+        """Sets the values of a mapping or of pairs. Those of a plain dict are set in the order of their keys."""
+        pairs = _pairs("ParameterDict", parameters)
+        if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
+            pairs.sort(key=lambda pair: pair[0])
+        for key, value in pairs:
             self[key] = value
 
     def __or__(self, other: ParameterDict) -> ParameterDict:

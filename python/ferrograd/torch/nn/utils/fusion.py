@@ -44,7 +44,10 @@ def fuse_conv_bn_weights(
     axes[int(transpose)] = -1
     shift = -bn_rm if conv_b is None else conv_b - bn_rm
     weight, bias = conv_w * ops.reshape(factor, axes), shift * factor + (0 if bn_b is None else bn_b)
-    return tuple(Parameter(x.detach().to(conv_w.dtype), conv_w.requires_grad) for x in (weight, bias))  # type: ignore[return-value]
+    return (
+        Parameter(weight.detach().to(conv_w.dtype), conv_w.requires_grad),
+        Parameter(bias.detach().to(conv_w.dtype), conv_b is not None and conv_b.requires_grad),
+    )
 
 
 def _fused(layer: Any, bn: Any, transpose: bool) -> Any:
