@@ -2,8 +2,10 @@
 
 import copy
 import pickle
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 import ferrograd as fg
@@ -76,6 +78,36 @@ def test_functions_pickle_by_name(f: Any) -> None:
         assert pickle.loads(pickle.dumps(f, protocol)) is f
     assert copy.deepcopy(f) is f
     assert f.__module__.startswith("ferrograd.")
+
+
+def public_functions() -> Iterator[tuple[str, Any]]:
+    """The functions of all public modules, with the names that they have there."""
+    modules, seen = [fg, fg.torch, fg.paddle], set()
+    while modules:
+        module = modules.pop()
+        if module.__name__ in seen:
+            continue
+        seen.add(module.__name__)
+        for name in dir(module):
+            value = None if name.startswith("_") else getattr(module, name)
+            if isinstance(value, ModuleType) and value.__name__.startswith("ferrograd"):
+                modules.append(value)
+            elif isinstance(value, FunctionType | BuiltinFunctionType) and value.__module__.startswith("ferrograd"):
+                yield f"{module.__name__}.{name}", value
+
+
+def test_every_public_function_pickles() -> None:
+    functions = dict(public_functions())
+    lost = [name for name, f in functions.items() if not is_pickled_by_name(f)]
+    assert len(functions) > 3000
+    assert not lost
+
+
+def is_pickled_by_name(f: Any) -> bool:
+    try:
+        return pickle.loads(pickle.dumps(f)) is f
+    except pickle.PicklingError:
+        return False
 
 
 def test_a_function_runs_in_another_process() -> None:

@@ -56,43 +56,51 @@ def accept_synonyms(f: FunctionType) -> Callable[..., Any]:
     return call
 
 
-def in_place(name: str, f: Callable[..., Any]) -> Callable[..., Any]:
-    """The in-place form ``name_`` of a method: its result is written to the tensor."""
+def in_place(cls: type, name: str, f: Callable[..., Any]) -> Callable[..., Any]:
+    """The in-place form ``name_`` of a method of ``cls``: its result is written to the tensor."""
 
     @functools.wraps(f)
     def written(x: Any, /, *args: Any, **kwargs: Any) -> Any:
         return _core.overwrite(x, name, name in RESHAPING, f, args, kwargs)
 
     written.__name__ = f"{name}_"
+    written.__qualname__ = f"{cls.__qualname__}.{name}_"
+    written.__module__ = cls.__module__
     return written
 
 
 def install_methods(cls: type, modules: Iterable[ModuleType]) -> None:
     """Makes every public function whose first parameter is named as in FIRST a method, with its in-place form."""
+    adapted: dict[FunctionType, Callable[..., Any]] = {}
     for module in modules:
         for name in module.__all__:
             f = getattr(module, name)
             if not isinstance(f, FunctionType):
                 continue
-            function = f if hasattr(f, "__wrapped__") else accept_synonyms(f)
+            if f not in adapted:
+                adapted[f] = f if hasattr(f, "__wrapped__") else accept_synonyms(f)
+            function = adapted[f]
             setattr(module, name, function)
             signature = inspect.signature(f)
             if next(iter(signature.parameters), "") in FIRST:
                 setattr(cls, name, function)
                 if signature.return_annotation == "Tensor" and (name in IN_PLACE or hasattr(_core.Tensor, f"{name}_")):
-                    setattr(cls, f"{name}_", in_place(name, function))
+                    setattr(cls, f"{name}_", in_place(cls, name, function))
 
 
-def in_place_functions(cls: type, names: Iterable[str]) -> dict[str, Callable[..., Any]]:
-    """The in-place forms of the methods with these names as functions: ``exp_(x)`` is ``x.exp_()``."""
-    return {f"{name}_": _as_function(getattr(cls, f"{name}_")) for name in names if hasattr(cls, f"{name}_")}
+def in_place_functions(module: str, cls: type, names: Iterable[str]) -> dict[str, Callable[..., Any]]:
+    """The in-place forms of the methods with these names as functions of the module: ``exp_(x)`` is ``x.exp_()``."""
+    names = [f"{name}_" for name in names if hasattr(cls, f"{name}_")]
+    return {name: _as_function(module, name, getattr(cls, name)) for name in names}
 
 
-def _as_function(method: Callable[..., Any]) -> Callable[..., Any]:
+def _as_function(module: str, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def function(*args: Any, **kwargs: Any) -> Any:
         named = [name for name in FIRST if name in kwargs]
         x, *others = args or [kwargs.pop(named[0]) if named else None]
         return method(_arguments.tensor(x, method.__name__, "x"), *others, **kwargs)
 
+    function.__module__ = module
+    function.__name__ = function.__qualname__ = name
     return function

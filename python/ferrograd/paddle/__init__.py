@@ -139,7 +139,7 @@ __all__ += _layers.__all__
 __all__ += _more.__all__
 __all__ += _random.__all__
 
-_in_place = _adapters.in_place_functions(Tensor, __all__)
+_in_place = _adapters.in_place_functions(__name__, Tensor, __all__)
 globals().update(_in_place)
 __all__ += _in_place
 

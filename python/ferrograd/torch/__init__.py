@@ -52,7 +52,6 @@ from ferrograd.torch import (
     linalg,
     nn,
     optim,
-    special,
     utils,
 )
 from ferrograd.torch._classes import *
@@ -129,7 +128,7 @@ __all__ += _window_functions.__all__
 
 # In-place random draws are methods only.
 _in_place = _adapters.in_place_functions(
-    Tensor, [*sorted({*__all__, "fill", "zero"} - {"bernoulli", "normal", "uniform"})]
+    __name__, Tensor, [*sorted({*__all__, "fill", "zero"} - {"bernoulli", "normal", "uniform"})]
 )
 globals().update(_in_place)
 __all__ += _in_place
@@ -159,6 +158,7 @@ _LAZY = {
     "serialization",
     "signal",
     "sparse",
+    "special",
     "testing",
     "types",
     "version",

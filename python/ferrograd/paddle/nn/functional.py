@@ -373,7 +373,7 @@ def swiglu(x: Tensor, y: Tensor | None = None, name: str | None = None) -> Tenso
     return ops.multiply(ops.silu(x), y)
 
 
-_in_place = _adapters.in_place_functions(_PaddleTensor, __all__)
+_in_place = _adapters.in_place_functions(__name__, _PaddleTensor, __all__)
 globals().update(_in_place)
 __all__ += _in_place
 

@@ -397,7 +397,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
 
 
 _in_place = _adapters.in_place_functions(
-    TorchTensor, ["celu", "elu", "hardtanh", "leaky_relu", "relu", "selu", "sigmoid", "tanh", "threshold"]
+    __name__, TorchTensor, ["celu", "elu", "hardtanh", "leaky_relu", "relu", "selu", "sigmoid", "tanh", "threshold"]
 )
 globals().update(_in_place)
 __all__ += _in_place
