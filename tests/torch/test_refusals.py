@@ -118,3 +118,49 @@ def test_products_that_torch_takes() -> None:
     x = torch.tensor([[1.0, 2.0], [3.0, 5.0], [4.0, 7.0]])
     # The axis is the first of three elements, not the last.
     assert torch.cross(x, x.flip(1)).tolist() == torch.linalg.cross(x.T, x.flip(1).T).T.tolist()
+
+
+def test_bags_are_cut_inside_of_the_input() -> None:
+    x, weight = torch.tensor([0, 1, 2]), torch.eye(3)
+    bag = torch.nn.functional.embedding_bag
+    assert values(bag(x, weight, torch.tensor([0, 1, 3]), mode="sum")) == [[1, 0, 0], [0, 1, 1], [0, 0, 0]]
+    assert bag(x, weight, torch.zeros(0, dtype=torch.int64), mode="sum").shape == (0, 3)
+    for offsets in ([0, 4], [0, 2, 1], [0, -1], [0.0]):
+        with pytest.raises((ValueError, TypeError), match="offset"):
+            bag(x, weight, torch.tensor(offsets), mode="sum")
+    with pytest.raises(ValueError, match="the last offset is the input's length 3, not 1"):
+        bag(x, weight, torch.tensor([0, 1]), mode="sum", include_last_offset=True)
+
+
+@pytest.mark.parametrize("sizes", [[1, 2], [2, 1, 0], [3, -1, 1]])
+def test_packed_sequences_never_grow(sizes: list[int]) -> None:
+    packed = torch.nn.utils.rnn.PackedSequence(torch.ones(3, 2), torch.tensor(sizes))
+    for layer in (torch.nn.LSTM(2, 3), torch.nn.GRU(2, 3), torch.nn.RNN(2, 3)):
+        with pytest.raises(RuntimeError, match="never grow"):
+            layer(packed)
+
+
+def test_windows_without_size_or_step() -> None:
+    nn, x = torch.nn.functional, torch.ones(1, 1, 4, 4)
+    calls: list[Any] = [
+        lambda: nn.unfold(x, 0),
+        lambda: nn.unfold(x, 2, stride=0),
+        lambda: nn.unfold(x, 2, dilation=0),
+        lambda: nn.unfold(x, 2, padding=-1),
+        lambda: nn.fold(torch.ones(1, 4, 9), (4, 4), 2, stride=0),
+        lambda: nn.lp_pool2d(x, 0, 2),
+        lambda: nn.rrelu(x, 1.0, 0.0),
+        lambda: torch.nn.init.trunc_normal_(x, a=2, b=1),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"at least|non-zero|lower|below"):
+            call()
+
+
+def test_attention_over_keys_of_no_size_is_the_mean() -> None:
+    attend = torch.nn.functional.scaled_dot_product_attention
+    value = torch.tensor([[[0.0, 2.0], [2.0, 4.0]]])
+    assert values(attend(torch.ones(1, 1, 0), torch.ones(1, 2, 0), value)) == [[[1, 3]]]
+    none = torch.ones(1, 0, 4, 3)
+    with pytest.raises(ValueError, match="heads"):
+        attend(torch.ones(1, 3, 2, 3), none, none, enable_gqa=True)

@@ -26,7 +26,7 @@ def weights(
     query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None, dropout: float
 ) -> Any:
     """``softmax(query @ key.T * scale + mask)``, with elements dropped. The scale is by default 1 / sqrt(size)."""
-    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scale = 1 / math.sqrt(query.shape[-1] or 1) if scale is None else scale
     scores = ops.matmul(ops.multiply(query, scale), ops.swapaxes(key, -1, -2))
     if is_causal:
         scores = causal(scores)

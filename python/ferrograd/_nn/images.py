@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import DtypeError, ShapeError, Tensor
+from ferrograd._core import ArgumentError, DtypeError, ShapeError, Tensor
 from ferrograd._core import native as ops
 
 
@@ -48,6 +48,14 @@ def _places(sizes: Any, kernel: Any, dilation: Any, padding: Any, stride: Any, w
 
     The positions have the shape [kernel, windows].
     """
+    for name, numbers, least in (
+        ("kernel_size", kernel, 1),
+        ("dilation", dilation, 1),
+        ("padding", padding, 0),
+        ("stride", stride, 1),
+    ):
+        if min(numbers) < least:
+            raise ArgumentError(f"{what}: {name} is at least {least}, not {list(numbers)}")
     counts, lines = [], []
     for n, k, d, p, s in zip(sizes, kernel, dilation, padding, stride, strict=True):
         counts.append((n + 2 * p - d * (k - 1) - 1) // s + 1)

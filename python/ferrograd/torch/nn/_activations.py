@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ferrograd import _arguments
+from ferrograd._core import ArgumentError
 from ferrograd._core import torch as ops
 from ferrograd.torch._tensor import Tensor
 
@@ -109,6 +110,8 @@ def rrelu(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
     """``input``, where negative multiplied by a random slope in [lower, upper) in training, else by their mean."""
+    if not lower <= upper:
+        raise ArgumentError(f"rrelu: lower {lower} should be less than or equal to upper {upper}")
     if not training:
         return _result(input, ops.leaky_relu(input, (lower + upper) / 2), inplace)
     input = _arguments.tensor(input, "rrelu", "input")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _arguments
-from ferrograd._core import ArgumentError
+from ferrograd._core import ArgumentError, DtypeError
 from ferrograd._core import constant as _constant_of
 from ferrograd._core import torch as ops
 from ferrograd._nn import lookup
@@ -101,7 +101,7 @@ def embedding_bag(
             f"same shape as the input ({input.shape})"
         )
     starts, count = _bags(input, offsets, include_last_offset)
-    flat = ops.reshape(input, [-1])
+    flat = ops.reshape(input, [-1]) if count else ops.reshape(input, [-1])[:0]
     bag = np.searchsorted(starts, np.arange(flat.shape[0]), side="right") - 1
     padding = _padding(padding_idx, weight.shape[0])
     if padding is not None:
@@ -128,8 +128,21 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> t
     if offsets is None or offsets.ndim != 1:
         raise ArgumentError("offsets has to be a 1D Tensor" + (" but got None" if offsets is None else ""))
     starts = offsets.detach().numpy()
+    if starts.dtype.kind not in "iu":
+        raise DtypeError(f"embedding_bag: offsets are integers, not {offsets.dtype}")
+    size = input.shape[0]
     if len(starts) and starts[0] != 0:
         raise ArgumentError(f"offsets[0] has to be 0, i.e., the first sequence starts at 0. However, got {starts[0]}")
+    if (starts[1:] < starts[:-1]).any():
+        raise ArgumentError(f"embedding_bag: each offset is at least the one before, not {starts.tolist()}")
+    if len(starts) and starts[-1] > size:
+        raise ArgumentError(
+            f"offsets[-1] can not be greater than input's length {size} but got offsets[-1] of {starts[-1]}"
+        )
+    if include_last_offset and len(starts) and starts[-1] != size:
+        raise ArgumentError(
+            f"embedding_bag: with include_last_offset the last offset is the input's length {size}, not {starts[-1]}"
+        )
     starts = starts[:-1] if include_last_offset else starts
     return starts, len(starts)
 

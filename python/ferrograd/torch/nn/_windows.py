@@ -109,6 +109,8 @@ def _lp_pool(
     _dimension: Dimension = DIMENSIONS[1],
 ) -> Tensor:
     """``sum(x ** norm_type) ** (1 / norm_type)`` over each window of {items}."""
+    if norm_type == 0:
+        raise ArgumentError(f"lp_pool{_dimension.ndim}d: norm_type must be a non-zero value, but got {norm_type}")
     pool = getattr(ops, f"avg_pool{_dimension.ndim}d")
     sums = pool(ops.pow(input, norm_type), kernel_size, stride, 0, ceil_mode, True, 1.0)
     return ops.pow(sums, 1.0 / norm_type)

@@ -70,6 +70,8 @@ def trunc_normal_(
     """Random numbers of the normal distribution, drawn again where they are outside of [``a``, ``b``]."""
     if not std > 0:
         raise ArgumentError(f"trunc_normal_: std must be positive, not {std}")
+    if not a < b:
+        raise ArgumentError(f"trunc_normal_: a is below b, unlike {a} and {b}")
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from itertools import pairwise
 from typing import Any
 
 from ferrograd import _public
@@ -181,6 +182,8 @@ class RNNBase(Module):
         if sequence is not None:
             x, counts, order, back = sequence
             sizes = [int(n) for n in counts.tolist()]
+            if any(a < b for a, b in pairwise([*sizes, 1])):
+                raise RuntimeError(f"batch_sizes of packed sequences are positive and never grow, unlike {sizes}")
         self._check_input(x, sequence is not None)
         batched = sequence is not None or x.ndim == 3
         turned = self.batch_first and batched and sequence is None
