@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -37,6 +38,7 @@ _NAMES = {
 _DTYPES = {name: dtype for dtype, name in _NAMES.items()}
 #: No header is longer, so that a damaged length takes no memory.
 _LONGEST = 100_000_000
+_MOST_AXES = 64
 
 
 class SafetensorError(ValueError):
@@ -98,7 +100,9 @@ class Reader:
         if len(data) < 8 or length > min(_LONGEST, len(data) - 8):
             raise SafetensorError("safetensors: the file is too short for its header")
         try:
-            header = json.loads(bytes(data[8 : 8 + length]).decode())
+            header = json.loads(bytes(data[8 : 8 + length]).decode(), object_pairs_hook=_distinct)
+        except SafetensorError:
+            raise
         except (ValueError, RecursionError) as error:
             raise SafetensorError("safetensors: the header is no JSON") from error
         if not isinstance(header, dict):
@@ -106,6 +110,8 @@ class Reader:
         self.metadata: dict[str, str] | None = header.pop("__metadata__", None)
         if not isinstance(self.metadata, dict | None):
             raise SafetensorError("safetensors: the metadata are no object")
+        if not all(isinstance(value, str) for value in (self.metadata or {}).values()):
+            raise SafetensorError("safetensors: the metadata are no texts")
         self._start, self._entries = 8 + length, header
         at = 0
         for name, entry in sorted(header.items(), key=lambda item: _offsets(*item)):
@@ -144,6 +150,14 @@ class Reader:
         return _core.make(values, dtype, False, self._dialect)
 
 
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, whose names are distinct."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise SafetensorError("safetensors: the header has a name twice")
+    return found
+
+
 def _offsets(name: str, entry: Any) -> tuple[int, int]:
     found = entry.get("data_offsets") if isinstance(entry, dict) else None
     if not isinstance(found, list) or len(found) != 2 or not all(type(n) is int and n >= 0 for n in found):
@@ -153,9 +167,13 @@ def _offsets(name: str, entry: Any) -> tuple[int, int]:
 
 def _size(name: str, entry: Any) -> int:
     shape, kind = entry.get("shape"), entry.get("dtype")
-    if kind not in _DTYPES or not isinstance(shape, list) or not all(type(n) is int and n >= 0 for n in shape):
+    is_known = isinstance(kind, str) and kind in _DTYPES
+    if not is_known or not isinstance(shape, list) or not all(type(n) is int and n >= 0 for n in shape):
         raise SafetensorError(f"safetensors: {name!r} has no dtype and shape that are known")
     bits = {"BOOL": 8, "BF16": 16}.get(kind) or int(kind[1:])
+    # NumPy has no larger shapes, also for arrays without elements.
+    if len(shape) > _MOST_AXES or math.prod(n for n in shape if n) * bits // 8 > sys.maxsize:
+        raise SafetensorError(f"safetensors: {name!r} has the shape {shape}, which is too large")
     return math.prod(shape) * bits // 8
 
 

@@ -11,6 +11,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -287,6 +288,26 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
     f.save(path)
     assert path.read_bytes() == whole
     assert [x.name for x in tmp_path.iterdir()] == ["program"]
+
+
+def test_a_link_stays_a_link_and_a_pipe_a_pipe(tmp_path: Path) -> None:
+    f = fg.compile(lambda x: x + 1.0)
+    f(fg.ones(2))
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    f.save(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert fg.load_compiled(tmp_path / "file")(fg.ones(2)).tolist() == [2.0, 2.0]
+    os.mkfifo(tmp_path / "pipe")
+    with ThreadPoolExecutor() as pool:
+        read = pool.submit((tmp_path / "pipe").read_bytes)
+        f.save(tmp_path / "pipe")
+        assert read.result() == (tmp_path / "file").read_bytes()
+    assert (tmp_path / "pipe").is_fifo()
+    with pytest.raises(IsADirectoryError):
+        f.save(tmp_path)
+    for path in ("", tmp_path / "none" / "file"):
+        with pytest.raises(FileNotFoundError, match=f"'{path}'"):
+            f.save(path)
 
 
 def test_dead_values_and_constants_nobody_reads_are_not_in_the_file(tmp_path: Path) -> None:

@@ -83,6 +83,11 @@ def test_damaged_files() -> None:
         packed({"a": entry, "b": entry}, b"1234"),
         packed({"a": 3}, b""),
         packed({"__metadata__": 3}, b""),
+        packed({"__metadata__": {"a": 3}}, b""),
+        packed({"a": {**entry, "dtype": ["F32"]}}, b"1234"),
+        packed({"a": {**entry, "shape": [1] * 65}}, b"1234"),
+        packed({"a": {**entry, "shape": [1 << 62, 0], "data_offsets": [0, 0]}}, b""),
+        packed(b'{"a": %s, "a": %s}' % ((json.dumps(entry).encode(),) * 2), b"1234"),
     ]
     for data in damaged:
         with pytest.raises(safetensors.SafetensorError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import errno
 import json
 import os
 import pathlib
@@ -143,8 +144,16 @@ def parsed(text: str) -> dict[str, Any]:
 
 
 def write(path: str | os.PathLike[str], data: bytes) -> None:
-    """Writes a file, which takes the place of an older one when all of it is on the disk."""
-    target = pathlib.Path(path)
+    """Writes a file, which takes the place of an older one when all of it is on the disk.
+
+    Links are followed. What is no regular file, such as a pipe, is written to.
+    """
+    target = pathlib.Path(os.path.realpath(path))
+    if not os.fspath(path) or not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
+    if target.exists() and not target.is_file():
+        target.write_bytes(data)
+        return
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         with open(temporary, "xb") as file:
