@@ -16,6 +16,10 @@ from ferrograd._core import native as ops
 def pixel_shuffle(x: Tensor, factor: int) -> Any:
     """[…, C * factor**2, H, W] as […, C, H * factor, W * factor]."""
     *batch, channels, height, width = x.shape
+    if factor < 1 or channels % factor**2:
+        raise ShapeError(
+            f"pixel_shuffle: {channels} channels cannot be divided by the square of upscale_factor {factor}"
+        )
     n = len(batch)
     parts = ops.reshape(x, [*batch, channels // factor**2, factor, factor, height, width])
     moved = ops.permute_dims(parts, [*range(n + 1), n + 3, n + 1, n + 4, n + 2])
@@ -25,6 +29,8 @@ def pixel_shuffle(x: Tensor, factor: int) -> Any:
 def pixel_unshuffle(x: Tensor, factor: int) -> Any:
     """[…, C, H * factor, W * factor] as […, C * factor**2, H, W]."""
     *batch, channels, height, width = x.shape
+    if factor < 1 or height % factor or width % factor:
+        raise ShapeError(f"pixel_unshuffle: {height} x {width} images cannot be divided by downscale_factor {factor}")
     n = len(batch)
     parts = ops.reshape(x, [*batch, channels, height // factor, factor, width // factor, factor])
     moved = ops.permute_dims(parts, [*range(n + 1), n + 2, n + 4, n + 1, n + 3])
@@ -171,6 +177,8 @@ def resize(
         found = resize(ops.cast(x, "float32"), sizes, factors, mode, aligned, centred, antialias)
         return ops.cast(ops.clip(ops.round(found), 0, 255), "uint8")
     count = len(sizes)
+    if min(sizes, default=1) < 1:
+        raise ArgumentError(f"interpolate: each size of the result is at least 1, not {list(sizes)}")
     for axis, (m, factor) in enumerate(zip(sizes, factors, strict=True), x.ndim - count):
         n = x.shape[axis]
         step = n / m if factor is None else 1 / factor

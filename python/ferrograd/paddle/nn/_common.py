@@ -105,6 +105,8 @@ def rrelu(
 ) -> Tensor:
     """``x``, where negative times a random slope in training, else times the mean of ``lower`` and ``upper``."""
     x = _arguments.tensor(x, "rrelu", "x")
+    if not 0 <= lower <= upper <= 1:
+        raise ArgumentError(f"rrelu: 0 <= lower <= upper <= 1 is needed, not lower {lower} and upper {upper}")
     if not training:
         return ops.leaky_relu(x, (lower + upper) / 2)
     slopes = ops.cast(ops.uniform(lower, upper, list(x.shape)), x.dtype)

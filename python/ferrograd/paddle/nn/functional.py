@@ -178,10 +178,12 @@ def dropout(
         return ops.multiply(x, kept)
     if axis is None:
         return ops.multiply(ops.dropout(x, p, True), kept)
-    axes = [
-        a % _arguments.tensor(x, "dropout", "x").ndim
-        for a in _arguments.integers([axis] if isinstance(axis, int) else axis, "dropout", "axis")
-    ]
+    axes = _arguments.integers([axis] if isinstance(axis, int) else axis, "dropout", "axis")
+    if not all(0 <= a < _arguments.tensor(x, "dropout", "x").ndim for a in axes):
+        raise ArgumentError(
+            f"dropout: axis value should be greater than or equal to 0 and less than dimensions of x:{x.ndim}, "
+            f"but get axis value:{axis}"
+        )
     shape = [n if i in axes else 1 for i, n in enumerate(x.shape)]
     return ops.multiply(x, ops.multiply(ops.dropout(ops.ones(shape, x.dtype), p, True), kept))
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core, _public
+from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd._nn import recurrent
@@ -179,6 +180,11 @@ class RNN(Layer):
         """The outputs of all steps and the last state. After the end of a sequence the state stays as it is."""
         x = inputs if self.time_major else ops.swapaxes(inputs, 0, 1)
         steps = ops.unbind(x, 0)
+        if sequence_length is not None and list(sequence_length.shape) != [x.shape[1]]:
+            raise ShapeError(
+                f"RNN: sequence_length has a number for each of {x.shape[1]} sequences, not the shape "
+                f"{list(sequence_length.shape)}"
+            )
         states = self.cell.get_initial_states(x, batch_dim_idx=1) if initial_states is None else initial_states
         outputs: list[Any] = [None] * len(steps)
         for t in range(len(steps))[:: -1 if self.is_reverse else 1]:
@@ -291,6 +297,12 @@ class RNNBase(LayerList):
     def _packed(self, x: Tensor, states: Any, layers: Any, lengths: Any, dropout: float, time: int) -> Any:
         """The outputs and states of sequences of different lengths: they are sorted, packed and put back."""
         sizes = np.asarray(lengths.numpy() if isinstance(lengths, Tensor) else lengths).ravel()
+        if len(sizes) != x.shape[1]:
+            raise ShapeError(
+                f"{self.mode}: sequence_length has a number for each of {x.shape[1]} sequences, not {len(sizes)}"
+            )
+        if not 0 < sizes.max() <= time:
+            raise ArgumentError(f"{self.mode}: the largest sequence_length is from 1 to {time}, not {sizes.max()}")
         order = np.argsort(-sizes, kind="stable")
 
         def taken(t: Any, which: Any) -> Tensor:
