@@ -320,3 +320,24 @@ def test_there_is_no_smallest_of_no_numbers(ord: float, shape: tuple[int, ...]) 
     with pytest.raises(fg.ArgumentError, match="no elements on the axes to be folded"):
         fg.linalg.matrix_norm(fg.zeros(shape), ord)
     assert fg.linalg.matrix_norm(fg.zeros((0, 3)), -1).item() == 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[0, 0], [0, 0]],
+        [[0, 1], [0, 2]],
+        [[1, 2, 3], [2, 4, 6], [1, 1, 1]],
+        [[3, 1], [6, 2], [9, 3]],
+        [[0, 0, 1], [0, 0, 2]],
+    ],
+)
+def test_columns_without_a_pivot_stay_in_the_factors(rows: list[list[float]], dtype: str) -> None:
+    x = fg.tensor(rows, dtype=dtype)
+    p, lower, upper = map(np.asarray, fg.linalg.lu(x))
+    np.testing.assert_array_equal(p @ lower @ upper, np.asarray(x))
+    assert np.isfinite(lower).all()
+    assert np.isfinite(upper).all()
+    np.testing.assert_array_equal(np.tril(upper, -1), 0)
+    np.testing.assert_array_equal(np.triu(lower), np.eye(*lower.shape))
