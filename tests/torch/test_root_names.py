@@ -234,3 +234,23 @@ def test_kl_of_a_class_that_is_no_distribution() -> None:
         warnings.simplefilter("error")
         point: Any = Point()
         assert torch.distributions.kl_divergence(point, torch.distributions.Normal(0.0, 1.0)) == 7.0
+
+
+def test_native_norms_have_the_moments() -> None:
+    x = torch.tensor(np.random.default_rng(0).normal(size=(4, 6, 5)), requires_grad=True)
+    numbers = x.detach().numpy()
+    calls: list[tuple[Any, tuple[int, ...], tuple[int, ...]]] = [
+        (torch.native_layer_norm(x, (6, 5), None, None, 0.1), (1, 2), (4, 1, 1)),
+        (torch.native_layer_norm(x, [5], None, None, 0.1), (2,), (4, 6, 1)),
+        (torch.native_batch_norm(x, None, None, None, None, True, 0.1, 0.1), (0, 2), (6,)),
+        (torch.native_group_norm(x, None, None, 4, 6, 5, 1, 0.1), (1, 2), (4, 1)),
+    ]
+    for (y, mean, root), axes, shape in calls:
+        wanted = numbers.mean(axes, keepdims=True), 1 / np.sqrt(numbers.var(axes, keepdims=True) + 0.1)
+        np.testing.assert_allclose(y.detach().numpy(), (numbers - wanted[0]) * wanted[1])
+        for found, want in zip((mean, root), wanted, strict=True):
+            assert found.requires_grad
+            np.testing.assert_allclose(found.detach().numpy(), want.reshape(shape))
+    y, *rest = torch.native_batch_norm(x, None, None, torch.zeros(6), torch.ones(6), False, 0.1, 0.0)
+    np.testing.assert_allclose(y.detach().numpy(), numbers)
+    assert [t.shape for t in rest] == [(0,), (0,)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd._core import ArgumentError
+from ferrograd._core import torch as ops
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
 
@@ -14,6 +15,9 @@ __all__ = [
     "group_norm",
     "kl_div",
     "layer_norm",
+    "native_batch_norm",
+    "native_group_norm",
+    "native_layer_norm",
     "rms_norm",
 ]
 
@@ -85,6 +89,60 @@ def group_norm(
     [[-1.0, 1.0]]
     """
     return F.group_norm(input, num_groups, weight, bias, eps)
+
+
+def _moments(x: Tensor, axes: Any, eps: float, keepdims: bool) -> tuple[Tensor, Tensor]:
+    """The mean and ``1 / sqrt(variance + eps)`` over axes."""
+    return ops.mean(x, axes, keepdims), ops.rsqrt(ops.var(x, axes, keepdims=keepdims) + eps)
+
+
+def native_layer_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """:func:`layer_norm`, and the mean and ``1 / sqrt(variance + eps)`` of what is standardised together.
+
+    >>> import ferrograd.torch as torch
+    >>> [x.tolist() for x in torch.native_layer_norm(torch.tensor([1.0, 3.0]), (2,), None, None, 0.0)]
+    [[-1.0, 1.0], [2.0], [1.0]]
+    """
+    result = F.layer_norm(input, normalized_shape, weight, bias, eps)
+    return (result, *_moments(input, list(range(-len(normalized_shape), 0)), eps, True))
+
+
+def native_group_norm(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """:func:`group_norm`, and the mean and ``1 / sqrt(variance + eps)`` of each group.
+
+    >>> import ferrograd.torch as torch
+    >>> [x.tolist() for x in torch.native_group_norm(torch.tensor([[1.0, 3.0]]), None, None, 1, 2, 1, 1, 0.0)]
+    [[[-1.0, 1.0]], [[2.0]], [[1.0]]]
+    """
+    result = F.group_norm(input, group, weight, bias, eps)
+    return (result, *_moments(ops.reshape(input, [N, group, -1]), -1, eps, False))
+
+
+def native_batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """:func:`batch_norm`; in training also the mean and ``1 / sqrt(variance + eps)`` of each channel, or empty ones.
+
+    >>> import ferrograd.torch as torch
+    >>> x = torch.tensor([[1.0], [3.0]])
+    >>> [x.tolist() for x in torch.native_batch_norm(x, None, None, None, None, True, 0.1, 0.0)]
+    [[[-1.0], [1.0]], [2.0], [1.0]]
+    """
+    result = F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    if not training:
+        return result, ops.zeros([0], input.dtype), ops.zeros([0], input.dtype)
+    return (result, *_moments(input, [a for a in range(input.ndim) if a != 1], eps, False))
 
 
 def binary_cross_entropy_with_logits(
