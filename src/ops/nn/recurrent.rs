@@ -5,7 +5,8 @@ use smallvec::smallvec;
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply_all};
-use crate::kernel::recurrent;
+use crate::kernel::{interrupt, recurrent};
+use crate::memory;
 use crate::ops::contract::matmul::matmul;
 use crate::ops::entry::op;
 use crate::ops::index::{narrow, select};
@@ -106,8 +107,11 @@ impl Read {
         let units = c.dims()[1] as i64;
         let plus = |x: Tensor, other: Option<Tensor>| add_terms([Some(x), other]).expect("one is there");
         let (mut of_later, mut of_cell) = (None, of_last);
-        let mut all = vec![];
-        for t in (0..cells.dims()[0] as i64).rev() {
+        let steps = cells.dims()[0];
+        memory::ensure(steps * size_of::<Tensor>())?;
+        let mut all = Vec::with_capacity(steps);
+        for t in (0..steps as i64).rev() {
+            interrupt::check()?;
             let at = |x: &Tensor| select(x, 0, t);
             let at_given = |i: usize| g[i].as_ref().map(at).transpose();
             let gate = |k: i64| narrow(&at(active)?, -1, k * units, units);
