@@ -48,8 +48,8 @@ class MissingName(AttributeError):
         text = f"module {module!r} has no attribute {name!r}"
         if name.startswith("_") or sys.is_finalizing():
             return text
-        if found := _found(module, name):
-            return f"{text}: it is {', or '.join(found)}"
+        if places := found(module, name):
+            return f"{text}: it is {', or '.join(places)}"
         from difflib import get_close_matches
 
         close = get_close_matches(name, dir(sys.modules[module]), n=1)
@@ -63,7 +63,7 @@ MissingName.__name__ = MissingName.__qualname__ = AttributeError.__name__
 MissingName.__module__ = AttributeError.__module__
 
 
-def _found(module: str, name: str) -> list[str]:
+def found(module: str, name: str) -> list[str]:
     """Where a name is: in the library of the module, or else in the others."""
 
     def within(library: str) -> list[str]:

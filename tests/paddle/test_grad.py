@@ -405,3 +405,34 @@ def test_grad_calls_no_hook_of_a_leaf() -> None:
     b = a * a
     b.register_hook(lambda g: g * 10)
     assert [g.item() for g in paddle.grad(b * 2, [a, b])] == [120, 20]
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "place"),
+    [
+        ("layers", "fc", "paddle.nn.Linear"),
+        ("layers", "reduce_sum", "paddle.sum"),
+        ("layers", "relu", "paddle.relu"),
+        ("layers", "concat", "paddle.concat"),
+        ("dygraph", "Layer", "paddle.nn.Layer"),
+        ("dygraph", "Conv2D", "paddle.nn.Conv2D"),
+        ("dygraph", "NoamDecay", "paddle.optimizer.lr.NoamDecay"),
+        ("", "optimizer", "paddle.optimizer"),
+        ("", "CPUPlace", "paddle.CPUPlace"),
+    ],
+)
+def test_names_of_fluid_say_what_replaced_them(module: str, name: str, place: str) -> None:
+    where = getattr(paddle.fluid, module) if module else paddle.fluid
+    with pytest.raises(AttributeError) as raised:
+        getattr(where, name)
+    assert str(raised.value) == f"module '{where.__name__}' has no attribute '{name}': use {place}"
+    assert eval(place, {"paddle": paddle}) is not None
+
+
+def test_what_fluid_says_can_be_used() -> None:
+    for module in (paddle.fluid, paddle.fluid.layers, paddle.fluid.dygraph):
+        for place in module._REPLACED.values():
+            for name in re.findall(r"paddle[.\w]+", place):
+                assert eval(name, {"paddle": paddle}) is not None
+    with pytest.raises(AttributeError, match=r"Paddle 1\.8's names are not here"):
+        getattr(paddle.fluid.layers, "nonsense")  # noqa: B009

@@ -1,10 +1,29 @@
-"""``paddle.fluid``: the names of Paddle 1.8 for gradients."""
+"""``paddle.fluid``: the names of Paddle 1.8 for gradients. The error of any other name says what replaced it."""
 
 from __future__ import annotations
 
-from ferrograd import _public
-from ferrograd.paddle.fluid import dygraph
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["dygraph"]
+from ferrograd import _public
+from ferrograd.paddle.fluid import dygraph, layers
+from ferrograd.paddle.fluid._replaced import missing
+
+__all__ = ["dygraph", "layers"]
+
+_STATIC = "the dynamic graph: call the functions themselves"
+_REPLACED = {
+    **{name: _STATIC for name in ("Executor", "Program", "default_main_program", "default_startup_program")},
+    "clip": "paddle.nn.ClipGradByNorm and its like",
+    "initializer": "paddle.nn.initializer",
+    "io": "paddle.save and paddle.load",
+    "metrics": "paddle.metric",
+    "optimizer": "paddle.optimizer",
+    "regularizer": "paddle.regularizer",
+}
 
 __dir__ = _public.names(globals())
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        raise missing(__name__, name, _REPLACED)

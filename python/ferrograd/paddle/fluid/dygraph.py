@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ferrograd import _public
 from ferrograd._autograd.modes import no_grad
 from ferrograd.paddle import _autograd
 from ferrograd.paddle._creation import to_tensor
 from ferrograd.paddle._tensor import Tensor
+from ferrograd.paddle.fluid._replaced import missing
 
 __all__ = ["BackwardStrategy", "grad", "guard", "no_grad", "to_variable"]
 
@@ -54,4 +55,22 @@ def grad(
     )
 
 
+#: Names whose successors have others.
+_REPLACED = {
+    **{f"{name}Decay": f"paddle.optimizer.lr.{name}Decay" for name in ("Exponential", "InverseTime", "NaturalExp")},
+    **{f"{name}Decay": f"paddle.optimizer.lr.{name}Decay" for name in ("Noam", "Piecewise", "Polynomial")},
+    "CosineDecay": "paddle.optimizer.lr.CosineAnnealingDecay",
+    "FC": "paddle.nn.Linear",
+    "GRUUnit": "paddle.nn.GRUCell",
+    "Pool2D": "paddle.nn.MaxPool2D or AvgPool2D",
+    "declarative": "paddle.jit.to_static",
+    "load_dygraph": "paddle.load",
+    "save_dygraph": "paddle.save",
+}
+
 __dir__ = _public.names(globals())
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        raise missing(__name__, name, _REPLACED)
