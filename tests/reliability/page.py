@@ -623,6 +623,7 @@ UNSAFE: dict[str, str] = {
     "kernel/output.rs": "tests/ops/test_layouts.py",
     "kernel/pointwise/": "tests/ops/test_elementwise_large.py",
     "kernel/random.rs": "tests/ops/test_random.py",
+    "kernel/recurrent.rs": "tests/ops/test_recurrent.py",
     "kernel/reduce/": "tests/ops/test_reduce_shapes.py",
     "kernel/simd/": T + "test_same_bits.py",
     "kernel/softmax/": "tests/ops/test_softmax_columns.py",
