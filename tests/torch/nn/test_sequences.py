@@ -94,7 +94,7 @@ def test_shapes_states_and_texts() -> None:
     assert list(net.state_dict())[:3] == ["weight_ih_l0", "weight_hh_l0", "bias_ih_l0"]
     again, _ = net(torch.ones(5, 7, 3), (h * 0, c * 0))
     np.testing.assert_allclose(again.detach().numpy(), y.detach().numpy())
-    dropped = nn.GRU(2, 3, num_layers=2, dropout=0.9)
+    dropped = nn.GRU(2, 64, num_layers=2, dropout=0.9)
     x = torch.ones(4, 1, 2)
     assert not torch.equal(dropped(x)[0], dropped(x)[0])
     dropped.eval()
