@@ -16,8 +16,8 @@ use crate::graph::trace::Call;
 #[derive(Default)]
 struct Values {
     values: Vec<Value>,
-    /// By buffer: the value that was made in it, and the bytes from the buffer to its first element.
-    memory: FxHashMap<usize, (Id, usize)>,
+    /// By buffer: the value that was made in it, and the bytes from the buffer to its first element, which may lie before it.
+    memory: FxHashMap<usize, (Id, isize)>,
     views: FxHashMap<View, Id>,
     /// The constants, which keep their address while the values are looked for.
     constants: FxHashMap<usize, Id>,
@@ -46,7 +46,7 @@ impl Values {
     fn made(&mut self, a: &Array, origin: Origin) -> Id {
         let id = self.add(a, origin);
         let (buffer, offset) = a.place();
-        self.memory.insert(buffer, (id, offset));
+        self.memory.insert(buffer, (id, offset as isize));
         id
     }
 
@@ -58,7 +58,7 @@ impl Values {
         let (buffer, start) = a.place();
         let &(of, first) = self.memory.get(&buffer)?;
         let whole = &self.values[of as usize];
-        let offset = (start as isize - first as isize) / a.dtype().size() as isize;
+        let offset = (start as isize - first) / a.dtype().size() as isize;
         if offset == 0
             && whole.dtype == a.dtype()
             && whole.dims.as_slice() == a.dims()
@@ -95,8 +95,13 @@ impl Values {
 
     /// Notes that an array holds a value that was made elsewhere.
     fn also(&mut self, x: &Array, id: Id) {
-        let (buffer, offset) = x.place();
-        self.memory.insert(buffer, (id, offset));
+        let (buffer, start) = x.place();
+        // Views of the array are views of what the value is a view of.
+        let at = match self.values[id as usize].origin {
+            Origin::View { of, offset } => (of, start as isize - offset * x.dtype().size() as isize),
+            _ => (id, start as isize),
+        };
+        self.memory.insert(buffer, at);
     }
 
     fn find_or_constant(&mut self, a: &Array) -> Id {

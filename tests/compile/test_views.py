@@ -54,3 +54,32 @@ def test_views_that_no_program_makes_are_views_all_the_same(f: Callable[..., Any
             y.add_(5)
             found.append((bits([base, x, y]), y is x))
         assert found[0] == found[1]
+
+
+class ViewOfExp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        y = x.exp().reshape(1, -1)[:, 1:]
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        # The gradient of a sum is one everywhere, so that this product is `y` as it is.
+        (y,) = ctx.saved_tensors
+        part = (g * y).reshape(-1)
+        return torch.cat([part[:1] * 0, part])
+
+
+def test_a_view_of_a_product_with_one_is_a_view_of_the_other_factor() -> None:
+    def f(x: Any) -> Any:
+        x = x.detach().requires_grad_()
+        (g,) = torch.autograd.grad(ViewOfExp.apply(x).sum(), x, create_graph=True)
+        second = torch.autograd.grad(g.sum(), x)[0]
+        return g.detach(), g.detach()[1:].flip(0), second
+
+    compiled = fg.compile(f, fullgraph=True)
+    for i in range(3):
+        x = torch.tensor(array(5, seed=i))
+        assert bits(compiled(x)) == bits(f(x))
+    assert compiled.cache_info().hits == 2

@@ -201,3 +201,23 @@ def test_wrong_arguments_raise() -> None:
         vmap(lambda x: "text")(x)
     with pytest.raises(fg.FerrogradError, match="vmap"):
         vmap(lambda x: x.sum().item())(x)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2])
+def test_a_write_to_a_view_reaches_its_base(size: int) -> None:
+    def written(z: Any) -> Any:
+        z = z.clone()
+        v, row, column, turned = z[:, :1], z[0], z[:, 1], fg.swapaxes(z, 0, 1)
+        v *= 2
+        row += 10
+        column.copy_(fg.sin(column))
+        turned[2] = 7
+        return z
+
+    x = sample(size, 2, 3)
+    expected = [written(x[i]) for i in range(size)]
+    same(vmap(written)(x), np.stack(expected) if size else np.zeros((0, 2, 3)))
+    # The first column is doubled, the second a sine, and the third a constant.
+    slopes = vmap(grad(lambda z: fg.sum(written(z))))(x)
+    same(slopes[:, :, 0], np.full((size, 2), 2.0))
+    same(slopes[:, :, 2], np.zeros((size, 2)))

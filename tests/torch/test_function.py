@@ -282,3 +282,28 @@ def test_a_context_that_outlives_its_graph() -> None:
     del y
     with pytest.raises(RuntimeError, match="freed together with the graph"):
         _ = kept[0].saved_tensors
+
+
+def test_a_saved_result_that_is_a_view_keeps_its_place_in_the_graph() -> None:
+    class Exp(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            y = x.exp().reshape(1, 2)
+            ctx.save_for_backward(x, y)
+            return y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, y = ctx.saved_tensors
+            assert y.requires_grad
+            return (g * y).reshape(2) * x.cos() ** 2 + (g * y).reshape(2) * x.sin() ** 2
+
+    def slope(x: Any) -> Any:
+        return torch.autograd.grad(Exp.apply(x).sum(), x, create_graph=True)[0]
+
+    for dtype in (torch.float64, torch.float32):
+        x = torch.tensor([1.0, 2.0], dtype=dtype, requires_grad=True)
+        (h,) = torch.autograd.grad(slope(x).sum(), x)
+        np.testing.assert_allclose(h.numpy(), np.exp([1.0, 2.0]), rtol=1e-6)
+    h = torch.func.hessian(lambda x: Exp.apply(x).sum())(torch.tensor([1.0, 2.0]))
+    np.testing.assert_allclose(h.numpy(), np.diag(np.exp([1.0, 2.0])), rtol=1e-6, atol=1e-6)

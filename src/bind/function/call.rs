@@ -287,7 +287,12 @@ fn is_new(edge: &Option<Edge>, call: &Option<Edge>) -> bool {
 /// Finds where the edge of a saved tensor comes from: from an input that is as it was, from an output that is as it was
 /// returned, or from neither.
 fn source(object: &Bound<'_, Var>, saved: &Tensor, inputs: &[(Py<Var>, Tensor)], outs: &[Out<'_>]) -> Source {
-    let same = |t: &Tensor| t.array.is_same(&saved.array);
+    // A view makes a new array each time. A write since then would have moved it to another buffer.
+    let same = |t: &Tensor| {
+        let (own, kept) = (&t.array, &saved.array);
+        let place = |a: &Array| (a.unsealed().ptr(), a.dtype(), a.layout());
+        own.is_same(kept) || own.shares_memory(kept) && place(own) == place(kept)
+    };
     if let Some(i) = inputs.iter().position(|(x, t)| x.is(object) && same(t)) {
         return Source::Input(i);
     }

@@ -70,12 +70,12 @@ binary_ops! {
         [x, y] g => masked(g, &first_is_largest(x, y)?)?; [x, y] g => masked(g, &(1.0 - first_is_largest(x, y)?))?;
         "The larger one of two elements; a NaN is ignored where the other is none. Where they are equal the first gets the \
         gradient.",
-        "fg.fmax(fg.tensor([1.0, float('nan')]), 3.0).tolist()" => "[3.0, 3.0]";
+        "fg.fmax(fg.tensor([1.0, fg.nan]), 3.0).tolist()" => "[3.0, 3.0]";
     Fmin fmin, fmin_same bools and_same: num x, y => if x <= y || y.nan() { x } else { y };
         [x, y] g => masked(g, &first_is_smallest(x, y)?)?; [x, y] g => masked(g, &(1.0 - first_is_smallest(x, y)?))?;
         "The smaller one of two elements; a NaN is ignored where the other is none. Where they are equal the first gets the \
         gradient.",
-        "fg.fmin(fg.tensor([1.0, float('nan')]), 3.0).tolist()" => "[1.0, 3.0]";
+        "fg.fmin(fg.tensor([1.0, fg.nan]), 3.0).tolist()" => "[1.0, 3.0]";
     Fmod fmod, fmod_same: table x, y => division::FMOD;
         [] g => g.clone(); [x, y] g => -(g * trunc(&divide_same(x, y)?)?);
         "What a division rounded towards 0 leaves, x - y * trunc(x / y), with the sign of x; an integer modulo 0 is 0, with a RuntimeWarning (in the other dialects an error).",
