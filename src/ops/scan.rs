@@ -297,7 +297,7 @@ impl Op for LogCumSumExp {
 /// default), without overflow.
 ///
 /// ```python
-/// >>> fg.logcumsumexp(fg.tensor([1000., -1000., float('-inf')])).tolist()
+/// >>> fg.logcumsumexp(fg.tensor([1000., -1000., -fg.inf])).tolist()
 /// [1000.0, 1000.0, 1000.0]
 /// ```
 #[op(in_place)]

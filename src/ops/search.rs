@@ -152,7 +152,7 @@ pub fn quantile(
 /// As `quantile`, of the elements that are not NaN; NaN where all are.
 ///
 /// ```python
-/// >>> fg.nanquantile(fg.tensor([1., float('nan'), 2., 4.]), 0.75).item()
+/// >>> fg.nanquantile(fg.tensor([1., fg.nan, 2., 4.]), 0.75).item()
 /// 3.0
 /// ```
 #[op(method)]

@@ -154,13 +154,13 @@ unary_ops! {
         "fg.frac(fg.tensor([1.5, -1.25])).tolist()" => "[0.5, -0.25]";
     IsNan isnan: test [] x => truth(x.nan()); _g => zero();
         "Whether the element is NaN; of a complex one, whether a part is.",
-        "fg.isnan(fg.tensor([1.0, float('nan')])).tolist()" => "[False, True]";
+        "fg.isnan(fg.tensor([1.0, fg.nan])).tolist()" => "[False, True]";
     IsInf isinf: test [] x => truth(x.is_infinite()); _g => zero();
         "Whether the element is inf or -inf; of a complex one, whether a part is.",
-        "fg.isinf(fg.tensor([1.0, float('inf')])).tolist()" => "[False, True]";
+        "fg.isinf(fg.tensor([1.0, fg.inf])).tolist()" => "[False, True]";
     IsFinite isfinite: test [] x => truth(x.is_finite()); _g => zero();
         "Whether the element is neither infinite nor NaN.",
-        "fg.isfinite(fg.tensor([1.0, float('inf')])).tolist()" => "[True, False]";
+        "fg.isfinite(fg.tensor([1.0, fg.inf])).tolist()" => "[True, False]";
     Invert bitwise_invert(bitwise_not): bits [] x => x.not(); _g => zero();
         "All bits of each integer inverted; the other truth value. Refused for floats.",
         "fg.bitwise_invert(fg.tensor([0, 1])).tolist()" => "[-1, -2]";

@@ -21,7 +21,7 @@ fn replaced(x: &Tensor, condition: &Tensor, by: f64) -> Result<Tensor> {
 /// The sum over axes (all by default) of the elements that are not NaN.
 ///
 /// ```python
-/// >>> fg.nansum(fg.tensor([1.0, float('nan'), 2.0])).item()
+/// >>> fg.nansum(fg.tensor([1.0, fg.nan, 2.0])).item()
 /// 3.0
 /// ```
 #[op(method)]
@@ -42,7 +42,7 @@ pub fn nansum(
 /// The mean over axes (all by default) of the elements that are not NaN; NaN where all are.
 ///
 /// ```python
-/// >>> fg.nanmean(fg.tensor([1.0, float('nan'), 2.0])).item()
+/// >>> fg.nanmean(fg.tensor([1.0, fg.nan, 2.0])).item()
 /// 1.5
 /// ```
 #[op(method)]
@@ -62,7 +62,7 @@ pub fn nanmean(
 /// infinities the largest and the smallest number of the dtype. The gradient of a replaced element is 0.
 ///
 /// ```python
-/// >>> fg.nan_to_num(fg.tensor([1.0, float('nan'), float('inf')]), posinf=9.0).tolist()
+/// >>> fg.nan_to_num(fg.tensor([1.0, fg.nan, fg.inf]), posinf=9.0).tolist()
 /// [1.0, 0.0, 9.0]
 /// ```
 #[op(in_place)]
