@@ -42,7 +42,8 @@ def test_gradients_are_those_of_the_steps(loss: str, wanted: tuple[int, ...]) ->
     for layer in (fg.lstm_layer, steps):
         ins = given()
         grads = fg.grad(LOSSES[loss](*layer(*ins)), [ins[i] for i in wanted], create_graph=True)
-        second = fg.grad(sum((g * g).sum() for g in grads), [ins[i] for i in wanted])
+        squares: Any = sum((g * g).sum() for g in grads)
+        second = fg.grad(squares, [ins[i] for i in wanted])
         found.append([*grads, *second])
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-12, atol=1e-14)

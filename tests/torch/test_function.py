@@ -285,7 +285,7 @@ def test_a_context_that_outlives_its_graph() -> None:
 
 
 def test_a_saved_result_that_is_a_view_keeps_its_place_in_the_graph() -> None:
-    class Exp(torch.autograd.Function):  # type: ignore[misc]
+    class Exp(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
             y = x.exp().reshape(1, 2)

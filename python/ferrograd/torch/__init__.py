@@ -220,6 +220,7 @@ _ELSEWHERE = {
 }
 
 if _TYPE_CHECKING:
+    from ferrograd.torch import special as special
     from ferrograd.torch.amp import GradScaler as GradScaler
     from ferrograd.torch.amp import autocast as autocast
     from ferrograd.torch.compiler import compile as compile
