@@ -129,12 +129,13 @@ pub fn logcumsumexp(op: &'static str, x: &Array, way: ScanAxis) -> Result<Array>
     }
 }
 
-/// For each element the product of all others along an axis: the exclusive product before it times that after it.
+/// For each element the product of all others along an axis: the exclusive product before it times that after it. The
+/// dtype has a gradient.
 pub fn product_of_others(op: &'static str, x: &Array, axis: usize) -> Result<Array> {
     let x = x.contiguous()?;
     let (dims, blocks) = (x.dims(), AxisBlocks::of(x.dims(), axis));
     let len = blocks.len();
-    dispatch!(x.dtype(), field T => {
+    dispatch!(x.dtype(), inexact T => {
         let all = x.as_slice::<T>().expect("contiguous");
         let (out, _) = output::build_pair::<T, T>(op, (dims, len), (dims, len), len, |start, out, after| {
             let x = &all[start * len..][..out.len()];
@@ -164,7 +165,7 @@ fn cumulative<T: Field>(
 }
 
 /// `out[k] = b[k] + c * out[k-1]` in scan order, where `c` is `a[k]` if `own`, else `a[k-1]`. Both arrays have the
-/// same shape. The coefficient of the first element is not read.
+/// same shape, and a dtype that has a gradient. The coefficient of the first element is not read.
 pub fn linear_recurrence(op: &'static str, a: &Array, b: &Array, way: ScanAxis, own: bool) -> Result<Array> {
     fn go<T: Field>(op: &'static str, a: &Array, b: &Array, way: ScanAxis, own: bool) -> Result<Array> {
         let (a, b) = (a.contiguous()?, b.contiguous()?);
@@ -178,7 +179,7 @@ pub fn linear_recurrence(op: &'static str, a: &Array, b: &Array, way: ScanAxis, 
         })
     }
     assert_eq!((a.dims(), a.dtype()), (b.dims(), b.dtype()), "{op}: coefficients of another shape or dtype");
-    dispatch!(b.dtype(), field T => go::<T>(op, a, b, way, own), else not_defined(op, b.dtype()))
+    dispatch!(b.dtype(), inexact T => go::<T>(op, a, b, way, own), else not_defined(op, b.dtype()))
 }
 
 /// `out[k] = x[k-1]` in scan order, with 0 first.
