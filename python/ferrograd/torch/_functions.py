@@ -301,7 +301,8 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 
 def ger(input: Tensor, vec2: Tensor) -> Tensor:
     """As :func:`outer`."""
-    return outer(input, vec2)
+    _of_axes("ger", 1, input=input, vec2=vec2)
+    return ops.outer(input, vec2)
 
 
 def trace(input: Tensor) -> Tensor:

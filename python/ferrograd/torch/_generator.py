@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import threading
 from collections.abc import Iterator
@@ -139,6 +140,8 @@ def manual_seed(seed: int) -> Generator:
 
     Of a float, such as a time, the whole part is taken.
     """
+    if isinstance(seed, float) and not math.isfinite(seed):
+        raise ArgumentError(f"manual_seed: a seed is a finite number, not {seed}")
     return default_generator.manual_seed(int(seed))
 
 

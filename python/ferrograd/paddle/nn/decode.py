@@ -217,6 +217,8 @@ def dynamic_decode(
     >>> outputs.tolist(), states.tolist(), lengths.tolist()
     ([[1, 1, 1], [3, 2, 1]], [1, 1], [0, 2])
     """
+    if not callable(getattr(decoder, "initialize", None)):
+        raise TypeError(f"dynamic_decode: decoder is a Decoder, not {type(decoder).__name__}")
     inputs, states, finished = decoder.initialize(inits)
     lengths = ops.zeros_like(finished, "int64")
     steps: list[Any] = []
