@@ -70,6 +70,9 @@ def test_settings_that_change_nothing() -> None:
     assert torch.get_deterministic_debug_mode() == 1
     torch.set_deterministic_debug_mode("default")
     assert not torch.are_deterministic_algorithms_enabled()
+    with pytest.raises(TypeError, match="mode is True or False, not Tensor"):
+        torch.use_deterministic_algorithms(torch.ones(1))
+    assert not torch.are_deterministic_algorithms_enabled()
     torch.set_float32_matmul_precision("high")
     assert torch.get_float32_matmul_precision() == "high"
     torch.set_float32_matmul_precision("highest")

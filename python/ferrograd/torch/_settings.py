@@ -80,6 +80,8 @@ def set_default_device(device: Any) -> None:
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Is stored and changes nothing: results have the same bits in every run and on any number of threads."""
+    if not isinstance(mode, bool):
+        raise ArgumentError(f"use_deterministic_algorithms: mode is True or False, not {type(mode).__name__}")
     _noted.update(deterministic=bool(mode), deterministic_warns=bool(mode and warn_only))
 
 
