@@ -88,7 +88,7 @@ impl Array {
     /// [`Error::Memory`] if the shape does not fit into memory.
     pub fn build<T: Element>(op: &'static str, dims: &[usize], fill: impl FnOnce(&mut [T])) -> Result<Array> {
         Array::build_raw(op, T::DTYPE, dims, |out| {
-            // SAFETY: the new array has initialised, aligned, unshared memory for so many elements of `T`.
+            // SAFETY: the new array has initialised, aligned, unshared memory for the elements of its shape, which are of type `T`.
             fill(unsafe { std::slice::from_raw_parts_mut(out.cast::<T>(), shape::len(dims)) });
         })
     }

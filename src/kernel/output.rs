@@ -70,7 +70,7 @@ pub fn build_sized<T: Copy>(
     })
 }
 
-/// Runs `work` on chunks, each of which costs as much as `size` elements of `bytes` bytes: in pieces if that is much.
+/// Runs `work` on `count` chunks, in parallel if they are large. A chunk costs as much as `size` elements of `bytes` bytes.
 fn in_pieces(count: usize, size: usize, bytes: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
     if count * size * bytes < par::MIN_BYTES {
         work(0..count);

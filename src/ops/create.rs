@@ -198,7 +198,7 @@ pub fn arange(
     })
 }
 
-/// Writes some numbers of a list: as many as the slice takes, from one position on.
+/// Fills a slice with the numbers of a list, from one position of the list on.
 type Some<'a, T> = &'a (dyn Fn(usize, &mut [T]) + Sync);
 
 /// A list of `n` numbers in a dtype, which `some` writes as float64.
@@ -206,7 +206,7 @@ fn floats(op: &'static str, n: usize, dtype: DType, some: Some<'_, f64>) -> Resu
     dispatch!(dtype, all T => converted(op, n, some, T::from_f64))
 }
 
-/// A list of `n` numbers, each of which `convert` makes of one that `some` writes.
+/// A list of `n` numbers, which `some` writes and `convert` converts one by one.
 fn converted<F: Element, T: Element>(
     op: &'static str,
     n: usize,

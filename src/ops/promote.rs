@@ -86,18 +86,17 @@ pub(in crate::ops) fn as_tensor(x: Operand<'_>, dtype: DType) -> Result<Cow<'_, 
     Ok(match x {
         Operand::Tensor(t) if t.dtype() == dtype => Cow::Borrowed(t),
         Operand::Tensor(t) => Cow::Owned(cast(t, dtype)?),
-        Operand::Number(Item::Int(i)) if dtype.kind() == DTypeKind::Int => {
-            check_fits("operand", dtype, Item::Int(i))?;
-            // `from_i64` takes a large uint64 modulo 2^64.
-            Cow::Owned(Tensor::constant(dispatch!(dtype, all T => Array::scalar(T::from_i64(i as i64)))))
+        Operand::Number(n) => {
+            check_fits("operand", dtype, n)?;
+            Cow::Owned(match (n, n.to_f64()) {
+                // `from_i64` takes a large uint64 modulo 2^64.
+                (Item::Int(i), _) if dtype.kind() == DTypeKind::Int => {
+                    Tensor::constant(dispatch!(dtype, all T => Array::scalar(T::from_i64(i as i64))))
+                }
+                (_, Some(v)) => Tensor::constant(scalar(dtype, v)),
+                (_, None) => cast(&Tensor::constant(Array::scalar(n.to_complex())), dtype)?,
+            })
         }
-        Operand::Number(n) => match n.to_f64() {
-            Some(v) => {
-                check_fits("operand", dtype, n)?;
-                Cow::Owned(Tensor::constant(scalar(dtype, v)))
-            }
-            None => Cow::Owned(cast(&Tensor::constant(Array::scalar(n.to_complex())), dtype)?),
-        },
     })
 }
 

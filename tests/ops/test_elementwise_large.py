@@ -45,7 +45,7 @@ def saturated(x: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def wrapped(x: np.ndarray, dtype: str, bits: int) -> np.ndarray:
-    """The numbers that are integers of so many bits, modulo the range of the dtype; the others are 0."""
+    """The numbers that an integer of ``bits`` bits holds, modulo the range of the dtype; the others are 0."""
     wide = x.astype(np.float64)
     return np.where(np.abs(wide) < 2.0 ** (bits - 1), wide, 0).astype("int64").astype(dtype)
 

@@ -48,7 +48,7 @@ def test_a_wide_beam_search_finds_the_best_of_all_sequences(cell: Any) -> None:
         for beam, (_, sequence) in enumerate(best):
             length = lengths[batch, beam].item()
             assert tuple(ids[batch, :length, beam].tolist()) == sequence
-            # What follows the end is the end.
+            # Every token after the end of a sequence is the end token.
             assert set(ids[batch, length:, beam].tolist()) <= {END}
 
 

@@ -117,7 +117,7 @@ def _factors_last(given: tuple[Any, ...], beta: Any, alpha: Any, name: str) -> t
 
 
 def _of_axes(function: str, count: int, **tensors: Any) -> None:
-    """Checks that tensors have so many axes."""
+    """Raises unless each tensor has this number of axes."""
     for name, x in tensors.items():
         if _arguments.tensor(x, function, name).ndim != count:
             raise ShapeError(f"{function}: {name} must be {count}-D, got a {x.ndim}-D tensor of shape {tuple(x.shape)}")

@@ -73,19 +73,20 @@ fn python_number(o: &Bound<'_, PyAny>) -> PyResult<Option<Item>> {
 
 fn scalar(o: &Bound<'_, PyAny>, item: Item, dtype: Option<DType>) -> PyResult<Array> {
     let dtype = dtype.unwrap_or_else(|| default_dtype(item));
-    if !matches!(item, Item::Int(i) if i64::try_from(i).is_err()) {
-        check_fits("tensor", dtype, item)?;
-    }
     Ok(match item {
         Item::Int(i) if dtype.kind() == DTypeKind::Int => match (i64::try_from(i), u64::try_from(i)) {
             (Ok(i), _) => {
+                check_fits("tensor", dtype, item)?;
                 dispatch!(dtype, all T => Array::scalar(<T as crate::dtype::Element>::from_i64(i)))
             }
             (_, Ok(u)) if dtype == DType::U64 => Array::scalar(u),
             _ => return Err(too_large(o)),
         },
         Item::Complex(z) => cast(&Tensor::scalar(z), dtype)?.array,
-        item => Array::full_of(dtype, &[], item.to_f64().unwrap_or(f64::NAN)),
+        item => {
+            check_fits("tensor", dtype, item)?;
+            Array::full_of(dtype, &[], item.to_f64().unwrap_or(f64::NAN))
+        }
     })
 }
 

@@ -60,7 +60,7 @@ pub fn truth(o: &Bound<'_, PyAny>) -> Option<bool> {
     }
 }
 
-/// What `requires_grad` and `stop_gradient` are set to.
+/// The value that `requires_grad` or `stop_gradient` is set to.
 pub struct Flag(pub bool);
 
 impl<'py> FromPyObject<'_, 'py> for Flag {

@@ -291,7 +291,7 @@ fn source(object: &Bound<'_, Var>, saved: &Tensor, inputs: &[(Py<Var>, Tensor)],
     let same = |t: &Tensor| {
         let (own, kept) = (&t.array, &saved.array);
         let place = |a: &Array| (a.unsealed().ptr(), a.dtype(), a.layout());
-        own.is_same(kept) || own.shares_memory(kept) && place(own) == place(kept)
+        own.shares_memory(kept) && place(own) == place(kept)
     };
     if let Some(i) = inputs.iter().position(|(x, t)| x.is(object) && same(t)) {
         return Source::Input(i);

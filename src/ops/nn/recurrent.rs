@@ -83,7 +83,7 @@ impl Op for Lstm {
     }
 }
 
-/// What the gradient of the steps reads.
+/// The tensors that the gradient of the steps reads.
 struct Read {
     weight: Tensor,
     c: Tensor,

@@ -14,11 +14,8 @@ _STATIC = "the dynamic graph: call the functions themselves"
 _REPLACED = {
     **{name: _STATIC for name in ("Executor", "Program", "default_main_program", "default_startup_program")},
     "clip": "paddle.nn.ClipGradByNorm and its like",
-    "initializer": "paddle.nn.initializer",
     "io": "paddle.save and paddle.load",
     "metrics": "paddle.metric",
-    "optimizer": "paddle.optimizer",
-    "regularizer": "paddle.regularizer",
 }
 
 __dir__ = _public.names(globals())
