@@ -479,3 +479,126 @@ def test_lbfgs_of_complex_parameters_is_that_of_their_parts(search: str | None) 
 
     assert losses(False) == pytest.approx(losses(True), rel=1e-9)
     assert losses(False)[-1] < losses(False)[0] / 100
+
+
+def two_parameters(make: Callable[[Any], Any]) -> tuple[list[Any], Any]:
+    params = [torch.ones(n, requires_grad=True) for n in (2, 3)]
+    for p in params:
+        p.grad = torch.ones_like(p)
+    return params, make(params)
+
+
+@pytest.mark.parametrize(
+    "kind", ["Adadelta", "Adagrad", "Adam", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"]
+)
+@pytest.mark.parametrize("wrong", [torch.ones(4), None, 3.0, "x"])
+def test_a_state_that_fits_no_step_is_refused_before_anything_is_loaded(kind: str, wrong: Any) -> None:
+    _, o = two_parameters(getattr(torch.optim, kind))
+    o.step()
+    kept = copy.deepcopy(o.state_dict())
+    tensors = [key for key, x in kept["state"][1].items() if isinstance(x, torch.Tensor) and x.ndim]
+    assert tensors
+    for key in tensors if isinstance(wrong, float) else [*tensors, "step"]:
+        state = copy.deepcopy(kept)
+        state["param_groups"][0]["lr"] = 7.0
+        state["state"][1][key] = wrong
+        with pytest.raises(fg.ArgumentError, match=rf"the state of parameter 1: '{key}' must be"):
+            o.load_state_dict(state)
+        del state["state"][1][key]
+        with pytest.raises(fg.ArgumentError, match=rf"the state of parameter 1 has no '{key}', which {kind} keeps"):
+            o.load_state_dict(state)
+        assert repr(o.state_dict()) == repr(kept)
+    o.load_state_dict(kept)
+    o.step()
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        ({"state": 5, "param_groups": [{"params": [0, 1]}]}, "'state' must be a dict, not int"),
+        ({"state": {0: 5}, "param_groups": [{"params": [0, 1]}]}, "parameter 0 must be a dict, not int"),
+        ({"state": {}, "param_groups": 5}, "'param_groups' must be a list of dicts"),
+        ({"state": {}, "param_groups": [5]}, "'param_groups' must be a list of dicts"),
+        ({"state": {}, "param_groups": [{"params": 5}]}, "'param_groups' must be a list of dicts"),
+        ({"state": {}, "param_groups": [{"params": [0, 1], "lr": "a"}]}, "lr must be a number, not 'a'"),
+        ({"state": {}, "param_groups": [{"params": [0, 1], "betas": 5}]}, "betas must be 2 numbers, not 5"),
+        ({"state": {}, "param_groups": [{"params": [0, 1], "betas": ("a", 0.9)}]}, "betas must be 2 numbers"),
+    ],
+)
+def test_states_of_no_optimizer_are_refused_and_nothing_is_loaded(state: Any, text: str) -> None:
+    _, o = two_parameters(torch.optim.Adam)
+    o.step()
+    kept = repr(o.state_dict())
+    with pytest.raises(fg.ArgumentError, match=text):
+        o.load_state_dict(state)
+    assert repr(o.state_dict()) == kept
+
+
+def test_an_option_that_is_no_number_is_refused_before_the_first_group_changes() -> None:
+    a, b = (torch.ones(2, requires_grad=True) for _ in range(2))
+    a.grad, b.grad = torch.ones(2), torch.ones(2)
+    o = torch.optim.SGD([{"params": [a]}, {"params": [b]}], lr=0.1)
+    o.param_groups[1]["weight_decay"] = None
+    with pytest.raises(fg.ArgumentError, match=r"SGD.step: weight_decay must be a number, not None"):
+        o.step()
+    assert a.tolist() == b.tolist() == [1.0, 1.0]
+
+    def clip(pairs: Any) -> Any:
+        raise RuntimeError("of the user's")
+
+    v, w = (paddle.to_tensor([1.0], stop_gradient=False) for _ in range(2))
+    (v + w).backward()
+    groups: Any = [{"params": [v]}, {"params": [w], "grad_clip": clip}]
+    with pytest.raises(RuntimeError, match="of the user's"):
+        paddle.optimizer.SGD(0.5, groups).step()
+    assert v.item() == w.item() == 1.0
+
+
+def test_a_momentum_that_is_none_begins_with_the_next_gradient() -> None:
+    # PyTorch saves None for what SGD without momentum does not keep.
+    p = torch.tensor([1.0], requires_grad=True)
+    o = torch.optim.SGD([p], lr=1.0, momentum=0.5)
+    o.load_state_dict({"state": {0: {"momentum_buffer": None}}, "param_groups": [{"params": [0]}]})
+    for wanted in (0.0, -1.5):
+        p.grad = torch.ones(1)
+        o.step()
+        assert p.item() == wanted
+
+
+def test_amsgrad_may_be_switched_on_later() -> None:
+    p = torch.tensor([1.0], requires_grad=True)
+    o = torch.optim.Adam([p], lr=0.1)
+    for largest in (False, True, True):
+        o.param_groups[0]["amsgrad"] = largest
+        p.grad = torch.ones(1) if not largest else torch.zeros(1)
+        before = p.item()
+        o.step()
+    top, now = o.state[p]["max_exp_avg_sq"].item(), o.state[p]["exp_avg_sq"].item()
+    assert (top, now) == pytest.approx((0.001 * 0.999, 0.001 * 0.999**2))
+    mean = 0.1 * 0.9**2 / (1 - 0.9**3)
+    assert before - p.item() == pytest.approx(0.1 * mean / (top / (1 - 0.999**3)) ** 0.5, rel=1e-4)
+
+
+@pytest.mark.parametrize("wrong", [5, None, "moment", "shape", "power", "name", "key", "masters", "schedule"])
+def test_what_paddle_cannot_load_changes_nothing(wrong: Any) -> None:
+    params = [paddle.to_tensor([1.0] * n, stop_gradient=False) for n in (2, 3)]
+    (params[0].sum() + params[1].sum()).backward()
+    o = paddle.optimizer.Adam(paddle.optimizer.lr.StepDecay(0.1, 2), parameters=params)
+    o.step()
+    state: Any = {**o.state_dict(), "LR_Scheduler": {"last_epoch": 7, "last_lr": 5.0}}
+    kept = repr(o.state_dict())
+    moment, power = ([key for key in state if part in key][-1] for part in ("moment1", "beta2_pow"))
+    change: dict[Any, dict[Any, Any]] = {
+        "moment": {moment: 5},
+        "shape": {moment: paddle.ones([7])},
+        "power": {power: "x"},
+        "name": {"other": paddle.ones([1])},
+        "key": {5: paddle.ones([1])},
+        "masters": {"master_weights": 5},
+        "schedule": {"LR_Scheduler": 5},
+    }
+    with pytest.raises(fg.ArgumentError, match="set_state_dict: "):
+        o.set_state_dict({**state, **change[wrong]} if wrong in change else wrong)
+    assert repr(o.state_dict()) == kept
+    o.set_state_dict(state)
+    assert o.get_lr() == 5.0

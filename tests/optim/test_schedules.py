@@ -302,6 +302,29 @@ def test_functions_in_states() -> None:
         assert make(by_epoch).state_dict()[key] in ([None], None)
 
 
+@pytest.mark.parametrize("state", [5, None, {}, {"last_epoch": 3}, {"last_epoch": 3, "lr_lambdas": [{}]}])
+def test_a_state_that_does_not_load_changes_no_schedule(state: Any) -> None:
+    class Of:
+        by = 1.0
+
+        def __call__(self, e: int) -> float:
+            return self.by
+
+    o = optimizer()
+    for s in (
+        T.LambdaLR(o, [Of(), Of()]),
+        T.SequentialLR(o, [T.StepLR(o, 2), T.StepLR(o, 3)], [4]),
+        T.CyclicLR(o, 1, 2, 3, scale_fn=Of(), cycle_momentum=False),
+        P.LinearWarmup(P.StepDecay(0.1, 2), 2, 0.0, 0.1),
+        P.StepDecay(0.1, 2),
+    ):
+        kept = repr(s.state_dict())
+        load = s.load_state_dict if isinstance(s, T.LRScheduler) else s.set_state_dict
+        with pytest.raises((ValueError, KeyError, RuntimeError)):
+            load(state)
+        assert repr(s.state_dict()) == kept
+
+
 def test_an_epoch_may_be_given() -> None:
     for name in ("step", "milestones", "exponential", "linear", "polynomial", "cosine", "constant", "lambda"):
         make, _, factor = FACTORS[name]

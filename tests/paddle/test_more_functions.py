@@ -8,7 +8,7 @@ from typing import Any
 import ferrograd.paddle
 import numpy as np
 import pytest
-from ferrograd import testing
+from ferrograd import ArgumentError, testing
 
 from tests.dialects import values
 
@@ -390,3 +390,12 @@ def test_functions_that_count_indices_from_zero(name: str) -> None:
 def test_conditions_are_truth_values(dtype: str) -> None:
     with pytest.raises(ValueError, match="boolean"):
         paddle.where(paddle.to_tensor([2, 0]).astype(dtype), paddle.ones([2]), paddle.zeros([2]))
+
+
+def test_a_layer_loads_all_of_a_state_or_nothing() -> None:
+    layer = paddle.nn.Linear(2, 3)
+    kept = values(layer.weight)
+    for state in (5, {"weight": paddle.ones([2, 3]), "bias": "x"}):
+        with pytest.raises(ArgumentError, match="set_state_dict: "):
+            layer.set_state_dict(state)
+    assert values(layer.weight) == kept

@@ -345,6 +345,25 @@ def test_bounds_of_singular_values_for_each_matrix() -> None:
         torch.linalg.pinv(x, rtol=torch.ones(2))
 
 
+def test_the_rank_of_a_hermitian_matrix_is_that_of_its_lower_triangle() -> None:
+    for module in (torch, paddle):
+        low, up = (
+            getattr(module, "to_tensor", torch.tensor)(x) for x in ([[0.0, 0.0], [5.0, 0.0]], [[0.0, 5.0], [0.0, 0.0]])
+        )
+        assert module.linalg.matrix_rank(low).item() == module.linalg.matrix_rank(up).item() == 1
+        assert module.linalg.matrix_rank(low, hermitian=True).item() == 2
+        assert module.linalg.matrix_rank(up, hermitian=True).item() == 0
+        assert module.linalg.matrix_rank(low, hermitian=True, atol=6.0).item() == 0
+        with pytest.raises(ValueError, match="square"):
+            module.linalg.matrix_rank(module.ones([1, 3]), hermitian=True)
+    z = np.array([[2.0, np.nan], [2.0j, 2.0]])
+    assert torch.linalg.matrix_rank(torch.tensor(z), hermitian=True).item() == 1
+    z[0, 1] = np.inf
+    found = torch.linalg.pinv(torch.tensor(z), hermitian=True)
+    np.testing.assert_allclose(numbers(found), np.linalg.pinv([[2, -2j], [2j, 2]]), atol=1e-14)
+    assert torch.linalg.matrix_rank(torch.tensor(z[None]), tol=torch.tensor([5.0]), hermitian=True).tolist() == [0]
+
+
 def test_indices_of_what_is_not_zero() -> None:
     assert torch.nonzero(torch.tensor(5.0)).shape == (1, 0)
     assert torch.tensor(0).argwhere().shape == (0, 0)

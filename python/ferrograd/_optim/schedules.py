@@ -2,8 +2,46 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ferrograd._core import ArgumentError
+
+
+def all_or_nothing(load: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+    """The method of a schedule that loads a state, where an error leaves the schedule as it was.
+
+    So it leaves what the schedule is made of, schedules and functions.
+    """
+
+    @functools.wraps(load)
+    def loaded(self: Any, state_dict: Any) -> None:
+        __tracebackhide__ = True
+        if not isinstance(state_dict, Mapping):
+            kind = type(state_dict).__name__
+            raise ArgumentError(f"{load.__name__}: the state of a schedule must be a dict, not {kind}")
+        before = [(part, dict(vars(part))) for part in (self, *_parts(self, load.__name__))]
+        try:
+            load(self, state_dict)
+        except BaseException:
+            for part, were in before:
+                vars(part).clear()
+                vars(part).update(were)
+            raise
+
+    return loaded
+
+
+def _parts(schedule: Any, name: str) -> Iterator[Any]:
+    """The objects that a schedule is made of; those with a method of the ``name`` are schedules themselves."""
+    for key, value in vars(schedule).items():
+        for part in value if isinstance(value, list | tuple) else (value,):
+            if key != "optimizer" and hasattr(part, "__dict__"):
+                yield part
+                if hasattr(part, name):
+                    yield from _parts(part, name)
 
 
 def cosine_step(rate: float, base: float, low: float, epoch: int, period: int) -> float:

@@ -139,7 +139,7 @@ def descend(
     decay: float = 0.0,
 ) -> None:
     """One step of gradient descent with momentum, in place. The first gradient is not dampened."""
-    first = "momentum_buffer" not in state
+    first = state.get("momentum_buffer") is None
     if momentum and first:
         state["momentum_buffer"] = zeros(p)
     held = state["momentum_buffer"] if momentum else None
@@ -173,8 +173,8 @@ def adam(
     """
     if not state:
         state.update(step=0, exp_avg=zeros(p), exp_avg_sq=zeros(p))
-        if largest:
-            state["max_exp_avg_sq"] = zeros(p)
+    if largest and "max_exp_avg_sq" not in state:
+        state["max_exp_avg_sq"] = zeros(p)
 
     def count() -> tuple[float, float, float]:
         now = rate()

@@ -316,12 +316,10 @@ class AmpScaler:
                 "The input state dict is empty, possibly because it was saved from a disabled instance of GradScaler."
             )
         # Paddle saves the factor as an array of one element.
-        scale = state_dict["scale"]
-        self._scale = float(scale.item() if hasattr(scale, "item") else scale)
-        for name in ("incr_ratio", "decr_ratio", "incr_every_n_steps", "decr_every_n_nan_or_inf"):
-            setattr(self, f"_{name}", state_dict[name])
-        self._incr_count, self._decr_count = state_dict["incr_count"], state_dict["decr_count"]
-        self._use_dynamic_loss_scaling = state_dict["use_dynamic_loss_scaling"]
+        loaded = {f"_{name}": state_dict[name] for name in self.state_dict()}
+        scale = loaded["_scale"]
+        loaded["_scale"] = float(scale.item() if hasattr(scale, "item") else scale)
+        vars(self).update(loaded)
 
 
 class GradScaler(AmpScaler):

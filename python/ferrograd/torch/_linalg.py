@@ -257,6 +257,7 @@ def matrix_rank(
     hermitian: bool = False,
 ) -> Tensor:
     """The number of singular values that do not count as zero. See :func:`pinv`."""
+    A = hermitian_of(_arguments.tensor(A, "linalg.matrix_rank", "A")) if hermitian else A
     if tol is not None:
         return with_bounds(_matrix_rank, A, tol, 0.0)
     return with_bounds(_matrix_rank, A, atol, rtol)

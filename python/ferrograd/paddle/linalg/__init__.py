@@ -165,8 +165,10 @@ def matrix_rank(
 ) -> Tensor:
     """The number of singular values above a bound: ``tol`` or ``atol``, or ``rtol`` times the largest.
 
-    The bounds are numbers, or tensors with one for each matrix.
+    The bounds are numbers, or tensors with one for each matrix. Of a symmetric or Hermitian matrix
+    (``hermitian``) the lower triangle is read.
     """
+    x = hermitian_of(_arguments.tensor(x, "matrix_rank", "x")) if hermitian else x
     bound = tol if tol is not None else atol
     return with_bounds(_linalg.matrix_rank, x, bound, 0.0 if tol is not None else rtol)
 

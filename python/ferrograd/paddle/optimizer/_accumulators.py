@@ -75,6 +75,8 @@ def _steps(kept: Mapping[str, Any], p: Tensor, powers: Mapping[str, float]) -> i
 def number(x: Any) -> float:
     """The first element of an accumulator whose elements are equal; 1 if there is none."""
     values = x.numpy() if isinstance(x, Tensor) else np.asarray(x)
+    if values.dtype.kind not in "biuf":
+        raise ArgumentError(f"set_state_dict: numbers are wanted, not {x!r:.60}")
     return float(values.flat[0]) if values.size else 1.0
 
 
@@ -96,11 +98,13 @@ def by_parameter(
     parsed: dict[str, tuple[str, str]] = {}
     for key in found:
         if key not in _OTHERS:
-            match = pattern.fullmatch(key)
+            match = pattern.fullmatch(key) if isinstance(key, str) else None
             if match is None:
                 raise ArgumentError(f"set_state_dict: {key!r} is no state of {op}")
             parsed[key] = match[1], match[2]
     copies = found.get("master_weights", {})
+    if not isinstance(copies, Mapping):
+        raise ArgumentError(f"set_state_dict: 'master_weights' must be a dict, not {type(copies).__name__}")
     owners = _owners(parameters, [*copies, *(name for name, _ in parsed.values())])
     masters = {}
     for name, value in copies.items():

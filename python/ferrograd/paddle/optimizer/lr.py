@@ -122,6 +122,7 @@ class LRScheduler:
         found = {key: vars(self)[key] for key in self.keys if key in vars(self)}
         return {key: float(value) if isinstance(value, Tensor) else value for key, value in found.items()}
 
+    @schedules.all_or_nothing
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Loads a :meth:`state_dict`."""
         self.state_keys()
@@ -135,7 +136,7 @@ class LRScheduler:
             warnings.warn(
                 "There are some unused values in state_dict. Maybe the optimizer have different 'LearningRateDecay' "
                 "when invoking state_dict and set_dict",
-                stacklevel=2,
+                stacklevel=3,
             )
 
     def set_dict(self, state_dict: dict[str, Any]) -> None:
@@ -283,6 +284,7 @@ class LinearWarmup(LRScheduler):
             found["LinearWarmup_LR"] = self.learning_rate.state_dict()
         return found
 
+    @schedules.all_or_nothing
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Loads a :meth:`state_dict`."""
         super().set_state_dict({key: value for key, value in state_dict.items() if key != "LinearWarmup_LR"})
@@ -698,6 +700,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.last_lr = self.get_lr()
         self._tell()
 
+    @schedules.all_or_nothing
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Loads a :meth:`state_dict`, and finds the period that its epoch lies in."""
         super().set_state_dict(state_dict)

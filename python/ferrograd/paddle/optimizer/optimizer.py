@@ -109,10 +109,10 @@ class Optimizer:
     @no_grad()
     def step(self) -> None:
         """Updates every parameter that has a gradient and does not have ``stop_gradient``."""
-        for group in self._groups:
+        for group, gradients in [(group, self._gradients(group)) for group in self._groups]:
             steps.watch(functools.partial(self._watched, group))
             rate = functools.partial(self._rate, group)
-            for p, g, decay in self._gradients(group):
+            for p, g, decay in gradients:
                 master = self._master(p)
                 self._update(master, g.astype(master.dtype), rate, decay)
                 if master is not p:
@@ -204,16 +204,17 @@ class Optimizer:
         Raises:
             ArgumentError: the state is of other parameters, of other shapes or of another kind of optimizer.
         """
-        schedule = state_dict.get("LR_Scheduler")
-        if isinstance(self._learning_rate, LRScheduler):
-            if schedule is not None:
-                self._learning_rate.set_state_dict(schedule)
-            elif not isinstance(self._learning_rate, LambdaDecay):
-                raise AssertionError("LR_Scheduler state must be included in the state dict except LambdaDecay")
+        if not isinstance(state_dict, Mapping):
+            raise ArgumentError(f"set_state_dict: the state must be a dict, not {type(state_dict).__name__}")
+        schedule, mine = state_dict.get("LR_Scheduler"), self._learning_rate
+        if isinstance(mine, LRScheduler) and schedule is None and not isinstance(mine, LambdaDecay):
+            raise AssertionError("LR_Scheduler state must be included in the state dict except LambdaDecay")
         kinds = {*self._accumulators.values(), *self._powers(), *self._derived}
         masters, parts = accumulators.by_parameter(self._parameter_list, state_dict, kinds, type(self).__name__)
         owners = {p: masters.get(p, p) for p in parts}
         states = {owners[p]: self._from_accumulators(kept, owners[p]) for p, kept in parts.items()}
+        if isinstance(mine, LRScheduler) and schedule is not None:
+            mine.set_state_dict(schedule)
         self._masters = masters
         self._state.clear()
         self._state.update(states)

@@ -168,9 +168,7 @@ class GradScaler:
             raise RuntimeError(
                 "The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler."
             )
-        self._scale, self._growth_tracker = state_dict["scale"], state_dict["_growth_tracker"]
-        self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
-        self._growth_interval = state_dict["growth_interval"]
+        vars(self).update({f"_{key.removeprefix('_')}": state_dict[key] for key in self.state_dict()})
 
 
 __dir__ = _public.names(globals())

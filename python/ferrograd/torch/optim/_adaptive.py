@@ -36,6 +36,9 @@ class _WithBetas(Optimizer):
 class Adam(_WithBetas):
     """Adam: D. Kingma, J. Ba, "Adam: a method for stochastic optimization" (2015)."""
 
+    _kept = ("step", "exp_avg", "exp_avg_sq")
+    _may_keep = ("max_exp_avg_sq",)
+
     def __init__(
         self,
         params: Params,
@@ -92,6 +95,8 @@ class AdamW(Adam):
 class Adamax(_WithBetas):
     """Adam with the largest gradient in place of the root of the mean square: D. Kingma, J. Ba (2015)."""
 
+    _kept = ("step", "exp_avg", "exp_inf")
+
     def __init__(
         self,
         params: Params,
@@ -121,6 +126,8 @@ class Adamax(_WithBetas):
 
 class NAdam(_WithBetas):
     """Adam with Nesterov's momentum: T. Dozat, "Incorporating Nesterov momentum into Adam" (2016)."""
+
+    _kept = ("step", "exp_avg", "exp_avg_sq", "mu_product")
 
     def __init__(
         self,
@@ -158,6 +165,8 @@ class NAdam(_WithBetas):
 class RAdam(_WithBetas):
     """Rectified Adam: L. Liu et al., "On the variance of the adaptive learning rate and beyond" (2020)."""
 
+    _kept = ("step", "exp_avg", "exp_avg_sq")
+
     def __init__(
         self,
         params: Params,
@@ -184,6 +193,9 @@ class RMSprop(Optimizer):
 
     ``centered`` takes the variance of the gradient in place of the mean square.
     """
+
+    _kept = ("step", "square_avg")
+    _may_keep = ("momentum_buffer", "grad_avg")
 
     def __init__(
         self,
@@ -223,6 +235,8 @@ class RMSprop(Optimizer):
 class Adagrad(Optimizer):
     """Steps over the root of the sum of squared gradients: J. Duchi, E. Hazan, Y. Singer (2011)."""
 
+    _kept = ("step", "sum")
+
     def __init__(
         self,
         params: Params,
@@ -260,6 +274,8 @@ class Adagrad(Optimizer):
 class Adadelta(Optimizer):
     """Steps in proportion to the steps before: M. Zeiler, "Adadelta: an adaptive learning rate method" (2012)."""
 
+    _kept = ("step", "square_avg", "acc_delta")
+
     def __init__(
         self,
         params: Params,
@@ -290,6 +306,8 @@ class Adafactor(Optimizer):
     """Adam with means of squares by row and column: N. Shazeer, M. Stern, "Adafactor" (2018)."""
 
     _takes_complex = False
+    _kept = ("step",)
+    _may_keep = ("variance",)
 
     def __init__(
         self,
@@ -333,6 +351,7 @@ class SparseAdam(_WithBetas):
 
     _numbers = ()
     _takes_complex = False
+    _kept = ("step", "exp_avg", "exp_avg_sq")
 
     def __init__(
         self,

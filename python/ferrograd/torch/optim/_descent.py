@@ -15,6 +15,8 @@ __all__ = ["ASGD", "SGD", "Muon", "Rprop"]
 class SGD(Optimizer):
     """Stochastic gradient descent, with momentum as in I. Sutskever et al. (2013)."""
 
+    _may_keep = ("momentum_buffer",)
+
     def __init__(
         self,
         params: Params,
@@ -57,6 +59,8 @@ class ASGD(Optimizer):
     The state ``ax`` is the mean of the parameter since step ``t0``.
     """
 
+    _kept = ("step", "ax", "eta", "mu")
+
     def __init__(
         self,
         params: Params,
@@ -95,6 +99,8 @@ class Rprop(Optimizer):
     changes, between the two ``step_sizes``.
     """
 
+    _kept = ("step", "prev", "step_size")
+
     def __init__(
         self,
         params: Params,
@@ -126,6 +132,7 @@ class Muon(Optimizer):
 
     _takes_complex = False
     _ratios = ("original", "match_rms_adamw", "spectral_unclamped")
+    _kept = ("momentum_buffer",)
 
     def __init__(
         self,

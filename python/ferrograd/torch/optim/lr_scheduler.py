@@ -146,6 +146,7 @@ class LRScheduler:
         """All attributes but the optimizer. A function is not saved; of an object that is called, its attributes."""
         return {key: value for key, value in vars(self).items() if key != "optimizer"}
 
+    @schedules.all_or_nothing
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Loads the :meth:`state_dict` of a schedule of the same class. Load the optimizer's state too."""
         vars(self).update(state_dict)
@@ -224,6 +225,7 @@ class _OfFunctions(LRScheduler):
         """The state; see :meth:`LRScheduler.state_dict`."""
         return {**super().state_dict(), "lr_lambdas": [_saved(f) for f in self.lr_lambdas]}
 
+    @schedules.all_or_nothing
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Loads a state; see :meth:`LRScheduler.load_state_dict`."""
         super().load_state_dict({key: value for key, value in state_dict.items() if key != "lr_lambdas"})
@@ -494,6 +496,7 @@ class _OfSchedules(LRScheduler):
         """The state; see :meth:`LRScheduler.state_dict`."""
         return {**super().state_dict(), "_schedulers": [s.state_dict() for s in self._schedulers]}
 
+    @schedules.all_or_nothing
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Loads a state; see :meth:`LRScheduler.load_state_dict`."""
         super().load_state_dict({key: value for key, value in state_dict.items() if key != "_schedulers"})
@@ -766,6 +769,7 @@ class CyclicLR(LRScheduler):
         """The state; see :meth:`LRScheduler.state_dict`."""
         return {**super().state_dict(), "_scale_fn_custom": _saved(self._scale_fn_custom)}
 
+    @schedules.all_or_nothing
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Loads a state; see :meth:`LRScheduler.load_state_dict`."""
         super().load_state_dict({key: value for key, value in state_dict.items() if key != "_scale_fn_custom"})

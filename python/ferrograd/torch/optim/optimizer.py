@@ -7,6 +7,7 @@ import functools
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from numbers import Real
 from typing import Any
 
 from ferrograd import _core, _html, _public
@@ -108,6 +109,10 @@ class Optimizer:
 
     #: Numbers in the state of a parameter that a saved state holds as tensors, as PyTorch does.
     _numbers: tuple[str, ...] = ("step", "mu_product", "eta", "mu")
+    #: What a state that is not empty has: numbers, and tensors of the shape of the parameter.
+    _kept: tuple[str, ...] = ()
+    #: Tensors of that shape that it may have, or None.
+    _may_keep: tuple[str, ...] = ()
     #: Whether complex parameters are updated, as pairs of real numbers.
     _takes_complex = True
     _opt_called = False
@@ -192,6 +197,24 @@ class Optimizer:
     def _check(self, group: dict[str, Any]) -> None:
         """Raises for invalid options of a group."""
 
+    def _check_kinds(self, group: dict[str, Any], op: str) -> None:
+        """Raises for options that are no numbers, or not as many, where the defaults are numbers.
+
+        Of an optimizer of the user's, with a ``step`` of its own, nothing is known.
+        """
+        if type(self)._update is Optimizer._update:
+            return
+        for key, default in self.defaults.items():
+            value = group.get(key, default)
+            if isinstance(default, tuple):
+                fits = isinstance(value, tuple | list) and len(value) == len(default)
+                fits = fits and all(isinstance(x, Real | Tensor | None) for x in value)
+            else:
+                fits = isinstance(value, Real | Tensor) or not isinstance(default, Real) or isinstance(default, bool)
+            if not fits:
+                wanted = f"{len(default)} numbers" if isinstance(default, tuple) else "a number"
+                raise ArgumentError(f"{op}: {key} must be {wanted}, not {value!r:.60}")
+
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Sets the gradients of all parameters to None, or to zeros."""
         for group in self.param_groups:
@@ -208,6 +231,9 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        if len(self.param_groups) > 1:
+            for group in self.param_groups:
+                self._check_kinds(group, f"{type(self).__name__}.step")
         with no_grad():
             for group in self.param_groups:
                 steps.watch(functools.partial(self._watched, group))
@@ -299,8 +325,24 @@ class Optimizer:
         }
         return {**state, **numbers}
 
-    def _loaded(self, state: dict[str, Any], p: Tensor) -> dict[str, Any]:
-        """A copy of the state of a parameter, with numbers again."""
+    def _loaded(self, state: dict[str, Any], p: Tensor, number: Any) -> dict[str, Any]:
+        """A copy of the state of a parameter, with numbers again. Raises if no step could be taken with it."""
+        start = f"load_state_dict: the state of parameter {number!r:.60}"
+        if not isinstance(state, dict):
+            raise ArgumentError(f"{start} must be a dict, not {type(state).__name__}")
+        if missing := [key for key in self._kept if state and key not in state]:
+            raise ArgumentError(f"{start} has no {missing[0]!r}, which {type(self).__name__} keeps")
+        for key in (*self._kept, *self._may_keep):
+            value = state.get(key)
+            if key in Optimizer._numbers:
+                fits = isinstance(value, Real) or (isinstance(value, Tensor) and value.numel() == 1)
+                wanted = "a number"
+            else:
+                fits = isinstance(value, Tensor) and value.shape == p.shape
+                wanted = f"a tensor of shape {list(p.shape)}"
+            if not fits and state and (key in self._kept or value is not None):
+                found = f"of shape {list(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+                raise ArgumentError(f"{start}: {key!r} must be {wanted}, not {found}")
         owned = {key: _own(value, p, key) for key, value in state.items()}
         tensors = {key for key in self._numbers if isinstance(owned.get(key), Tensor)}
         return {key: value.item() if key in tensors else value for key, value in owned.items()}
@@ -317,6 +359,12 @@ class Optimizer:
         for hook in self._hooks["load_pre"].values():
             state_dict = hook(self, state_dict) or state_dict
         groups = state_dict["param_groups"]
+        if not isinstance(state_dict["state"], dict):
+            raise ArgumentError(f"load_state_dict: 'state' must be a dict, not {type(state_dict['state']).__name__}")
+        if not isinstance(groups, list | tuple) or not all(
+            isinstance(g, dict) and isinstance(g.get("params"), list | tuple) for g in groups
+        ):
+            raise ArgumentError("load_state_dict: 'param_groups' must be a list of dicts with a list under 'params'")
         if [len(g["params"]) for g in groups] != [len(g["params"]) for g in self.param_groups]:
             raise ArgumentError("loaded state dict has parameter groups of other sizes than the optimizer's")
         numbers = [i for group in groups for i in group["params"]]
@@ -324,14 +372,17 @@ class Optimizer:
         unknown = [i for i in state_dict["state"] if isinstance(i, int) and i not in params]
         if unknown:
             raise ArgumentError(f"load_state_dict: there is state for {unknown[0]!r:.60}, which is no parameter")
+        states = {
+            params.get(i, i): self._loaded(state, params[i], i) if i in params else copy.deepcopy(state)
+            for i, state in state_dict["state"].items()
+        }
+        options = [{key: copy.deepcopy(value) for key, value in g.items() if key != "params"} for g in groups]
+        for given in options:
+            self._check_kinds(given, "load_state_dict")
         self.state.clear()
-        for i, state in state_dict["state"].items():
-            if i in params:
-                self.state[params[i]] = self._loaded(state, params[i])
-            else:
-                self.state[i] = copy.deepcopy(state)
-        for mine, theirs in zip(self.param_groups, groups, strict=True):
-            mine.update({key: copy.deepcopy(value) for key, value in theirs.items() if key != "params"})
+        self.state.update(states)
+        for mine, theirs in zip(self.param_groups, options, strict=True):
+            mine.update(theirs)
         for hook in self._hooks["load_post"].values():
             hook(self)
 

@@ -6,11 +6,11 @@ import inspect
 import re
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from ferrograd import _public
-from ferrograd._core import PaddleTensor
+from ferrograd._core import ArgumentError, PaddleTensor
 from ferrograd._core import paddle as ops
 from ferrograd._nn.hooks import RemovableHandle, add
 from ferrograd._nn.module import BaseModule, indented
@@ -279,21 +279,28 @@ class Layer(BaseModule):
         A tensor that is missing or has another shape is left as it is, with a warning. Without ``use_structured_name``
         the keys are the names of the parameters.
         """
-        missing, used = [], set()
+        if not isinstance(state_dict, Mapping):
+            raise ArgumentError(f"set_state_dict: the state must be a dict, not {type(state_dict).__name__}")
+        missing, found = [], {}
         for key, value in self.state_dict(use_hook=False).items():
             name = key if use_structured_name else value.name
             given = state_dict.get(name)
+            if given is not None and not hasattr(given, "shape"):
+                raise ArgumentError(
+                    f"set_state_dict: {name!r} must be a tensor or an array, not {type(given).__name__}"
+                )
             if given is None:
                 problem = f"{name} is not found in the provided dict."
             elif list(given.shape) != list(value.shape):
                 problem = f"{name} receives a shape {list(given.shape)}, but the expected shape is {list(value.shape)}."
             else:
-                value.set_value(given)
-                used.add(name)
+                found[name] = value, given
                 continue
             missing.append(name)
             warnings.warn(f"Skip loading for {key}. {problem}", stacklevel=2)
-        return missing, [key for key in state_dict if key not in used]
+        for value, given in found.values():
+            value.set_value(given)
+        return missing, [key for key in state_dict if key not in found]
 
     set_dict = set_state_dict
     load_dict = set_state_dict
