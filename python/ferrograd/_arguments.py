@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ferrograd._core import ArgumentError, IndexOutOfRange, Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -51,6 +53,13 @@ def integer(value: Any, function: str, name: str) -> int:
         return int(value)
     except (TypeError, ValueError, OverflowError):
         raise ArgumentError(f"{function}: {name} must be an int, not {value!r:.60}") from None
+
+
+def truth(value: Any, function: str, name: str) -> bool:
+    """The truth value ``value``. Raises for what only has one."""
+    if not isinstance(value, bool | np.bool_):
+        raise ArgumentError(f"{function}: {name} is True or False, not {type(value).__name__}")
+    return bool(value)
 
 
 def integers(values: Any, function: str, name: str) -> list[int]:

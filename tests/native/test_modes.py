@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import ferrograd as fg
 import numpy as np
 import pytest
 
@@ -255,3 +256,13 @@ def test_tensors_are_keys(d: Dialect) -> None:
     x, y = d.leaf([1.0, 2.0]), d.leaf([1.0, 2.0])
     assert len({x: 1, y: 2}) == 2
     assert x in {x}
+
+
+@pytest.mark.parametrize("wrong", [5, 0, "no", None, [True]])
+def test_a_mode_is_a_truth_value(wrong: Any) -> None:
+    for name in ("set_grad_enabled", "inference_mode"):
+        with pytest.raises(fg.ArgumentError, match=f"{name}: mode is True or False, not {type(wrong).__name__}"):
+            getattr(fg, name)(wrong)
+        assert fg.is_grad_enabled()
+    with fg.set_grad_enabled(np.bool_(False)):  # type: ignore[arg-type]
+        assert not fg.is_grad_enabled()

@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable, Generator
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
-from ferrograd import _core
+from ferrograd import _arguments, _core
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -178,7 +178,7 @@ class set_grad_enabled(_SetMode):
     __slots__ = ()
 
     def __init__(self, mode: bool) -> None:
-        super().__init__(bool(mode))
+        super().__init__(_arguments.truth(mode, "set_grad_enabled", "mode"))
 
 
 class numpy_conversion(_SetMode):
@@ -240,7 +240,7 @@ class inference_mode(_Mode):
     def __new__(cls, mode: Callable[P, R]) -> Callable[P, R]: ...  # type: ignore[misc]
     def __new__(cls, mode: bool | Callable[P, R] = True) -> inference_mode | Callable[P, R]:  # type: ignore[misc]
         made = super().__new__(cls)
-        _Mode.__init__(made, True if callable(mode) else bool(mode))
+        _Mode.__init__(made, callable(mode) or _arguments.truth(mode, "inference_mode", "mode"))
         return made(mode) if callable(mode) else made
 
     def __init__(self, mode: object = True) -> None:

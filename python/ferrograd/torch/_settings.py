@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ferrograd import _arguments
 from ferrograd._core import ArgumentError
 from ferrograd._tensor.device import TorchDevice
 from ferrograd._tensor.repr import TORCH_OPTIONS as _print_options
@@ -80,9 +81,8 @@ def set_default_device(device: Any) -> None:
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Is stored and changes nothing: results have the same bits in every run and on any number of threads."""
-    if not isinstance(mode, bool):
-        raise ArgumentError(f"use_deterministic_algorithms: mode is True or False, not {type(mode).__name__}")
-    _noted.update(deterministic=bool(mode), deterministic_warns=bool(mode and warn_only))
+    mode = _arguments.truth(mode, "use_deterministic_algorithms", "mode")
+    _noted.update(deterministic=mode, deterministic_warns=bool(mode and warn_only))
 
 
 def are_deterministic_algorithms_enabled() -> bool:
