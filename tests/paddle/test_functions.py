@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ferrograd import paddle
+from ferrograd import paddle, torch
 
 from tests.dialects import values
 
@@ -175,6 +175,13 @@ def test_diagonals_written_to() -> None:
     x.fill_diagonal_(1)
     assert paddle.argwhere(x).tolist() == [[0, 0, 0], [1, 1, 1]]
     assert paddle.argwhere((x * 0).fill_diagonal_(1, offset=2)).tolist() == [[0, 0, 2]]
+    # A wrong argument is found before anything is written.
+    x, y = paddle.zeros([7, 2]), torch.zeros(7, 2)
+    for call in (lambda: x.fill_diagonal_(1, wrap=t([1.0, 2.0])), lambda: y.fill_diagonal_(1, torch.ones(2))):
+        with pytest.raises(ValueError, match="ambiguous"):
+            call()
+    assert not x.any()
+    assert not y.any()
 
 
 def test_a_diagonal_of_tensors_written_to() -> None:

@@ -174,10 +174,9 @@ def fill_diagonal_(x: Tensor, value: float, offset: int = 0, wrap: bool = False,
         x[(*[places] * len(sizes), [i + offset for i in places])] = value
         return x
     rows, columns = x.shape if x.ndim == 2 else (0, 0)
-    ops.diagonal(x, offset).fill_(value)
-    if wrap:
-        for start in range(columns + 1, rows, columns + 1):
-            ops.diagonal(x[start:], offset).fill_(value)
+    starts = range(columns + 1, rows, columns + 1) if wrap else ()
+    for part in [ops.diagonal(part, offset) for part in (x, *(x[start:] for start in starts))]:
+        part.fill_(value)
     return x
 
 

@@ -371,10 +371,8 @@ class Methods:
             at = _core.torch.arange(shape[0])
             self[(at,) * len(shape)] = fill_value
             return self
-        _core.torch.diagonal(self).fill_(fill_value)
-        if wrap:
-            for start in range(shape[1] + 1, shape[0], shape[1] + 1):
-                _core.torch.diagonal(self[start:]).fill_(fill_value)
+        for start in [0, *(range(shape[1] + 1, shape[0], shape[1] + 1) if wrap else ())]:
+            _core.torch.diagonal(self[start:]).fill_(fill_value)
         return self
 
     def __reversed__(self: Any) -> Any:
