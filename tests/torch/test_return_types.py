@@ -45,3 +45,24 @@ def test_names_and_text(name: str, call: Callable[[torch.Tensor], Any]) -> None:
     loaded = pickle.loads(pickle.dumps(found))
     assert type(loaded) is type(found)
     assert repr(loaded) == repr(found)
+
+
+def test_several_results_are_written_to_out_or_none_is() -> None:
+    x = torch.tensor([2.0, 1.0])
+    sort: Any = torch.sort
+    values, indices = torch.zeros(2), torch.zeros(2, dtype=torch.int64)
+    for wrong, error in (
+        ((values, indices.bool()), TypeError),
+        ((values, torch.zeros(3, dtype=torch.int64)), ValueError),
+        ((values, 5), ValueError),
+        ((values, torch.zeros(2, requires_grad=True)), RuntimeError),
+        ((torch.zeros(0), indices.bool()), TypeError),
+    ):
+        shape = wrong[0].shape
+        with pytest.raises(error, match="out"):
+            sort(x, out=wrong)
+        assert wrong[0].shape == shape
+        assert not values.any()
+    found = sort(x, out=(values, indices))
+    assert (found.values is values, found.indices is indices) == (True, True)
+    assert (values.tolist(), indices.tolist()) == ([1.0, 2.0], [1, 0])

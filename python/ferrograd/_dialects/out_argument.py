@@ -7,7 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ferrograd import _core
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError, DtypeError, ShapeError, Tensor
+
+#: The kinds of dtypes, each of which holds the values of those before it.
+_KINDS = {kind: i for i, kinds in enumerate(("b", "iu", "f", "c")) for kind in kinds}
 
 
 def placed(result: Tensor, out: Tensor | None, requires_grad: bool) -> Any:
@@ -28,12 +31,27 @@ def into(out: Any, result: Any) -> Any:
     if out is None:
         return result
     if isinstance(result, tuple) and isinstance(out, (tuple, list)) and len(out) == len(result):
-        parts = [into(to, part) for to, part in zip(out, result, strict=True)]
-        return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
-    if not isinstance(out, Tensor) or not isinstance(result, Tensor):
-        raise ArgumentError(f"out takes a tensor for each result, not {type(out).__name__}")
+        pairs = list(zip(out, result, strict=True))
+        for to, part in pairs:
+            _check(to, part)
+        # A leaf that requires a gradient comes first: it is refused.
+        for to, part in sorted(pairs, key=lambda pair: not (pair[0].is_leaf and pair[0].requires_grad)):
+            into(to, part)
+        return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
+    _check(out, result)
     _core.overwrite(out, "out", 0 in out.shape, lambda _: result, (), {})
     return out
+
+
+def _check(out: Any, result: Any) -> None:
+    """Raises unless the result can be written to ``out``, so that of several all are written or none."""
+    if not isinstance(out, Tensor) or not isinstance(result, Tensor):
+        raise ArgumentError(f"out takes a tensor for each result, not {type(out).__name__}")
+    if _KINDS[result.dtype.kind] > _KINDS[out.dtype.kind]:
+        raise DtypeError(f"out: result type {result.dtype} can't be cast to the desired output type {out.dtype}")
+    if 0 not in out.shape and out.shape != result.shape:
+        shapes = f"{list(result.shape)}, which cannot be written into the shape {list(out.shape)}"
+        raise ShapeError(f"out: the result has shape {shapes}")
 
 
 def with_out(f: Callable[..., Any]) -> Callable[..., Any]:
