@@ -6,6 +6,8 @@ from html.parser import HTMLParser
 from typing import Any
 
 import ferrograd as fg
+import ferrograd.paddle
+import ferrograd.torch
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -238,3 +240,12 @@ def test_html_of_other_objects() -> None:
     row = dict(zip(*Cells(sgd._repr_html_()).rows, strict=True))
     assert (row["tensors"], row["numbers"], row["learning_rate"]) == ("2", "9", "0.5")
     assert Cells(layer._repr_html_()).rows[1][2:] == ["(2, 3), (3,)", "9"]
+
+
+@pytest.mark.parametrize("module", [fg, fg.torch, fg.paddle])
+@pytest.mark.parametrize("shape", [(2**20, 2**20), (2**16, 2**16, 2**16)])
+def test_a_broadcast_beyond_all_memory_has_a_text(module: Any, shape: tuple[int, ...]) -> None:
+    for one in (module.ones([1]), module.ones([1, 1])):
+        x = module.broadcast_to(one, shape)
+        assert repr(x).count("1.") >= 6 ** len(shape)
+        assert "1." in x._repr_html_()

@@ -118,12 +118,10 @@ def _shown(n: int, options: Options, summary: bool) -> Iterator[int | None]:
 
 def _edges(a: np.ndarray[Any, Any], options: Options, summary: bool) -> np.ndarray[Any, Any]:
     """The shown elements as a vector."""
-    if a.size == 0:
+    if a.size == 0 or not a.ndim:
         return a.reshape(-1)
-    for axis, n in enumerate(a.shape):
-        if summary and n > 2 * options.edgeitems:
-            a = np.take(a, [i for i in _shown(n, options, True) if i is not None], axis=axis)
-    return a.reshape(-1)
+    # One step for all axes: it copies no more than the shown elements, also of a broadcast array beyond all memory.
+    return a[np.ix_(*([i for i in _shown(n, options, summary) if i is not None] for n in a.shape))].reshape(-1)
 
 
 def _nested(
