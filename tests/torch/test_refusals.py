@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ferrograd import paddle as _paddle
 from ferrograd import torch as _torch
 
 from tests.dialects import values
 
 torch: Any = _torch
+paddle: Any = _paddle
 
 
 def test_older_programs_give_the_factor_before_the_tensors() -> None:
@@ -164,3 +166,17 @@ def test_attention_over_keys_of_no_size_is_the_mean() -> None:
     none = torch.ones(1, 0, 4, 3)
     with pytest.raises(ValueError, match="heads"):
         attend(torch.ones(1, 3, 2, 3), none, none, enable_gqa=True)
+
+
+def test_what_is_no_tensor_is_named() -> None:
+    calls: list[Any] = [
+        lambda: torch.softmax([1.0], 0, dtype=torch.float64),
+        lambda: torch.nn.functional.log_softmax(5.0, 0, dtype=torch.float64),
+        lambda: torch.ones(2).resize_as_("a"),
+        lambda: paddle.reshape([1.0], [0]),
+        lambda: paddle.unstack([0], num=3),
+        lambda: paddle.nn.functional.silu(3, inplace=True),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="must be a Tensor, not"):
+            call()

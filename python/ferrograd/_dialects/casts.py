@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ferrograd import _arguments
 from ferrograd._core import Tensor
 from ferrograd._core import native as ops
 
 
 def cast(input: Tensor, dtype: Any) -> Any:
     """The tensor in a dtype. If that is real, of complex numbers the real part, with a warning."""
-    if input.dtype.kind == "c" and ops.zeros([0], dtype).dtype.kind not in "bc":
+    if _arguments.tensor(input, "cast", "input").dtype.kind == "c" and ops.zeros([0], dtype).dtype.kind not in "bc":
         input = real_part(input)
     return ops.cast(input, dtype)
 

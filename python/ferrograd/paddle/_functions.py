@@ -208,7 +208,7 @@ def norm(x: Tensor, p: Any = None, axis: Any = None, keepdim: bool = False, name
 def reshape(x: Tensor, shape: Any, name: str | None = None) -> Tensor:
     """The elements in C order with another shape. -1 is the remaining size, 0 the size of the axis in ``x``."""
     sizes = [int(d) for d in shape] if not isinstance(shape, int) else [shape]
-    if 0 in sizes and 0 not in x.shape:
+    if 0 in sizes and 0 not in _arguments.tensor(x, "reshape", "x").shape:
         sizes = [x.shape[i] if d == 0 and i < x.ndim else d for i, d in enumerate(sizes)]
     return ops.reshape(x, sizes)
 
@@ -329,7 +329,7 @@ def unbind(input: Tensor, axis: int = 0) -> list[Tensor]:
 
 def unstack(x: Tensor, axis: int = 0, num: int | None = None) -> list[Tensor]:
     """The slices along an axis; raises unless there are ``num``, if that is given."""
-    if num is not None and x.shape[axis] != num:
+    if num is not None and _arguments.tensor(x, "unstack", "x").shape[axis] != num:
         raise ArgumentError(f"unstack: axis {axis} of {list(x.shape)} has {x.shape[axis]} slices, not {num}")
     return list(ops.unbind(x, axis))
 

@@ -327,7 +327,7 @@ class Methods:
 
     def resize_as_(self: Any, other: Any, *, memory_format: Any = None) -> Any:
         """Gives the tensor the shape of another one: see :meth:`resize_`."""
-        return self.resize_(other.shape, memory_format=memory_format)
+        return self.resize_(_arguments.tensor(other, "resize_as_", "other").shape, memory_format=memory_format)
 
     def new_ones(self: Any, *size: Any, dtype: Any = None, requires_grad: bool = False, device: object = None) -> Any:
         """Ones of a shape, by default with the dtype of this tensor."""

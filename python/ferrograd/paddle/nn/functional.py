@@ -134,7 +134,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) 
 
 def silu(x: Tensor, inplace: bool = False, name: str | None = None) -> Tensor:
     """``x * sigmoid(x)``; with ``inplace`` it overwrites ``x``."""
-    return x.silu_() if inplace else ops.silu(x)
+    return _arguments.tensor(x, "silu", "x").silu_() if inplace else ops.silu(x)
 
 
 def prelu(x: Tensor, weight: Tensor, data_format: str = "NCHW", name: str | None = None) -> Tensor:
