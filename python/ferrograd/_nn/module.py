@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from ferrograd import _core, _html
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import Tensor
+from ferrograd._core import DtypeError, Tensor, native
 from ferrograd._nn.hooks import RemovableHandle, add
 
 M = TypeVar("M", bound="BaseModule")
@@ -257,6 +257,18 @@ class BaseModule:
         done: set[int] = set()
         for _, module in self._walk("", True):
             module._convert_own(fn, done)
+
+    def _cast(self, fn: Callable[[Any], Any]) -> None:
+        """:meth:`_convert` with a cast, which is tried for each dtype first: an error leaves everything as it was."""
+        tensors = [x for _, m in self._walk("", True) for x in (*m._parameters.values(), *m._buffers.values())]
+        for dtype, tracked in {(x.dtype, x.requires_grad) for x in tensors if x is not None}:
+            made = fn(native.zeros([0], dtype))
+            if tracked and made.dtype.kind not in "fc":
+                raise DtypeError(
+                    f"{self._get_name()}: parameters that require gradients cannot become {made.dtype}; give them "
+                    "requires_grad = False first"
+                )
+        self._convert(fn)
 
     def _convert_own(self, fn: Callable[[Any], Any], done: set[int] | None = None) -> None:
         """:meth:`_convert` for this module without those below it; ``done`` has the ids of converted parameters."""

@@ -481,3 +481,25 @@ def test_fused_parameters_are_trained_if_those_of_the_layer_were(of_weight: bool
         layer.bias.requires_grad_(of_bias)
     fused = torch.nn.utils.fusion.fuse_linear_bn_eval(layer, bn)
     assert (fused.weight.requires_grad, fused.bias.requires_grad) == (of_weight, bool(of_bias))
+
+
+def test_a_cast_that_is_refused_leaves_the_whole_module_as_it_was() -> None:
+    module = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2, dtype=torch.complex64))
+    module.register_buffer("count", torch.tensor([1]))
+    module[0].weight.grad = torch.ones(2, 2)
+    kept = [x.dtype for x in module.state_dict().values()]
+    calls: list[Any] = [
+        lambda: module.to(torch.float64),
+        lambda: module.to("float64"),
+        lambda: module[0].to("int64"),
+        lambda: module[0].type(torch.int64),
+        lambda: module.type("nonsense"),
+    ]
+    for call in calls:
+        with pytest.raises((TypeError, ValueError)):
+            call()
+        assert [x.dtype for x in module.state_dict().values()] == kept
+        assert module[0].weight.requires_grad
+        assert module[0].weight.grad is not None
+    module.to(torch.complex128)
+    assert {x.dtype for x in module.state_dict().values()} == {torch.complex128, torch.int64}

@@ -209,7 +209,7 @@ class Layer(BaseModule):
 
     def astype(self: L, dtype: Any) -> L:
         """Casts all floating-point parameters and buffers."""
-        self._convert(lambda t: t.astype(dtype) if t.dtype.kind == "f" and t.dtype != dtype else t)
+        self._cast(lambda t: t.astype(dtype) if t.dtype.kind == "f" and t.dtype != dtype else t)
         for layer in self.sublayers(include_self=True):
             layer._dtype = dtype
         return self
@@ -217,7 +217,7 @@ class Layer(BaseModule):
     def to(self: L, device: Any = None, dtype: Any = None, blocking: bool | None = None) -> L:
         """Casts all floating-point parameters and buffers. The CPU is the only device."""
         if device is not None:
-            self._convert(lambda t: t.to(device))
+            self._cast(lambda t: t.to(device))
         return self if dtype is None else self.astype(dtype)
 
     def float(self: L, excluded_layers: object = None) -> L:

@@ -300,12 +300,12 @@ class Module(BaseModule):
             t = t.to(*others) if others else t
             return t.astype(dtype) if dtype is not None and t.dtype != dtype and _is_float(t) else t
 
-        self._convert(converted)
+        self._cast(converted)
         return self
 
     def type(self: M, dst_type: Any) -> M:
         """Casts all parameters and buffers to a dtype."""
-        self._convert(lambda t: t.astype(dst_type))
+        self._cast(lambda t: t.astype(dst_type))
         return self
 
     def float(self: M) -> M:
