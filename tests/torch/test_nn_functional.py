@@ -163,3 +163,22 @@ def test_normalizations_keep_the_dtype_of_their_input(name: str, weights: torch.
     assert (y.dtype, x.grad.dtype, w.grad.dtype) == (dtype, dtype, weights)
     wide = norms[name](x.detach().to(weights))
     np.testing.assert_allclose(y.detach().double().numpy(), wide.detach().double().numpy(), rtol=1e-2, atol=1e-2)
+
+
+def test_losses_of_unsigned_integers_do_not_wrap() -> None:
+    a, b = np.array([[1, 3], [2, 0]]), np.array([[2, 1], [1, 1]])
+    for name, numbers in (
+        ("soft_margin_loss", (a, b)),
+        ("multilabel_soft_margin_loss", (a, b)),
+        ("margin_ranking_loss", (a, b, b)),
+        ("gaussian_nll_loss", (a, b, b)),
+    ):
+        loss = getattr(F, name)
+        wanted = loss(*(torch.tensor(x, dtype=torch.float64) for x in numbers)).item()
+        for dtype in (torch.uint8, torch.uint32, torch.int8):
+            given = [torch.tensor(x, dtype=dtype) for x in numbers]
+            assert loss(*given).item() == pytest.approx(wanted, rel=1e-6)
+            half = loss(given[0].half(), *given[1:])
+            # The logarithm of an integer variance is a float32.
+            assert half.dtype == (torch.float32 if name == "gaussian_nll_loss" else torch.float16)
+            assert half.item() == pytest.approx(wanted, rel=1e-2)

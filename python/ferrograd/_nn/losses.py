@@ -21,6 +21,11 @@ def _reduced(loss: Tensor, reduction: str) -> Any:
     return loss if reduction == "none" else ops.mean(loss) if reduction == "mean" else ops.sum(loss)
 
 
+def _signed(x: Tensor) -> Any:
+    """The tensor, or unsigned integers as signed ones: their differences and negatives would wrap."""
+    return ops.astype(x, "int64") if x.dtype.kind == "u" else x
+
+
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -62,7 +67,7 @@ def gaussian_nll_loss(
     with no_grad():
         raised = ops.clamp(var, eps, None) - var
     var = var + raised
-    loss = 0.5 * (ops.log(var) + ops.square(input - target) / var)
+    loss = 0.5 * (ops.log(var) + ops.square(_signed(input) - _signed(target)) / var)
     return _reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 
 
@@ -80,7 +85,7 @@ def hinge_embedding_loss(
 
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Any:
     """``log(1 + exp(-target * input))`` with targets 1 and -1."""
-    return _reduced(ops.softplus(-target * input), reduction)
+    return _reduced(ops.softplus(-_signed(target) * _signed(input)), reduction)
 
 
 def multilabel_soft_margin_loss(
@@ -90,7 +95,7 @@ def multilabel_soft_margin_loss(
     reduction: str = "mean",
 ) -> Any:
     """The mean over the last axis of the binary cross entropy of logits and targets 0 and 1."""
-    loss = -(target * ops.log_sigmoid(input) + (1 - target) * ops.log_sigmoid(-input))
+    loss = -(target * ops.log_sigmoid(input) + (1 - _signed(target)) * ops.log_sigmoid(-_signed(input)))
     loss = loss if weight is None else loss * weight
     return _reduced(ops.mean(loss, -1), reduction)
 
@@ -131,7 +136,7 @@ def margin_ranking_loss(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} "
         )
-    loss = ops.relu(-target * (input1 - input2) + margin)
+    loss = ops.relu(-_signed(target) * (_signed(input1) - _signed(input2)) + margin)
     return _reduced(loss, reduction)
 
 
