@@ -26,7 +26,8 @@ add_n atleast_1d atleast_2d atleast_3d block_diag cumulative_trapezoid is_tensor
 """
 TORCH = """
 cholesky_solve cross ger histogram inner orgqr outer polygamma trace vdot
-_grad _make_subclass add addbmm addcdiv addcmul addmm addmv addr adjoint aminmax apply_ argwhere as_strided
+_grad _make_subclass as_subclass chalf float_power_
+add addbmm addcdiv addcmul addmm addmv addr adjoint aminmax apply_ argwhere as_strided
 as_strided_scatter baddbmm bernoulli_ bucketize cauchy_ cdouble cfloat cholesky_inverse clamp_max clamp_min clone
 coalesce conj constant_pad_nd contiguous cpu cuda cummax cummin div divide dot dsplit equal exponential_ fill
 fill_diagonal_ frexp gather geometric_ geqrf get_device gradient H histc histogramdd hsplit index_add index_put

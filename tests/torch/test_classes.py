@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ferrograd import torch as _torch
-from ferrograd._core import ArgumentError
+from ferrograd._core import ArgumentError, DtypeError
 
 from tests.dialects import values
 
@@ -164,3 +164,34 @@ def test_older_programs_write_gradients_to_a_private_name() -> None:
     w = torch.nn.Parameter(torch.ones(2))
     w._grad = torch.tensor([1.0, 2.0])
     assert values(w.grad) == values(w._grad) == [1, 2]
+
+
+def test_as_subclass_keeps_memory_and_graph() -> None:
+    class Own(torch.Tensor):  # type: ignore[misc]
+        pass
+
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    for tracked in (x, x * 1):
+        y = tracked.as_subclass(Own)
+        assert (type(y), y.requires_grad, y.is_leaf, y.data_ptr()) == (Own, True, False, tracked.data_ptr())
+        (g,) = torch.autograd.grad((y**3).sum(), x, create_graph=True)
+        assert torch.autograd.grad(g.sum(), x)[0].tolist() == [6.0, 12.0]
+    assert not torch.ones(2, dtype=int).as_subclass(Own).requires_grad
+    assert type(y.as_subclass(torch.Tensor)) is torch.Tensor
+    for other in (int, None):
+        with pytest.raises(TypeError, match="as_subclass: Creating a Tensor subclass"):
+            x.as_subclass(other)
+
+
+def test_float_power_in_place_is_of_double_precision() -> None:
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    y = x.clone()
+    assert y.float_power_(3) is y
+    y.sum().backward()
+    assert y.tolist() == [1, 8]
+    assert x.grad.tolist() == [3, 12]
+    for dtype in ("float32", "int64", "complex64"):
+        with pytest.raises(DtypeError, match=f"tensor is {dtype}; write x = x.float_power"):
+            torch.ones(2, dtype=dtype).float_power_(2)
+    with pytest.raises(DtypeError, match=r"write cfloat\(\)"):
+        x.chalf()

@@ -254,3 +254,5 @@ def test_native_norms_have_the_moments() -> None:
     y, *rest = torch.native_batch_norm(x, None, None, torch.zeros(6), torch.ones(6), False, 0.1, 0.0)
     np.testing.assert_allclose(y.detach().numpy(), numbers)
     assert [t.shape for t in rest] == [(0,), (0,)]
+    y, *rest = torch.native_group_norm(torch.zeros(0, 6), torch.ones(6), torch.zeros(6), 0, 6, 1, 2, 0.1)
+    assert [t.shape for t in (y, *rest)] == [(0, 6), (0, 2), (0, 2)]

@@ -251,6 +251,17 @@ class Methods:
         made.requires_grad = require_grad
         return made
 
+    def as_subclass(self: Any, cls: Any) -> Any:
+        """A tensor of a subclass with the memory and the graph of this one."""
+        if not (isinstance(cls, type) and issubclass(cls, _core.TorchTensor)):
+            raise TypeError(
+                "as_subclass: Creating a Tensor subclass from a class that does not inherit from Tensor is not possible"
+            )
+        made: Any = _core.TorchTensor.__new__(cls, self.detach())
+        if self.requires_grad:
+            _core.overwrite(made, "as_subclass", False, lambda _: self.view_as(self), (), {})
+        return made
+
     def numpy(self: Any, *, force: bool = False) -> np.ndarray[Any, Any]:
         """The numbers as a read-only array that shares the memory. With ``force`` a tracked tensor is detached."""
         found: np.ndarray[Any, Any] = _numpy(self.detach() if force else self)
@@ -439,6 +450,19 @@ class Methods:
     def cdouble(self: Any, memory_format: Any = None) -> Any:
         """The tensor cast to complex128."""
         return self.to("complex128")
+
+    def chalf(self: Any, memory_format: Any = None) -> Any:
+        """Raises: no complex numbers of two halves are here."""
+        raise _core.DtypeError("chalf: tensors of complex32 are not here; write cfloat() for complex64")
+
+    def float_power_(self: Any, exponent: Any) -> Any:
+        """The powers of :func:`float_power`, written to this tensor, which is of float64 or complex128."""
+        if self.dtype.name not in ("float64", "complex128"):
+            raise _core.DtypeError(
+                f"float_power_: the results are of double precision, and the tensor is {self.dtype.name}; write "
+                "x = x.float_power(exponent)"
+            )
+        return _core.overwrite(self, "float_power", False, _core.torch.float_power, (exponent,), {})
 
     def multinomial(self: Any, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Any:
         """Random indices into a vector of weights, or into each row of a matrix, by their shares of the sum."""

@@ -119,7 +119,7 @@ def native_group_norm(
     [[[-1.0, 1.0]], [[2.0]], [[1.0]]]
     """
     result = F.group_norm(input, group, weight, bias, eps)
-    return (result, *_moments(ops.reshape(input, [N, group, -1]), -1, eps, False))
+    return (result, *_moments(ops.reshape(input, [N, group, C // max(group, 1) * HxW]), -1, eps, False))
 
 
 def native_batch_norm(
