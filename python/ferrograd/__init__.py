@@ -72,6 +72,15 @@ if _typing.TYPE_CHECKING:
 # isort: split
 from ferrograd._core.native import *  # type: ignore[assignment]
 
+#: Functions of NumPy that no function of the core or of the standard is.
+_OF_NUMPY = """
+    append argpartition atleast_1d atleast_2d atleast_3d average bartlett blackman delete diag_indices digitize
+    dsplit flatnonzero geomspace gradient hamming hanning hsplit insert intersect1d kaiser lexsort logspace
+    nanargmax nanargmin nancumprod nancumsum nanmax nanmedian nanmin nanpercentile nanprod nanstd nanvar
+    partition percentile polyadd polyder polyfit polymul polyval ravel_multi_index setdiff1d tri tril_indices
+    trim_zeros triu_indices union1d unique unravel_index vsplit
+""".split()  # noqa: SIM905
+
 if _typing.TYPE_CHECKING:
     from ferrograd import distributed, fft, func, paddle, testing, torch  # noqa: F401
     from ferrograd._array_api import (
@@ -108,6 +117,7 @@ if _typing.TYPE_CHECKING:
     from ferrograd._compile import CompileError, compile, debug_print, load_compiled
     from ferrograd._dialects.install_as import install_as
     from ferrograd._graph.graph import Graph, graph
+    from ferrograd._numpy.functions import *
     from ferrograd._tensor.dtypes import bfloat16
     from ferrograd._tensor.shape import Size
     from ferrograd.func._trees import stop_gradient
@@ -136,6 +146,7 @@ else:
             "unique_inverse",
             "unique_values",
         ),
+        "_numpy.functions": _OF_NUMPY,
         "_dialects.install_as": ("install_as",),
         "func._trees": ("stop_gradient",),
         "_compile": ("CompileError", "compile", "debug_print", "load_compiled"),
@@ -296,6 +307,7 @@ __all__ = [
     "unique_inverse",
     "unique_values",
 ]
+__all__ += _OF_NUMPY
 __all__ += _core.native.__all__  # type: ignore[attr-defined]
 
 __array_api_version__ = "2025.12"

@@ -84,7 +84,7 @@ def _of_numpy(name: str) -> list[str]:
         return [f"ferrograd.{table.RENAMED[name]}"]
     function = getattr(import_module("numpy"), name, None)
     known = import_module("ferrograd._numpy.functions").SPECIAL
-    if callable(function) and (name in table.FUNCTIONS or function in known):
+    if callable(function) and (name in table.FUNCTIONS or name in table.NO_DERIVATIVE or function in known):
         return [f"numpy.{name}, which takes tensors"]
     return []
 

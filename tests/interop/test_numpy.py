@@ -430,6 +430,12 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("interp", (V, np.array([0.0, 0.45, 2.0]), np.array([1.0, 3.0, -1.0])), {}),
     ("linalg.cross", (CUBE[0, :, :3], CUBE[1, :, :3]), {}),
     ("linalg.pinv", (CUBE[0, :, :2],), {}),
+    ("insert", (X, 1, V[:2]), {"axis": 0}),
+    ("insert", (X, 1, CUBE[0, :, :2]), {"axis": 1}),
+    ("insert", (CUBE, [1, -1, 0], X[:, :1, None]), {"axis": 1}),
+    ("insert", (V, slice(0, 2), X[0]), {}),
+    ("insert", (X, np.array([True, False, True, False]), 5.0), {}),
+    ("insert", (X, -1, 7), {}),
     ("linspace", (V, 2.0), {"num": 4}),
     ("linspace", (0.0, V), {"num": 4, "endpoint": False, "axis": 1}),
     ("logspace", (V, 2.0, 4), {}),
@@ -451,14 +457,27 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("percentile", (X, [30, 50]), {"axis": 0}),
     ("percentile", (X, 40), {"method": "lower"}),
     ("piecewise", (V, [V < 0.4, V > 0.6], [np.sin, lambda v: v * v, 0.5]), {}),
+    ("partition", (CUBE, 1), {"axis": 1}),
+    ("partition", (np.sort(V)[::-1], (0, -1)), {"axis": None}),
+    ("polyadd", (V, X[0]), {}),
+    ("polyadd", (2.0, V), {}),
+    ("polyder", (V,), {}),
+    ("polyder", (CUBE[0, 0], 2), {}),
+    ("polyder", (V[:1],), {}),
+    ("polyfit", (CUBE[0, 0], CUBE[1, 0], 2), {}),
+    ("polyfit", (CUBE[0, 0], CUBE[1].T, 1), {"w": CUBE[1, 1]}),
+    ("polymul", (V, X[0]), {}),
     ("polyval", ([2.0, -1.0, 0.5], X), {}),
     ("polyval", (V, 0.7), {}),
     ("quantile", (X, 0.4), {"axis": 1, "keepdims": True}),
     ("select", ([X < 0.4, X < 0.8], [X, X * X], 5.0), {}),
+    ("setdiff1d", (X, V), {}),
+    ("setdiff1d", (V[::-1], X[0]), {"assume_unique": True}),
     ("sinc", (X,), {}),
     ("split", (X, 2, 1), {}),
     (TRAPEZOID, (X,), {"dx": 0.5}),
     (TRAPEZOID, (X, X + 1), {"axis": 0}),
+    ("union1d", (X, V), {}),
     ("unwrap", (6 * V,), {}),
     ("vander", (V,), {}),
     ("vander", (V, 2), {"increasing": True}),
@@ -482,6 +501,22 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
 
 
 #: Functions whose results do not depend on the values of their arguments, or are step functions of them.
+# Calls whose results jump where zeros, or elements that are equal, move apart; and which elements of the first argument
+# the results depend on.
+JUMPS: list[tuple[str, tuple[Any, ...], dict[str, Any], list[int]]] = [
+    ("intersect1d", (np.append(V, V), V[1:]), {}, [1, 2]),
+    ("polymul", (np.append([0.0, 0.0], V), X[0]), {}, [2, 3, 4]),
+    ("polymul", (np.zeros(2), X[0]), {}, [1]),
+    ("setdiff1d", (HOLES, V), {}, [1, 4, 5, 7]),
+    ("trim_zeros", (np.array([0.0, 0.0, 2.5, 0.0, 1.0, 0.0]),), {}, [2, 3, 4]),
+    ("trim_zeros", (np.array([0.0, 2.5, 0.0]), "f"), {}, [1, 2]),
+    ("trim_zeros", (np.array([0.0, 2.5, 0.0]), "b"), {}, [0, 1]),
+    ("trim_zeros", (np.zeros(2),), {}, []),
+    ("union1d", (HOLES, V), {}, [0, 1, 2, 3, 4, 5, 7]),
+    ("unique", (np.append(V, [0.5, 0.25]),), {"return_index": True, "return_counts": True}, [0, 1, 2]),
+    ("unique", (HOLES,), {"return_inverse": True}, [0, 1, 2, 3, 4, 5, 7]),
+    ("unique", (X[[1, 0, 1]],), {"axis": 0}, [0, 1, 2, 3]),
+]
 CONSTANT = {"zeros_like", "full_like", "round", "around", "fix"}
 
 
@@ -567,6 +602,22 @@ def test_scipys_special_functions(name: str) -> None:
 def test_an_argument_that_is_not_taken_is_named(call: Callable[[Any], Any], named: str) -> None:
     with pytest.raises(TypeError, match=named):
         call(fg.tensor(X, requires_grad=True))
+
+
+@pytest.mark.parametrize(("name", "args", "kwargs", "there"), JUMPS, ids=lambda v: v if isinstance(v, str) else "")
+def test_functions_that_choose_by_equality(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any], there: list[int]
+) -> None:
+    """Values, shapes and dtypes are NumPy's, and the elements that the results are have derivatives."""
+    leaf = fg.tensor(args[0], requires_grad=True)
+    made, wanted = getattr(np, name)(leaf, *args[1:], **kwargs), getattr(np, name)(*args, **kwargs)
+    parts, wants = (r if isinstance(r, tuple) else (r,) for r in (made, wanted))
+    for part, want in zip(parts, wants, strict=True):
+        np.testing.assert_array_equal(part, want)
+        assert part.dtype == want.dtype
+    assert parts[0].requires_grad
+    g = fg.grad(fg.sum(parts[0]), leaf)
+    assert np.flatnonzero(g).tolist() == there
 
 
 @pytest.mark.filterwarnings("ignore:numpy.fix is deprecated:DeprecationWarning")

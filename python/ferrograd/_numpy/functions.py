@@ -1,16 +1,85 @@
-"""NumPy's functions whose arguments or results are not those of one function here."""
+"""NumPy's functions whose arguments or results are not those of one function of the core.
+
+Those in ``__all__`` are functions of ``ferrograd`` too. They take lists and numbers in the place of tensors.
+"""
 
 from __future__ import annotations
 
 import math
 import operator
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
-import ferrograd as fg
-from ferrograd import _arguments
+from ferrograd import _arguments, _core, linalg
+from ferrograd._array_api import finfo, meshgrid, result_type, unique_all
+from ferrograd._core import ArgumentError, FerrogradError, Tensor
+from ferrograd._core import native as ops
+from ferrograd._dialects.distinct import distinct
+from ferrograd._dialects.numbers import NATIVE
+
+__all__ = [
+    "append",
+    "argpartition",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "average",
+    "bartlett",
+    "blackman",
+    "delete",
+    "diag_indices",
+    "digitize",
+    "dsplit",
+    "flatnonzero",
+    "geomspace",
+    "gradient",
+    "hamming",
+    "hanning",
+    "hsplit",
+    "insert",
+    "intersect1d",
+    "kaiser",
+    "lexsort",
+    "logspace",
+    "nanargmax",
+    "nanargmin",
+    "nancumprod",
+    "nancumsum",
+    "nanmax",
+    "nanmedian",
+    "nanmin",
+    "nanpercentile",
+    "nanprod",
+    "nanstd",
+    "nanvar",
+    "partition",
+    "percentile",
+    "polyadd",
+    "polyder",
+    "polyfit",
+    "polymul",
+    "polyval",
+    "ravel_multi_index",
+    "setdiff1d",
+    "tri",
+    "tril_indices",
+    "trim_zeros",
+    "triu_indices",
+    "union1d",
+    "unique",
+    "unravel_index",
+    "vsplit",
+]
+
+
+def _named(name: str, text: str, f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function with the name and the documentation that it has in ``ferrograd``."""
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = text
+    return f
 
 
 def _refuse(name: str, options: dict[str, Any]) -> None:
@@ -26,7 +95,7 @@ def deliver(f: Any, result: Any, out: tuple[Any, ...]) -> Any:
         return result
     results = result if isinstance(result, tuple) else (result,)
     for target, value in zip(out, results, strict=True):
-        if isinstance(target, fg.Tensor):
+        if isinstance(target, Tensor):
             target[...] = value
         elif getattr(value, "requires_grad", False):
             raise TypeError(
@@ -42,32 +111,79 @@ def holds_tensor(value: Any) -> bool:
     """Whether a value is a tensor or a nested list or tuple with one."""
     if isinstance(value, (list, tuple)):
         return any(map(holds_tensor, value))
-    return isinstance(value, fg.Tensor)
+    return isinstance(value, Tensor)
 
 
 def tensor(a: Any) -> Any:
     """An argument as a tensor: numbers and lists of them have the dtype that NumPy gives them."""
-    if isinstance(a, fg.Tensor):
+    if isinstance(a, Tensor):
         return a
-    return fg.tensor(a if holds_tensor(a) else np.asarray(a))
+    return _core.make(a if holds_tensor(a) else np.asarray(a), None, False, NATIVE)
+
+
+def _places(numbers: Any) -> Any:
+    """Indices as a tensor, which a compiled function keeps as a constant."""
+    return _core.make(numbers.tolist(), "int64", False, NATIVE)
+
+
+def _plain(value: Any) -> Any:
+    """An argument of integers or truth values of NumPy's."""
+    return np.asarray(value.detach()) if isinstance(value, Tensor) else value
+
+
+_CONSTANT: list[str] = []
+
+
+def _constant(example: str) -> Callable[..., Any]:
+    """A function of NumPy's whose results have no derivative, from an example of its documentation."""
+    name = example.partition("(")[0]
+    compute = getattr(np, name)
+    _CONSTANT.append(name)
+
+    def constant(*args: Any, **kwargs: Any) -> Any:
+        made = compute(*args, **kwargs)
+        return tuple(map(tensor, made)) if isinstance(made, tuple) else tensor(made)
+
+    text = f"What ``numpy.{name}`` computes of these arguments, as tensors without a gradient.\n\n>>> fg.{example}"
+    return _named(name, text, constant)
+
+
+argpartition = _constant("argpartition(fg.tensor([3, 1, 2]), 0)[0].item()\n1")
+bartlett = _constant("bartlett(5).tolist()\n[0.0, 0.5, 1.0, 0.5, 0.0]")
+blackman = _constant("blackman(3)[1].item()\n0.99...")
+diag_indices = _constant("diag_indices(2)[0].tolist()\n[0, 1]")
+digitize = _constant("digitize(fg.tensor([0.5, 1.0, 9.0]), [0.0, 1.0, 2.0]).tolist()\n[1, 2, 3]")
+flatnonzero = _constant("flatnonzero(fg.tensor([[0, 2], [3, 0]])).tolist()\n[1, 2]")
+geomspace = _constant("geomspace(1.0, 8.0, 4).tolist()\n[1.0, 2.0, 4.0, 8.0]")
+hamming = _constant("hamming(3)[1].item()\n1.0")
+hanning = _constant("hanning(3).tolist()\n[0.0, 1.0, 0.0]")
+kaiser = _constant("kaiser(3, 0.0).tolist()\n[1.0, 1.0, 1.0]")
+lexsort = _constant("lexsort([fg.tensor([2, 1, 0]), fg.tensor([1, 1, 0])]).tolist()\n[2, 1, 0]")
+nanargmax = _constant("nanargmax(fg.tensor([2.0, fg.nan, 3.0])).item()\n2")
+nanargmin = _constant("nanargmin(fg.tensor([2.0, fg.nan, 3.0])).item()\n0")
+ravel_multi_index = _constant("ravel_multi_index(([0, 1], [1, 2]), (2, 3)).tolist()\n[1, 5]")
+tri = _constant("tri(2).tolist()\n[[1.0, 0.0], [1.0, 1.0]]")
+tril_indices = _constant("tril_indices(2)[1].tolist()\n[0, 0, 1]")
+triu_indices = _constant("triu_indices(2)[1].tolist()\n[0, 1, 1]")
+unravel_index = _constant("unravel_index(fg.tensor([1, 5]), (2, 3))[1].tolist()\n[1, 2]")
 
 
 # Shapes
 
 
 def _transpose(a: Any, axes: Any = None) -> Any:
-    return a.T if axes is None else fg.permute_dims(a, axes)
+    return a.T if axes is None else ops.permute_dims(a, axes)
 
 
 def _broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple[Any, ...]:
     """``numpy.broadcast_arrays``: tensors stay tensors, and anything else (text, too) becomes NumPy's array."""
     shape = np.broadcast_shapes(*map(np.shape, arrays))
     return tuple(
-        fg.broadcast_to(a, shape) if isinstance(a, fg.Tensor) else np.broadcast_to(a, shape, subok) for a in arrays
+        ops.broadcast_to(a, shape) if isinstance(a, Tensor) else np.broadcast_to(a, shape, subok) for a in arrays
     )
 
 
-def _atleast(rank: int) -> Callable[..., Any]:
+def _atleast(rank: int, text: str) -> Callable[..., Any]:
     def atleast(*arrays: Any) -> Any:
         made = []
         for a in map(tensor, arrays):
@@ -77,13 +193,80 @@ def _atleast(rank: int) -> Callable[..., Any]:
             made.append(a.reshape(shape + (1,) * (rank - len(shape))))
         return made[0] if len(made) == 1 else tuple(made)
 
-    return atleast
+    return _named(f"atleast_{rank}d", text, atleast)
 
 
-def _append(arr: Any, values: Any, axis: Any = None) -> Any:
+atleast_1d = _atleast(
+    1,
+    """The tensor, or a vector of one element for a number; of several arguments a tuple of them.
+
+    >>> fg.atleast_1d(2.5).shape
+    (1,)
+    """,
+)
+atleast_2d = _atleast(
+    2,
+    """The tensor with axes of size 1 in front, so that there are two; of several arguments a tuple of them.
+
+    >>> fg.atleast_2d(fg.ones([3])).shape
+    (1, 3)
+    """,
+)
+atleast_3d = _atleast(
+    3,
+    """The tensor with axes of size 1 on both sides, so that there are three; of several arguments a tuple of them.
+
+    >>> fg.atleast_3d(fg.ones([3])).shape
+    (1, 3, 1)
+    """,
+)
+
+
+def append(arr: Any, values: Any, axis: Any = None) -> Any:
+    """Two tensors joined along an axis; without one, all elements of the first and then those of the second.
+
+    >>> fg.append(fg.tensor([1, 2]), 3).tolist()
+    [1, 2, 3]
+    """
     if axis is None:
-        return fg.concat([fg.ravel(tensor(arr)), fg.ravel(tensor(values))])
-    return fg.concat([tensor(arr), tensor(values)], axis)
+        return ops.concat([ops.ravel(tensor(arr)), ops.ravel(tensor(values))])
+    return ops.concat([tensor(arr), tensor(values)], axis)
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+    """The tensor with values before the places ``obj`` of an axis: a place, a slice, or several places.
+
+    >>> fg.insert(fg.tensor([1, 2, 3]), [1, 3], 0).tolist()
+    [1, 0, 2, 3, 0]
+    """
+    arr, axis = _along(arr, axis)
+    axis = _arguments.axis(axis, "insert", arr.ndim)
+    obj = _plain(obj)
+    size, values = arr.shape[axis], tensor(values).astype(arr.dtype)
+    values = values.reshape((1,) * (arr.ndim - values.ndim) + tuple(values.shape))
+    shape = list(arr.shape)
+    if not isinstance(obj, slice) and np.ndim(obj) == 0:
+        # NumPy reads the first axis as the one of the values that belong to one place.
+        values = ops.moveaxis(values, 0, axis)
+        shape[axis] = values.shape[axis]
+    else:
+        shape[axis] = len(np.insert(np.arange(size), obj, 0)) - size
+    order = np.insert(np.arange(size), obj, np.arange(size, size + shape[axis]))
+    return ops.take(ops.concat([arr, ops.broadcast_to(values, shape)], axis), _places(order), axis=axis)
+
+
+def trim_zeros(filt: Any, trim: str = "fb") -> Any:
+    """A vector without the zeros at its front (f), at its back (b), or at both.
+
+    >>> fg.trim_zeros(fg.tensor([0, 0, 1, 0, 2, 0])).tolist()
+    [1, 0, 2]
+    """
+    filt = tensor(filt)
+    if filt.ndim != 1 or trim.lower() not in ("f", "b", "fb", "bf"):
+        raise ArgumentError(f"trim_zeros: a vector, and f, b or fb, not {filt.ndim} axes and {trim!r}")
+    kept = np.flatnonzero(filt)
+    first, last = (kept[0], kept[-1] + 1) if len(kept) else (len(filt), len(filt))
+    return filt[first if "f" in trim.lower() else 0 : last if "b" in trim.lower() else None]
 
 
 def _block(arrays: Any) -> Any:
@@ -102,20 +285,44 @@ def _block(arrays: Any) -> Any:
         if level:
             if not isinstance(a, list) or not a:
                 raise ValueError("numpy.block: the lists must have one depth, and none may be empty")
-            return fg.concat([joined(p, level - 1) for p in a], -level)
+            return ops.concat([joined(p, level - 1) for p in a], -level)
         a = tensor(a)
         return a.reshape((1,) * (most - a.ndim) + tuple(a.shape))
 
     return joined(arrays, levels)
 
 
-def _hsplit(ary: Any, indices_or_sections: Any) -> Any:
-    return fg.split(ary, indices_or_sections, axis=min(ary.ndim - 1, 1))
+def hsplit(ary: Any, indices_or_sections: Any) -> Any:
+    """Parts along the second axis, or of a vector: equal ones, or those between places.
+
+    >>> [part.tolist() for part in fg.hsplit(fg.tensor([1, 2, 3]), [1])]
+    [[1], [2, 3]]
+    """
+    ary = tensor(ary)
+    return ops.split(ary, indices_or_sections, axis=min(ary.ndim - 1, 1))
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> Any:
+    """Parts along the first axis: equal ones, or those between places.
+
+    >>> [part.shape for part in fg.vsplit(fg.ones([4, 3]), 2)]
+    [(2, 3), (2, 3)]
+    """
+    return ops.split(tensor(ary), indices_or_sections)
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> Any:
+    """Parts along the third axis: equal ones, or those between places.
+
+    >>> [part.shape for part in fg.dsplit(fg.ones([1, 2, 4]), 2)]
+    [(1, 2, 2), (1, 2, 2)]
+    """
+    return ops.split(tensor(ary), indices_or_sections, axis=2)
 
 
 def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
     _refuse("meshgrid", {"sparse": sparse})
-    return fg.meshgrid(*map(tensor, xi), indexing=indexing)
+    return meshgrid(*map(tensor, xi), indexing=indexing)
 
 
 def _pad(array: Any, pad_width: Any, mode: str = "constant", **options: Any) -> Any:
@@ -123,7 +330,7 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", **options: Any) -> 
     _refuse("pad", {name: None if given == "even" else given for name, given in options.items()})
     if np.ndim(value):
         raise TypeError("numpy.pad: constant_values= is one number for Tensors")
-    return fg.pad(array, pad_width, mode, value)
+    return ops.pad(array, pad_width, mode, value)
 
 
 # Selection
@@ -131,28 +338,33 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", **options: Any) -> 
 
 def _along(a: Any, axis: Any) -> tuple[Any, int]:
     """A tensor and the axis that is meant: of all elements in C order if there is none."""
-    return (fg.ravel(tensor(a)), 0) if axis is None else (tensor(a), axis)
+    return (ops.ravel(tensor(a)), 0) if axis is None else (tensor(a), axis)
 
 
 def _compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     a, axis = _along(a, axis)
-    return deliver(np.compress, fg.take(a, fg.tensor(np.flatnonzero(condition)), axis=axis), (out,))
+    return deliver(np.compress, ops.take(a, tensor(np.flatnonzero(condition)), axis=axis), (out,))
 
 
 def _extract(condition: Any, arr: Any) -> Any:
     return _compress(np.ravel(condition), arr)
 
 
-def _delete(arr: Any, obj: Any, axis: Any = None) -> Any:
+def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
+    """The tensor without a place of an axis, a slice or several places; without an axis, of all elements in order.
+
+    >>> fg.delete(fg.tensor([1, 2, 3]), 1).tolist()
+    [1, 3]
+    """
     arr, axis = _along(arr, axis)
-    return fg.take(arr, fg.tensor(np.delete(np.arange(arr.shape[axis]), obj)), axis=axis)
+    return ops.take(arr, _places(np.delete(np.arange(arr.shape[axis]), _plain(obj))), axis=axis)
 
 
 def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     if len(condlist) != len(choicelist):
         raise ValueError("numpy.select: there must be as many conditions as choices")
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
-        default = fg.where(tensor(condition), choice if np.ndim(choice) == 0 else tensor(choice), default)
+        default = ops.where(tensor(condition), choice if np.ndim(choice) == 0 else tensor(choice), default)
     return default
 
 
@@ -165,10 +377,79 @@ def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> A
         conditions = np.concatenate([conditions, ~conditions.any(0)[None]])
     elif len(funclist) != len(conditions):
         raise ValueError("numpy.piecewise: there must be as many functions as conditions, or one more")
-    made: Any = fg.zeros_like(x)
+    made: Any = ops.zeros_like(x)
     for condition, f in zip(conditions, funclist, strict=True):
         made[condition] = f(x[condition], *args, **kw) if callable(f) else f
     return made
+
+
+def partition(a: Any, kth: Any, axis: Any = -1) -> Any:
+    """The elements with the one of rank ``kth`` in its place, smaller ones before it: here all of them are sorted.
+
+    >>> fg.partition(fg.tensor([3, 1, 2]), 1)[1].item()
+    2
+    """
+    a, axis = _along(a, axis)
+    for k in np.ravel(_plain(kth)):
+        if not -a.shape[axis] <= operator.index(k) < a.shape[axis]:
+            raise ValueError(f"partition: kth={k} is out of bounds for an axis of size {a.shape[axis]}")
+    return ops.sort(a, axis=axis)
+
+
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: Any = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,
+) -> Any:
+    """The distinct elements, or the distinct slices along an axis, in rising order.
+
+    If asked for, a tuple of them, where each is first, which of them each element is, and how often each is there.
+
+    >>> [part.tolist() for part in fg.unique(fg.tensor([3.0, 1.0, 3.0]), return_counts=True)]
+    [[1.0, 3.0], [1, 2]]
+    """
+    ar = tensor(ar)
+    parts = unique_all(ar, equal_nan=equal_nan) if axis is None else distinct(ar, axis, "unique")
+    asked = (return_index, return_inverse, return_counts)
+    made = (parts[0], *(part for part, wanted in zip(parts[1:], asked, strict=True) if wanted))
+    return made if len(made) > 1 else made[0]
+
+
+def union1d(ar1: Any, ar2: Any) -> Any:
+    """The distinct elements of both tensors, in rising order.
+
+    >>> fg.union1d(fg.tensor([3, 1]), fg.tensor([1, 2])).tolist()
+    [1, 2, 3]
+    """
+    return unique(append(ar1, ar2))
+
+
+def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
+    """The distinct elements of the first tensor that the second has too, in rising order.
+
+    >>> fg.intersect1d(fg.tensor([3, 1, 2]), fg.tensor([2, 3])).tolist()
+    [2, 3]
+    """
+    _refuse("intersect1d", {"return_indices": return_indices})
+    values = unique(ar1)
+    return values[ops.isin(values, tensor(ar2))]
+
+
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    """The distinct elements of the first tensor that the second has not, in rising order.
+
+    With ``assume_unique`` the elements are taken as they are.
+
+    >>> fg.setdiff1d(fg.tensor([3, 1, 2]), fg.tensor([2])).tolist()
+    [1, 3]
+    """
+    values = ops.ravel(tensor(ar1)) if assume_unique else unique(ar1)
+    return values[~ops.isin(values, tensor(ar2))]
 
 
 # Numbers
@@ -191,12 +472,12 @@ def _linspace(
     parts = num - 1 if endpoint else num
     start, stop = tensor(start), tensor(stop)
     rank = max(start.ndim, stop.ndim)
-    at = fg.tensor(np.arange(num) / max(parts, 1), dtype=fg.result_type(start, stop, 1.0)).reshape((num, *[1] * rank))
-    made = fg.moveaxis(start * (1 - at) + stop * at, 0, axis)
+    at = tensor(np.arange(num) / max(parts, 1)).astype(result_type(start, stop, 1.0)).reshape((num, *[1] * rank))
+    made = ops.moveaxis(start * (1 - at) + stop * at, 0, axis)
     return (made, (stop - start) / (parts or math.nan)) if retstep else made
 
 
-def _logspace(
+def logspace(
     start: Any,
     stop: Any,
     num: Any = 50,
@@ -205,20 +486,88 @@ def _logspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Any:
-    return fg.power(base, _linspace(start, stop, num, endpoint, dtype=dtype, axis=axis))
+    """The powers of ``base`` with exponents that are evenly spaced from ``start`` to ``stop``.
+
+    >>> fg.logspace(0.0, 2.0, 3).tolist()
+    [1.0, 10.0, 100.0]
+    """
+    return ops.power(base, _linspace(start, stop, num, endpoint, dtype=dtype, axis=axis))
 
 
 def _vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
-    made = fg.linalg.vander(x, N)
-    return made if increasing else fg.flip(made, axis=-1)
+    made = linalg.vander(x, N)
+    return made if increasing else ops.flip(made, axis=-1)
 
 
-def _polyval(p: Any, x: Any) -> Any:
+def polyval(p: Any, x: Any) -> Any:
+    """A polynomial at each element of ``x``; its coefficients begin with that of the highest power.
+
+    >>> fg.polyval([1.0, 0.0, -2.0], fg.tensor([1.0, 3.0])).tolist()
+    [-1.0, 7.0]
+    """
     x = tensor(x)
-    value: Any = fg.zeros_like(x)
+    value: Any = ops.zeros_like(x)
     for coefficient in p:
         value = value * x + coefficient
     return value
+
+
+def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: bool = False) -> Any:
+    """The coefficients, highest power first, of the polynomial that fits points best in the sense of least squares.
+
+    ``y`` has a value for each element of ``x``, or a row of them. ``w`` are weights of the errors.
+
+    >>> fg.polyfit(fg.tensor([0.0, 1.0, 2.0]), fg.tensor([1.0, 3.0, 5.0]), 1).round(4).tolist()
+    [2.0, 1.0]
+    """
+    _refuse("polyfit", {"full": full, "cov": cov})
+    x, y, deg = tensor(x), tensor(y), operator.index(deg)
+    if deg < 0 or x.ndim != 1 or not len(x) or y.ndim not in (1, 2) or len(y) != len(x):
+        raise ArgumentError(
+            f"polyfit: a degree from 0 and as many points as values are wanted, not {deg}, {tuple(x.shape)} and "
+            f"{tuple(y.shape)}"
+        )
+    dtype = result_type(x, y, 1.0)
+    powers, values = _vander(x.astype(dtype), deg + 1), y.astype(dtype)
+    if w is not None:
+        weights = tensor(w)[:, None]
+        powers, values = powers * weights, values * (weights if y.ndim == 2 else weights[:, 0])
+    scale = ops.sqrt(ops.sum(powers * powers, axis=0))
+    limit = len(x) * finfo(dtype).eps if rcond is None else rcond
+    found = linalg.lstsq(powers / scale, values, rcond=limit)[0]
+    return found / (scale if y.ndim == 1 else scale[:, None])
+
+
+def polyadd(a1: Any, a2: Any) -> Any:
+    """The sum of two polynomials; their coefficients begin with those of the highest power.
+
+    >>> fg.polyadd([1.0, 2.0], [3.0]).tolist()
+    [1.0, 5.0]
+    """
+    a1, a2 = atleast_1d(a1, a2)
+    size = max(len(a1), len(a2))
+    return ops.pad(a1, (size - len(a1), 0)) + ops.pad(a2, (size - len(a2), 0))
+
+
+def polymul(a1: Any, a2: Any) -> Any:
+    """The product of two polynomials; their coefficients begin with those of the highest power.
+
+    >>> fg.polymul([1.0, 2.0], [1.0, -2.0]).tolist()
+    [1.0, 0.0, -4.0]
+    """
+    return ops.convolve(*(trim_zeros(a, "f") if bool(ops.any(a != 0)) else a[-1:] for a in atleast_1d(a1, a2)))
+
+
+def polyder(p: Any, m: int = 1) -> Any:
+    """The derivative of order ``m`` of a polynomial, whose coefficients begin with that of the highest power.
+
+    >>> fg.polyder([1.0, 0.0, -2.0]).tolist()
+    [2.0, 0.0]
+    """
+    p = tensor(p)
+    for _ in range(operator.index(m)):
+        p = p[:-1] * ops.arange(len(p) - 1, 0, -1, dtype=p.dtype)
+    return p
 
 
 def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
@@ -229,108 +578,204 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append
             return None if o is np._NoValue else o
         shape = list(a.shape)
         shape[axis] = 1
-        return fg.broadcast_to(fg.tensor(o, dtype=a.dtype), shape)
+        return ops.broadcast_to(tensor(o).astype(a.dtype), shape)
 
-    return fg.diff(a, n, axis, part(prepend), part(append))
+    return ops.diff(a, n, axis, part(prepend), part(append))
 
 
 def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    ary = fg.ravel(tensor(ary))
-    parts = [to_begin, fg.diff(ary), to_end]
-    return fg.concat([fg.ravel(fg.asarray(p, dtype=ary.dtype)) for p in parts if p is not None])
+    ary = ops.ravel(tensor(ary))
+    parts = [to_begin, ops.diff(ary), to_end]
+    return ops.concat([ops.ravel(tensor(p).astype(ary.dtype)) for p in parts if p is not None])
 
 
-def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """Derivatives along the axes by central differences: one tensor, or a tuple with one for each of several axes.
+
+    The distances are one number, one for each axis, or the places along each axis.
+
+    >>> fg.gradient(fg.tensor([1.0, 2.0, 4.0, 7.0])).tolist()
+    [1.0, 1.5, 2.5, 3.0]
+    """
+    from ferrograd.torch import gradient as derivatives
+
     f = tensor(f)
     axes = tuple(range(f.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
     if len(varargs) not in (0, 1, len(axes)):
         raise TypeError("invalid number of arguments")
     steps = [tensor(v) if np.ndim(v) else v for v in (varargs or (1.0,))]
     spacing = steps * len(axes) if len(steps) == 1 else steps
-    made = fg.torch.gradient(f, spacing=spacing, dim=axes, edge_order=edge_order)
+    made = derivatives(f, spacing=spacing, dim=axes, edge_order=edge_order)
     return made[0] if len(made) == 1 else made
 
 
 # Statistics
 
 
-def _average(
-    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = np._NoValue
-) -> Any:
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
+    """The mean with weights, which have the shape of the tensor or are a vector along the axis.
+
+    If ``returned``, a tuple of it and the sum of the weights.
+
+    >>> fg.average(fg.tensor([1.0, 4.0]), weights=[2.0, 1.0]).item()
+    2.0
+    """
     a, keep = tensor(a), keepdims is not np._NoValue and bool(keepdims)
     if weights is None:
-        weights = fg.ones_like(a)
+        weights = ops.ones_like(a)
     weights = tensor(weights)
     if weights.shape != a.shape:
         if axis is None or weights.ndim != 1 or a.shape[axis] != weights.shape[0]:
             raise ValueError("numpy.average: weights have the shape of a, or are a vector along axis")
         weights = weights.reshape((-1, *[1] * (a.ndim - 1 - axis % a.ndim)))
-    total = fg.sum(fg.broadcast_to(weights, a.shape), axis=axis, keepdims=keep)
-    made = fg.sum(a * weights, axis=axis, keepdims=keep) / total
-    return (made, fg.broadcast_to(total, made.shape)) if returned else made
+    total = ops.sum(ops.broadcast_to(weights, a.shape), axis=axis, keepdims=keep)
+    made = ops.sum(a * weights, axis=axis, keepdims=keep) / total
+    return (made, ops.broadcast_to(total, made.shape)) if returned else made
 
 
-def _percentile(a: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
-    return np.quantile(a, np.true_divide(q, 100), *args, **kwargs)
+def percentile(a: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
+    """The values below which ``q`` per cent of the elements lie: ``quantile`` of ``q / 100``, as NumPy's has it.
+
+    >>> fg.percentile(fg.tensor([1.0, 2.0, 4.0]), 75).item()
+    3.0
+    """
+    return np.quantile(tensor(a), np.true_divide(q, 100), *args, **kwargs)
 
 
-def _nanpercentile(a: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
-    return np.nanquantile(a, np.true_divide(q, 100), *args, **kwargs)
+def nanpercentile(a: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
+    """:func:`percentile` without the NaNs.
+
+    >>> fg.nanpercentile(fg.tensor([1.0, fg.nan, 2.0, 4.0]), 75).item()
+    3.0
+    """
+    return np.nanquantile(tensor(a), np.true_divide(q, 100), *args, **kwargs)
 
 
-def _nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
-    return deliver(np.nanmedian, fg.nanquantile(a, 0.5, axis, keepdims is True), (out,))
+def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
+    """The median without the NaNs: of an even number of elements the mean of both in the middle.
+
+    >>> fg.nanmedian(fg.tensor([1.0, fg.nan, 3.0])).item()
+    2.0
+    """
+    return deliver(np.nanmedian, ops.nanquantile(tensor(a), 0.5, axis, keepdims is True), (out,))
 
 
-def _without_nans(name: str, compute: Callable[..., Any], instead: float) -> Callable[..., Any]:
+def _without_nans(name: str, compute: Callable[..., Any], instead: float, text: str) -> Callable[..., Any]:
     """A reduction or a scan for which ``instead`` stands in the place of each NaN."""
 
-    def reduced(a: Any, axis: Any = None, *, out: Any = None, keepdims: Any = np._NoValue, **options: Any) -> Any:
+    def reduced(a: Any, axis: Any = None, *, out: Any = None, keepdims: Any = None, **options: Any) -> Any:
         _refuse(name, options)
+        a = tensor(a)
         if a.dtype.kind in "fc":
-            a = fg.where(fg.isnan(a), instead, a)
-        keep = {} if keepdims is np._NoValue else {"keepdims": keepdims}
+            a = ops.where(ops.isnan(a), instead, a)
+        keep = {} if keepdims is None else {"keepdims": keepdims}
         return deliver(compute, compute(a, axis=axis, **keep), (out,))
 
-    return reduced
+    return _named(name, text, reduced)
 
 
-def _best(name: str, compute: Callable[..., Any], worst: float) -> Callable[..., Any]:
+nancumprod = _without_nans(
+    "nancumprod",
+    ops.cumprod,
+    1.0,
+    """The products of the elements up to each one along an axis, or of all in order; NaN counts as 1.
+
+    >>> fg.nancumprod(fg.tensor([2.0, fg.nan, 3.0])).tolist()
+    [2.0, 2.0, 6.0]
+    """,
+)
+nancumsum = _without_nans(
+    "nancumsum",
+    ops.cumsum,
+    0.0,
+    """The sums of the elements up to each one along an axis, or of all in order; NaN counts as 0.
+
+    >>> fg.nancumsum(fg.tensor([2.0, fg.nan, 3.0])).tolist()
+    [2.0, 2.0, 5.0]
+    """,
+)
+nanprod = _without_nans(
+    "nanprod",
+    ops.prod,
+    1.0,
+    """The product of the elements along axes; NaN counts as 1.
+
+    >>> fg.nanprod(fg.tensor([2.0, fg.nan, 3.0])).item()
+    6.0
+    """,
+)
+
+
+def _best(name: str, compute: Callable[..., Any], worst: float, text: str) -> Callable[..., Any]:
     """``numpy.nanmax`` or ``numpy.nanmin``: NaN where there is nothing else."""
-    reduce = _without_nans(name, compute, worst)
+    reduce = _without_nans(name, compute, worst, text)
 
-    def reduced(a: Any, axis: Any = None, out: Any = None, keepdims: Any = np._NoValue, **options: Any) -> Any:
+    def reduced(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **options: Any) -> Any:
+        a = tensor(a)
         made = reduce(a, axis, keepdims=keepdims, **options)
         if a.dtype.kind == "f":
-            made = fg.where(fg.all(fg.isnan(a), axis=axis, keepdims=keepdims is True), math.nan, made)
+            made = ops.where(ops.all(ops.isnan(a), axis=axis, keepdims=keepdims is True), math.nan, made)
         return deliver(compute, made, (out,))
 
-    return reduced
+    return _named(name, text, reduced)
 
 
-def _nanvar(
+nanmax = _best(
+    "nanmax",
+    ops.max,
+    -math.inf,
+    """The largest element along axes that is not NaN; NaN where there is none.
+
+    >>> fg.nanmax(fg.tensor([2.0, fg.nan, 3.0])).item()
+    3.0
+    """,
+)
+nanmin = _best(
+    "nanmin",
+    ops.min,
+    math.inf,
+    """The smallest element along axes that is not NaN; NaN where there is none.
+
+    >>> fg.nanmin(fg.tensor([2.0, fg.nan, 3.0])).item()
+    2.0
+    """,
+)
+
+
+def nanvar(
     a: Any,
     axis: Any = None,
     dtype: Any = None,
     out: Any = None,
     ddof: Any = 0,
-    keepdims: Any = np._NoValue,
+    keepdims: Any = False,
     **options: Any,
 ) -> Any:
+    """The variance along axes without the NaNs: the sum of squares divided by the number of elements less ``ddof``.
+
+    >>> fg.nanvar(fg.tensor([2.0, fg.nan, 4.0])).item()
+    1.0
+    """
+    a = tensor(a)
     ddof = ddof if (correction := options.pop("correction", np._NoValue)) is np._NoValue else correction
     _refuse("nanvar", {"dtype": dtype, **options})
-    known = ~fg.isnan(a)
-    count = fg.sum(known, axis=axis, keepdims=True)
-    clean = fg.where(known, a, 0.0)
-    away = fg.where(known, clean - fg.sum(clean, axis=axis, keepdims=True) / count, 0.0)
-    squares = fg.real(away * fg.conj(away)) if a.dtype.kind == "c" else away**2
-    made = fg.sum(squares, axis=axis, keepdims=True) / (count - ddof)
-    made = fg.where(count > ddof, made, math.nan)
-    return deliver(np.nanvar, made if keepdims is True else fg.squeeze(made, axis=axis), (out,))
+    known = ~ops.isnan(a)
+    count = ops.sum(known, axis=axis, keepdims=True)
+    clean = ops.where(known, a, 0.0)
+    away = ops.where(known, clean - ops.sum(clean, axis=axis, keepdims=True) / count, 0.0)
+    squares = ops.real(away * ops.conj(away)) if a.dtype.kind == "c" else away**2
+    made = ops.sum(squares, axis=axis, keepdims=True) / (count - ddof)
+    made = ops.where(count > ddof, made, math.nan)
+    return deliver(np.nanvar, made if keepdims is True else ops.squeeze(made, axis=axis), (out,))
 
 
-def _nanstd(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-    return deliver(np.nanstd, fg.sqrt(_nanvar(*args, **kwargs)), (out,))
+def nanstd(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """The root of :func:`nanvar`.
+
+    >>> fg.nanstd(fg.tensor([2.0, fg.nan, 4.0])).item()
+    1.0
+    """
+    return deliver(np.nanstd, ops.sqrt(nanvar(*args, **kwargs)), (out,))
 
 
 # Linear algebra
@@ -342,11 +787,11 @@ def _dot(a: Any, b: Any, out: Any = None) -> Any:
     a, b = tensor(a), tensor(b)
     rank = a.ndim, b.ndim
     if 0 in rank:
-        result = fg.multiply(a, b)
+        result = ops.multiply(a, b)
     elif max(rank) <= 2:
-        result = fg.matmul(a, b)
+        result = ops.matmul(a, b)
     else:
-        result = fg.tensordot(a, b, axes=([-1], [max(-2, -rank[1])]))
+        result = ops.tensordot(a, b, axes=([-1], [max(-2, -rank[1])]))
     return deliver(np.dot, result, (out,))
 
 
@@ -355,68 +800,67 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
     rank = np.ndim(x)
     axes = (axis,) if isinstance(axis, int) else tuple(range(rank)) if axis is None else tuple(axis)
     if ord is None or len(axes) == 1:
-        return fg.norm(x, 2.0 if ord is None else ord, axes, keepdims)
+        return ops.norm(x, 2.0 if ord is None else ord, axes, keepdims)
     if len(axes) != 2:
         raise ValueError("Improper number of dimensions to norm.")
-    return fg.linalg.matrix_norm(x, ord, axes, keepdims)
+    return linalg.matrix_norm(x, ord, axes, keepdims)
 
 
 def _einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
     if options:
         raise TypeError(f"numpy.einsum: {', '.join(options)} not taken for Tensors")
-    return deliver(np.einsum, fg.einsum(*_arguments.formula(operands)), (out,))
+    return deliver(np.einsum, ops.einsum(*_arguments.formula(operands)), (out,))
 
 
 def _apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
-    rows = fg.moveaxis(arr, axis, -1)
+    arr = tensor(arr)
+    rows = ops.moveaxis(arr, axis, -1)
     outer = tuple(rows.shape[:-1])
     if 0 in outer:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
-    made = fg.stack([tensor(func1d(rows[at], *args, **kwargs)) for at in np.ndindex(outer)])
+    made = ops.stack([tensor(func1d(rows[at], *args, **kwargs)) for at in np.ndindex(outer)])
     rank = made.ndim - 1
     made = made.reshape(outer + tuple(made.shape[1:]))
     at = axis % arr.ndim
-    return fg.moveaxis(made, tuple(range(-rank, 0)), tuple(range(at, at + rank)))
+    return ops.moveaxis(made, tuple(range(-rank, 0)), tuple(range(at, at + rank)))
 
 
+def _called(name: str, f: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, whose errors name it in the place of the functions of the core that it calls."""
+
+    @wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return f(*args, **kwargs)
+        except FerrogradError as error:
+            head, colon, text = str(error.args[0]).partition(": ")
+            if not colon or not hasattr(ops, head):
+                raise
+            raise type(error)(f"{name}: {text}") from error
+
+    return call
+
+
+globals().update({name: _called(name, globals()[name]) for name in __all__})
+#: NumPy's functions and their counterparts here: those of ``__all__``, but for what NumPy computes itself.
 SPECIAL: dict[Callable[..., Any], Callable[..., Any]] = {
-    np.append: _append,
+    **{getattr(np, name): globals()[name] for name in __all__ if name not in _CONSTANT},
     np.apply_along_axis: _apply_along_axis,
-    np.atleast_1d: _atleast(1),
-    np.atleast_2d: _atleast(2),
-    np.atleast_3d: _atleast(3),
-    np.average: _average,
     np.block: _block,
-    np.broadcast_arrays: _broadcast_arrays,
     np.compress: _compress,
-    np.delete: _delete,
+    np.ediff1d: _ediff1d,
+    np.extract: _extract,
+    np.piecewise: _piecewise,
+    np.broadcast_arrays: _broadcast_arrays,
     np.diff: _diff,
     np.dot: _dot,
-    np.dsplit: lambda ary, indices_or_sections: fg.split(ary, indices_or_sections, axis=2),
-    np.ediff1d: _ediff1d,
     np.einsum: _einsum,
-    np.extract: _extract,
-    np.gradient: _gradient,
-    np.hsplit: _hsplit,
     np.iscomplexobj: lambda x: x.dtype.kind == "c",
     np.isrealobj: lambda x: x.dtype.kind != "c",
     np.linspace: _linspace,
-    np.logspace: _logspace,
     np.meshgrid: _meshgrid,
-    np.nancumprod: _without_nans("nancumprod", fg.cumprod, 1.0),
-    np.nancumsum: _without_nans("nancumsum", fg.cumsum, 0.0),
-    np.nanmax: _best("nanmax", fg.max, -math.inf),
-    np.nanmedian: _nanmedian,
-    np.nanmin: _best("nanmin", fg.min, math.inf),
-    np.nanpercentile: _nanpercentile,
-    np.nanprod: _without_nans("nanprod", fg.prod, 1.0),
-    np.nanstd: _nanstd,
-    np.nanvar: _nanvar,
     np.ndim: lambda a: a.ndim,
     np.pad: _pad,
-    np.percentile: _percentile,
-    np.piecewise: _piecewise,
-    np.polyval: _polyval,
     np.select: _select,
     np.shape: lambda a: tuple(a.shape),
     np.transpose: _transpose,
