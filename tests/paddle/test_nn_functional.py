@@ -1,11 +1,13 @@
 """Convolutions, pools and normalisations of ``paddle.nn.functional``: data formats, string and one-sided padding."""
 
+import math
+import re
 from typing import Any
 
 import ferrograd as fg
 import numpy as np
 import pytest
-from ferrograd import paddle
+from ferrograd import paddle, torch
 from ferrograd.paddle.nn import functional as F
 
 LAST = {1: "NLC", 2: "NHWC", 3: "NDHWC"}
@@ -106,3 +108,21 @@ def test_normalizations_keep_the_dtype_of_their_input(dtype: str) -> None:
         F.instance_norm(x, weight=w, bias=w),
     ]
     assert [y.dtype.name for y in found] == [dtype] * len(found)
+
+
+def test_pdist_is_the_upper_triangle_of_cdist() -> None:
+    x = paddle.to_tensor(np.random.default_rng(0).normal(size=(4, 3)), stop_gradient=False)
+    for p in (0.0, 1.0, 1.5, 2.0, math.inf):
+        made = F.pdist(x, p)
+        np.testing.assert_allclose(made.numpy(), paddle.cdist(x, x, p).numpy()[np.triu_indices(4, 1)], rtol=1e-12)
+    assert not F.pdist(x).stop_gradient
+
+
+def test_what_is_written_for_windows() -> None:
+    for name in ("bartlett", "blackman", "hamming", "hann", "kaiser"):
+        with pytest.raises(AttributeError, match="for a periodic one") as caught:
+            getattr(paddle, f"{name}_window")
+        (written,) = re.findall(r"write (.*\)), for", str(caught.value))
+        made = eval(written, {"paddle": paddle, "numpy": np, "n": 8})
+        np.testing.assert_allclose(made.numpy(), getattr(torch, f"{name}_window")(8).numpy(), atol=1e-7)
+        assert made.dtype == paddle.float32

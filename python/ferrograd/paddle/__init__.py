@@ -152,7 +152,18 @@ else:
     _DATA = "data sets and ready models are no part of the library: read files in a paddle.io.Dataset"
     #: What replaces modules that are not here.
     _PLACES = {
-        "audio": _DATA,
+        "audio": "spectra are paddle.signal.stft; a window is paddle.to_tensor(numpy.hanning(n + 1)[:n])",
+        **{
+            f"{name}_window": f"write paddle.to_tensor(numpy.{call}[:n], 'float32'), for a periodic one"
+            for name, call in (
+                ("bartlett", "bartlett(n + 1)"),
+                ("blackman", "blackman(n + 1)"),
+                ("hamming", "hamming(n + 1)"),
+                ("hann", "hanning(n + 1)"),
+                ("kaiser", "kaiser(n + 1, 12.0)"),
+            )
+        },
+        "cast_": "write x = paddle.cast(x, dtype): a tensor keeps its dtype",
         **{name: f"it is paddle.autograd.{name}" for name in ("hessian", "jacobian")},
         **{name: f"it is paddle.incubate.autograd.{name}" for name in ("jvp", "vjp")},
         **{name: f"it is ferrograd.func.{name}" for name in ("jacfwd", "jacrev", "value_and_grad", "vmap")},
