@@ -74,7 +74,11 @@ def found(module: str, name: str) -> list[str]:
     if own:
         return within(own)[:1] or within("")[:1]
     # Two native places may have a function of one name: one of a function, say, and one of a matrix.
-    return within("") or _of_numpy(name) or within("torch")[:1] + within("paddle")[:1]
+    places = within("") or _of_numpy(name) or within("torch")[:1] + within("paddle")[:1]
+    function = getattr(import_module("numpy"), name, None)
+    if places or isinstance(function, type) or not callable(function):
+        return places
+    return [f"numpy.{name}(x.detach()), without a gradient"]
 
 
 def _of_numpy(name: str) -> list[str]:

@@ -130,6 +130,8 @@ def test_an_error_says_in_which_namespace_a_name_is(module: Any, name: str, wher
         ("extract", "numpy.extract, which takes tensors"),
         ("array_equal", "numpy.array_equal, which takes tensors"),
         ("rint", "ferrograd.round"),
+        ("roots", r"numpy.roots\(x.detach\(\)\), without a gradient"),
+        ("gamma", r"ferrograd.exp\(ferrograd.gammaln\(x\)\), for positive x"),
     ],
 )
 def test_an_error_says_what_a_name_of_numpy_is(name: str, where: str) -> None:
