@@ -409,6 +409,7 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("convolve", (V, X[0], "same"), {}),
     ("corrcoef", (CUBE[0],), {}),
     ("correlate", (V, X[0], "full"), {}),
+    ("correlate", (V, X[0]), {}),
     ("cov", (X,), {}),
     ("cov", (X,), {"ddof": 0}),
     ("delete", (CUBE, [0, 2], 1), {}),
@@ -602,6 +603,24 @@ def test_scipys_special_functions(name: str) -> None:
 def test_an_argument_that_is_not_taken_is_named(call: Callable[[Any], Any], named: str) -> None:
     with pytest.raises(TypeError, match=named):
         call(fg.tensor(X, requires_grad=True))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "bool", "float32"])
+def test_dtypes_are_numpys(dtype: str) -> None:
+    """Integers stay exact, a number takes the dtype of the tensor beside it, and `float_power` is of float64."""
+    a, v = np.array([3, 1, 2], dtype), np.array([1, 2], dtype)
+    calls: list[Callable[[Any, Any], Any]] = [
+        np.convolve, np.correlate, np.polymul, np.polyadd, lambda a, v: np.float_power(a[:2], v),
+        lambda a, v: np.insert(a, 1, v), lambda a, v: np.append(a, v), np.union1d, lambda a, v: np.unique(a),
+    ]  # fmt: skip
+    if dtype == "float32":
+        calls += [lambda a, v: np.linspace(a, 9.0, 3), lambda a, v: np.logspace(1, a, 3)]
+    for call in calls:
+        want, made = call(a, v), call(fg.tensor(a), fg.tensor(v))
+        assert made.dtype == want.dtype
+        np.testing.assert_allclose(made.numpy(), want, rtol=1e-5)
+    big = np.array([2**53 + 1, 1])
+    assert np.convolve(fg.tensor(big), fg.tensor([1])).tolist() == big.tolist()
 
 
 @pytest.mark.parametrize(("name", "args", "kwargs", "there"), JUMPS, ids=lambda v: v if isinstance(v, str) else "")

@@ -470,8 +470,10 @@ def _linspace(
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     parts = num - 1 if endpoint else num
-    start, stop = tensor(start), tensor(stop)
-    rank = max(start.ndim, stop.ndim)
+    # A number takes the dtype of a tensor beside it.
+    start = start if type(start) in (int, float, complex) and np.ndim(stop) else tensor(start)
+    stop = stop if type(stop) in (int, float, complex) else tensor(stop)
+    rank = max(np.ndim(start), np.ndim(stop))
     at = tensor(np.arange(num) / max(parts, 1)).astype(result_type(start, stop, 1.0)).reshape((num, *[1] * rank))
     made = ops.moveaxis(start * (1 - at) + stop * at, 0, axis)
     return (made, (stop - start) / (parts or math.nan)) if retstep else made
@@ -549,13 +551,28 @@ def polyadd(a1: Any, a2: Any) -> Any:
     return ops.pad(a1, (size - len(a1), 0)) + ops.pad(a2, (size - len(a2), 0))
 
 
+def _convolution(name: str, shape: str) -> Callable[..., Any]:
+    """``numpy.convolve`` or ``numpy.correlate``: NumPy computes integers, which have no derivative, exactly."""
+
+    def compute(a: Any, v: Any, mode: str = shape) -> Any:
+        a, v = tensor(a), tensor(v)
+        if a.dtype.kind in "biu" and v.dtype.kind in "biu":
+            return tensor(getattr(np, name)(_plain(a), _plain(v), mode))
+        return getattr(ops, name)(a, v, mode)
+
+    return compute
+
+
+_convolve, _correlate = _convolution("convolve", "full"), _convolution("correlate", "valid")
+
+
 def polymul(a1: Any, a2: Any) -> Any:
     """The product of two polynomials; their coefficients begin with those of the highest power.
 
     >>> fg.polymul([1.0, 2.0], [1.0, -2.0]).tolist()
     [1.0, 0.0, -4.0]
     """
-    return ops.convolve(*(trim_zeros(a, "f") if bool(ops.any(a != 0)) else a[-1:] for a in atleast_1d(a1, a2)))
+    return _convolve(*(trim_zeros(a, "f") if bool(ops.any(a != 0)) else a[-1:] for a in atleast_1d(a1, a2)))
 
 
 def polyder(p: Any, m: int = 1) -> Any:
@@ -848,6 +865,8 @@ SPECIAL: dict[Callable[..., Any], Callable[..., Any]] = {
     np.apply_along_axis: _apply_along_axis,
     np.block: _block,
     np.compress: _compress,
+    np.convolve: _convolve,
+    np.correlate: _correlate,
     np.ediff1d: _ediff1d,
     np.extract: _extract,
     np.piecewise: _piecewise,

@@ -12,7 +12,6 @@ RENAMED = {
     "arctanh": "atanh",
     "conjugate": "conj",
     "fabs": "abs",
-    "float_power": "power",
     "invert": "bitwise_invert",
     "left_shift": "bitwise_left_shift",
     "right_shift": "bitwise_right_shift",
@@ -36,7 +35,7 @@ RENAMED = {
 SAME = set(
     """
     add subtract multiply divide floor_divide remainder power logaddexp maximum minimum hypot copysign nextafter matmul
-    vecdot
+    float_power vecdot
     negative positive sign exp exp2 expm1 log log2 log10 log1p sqrt square reciprocal
     sin cos tan sinh cosh tanh deg2rad rad2deg floor ceil trunc signbit isfinite isinf isnan
     greater greater_equal less less_equal equal not_equal logical_and logical_or logical_not logical_xor
@@ -122,9 +121,7 @@ FUNCTIONS = {
     "array_split": "array_split: ary indices_or_sections | axis",
     "astype": "astype: x dtype |",
     "bincount": "bincount: x | weights minlength",
-    "convolve": "convolve: a v | mode",
     "corrcoef": "corrcoef: x |",
-    "correlate": "correlate: a v | mode",
     "cov": "cov: m | ddof>correction fweights aweights",
     "diagflat": "diagflat: v | k",
     "fix": "fix: x |",
