@@ -437,6 +437,7 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("insert", (V, slice(0, 2), X[0]), {}),
     ("insert", (X, np.array([True, False, True, False]), 5.0), {}),
     ("insert", (X, -1, 7), {}),
+    ("insert", (V, [], 7.0), {}),
     ("linspace", (V, 2.0), {"num": 4}),
     ("linspace", (0.0, V), {"num": 4, "endpoint": False, "axis": 1}),
     ("logspace", (V, 2.0, 4), {}),

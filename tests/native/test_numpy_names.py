@@ -134,9 +134,10 @@ def test_complex_half_and_empty() -> None:
     assert fg.nanvar(z, ddof=1).item() == np.nanvar(z.numpy(), ddof=1)
     assert fg.polyval([1, 1j], z[:2]).tolist() == np.polyval([1, 1j], z[:2].numpy()).tolist()
     assert fg.average(fg.tensor([1.0, 3.0], dtype=fg.float16)).dtype == fg.float16
-    assert fg.union1d([], []).shape == (0,)
+    assert fg.union1d([], []).shape == fg.polyder([1.0], 2**70).shape == (0,)
     assert fg.append(fg.zeros([0, 2]), fg.ones([1, 2]), axis=0).tolist() == [[1.0, 1.0]]
     assert fg.insert(fg.zeros([0]), 0, [1.0, 2.0]).tolist() == [1.0, 2.0]
+    assert fg.insert([3, 4], [True, False], 5).tolist() == [5, 3, 4]
     assert fg.atleast_3d(1.0, [2.0])[1].shape == (1, 1, 1)
     assert fg.nanargmax(fg.tensor([[1, 5, 2]]), axis=1).tolist() == [1]
 
@@ -151,8 +152,13 @@ def test_complex_half_and_empty() -> None:
         (lambda x: fg.polyfit(x, x[:2], 1), ArgumentError, "polyfit: a degree from 0"),
         (lambda x: fg.polyfit(x, x, -1), ArgumentError, "polyfit: a degree from 0"),
         (lambda x: fg.polyfit(x, x, 1, full=True), TypeError, "polyfit: full= is not taken"),
-        (lambda x: fg.insert(x, 5, 1.0), IndexError, "index 5 is out of bounds"),
-        (lambda x: fg.delete(x, 5), IndexError, "index 5 is out of bounds"),
+        (lambda x: fg.insert(x, 5, 1.0), IndexOutOfRange, "insert: index 5 is out of bounds"),
+        (lambda x: fg.delete(x, 5), IndexOutOfRange, "delete: index 5 is out of bounds"),
+        (lambda x: fg.delete(x, x.detach()), IndexOutOfRange, "delete: arrays used as indices must be of integer"),
+        (lambda x: fg.partition(x[0], 0), IndexOutOfRange, "partition: "),
+        (lambda x: fg.polyder(x, -1), ArgumentError, "polyder: a vector and an order from 0"),
+        (lambda x: fg.polyder(x[None]), ArgumentError, "polyder: a vector and an order from 0"),
+        (lambda x: fg.trim_zeros(x, None), ArgumentError, "trim_zeros: a vector, and f, b or fb"),  # type: ignore[arg-type]
         (lambda x: fg.nanmax(x, initial=0.0), TypeError, "nanmax: initial= is not taken"),
         (lambda x: fg.nanargmax(x * math.nan), ValueError, "All-NaN slice"),
         (lambda x: fg.geomspace(x, 3.0), TypeError, r"numpy.geomspace has no gradient for Tensors; detach\(\)"),

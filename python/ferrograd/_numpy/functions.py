@@ -15,7 +15,7 @@ import numpy as np
 
 from ferrograd import _arguments, _core, linalg
 from ferrograd._array_api import finfo, meshgrid, result_type, unique_all
-from ferrograd._core import ArgumentError, FerrogradError, Tensor
+from ferrograd._core import ArgumentError, FerrogradError, IndexOutOfRange, Tensor
 from ferrograd._core import native as ops
 from ferrograd._dialects.distinct import distinct
 from ferrograd._dialects.numbers import NATIVE
@@ -241,7 +241,9 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     """
     arr, axis = _along(arr, axis)
     axis = _arguments.axis(axis, "insert", arr.ndim)
-    obj = _plain(obj)
+    if not isinstance(obj, slice):
+        obj = np.asarray(_plain(obj))
+        obj = obj if obj.size else obj.astype(np.intp)
     size, values = arr.shape[axis], tensor(values).astype(arr.dtype)
     values = values.reshape((1,) * (arr.ndim - values.ndim) + tuple(values.shape))
     shape = list(arr.shape)
@@ -262,7 +264,7 @@ def trim_zeros(filt: Any, trim: str = "fb") -> Any:
     [1, 0, 2]
     """
     filt = tensor(filt)
-    if filt.ndim != 1 or trim.lower() not in ("f", "b", "fb", "bf"):
+    if filt.ndim != 1 or str(trim).lower() not in ("f", "b", "fb", "bf"):
         raise ArgumentError(f"trim_zeros: a vector, and f, b or fb, not {filt.ndim} axes and {trim!r}")
     kept = np.flatnonzero(filt)
     first, last = (kept[0], kept[-1] + 1) if len(kept) else (len(filt), len(filt))
@@ -390,6 +392,7 @@ def partition(a: Any, kth: Any, axis: Any = -1) -> Any:
     2
     """
     a, axis = _along(a, axis)
+    axis = _arguments.axis(axis, "partition", a.ndim)
     for k in np.ravel(_plain(kth)):
         if not -a.shape[axis] <= operator.index(k) < a.shape[axis]:
             raise ValueError(f"partition: kth={k} is out of bounds for an axis of size {a.shape[axis]}")
@@ -582,7 +585,9 @@ def polyder(p: Any, m: int = 1) -> Any:
     [2.0, 0.0]
     """
     p = tensor(p)
-    for _ in range(operator.index(m)):
+    if p.ndim != 1 or operator.index(m) < 0:
+        raise ArgumentError(f"polyder: a vector and an order from 0 are wanted, not {p.ndim} axes and {m}")
+    for _ in range(min(m, len(p))):
         p = p[:-1] * ops.arange(len(p) - 1, 0, -1, dtype=p.dtype)
     return p
 
@@ -854,6 +859,8 @@ def _called(name: str, f: Callable[..., Any]) -> Callable[..., Any]:
             if not colon or not hasattr(ops, head):
                 raise
             raise type(error)(f"{name}: {text}") from error
+        except IndexError as error:
+            raise IndexOutOfRange(f"{name}: {error}") from error
 
     return call
 
