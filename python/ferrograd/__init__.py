@@ -77,8 +77,8 @@ _OF_NUMPY = """
     append argpartition atleast_1d atleast_2d atleast_3d average bartlett blackman delete diag_indices digitize
     dsplit flatnonzero geomspace gradient hamming hanning hsplit insert intersect1d kaiser lexsort logspace
     nanargmax nanargmin nancumprod nancumsum nanmax nanmedian nanmin nanpercentile nanprod nanstd nanvar
-    partition percentile polyadd polyder polyfit polymul polyval ravel_multi_index setdiff1d tri tril_indices
-    trim_zeros triu_indices union1d unique unravel_index vsplit
+    partition percentile polyfit polyval ravel_multi_index setdiff1d tri tril_indices triu_indices union1d
+    unique unravel_index vsplit
 """.split()  # noqa: SIM905
 
 if _typing.TYPE_CHECKING:

@@ -57,16 +57,12 @@ __all__ = [
     "nanvar",
     "partition",
     "percentile",
-    "polyadd",
-    "polyder",
     "polyfit",
-    "polymul",
     "polyval",
     "ravel_multi_index",
     "setdiff1d",
     "tri",
     "tril_indices",
-    "trim_zeros",
     "triu_indices",
     "union1d",
     "unique",
@@ -255,20 +251,6 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
         shape[axis] = len(np.insert(np.arange(size), obj, 0)) - size
     order = np.insert(np.arange(size), obj, np.arange(size, size + shape[axis]))
     return ops.take(ops.concat([arr, ops.broadcast_to(values, shape)], axis), _places(order), axis=axis)
-
-
-def trim_zeros(filt: Any, trim: str = "fb") -> Any:
-    """A vector without the zeros at its front (f), at its back (b), or at both.
-
-    >>> fg.trim_zeros(fg.tensor([0, 0, 1, 0, 2, 0])).tolist()
-    [1, 0, 2]
-    """
-    filt = tensor(filt)
-    if filt.ndim != 1 or str(trim).lower() not in ("f", "b", "fb", "bf"):
-        raise ArgumentError(f"trim_zeros: a vector, and f, b or fb, not {filt.ndim} axes and {trim!r}")
-    kept = np.flatnonzero(filt)
-    first, last = (kept[0], kept[-1] + 1) if len(kept) else (len(filt), len(filt))
-    return filt[first if "f" in trim.lower() else 0 : last if "b" in trim.lower() else None]
 
 
 def _block(arrays: Any) -> Any:
@@ -543,17 +525,6 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
     return found / (scale if y.ndim == 1 else scale[:, None])
 
 
-def polyadd(a1: Any, a2: Any) -> Any:
-    """The sum of two polynomials; their coefficients begin with those of the highest power.
-
-    >>> fg.polyadd([1.0, 2.0], [3.0]).tolist()
-    [1.0, 5.0]
-    """
-    a1, a2 = atleast_1d(a1, a2)
-    size = max(len(a1), len(a2))
-    return ops.pad(a1, (size - len(a1), 0)) + ops.pad(a2, (size - len(a2), 0))
-
-
 def _convolution(name: str, shape: str) -> Callable[..., Any]:
     """``numpy.convolve`` or ``numpy.correlate``: NumPy computes integers, which have no derivative, exactly."""
 
@@ -567,29 +538,6 @@ def _convolution(name: str, shape: str) -> Callable[..., Any]:
 
 
 _convolve, _correlate = _convolution("convolve", "full"), _convolution("correlate", "valid")
-
-
-def polymul(a1: Any, a2: Any) -> Any:
-    """The product of two polynomials; their coefficients begin with those of the highest power.
-
-    >>> fg.polymul([1.0, 2.0], [1.0, -2.0]).tolist()
-    [1.0, 0.0, -4.0]
-    """
-    return _convolve(*(trim_zeros(a, "f") if bool(ops.any(a != 0)) else a[-1:] for a in atleast_1d(a1, a2)))
-
-
-def polyder(p: Any, m: int = 1) -> Any:
-    """The derivative of order ``m`` of a polynomial, whose coefficients begin with that of the highest power.
-
-    >>> fg.polyder([1.0, 0.0, -2.0]).tolist()
-    [2.0, 0.0]
-    """
-    p = tensor(p)
-    if p.ndim != 1 or operator.index(m) < 0:
-        raise ArgumentError(f"polyder: a vector and an order from 0 are wanted, not {p.ndim} axes and {m}")
-    for _ in range(min(m, len(p))):
-        p = p[:-1] * ops.arange(len(p) - 1, 0, -1, dtype=p.dtype)
-    return p
 
 
 def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
