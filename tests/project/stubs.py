@@ -328,15 +328,17 @@ def method(cls: type, name: str, value: Any) -> str:
     return f"    def {name}{signature(name, value, 'self')} -> {result}: ..."
 
 
+def qualified(kind: str) -> str:
+    """The name of a type, qualified where a class of tensors hides Python's with an attribute of the same name."""
+    hidden = any(hasattr(cls, kind) for cls in (_core.Tensor, _core.TorchTensor, _core.PaddleTensor))
+    return f"builtins.{kind}" if hidden and isinstance(vars(builtins).get(kind), type) else kind
+
+
 class Qualified(ast.NodeTransformer):
     """Qualifies Python's types that the class hides with methods of the same name."""
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        return (
-            ast.parse(f"builtins.{node.id}", mode="eval").body
-            if isinstance(vars(builtins).get(node.id), type)
-            else node
-        )
+        return ast.parse(qualified(node.id), mode="eval").body
 
 
 def unquoted(annotation: ast.expr) -> ast.expr:
@@ -414,7 +416,7 @@ def of_class(name: str, cls: type) -> str:
                 lines.append(f"    @{key}.setter\n    def {key}(self, value: Any) -> None: ...")
         elif isinstance(value, property):
             kind = getattr(value.fget, "__annotations__", {}).get("return", "")
-            kind = f"builtins.{kind}" if hasattr(builtins, kind) else "Any"
+            kind = qualified(kind) if hasattr(builtins, kind) else "Any"
             lines.append(f"    @property\n    def {key}(self) -> {kind}: ...")
         elif isinstance(value, types.MethodDescriptorType) and cls.__name__ == "Tensor" and written(key) in functions:
             # An in-place form takes the arguments of its function.
