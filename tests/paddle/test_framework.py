@@ -193,3 +193,22 @@ def test_limits_of_dtypes() -> None:
     assert all(type(v) is float for v in (limits.min, limits.tiny, limits.resolution, limits.smallest_normal))
     assert str(paddle.finfo("float32")).startswith("paddle.finfo(min=-3.40282e+38, max=3.40282e+38, eps=1.19209e-07")
     assert repr(paddle.iinfo("uint8")) == "paddle.iinfo(min=0, max=255, bits=8, dtype=uint8)"
+
+
+def test_broadcast_shape_with_sizes_that_are_not_known() -> None:
+    assert paddle.broadcast_shape([-1, 1, 3], [1, 3, 1]) == [-1, 3, 3]
+    assert paddle.broadcast_shape([-1, 1, 3], [4, 3, 1]) == [4, 3, 3]
+    assert paddle.broadcast_shape([-1], [0]) == [0]
+    with pytest.raises(ValueError, match="broadcast"):
+        paddle.broadcast_shape([-1, 2], [-1, 3])
+
+
+def test_no_gpu_is_said_in_one_sentence() -> None:
+    assert paddle.device.cuda.device_count() == 0
+    paddle.device.cuda.empty_cache()
+    assert paddle.device.get_all_custom_device_type() == paddle.device.get_available_custom_device() == []
+    assert not paddle.device.is_compiled_with_custom_device("npu")
+    for name in ("synchronize", "memory_allocated", "get_device_properties", "Event"):
+        with pytest.raises(ValueError, match=rf"device.cuda.{name}: there is no GPU"):
+            getattr(paddle.device.cuda, name)()
+    assert base.ParamAttr is paddle.ParamAttr

@@ -151,12 +151,13 @@ def tolist(x: Tensor) -> Any:
 
 
 def broadcast_shape(x_shape: Sequence[int], y_shape: Sequence[int]) -> list[int]:
-    """The shape that two shapes broadcast to."""
-    shapes = [tuple(_arguments.integers(s, "broadcast_shape", "shape")) for s in (x_shape, y_shape)]
-    try:
-        return list(np.broadcast_shapes(*shapes))
-    except ValueError:
-        raise ShapeError(f"broadcast_shape: {list(shapes[0])} and {list(shapes[1])} do not broadcast") from None
+    """The shape that two shapes broadcast to. A size of -1 is not known: it is the other size, unless that is 1."""
+    x, y = (list(_arguments.integers(s, "broadcast_shape", "shape")) for s in (x_shape, y_shape))
+    n = max(len(x), len(y))
+    pairs = list(zip([1] * (n - len(x)) + x, [1] * (n - len(y)) + y, strict=True))
+    if any(a != b and not {1, -1} & {a, b} for a, b in pairs):
+        raise ShapeError(f"broadcast_shape: {x} and {y} do not broadcast")
+    return [a + b - 1 if 1 in (a, b) else max(a, b) for a, b in pairs]
 
 
 def broadcast_shapes(*shapes: Any) -> list[int]:

@@ -11,16 +11,22 @@ from ferrograd.paddle._framework import (
     is_compiled_with_xpu,
     set_device,
 )
+from ferrograd.paddle.device import cuda
 
 __all__ = [
     "CPUPlace",
+    "cuda",
     "device_count",
     "empty_cache",
+    "get_all_custom_device_type",
     "get_all_device_type",
+    "get_available_custom_device",
     "get_available_device",
+    "get_cudnn_version",
     "get_device",
     "is_available",
     "is_compiled_with_cuda",
+    "is_compiled_with_custom_device",
     "is_compiled_with_rocm",
     "is_compiled_with_xpu",
     "set_device",
@@ -50,6 +56,23 @@ def get_all_device_type() -> list[str]:
 def get_available_device() -> list[str]:
     """The devices."""
     return ["cpu"]
+
+
+def get_all_custom_device_type() -> list[str]:
+    """Empty: there are no other devices."""
+    return []
+
+
+get_available_custom_device = get_all_custom_device_type
+
+
+def get_cudnn_version() -> None:
+    """None: there is no GPU."""
+
+
+def is_compiled_with_custom_device(device_type: str) -> bool:
+    """False: there are no other devices."""
+    return False
 
 
 def synchronize(device: object = None) -> None:
