@@ -399,3 +399,39 @@ def test_a_layer_loads_all_of_a_state_or_nothing() -> None:
         with pytest.raises(ArgumentError, match="set_state_dict: "):
             layer.set_state_dict(state)
     assert values(layer.weight) == kept
+def test_trapezoids_take_none_for_what_is_not_given() -> None:
+    y, x = t([[1.0, 2.0, 4.0]]), t([0.0, 1.0, 3.0])
+    for found in (paddle.trapezoid(y, None, None), paddle.trapezoid(y=y, dx=None), y.trapezoid()):
+        assert values(found) == [4.5]
+    assert values(paddle.trapezoid(y, x)) == [7.5]
+    assert values(paddle.trapezoid(y, dx=2.0, mode="cumsum")) == [[3, 9]]
+    assert values(paddle.cumulative_trapezoid(y, dx=None)) == values(y.cumulative_trapezoid()) == [[1.5, 4.5]]
+    with pytest.raises(ValueError, match="not both"):
+        paddle.trapezoid(y, x, 2.0)
+    with pytest.raises(ValueError, match="mode must be 'sum' or 'cumsum'"):
+        paddle.trapezoid(y, mode="mean")
+
+
+def test_nanmedian_of_one_number_along_its_only_axis() -> None:
+    assert paddle.nanmedian(t(2.0), axis=0).item() == 2
+    assert paddle.nanmedian(t(2.0), axis=-1, mode="min").item() == 2
+    with pytest.raises(ValueError, match="axis"):
+        paddle.nanmedian(t(2.0), axis=1)
+
+
+def test_losses_refuse_margins_and_epsilons_below_zero() -> None:
+    x = t([[1.0, 2.0]])
+    for loss in (F.triplet_margin_loss, F.triplet_margin_with_distance_loss):
+        assert loss(x, x, x, margin=0.0).item() == 0
+        with pytest.raises(ValueError, match=r"margin is not negative, -0\.5 is"):
+            loss(x, x, x, margin=-0.5)
+    with pytest.raises(ValueError, match="epsilon is positive, 0 is not"):
+        F.poisson_nll_loss(x, x, epsilon=0)
+
+
+def test_cosine_embedding_loss_of_two_vectors_for_all_labels() -> None:
+    x, labels = t([1.0, 0.0]), t([1.0, -1.0, 1.0])
+    near(
+        F.cosine_embedding_loss(x, t([1.0, 1.0]), labels, margin=0.2, reduction="none"),
+        [1 - 0.5**0.5, 0.5**0.5 - 0.2, 1 - 0.5**0.5],
+    )

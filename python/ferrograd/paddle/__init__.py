@@ -49,6 +49,7 @@ from ferrograd.paddle import (
     regularizer,
     signal,
     static,
+    utils,
 )
 from ferrograd.paddle._autograd import grad
 from ferrograd.paddle._creation import *
@@ -127,6 +128,7 @@ __all__ = [
     "signal",
     "static",
     "summary",
+    "utils",
     "version",
 ]
 __all__ += _ops

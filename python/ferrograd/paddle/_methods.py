@@ -296,14 +296,14 @@ def trapezoid(
     tensor: Tensor, x: Tensor | None = None, dx: float | None = None, axis: int = -1, name: str | None = None
 ) -> Tensor:
     """The integral by the trapezoidal rule, of values at the points ``x`` or ``dx`` (1) apart."""
-    return ops.trapezoid(tensor, x, 1.0 if dx is None else dx, axis)
+    return _more.trapezoid(tensor, x, dx, axis)
 
 
 def cumulative_trapezoid(
     tensor: Tensor, x: Tensor | None = None, dx: float | None = None, axis: int = -1, name: str | None = None
 ) -> Tensor:
     """The integrals up to each point by the trapezoidal rule."""
-    return ops.cumulative_trapezoid(tensor, x, 1.0 if dx is None else dx, axis)
+    return _more.cumulative_trapezoid(tensor, x, dx, axis)
 
 
 def polar(tensor: Tensor, angle: Tensor, name: str | None = None) -> Tensor:

@@ -32,6 +32,7 @@ __all__ = [
     "bucketize",
     "cdist",
     "crop",
+    "cumulative_trapezoid",
     "div",
     "divide",
     "dsplit",
@@ -67,6 +68,7 @@ __all__ = [
     "take",
     "take_along_dim",
     "tensor_split",
+    "trapezoid",
     "unfold",
     "unique",
     "unique_consecutive",
@@ -160,6 +162,9 @@ def nanmedian(x: Tensor, axis: Any = None, keepdim: bool = False, mode: str = "a
         raise ArgumentError(f"nanmedian: mode must be 'avg' or 'min', not {mode!r:.40}")
     x = _arguments.tensor(x, "nanmedian", "x")
     is_one = isinstance(axis, int)
+    if x.ndim == 0 and is_one:
+        _arguments.axis(axis, "nanmedian", 1)
+        axis, is_one = None, False
     given = (
         list(range(x.ndim)) if axis is None else _arguments.integers([axis] if is_one else axis, "nanmedian", "axis")
     )
@@ -173,6 +178,42 @@ def nanmedian(x: Tensor, axis: Any = None, keepdim: bool = False, mode: str = "a
     shape = [1 if i in axes else n for i, n in enumerate(x.shape)] if keepdim else shape
     value = ops.reshape(value, shape)
     return (value, ops.reshape(index, shape)) if mode == "min" and is_one else value
+
+
+def trapezoid(
+    y: Tensor,
+    x: Tensor | None = None,
+    dx: float | None = None,
+    axis: int = -1,
+    mode: str = "sum",
+    name: str | None = None,
+) -> Tensor:
+    """The integral along an axis by the trapezoidal rule, of values at the points ``x`` or ``dx`` (1) apart.
+
+    With ``mode="cumsum"`` the integrals up to each point.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.trapezoid(paddle.to_tensor([1.0, 2.0, 3.0])).item()
+    4.0
+    """
+    if x is not None and dx is not None:
+        raise ArgumentError("trapezoid: give x or dx, not both")
+    if mode not in ("sum", "cumsum"):
+        raise ArgumentError(f"trapezoid: mode must be 'sum' or 'cumsum', not {mode!r:.40}")
+    rule = ops.trapezoid if mode == "sum" else ops.cumulative_trapezoid
+    return rule(y, x, 1.0 if dx is None else dx, axis)
+
+
+def cumulative_trapezoid(
+    y: Tensor, x: Tensor | None = None, dx: float | None = None, axis: int = -1, name: str | None = None
+) -> Tensor:
+    """The integrals up to each point along an axis by the trapezoidal rule.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.cumulative_trapezoid(paddle.to_tensor([1.0, 2.0, 3.0])).tolist()
+    [1.5, 4.0]
+    """
+    return trapezoid(y, x, dx, axis, "cumsum")
 
 
 def _parts(q: Any) -> Any:

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from ferrograd import _public
-from ferrograd.paddle._framework import CPUPlace, get_flags, in_dynamic_mode, is_compiled_with_cuda, set_flags
+from ferrograd.paddle._framework import (
+    CPUPlace,
+    CUDAPinnedPlace,
+    CUDAPlace,
+    get_flags,
+    in_dynamic_mode,
+    is_compiled_with_cuda,
+    set_flags,
+)
 from ferrograd.paddle.base import core, dygraph, framework, wrapped_decorator
 from ferrograd.paddle.base.framework import Variable, in_dygraph_mode
+from ferrograd.paddle.nn._parameter import ParamAttr
 
 __all__ = [
     "CPUPlace",
+    "CUDAPinnedPlace",
+    "CUDAPlace",
+    "ParamAttr",
     "Variable",
     "core",
     "dygraph",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ferrograd._arguments import typed
+from ferrograd._core import ArgumentError
 from ferrograd._nn import losses
 from ferrograd.paddle._tensor import Tensor
 
@@ -33,6 +34,8 @@ def poisson_nll_loss(
     name: str | None = None,
 ) -> Tensor:
     """The negative log-likelihood of counts whose rate is ``input``, or with ``log_input`` the exponential of it."""
+    if epsilon <= 0:
+        raise ArgumentError(f"poisson_nll_loss: epsilon is positive, {epsilon} is not")
     return losses.poisson_nll_loss(input, label, log_input, full, epsilon, reduction)
 
 
@@ -84,7 +87,12 @@ def cosine_embedding_loss(
     reduction: str = "mean",
     name: str | None = None,
 ) -> Tensor:
-    """``1 - cos`` of the vectors where the label is 1, ``max(cos - margin, 0)`` where it is -1."""
+    """``1 - cos`` of the vectors where the label is 1, ``max(cos - margin, 0)`` where it is -1.
+
+    The inputs are matrices of one vector for each label, or two vectors for all labels.
+    """
+    if input1.ndim == input2.ndim == label.ndim == 1:
+        input1, input2 = input1.unsqueeze(0), input2.unsqueeze(0)
     return losses.cosine_embedding_loss(input1, input2, label, margin, reduction)
 
 
@@ -115,6 +123,11 @@ def multi_margin_loss(
     return losses.multi_margin_loss(input, label, p, margin, weight, reduction)
 
 
+def _check_margin(margin: float, function: str) -> None:
+    if margin < 0:
+        raise ArgumentError(f"{function}: margin is not negative, {margin} is")
+
+
 @typed(input=Tensor, positive=Tensor, negative=Tensor, reduction=str)
 def triplet_margin_loss(
     input: Tensor,
@@ -128,6 +141,7 @@ def triplet_margin_loss(
     name: str | None = None,
 ) -> Tensor:
     """``max(d(input, positive) - d(input, negative) + margin, 0)`` with the distance of the ``p``-norm."""
+    _check_margin(margin, "triplet_margin_loss")
     return losses.triplet_margin_loss(input, positive, negative, margin, p, epsilon, swap, reduction)
 
 
@@ -143,5 +157,6 @@ def triplet_margin_with_distance_loss(
     name: str | None = None,
 ) -> Tensor:
     """:func:`triplet_margin_loss` with another distance, by default that of the 2-norm."""
+    _check_margin(margin, "triplet_margin_with_distance_loss")
     given = (input, positive, negative, distance_function, margin, swap, reduction)
     return losses.triplet_margin_with_distance_loss(*given)

@@ -11,14 +11,30 @@ from ferrograd.paddle.nn import initializer as init
 
 __all__ = ["EagerParamBase", "ParamAttr", "Parameter", "create_parameter"]
 
-_counts: defaultdict[str, int] = defaultdict(int)
+
+class Names:
+    """How often each key was named, and what the names begin with."""
+
+    def __init__(self, prefix: str = "") -> None:
+        self.prefix = prefix
+        self.counts: defaultdict[str, int] = defaultdict(int)
+
+
+_names = Names()
 
 
 def unique_name(key: str) -> str:
     """The key with a number that no name before had: ``linear_0``."""
-    number = _counts[key]
-    _counts[key] += 1
-    return f"{key}_{number}"
+    number = _names.counts[key]
+    _names.counts[key] += 1
+    return f"{_names.prefix}{key}_{number}"
+
+
+def switch_names(names: Names) -> Names:
+    """Makes names from ``names`` from now on; returns those used before."""
+    global _names
+    before, _names = _names, names
+    return before
 
 
 class ParamAttr:
