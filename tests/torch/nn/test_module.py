@@ -503,3 +503,22 @@ def test_a_cast_that_is_refused_leaves_the_whole_module_as_it_was() -> None:
         assert module[0].weight.grad is not None
     module.to(torch.complex128)
     assert {x.dtype for x in module.state_dict().values()} == {torch.complex128, torch.int64}
+def test_a_module_is_compiled_in_place() -> None:
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh())
+    x = torch.ones(2, 3)
+    before = net(x)
+    seen: list[Any] = []
+    net.register_forward_hook(lambda module, inputs, output: seen.append(output))
+    assert net.compile() is None
+    assert torch.equal(net(x), before)
+    assert len(seen) == 1
+    net(x).sum().backward()
+    assert net[0].weight.grad is not None
+    assert list(net.state_dict()) == ["0.weight", "0.bias"]
+    copied = copy.deepcopy(net)
+    with torch.no_grad():
+        copied[0].weight.zero_()
+        copied[0].bias.zero_()
+    assert not copied(x).any()
+    assert torch.equal(net(x), before)

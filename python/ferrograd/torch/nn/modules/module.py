@@ -346,6 +346,21 @@ class Module(BaseModule):
 
     # Calls.
 
+    def compile(self, *, fullgraph: bool = False, disable: bool = False, **options: Any) -> None:
+        """Compiles ``forward`` in place; the options are those of :func:`ferrograd.torch.compile`.
+
+        >>> import ferrograd.torch as torch
+        >>> layer = torch.nn.Linear(2, 1)
+        >>> before = layer(torch.ones(2))
+        >>> layer.compile(fullgraph=True)
+        >>> torch.equal(layer(torch.ones(2)), before)
+        True
+        """
+        from ferrograd import _compile
+
+        if not disable:
+            object.__setattr__(self, "forward", _compile.compile(self.forward, fullgraph=fullgraph))
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls ``forward`` and the hooks."""
         __tracebackhide__ = True
