@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ferrograd import paddle
+from ferrograd import FerrogradError, paddle
 from ferrograd.paddle import base
 from ferrograd.paddle.base import core
 from ferrograd.paddle.base.wrapped_decorator import wrap_decorator
@@ -212,3 +212,16 @@ def test_no_gpu_is_said_in_one_sentence() -> None:
         with pytest.raises(ValueError, match=rf"device.cuda.{name}: there is no GPU"):
             getattr(paddle.device.cuda, name)()
     assert base.ParamAttr is paddle.ParamAttr
+
+
+def test_functions_under_the_address_tensor() -> None:
+    out = paddle.zeros([2])
+    assert paddle.tensor.fill_constant([2], "float32", 3.5, out=out) is out
+    assert values(out) == [3.5, 3.5]
+    assert paddle.tensor.fill_constant([1], "int64", 2).dtype == paddle.int64
+    assert paddle.tensor.eigvalsh is paddle.linalg.eigvalsh
+    assert paddle.tensor.add is paddle.add
+    with pytest.raises(FerrogradError, match=r"paddle.jit.save: there are no static programs.*paddle\.save"):
+        paddle.jit.save(paddle.nn.Linear(2, 1), "net")
+    with pytest.raises(FerrogradError, match=r"paddle.jit.load: there are no static programs.*paddle\.load"):
+        paddle.jit.load("net")

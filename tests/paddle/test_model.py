@@ -159,3 +159,25 @@ def test_summary(capsys: Any) -> None:
     ]
     assert net.training
     assert not net[0]._forward_post_hooks
+
+
+def test_flops(capsys: Any) -> None:
+    nn = paddle.nn
+    net = nn.Sequential(nn.Conv2D(1, 6, 3, padding=1), nn.LeakyReLU(), nn.MaxPool2D(2), nn.Flatten(), nn.Linear(24, 3))
+
+    def count(layer: Any, inputs: Any, output: Any) -> None:
+        layer.total_ops += 3 * inputs[0].size
+
+    assert paddle.flops(net, [1, 1, 4, 4], custom_ops={nn.LeakyReLU: count}, print_detail=True) == 960 + 288 + 72
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "Total Flops: 1320     Total Params: 135"
+    assert sum("Treat it as zero FLOPs" in line for line in lines) == 2
+    assert ["[1,", "1,", "4,", "4]", "[1,", "6,", "4,", "4]", "60", "960"] in [line.split()[1:] for line in lines]
+    assert net.training
+    assert not net[0]._forward_post_hooks
+    twice = nn.Sequential(net[4], nn.Linear(3, 24), net[4])
+    assert paddle.flops(twice, [2, 24]) == 2 * (72 + 72 + 72)
+    pools = nn.Sequential(nn.Conv1D(4, 8, 3, groups=2), nn.AdaptiveAvgPool1D(2), nn.AvgPool1D(2), nn.Dropout(0.5))
+    assert paddle.flops(pools, [2, 4, 18]) == 8 * 2 * 16 * 7 + 2 * 8 * 2 * 9 + 2 * 8
+    with pytest.raises(ValueError, match="Layer"):
+        paddle.flops(lambda x: x, [1])

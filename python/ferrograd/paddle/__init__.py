@@ -70,7 +70,7 @@ from ferrograd.paddle.amp import (
     get_autocast_gpu_dtype,
     is_autocast_enabled,
 )
-from ferrograd.paddle.hapi import Model, summary
+from ferrograd.paddle.hapi import Model, flops, summary
 from ferrograd.paddle.nn._parameter import ParamAttr, create_parameter
 from ferrograd.paddle.nn.initializer import set_global_initializer
 
@@ -102,6 +102,7 @@ __all__ = [
     "distribution",
     "enable_grad",
     "fft",
+    "flops",
     "fluid",
     "framework",
     "geometric",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from ferrograd import _compile, _public
+from ferrograd._core import FerrogradError
 from ferrograd.paddle.nn.layer.layers import Layer
 
-__all__ = ["enable_to_static", "ignore_module", "not_to_static", "to_static"]
+__all__ = ["enable_to_static", "ignore_module", "load", "not_to_static", "save", "to_static"]
 
 T = TypeVar("T")
 
@@ -63,6 +64,23 @@ def enable_to_static(enable_to_static_bool: bool) -> None:
     """Sets whether :func:`to_static` compiles what it is given from now on."""
     global _enabled
     _enabled = bool(enable_to_static_bool)
+
+
+def _refuse(function: str, instead: str) -> NoReturn:
+    raise FerrogradError(
+        f"paddle.jit.{function}: there are no static programs. Keep the numbers of a layer with {instead}; "
+        "a compiled function is kept without its source by its method save and by ferrograd.load_compiled"
+    )
+
+
+def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> NoReturn:
+    """Raises FerrogradError: there are no static programs."""
+    _refuse("save", "paddle.save(layer.state_dict(), file)")
+
+
+def load(path: str, **configs: Any) -> NoReturn:
+    """Raises FerrogradError: there are no static programs."""
+    _refuse("load", "layer.set_state_dict(paddle.load(file))")
 
 
 __dir__ = _public.names(globals())

@@ -12,8 +12,22 @@ from typing import Any
 import ferrograd.paddle
 
 
+def fill_constant(
+    shape: Any, dtype: Any, value: Any, force_cpu: bool = False, out: Any = None, name: str | None = None
+) -> Any:
+    """A tensor filled with a number.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.tensor.fill_constant([2], "int64", 3).tolist()
+    [3, 3]
+    """
+    made = ferrograd.paddle.full(shape, value, dtype)
+    return made if out is None else ferrograd.paddle.assign(made, out)
+
+
 def __getattr__(name: str) -> Any:
-    return getattr(ferrograd.paddle, name)
+    linalg = ferrograd.paddle.linalg
+    return getattr(linalg if name in linalg.__all__ and not hasattr(ferrograd.paddle, name) else ferrograd.paddle, name)
 
 
 def __dir__() -> list[str]:

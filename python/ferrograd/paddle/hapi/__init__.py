@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ferrograd import _public
 from ferrograd.paddle.hapi import callbacks
+from ferrograd.paddle.hapi.dynamic_flops import flops
 from ferrograd.paddle.hapi.model import Model
 from ferrograd.paddle.hapi.summary import summary
 
-__all__ = ["Model", "callbacks", "summary"]
+__all__ = ["Model", "callbacks", "flops", "summary"]
 
 __dir__ = _public.names(globals())

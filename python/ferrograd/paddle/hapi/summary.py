@@ -79,14 +79,17 @@ def _zeros(size: Any, dtypes: Any) -> list[Any]:
 
 
 def _print(rows: list[tuple[str, Any, Any, int]], total: int, trainable: int) -> None:
-    texts = [(name, str(a), str(b), f"{n:,}") for name, a, b, n in rows]
-    widths = [max(len(t[i]) for t in (*texts, _COLUMNS)) + 5 for i in range(4)]
-    whole = sum(widths) + 3
-    lines = ["-" * whole, _line(_COLUMNS, widths), "=" * whole]
-    lines += [_line(text, widths) for text in texts]
-    lines += ["=" * whole, f"Total params: {total:,}", f"Trainable params: {trainable:,}"]
-    lines += [f"Non-trainable params: {total - trainable:,}", "-" * whole]
+    lines = table(_COLUMNS, [(name, str(a), str(b), f"{n:,}") for name, a, b, n in rows])
+    lines += [f"Total params: {total:,}", f"Trainable params: {trainable:,}"]
+    lines += [f"Non-trainable params: {total - trainable:,}", "-" * len(lines[0])]
     print("\n".join(lines) + "\n")
+
+
+def table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    """The lines of a table of texts."""
+    widths = [max(len(row[i]) for row in (*rows, columns)) + 5 for i in range(len(columns))]
+    whole = sum(widths) + len(columns) - 1
+    return ["-" * whole, _line(columns, widths), "=" * whole, *(_line(row, widths) for row in rows), "=" * whole]
 
 
 def _line(texts: tuple[str, ...], widths: list[int]) -> str:
