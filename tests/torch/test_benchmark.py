@@ -18,6 +18,7 @@ def test_a_timer_counts_runs() -> None:
     timer = benchmark.Timer("runs.append(1)", "runs.clear()", globals={"runs": runs}, label="L", sub_label="S")
     found = timer.timeit(5)
     assert len(runs) == 5
+    assert len(benchmark.Timer("torch.ones(2)").timeit(2).times) == 1
     assert (found.number_per_run, len(found.times), found.title) == (5, 1, "L: S")
     assert found.median == found.mean == found.raw_times[0] / 5
     text = repr(found).splitlines()

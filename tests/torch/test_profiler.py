@@ -56,6 +56,7 @@ def test_the_table() -> None:
     assert first == ["a", "c"]
     assert rows.table("count", row_limit=0).count("\n") == 1
     assert rows.table(row_limit=-1) == rows.table()
+    assert rows.table("cuda_time_total") == rows.table("self_device_time_total") == rows.table()
     with pytest.raises(ValueError, match="nothing to sort by"):
         rows.table("cuda_time")
 

@@ -33,6 +33,8 @@ def test_queries_that_end_on_the_cpu() -> None:
     assert torch.ones(1).is_cpu
     assert torch.ones(1).get_device() == -1
     torch.backends.cudnn.benchmark = torch.backends.cuda.matmul.allow_tf32 = True
+    with torch.device("cpu") as device:
+        assert torch.ones(1).device == device == torch.get_default_device()
     with torch.backends.cudnn.flags(enabled=False), torch.cuda.device(None):
         torch.cuda.manual_seed_all(3)
 

@@ -62,6 +62,13 @@ class TorchDevice(Device):
             raise _core.ArgumentError(f"device: there is one CPU, and no number {index}")
         return super().__new__(cls, "cpu")
 
+    def __enter__(self) -> TorchDevice:
+        """Makes it the device of new tensors, which the CPU is always."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Changes nothing."""
+
     def __repr__(self) -> str:
         """Torch's text."""
         return "device(type='cpu')"

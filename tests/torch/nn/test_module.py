@@ -522,3 +522,20 @@ def test_a_module_is_compiled_in_place() -> None:
         copied[0].bias.zero_()
     assert not copied(x).any()
     assert torch.equal(net(x), before)
+
+
+def test_a_module_without_numbers_of_its_own_is_called_with_those_of_others() -> None:
+    torch.manual_seed(0)
+    nets = [torch.nn.Linear(3, 2) for _ in range(4)]
+    base = copy.deepcopy(nets[0]).to("meta")
+    parameters, buffers = torch.func.stack_module_state(nets)
+    x = torch.ones(5, 3)
+
+    def call(parameters: Any, buffers: Any, x: Any) -> Any:
+        return torch.func.functional_call(base, (parameters, buffers), (x,))
+
+    found = torch.func.vmap(call, in_dims=(0, 0, None))(parameters, buffers, x)
+    torch.testing.assert_close(found, torch.stack([net(x) for net in nets]))
+    assert base.to(device="meta") is base
+    with pytest.raises(ValueError, match="the only device is 'cpu'"):
+        base.to("cuda")

@@ -15,6 +15,9 @@ from ferrograd._core import ArgumentError
 
 __all__ = ["EventList", "FunctionEventAvg", "emit_itt", "emit_nvtx", "profile", "record_function"]
 
+#: Times of devices that are not here, which are zero in all rows.
+_ZERO = [f"{own}{device}_time_total" for own in ("", "self_") for device in ("cuda", "device")]
+
 
 @dataclass
 class FunctionEventAvg:
@@ -51,9 +54,9 @@ class EventList(list[FunctionEventAvg]):
         """The first ``row_limit`` rows as text, sorted by the attribute ``sort_by`` in descending order."""
         rows: Iterable[FunctionEventAvg] = self
         if sort_by is not None:
-            if sort_by not in ("count", "cpu_time", "cpu_time_total", "self_cpu_time_total"):
+            if sort_by not in ("count", "cpu_time", "cpu_time_total", "self_cpu_time_total", *_ZERO):
                 raise ArgumentError(f"table: {sort_by!r} is nothing to sort by")
-            rows = sorted(self, key=lambda e: -float(getattr(e, sort_by)))
+            rows = self if sort_by in _ZERO else sorted(self, key=lambda e: -float(getattr(e, sort_by)))
         shown = list(rows)[: row_limit if row_limit >= 0 else None]
         width = max([24, *(len(e.key) + 2 for e in shown)])
         lines = [f"{'Name':<{width}}{'Self CPU us':>14}{'CPU total us':>14}{'CPU mean us':>14}{'# of Calls':>12}"]

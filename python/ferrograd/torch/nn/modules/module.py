@@ -280,7 +280,10 @@ class Module(BaseModule):
                 parameter.grad = None if set_to_none else parameter.grad.detach() * 0
 
     def to(self: M, *args: Any, **kwargs: Any) -> M:
-        """Casts the floating-point parameters and buffers to a dtype or to that of a tensor. There is only the CPU."""
+        """Casts the floating-point parameters and buffers to a dtype or to that of a tensor. There is only the CPU.
+
+        On ``"meta"`` a module of torch has shapes only, for ``functional_call``. Here it keeps its numbers.
+        """
         dtype, others = kwargs.pop("dtype", None), []
         kwargs.pop("non_blocking", None)
         kwargs.pop("memory_format", None)
@@ -289,7 +292,7 @@ class Module(BaseModule):
                 dtype = arg.dtype
             elif isinstance(arg, (np.dtype, dtypes.dtype, type)):
                 dtype = arg
-            elif arg is not None and not isinstance(arg, bool):
+            elif arg is not None and not isinstance(arg, bool) and str(arg) != "meta":
                 others.append(arg)
         if dtype is not None and dtypes.kind_of(dtype) not in "fc":
             raise TypeError(

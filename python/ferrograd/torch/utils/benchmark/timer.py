@@ -6,6 +6,7 @@ import math
 import timeit
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -171,7 +172,7 @@ class Timer:
             raise ValueError("Currently only a `str` stmt is supported.")
         if str(language).lower() not in ("python", "language.python", "py") or global_setup:
             raise ValueError("Timer: only statements of Python are timed here")
-        self._globals = dict(globals or {})
+        self._globals = {"torch": import_module("ferrograd.torch"), **(globals or {})}
         self._spec = TaskSpec(
             _unindented(stmt), _unindented(setup), "", label, sub_label, description, env, int(num_threads)
         )
