@@ -135,3 +135,56 @@ def test_older_names_of_functions_and_modules() -> None:
     assert paddle.nn.loss.MSELoss is paddle.nn.MSELoss
     assert paddle.Size([2, 3]) == paddle.ones([2, 3]).shape
     assert (paddle.get_device(), paddle.get_device(x)) == ("cpu", -1)
+
+
+def test_graphs_are_numbered_again_and_sampled() -> None:
+    G: Any = paddle.geometric
+    as_ints = paddle.to_tensor
+    x, first, second = as_ints([0, 1, 2]), as_ints([8, 9, 0, 4, 7, 6, 7]), as_ints([0, 2, 3, 5, 1])
+    n, m = as_ints([2, 3, 2], "int32"), as_ints([1, 3, 1], "int32")
+    assert [v.tolist() for v in G.reindex_graph(x, first, n)] == [
+        [3, 4, 0, 5, 6, 7, 6],
+        [0, 0, 1, 1, 1, 2, 2],
+        [0, 1, 2, 8, 9, 4, 7, 6],
+    ]
+    assert [v.tolist() for v in G.reindex_heter_graph(x, [first, second], [n, m])] == [
+        [3, 4, 0, 5, 6, 7, 6, 0, 2, 8, 9, 1],
+        [0, 0, 1, 1, 1, 2, 2, 0, 1, 1, 1, 2],
+        [0, 1, 2, 8, 9, 4, 7, 6, 3, 5],
+    ]
+    empty = G.reindex_graph(x, as_ints([], "int64"), as_ints([0, 0, 0]))
+    assert [v.tolist() for v in empty] == [[], [], [0, 1, 2]]
+    with pytest.raises(ValueError, match="a number of neighbors for each of 3 nodes"):
+        G.reindex_graph(x, first, m)
+    with pytest.raises(ValueError, match="a node twice"):
+        G.reindex_graph(as_ints([1, 1]), first, as_ints([3, 4]))
+
+    row = as_ints([3, 7, 0, 9, 1, 4, 2, 9, 3, 9, 1, 9, 7])
+    colptr, nodes = as_ints([0, 2, 4, 5, 6, 7, 9, 11, 11, 13, 13]), as_ints([0, 8, 1, 2, 9])
+    ids = as_ints(list(range(13)))
+    for size in (-1, 2, 5):
+        found = G.sample_neighbors(row, colptr, nodes, size, ids, return_eids=True)
+        assert [v.tolist() for v in found] == [[3, 7, 9, 7, 0, 9, 1], [2, 2, 2, 1, 0], [0, 1, 11, 12, 2, 3, 4]]
+        assert [v.dtype for v in found] == [paddle.int64, paddle.int32, paddle.int64]
+    paddle.seed(0)
+    seen = {tuple(G.sample_neighbors(row, colptr, as_ints([0, 2]), 1)[0].tolist()) for _ in range(40)}
+    assert seen == {(3, 1), (7, 1)}
+    weights = paddle.to_tensor([0.0, 1.0, *[1.0] * 11])
+    for _ in range(10):
+        neighbors, count = G.weighted_sample_neighbors(row, colptr, weights, as_ints([0, 1]), 1)
+        assert neighbors[0].item() == 7
+        assert count.tolist() == [1, 1]
+    heavy = paddle.to_tensor([3.0, 1.0, *[1.0] * 11])
+    drawn = [G.weighted_sample_neighbors(row, colptr, heavy, as_ints([0]), 1)[0].item() for _ in range(400)]
+    assert 260 <= drawn.count(3) <= 340
+    for wrong in ([10], [-1]):
+        with pytest.raises(ValueError, match="numbers below 10"):
+            G.sample_neighbors(row, colptr, as_ints(wrong))
+    with pytest.raises(ValueError, match="rising bounds"):
+        G.sample_neighbors(row, as_ints([0, 20]), as_ints([0]))
+    with pytest.raises(ValueError, match="needs eids"):
+        G.sample_neighbors(row, colptr, nodes, return_eids=True)
+    with pytest.raises(ValueError, match="at least 0 for each of 13 edges"):
+        G.weighted_sample_neighbors(row, colptr, -weights, nodes, 1)
+    with pytest.raises(ValueError, match="row is a vector of integers"):
+        G.sample_neighbors(weights, colptr, nodes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,14 @@ import numpy as np
 from ferrograd import _arguments, _core, _public
 from ferrograd._core import ArgumentError
 from ferrograd._core import paddle as ops
+from ferrograd._dialects.numbers import PADDLE
 from ferrograd._dialects.segments import reduced, segment_max, segment_mean, segment_min, segment_sum
 from ferrograd.paddle._tensor import Tensor
 
 __all__ = [
+    "reindex_graph",
+    "reindex_heter_graph",
+    "sample_neighbors",
     "segment_max",
     "segment_mean",
     "segment_min",
@@ -21,6 +25,7 @@ __all__ = [
     "send_u_recv",
     "send_ue_recv",
     "send_uv",
+    "weighted_sample_neighbors",
 ]
 
 _MESSAGES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
@@ -105,6 +110,121 @@ def send_uv(
         message_op,
         "send_uv",
     )
+
+
+def _numbers(x: Any, function: str, name: str) -> np.ndarray[Any, Any]:
+    found = np.asarray(_arguments.tensor(x, function, name).detach().numpy())
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        raise ArgumentError(f"{function}: {name} is a vector of integers")
+    return found
+
+
+def reindex_heter_graph(
+    x: Tensor,
+    neighbors: Sequence[Tensor],
+    count: Sequence[Tensor],
+    value_buffer: Tensor | None = None,
+    index_buffer: Tensor | None = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """:func:`reindex_graph` of several kinds of edges, whose neighbors share their new numbers."""
+    own = _numbers(x, "reindex_graph", "x")
+    around = [_numbers(one, "reindex_graph", "neighbors") for one in neighbors]
+    counts = [_numbers(one, "reindex_graph", "count") for one in count]
+    for one, n in zip(around, counts, strict=True):
+        if n.shape != own.shape or (n < 0).any() or n.sum() != one.size:
+            raise ArgumentError(f"reindex_graph: count has a number of neighbors for each of {own.size} nodes")
+    number = {node: i for i, node in enumerate(own.tolist())}
+    if len(number) != own.size:
+        raise ArgumentError("reindex_graph: x has a node twice")
+    sources = [number.setdefault(node, len(number)) for one in around for node in one.tolist()]
+    destinations = [np.repeat(np.arange(own.size), n) for n in counts]
+    found = (sources, np.concatenate([*destinations, []]), list(number))
+    return tuple(_core.make(np.asarray(one, own.dtype), None, False, PADDLE) for one in found)
+
+
+def reindex_graph(
+    x: Tensor,
+    neighbors: Tensor,
+    count: Tensor,
+    value_buffer: Tensor | None = None,
+    index_buffer: Tensor | None = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The edges from neighbors of nodes to the nodes in new numbers: sources, destinations, and the nodes by number.
+
+    The nodes ``x`` come first, their ``neighbors`` in the order in which they appear; ``count`` says how many each has.
+
+    >>> import ferrograd.paddle as paddle
+    >>> x, neighbors, count = (paddle.to_tensor(v) for v in ([7, 2], [2, 9, 7], [2, 1]))
+    >>> [v.tolist() for v in paddle.geometric.reindex_graph(x, neighbors, count)]
+    [[1, 2, 0], [0, 0, 1], [7, 2, 9]]
+    """
+    return reindex_heter_graph(x, [neighbors], [count])
+
+
+def weighted_sample_neighbors(
+    row: Tensor,
+    colptr: Tensor,
+    edge_weight: Tensor | None,
+    input_nodes: Tensor,
+    sample_size: int = -1,
+    eids: Tensor | None = None,
+    return_eids: bool = False,
+    name: str | None = None,
+) -> tuple[Tensor, ...]:
+    """:func:`sample_neighbors` with chances in proportion to a weight of each edge."""
+    function = "sample_neighbors"
+    rows, ends, nodes = (
+        _numbers(v, function, n) for v, n in ((row, "row"), (colptr, "colptr"), (input_nodes, "nodes"))
+    )
+    if not ends.size or ends[0] < 0 or (np.diff(ends) < 0).any() or ends[-1] > rows.size:
+        raise ArgumentError(f"{function}: colptr has the rising bounds of the nodes' edges among {rows.size}")
+    if nodes.size and not 0 <= nodes.min() <= nodes.max() < ends.size - 1:
+        raise ArgumentError(f"{function}: the nodes are numbers below {ends.size - 1}")
+    if return_eids and eids is None:
+        raise ArgumentError(f"{function}: return_eids needs eids")
+    degrees = ends[nodes + 1] - ends[nodes]
+    segments = np.repeat(np.arange(nodes.size), degrees)
+    ranks = np.arange(segments.size) - np.repeat(np.cumsum(degrees) - degrees, degrees)
+    edges = np.repeat(ends[nodes], degrees) + ranks
+    if sample_size >= 0:
+        # Of exponential times with the weights as rates, the first are a sample without replacement.
+        times = -np.log1p(-np.asarray(ops.rand([edges.size], "float64").numpy()))
+        if edge_weight is not None:
+            weights = np.asarray(_arguments.tensor(edge_weight, function, "edge_weight").detach().numpy())
+            if weights.shape != rows.shape or not (weights >= 0).all():
+                raise ArgumentError(f"{function}: edge_weight has a weight of at least 0 for each of {rows.size} edges")
+            with np.errstate(divide="ignore", invalid="ignore"):
+                times = times / weights[edges]
+        edges = edges[np.sort(np.lexsort((times, segments))[ranks < sample_size])]
+        degrees = np.minimum(degrees, sample_size)
+    found = [rows[edges], degrees.astype("int32")]
+    if return_eids:
+        found.append(_numbers(eids, function, "eids")[edges])
+    return tuple(_core.make(one, None, False, PADDLE) for one in found)
+
+
+def sample_neighbors(
+    row: Tensor,
+    colptr: Tensor,
+    input_nodes: Tensor,
+    sample_size: int = -1,
+    eids: Tensor | None = None,
+    return_eids: bool = False,
+    perm_buffer: Tensor | None = None,
+    name: str | None = None,
+) -> tuple[Tensor, ...]:
+    """Up to ``sample_size`` neighbors of each node, drawn without replacement, and how many; all of them for -1.
+
+    The neighbors of node ``i`` are ``row[colptr[i]:colptr[i + 1]]``. With ``return_eids`` also the edges' ``eids``.
+
+    >>> import ferrograd.paddle as paddle
+    >>> row, colptr, nodes = (paddle.to_tensor(v) for v in ([1, 2, 0], [0, 2, 3], [1, 0]))
+    >>> [v.tolist() for v in paddle.geometric.sample_neighbors(row, colptr, nodes)]
+    [[0, 1, 2], [1, 2]]
+    """
+    return weighted_sample_neighbors(row, colptr, None, input_nodes, sample_size, eids, return_eids)
 
 
 __dir__ = _public.names(globals())
