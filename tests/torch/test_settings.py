@@ -311,3 +311,19 @@ def test_a_process_that_fails_ends_the_others(how: str, text: str, code: int | N
     assert getattr(error, "exit_code", None) == code
     assert not any(process.is_alive() for process in context.processes)
     assert context.join()
+
+
+def test_modules_that_libraries_import_refuse_when_they_are_used() -> None:
+    nvtx = torch.cuda.nvtx
+    assert nvtx.mark("step") is None
+    assert nvtx.range_push("step") == nvtx.range_pop() == 0
+    with nvtx.range("step"):
+        assert nvtx.range("step")(lambda x: x + 1)(1) == 2
+    for name in ("Stream", "Event", "stream"):
+        with pytest.raises(ValueError, match=rf"cuda.{name}: there is no GPU"):
+            getattr(torch.cuda, name)(0)
+    with torch.cuda.stream(None):
+        assert not isinstance(torch.nn.Linear(1, 1), torch.fx.GraphModule)
+    for name in ("Graph", "GraphModule", "Interpreter", "Node", "Tracer", "symbolic_trace"):
+        with pytest.raises(FerrogradError, match=rf"torch.fx.{name}: use torch.compile"):
+            getattr(torch.fx, name)(torch.nn.Linear(1, 1))

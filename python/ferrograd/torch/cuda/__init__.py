@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from ferrograd import _public
 from ferrograd.torch._no_device import device_count, empty_cache, is_available, refuse
-from ferrograd.torch.cuda import amp, random
+from ferrograd.torch.cuda import amp, nvtx, random
 from ferrograd.torch.cuda.random import (
     get_rng_state,
     get_rng_state_all,
@@ -19,6 +19,8 @@ from ferrograd.torch.cuda.random import (
 )
 
 __all__ = [
+    "Event",
+    "Stream",
     "amp",
     "current_device",
     "current_stream",
@@ -40,12 +42,14 @@ __all__ = [
     "max_memory_reserved",
     "memory_allocated",
     "memory_reserved",
+    "nvtx",
     "random",
     "reset_peak_memory_stats",
     "seed",
     "seed_all",
     "set_device",
     "set_rng_state_all",
+    "stream",
     "synchronize",
 ]
 
@@ -92,6 +96,27 @@ def device(device: Any) -> nullcontext[None]:
     """A context for a GPU. None and numbers below 0 choose none, so it does nothing; any other raises."""
     if device is not None and not (isinstance(device, int) and device < 0):
         refuse("cuda.device")
+    return nullcontext()
+
+
+class Stream:
+    """A queue of work of a GPU, which cannot be made here."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        refuse("cuda.Stream")
+
+
+class Event:
+    """A mark in a queue of work of a GPU, which cannot be made here."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        refuse("cuda.Event")
+
+
+def stream(stream: Any) -> nullcontext[None]:
+    """A context that does nothing for None; there are no streams."""
+    if stream is not None:
+        refuse("cuda.stream")
     return nullcontext()
 
 

@@ -7,7 +7,7 @@ from typing import Any, NoReturn, TypeVar
 from ferrograd import _public
 from ferrograd._core import FerrogradError
 
-__all__ = ["symbolic_trace", "wrap"]
+__all__ = ["Graph", "GraphModule", "Interpreter", "Node", "Tracer", "symbolic_trace", "wrap"]
 
 T = TypeVar("T")
 
@@ -22,9 +22,38 @@ def wrap(fn_or_name: T) -> T:
     return fn_or_name
 
 
+class _Absent:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        _refuse(type(self).__name__)
+
+
+class Graph(_Absent):
+    """A graph of a symbolic tracer, which cannot be made here."""
+
+
+class GraphModule(_Absent):
+    """A module made by a symbolic tracer. No module here is one."""
+
+
+class Interpreter(_Absent):
+    """What runs a :class:`GraphModule` op by op; it cannot be made here."""
+
+
+class Node(_Absent):
+    """A node of a :class:`Graph`, which cannot be made here."""
+
+
+class Tracer(_Absent):
+    """A symbolic tracer, which cannot be made here."""
+
+
+def _refuse(name: str) -> NoReturn:
+    raise FerrogradError(f"torch.fx.{name}: use torch.compile, or ferrograd.graph for a picture of the graph")
+
+
 def symbolic_trace(root: Any, concrete_args: Any = None) -> NoReturn:
     """Raises: there is no symbolic tracer."""
-    raise FerrogradError("torch.fx.symbolic_trace: use torch.compile, or ferrograd.graph for a picture of the graph")
+    _refuse("symbolic_trace")
 
 
 __dir__ = _public.names(globals())
