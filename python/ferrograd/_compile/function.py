@@ -361,7 +361,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
 
     def _traced(self, *args: Any, **kwargs: Any) -> _Program:
         """A program for these arguments. What the function wrote to is put back."""
-        args, kwargs = _with_tensors(args), _with_tensors(kwargs)
+        args, kwargs = _in_c_order(_with_tensors(args)), _in_c_order(_with_tensors(kwargs))
         modes = _core.program_modes()
         if modes is None:
             raise CompileError(
@@ -664,6 +664,11 @@ def _with_tensors(tree: Any) -> Any:
     return rebuilt(
         tree, (_core.make(x, None, False, NATIVE) if isinstance(x, np.ndarray) else x for x in _leaves(tree))
     )
+
+
+def _in_c_order(tree: Any) -> Any:
+    """The arguments with tensors whose elements lie in C order."""
+    return rebuilt(tree, (x.contiguous() if isinstance(x, Tensor) else x for x in _leaves(tree)))
 
 
 def _with_numbers(args: Any, kwargs: Any, floats: Mapping[Any, int], used: list[Tensor], watch: Watch) -> Any:

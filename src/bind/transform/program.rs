@@ -65,7 +65,7 @@ pub(super) enum Origin {
     Given(usize),
     /// The whole tensor that an argument is a part of. Another argument shares its memory.
     Larger(usize),
-    /// An argument that is part of a larger tensor, by its value, packed.
+    /// An argument that is part of a larger tensor, by its value.
     Value(usize),
     Memory(WeakPlace),
     /// The gradient of a tensor, by the index of its slot.
@@ -145,18 +145,51 @@ impl Tracer {
     }
 
     /// Takes the seals off the memory from outside. The values are those that the function left there.
-    fn unseal(py: Python<'_>, captured: &Captured) -> PyResult<()> {
+    fn unseal(py: Python<'_>, captured: &Captured) {
         for cell in &captured.cells {
             let array = cell.place.read().array.unsealed().clone();
             cell.place.put(array);
         }
-        captured.parts.iter().try_for_each(|part| part.rejoin(py))
+        captured.parts.iter().for_each(|part| part.rejoin(py));
+    }
+
+    /// What the function gets in the place of an argument that is part of a larger tensor.
+    fn part(trace: &Arc<Trace>, given: &Bound<'_, Var>, key: usize) -> PyResult<Py<Var>> {
+        let py = given.py();
+        let all = given.get().lock().shared().place_of_part().read().array.unsealed().clone();
+        let mut sealed = trace.seal(all);
+        if Captures::of(trace).has_buffer(sealed.unsealed().place().0) {
+            // Tensors that have equal numbers now may have others in the next run.
+            sealed = trace.seal(sealed.unsealed().packed()?);
+        }
+        let all = sealed.unsealed().clone();
+        // The edge is made anew, if it is an old one.
+        drop(given.get().tensor());
+        let used = given.get().lock().shared().apart(py, sealed);
+        let used = Var::object(py, Value::Shared(Box::new(used)), given.get().dialect())?.unbind();
+        let part = Part { given: given.clone().unbind(), used: used.clone_ref(py), key, all };
+        Captures::of(trace).parts.push(part);
+        Ok(used)
     }
 }
 
 /// A number that tells the memory of a tensor from all other.
 fn key_of(v: &Var) -> usize {
     v.lock().shared().place_of_part().key()
+}
+
+/// Whether an array has another buffer than `part`, or lies between the first and the last element of it.
+fn lies_in(x: &Array, part: &Array) -> bool {
+    let ends = |x: &Array| {
+        let (low, high) = x.layout().reach().expect("the array exists");
+        let (size, start) = (x.dtype().size() as isize, x.place().1 as isize);
+        (start + low * size, start + (high + 1) * size)
+    };
+    if !x.has_place() || x.place().0 != part.place().0 || x.len() == 0 {
+        return true;
+    }
+    let ((first, end), (low, high)) = (ends(x), ends(part));
+    low <= first && end <= high
 }
 
 /// Whether two arrays are the same view of the same memory.
@@ -168,7 +201,7 @@ fn is_same_view(a: &Array, b: &Array) -> bool {
 impl Tracer {
     /// Begins a trace. The arguments are inputs of the program.
     #[new]
-    fn new(py: Python<'_>, #[pyo3(from_py_with = list)] arguments: Vec<Bound<'_, Var>>) -> PyResult<Tracer> {
+    fn new(#[pyo3(from_py_with = list)] arguments: Vec<Bound<'_, Var>>) -> PyResult<Tracer> {
         stack::check()?;
         let trace = Trace::new(Box::new(Captures::inside()));
         let mut given = vec![];
@@ -180,17 +213,12 @@ impl Tracer {
             };
             let is_alone = same_memory.iter().filter(|&&first| first == same_memory[i]).count() == 1;
             let used = if let (Some(key), true) = (key, is_alone) {
-                let t = x.get().tensor();
-                let sealed = trace.seal(t.array.packed()?);
-                let used = Var::object(py, Value::Own(Tensor { array: sealed, ..t }), x.get().dialect())?;
-                let part = Part { given: x.clone().unbind(), used: used.clone().unbind(), key };
-                Captures::of(&trace).parts.push(part);
-                used
+                Tracer::part(&trace, x, key)?
             } else {
                 x.get().capture_as(&trace, Some(i));
-                x.clone()
+                x.clone().unbind()
             };
-            given.push(Argument { given: x.clone().unbind(), used: used.unbind() });
+            given.push(Argument { given: x.clone().unbind(), used });
         }
         Modes::update(|m| m.trace = Some(trace.clone()));
         Ok(Tracer { trace, arguments: given, gradients: Mutex::new(None), random: random::position() })
@@ -275,7 +303,8 @@ impl Tracer {
             self.undo(py, captured);
             return Ok(());
         }
-        Tracer::unseal(py, &captured)
+        Tracer::unseal(py, &captured);
+        Ok(())
     }
 
     /// Ends the trace. Returns the program, and puts everything from outside back as it was before the trace. None where
@@ -297,7 +326,7 @@ impl Tracer {
         let compiled = self.compile(py, &outputs, grads);
         let captured = std::mem::take(&mut *Captures::of(&self.trace));
         if compiled.is_none() {
-            Tracer::unseal(py, &captured)?;
+            Tracer::unseal(py, &captured);
             return Ok(None);
         }
         self.undo(py, captured);
@@ -472,6 +501,10 @@ impl Tracer {
                 return None;
             }
             let x = value(&t)?;
+            let read = calls.iter().flat_map(|call| call.ins.iter().chain(&call.outs));
+            if !read.chain(&results).all(|other| lies_in(other, &x)) {
+                return None;
+            }
             let (dtype, dims, strides) = (x.dtype(), x.dims().into(), x.strides());
             inputs.push(Input {
                 source: Origin::Value(i),
@@ -675,8 +708,7 @@ impl Compiled {
                         Value::Shared(p) if p.place().is_none() => p.place_of_part(),
                         _ => return Ok(None),
                     };
-                    let t = v.tensor();
-                    (Tensor { array: t.array.contiguous()?, ..t }, Some(place))
+                    (v.tensor(), Some(place))
                 }
                 Origin::Given(i) => {
                     let v = arguments[*i].get();

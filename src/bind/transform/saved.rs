@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::program::{Compiled, GradWrite, Input, Origin, Output, laid_out};
+use crate::array::Layout;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::gil::without_gil;
 use crate::bind::value::var::{Value, Var};
@@ -65,7 +66,14 @@ impl Compiled {
         }
         let (mut inputs, mut state, mut places) = (vec![], vec![], vec![]);
         for input in &self.inputs {
+            let layout = Layout { dims: input.dims.clone(), strides: input.strides.clone(), offset: 0 };
             let source = match &input.source {
+                Origin::Value(i) if *i < arguments && !layout.is_contiguous() => {
+                    refuse!(
+                        "an argument is a view whose elements do not lie in C order: give save the arguments, so that \
+                         it makes a program for such that do"
+                    )
+                }
                 Origin::Argument(i) | Origin::Value(i) | Origin::Given(i) if *i < arguments => {
                     Source::Argument(*i)
                 }

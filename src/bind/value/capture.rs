@@ -36,13 +36,15 @@ pub struct GradCell {
     pub before: Option<Py<Var>>,
 }
 
-/// An argument that is part of a larger tensor. The function gets a tensor of its own with the same elements, so that the
-/// program does not depend on where in the larger tensor they lie.
+/// An argument that is part of a larger tensor. The function gets a view of a storage of its own, so that the program
+/// does not depend on where in the larger tensor the elements lie.
 pub struct Part {
     pub given: Py<Var>,
     pub used: Py<Var>,
     /// The storage of the larger tensor.
     pub key: usize,
+    /// The values of the larger tensor.
+    pub all: Array,
 }
 
 /// Numbers that Python gives to each run.
@@ -70,6 +72,12 @@ pub struct Captured {
 }
 
 impl Captured {
+    /// Whether a value that was captured lies in this buffer.
+    pub fn has_buffer(&self, buffer: usize) -> bool {
+        let mut all = self.cells.iter().map(|c| &c.before).chain(self.parts.iter().map(|p| &p.all));
+        all.any(|x| x.place().0 == buffer)
+    }
+
     /// The tensors made while the trace was taken that still exist.
     pub fn alive<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, Var>> {
         self.made.iter().filter_map(|w| w.bind(py).upgrade_as().ok().flatten()).collect()
@@ -77,21 +85,19 @@ impl Captured {
 }
 
 impl Part {
-    /// Makes what the function got the same part of the larger tensor again.
-    pub fn rejoin(&self, py: Python<'_>) -> PyResult<()> {
-        let (given, used) = (self.given.get(), self.used.get());
-        if used.lock().version() != 0 {
-            let written = used.tensor();
-            let done = given.lock().assign(&written, modes::is_recording());
-            drop(done?);
-        }
-        let again = match &given.lock().value {
-            Value::Shared(p) => p.again(py),
-            Value::Own(_) => return Ok(()),
+    /// Makes what the function got the same part of the larger tensor again, and writes there what it has written.
+    pub fn rejoin(&self, py: Python<'_>) {
+        let written = match &self.used.get().lock().value {
+            Value::Shared(p) if p.writes() != 0 => Some(p.again(py)),
+            _ => None,
         };
-        let old = std::mem::replace(&mut used.lock().value, Value::Shared(Box::new(again)));
-        drop(old);
-        Ok(())
+        let mut given = self.given.get().lock();
+        let Value::Shared(p) = &mut given.value else { return };
+        let old = written.as_ref().map(|written| p.rejoin(written));
+        let again = Value::Shared(Box::new(p.again(py)));
+        drop(given);
+        let before = std::mem::replace(&mut self.used.get().lock().value, again);
+        drop((old, before));
     }
 }
 
@@ -187,8 +193,7 @@ impl Var {
             let parts = std::mem::take(&mut captured.parts);
             drop(captured);
             trace.give_up("it reads a tensor of which an argument is a part");
-            // An error would be one of a write that has been made before.
-            return attached(|py| parts.iter().for_each(|part| _ = part.rejoin(py)));
+            return attached(|py| parts.iter().for_each(|part| part.rejoin(py)));
         }
         if !trace.knows(&all.array) {
             let grad_of = captured.slots.iter().position(|s| {
@@ -201,7 +206,7 @@ impl Var {
             let is_outer =
                 Captures::outer(trace).is_some_and(|outer| outer.is_open() && outer.knows(&all.array));
             let mut found = if is_outer { all.array } else { all.array.unsealed().clone() };
-            if captured.cells.iter().any(|c| c.before.place().0 == sealed.unsealed().place().0) {
+            if captured.has_buffer(sealed.unsealed().place().0) {
                 // Tensors that have equal numbers now may have others in the next run.
                 let Ok(copy) = sealed.unsealed().packed() else {
                     return trace.give_up("memory has run out");

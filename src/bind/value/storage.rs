@@ -163,6 +163,41 @@ impl SharedValue {
         }
     }
 
+    /// The same elements in a storage and a history of their own, which begin as these are. `array` has the values of
+    /// the storage.
+    pub fn apart(&self, py: Python<'_>, array: Array) -> SharedValue {
+        let history = lock(&self.history);
+        let storage = lock(&self.storage);
+        let whole = Tensor { array, ..storage.whole.clone() };
+        SharedValue {
+            storage: shared(Storage { whole, writes: 0, inference: storage.inference, lent: false }),
+            history: shared(History { edge: history.edge.clone(), changes: 0 }),
+            changes_seen: 0,
+            ..self.again(py)
+        }
+    }
+
+    /// Takes over what was written to a value that was made [`SharedValue::apart`] from this one.
+    pub fn rejoin(&mut self, other: &SharedValue) -> [OldEdge; 2] {
+        let (edge, changes) = {
+            let history = lock(&other.history);
+            (history.edge.clone(), history.changes)
+        };
+        let array = lock(&other.storage).whole.array.unsealed().clone();
+        let mut history = lock(&self.history);
+        let mut storage = lock(&self.storage);
+        storage.whole.array = array;
+        storage.writes = storage.writes.wrapping_add(1);
+        let mut old = None;
+        if changes > 0 {
+            history.changes += 1;
+            old = std::mem::replace(&mut history.edge, edge);
+        }
+        self.layout.clone_from(&other.layout);
+        self.changes_seen = if other.changes_seen == changes { history.changes } else { u64::MAX };
+        [OldEdge(old), OldEdge(std::mem::replace(&mut self.edge, other.edge.clone()))]
+    }
+
     /// The value of a tensor that nobody shares, moved to a storage of its own.
     pub fn whole(t: &Tensor, writes: u32, inference: bool) -> SharedValue {
         SharedValue {

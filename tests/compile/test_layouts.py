@@ -1,0 +1,57 @@
+"""Compiled functions give the bits of the functions themselves for arguments that lie in memory in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+import pytest
+
+from tests.cases import Case
+from tests.check import differentiated
+from tests.compile.test_closed_door import CASES, agree, compute, gradients, others
+
+
+def transposed(x: np.ndarray) -> Any:
+    return fg.permute(fg.tensor(np.ascontiguousarray(x.T)), tuple(range(x.ndim))[::-1])
+
+
+def reversed_(x: np.ndarray) -> Any:
+    return fg.tensor(np.flip(x).copy())[(slice(None, None, -1),) * x.ndim]
+
+
+def expanded(x: np.ndarray) -> Any:
+    return fg.expand(fg.tensor(x[:1]), x.shape)
+
+
+def sliced(x: np.ndarray) -> Any:
+    return fg.tensor(np.repeat(x, 2, axis=-1))[..., ::2]
+
+
+LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
+    "transposed": transposed,
+    "reversed": reversed_,
+    "expanded": expanded,
+    "sliced": sliced,
+}
+
+
+def laid_out(inputs: Any, layout: Callable[[np.ndarray], Any]) -> list[Any]:
+    def tensor(x: Any) -> Any:
+        if isinstance(x, list):
+            return [tensor(part) for part in x]
+        x = np.asarray(x)
+        return layout(x) if x.ndim > 0 and x.size > 0 else fg.tensor(x)
+
+    return [tensor(x) for x in inputs]
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_every_op_of_arguments_in_any_layout(case: Case) -> None:
+    for layout in LAYOUTS.values():
+        first, second = laid_out(case.inputs, layout), laid_out(others(case), layout)
+        agree(compute(case), first, second)
+        if differentiated(case):
+            agree(gradients(case), first, second)
