@@ -138,6 +138,11 @@ impl Program {
         Ok(Some(self.outputs.iter().map(|&id| self.read(&slots, id)).collect()))
     }
 
+    /// How many inputs it has.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
     /// The dtype, shape and strides of an input.
     pub fn input(&self, k: usize) -> (DType, &[usize], &[isize]) {
         let value = &self.values[k];

@@ -167,6 +167,19 @@ def test_arguments_lie_as_they_will(tmp_path: Path) -> None:
     assert twice(y, y).tolist() == [2.0, 4.0, 6.0]
 
 
+def test_views_are_read_in_c_order(tmp_path: Path) -> None:
+    def f(x: Any) -> Any:
+        return (x.sum(), x.sum(0), x @ x[0])
+
+    compiled = fg.compile(f)
+    whole = fg.tensor(array(40, 40))
+    for x in (whole.T, whole[:, ::2], fg.expand(whole[:1], (40, 40))):
+        assert bits(through_a_file(compiled, tmp_path, x)(x)) == bits(f(x.contiguous()))
+        compiled(x)
+        with pytest.raises(fg.ArgumentError, match="do not lie in C order"):
+            compiled.save(tmp_path / "program")
+
+
 def test_structures_of_arguments(tmp_path: Path) -> None:
     f = fg.compile(lambda a, *, b, k=1: [a["x"][0] * b[1] * k, {"s": a["x"][0].sum(), 3: "text"}])
     args, kwargs = ({"x": [fg.ones(2)]},), {"b": (None, fg.ones(2)), "k": 3}

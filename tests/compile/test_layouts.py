@@ -55,3 +55,23 @@ def test_every_op_of_arguments_in_any_layout(case: Case) -> None:
         agree(compute(case), first, second)
         if differentiated(case):
             agree(gradients(case), first, second)
+
+
+SUMS: dict[str, Callable[[Any], Any]] = {
+    "sum": lambda x: (x.sum(), x.sum(0), x.sum(1)),
+    "softmax": lambda x: fg.softmax(x, -1),
+    "deviation": lambda x: (fg.std(x, 0), fg.var(x)),
+    "product": lambda x: (x @ x.T, x.T @ x, x @ x[0], fg.prod(1 + x * 0.01)),
+    "flat": lambda x: (x.reshape(-1) * 2).sum(),
+    "gradient": fg.func.grad(lambda x: fg.tanh(x).sum() * fg.logsumexp(x, 0).sum()),
+}
+
+
+@pytest.mark.parametrize("f", SUMS.values(), ids=SUMS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(30, 50), (200, 300), (1000, 3)])
+def test_long_sums_of_arguments_in_any_layout(f: Callable[[Any], Any], shape: tuple[int, int], dtype: str) -> None:
+    first, second = (np.random.default_rng(seed).normal(size=shape).astype(dtype) for seed in range(2))
+    for layout in LAYOUTS.values():
+        compiled = agree(f, [layout(first)], [layout(second)])
+        assert compiled.cache_info().hits == 2

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import ferrograd as fg
 import ferrograd.torch as torch
 import pytest
 
-from tests.compile.test_closed_door import bits
+from tests.compile.test_closed_door import bits, outcome
 from tests.compile.test_programs import array
 
 
@@ -82,4 +83,89 @@ def test_a_view_of_a_product_with_one_is_a_view_of_the_other_factor() -> None:
     for i in range(3):
         x = torch.tensor(array(5, seed=i))
         assert bits(compiled(x)) == bits(f(x))
+    assert compiled.cache_info().hits == 2
+
+
+PARTS: dict[str, Callable[[Any], Any]] = {
+    "row": lambda b: b[1],
+    "column": lambda b: b[:, 2],
+    "transposed": lambda b: b.T,
+    "expanded row": lambda b: b[0].expand(4, 6),
+    "expanded column": lambda b: b[:, :1].expand(4, 6),
+    "windows": lambda b: b.view(-1).unfold(0, 6, 3),
+    "sliced": lambda b: b[::2, 1::2],
+    "diagonal": lambda b: b[:4, :4].diagonal(),
+    "empty": lambda b: b[:0],
+    "element": lambda b: b[1, 2],
+}
+
+
+def writes_a_row(x: Any) -> Any:
+    x[0] = 5.0
+    return x * 2, x.sum()
+
+
+def writes_through_a_view(x: Any) -> Any:
+    row = x[0]
+    row.add_(1)
+    return x.sum(), row * 3
+
+
+def fails_after_a_write(x: Any) -> Any:
+    x[0] = 1.0
+    raise ValueError("no")
+
+
+def reads_numbers_after_a_write(x: Any) -> Any:
+    x[0] = 7.0
+    return x * 2 if x.sum() > 0 else x * 3
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize("tracked", [False, True])
+@pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
+@pytest.mark.parametrize(
+    "f",
+    [
+        writes_a_row,
+        writes_through_a_view,
+        fails_after_a_write,
+        reads_numbers_after_a_write,
+        lambda x: x.mul_(2).sum(),
+        lambda x: (x.reshape(-1).sum(), x.cumsum(0), x.T.sum()),
+        lambda x: torch.as_strided(x, (2,), (1,), 3) * 2,
+        lambda x: (x.unsqueeze_(0), x * 2)[1],
+    ],
+)
+def test_arguments_that_are_views(f: Callable[..., Any], part: Callable[[Any], Any], tracked: bool) -> None:
+    compiled = torch.compile(f)
+    for i in range(4):
+        found = []
+        for run in (f, compiled):
+            leaf = torch.tensor(array(4, 6, seed=i), requires_grad=tracked)
+            base = leaf * 1
+            x = part(base)
+            result = outcome(partial(run, x))
+            grad = torch.autograd.grad((x * x).sum() + (base * base * base).sum(), leaf)[0] if tracked else None
+            found.append((result, bits([x, base, grad])))
+        assert found[0] == found[1]
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+def test_an_argument_that_gets_another_shape_in_place() -> None:
+    compiled: Any = torch.compile(lambda x: (x.t_(), x * 2)[1])
+    for i in range(4):
+        x = torch.tensor(array(2, 3, seed=i))
+        assert compiled(x).tolist() == (x * 2).tolist()
+        assert x.shape == (3, 2)
+
+
+def test_parts_of_tensors_with_equal_numbers() -> None:
+    compiled = fg.compile(lambda x, y, z: (x.sum(), (y * 3).sum(), (z * 5).sum()), fullgraph=True)
+    a, b, c = fg.ones((2, 3)), fg.zeros((2, 3)), fg.zeros((2, 3))
+    b.set_value(a)
+    c.set_value(a)
+    for value in (1.0, 2.0, 3.0):
+        assert [y.item() for y in compiled(a[0], b[1], c)] == [3, 9 * value, 30]
+        b.set_value(fg.full([2, 3], value + 1))
     assert compiled.cache_info().hits == 2

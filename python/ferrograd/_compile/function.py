@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import json
@@ -11,12 +12,13 @@ import types
 import warnings
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, overload
 
 import numpy as np
 
 from ferrograd import _core
+from ferrograd._autograd.autocast import Autocast
 from ferrograd._autograd.function import Function
 from ferrograd._autograd.modes import P, R, enable_grad
 from ferrograd._compile.dependencies import PLAIN, Names, Reader, Refused, lookups, pattern
@@ -81,6 +83,11 @@ class _Program:
         #: The tracked tensors that the outputs depend on: the number of an argument, or a weak reference.
         self._leaves = leaves
         self.tracked = tracked
+        #: By which of the outputs have gradients, where some have none: the program of the gradients then, or none.
+        self.partial: dict[tuple[bool, ...], Any] = {}
+        #: What it was traced with: the modes, and the numbers of the tensors that stand for floats. None if the
+        #: function cannot be traced again.
+        self.traced_with: tuple[Any, Mapping[Any, int]] | None = None
         self.shapes_depend_on_numbers = False
         #: Later programs have larger numbers.
         self.number = next(_NUMBERS)
@@ -167,7 +174,11 @@ class _Call:
 
 
 class _Gradient(Function):
-    """A program as one node, whose gradient is a program too."""
+    """A program as one node, whose gradient is a program too.
+
+    Where some outputs have no gradient, that is another program: zeros in their place would be gradients too, and where
+    a derivative is infinite they would be NaN.
+    """
 
     _looks_into_containers = True
 
@@ -180,6 +191,7 @@ class _Gradient(Function):
         call.outputs.extend(outputs)
         ctx.save_for_backward(*saved)
         ctx.call, ctx.leaves = call, leaves
+        ctx.set_materialize_grads(call.program.traced_with is None)
         ctx.versions = [x._version for x in leaves]
         return tuple(outputs[i] for i in call.program.tracked)
 
@@ -187,18 +199,72 @@ class _Gradient(Function):
     def backward(ctx: Any, *seeds: Tensor) -> Any:
         core = ctx.call.program.core
         records = _core.is_grad_enabled()
-        if not records and (grads := core.gradients(ctx.saved_tensors, seeds)) is not None:
-            return (None, *grads)
+        has = [seed is not None for seed in seeds]
+        seeds = tuple(seed for seed in seeds if seed is not None)
+        if not records:
+            gradients = core if all(has) else _gradients_of_some(ctx.call, ctx.leaves, has)
+            grads = None if gradients is None else gradients.gradients(ctx.saved_tensors, seeds)
+            if grads is not None:
+                return (None, *grads)
         if core.captured[1] or [x._version for x in ctx.leaves] != ctx.versions:
             raise RuntimeError(
                 "the gradient of a compiled function can itself be differentiated only if neither the function nor "
                 "anybody after it wrote to the tensors it reads: compile the function that computes the whole gradient"
             )
-        with enable_grad():
+        with _modes_of(ctx.call.program):
             result = ctx.call.function()
         outs = [x for x in _leaves(result) if isinstance(x, Tensor)]
-        ends = [outs[i] for i in ctx.call.program.tracked]
+        ends = [outs[i] for i, seeded in zip(ctx.call.program.tracked, has, strict=True) if seeded]
         return (None, *_core.grad(ends, ctx.leaves, seeds, NATIVE, create_graph=records, stops=True))
+
+
+@contextlib.contextmanager
+def _modes_of(program: _Program) -> Iterator[None]:
+    """Records ops, with the autocast that the program was traced with."""
+    dtype = _core.autocast_dtype() if program.traced_with is None else program.traced_with[0][2]
+    with Autocast(dtype), enable_grad():
+        yield
+
+
+def _gradients_of_some(call: _Call, leaves: tuple[Tensor, ...], has: list[bool]) -> Any:
+    """The program of the gradients where some outputs have none. None if there is no such program.
+
+    The function is traced again for it. What the function writes to is put back.
+    """
+    program = call.program
+    if tuple(has) in program.partial:
+        return program.partial[tuple(has)]
+    if program.traced_with is None:
+        return None
+    modes, floats = program.traced_with
+    function: Any = call.function
+    with _modes_of(program):
+        if _core.program_modes() != modes:
+            return None
+        tracer = _core.Tracer(call.tensors)
+        watch = Watch()
+        core = None
+        try:
+            used = tracer.arguments()
+            by = {id(x): y for x, y in zip(call.tensors, used, strict=True)}
+            args, kwargs = _replaced(function.args, by), _replaced(function.keywords, by)
+            if floats:
+                args, kwargs = _with_numbers(args, kwargs, floats, used, watch)
+            outs = [x for x in _leaves(function.func(*args, **kwargs)) if isinstance(x, Tensor)]
+            ends = [outs[i] for i in program.tracked]
+            inputs = tracer.leaves()
+            if [id(x) for x in inputs] == [id(by.get(id(x), x)) for x in leaves]:
+                some = [x for x, seeded in zip(ends, has, strict=True) if seeded]
+                grads = [
+                    _core.grad(x, inputs, tracer.seeds(x), NATIVE, retain_graph=True, stops=True) for x in (ends, some)
+                ]
+                core = tracer.finish(outs, *grads)
+        finally:
+            watch.close()
+            if core is None:
+                tracer.cancel(True)
+    program.partial[tuple(has)] = core
+    return core
 
 
 #: Stands for a tensor of a result. It is a float of its own, because fields of dataclasses that hold one are leaves.
@@ -607,6 +673,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         marks = iter([_HOLE if isinstance(x, Tensor) else x for x in leaves])
         shape = rebuilt(result, marks)
         program = _Program(core, shape, outs, kept, tracked)
+        program.traced_with = modes, reader.floats
         program.signature = _signature(given_args, given_kwargs)
         if reader.floats:
             program.signature = ArgumentError(

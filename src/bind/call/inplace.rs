@@ -158,6 +158,9 @@ pub fn replace<'py>(
         let new = cast(&new, dtype)?;
         let region = if reshapes { result.get().region() } else { None };
         drop(result);
+        if reshapes {
+            slf.get().meet_reshape();
+        }
         let mut state = slf.get().lock();
         if state.version() != before {
             continue;

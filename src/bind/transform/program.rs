@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use crate::array::{Array, Layout};
@@ -49,10 +50,13 @@ struct Argument {
     used: Py<Var>,
 }
 
-/// The second part of a trace, which computes gradients.
+/// The second part of a trace, which computes gradients, and perhaps a third one, which computes those of some outputs.
 struct Gradients {
     /// How many ops the function itself applied.
     boundary: usize,
+    /// How many ops came before the last part.
+    last: usize,
+    /// The seeds of the last part.
     seeds: Vec<Array>,
     /// Whether the function itself runs backward passes.
     differentiates: bool,
@@ -269,8 +273,9 @@ impl Tracer {
         arguments.chain(others.filter(|v| v.get().tensor().is_tracked())).collect()
     }
 
-    /// Begins the second part of the trace, which computes the gradients of the leaves. Returns tensors of ones, like
-    /// each output, which stand for the gradients that will arrive there.
+    /// Begins the second part of the trace, which computes the gradients of the leaves, or the third one, where only
+    /// some outputs have gradients. Returns tensors of ones, like each output, which stand for the gradients that will
+    /// arrive there.
     fn seeds<'py>(
         &self,
         py: Python<'py>,
@@ -285,11 +290,16 @@ impl Tracer {
             seeds.push(sealed.unsealed().clone());
             found.push(Var::result(py, Tensor::constant(sealed), o.get().dialect())?);
         }
+        let last = self.trace.count();
         let mut captured = Captures::of(&self.trace);
         captured.seeded = true;
         let differentiates = captured.differentiates;
         drop(captured);
-        *self.gradients() = Some(Gradients { boundary: self.trace.count(), seeds, differentiates });
+        let mut gradients = self.gradients();
+        *gradients = Some(match gradients.take() {
+            Some(first) => Gradients { last, seeds, ..first },
+            None => Gradients { boundary: last, last, seeds, differentiates },
+        });
         Ok(found)
     }
 
@@ -310,20 +320,24 @@ impl Tracer {
     /// Ends the trace. Returns the program, and puts everything from outside back as it was before the trace. None where
     /// there is no program: then everything stays as the function left it.
     ///
-    /// `grads` are the gradients of the leaves where those of the outputs are the seeds, None where a leaf has none.
-    #[pyo3(signature = (outputs, grads=None))]
+    /// `grads` are the gradients of the leaves where those of the outputs are the seeds, None where a leaf has none. Where
+    /// only some outputs have gradients, those of the leaves follow in `some`: then the program of the gradients is for
+    /// these, and reads what the program for all saves.
+    #[pyo3(signature = (outputs, grads=None, some=None))]
     fn finish(
         &self,
         py: Python<'_>,
         #[pyo3(from_py_with = list)] outputs: Vec<Bound<'_, Var>>,
         grads: Option<Vec<Option<Bound<'_, Var>>>>,
+        some: Option<Vec<Option<Bound<'_, Var>>>>,
     ) -> PyResult<Option<Compiled>> {
         self.leave();
-        let escaped = self.has_escaped(py, &outputs, grads.as_deref().unwrap_or_default());
+        let all: Vec<_> = grads.iter().chain(&some).flatten().flatten().cloned().collect();
+        let escaped = self.has_escaped(py, &outputs, &all);
         if escaped {
             self.trace.give_up("a tensor that it computes is kept after it has returned");
         }
-        let compiled = self.compile(py, &outputs, grads);
+        let compiled = self.compile(py, &outputs, grads, some);
         let captured = std::mem::take(&mut *Captures::of(&self.trace));
         if compiled.is_none() {
             Tracer::unseal(py, &captured);
@@ -425,12 +439,7 @@ impl Tracer {
 
 impl Tracer {
     /// Whether a tensor that was made while the trace was taken still exists, besides those that the program makes anew.
-    fn has_escaped(
-        &self,
-        py: Python<'_>,
-        outputs: &[Bound<'_, Var>],
-        grads: &[Option<Bound<'_, Var>>],
-    ) -> bool {
+    fn has_escaped(&self, py: Python<'_>, outputs: &[Bound<'_, Var>], grads: &[Bound<'_, Var>]) -> bool {
         let captured = Captures::of(&self.trace);
         let alive = captured.alive(py);
         let stored: Vec<_> = captured.slots.iter().filter_map(|s| s.slot.grad(py)).collect();
@@ -438,7 +447,7 @@ impl Tracer {
         let returned: Vec<usize> = outputs.iter().map(|o| key_of(o.get())).collect();
         alive.iter().any(|v| {
             !(returned.contains(&key_of(v.get()))
-                || outputs.iter().chain(grads.iter().flatten()).any(|o| o.is(v))
+                || outputs.iter().chain(grads).any(|o| o.is(v))
                 || stored.iter().any(|g| g.is(v))
                 || self.arguments.iter().any(|a| a.used.is(v)))
         })
@@ -449,6 +458,7 @@ impl Tracer {
         py: Python<'_>,
         outputs: &[Bound<'_, Var>],
         grads: Option<Vec<Option<Bound<'_, Var>>>>,
+        some: Option<Vec<Option<Bound<'_, Var>>>>,
     ) -> Option<Compiled> {
         let calls = self.trace.end()?;
         let captured = Captures::of(&self.trace);
@@ -610,22 +620,40 @@ impl Tracer {
                 grads,
             });
         };
-        let Gradients { boundary, seeds, .. } = self.gradients().take()?;
-        let (mut places, mut gradients) = (vec![], vec![]);
-        for g in grads {
-            let place = match g {
-                None => None,
-                Some(g) => {
-                    gradients.push(value(&g.get().tensor())?);
-                    Some(gradients.len() - 1)
+        let Gradients { boundary, last, seeds, .. } = self.gradients().take()?;
+        // The places of the gradients among those that there are, and these.
+        let found = |grads: Vec<Option<Bound<'_, Var>>>| {
+            let (mut places, mut found) = (vec![], vec![]);
+            for g in grads {
+                places.push(g.is_some().then_some(found.len()));
+                if let Some(g) = g {
+                    found.push(value(&g.get().tensor())?);
                 }
-            };
-            places.push(place);
-        }
-        let (first, second) = calls.split_at(boundary);
-        let saved = Program::read_by(&starts, first, second, &gradients);
+            }
+            Some((places, found))
+        };
+        let (mut places, mut gradients) = found(grads)?;
+        let (first, mut second) = calls.split_at(boundary);
+        let of_all = if some.is_some() { &second[..last - boundary] } else { second };
+        let saved = Program::read_by(&starts, first, of_all, &gradients);
         results.extend(saved.iter().cloned());
         let forward = Arc::new(Program::new(&starts, first, &results)?);
+        if let Some(some) = some {
+            (places, gradients) = found(some)?;
+            // Only what the program for all saves can be read.
+            let made: Vec<&Array> = of_all.iter().flat_map(|call| &call.outs).collect();
+            second = &second[last - boundary..];
+            let read = Program::read_by(&starts, first, second, &gradients);
+            let buffers = |list: &[Array]| list.iter().map(|x| x.place().0).collect::<FxHashSet<usize>>();
+            let own = made.into_iter().filter(|x| x.has_place()).map(|x| x.place().0);
+            let others: FxHashSet<usize> = own.chain(buffers(&read)).collect();
+            let known = buffers(&saved);
+            let outside =
+                second.iter().flat_map(|call| &call.ins).chain(&gradients).filter(|x| x.has_place());
+            if outside.map(|x| x.place().0).any(|b| others.contains(&b) && !known.contains(&b)) {
+                return None;
+            }
+        }
         let begins: Vec<Array> = saved.into_iter().chain(seeds).collect();
         let backward = Some(Arc::new(Program::new(&begins, second, &gradients)?));
         Some(Compiled {
@@ -953,7 +981,10 @@ impl Compiled {
         #[pyo3(from_py_with = list)] saved: Vec<Bound<'py, Var>>,
         #[pyo3(from_py_with = list)] seeds: Vec<Bound<'py, Var>>,
     ) -> PyResult<Option<Vec<Option<Bound<'py, Var>>>>> {
-        let Some(backward) = &self.backward else { return Ok(None) };
+        let Some(backward) = self.backward.as_ref().filter(|p| p.inputs() == saved.len() + seeds.len())
+        else {
+            return Ok(None);
+        };
         let mut arrays: Vec<Array> = saved.iter().map(|v| v.get().tensor().array).collect();
         for seed in &seeds {
             arrays.push(seed.get().tensor().array.contiguous()?);

@@ -161,6 +161,22 @@ impl Var {
         }
     }
 
+    /// Gives up the trace that this thread takes, before a tensor from outside gets another shape in place: a program
+    /// writes numbers only.
+    pub fn meet_reshape(&self) {
+        let Some(trace) = modes::trace() else { return };
+        let key = match &self.lock().value {
+            Value::Shared(p) => p.place_of_part().key(),
+            Value::Own(_) => return,
+        };
+        let captured = Captures::of(&trace);
+        let is_part = |part: &Part| matches!(&part.used.get().lock().value, Value::Shared(p) if p.place_of_part().key() == key);
+        if captured.known.contains(&key) || captured.parts.iter().any(is_part) {
+            drop(captured);
+            trace.give_up("it changes the shape of a tensor in place");
+        }
+    }
+
     /// Whether a trace knows the value of this tensor.
     fn is_known_by(&self, trace: &Trace) -> bool {
         match &self.lock().value {
