@@ -446,3 +446,42 @@ def test_a_function_that_keeps_what_it_computes_is_soon_left_alone() -> None:
         calls()
     assert [x.item() for x in kept] == [2.0 * i for i in range(8)]
     assert f.cache_info().misses < 5
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+def test_another_forward_of_a_module_is_seen() -> None:
+    class Doubled(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x * 2
+
+    model = torch.nn.Sequential(Doubled(), torch.nn.ReLU())
+    f: Any = torch.compile(model)
+    x = torch.tensor([1.0, 4.0])
+
+    def check(*wanted: float) -> None:
+        for _ in range(3):
+            assert f(x).tolist() == list(wanted)
+
+    check(2, 8)
+    Doubled.forward = lambda self, x: x - 2  # type: ignore[method-assign]
+    check(0, 2)
+    model[0].forward = lambda x: x - 3
+    check(0, 1)
+    model[1].forward = lambda x: x * 5
+    check(-10, 5)
+    del model[0].forward
+    check(-5, 10)
+
+
+def test_a_graph_that_is_recorded_where_ops_are_not() -> None:
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+
+    @torch.compile
+    def f(x: Any) -> Any:
+        with torch.enable_grad():
+            return (w * x).sum()
+
+    with pytest.warns(UserWarning, match="a graph where ops are not recorded"), torch.no_grad():
+        results = [f(torch.tensor([3.0, k])) for k in (4.0, 5.0)]
+    for y, k in zip(results, (4.0, 5.0), strict=True):
+        assert torch.autograd.grad(y, w)[0].tolist() == [3, k]

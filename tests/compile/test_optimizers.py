@@ -240,3 +240,25 @@ def test_a_parameter_of_a_half_dtype_takes_its_step_as_it_is() -> None:
             warnings.simplefilter("ignore")
             results.append([f(torch.tensor([1.0, 3.0], dtype=torch.bfloat16)).tolist() for _ in range(4)])
     assert results[0] == results[1]
+
+
+def test_a_rate_that_is_a_tensor() -> None:
+    found = []
+    for wrap in (lambda f: f, torch.compile):
+        p = torch.tensor([1.0, 2.0], requires_grad=True)
+        rate: Any = torch.tensor(0.5)
+        optimizer = torch.optim.Adam([p], lr=rate)
+
+        def step(x: Any, p: Any = p, optimizer: Any = optimizer) -> None:
+            optimizer.zero_grad()
+            (p * p * x).sum().backward()
+            optimizer.step()
+
+        f = wrap(step)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for k in range(3):
+                f(torch.tensor([1.0, k + 1.0]))
+                rate.mul_(0.5)
+        found.append(p.tolist())
+    assert found[0] == found[1]

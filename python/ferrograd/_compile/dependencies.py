@@ -128,10 +128,10 @@ class Names:
         #: The globals and closures that it names, and what it holds by itself: owners of methods, defaults, arguments
         #: of ``functools.partial``.
         self.places: list[Place] = []
-        #: All names. Each may be that of an attribute.
-        self.names: set[str] = set()
+        #: All names. Each may be that of an attribute. The call of a module looks up one by itself.
+        self.names: set[str] = {"forward"}
         #: Those that are no globals.
-        self.attributes: set[str] = set()
+        self.attributes: set[str] = {"forward"}
         #: Whether it may read attributes that it does not name.
         self.any = False
         self._held: dict[int, Any] = {}
@@ -439,4 +439,6 @@ def lookups(names: Names, reader: Reader, tensors: list[Tensor]) -> list[tuple[A
                 found.append((held, None, ("size", len(held))))
             else:
                 found += [(held, name, ("absent", None)) for name in sorted(names.attributes) if name not in held]
+        elif isinstance(value, BaseModule) and "forward" not in value.__dict__:
+            found.append((value.__dict__, "forward", ("absent", None)))
     return found

@@ -640,6 +640,9 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
                 return self._function(*given_args, **given_kwargs), None, "it returns a view of a part of a tensor"
             tracked, inputs, grads, core = [], [], None, None
             reason = _obstacle(leaves, draws, modes)
+            is_recorded = [x.grad_fn is not None and not any(x is y for y in used) for x in outs]
+            if any(is_recorded) and not _core.is_grad_enabled():
+                reason = "it returns a tensor with a graph where ops are not recorded"
             if reason is None and tracer.given_up is None:
                 if _core.is_grad_enabled():
                     tracked = [i for i, x in enumerate(outs) if x.requires_grad and not any(x is y for y in used)]

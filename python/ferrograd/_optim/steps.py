@@ -77,7 +77,8 @@ def numbers(like: Tensor | None, state: State, compute: Callable[[], Sequence[An
     floats, before = source.advance() or ([], {})
     single = like is not None and finfo(like.dtype).bits == 32
     traced = _core.numbers_of_host(floats, single, source, before)
-    found = iter(native.unbind(traced) if floats else ())
+    # The trace is given up where a rate is a tensor, whose number is read.
+    found = iter(native.unbind(traced) if floats and traced is not None else floats)
     return [next(found) if x is _FLOAT else x for x in source.watched]
 
 
