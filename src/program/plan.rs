@@ -190,6 +190,7 @@ pub(super) fn planned(values: &[Value], steps: Vec<(Step, Way)>, outputs: &[Id])
                 _ => work.push(Work::Op(step)),
             }
         }
+        let outside = made_for(&members, &outside);
         let folded = folds.iter().map(|(step, _)| memory.whole(step.ins[0]).0);
         let roots: FxHashSet<Id> = outside.iter().copied().chain(folded).collect();
         let asked = asked_for(&memory, members, &roots);
@@ -201,6 +202,11 @@ pub(super) fn planned(values: &[Value], steps: Vec<(Step, Way)>, outputs: &[Id])
     }
     mark_last(&memory, &mut work, outputs);
     work
+}
+
+/// The results of steps that are among these.
+fn made_for(members: &[(Step, Pointwise)], among: &FxHashSet<Id>) -> FxHashSet<Id> {
+    members.iter().map(|(step, _)| step.outs[0]).filter(|id| among.contains(id)).collect()
 }
 
 /// The steps that are run together, each list in the order of the program.
@@ -297,10 +303,11 @@ fn clusters(
     let made: FxHashSet<Id> = members.iter().map(|(s, _)| s.outs[0]).collect();
     let read: Vec<Id> = second.iter().flat_map(|(s, _)| &s.ins).map(|&id| memory.whole(id).0).collect();
     let outside = outside.iter().copied().chain(read.into_iter().filter(|id| made.contains(id))).collect();
+    let (for_first, for_second) = (made_for(&members, &outside), made_for(&second, &outside));
     let (of_first, of_second) =
         folds.into_iter().partition(|(step, _)| made.contains(&memory.whole(step.ins[0]).0));
-    clusters(memory, members, of_first, &outside, work);
-    clusters(memory, second, of_second, &outside, work);
+    clusters(memory, members, of_first, &for_first, work);
+    clusters(memory, second, of_second, &for_second, work);
 }
 
 /// The members in the order in which their results are asked for: an operand right before it is read, first the one that

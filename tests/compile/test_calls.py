@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import threading
+import time
 import weakref
 from typing import Any
 
@@ -231,3 +232,26 @@ def test_what_became_of_a_trace_is_explained() -> None:
     assert [line.split()[:2] for line in lines[2:6]] == [["1", "exp"], ["1", "add"], ["2", "matmul"], ["3", "sum"]]
     assert __file__ in lines[2]
     assert lines[6].startswith("  gradients: ")
+
+
+def test_the_time_of_a_trace_grows_with_its_length_and_its_tensors() -> None:
+    def seconds(n: int) -> tuple[float, float]:
+        weights = [fg.ones((2, 2)) for _ in range(n)]
+
+        @fg.compile
+        def f(x: Any) -> Any:
+            for w in weights:
+                x = fg.tanh(x @ w)
+            return x
+
+        x = fg.ones((1, 2))
+        begin = time.process_time()
+        f(x)
+        traced = time.process_time()
+        f(x)
+        return traced - begin, time.process_time() - traced
+
+    few, many = (min(seconds(n) for _ in range(2)) for n in (500, 8000))
+    # Sixteen times as much. What compares each with each other one would take 256 times as long.
+    assert many[0] < 80 * few[0]
+    assert many[1] < 80 * max(few[1], 1e-3)

@@ -395,8 +395,10 @@ class Reader:
                 self.objects.append(value)
 
 
-def pattern(value: Any, tensors: list[Tensor], by_identity: bool = False) -> tuple[str, Any]:
+def pattern(value: Any, tensors: dict[int, int], by_identity: bool = False) -> tuple[str, Any]:
     """What tells a value apart, for calls without Python: the same parts that :class:`Reader` reads.
+
+    ``tensors`` are the places of those that were met, by their ids.
 
     Raises:
         Refused: a call needs Python to compare it.
@@ -405,10 +407,7 @@ def pattern(value: Any, tensors: list[Tensor], by_identity: bool = False) -> tup
     if isinstance(value, Tensor):
         if by_identity:
             return "same", value
-        place = next((i for i, x in enumerate(tensors) if x is value), len(tensors))
-        if place == len(tensors):
-            tensors.append(value)
-        return "tensor", (kind, place)
+        return "tensor", (kind, tensors.setdefault(id(value), len(tensors)))
     if kind in (int, float, str, bytes):
         return "equal", value
     if kind in (list, tuple):
@@ -422,7 +421,7 @@ def pattern(value: Any, tensors: list[Tensor], by_identity: bool = False) -> tup
     return "same", value
 
 
-def lookups(names: Names, reader: Reader, tensors: list[Tensor]) -> list[tuple[Any, Any, tuple[str, Any]]]:
+def lookups(names: Names, reader: Reader, tensors: dict[int, int]) -> list[tuple[Any, Any, tuple[str, Any]]]:
     """The places that a call depends on besides its arguments, with the patterns of the values that were read.
 
     Raises:

@@ -333,13 +333,12 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
 
     def _expect(self, args: Any, kwargs: Any, program: _Program, reader: Reader) -> None:
         """Lets later calls like this one run without Python, where what they depend on can be compared there."""
-        tensors: list[Tensor] = []
+        tensors: dict[int, int] = {}
 
         def part(name: Any, value: Any) -> tuple[str, Any]:
             if name not in reader.floats:
                 return pattern(value, tensors)
-            tensors.append(reader.tensors[reader.floats[name]])
-            return "float", len(tensors) - 1
+            return "float", tensors.setdefault(id(reader.tensors[reader.floats[name]]), len(tensors))
 
         try:
             arguments = [part(i, x) for i, x in enumerate(args)]
@@ -640,12 +639,13 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
                 return self._function(*given_args, **given_kwargs), None, "it returns a view of a part of a tensor"
             tracked, inputs, grads, core = [], [], None, None
             reason = _obstacle(leaves, draws, modes)
-            is_recorded = [x.grad_fn is not None and not any(x is y for y in used) for x in outs]
+            own = set(map(id, used))
+            is_recorded = [x.grad_fn is not None and id(x) not in own for x in outs]
             if any(is_recorded) and not _core.is_grad_enabled():
                 reason = "it returns a tensor with a graph where ops are not recorded"
             if reason is None and tracer.given_up is None:
                 if _core.is_grad_enabled():
-                    tracked = [i for i, x in enumerate(outs) if x.requires_grad and not any(x is y for y in used)]
+                    tracked = [i for i, x in enumerate(outs) if x.requires_grad and id(x) not in own]
                 if tracked:
                     inputs = tracer.leaves()
                     ends = [outs[i] for i in tracked]

@@ -70,7 +70,7 @@ class LoadedFunction(_core.CompiledCalls):
 
     def _expect(self, args: Any, kwargs: Any) -> None:
         """Lets later calls like this one run without Python."""
-        tensors: list[Tensor] = []
+        tensors: dict[int, int] = {}
         arguments = [pattern(x, tensors) for x in args]
         keywords = pattern(kwargs, tensors) if kwargs else None
         program = self._program

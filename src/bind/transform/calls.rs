@@ -7,9 +7,10 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyList, PyTuple, PyType};
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-use super::program::{Compiled, ProgramModes, modes_of_programs};
+use super::program::{Compiled, FEW, ProgramModes, modes_of_programs};
 use crate::array::Array;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::value::var::{Value, Var};
@@ -36,7 +37,34 @@ enum Pattern {
 }
 
 /// The tensors that patterns found, in order.
-type Found<'py> = SmallVec<[Bound<'py, Var>; 8]>;
+#[derive(Default)]
+struct Found<'py> {
+    tensors: SmallVec<[Bound<'py, Var>; 8]>,
+    /// The addresses of all, where they are many.
+    known: FxHashSet<usize>,
+}
+
+impl<'py> Found<'py> {
+    fn len(&self) -> usize {
+        self.tensors.len()
+    }
+
+    /// Adds a tensor. False if it is there.
+    fn add(&mut self, x: &Bound<'py, Var>) -> bool {
+        let is_new = if self.len() < FEW {
+            !self.tensors.iter().any(|known| known.is(x))
+        } else {
+            if self.len() == FEW {
+                self.known = self.tensors.iter().map(|known| known.as_ptr().addr()).collect();
+            }
+            self.known.insert(x.as_ptr().addr())
+        };
+        if is_new {
+            self.tensors.push(x.clone());
+        }
+        is_new
+    }
+}
 
 impl Pattern {
     /// A pattern as Python writes it: a pair of a word and what belongs to it.
@@ -74,15 +102,11 @@ impl Pattern {
                 if !is_a(t) {
                     return Ok(false);
                 }
-                match found.get(*place) {
+                match found.tensors.get(*place) {
                     Some(x) => x.is(value),
                     None => {
                         let Ok(x) = value.cast::<Var>() else { return Ok(false) };
-                        if found.len() != *place || found.iter().any(|known| known.is(x)) {
-                            return Ok(false);
-                        }
-                        found.push(x.clone());
-                        true
+                        found.len() == *place && found.add(x)
                     }
                 }
             }
@@ -92,8 +116,7 @@ impl Pattern {
                     return Ok(false);
                 }
                 let number = Tensor::constant(Array::scalar(x.value()));
-                found.push(Var::object(py, Value::Own(number), Dialect::Native)?);
-                true
+                found.add(&Var::object(py, Value::Own(number), Dialect::Native)?)
             }
             Pattern::Same(object) => value.is(object),
             Pattern::Size(n) => value.len()? == *n,
@@ -199,7 +222,7 @@ impl Call {
         if modes_of_programs() != Some(self.modes) || args.len() != self.arguments.len() {
             return Ok(None);
         }
-        let mut found = Found::new();
+        let mut found = Found::default();
         for (i, pattern) in self.arguments.iter().enumerate() {
             if !pattern.matches(&args.get_borrowed_item(i)?.to_owned(), &mut found)? {
                 return Ok(None);
@@ -218,11 +241,11 @@ impl Call {
         let (program, shape) = match &self.runner {
             Runner::Program(program, shape) => (program, shape),
             Runner::Host(host) => {
-                let result = host.bind(py).call1((PyList::new(py, found)?, args, kwargs))?;
+                let result = host.bind(py).call1((PyList::new(py, found.tensors)?, args, kwargs))?;
                 return if result.is_none() { Ok(None) } else { Ok(Some(result.get_item(0)?)) };
             }
         };
-        let Some(outputs) = program.get().results(py, &found)? else { return Ok(None) };
+        let Some(outputs) = program.get().results(py, &found.tensors)? else { return Ok(None) };
         Ok(Some(match shape {
             Shape::One => outputs.into_iter().next().expect("it has one output"),
             Shape::Tuple => PyTuple::new(py, outputs)?.into_any(),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::array::{Array, Layout};
@@ -162,16 +162,15 @@ impl Tracer {
         let py = given.py();
         let all = given.get().lock().shared().place_of_part().read().array.unsealed().clone();
         let mut sealed = trace.seal(all);
-        if Captures::of(trace).has_buffer(sealed.unsealed().place().0) {
+        if Captures::of(trace).meets_again(sealed.unsealed().place().0) {
             // Tensors that have equal numbers now may have others in the next run.
             sealed = trace.seal(sealed.unsealed().packed()?);
         }
-        let all = sealed.unsealed().clone();
         // The edge is made anew, if it is an old one.
         drop(given.get().tensor());
         let used = given.get().lock().shared().apart(py, sealed);
         let used = Var::object(py, Value::Shared(Box::new(used)), given.get().dialect())?.unbind();
-        let part = Part { given: given.clone().unbind(), used: used.clone_ref(py), key, all };
+        let part = Part { given: given.clone().unbind(), used: used.clone_ref(py), key };
         Captures::of(trace).parts.push(part);
         Ok(used)
     }
@@ -210,13 +209,13 @@ impl Tracer {
         let trace = Trace::new(Box::new(Captures::inside()));
         let mut given = vec![];
         let same_memory = same_memory(arguments.iter().map(Bound::get));
+        let counts = counts(&same_memory);
         for (i, x) in arguments.iter().enumerate() {
             let key = match &x.get().lock().value {
                 Value::Shared(p) if p.place().is_none() => Some(p.place_of_part().key()),
                 _ => None,
             };
-            let is_alone = same_memory.iter().filter(|&&first| first == same_memory[i]).count() == 1;
-            let used = if let (Some(key), true) = (key, is_alone) {
+            let used = if let (Some(key), 1) = (key, counts[same_memory[i]]) {
                 Tracer::part(&trace, x, key)?
             } else {
                 x.get().capture_as(&trace, Some(i));
@@ -565,7 +564,7 @@ impl Tracer {
                 Value::Shared(p) => Some((p.place_of_part().key(), p.place().is_some())),
             };
             if let Some((key, all)) = place {
-                let from_outside = captured.cells.iter().any(|c| c.place.key() == key);
+                let from_outside = captured.knows(key);
                 if from_outside && all && o.get().lock().slot.is_some() {
                     out.push(Output::Object(o.clone().into_any().unbind()));
                     continue;
@@ -680,7 +679,21 @@ fn same_memory<'a>(tensors: impl Iterator<Item = &'a Var>) -> SmallVec<[usize; 8
         Value::Shared(p) => p.place_of_part().key(),
     };
     let keys: SmallVec<[usize; 8]> = tensors.map(key).collect();
-    keys.iter().map(|key| keys.iter().position(|k| k == key).expect("it is there")).collect()
+    if keys.len() <= FEW {
+        return keys.iter().map(|key| keys.iter().position(|k| k == key).expect("it is there")).collect();
+    }
+    let mut first = FxHashMap::default();
+    keys.iter().enumerate().map(|(i, &key)| *first.entry(key).or_insert(i)).collect()
+}
+
+/// So many tensors are compared one by one rather than by a table.
+pub(super) const FEW: usize = 16;
+
+/// By tensor that is the first one that has its memory: how many have it.
+fn counts(same_memory: &[usize]) -> SmallVec<[usize; 8]> {
+    let mut counts = SmallVec::from_elem(0, same_memory.len());
+    same_memory.iter().for_each(|&first| counts[first] += 1);
+    counts
 }
 
 /// The arguments that share memory with others: the index of each, its layout in that memory, and whether it is tracked.
@@ -689,8 +702,9 @@ fn shared_layouts<'a>(
     same_memory: &[usize],
 ) -> Vec<(usize, Layout, bool)> {
     let mut found = vec![];
+    let counts = counts(same_memory);
     for (i, v) in arguments.enumerate() {
-        if same_memory.iter().filter(|&&first| first == same_memory[i]).count() > 1
+        if counts[same_memory[i]] > 1
             && let Value::Shared(p) = &v.lock().value
         {
             let layout = p.layout.clone();
@@ -803,15 +817,17 @@ impl Compiled {
             return Ok(None);
         }
         // An argument may have the memory of a tensor from outside.
-        for (k, input) in self.inputs.iter().enumerate() {
-            let (Some(place), Origin::Memory(_)) = (&inputs[k].1, &input.source) else { continue };
-            let clashes = self.inputs.iter().zip(&inputs).enumerate().any(|(j, (other, (_, p)))| {
-                j != k
-                    && p.as_ref().is_some_and(|p| p.key() == place.key())
-                    && (input.written.is_some()
-                        || !matches!(other.source, Origin::Value(_) | Origin::Given(_)))
-            });
-            if clashes {
+        let of_arguments: SmallVec<[(usize, &Input); 8]> = std::iter::zip(&self.inputs, &inputs)
+            .filter(|(other, _)| !matches!(other.source, Origin::Memory(_)))
+            .filter_map(|(other, (_, place))| Some((place.as_ref()?.key(), other)))
+            .collect();
+        for (input, (_, place)) in self.inputs.iter().zip(&inputs) {
+            let (Some(place), Origin::Memory(_)) = (place, &input.source) else { continue };
+            let clashes = |(key, other): &(usize, &Input)| {
+                let by_value = matches!(other.source, Origin::Value(_) | Origin::Given(_));
+                *key == place.key() && (input.written.is_some() || !by_value)
+            };
+            if of_arguments.iter().any(clashes) {
                 return Ok(None);
             }
         }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyWeakrefReference;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::storage::Place;
@@ -43,8 +43,6 @@ pub struct Part {
     pub used: Py<Var>,
     /// The storage of the larger tensor.
     pub key: usize,
-    /// The values of the larger tensor.
-    pub all: Array,
 }
 
 /// Numbers that Python gives to each run.
@@ -66,16 +64,25 @@ pub struct Captured {
     pub differentiates: bool,
     /// Whether the gradients of the results are being traced, from cotangents that stand for others.
     pub seeded: bool,
-    known: FxHashSet<usize>,
+    /// By storage: its cell.
+    known: FxHashMap<usize, usize>,
+    /// The addresses of the slots.
+    known_slots: FxHashSet<usize>,
+    /// The buffers of all cells and parts.
+    buffers: FxHashSet<usize>,
     /// The tensors that were made while the trace was taken, as weak references.
     made: Vec<Py<PyWeakrefReference>>,
 }
 
 impl Captured {
-    /// Whether a value that was captured lies in this buffer.
-    pub fn has_buffer(&self, buffer: usize) -> bool {
-        let mut all = self.cells.iter().map(|c| &c.before).chain(self.parts.iter().map(|p| &p.all));
-        all.any(|x| x.place().0 == buffer)
+    /// Notes that a value that is captured lies in this buffer. Whether an earlier one does too.
+    pub fn meets_again(&mut self, buffer: usize) -> bool {
+        !self.buffers.insert(buffer)
+    }
+
+    /// Whether a storage was captured.
+    pub fn knows(&self, storage: usize) -> bool {
+        self.known.contains_key(&storage)
     }
 
     /// The tensors made while the trace was taken that still exist.
@@ -171,7 +178,7 @@ impl Var {
         };
         let captured = Captures::of(&trace);
         let is_part = |part: &Part| matches!(&part.used.get().lock().value, Value::Shared(p) if p.place_of_part().key() == key);
-        if captured.known.contains(&key) || captured.parts.iter().any(is_part) {
+        if captured.knows(key) || captured.parts.iter().any(is_part) {
             drop(captured);
             trace.give_up("it changes the shape of a tensor in place");
         }
@@ -222,7 +229,7 @@ impl Var {
             let is_outer =
                 Captures::outer(trace).is_some_and(|outer| outer.is_open() && outer.knows(&all.array));
             let mut found = if is_outer { all.array } else { all.array.unsealed().clone() };
-            if captured.has_buffer(sealed.unsealed().place().0) {
+            if captured.meets_again(sealed.unsealed().place().0) {
                 // Tensors that have equal numbers now may have others in the next run.
                 let Ok(copy) = sealed.unsealed().packed() else {
                     return trace.give_up("memory has run out");
@@ -235,16 +242,18 @@ impl Var {
             }
             let before = sealed.unsealed().clone();
             place.put(sealed);
-            captured.known.insert(place.key());
+            let index = captured.cells.len();
+            captured.known.insert(place.key(), index);
             let edges = [all.edge].into_iter().collect();
             captured.cells.push(Cell { place: place.clone(), argument, grad_of, before, found, edges });
-        } else if let Some(cell) = captured.cells.iter_mut().find(|c| c.place.key() == place.key())
-            && !cell.edges.iter().any(|known| is_same_edge(known.as_ref(), all.edge.as_ref()))
-        {
-            cell.edges.push(all.edge);
+        } else if let Some(&index) = captured.known.get(&place.key()) {
+            let cell = &mut captured.cells[index];
+            if !cell.edges.iter().any(|known| is_same_edge(known.as_ref(), all.edge.as_ref())) {
+                cell.edges.push(all.edge);
+            }
         }
-        let Some(slot) = slot.filter(|_| captured.known.contains(&place.key())) else { return };
-        if captured.slots.iter().any(|s| Arc::ptr_eq(&s.slot, &slot)) {
+        let Some(slot) = slot.filter(|_| captured.knows(place.key())) else { return };
+        if !captured.known_slots.insert(Arc::as_ptr(&slot).addr()) {
             return;
         }
         let before = attached(|py| slot.grad(py));
