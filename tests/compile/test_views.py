@@ -23,7 +23,17 @@ def parts_of_a_result(x: Any) -> Any:
     return y, y, y.view(-1), y[0], y.T
 
 
-@pytest.mark.parametrize("f", [views, parts_of_a_result])
+def parts_first(x: Any) -> Any:
+    y = x * 2
+    return y[1], y[0], y, y.T, y[1]
+
+
+def parts_alone(x: Any) -> Any:
+    y = x * 2
+    return y[:, 1], y.T[1:], (x + 1)[1]
+
+
+@pytest.mark.parametrize("f", [views, parts_of_a_result, parts_first, parts_alone])
 def test_a_write_to_a_result_is_seen_by_what_shares_its_memory(f: Callable[..., Any]) -> None:
     compiled = fg.compile(f, fullgraph=True)
     for i in range(4):

@@ -37,33 +37,12 @@ enum Pattern {
 }
 
 /// The tensors that patterns found, in order.
-#[derive(Default)]
-struct Found<'py> {
-    tensors: SmallVec<[Bound<'py, Var>; 8]>,
-    /// The addresses of all, where they are many.
-    known: FxHashSet<usize>,
-}
+type Found<'py> = SmallVec<[Bound<'py, Var>; 8]>;
 
-impl<'py> Found<'py> {
-    fn len(&self) -> usize {
-        self.tensors.len()
-    }
-
-    /// Adds a tensor. False if it is there.
-    fn add(&mut self, x: &Bound<'py, Var>) -> bool {
-        let is_new = if self.len() < FEW {
-            !self.tensors.iter().any(|known| known.is(x))
-        } else {
-            if self.len() == FEW {
-                self.known = self.tensors.iter().map(|known| known.as_ptr().addr()).collect();
-            }
-            self.known.insert(x.as_ptr().addr())
-        };
-        if is_new {
-            self.tensors.push(x.clone());
-        }
-        is_new
-    }
+/// Whether no tensor was found twice. The first few are compared when they are found.
+fn are_distinct(found: &Found<'_>) -> bool {
+    let mut known = FxHashSet::default();
+    found.len() <= FEW || found.iter().all(|x| known.insert(x.as_ptr().addr()))
 }
 
 impl Pattern {
@@ -102,11 +81,17 @@ impl Pattern {
                 if !is_a(t) {
                     return Ok(false);
                 }
-                match found.tensors.get(*place) {
+                match found.get(*place) {
                     Some(x) => x.is(value),
                     None => {
                         let Ok(x) = value.cast::<Var>() else { return Ok(false) };
-                        found.len() == *place && found.add(x)
+                        if found.len() != *place
+                            || found[..found.len().min(FEW)].iter().any(|known| known.is(x))
+                        {
+                            return Ok(false);
+                        }
+                        found.push(x.clone());
+                        true
                     }
                 }
             }
@@ -116,7 +101,8 @@ impl Pattern {
                     return Ok(false);
                 }
                 let number = Tensor::constant(Array::scalar(x.value()));
-                found.add(&Var::object(py, Value::Own(number), Dialect::Native)?)
+                found.push(Var::object(py, Value::Own(number), Dialect::Native)?);
+                true
             }
             Pattern::Same(object) => value.is(object),
             Pattern::Size(n) => value.len()? == *n,
@@ -222,7 +208,7 @@ impl Call {
         if modes_of_programs() != Some(self.modes) || args.len() != self.arguments.len() {
             return Ok(None);
         }
-        let mut found = Found::default();
+        let mut found = Found::new();
         for (i, pattern) in self.arguments.iter().enumerate() {
             if !pattern.matches(&args.get_borrowed_item(i)?.to_owned(), &mut found)? {
                 return Ok(None);
@@ -238,14 +224,17 @@ impl Call {
                 return Ok(None);
             }
         }
+        if !are_distinct(&found) {
+            return Ok(None);
+        }
         let (program, shape) = match &self.runner {
             Runner::Program(program, shape) => (program, shape),
             Runner::Host(host) => {
-                let result = host.bind(py).call1((PyList::new(py, found.tensors)?, args, kwargs))?;
+                let result = host.bind(py).call1((PyList::new(py, found)?, args, kwargs))?;
                 return if result.is_none() { Ok(None) } else { Ok(Some(result.get_item(0)?)) };
             }
         };
-        let Some(outputs) = program.get().results(py, &found.tensors)? else { return Ok(None) };
+        let Some(outputs) = program.get().results(py, &found)? else { return Ok(None) };
         Ok(Some(match shape {
             Shape::One => outputs.into_iter().next().expect("it has one output"),
             Shape::Tuple => PyTuple::new(py, outputs)?.into_any(),

@@ -109,6 +109,8 @@ pub(super) enum Output {
     Object(Py<PyAny>),
     /// Some elements of the memory of an argument.
     ViewOfArgument(usize, Layout, Dialect),
+    /// Some elements of new memory with an output of the program as its value. Later outputs have it too.
+    ViewOfNew(usize, Layout, Dialect),
     /// Some elements of the memory of an earlier output.
     ViewOfEarlier(usize, Layout, Dialect),
     /// The earlier output itself.
@@ -596,6 +598,15 @@ impl Tracer {
                     continue;
                 }
                 returned.push((key, j));
+                if !all && outputs[j + 1..].iter().any(|later| key_of(later.get()) == key) {
+                    if is_tracked(o) {
+                        return None;
+                    }
+                    let whole = o.get().lock().shared().place_of_part().read();
+                    results.push(value(&whole)?);
+                    out.push(Output::ViewOfNew(results.len() - 1, layout, o.get().dialect()));
+                    continue;
+                }
             }
             let array = value(&o.get().tensor())?;
             results.push(array);
@@ -807,10 +818,12 @@ impl Compiled {
             }
             inputs.push((t.array, place));
         }
+        if only_reads {
+            return Ok(Some(inputs));
+        }
         // Arguments that are read by their values may share memory.
         let by_place = |input: &Input| !matches!(input.source, Origin::Given(_) | Origin::Memory(_));
-        if !only_reads
-            && self.inputs.iter().any(by_place)
+        if self.inputs.iter().any(by_place)
             && (same_memory(arguments.iter().map(Bound::get)) != self.same_memory
                 || shared_layouts(arguments.iter().map(Bound::get), &self.same_memory) != self.shared)
         {
@@ -846,8 +859,9 @@ impl Compiled {
         let is_read = |input: &Input| {
             !input.tracked && input.written.is_none() && matches!(input.source, Origin::Argument(_))
         };
-        let is_new =
-            |output: &Output| !matches!(output, Output::ViewOfArgument(..) | Output::ViewOfEarlier(..));
+        let is_new = |output: &Output| {
+            matches!(output, Output::New(..) | Output::Argument(_) | Output::Object(_) | Output::Again(_))
+        };
         self.slots.is_empty()
             && self.shared.is_empty()
             && self.inputs.iter().all(is_read)
@@ -924,6 +938,10 @@ impl Compiled {
                 Output::Argument(i) => arguments[*i].clone().into_any(),
                 Output::Object(o) => o.bind(py).clone(),
                 Output::ViewOfArgument(i, layout, dialect) => view(&arguments[*i], layout, *dialect)?,
+                Output::ViewOfNew(i, layout, dialect) => {
+                    let whole = Var::result(py, Tensor::constant(results[*i].clone()), *dialect)?;
+                    view(&whole, layout, *dialect)?
+                }
                 Output::ViewOfEarlier(i, layout, dialect) => {
                     view(outputs[*i].cast::<Var>().expect("it is a tensor"), layout, *dialect)?
                 }

@@ -126,7 +126,10 @@ impl Compiled {
                     continue;
                 }
                 Output::Argument(i) => outside[*i - arguments].get(),
-                Output::ViewOfArgument(..) | Output::ViewOfEarlier(..) | Output::Again(_) => {
+                Output::ViewOfArgument(..)
+                | Output::ViewOfNew(..)
+                | Output::ViewOfEarlier(..)
+                | Output::Again(_) => {
                     refuse!(
                         "it returns a view of an argument or of another result, or a result twice: return a clone()"
                     )
