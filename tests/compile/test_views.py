@@ -33,7 +33,12 @@ def parts_alone(x: Any) -> Any:
     return y[:, 1], y.T[1:], (x + 1)[1]
 
 
-@pytest.mark.parametrize("f", [views, parts_of_a_result, parts_first, parts_alone])
+def the_same_twice(x: Any) -> Any:
+    y, z = x * 2, x.view_as(x)
+    return y, x, z, y, z, x
+
+
+@pytest.mark.parametrize("f", [views, parts_of_a_result, parts_first, parts_alone, the_same_twice])
 def test_a_write_to_a_result_is_seen_by_what_shares_its_memory(f: Callable[..., Any]) -> None:
     compiled = fg.compile(f, fullgraph=True)
     for i in range(4):

@@ -561,6 +561,11 @@ impl Tracer {
                 out.push(Output::Argument(i));
                 continue;
             }
+            let is_tracked = |o: &Bound<'_, Var>| o.get().tensor().is_tracked();
+            if let Some(i) = outputs[..j].iter().position(|p| p.is(o)).filter(|_| !is_tracked(o)) {
+                out.push(Output::Again(i));
+                continue;
+            }
             let place = match &o.get().lock().value {
                 Value::Own(_) => None,
                 Value::Shared(p) => Some((p.place_of_part().key(), p.place().is_some())),
@@ -571,7 +576,6 @@ impl Tracer {
                     out.push(Output::Object(o.clone().into_any().unbind()));
                     continue;
                 }
-                let is_tracked = |o: &Bound<'_, Var>| o.get().tensor().is_tracked();
                 let layout = match &o.get().lock().value {
                     Value::Shared(p) => p.layout.clone(),
                     Value::Own(_) => return None,
@@ -591,10 +595,7 @@ impl Tracer {
                     if is_tracked(o) || is_tracked(&outputs[first]) {
                         return None;
                     }
-                    out.push(match outputs[first..j].iter().position(|p| p.is(o)) {
-                        Some(i) => Output::Again(first + i),
-                        None => Output::ViewOfEarlier(first, layout, o.get().dialect()),
-                    });
+                    out.push(Output::ViewOfEarlier(first, layout, o.get().dialect()));
                     continue;
                 }
                 returned.push((key, j));
