@@ -287,13 +287,15 @@ def atleast_1d(*inputs: Any, name: str | None = None) -> Any:
 
 def atleast_2d(*inputs: Any, name: str | None = None) -> Any:
     """The tensor with at least two axes, new ones in front; a list for several tensors."""
-    return _each(lambda x: ops.reshape(x, [1] * (2 - x.ndim) + list(x.shape)), inputs, "atleast_2d")
+    return _each(lambda x: x if x.ndim > 1 else ops.reshape(x, [1, -1]), inputs, "atleast_2d")
 
 
 def atleast_3d(*inputs: Any, name: str | None = None) -> Any:
     """The tensor with at least three axes; a vector of n elements becomes [1, n, 1]. A list for several tensors."""
 
     def one(x: Tensor) -> Tensor:
+        if x.ndim > 2:
+            return x
         before = [1] * (x.ndim < 2)
         return ops.reshape(x, [*before, *x.shape] + [1] * (3 - x.ndim - len(before)))
 

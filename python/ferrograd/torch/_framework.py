@@ -280,7 +280,8 @@ class Methods:
         if dtype is None:
             name = next((name for name, c in CLASSES.items() if c.dtype == self.dtype), None)
             return name or f"torch.{self.dtype.name}"
-        return self.astype(dtype_of(dtype))
+        dtype = dtype_of(dtype)
+        return self if dtype == self.dtype else self.astype(dtype)
 
     def new(self: Any, *args: Any, device: object = None) -> Tensor:
         """A tensor of this dtype: zeros of the sizes given, or the data given."""

@@ -412,10 +412,10 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
 
 
 def t(input: Tensor) -> Tensor:
-    """The transpose of a matrix. A tensor with fewer axes is returned as it is."""
+    """The transpose of a matrix. Of a tensor with fewer axes, a view of it as it is."""
     if _arguments.tensor(input, "t", "input").ndim > 2:
         raise ArgumentError(f"t: expects a tensor with at most 2 axes, {list(input.shape)} has {input.ndim}")
-    return ops.matrix_transpose(input) if input.ndim == 2 else input
+    return ops.matrix_transpose(input) if input.ndim == 2 else ops.transpose(input)
 
 
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesAndIndices:

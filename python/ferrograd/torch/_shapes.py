@@ -47,13 +47,15 @@ def atleast_1d(*tensors: Any) -> Any:
 
 def atleast_2d(*tensors: Any) -> Any:
     """The tensor with at least two axes, new ones in front; a tuple for several tensors."""
-    return _each(lambda x: ops.reshape(x, [1] * (2 - x.ndim) + list(x.shape)), tensors, "atleast_2d")
+    return _each(lambda x: x if x.ndim > 1 else ops.reshape(x, [1, -1]), tensors, "atleast_2d")
 
 
 def atleast_3d(*tensors: Any) -> Any:
     """The tensor with at least three axes; a vector of n elements becomes [1, n, 1]. A tuple for several tensors."""
 
     def one(x: Tensor) -> Tensor:
+        if x.ndim > 2:
+            return x
         shape = list(x.shape)
         return ops.reshape(x, [1, *shape, 1] if x.ndim == 1 else shape + [1] * (3 - x.ndim) if x.ndim else [1, 1, 1])
 

@@ -19,6 +19,7 @@ use crate::bind::python::gil::{ask_in_turn, listening, without_gil};
 use crate::bind::value::var::Var;
 use crate::error::{Error, Result};
 use crate::graph::Tensor;
+use crate::ops::copy::alias;
 use crate::ops::entry::{Arg, Entry, Param, ParamKind, Value};
 use crate::ops::movement::reshape_to;
 use crate::ops::promote::weak_beside;
@@ -142,15 +143,37 @@ fn run<'py>(
     };
     let var = |t| match base {
         Some(base) => Var::view_of(base, t, dialect),
+        None if comes_from(&args, &t) => Var::result(py, alias(&t)?, dialect),
         None => Var::result(py, t, dialect),
     };
     Ok(match result.map_err(|e| dialect.index_error(e.of(name)))? {
-        Value::Tensor(t) => var(t)?.into_any(),
+        Value::Tensor(t) => match (args.first(), given.first()) {
+            (Some(Arg::Tensor(x)), Some(Some(o)))
+                if t.array.is_same(&x.array)
+                    && dialect.gives_operand_back(name)
+                    && o.is_instance_of::<Var>() =>
+            {
+                o.clone()
+            }
+            _ => var(t)?.into_any(),
+        },
         Value::List(list) => objects(py, list.into_iter().map(var))?.into_any(),
         Value::Tuple(list) => objects(py, list.into_iter().map(var))?.as_sequence().to_tuple()?.into_any(),
         Value::Bool(b) => PyBool::new(py, b).to_owned().into_any(),
         Value::DType(d) => dtype_object(py, d, dialect)?,
         Value::None => py.None().into_bound(py),
+    })
+}
+
+/// Whether a tracked result has the edge of an operand, because the op had nothing to do. The hooks of the one would be
+/// hooks of the other.
+fn comes_from(args: &[Arg], result: &Tensor) -> bool {
+    let Some(edge) = &result.edge else { return false };
+    let same = |x: &Tensor| x.edge.as_ref().is_some_and(|own| own.is_same(edge));
+    args.iter().any(|arg| match arg {
+        Arg::Tensor(x) => same(x),
+        Arg::Tensors(list) => list.iter().any(same),
+        _ => false,
     })
 }
 

@@ -116,6 +116,17 @@ impl Dialect {
         self == Dialect::Torch
     }
 
+    /// A function of this name that has nothing to do: gives its operand back, or makes a new tensor.
+    pub fn gives_operand_back(self, name: &str) -> bool {
+        match self {
+            Dialect::Native => false,
+            Dialect::Paddle => name == "astype",
+            Dialect::Torch => {
+                matches!(name, "conj_physical" | "flatten" | "real" | "resolve_conj" | "resolve_neg")
+            }
+        }
+    }
+
     /// An input whose gradient every function that uses it gave as None: its gradient is None (Paddle), or it counts as
     /// unused.
     pub fn gives_none_for_none(self) -> bool {

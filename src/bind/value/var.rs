@@ -246,6 +246,15 @@ impl State {
         }
     }
 
+    /// Whether the tracked value, as it was last read, comes from this edge.
+    pub fn has_edge(&self, edge: Option<&Edge>) -> bool {
+        let own = match &self.value {
+            Value::Own(t) => &t.edge,
+            Value::Shared(p) => p.last_edge(),
+        };
+        own.as_ref().zip(edge).is_some_and(|(own, edge)| own.is_same(edge))
+    }
+
     /// Whether the value was made in inference mode.
     pub fn is_inference(&self) -> bool {
         match &self.value {

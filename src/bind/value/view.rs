@@ -19,12 +19,11 @@ impl Var {
     }
 
     /// The result of an op on `base` as a Python object: a view where it shares the memory of `base`, otherwise a
-    /// tensor of its own.
+    /// tensor of its own. It has a node of its own, even if the op had nothing to do.
     pub fn view_of<'py>(base: &Bound<'py, Var>, t: Tensor, dialect: Dialect) -> PyResult<Bound<'py, Var>> {
         let py = base.py();
-        // The view of a leaf is no leaf, even if the op had nothing to do.
-        let leaf = t.edge.as_ref().is_some_and(|e| e.node.is_leaf());
-        let t = if leaf { alias(&t)? } else { t };
+        let same = base.get().lock().has_edge(t.edge.as_ref());
+        let t = if same { alias(&t)? } else { t };
         let value = match base.get().lock().locate(&t) {
             None => Value::Own(t),
             Some((shared, layout)) => {

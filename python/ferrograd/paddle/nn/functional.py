@@ -175,6 +175,8 @@ def dropout(
         return x
     if mode not in ("upscale_in_train", "downscale_in_infer"):
         raise ArgumentError(f"dropout: mode must be 'upscale_in_train' or 'downscale_in_infer', not {mode!r}")
+    if p == 0:
+        return _arguments.tensor(x, "dropout", "x")
     kept = 1.0 if mode == "upscale_in_train" else 1.0 - p
     if not training:
         return ops.multiply(x, kept)

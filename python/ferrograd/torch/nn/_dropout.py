@@ -32,7 +32,10 @@ def _checked(p: float) -> None:
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """In training sets elements to zero with probability ``p`` and divides the others by ``1 - p``."""
     _checked(p)
-    result = ops.dropout(input, p, training)
+    input = _arguments.tensor(input, "dropout", "input")
+    if not training or p == 0:
+        return input
+    result = ops.dropout(input, p, True)
     return input.copy_(result) if inplace else result
 
 
