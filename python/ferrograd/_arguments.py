@@ -93,6 +93,11 @@ def axes_of_size_one(x: Any, function: str, axes: Any) -> list[int]:
     return [i for i in given if not -len(sizes) <= i < len(sizes) or sizes[i] == 1]
 
 
+def axes_or_all(axes: Any) -> Any:
+    """The axes of a reduction: None, which is all of them, where the list is empty."""
+    return None if isinstance(axes, list | tuple) and not axes else axes
+
+
 def output_sizes(own: Sequence[int], given: Any) -> Any:
     """The sizes ``given``, with None replaced by the size of the input, ``own``."""
     if given is None:

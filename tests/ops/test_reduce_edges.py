@@ -329,3 +329,45 @@ def test_quantiles_of_few_and_many_parts(name: str, parts: int) -> None:
         of = lambda q, t=t, m=method: getattr(fg, name)(t, q, 1, interpolation=m)  # noqa: E731
         each = fg.func.vmap(of)(fg.tensor(q))
         np.testing.assert_allclose(each.numpy(), want, rtol=1e-12)
+
+
+FOLDS_ALL_IN_BOTH = ("sum", "mean", "amax", "amin", "std", "var", "nansum", "nanmean", "norm")
+
+
+@pytest.mark.parametrize("none", [(), []], ids=["tuple", "list"])
+@pytest.mark.parametrize("name", [*FOLDS_ALL_IN_BOTH, "count_nonzero"])
+def test_an_empty_list_of_axes_is_all_axes_in_torch(name: str, none: Any) -> None:
+    x: Any = fg.torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    want = getattr(fg.torch, name)(x)
+    assert want.shape == ()
+    assert getattr(fg.torch, name)(x, dim=none).tolist() == want.tolist()
+    assert getattr(x, name)(dim=none).tolist() == want.tolist()
+    if name in ("sum", "mean", "amax", "std"):
+        assert getattr(x, name)(dim=none, keepdim=True).shape == (1, 1)
+
+
+def test_all_axes_of_pairs_and_vector_norms() -> None:
+    x: Any = fg.torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    for pair in (fg.torch.std_mean, fg.torch.var_mean):
+        assert [t.tolist() for t in pair(x, dim=())] == [t.tolist() for t in pair(x)]
+    assert fg.torch.linalg.vector_norm(x, dim=()).tolist() == fg.torch.linalg.vector_norm(x).tolist()
+    assert fg.torch.all(x, dim=()).tolist() == [[True, True], [True, True]]
+    assert fg.torch.any(x, dim=()).shape == (2, 2)
+
+
+@pytest.mark.parametrize("name", [*FOLDS_ALL_IN_BOTH, "max", "min", "prod", "all", "any", "logsumexp"])
+def test_an_empty_list_of_axes_is_all_axes_in_paddle(name: str) -> None:
+    x: Any = fg.paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]])
+    x = x.astype("bool") if name in ("all", "any") else x
+    want = getattr(fg.paddle, name)(x).tolist()
+    assert getattr(fg.paddle, name)(x, axis=[]).tolist() == want
+    assert getattr(x, name)(axis=[]).tolist() == want
+
+
+def test_an_empty_list_of_axes_is_no_axis_natively() -> None:
+    x = fg.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert fg.sum(x, ()).tolist() == x.sum([]).tolist() == x.tolist()
+    # The namespace decides, not the tensor.
+    assert fg.sum(fg.torch.ones(2, 2), ()).shape == (2, 2)
+    assert np.sum(fg.torch.ones(2, 2), axis=()).shape == (2, 2)
+    assert fg.torch.roll(fg.torch.ones(2), 1, ()).shape == (2,)

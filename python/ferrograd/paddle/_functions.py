@@ -202,7 +202,7 @@ def norm(x: Tensor, p: Any = None, axis: Any = None, keepdim: bool = False, name
     """
     if p == "nuc" or (isinstance(axis, list | tuple) and len(axis) == 2):
         return ops.linalg.norm(x, 2.0 if p is None else p, axis, keepdim)
-    return ops.norm(x, 2.0 if p is None or p == "fro" else p, axis, keepdim)
+    return ops.norm(x, 2.0 if p is None or p == "fro" else p, _arguments.axes_or_all(axis), keepdim)
 
 
 def reshape(x: Tensor, shape: Any, name: str | None = None) -> Tensor:
@@ -261,12 +261,12 @@ def stanh(x: Tensor, scale_a: float = 0.67, scale_b: float = 1.7159, name: str |
 
 def std(x: Tensor, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None) -> Tensor:
     """The standard deviation along axes."""
-    return ops.std(x, axis, float(unbiased), keepdim)
+    return ops.std(x, _arguments.axes_or_all(axis), float(unbiased), keepdim)
 
 
 def sum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
     """The sum along axes."""
-    return ops.sum(x, axis, keepdim, dtype)
+    return ops.sum(x, _arguments.axes_or_all(axis), keepdim, dtype)
 
 
 def t(input: Tensor, name: str | None = None) -> Tensor:
@@ -344,7 +344,7 @@ def var(
     correction: float = 1,
 ) -> Tensor:
     """The variance along axes. The divisor is the number of elements less ``correction``, or less ``unbiased``."""
-    return ops.var(x, axis, float(correction if unbiased is None else unbiased), keepdim)
+    return ops.var(x, _arguments.axes_or_all(axis), float(correction if unbiased is None else unbiased), keepdim)
 
 
 def where(condition: Tensor, x: Any = None, y: Any = None, name: str | None = None) -> Any:

@@ -149,7 +149,7 @@ def logcumsumexp(x: Tensor, axis: int | None = None, dtype: Any = None, name: st
 
 def nansum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
     """The sum along axes; NaN counts as 0."""
-    found: Tensor = ops.nansum(x, axis, keepdim, dtype)
+    found: Tensor = ops.nansum(x, _arguments.axes_or_all(axis), keepdim, dtype)
     return found
 
 

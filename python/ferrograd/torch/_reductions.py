@@ -95,7 +95,7 @@ def norm(
     if p == "nuc":
         result: Tensor = ops.linalg.norm(input, p, dim, keepdim)
     else:
-        result = ops.norm(input, 2.0 if p is None or p == "fro" else p, dim, keepdim)
+        result = ops.norm(input, 2.0 if p is None or p == "fro" else p, _arguments.axes_or_all(dim), keepdim)
     written: Tensor = into(out, result)
     return written
 
@@ -110,7 +110,7 @@ def _moment(op: Any, input: Tensor, dim: Any, unbiased: bool | None, correction:
     """``var`` or ``std``. A bool in the place of ``dim`` is ``unbiased``, as in torch."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
-    result: Tensor = op(input, dim, _correction(unbiased, correction), keepdim)
+    result: Tensor = op(input, _arguments.axes_or_all(dim), _correction(unbiased, correction), keepdim)
     return result
 
 
@@ -150,7 +150,7 @@ def _with_mean(
     correction: float | None = None,
     _op: Any = None,
 ) -> tuple[Tensor, Tensor]:
-    mean = ops.mean(input, None if isinstance(dim, bool) else dim, keepdim)
+    mean = ops.mean(input, None if isinstance(dim, bool) else _arguments.axes_or_all(dim), keepdim)
     return _moment(_op, input, dim, unbiased, correction, keepdim), mean
 
 

@@ -57,11 +57,6 @@ def _filled(input: Tensor, mask: Tensor | None, value: float, function: str) -> 
     return filled
 
 
-def _axes(dim: Any) -> Any:
-    """All axes where none is named."""
-    return None if dim is None or (isinstance(dim, tuple | list) and not dim) else dim
-
-
 def _cast(found: Any, dtype: Any) -> Any:
     return found if dtype is None else ops.cast(found, dtype)
 
@@ -77,7 +72,7 @@ def _total(
     _identity: Any = None,
 ) -> Tensor:
     filled = _filled(input, mask, _identity, _op.__name__)
-    found: Tensor = _op(filled, _axes(dim), keepdim, dtype)
+    found: Tensor = _op(filled, _arguments.axes_or_all(dim), keepdim, dtype)
     return found
 
 
@@ -114,7 +109,7 @@ def _extreme(
     _name: str = "",
     _identity: Any = None,
 ) -> Tensor:
-    found: Tensor = _cast(_op(_filled(input, mask, _identity, _name), _axes(dim), keepdim), dtype)
+    found: Tensor = _cast(_op(_filled(input, mask, _identity, _name), _arguments.axes_or_all(dim), keepdim), dtype)
     return found
 
 
@@ -157,7 +152,7 @@ def logsumexp(
 ) -> Tensor:
     """The logarithm of the sum of exponentials over the axes ``dim``, all by default. Of no elements it is -inf."""
     filled = _filled(_cast(_arguments.tensor(input, "masked.logsumexp", "input"), dtype), mask, -math.inf, "logsumexp")
-    found: Tensor = ops.logsumexp(filled, _axes(dim), keepdim)
+    found: Tensor = ops.logsumexp(filled, _arguments.axes_or_all(dim), keepdim)
     return found
 
 
@@ -179,7 +174,7 @@ def logaddexp(
 def _counted(input: Tensor, mask: Tensor | None, dim: Any, keepdim: bool, function: str) -> Any:
     """The number of elements that are not hidden."""
     ones = ops.ones(list(_arguments.tensor(input, f"masked.{function}", "input").shape), "int64")
-    return ops.sum(_filled(ones, mask, 0, function), _axes(dim), keepdim)
+    return ops.sum(_filled(ones, mask, 0, function), _arguments.axes_or_all(dim), keepdim)
 
 
 def mean(
@@ -265,7 +260,7 @@ def norm(
     """The vector norm over the axes ``dim``, all by default. Of no elements it is 0, and that of order -inf is inf."""
     order = 2.0 if ord is None else ord
     filled = _filled(input, mask, math.inf if order == -math.inf else 0, "norm")
-    found: Tensor = ops.vector_norm(_cast(filled, dtype), order, _axes(dim), keepdim)
+    found: Tensor = ops.vector_norm(_cast(filled, dtype), order, _arguments.axes_or_all(dim), keepdim)
     return found
 
 

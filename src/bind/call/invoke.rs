@@ -106,8 +106,12 @@ fn run<'py>(
         }
         args.push(arg);
     }
+    let namespace = dialect.or(from).unwrap_or(Dialect::Native);
     let dialect = from.or(dialect).unwrap_or(Dialect::Native);
     for (arg, o) in args.iter_mut().zip(given) {
+        if matches!(arg, Arg::Ints(axes) if axes.is_empty()) && namespace.no_axes_are_all(name) {
+            *arg = Arg::None;
+        }
         if let (Arg::DType(dtype), Some(o)) = (arg, o) {
             *dtype = dtype_in(o, dialect)?.unwrap_or(*dtype);
         }

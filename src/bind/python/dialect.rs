@@ -116,6 +116,19 @@ impl Dialect {
         self == Dialect::Torch
     }
 
+    /// A function of this name over an empty list of axes: reduces over all of them, or over none.
+    pub fn no_axes_are_all(self, name: &str) -> bool {
+        let common =
+            ["sum", "mean", "amax", "amin", "nansum", "nanmean", "norm", "vector_norm", "linalg.vector_norm"];
+        match self {
+            Dialect::Native => false,
+            Dialect::Paddle => {
+                common.contains(&name) || ["max", "min", "prod", "all", "any", "logsumexp"].contains(&name)
+            }
+            Dialect::Torch => common.contains(&name) || name == "count_nonzero",
+        }
+    }
+
     /// A function of this name that has nothing to do: gives its operand back, or makes a new tensor.
     pub fn gives_operand_back(self, name: &str) -> bool {
         match self {

@@ -196,7 +196,7 @@ def vector_norm(
     x: Tensor, p: Any = 2.0, axis: Any = None, keepdim: bool = False, name: str | None = None, *, dtype: Any = None
 ) -> Tensor:
     """The ``p``-norm of the elements along axes, of all without one; computed in ``dtype`` if it is given."""
-    return _linalg.vector_norm(x if dtype is None else _ops.cast(x, dtype), p, axis, keepdim)
+    return _linalg.vector_norm(x if dtype is None else _ops.cast(x, dtype), p, _arguments.axes_or_all(axis), keepdim)
 
 
 def solve(x: Tensor, y: Tensor, left: bool = True, name: str | None = None) -> Tensor:
