@@ -308,3 +308,30 @@ def test_a_hook_for_new_nodes_that_fails() -> None:
     with pytest.raises(TypeError), torch.autograd.graph.node_creation_hook(wrong):
         pass
     assert values(x.grad) == [2, 4]
+
+
+def test_data_of_another_shape() -> None:
+    def halves() -> tuple[Any, Any]:
+        x = leaf([1.0, 1.0, 1.0])
+        y = (x * 2).sum()
+        x.data = torch.ones(2)
+        return x, y
+
+    x, y = halves()
+    with pytest.raises(RuntimeError, match="does not fit a tensor of shape"):
+        (y + x.sum()).backward()
+    assert x.grad is None
+    x, y = halves()
+    with pytest.raises(RuntimeError, match=r"a gradient of shape \[3\] does not fit a tensor of shape \[2\]"):
+        y.backward()
+    x.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+
+    x, seen = leaf([1.0, 1.0, 1.0]), []
+    x.register_hook(lambda g: seen.append(g.tolist()))
+    x.data = torch.ones(2)
+    (x * 2).sum().backward()
+    assert seen == [[2.0, 2.0]]
+    x.data = torch.zeros(2)
+    (x * 3).sum().backward()
+    assert seen == [[2.0, 2.0], [3.0, 3.0]]

@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+use crate::bind::hooks::list::HookList;
 use crate::bind::python::error::raise;
 use crate::bind::value::var::{Value, Var};
 use crate::graph::site::Site;
@@ -115,7 +116,10 @@ impl Var {
             return Ok(());
         }
         let edge = match &old.edge {
-            Some(e) if e.node.is_leaf() => self.lock().slot.as_ref().and_then(|slot| slot.leaf(new).edge),
+            Some(e) if e.node.is_leaf() => self.lock().slot.as_ref().and_then(|slot| {
+                slot.keep_hooks(HookList::attached_to(&e.node));
+                slot.leaf(new).edge
+            }),
             edge => edge.clone(),
         };
         let inner = edge.as_ref().is_some_and(|e| !e.node.is_leaf());

@@ -76,6 +76,7 @@ fn prepare(
         }
         Ok(GradWrite::New(v.unbind()))
     };
+    slot.check_fits(&g)?;
     let Some(old) = slot.grad(py) else { return fresh(g) };
     let sum = old.get().tensor();
     let recorded = sum.edge.as_ref().is_some_and(|e| !e.node.is_leaf());

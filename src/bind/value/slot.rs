@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyWeakrefReference;
 use pyo3::{PyTraverseError, PyTypeCheck, PyVisit};
 
+use crate::error::{Result, bail};
 use crate::graph::{Edge, Hooks, Node, NodeKind, Tensor};
 
 /// What a tensor of the class `V` has as the start of a graph: its gradient and its node. The node holds the slot
@@ -122,6 +123,23 @@ impl<V: PyTypeCheck + 'static> GradSlot<V> {
         state.node = node.map_or_else(Weak::new, Arc::downgrade);
         drop(state);
         leaf
+    }
+
+    /// Checks that the gradient has the shape of the tensor, whose data may be other than what its graph has read.
+    ///
+    /// # Errors
+    /// `ShapeError`, if not.
+    pub fn check_fits(&self, g: &Tensor) -> Result<()> {
+        match self.lock().node.upgrade() {
+            Some(node) if node.outs[0].dims.as_slice() != g.dims() => bail!(
+                Shape,
+                "backward",
+                "a gradient of shape {:?} does not fit a tensor of shape {:?}, whose data were set after the graph was recorded",
+                g.dims(),
+                node.outs[0].dims
+            ),
+            _ => Ok(()),
+        }
     }
 
     /// The slot of a leaf's node, if its tensor still exists.
