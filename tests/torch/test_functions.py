@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ferrograd as fg
 import numpy as np
 import pytest
 from ferrograd import ArgumentError, torch
@@ -369,3 +370,31 @@ def test_parameters_have_the_names_of_torch() -> None:
     assert values(T.select_scatter(t([[1.0], [2.0]]), src=t([5.0]), dim=0, index=1)) == [[1], [5]]
     assert [values(part) for part in T.split_with_sizes(x, split_sizes=[1, 1])] == [[1], [-0.25]]
     assert values(T.linalg.solve_triangular(t([[2.0]]), B=t([[4.0]]), upper=True)) == [[2]]
+
+
+def test_out_takes_no_result_of_a_higher_kind() -> None:
+    lib: Any = torch
+    whole = lib.zeros(2, dtype=lib.int64)
+    refused = "result type float32 can't be cast to the desired output type int64"
+    for f in (lib.exp, lib.sin, lib.neg):
+        with pytest.raises(RuntimeError, match=refused):
+            f(lib.ones(2), out=whole)
+    with pytest.raises(RuntimeError, match=refused):
+        lib.cat([lib.ones(1), lib.ones(1)], out=whole)
+    with pytest.raises(RuntimeError, match=refused):
+        lib.mean(lib.ones(2), out=lib.tensor(0))
+    with pytest.raises(RuntimeError, match="can't be cast to the desired output type int64"):
+        lib.linalg.inv(1.5 * lib.eye(2), out=lib.zeros(2, 2, dtype=lib.int64))
+    with pytest.raises(RuntimeError, match="int64 can't be cast to the desired output type bool"):
+        lib.neg(lib.tensor([1, 2]), out=lib.zeros(2, dtype=lib.bool))
+    with pytest.raises(RuntimeError, match="complex64 can't be cast to the desired output type float32"):
+        lib.exp(lib.tensor([1j]), out=lib.zeros(1))
+    assert whole.tolist() == [0, 0]
+    with pytest.raises(fg.DtypeError, match="can't be cast to the desired output type int64"):
+        np.exp(fg.ones(2), out=fg.zeros(2, dtype="int64"))  # type: ignore[call-overload]
+    narrow = lib.zeros(2, dtype=lib.float16)
+    lib.exp(lib.zeros(2, dtype=lib.float64), out=narrow)
+    assert narrow.tolist() == [1.0, 1.0]
+    wide = lib.zeros(2)
+    lib.neg(lib.tensor([1, 2]), out=wide)
+    assert wide.tolist() == [-1.0, -2.0]

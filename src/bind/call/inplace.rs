@@ -15,6 +15,7 @@ use crate::bind::python::modes::{grad_enabled, with_grad_mode};
 use crate::bind::value::inference::check_may_change;
 use crate::bind::value::storage::{OldEdge, Region};
 use crate::bind::value::var::{State, Value, Var};
+use crate::dtype::DType;
 use crate::graph::Tensor;
 use crate::ops::entry::Operand;
 use crate::ops::movement::cast;
@@ -114,6 +115,15 @@ fn finish_write(
     Ok(())
 }
 
+/// Checks that a tensor of a dtype can take the result of an op: integers take no floats, and truth values no integers.
+pub fn check_can_take(py: Python<'_>, op: &str, own: DType, result: DType) -> PyResult<()> {
+    if result.kind() <= own.kind() {
+        return Ok(());
+    }
+    let text = format!("{op}: result type {result} can't be cast to the desired output type {own}");
+    Err(raise(py, "DtypeError", text))
+}
+
 /// Makes the result of `f` the tensor's value, in the tensor's dtype. `f` is called again if another thread has written
 /// to the tensor meanwhile.
 pub fn replace<'py>(
@@ -139,11 +149,7 @@ pub fn replace<'py>(
             )));
         };
         let new = result.get().tensor();
-        if new.dtype().kind() > dtype.kind() {
-            let text =
-                format!("{op}: result type {} can't be cast to the desired output type {dtype}", new.dtype());
-            return Err(raise(py, "DtypeError", text));
-        }
+        check_can_take(py, op, dtype, new.dtype())?;
         if new.levels != meta.levels {
             return Err(batch_error(py, op));
         }

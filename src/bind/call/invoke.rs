@@ -262,8 +262,10 @@ fn write_out<'py>(
             format!("{op}: out takes one tensor for one result, not {kind}"),
         ));
     };
-    let dims = |v: &Var| v.tensor().dims().to_vec();
-    let (own, new) = (dims(target.get()), dims(result.cast::<Var>()?.get()));
+    let meta = |v: &Var| v.tensor().meta();
+    let (own, new) = (meta(target.get()), meta(result.cast::<Var>()?.get()));
+    inplace::check_can_take(out.py(), op, own.dtype, new.dtype)?;
+    let (own, new) = (own.dims, new.dims);
     if own != new && own.contains(&0) && target.get().dialect().empty_out_takes_shape() {
         inplace::replace(target, op, true, || Ok(result.clone()))?;
     } else {
