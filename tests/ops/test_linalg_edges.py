@@ -284,6 +284,31 @@ def test_pseudoinverses_of_deficient_rank() -> None:
     assert (left.shape, rank.item()) == ((0,), 1)
 
 
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_ranks_of_numbers_that_are_none_are_refused(number: float) -> None:
+    x = fg.tensor([[1.0, number], [0.0, 1.0]])
+    match = "singular values that are NaN"
+    with pytest.raises(fg.LinAlgError, match=match):
+        fg.linalg.matrix_rank(x)
+    with pytest.raises(fg.LinAlgError, match=match):
+        func.vmap(fg.linalg.matrix_rank)(fg.stack([fg.eye(2), x]))
+    with pytest.raises(fg.LinAlgError, match=match):
+        fg.torch.linalg.matrix_rank(fg.torch.tensor([[1j, number], [0.0, 1.0]]))
+    rank = fg.compile(fg.linalg.matrix_rank)
+    assert rank(fg.eye(2)).item() == 2
+    with pytest.raises(fg.LinAlgError, match=match):
+        rank(x)
+
+
+def test_ranks_of_hermitian_matrices_read_the_lower_triangle() -> None:
+    x = np.array([[1.0, 9.0], [1.0, 1.0]])
+    rank: Any = fg.torch.linalg.matrix_rank
+    assert rank(fg.torch.tensor(x)).item() == 2
+    assert rank(fg.torch.tensor(x), hermitian=True).item() == 1
+    assert rank(fg.torch.tensor(x), tol=3.0, hermitian=True).item() == 0
+    assert fg.paddle.linalg.matrix_rank(fg.paddle.to_tensor(x), hermitian=True).item() == 1
+
+
 def test_residuals_of_a_batch_are_those_of_each() -> None:
     generator = np.random.default_rng(0)
     a, b = fg.tensor(generator.normal(size=(3, 4, 2))), fg.tensor(generator.normal(size=(3, 4, 1)))

@@ -5,7 +5,7 @@ use smallvec::smallvec;
 use super::norms::norm;
 use super::parts::{columns, epsilon};
 use super::solve::{identity, inv, inverse_or_nan, solve};
-use super::svd::svdvals;
+use super::svd::{compared_svdvals, svdvals};
 use crate::array::{Array, Item};
 use crate::dtype::DType;
 use crate::error::{Result, bail};
@@ -84,7 +84,7 @@ fn bounds((m, n): (usize, usize), dtype: DType, atol: Option<f64>, rtol: Option<
     (atol.unwrap_or(0.0), rtol.unwrap_or(usual))
 }
 
-/// The number of singular values (int64) that do not count as zero, as in `pinv`.
+/// The number of singular values (int64) that do not count as zero, as in `pinv`. Raises LinAlgError where one is NaN.
 ///
 /// ```python
 /// >>> fg.linalg.matrix_rank(fg.ones((3, 2))).item()
@@ -97,10 +97,10 @@ pub fn matrix_rank(
     #[default(None)] rtol: Option<f64>,
 ) -> Result<Tensor> {
     const OP: &str = "linalg.matrix_rank";
-    let x = promoted_inexact(x)?.detach();
+    let x = promoted_inexact(x)?;
     let (m, n) = matrix(OP, &x)?;
     let (atol, rtol) = bounds((m, n), x.dtype(), atol, rtol);
-    let values = svdvals(&x)?;
+    let values = compared_svdvals(&x)?;
     if m.min(n) == 0 {
         return sum(&values, Some(&[-1]), false, Some(DType::I64));
     }

@@ -5,7 +5,8 @@ use smallvec::{SmallVec, smallvec};
 use super::parts::{reciprocal_gaps, reciprocal_sums};
 use super::qr::with_complement;
 use crate::array::Array;
-use crate::error::Result;
+use crate::dtype::dispatch;
+use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, apply_all};
 use crate::kernel::linalg as kernel;
 use crate::ops::entry::op;
@@ -82,10 +83,12 @@ impl Op for Svd {
     }
 }
 
-/// The singular values alone, for an input without a gradient.
+/// The singular values alone, for an input without a gradient. NaN among them is refused if they are to be compared.
 #[derive(Stored)]
 #[stored(op)]
-struct SvdvalsOnly;
+struct SvdvalsOnly {
+    compared: bool,
+}
 
 impl Op for SvdvalsOnly {
     fn name(&self) -> &'static str {
@@ -94,6 +97,15 @@ impl Op for SvdvalsOnly {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         let [_, s, _] = kernel::svd(self.name(), ins[0], false)?;
+        let has_nan =
+            |s: &Array| dispatch!(s.dtype(), float T => s.view::<T>().iter().any(|s| s.is_nan()), else false);
+        if self.compared && has_nan(&s) {
+            bail!(
+                Singular,
+                self.name(),
+                "a matrix with NaN or infinity in it has singular values that are NaN"
+            );
+        }
         Ok([s].into())
     }
 
@@ -145,5 +157,13 @@ pub fn svd(x: &Tensor, #[default(true)] full_matrices: bool) -> Result<(Tensor, 
 pub fn svdvals(x: &Tensor) -> Result<Tensor> {
     matrix("linalg.svdvals", x)?;
     let x = promoted_inexact(x)?;
-    if x.is_tracked() { Ok(reduced(&x)?.1) } else { apply(SvdvalsOnly, &[&x]) }
+    if x.is_tracked() { Ok(reduced(&x)?.1) } else { apply(SvdvalsOnly { compared: false }, &[&x]) }
+}
+
+/// The singular values, falling, as constants to compare with.
+///
+/// # Errors
+/// `LinAlgError`, where one is NaN.
+pub(super) fn compared_svdvals(x: &Tensor) -> Result<Tensor> {
+    apply(SvdvalsOnly { compared: true }, &[&x.detach()])
 }
