@@ -309,6 +309,17 @@ def test_ranks_of_hermitian_matrices_read_the_lower_triangle() -> None:
     assert fg.paddle.linalg.matrix_rank(fg.paddle.to_tensor(x), hermitian=True).item() == 1
 
 
+def test_reflections_of_mixed_dtypes_are_promoted() -> None:
+    x, tau = fg.tensor([[0, 0], [3, 0]]), fg.tensor([True, False])
+    for dtype in ("float32", "float64", "complex64", "complex128"):
+        y = fg.ones((2, 2), dtype)
+        want = fg.ormqr(x.astype(dtype), tau.astype(dtype), y)
+        np.testing.assert_allclose(fg.ormqr(x, tau, y).numpy(), want.numpy())
+        # The other operands may have the higher dtype.
+        np.testing.assert_allclose(fg.ormqr(x.astype(dtype), tau, fg.ones((2, 2))).numpy(), want.numpy())
+        np.testing.assert_allclose(fg.ormqr(x, tau.astype(dtype), fg.ones((2, 2))).numpy(), want.numpy())
+
+
 def test_residuals_of_a_batch_are_those_of_each() -> None:
     generator = np.random.default_rng(0)
     a, b = fg.tensor(generator.normal(size=(3, 4, 2))), fg.tensor(generator.normal(size=(3, 4, 1)))

@@ -14,7 +14,7 @@ use crate::kernel::linalg as kernel;
 use crate::ops::entry::{Order, Value, op};
 use crate::ops::index::narrow;
 use crate::ops::linalg::{h, matrix, mm, square, squares};
-use crate::ops::movement::{conj, expand_dims, moveaxis, real, reshape_to};
+use crate::ops::movement::{cast, conj, expand_dims, moveaxis, real, reshape_to};
 use crate::ops::pointwise::arithmetic::{divide_same, multiply_same, pow_same};
 use crate::ops::pointwise::compare::less_same;
 use crate::ops::pointwise::elementary::isnan;
@@ -459,6 +459,7 @@ pub fn ormqr(
     }
     let (x, tau, m) = reflections("ormqr", x, tau)?;
     let (x, y) = promoted(Class::Real, (&x).into(), y.into())?;
+    let tau = cast(&tau, x.dtype())?;
     if matrix("ormqr", &y)?.0 != m {
         bail!(Shape, "ormqr", "{:?} does not multiply with reflections of {m} elements", y.dims());
     }
