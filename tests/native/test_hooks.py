@@ -91,10 +91,10 @@ def test_hooks_run_in_order_until_they_are_removed(d: Dialect) -> None:
 def test_a_handle_removes_once(d: Dialect) -> None:
     x = d.leaf(1.0)
     handle = x.register_hook(times(2))
-    assert handle.remove() is True
+    assert handle.remove() is (None if d.name == "torch" else True)
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
-        assert handle.remove() is False
+        assert handle.remove() is (None if d.name == "torch" else False)
     assert [w.category for w in found] == ([] if d.name == "torch" else [RuntimeWarning])
     y = x * 1
     with y.register_hook(times(2)) as handle:
@@ -292,7 +292,7 @@ def test_a_leaf_keeps_its_hooks_while_it_is_untracked(d: Dialect) -> None:
     x.stop_gradient = False
     d.backward([x * 3])
     assert values(x.grad) == 6
-    assert handle.remove()
+    handle.remove()
     d.backward([x * 3])
     assert values(x.grad) == 9
 
@@ -356,7 +356,7 @@ def test_hooks_of_several_tensors(d: Dialect) -> None:
     assert [[values(g) for g in call] for call in calls] == [[3, 2, 1, None]]
     d.backward([c + e], retain_graph=True)
     assert [values(g) for g in calls[1]] == [6, 4, 1, 1]
-    assert handle.remove()
+    handle.remove()
     d.backward([c])
     assert len(calls) == 2
     with fg.register_multi_grad_hook((a, d.tensor(1.0), b), calls.append, mode="any"):

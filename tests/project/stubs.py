@@ -138,7 +138,7 @@ OTHERS = {
     "metadata": "dict[Any, Any]",
     "variable": "Tensor | None",
     "site": "str | None",
-    "remove": "bool",
+    "remove": "bool | None",
     "id": "int | None",
 }
 #: Comparisons that CPython lists for every class with `==`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ferrograd as fg
 import pytest
 from ferrograd import torch
 from ferrograd.torch.autograd.graph import Node, get_gradient_edge, queue_callback, register_multi_grad_hook
@@ -170,7 +171,9 @@ def test_the_module_graph() -> None:
     handle = register_multi_grad_hook((x,), calls.append)
     (x * x).backward()
     assert values(calls[0][0]) == 4
-    assert handle.remove()
+    handle.remove()
+    (x * x).backward()
+    assert len(calls) == 1
 
 
 def test_callbacks_at_the_end_of_a_pass() -> None:
@@ -308,6 +311,14 @@ def test_a_hook_for_new_nodes_that_fails() -> None:
     with pytest.raises(TypeError), torch.autograd.graph.node_creation_hook(wrong):
         pass
     assert values(x.grad) == [2, 4]
+
+
+def test_removing_a_hook_returns_none() -> None:
+    x = leaf([1.0, 2.0])
+    handle = x.register_hook(lambda g: g * 2)
+    assert handle.remove() is None
+    assert handle.remove() is None
+    assert fg.tensor(1.0, requires_grad=True).register_hook(lambda g: g).remove() is True
 
 
 def test_data_of_another_shape() -> None:

@@ -34,14 +34,14 @@ pub fn add_hook(
 #[pyclass(frozen, weakref, module = "ferrograd")]
 pub struct RemovableHandle {
     hooks: Vec<(Weak<HookList>, u64)>,
-    warns: bool,
+    dialect: Dialect,
 }
 
 impl RemovableHandle {
     /// A handle for hooks that [`add_hook`] has added.
     pub fn new(hooks: Vec<(Arc<HookList>, u64)>, dialect: Dialect) -> RemovableHandle {
         let hooks = hooks.into_iter().map(|(list, id)| (Arc::downgrade(&list), id)).collect();
-        RemovableHandle { hooks, warns: dialect.warns_of_second_removal() }
+        RemovableHandle { hooks, dialect }
     }
 
     /// Removes every hook. Returns whether any was still there.
@@ -53,14 +53,14 @@ impl RemovableHandle {
 
 #[pymethods]
 impl RemovableHandle {
-    /// Removes the hook. Returns whether it was still there.
-    fn remove(&self, py: Python<'_>) -> PyResult<bool> {
+    /// Removes the hook. Returns whether it was still there; None in the torch dialect.
+    fn remove(&self, py: Python<'_>) -> PyResult<Option<bool>> {
         let removed = self.remove_all();
-        if !removed && self.warns {
+        if !removed && self.dialect.warns_of_second_removal() {
             let text = c"The hook has been removed before, or what it hung on is gone.";
             PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), text, 1)?;
         }
-        Ok(removed)
+        Ok(self.dialect.says_what_was_removed().then_some(removed))
     }
 
     /// The hook's number: no two have the same.

@@ -221,6 +221,11 @@ impl Dialect {
         self != Dialect::Paddle
     }
 
+    /// `remove()` of a hook: says whether it was there, or (torch) returns None.
+    pub fn says_what_was_removed(self) -> bool {
+        self != Dialect::Torch
+    }
+
     /// Removing a hook a second time: a warning, or (torch) nothing.
     pub fn warns_of_second_removal(self) -> bool {
         self != Dialect::Torch
