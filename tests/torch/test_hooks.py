@@ -321,6 +321,17 @@ def test_removing_a_hook_returns_none() -> None:
     assert fg.tensor(1.0, requires_grad=True).register_hook(lambda g: g).remove() is True
 
 
+def test_reflected_operators_record_the_tensor_first() -> None:
+    x = leaf([1.0, 2.0])
+    b = x.sin()
+    for y in (2 * b, 2 + b, b * 2, b + 2):
+        assert y.grad_fn.next_functions == ((b.grad_fn, 0), (None, 0))
+    constant = torch.tensor(2.0)
+    assert (constant * b).grad_fn.next_functions == ((None, 0), (b.grad_fn, 0))
+    native: Any = fg.tensor([1.0, 2.0], requires_grad=True)
+    assert (2 * native).grad_fn.next_functions[0] == (None, 0)
+
+
 def test_data_of_another_shape() -> None:
     def halves() -> tuple[Any, Any]:
         x = leaf([1.0, 1.0, 1.0])

@@ -105,9 +105,9 @@ fn product(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     }
 }
 
-/// The methods of binary operators: the name, the reflected name, and the op.
+/// The methods of binary operators: the name, the reflected name, whether the operands may change places, and the op.
 macro_rules! operators {
-    ($($forward:ident $($reflected:ident)? => $f:expr;)*) => {
+    ($($forward:ident $($reflected:ident $(commutes $commutes:literal)?)? => $f:expr;)*) => {
         #[pymethods]
         impl Var {
             $(
@@ -115,6 +115,9 @@ macro_rules! operators {
                     binary(slf, o, false, $f)
                 }
                 $(fn $reflected<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                    $(if $commutes && slf.get().dialect().puts_tensor_first() {
+                        return binary(slf, o, false, $f);
+                    })?
                     binary(slf, o, true, $f)
                 })?
             )*
@@ -122,9 +125,9 @@ macro_rules! operators {
     };
 }
 operators! {
-    __add__ __radd__ => wide!(arithmetic::add);
+    __add__ __radd__ commutes true => wide!(arithmetic::add);
     __sub__ __rsub__ => wide!(arithmetic::subtract);
-    __mul__ __rmul__ => wide!(arithmetic::multiply);
+    __mul__ __rmul__ commutes true => wide!(arithmetic::multiply);
     __truediv__ __rtruediv__ => wide!(arithmetic::divide);
     __floordiv__ __rfloordiv__ => wide!(arithmetic::floor_divide);
     __mod__ __rmod__ => wide!(arithmetic::remainder);

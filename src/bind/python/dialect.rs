@@ -221,6 +221,11 @@ impl Dialect {
         self != Dialect::Paddle
     }
 
+    /// `2 + x` and `2 * x`: recorded in this order, or (torch) with the tensor as the first operand.
+    pub fn puts_tensor_first(self) -> bool {
+        self == Dialect::Torch
+    }
+
     /// `remove()` of a hook: says whether it was there, or (torch) returns None.
     pub fn says_what_was_removed(self) -> bool {
         self != Dialect::Torch
