@@ -371,3 +371,26 @@ def test_an_empty_list_of_axes_is_no_axis_natively() -> None:
     assert fg.sum(fg.torch.ones(2, 2), ()).shape == (2, 2)
     assert np.sum(fg.torch.ones(2, 2), axis=()).shape == (2, 2)
     assert fg.torch.roll(fg.torch.ones(2), 1, ()).shape == (2,)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
+def test_integers_are_rounded_to_tens(dtype: str) -> None:
+    least = max(int(np.iinfo(dtype).min), -1000)
+    x = np.arange(least // 10 * 10 + 10, min(int(np.iinfo(dtype).max) - 60, 1000), dtype=dtype)
+    for places in (1, 2):
+        found = fg.round(fg.tensor(x), -places)
+        want = np.round(x.astype(float), -places).astype(np.int64)
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found.numpy().astype(np.int64), want)
+    assert fg.round(fg.tensor(x), 3).tolist() == x.tolist()
+    with pytest.raises(fg.ArgumentError, match="beyond the range of"):
+        fg.round(fg.tensor(x), -20)
+
+
+def test_large_integers_are_rounded_exactly() -> None:
+    x = [123456789, 2**62 + 5, -(2**62) - 5, 9007199254740993]
+    want = [123456790, 4611686018427387910, -4611686018427387910, 9007199254740990]
+    assert fg.round(fg.tensor(x), -1).tolist() == want
+    assert np.round(fg.tensor(x), -1).tolist() == want
+    assert fg.torch.round(fg.torch.tensor(x), decimals=-1).tolist() == want
+    assert fg.round(fg.tensor(10**18 * 7, dtype="int64"), -18).item() == 7 * 10**18

@@ -11,6 +11,7 @@ use crate::error::{Result, bail};
 use crate::graph::{Saved, Saves, Tensor, apply};
 use crate::kernel::pointwise::{division, numbers, power};
 use crate::ops::entry::{Operand, op};
+use crate::ops::movement::cast;
 use crate::ops::movement::parts::{from_parts, imag, real};
 use crate::ops::pointwise::select::select;
 use crate::ops::promote::{Class, as_tensor, common, promoted, promoted_float};
@@ -254,7 +255,7 @@ pub fn float_power(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
 }
 
 /// The nearest number with `decimals` decimal places, halves to the even digit; negative ones round to tens,
-/// hundreds … Integers come back as they are; the parts of a complex number are rounded. The derivative is zero.
+/// hundreds … Integers stay integers; the parts of a complex number are rounded. The derivative is zero.
 ///
 /// ```python
 /// >>> fg.round(fg.tensor([0.5, 1.5, 2.4])).tolist()
@@ -271,6 +272,9 @@ pub fn round(x: &Tensor, #[default(0)] decimals: i64) -> Result<Tensor> {
     let Some(places) = i32::try_from(decimals.abs()).ok().filter(|p| *p <= 300) else {
         bail!(Argument, "round", "{decimals} decimals are beyond the range of a float");
     };
+    if x.dtype().kind() == DTypeKind::Int {
+        return round_to_tens(x, places);
+    }
     let (x, scale) = (promoted_float(x)?, 10f64.powi(places));
     let scale = Tensor::scalar_of(x.dtype(), scale);
     if decimals > 0 {
@@ -278,6 +282,23 @@ pub fn round(x: &Tensor, #[default(0)] decimals: i64) -> Result<Tensor> {
     } else {
         multiply_same(&round_even(&divide_same(&x, &scale)?)?, &scale)
     }
+}
+
+/// Integers rounded to multiples of a power of ten, halves to the even multiple.
+fn round_to_tens(x: &Tensor, places: i32) -> Result<Tensor> {
+    let most = 10f64.powi(places);
+    let unit = Tensor::scalar_of(x.dtype(), most);
+    if unit.array.item().to_f64() != Some(most) {
+        bail!(Argument, "round", "10 to the power of {places} is beyond the range of {}", x.dtype());
+    }
+    let quotient = floor_divide_same(x, &unit)?;
+    let rest = subtract_same(x, &multiply_same(&quotient, &unit)?)?;
+    let left = subtract_same(&unit, &rest)?;
+    let two = Tensor::scalar_of(x.dtype(), 2.0);
+    let odd =
+        multiply_same(&remainder_same(&quotient, &two)?, &cast(&equal_same(&left, &rest)?, x.dtype())?)?;
+    let up = add_same(&odd, &cast(&less_same(&left, &rest)?, x.dtype())?)?;
+    multiply_same(&add_same(&quotient, &up)?, &unit)
 }
 
 /// Whether the sign of the element is minus, as truth values; that of -0.0 is.
