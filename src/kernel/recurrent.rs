@@ -38,6 +38,11 @@ impl Sizes {
         Ok(Array::unwritten(op, like.dtype(), &self.with(dims))?.written())
     }
 
+    /// How many batches there are to compute: none where the state has no elements, however many steps there are.
+    fn batch(&self) -> usize {
+        if self.rows == 0 || self.units == 0 { 0 } else { shape::len(&self.hidden) }
+    }
+
     /// Matrix `n` of the batch of weights.
     fn weight(&self, weight: &Array, n: usize) -> Array {
         let strides = weight.strides();
@@ -113,7 +118,7 @@ pub fn lstm(
         let (wide, narrow) = (rows * four, rows * units);
         let mut squashed = sizes.unwritten(op, &gates, &[units])?;
         let squashed = &mut write::<T>(&mut squashed)[..units];
-        for n in 0..shape::len(&sizes.hidden) {
+        for n in 0..sizes.batch() {
             let weight = sizes.weight(&weight, n).permute(&[1, 0]).contiguous()?;
             let cell = part_mut(write::<T>(&mut last), n, narrow);
             cell.copy_from_slice(part(read(&c), n, narrow));
@@ -199,7 +204,7 @@ pub fn lstm_gradient(op: &'static str, ins: [&Array; 6], batch_ndim: usize) -> R
         let (wide, narrow) = (rows * four, rows * units);
         let mut squashed = sizes.unwritten(op, &active, &[units])?;
         let squashed = &mut write::<T>(&mut squashed)[..units];
-        for n in 0..shape::len(&sizes.hidden) {
+        for n in 0..sizes.batch() {
             let weight = sizes.weight(&weight, n).contiguous()?;
             let of_cell = part_mut(write::<T>(&mut of_cell), n, narrow);
             of_cell.copy_from_slice(part(read(&of_last), n, narrow));

@@ -89,3 +89,14 @@ def test_what_does_not_fit_is_refused() -> None:
         fg.lstm_layer(gates[:0], weight, h, c)
     with pytest.raises(fg.DtypeError, match="not defined for complex128"):
         fg.lstm_layer(fg.cast(gates, "complex128"), weight, h, c)
+
+
+@pytest.mark.parametrize(("rows", "units"), [(0, 3), (1, 0)])
+def test_steps_without_elements_take_no_time(rows: int, units: int) -> None:
+    gates = fg.ones((2**40, rows, 4 * units))
+    h, c = fg.lstm_layer(gates, fg.ones((4 * units, units)), fg.ones((rows, units)), fg.ones((rows, units)))
+    assert h.shape == (2**40, rows, units)
+    assert c.shape == (rows, units)
+    gates.requires_grad = True
+    h, c = fg.lstm_layer(gates, fg.ones((4 * units, units)), fg.ones((rows, units)), fg.ones((rows, units)))
+    assert fg.grad([h.sum()], [gates])[0].shape == gates.shape
