@@ -320,6 +320,22 @@ def test_reflections_of_mixed_dtypes_are_promoted() -> None:
         np.testing.assert_allclose(fg.ormqr(x, tau.astype(dtype), fg.ones((2, 2))).numpy(), want.numpy())
 
 
+def test_products_of_mixed_dtypes_are_promoted() -> None:
+    dtypes = ["bool", "uint8", "int32", "int64", "float32", "float64", "complex64", "complex128"]
+    for one in dtypes:
+        for other in dtypes:
+            x, y = np.array([[1, 0], [1, 1]]).astype(one), np.array([[1, 1], [0, 1]]).astype(other)
+            if one == other == "bool":
+                continue  # Products of truth values alone are refused.
+            dtype = fg.result_type(fg.tensor(x), fg.tensor(y))
+            found = fg.linalg.multi_dot([fg.tensor(x), fg.tensor(y), fg.tensor(x)])
+            assert found.dtype == dtype
+            np.testing.assert_array_equal(found.numpy(), x @ y @ x)
+    a, b = fg.tensor([[1.5, 2.0]], requires_grad=True), fg.tensor([3.0, 4.0], dtype="float64", requires_grad=True)
+    grads = fg.grad([fg.linalg.multi_dot([a, b]).sum()], [a, b])
+    assert [(g.dtype.name, g.tolist()) for g in grads] == [("float32", [[3.0, 4.0]]), ("float64", [1.5, 2.0])]
+
+
 def test_residuals_of_a_batch_are_those_of_each() -> None:
     generator = np.random.default_rng(0)
     a, b = fg.tensor(generator.normal(size=(3, 4, 2))), fg.tensor(generator.normal(size=(3, 4, 1)))

@@ -161,8 +161,10 @@ pub fn multi_dot(tensors: &[Tensor]) -> Result<Tensor> {
     if n < 2 {
         bail!(Argument, OP, "takes two tensors or more, not {n}");
     }
+    let dtype = tensors.iter().fold(tensors[0].dtype(), |dtype, x| dtype.promote(x.dtype()));
     let mut list = Vec::with_capacity(n);
     for (i, x) in tensors.iter().enumerate() {
+        let x = &cast(x, dtype)?;
         list.push(match *x.dims() {
             [_, _] => x.clone(),
             [size] if i == 0 => reshape_to(x, &[1, size])?,

@@ -29,6 +29,7 @@ fn t(x: &Tensor) -> Result<Tensor> {
 }
 
 fn mm(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    assert_eq!(x.dtype(), y.dtype(), "the dtypes of a product were promoted before");
     apply(Matmul, &[x, y])
 }
 
