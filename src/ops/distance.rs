@@ -6,7 +6,7 @@ use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::ops::index::take_along;
 use crate::ops::movement::{broadcast_to, expand_dims, reshape_to};
-use crate::ops::pointwise::arithmetic::{divide, multiply, multiply_same, subtract, subtract_same};
+use crate::ops::pointwise::arithmetic::{difference, divide, multiply, multiply_same, subtract_same};
 use crate::ops::pointwise::compare::less_equal;
 use crate::ops::pointwise::select::{at_least, select};
 use crate::ops::reduce::{norm, sum};
@@ -74,7 +74,7 @@ pub fn pairwise_distance(
     #[default(1e-6)] eps: f64,
     #[default(false)] keepdims: bool,
 ) -> Result<Tensor> {
-    let d = subtract(x.into(), y.into())?;
+    let d = difference(x.into(), y.into())?;
     let d = &*promoted_inexact(&d)? + eps;
     norm(&d, Order::Number(p), Some(&[-1]), keepdims)
 }
@@ -87,7 +87,7 @@ pub fn pairwise_distance(
 /// ```
 #[op(method)]
 pub fn dist(x: &Tensor, y: &Tensor, #[default(2.0)] p: f64) -> Result<Tensor> {
-    norm(&subtract(x.into(), y.into())?, Order::Number(p), None, false)
+    norm(&difference(x.into(), y.into())?, Order::Number(p), None, false)
 }
 
 /// The p-norms of the differences of all pairs of rows: `z[..., i, j] = norm(x[..., i, :] - y[..., j, :])`. The leading axes

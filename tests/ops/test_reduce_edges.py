@@ -394,3 +394,31 @@ def test_large_integers_are_rounded_exactly() -> None:
     assert np.round(fg.tensor(x), -1).tolist() == want
     assert fg.torch.round(fg.torch.tensor(x), decimals=-1).tolist() == want
     assert fg.round(fg.tensor(10**18 * 7, dtype="int64"), -18).item() == 7 * 10**18
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "uint16", "int64", "uint64"])
+def test_losses_and_distances_of_integers_do_not_wrap_around(dtype: str) -> None:
+    a, b = np.array([1, 100, 3], dtype), np.array([2, 5, 120], dtype)
+    if dtype == "int8":
+        a = -a
+    x, y = fg.tensor(a), fg.tensor(b)
+    d = a.astype(float) - b.astype(float)
+    near = np.minimum(abs(d), 1)
+    for name, each in [
+        ("mse_loss", d**2),
+        ("l1_loss", abs(d)),
+        ("smooth_l1_loss", near * (abs(d) - near / 2)),
+        ("huber_loss", near * (abs(d) - near / 2)),
+    ]:
+        np.testing.assert_allclose(getattr(fg, name)(x, y).item(), each.mean(), rtol=1e-6)
+        np.testing.assert_allclose(
+            getattr(fg, name)(x, 2).item(), getattr(fg, name)(a.astype(float), 2).item(), rtol=1e-6
+        )
+    np.testing.assert_allclose(fg.dist(x, y).item(), np.linalg.norm(d), rtol=1e-6)
+    np.testing.assert_allclose(fg.pairwise_distance(x, y, eps=0.0).item(), np.linalg.norm(d), rtol=1e-6)
+
+
+def test_differences_of_large_integers_are_exact() -> None:
+    x, y = fg.tensor([2**53 + 1]), fg.tensor([2**53])
+    assert fg.mse_loss(x, y).item() == fg.dist(x, y).item() == 1
+    assert fg.l1_loss(fg.tensor([2**63 + 1], dtype="uint64"), fg.tensor([2**63], dtype="uint64")).item() == 1

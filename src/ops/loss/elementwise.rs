@@ -10,7 +10,7 @@ use crate::kernel::pointwise::row::Pass;
 use crate::kernel::pointwise::unary::Scalars;
 use crate::ops::entry::{Operand, op};
 use crate::ops::pointwise::activation::{sigmoid_slope, softplus_one};
-use crate::ops::pointwise::arithmetic::{add, multiply, multiply_same, subtract};
+use crate::ops::pointwise::arithmetic::{add, difference, multiply, multiply_same, subtract};
 use crate::ops::pointwise::binary::binary_rows;
 use crate::ops::pointwise::compare::less_same;
 use crate::ops::pointwise::elementary::{abs, exp, log, square};
@@ -22,8 +22,8 @@ use crate::ops::promote::{Class, common, promoted, promoted_float};
 use crate::ops::reduce::sum;
 
 /// The difference of predictions and targets, as floats.
-fn difference(x: &Tensor, target: Operand<'_>) -> Result<Tensor> {
-    let d = subtract(Operand::Tensor(x), target)?;
+fn float_difference(x: &Tensor, target: Operand<'_>) -> Result<Tensor> {
+    let d = difference(Operand::Tensor(x), target)?;
     Ok(promoted_float(&d)?.into_owned())
 }
 
@@ -42,7 +42,7 @@ fn of_difference(
     {
         return loss;
     }
-    row(&difference(x, target)?)
+    row(&float_difference(x, target)?)
 }
 
 /// The losses times the weights of the elements, if given.

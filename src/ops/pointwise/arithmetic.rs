@@ -284,6 +284,14 @@ pub fn round(x: &Tensor, #[default(0)] decimals: i64) -> Result<Tensor> {
     }
 }
 
+/// `x - y`; of integers in int64, since the difference of shorter or unsigned ones wraps around.
+pub(in crate::ops) fn difference(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
+    if common(x, y).kind() != DTypeKind::Int {
+        return subtract(x, y);
+    }
+    subtract_same(&*as_tensor(x, DType::I64)?, &*as_tensor(y, DType::I64)?)
+}
+
 /// Integers rounded to multiples of a power of ten, halves to the even multiple.
 fn round_to_tens(x: &Tensor, places: i32) -> Result<Tensor> {
     let most = 10f64.powi(places);
