@@ -399,6 +399,8 @@ def test_a_layer_loads_all_of_a_state_or_nothing() -> None:
         with pytest.raises(ArgumentError, match="set_state_dict: "):
             layer.set_state_dict(state)
     assert values(layer.weight) == kept
+
+
 def test_trapezoids_take_none_for_what_is_not_given() -> None:
     y, x = t([[1.0, 2.0, 4.0]]), t([0.0, 1.0, 3.0])
     for found in (paddle.trapezoid(y, None, None), paddle.trapezoid(y=y, dx=None), y.trapezoid()):

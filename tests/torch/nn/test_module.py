@@ -503,6 +503,8 @@ def test_a_cast_that_is_refused_leaves_the_whole_module_as_it_was() -> None:
         assert module[0].weight.grad is not None
     module.to(torch.complex128)
     assert {x.dtype for x in module.state_dict().values()} == {torch.complex128, torch.int64}
+
+
 def test_a_module_is_compiled_in_place() -> None:
     torch.manual_seed(0)
     net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh())
