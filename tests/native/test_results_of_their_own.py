@@ -30,7 +30,7 @@ NOTHING_TO_DO: dict[str, Callable[[Any], Any]] = {
     "flatten": lambda x: fg.flatten(x, 1),
 }
 # Of a tensor of torch's these give the tensor itself, as torch does.
-GIVEN_BACK = ("resolve_conj", "real", "flatten")
+GIVEN_BACK = ("dropout", "resolve_conj", "real", "flatten")
 namespaces = pytest.mark.parametrize("module", [fg, torch, paddle], ids=["native", "torch", "paddle"])
 
 
@@ -101,6 +101,7 @@ def test_torch_gives_the_operand_back(tracked: bool) -> None:
     dropout = torch.nn.functional.dropout
     given = [
         dropout(x, 0.5, False),
+        torch.dropout(x, 0.5, False),
         dropout(x, 0.0),
         torch.nn.Dropout().eval()(x),
         x.type(x.dtype),

@@ -135,7 +135,10 @@ impl Dialect {
             Dialect::Native => false,
             Dialect::Paddle => name == "astype",
             Dialect::Torch => {
-                matches!(name, "conj_physical" | "flatten" | "real" | "resolve_conj" | "resolve_neg")
+                matches!(
+                    name,
+                    "conj_physical" | "dropout" | "flatten" | "real" | "resolve_conj" | "resolve_neg"
+                )
             }
         }
     }
