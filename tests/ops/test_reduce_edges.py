@@ -422,3 +422,21 @@ def test_differences_of_large_integers_are_exact() -> None:
     x, y = fg.tensor([2**53 + 1]), fg.tensor([2**53])
     assert fg.mse_loss(x, y).item() == fg.dist(x, y).item() == 1
     assert fg.l1_loss(fg.tensor([2**63 + 1], dtype="uint64"), fg.tensor([2**63], dtype="uint64")).item() == 1
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64"])
+@pytest.mark.parametrize("name", ["sum", "prod", "cumsum", "cumprod", "nansum"])
+def test_sums_of_unsigned_integers_are_signed_in_the_dialects(name: str, dtype: str) -> None:
+    given = np.array([1, 1, 0], dtype)
+    axis = {"axis": 0} if name.startswith("cum") else {}
+    dim = {"dim": 0} if axis else {}
+    x: Any = fg.torch.tensor(given)
+    for found in (getattr(fg.torch, name)(x, **dim), getattr(x, name)(**dim)):
+        assert found.dtype == fg.torch.int64
+        assert (found - 5).sum().item() < 0
+    y: Any = fg.paddle.to_tensor(given)
+    for found in (getattr(fg.paddle, name)(y, **axis), getattr(y, name)(**axis)):
+        assert found.dtype == fg.paddle.int64
+    assert getattr(fg, name)(fg.tensor(given), **axis).dtype == "uint64"
+    if name != "cumprod":
+        assert getattr(fg.torch, name)(x, dtype=fg.torch.uint8, **dim).dtype == fg.torch.uint8

@@ -17,6 +17,7 @@ use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::python::gil::{ask_in_turn, listening, without_gil};
 use crate::bind::value::var::Var;
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::Tensor;
 use crate::ops::copy::alias;
@@ -118,6 +119,14 @@ fn run<'py>(
     }
     if dialect.scalars_are_weak() {
         weaken(entry, &mut args)?;
+    }
+    if matches!(args.first(), Some(Arg::Tensor(x)) if x.dtype().is_unsigned())
+        && dialect.sums_are_signed(name)
+    {
+        let dtype = entry.params.iter().position(|param| param.kind.base == ParamKind::DType);
+        if let Some(arg @ Arg::None) = dtype.and_then(|i| args.get_mut(i)) {
+            *arg = Arg::DType(DType::I64);
+        }
     }
     // A write to the result must be seen by the tensor that it is a view of.
     let base =

@@ -116,6 +116,11 @@ impl Dialect {
         self == Dialect::Torch
     }
 
+    /// A function of this name that sums or multiplies unsigned integers: gives int64, or (native) uint64 as NumPy's.
+    pub fn sums_are_signed(self, name: &str) -> bool {
+        self != Dialect::Native && ["sum", "prod", "cumsum", "cumprod", "nansum"].contains(&name)
+    }
+
     /// A function of this name over an empty list of axes: reduces over all of them, or over none.
     pub fn no_axes_are_all(self, name: &str) -> bool {
         let common =
