@@ -257,6 +257,13 @@ import torch.backends.cudnn as cudnn, torch.cuda.amp, functorch, torch.multiproc
 from torch.amp import GradScaler
 import ferrograd.torch.amp as own
 print(GradScaler is own.GradScaler, own.__spec__.name, cudnn.__name__, functorch.vmap is torch.vmap)
+from importlib import metadata
+names = [found.metadata["Name"] for found in metadata.distributions()]
+print(metadata.version("torch") == torch.__version__, names.count("torch"), "numpy" in names, metadata.files("torch"))
+try:
+    metadata.version("paddlepaddle")
+except metadata.PackageNotFoundError as error:
+    print("No", error)
 try:
     import torch.no_such_module
 except ModuleNotFoundError as error:
@@ -264,6 +271,8 @@ except ModuleNotFoundError as error:
 """
     assert _ran(program).splitlines() == [
         "True ferrograd.torch.amp ferrograd.torch.backends.cudnn True",
+        "True 1 True None",
+        "No No package metadata was found for paddlepaddle",
         "No module named 'torch.no_such_module'",
     ]
 

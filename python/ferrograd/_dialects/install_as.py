@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -16,6 +16,8 @@ _BESIDE = {
     "torch": {"functorch": "ferrograd.torch.func", "safetensors.torch": "ferrograd.torch.safetensors"},
     "paddle": {"safetensors.paddle": "ferrograd.paddle.safetensors"},
 }
+#: The names under which package managers know the libraries.
+_PACKAGES = {"torch": "torch", "paddle": "paddlepaddle"}
 #: Where the modules below an installed name are found: a module of a dialect.
 _installed: dict[str, str] = {}
 
@@ -54,6 +56,25 @@ class _Finder(MetaPathFinder):
         except ModuleNotFoundError:
             known = False
         return ModuleSpec(fullname, _Loader(), loader_state=own) if known else None
+
+    def find_distributions(self, context: Any) -> Iterator[Any]:
+        """The installed dialects as packages, for programs that ask ``importlib.metadata`` for a version."""
+        from importlib.metadata import Distribution
+        from pathlib import Path
+
+        class Dialect(Distribution):
+            def __init__(self, package: str, version: str) -> None:
+                self._texts = {"METADATA": f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n"}
+
+            def read_text(self, filename: str) -> str | None:
+                return self._texts.get(filename)
+
+            def locate_file(self, path: Any) -> Path:
+                return Path(path)
+
+        for name, package in _PACKAGES.items():
+            if name in _installed and context.name in (None, package):
+                yield Dialect(package, importlib.import_module(_installed[name]).__version__)
 
 
 _finder = _Finder()
