@@ -22,7 +22,8 @@ select_scatter shard_index slice slice_scatter slogdet solve split squeeze stack
 strided_slice sub subtract sum svd svd_lowrank swapaxes swapdims t take take_along_axis take_along_dim
 tensor_split tensordot to_dlpack topk transpose triangular_solve unbind unfold uniform_ unique
 unique_consecutive unstack vander var vector_norm view vsplit zeros_like
-add_n atleast_1d atleast_2d atleast_3d block_diag cumulative_trapezoid is_tensor polar scatter_nd trapezoid where where_
+add_n atleast_1d atleast_2d atleast_3d block_diag cumulative_trapezoid is_tensor polar scatter_nd trainable trapezoid
+where where_
 """
 TORCH = """
 cholesky_solve cross ger histogram inner orgqr outer polygamma trace vdot

@@ -421,3 +421,24 @@ def test_layers_have_the_spelling_of_torch_too() -> None:
         assert getattr(paddle.nn, theirs) is getattr(paddle.nn, own)
         assert theirs in dir(paddle.nn)
     assert not hasattr(paddle.nn, "LPPool3d")
+
+
+def test_parameters_are_frozen_by_trainable() -> None:
+    layer: Any = nn.Linear(2, 2)
+    x = paddle.ones([1, 2])
+    assert layer.weight.trainable
+    layer.weight.trainable = layer.bias.trainable = False
+    assert layer.weight.stop_gradient
+    assert layer(x).stop_gradient
+    layer.weight.trainable = True
+    optimizer = paddle.optimizer.SGD(0.5, parameters=layer.parameters())
+    before = layer.weight.clone(), layer.bias.clone()
+    layer(x).sum().backward()
+    optimizer.step()
+    assert layer.bias.grad is None
+    assert paddle.equal_all(layer.bias, before[1])
+    assert not paddle.equal_all(layer.weight, before[0])
+    layer.bias.stop_gradient = False
+    assert layer.bias.trainable
+    with pytest.raises(ValueError, match="trainable MUST be bool"):
+        layer.weight.trainable = "1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from ferrograd._core import PaddleTensor, Tensor
+from ferrograd._core import ArgumentError, PaddleTensor, Tensor
 from ferrograd._core import paddle as ops
 from ferrograd.paddle.nn import initializer as init
 
@@ -116,7 +116,18 @@ def _shown(x: PaddleTensor) -> str:
     return f"Parameter containing:\n{_repr(x)}" if isinstance(x, Parameter) else _repr(x)
 
 
+def _is_trainable(x: PaddleTensor) -> bool:
+    return not x.stop_gradient
+
+
+def _set_trainable(x: PaddleTensor, value: bool) -> None:
+    if not isinstance(value, bool):
+        raise ArgumentError(f"The type of trainable MUST be bool, but the type is {type(value).__name__}")
+    x.stop_gradient = not value
+
+
 setattr(PaddleTensor, "__repr__", _shown)  # noqa: B010
+setattr(PaddleTensor, "trainable", property(_is_trainable, _set_trainable, doc="Whether it gets a gradient."))  # noqa: B010
 
 
 def create_parameter(
