@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -227,3 +229,34 @@ def test_the_text_of_a_parameter_says_that_it_is_one() -> None:
     assert repr(layer.weight) == str(layer.weight) == f"Parameter containing:\n{text}"
     assert repr(layer.weight * 1) == text
     assert repr([layer.weight.detach()]) == f"[{text.replace('False', 'True')}]"
+
+
+def test_shapes_are_lists_of_their_own() -> None:
+    x: Any = paddle.ones([2, 3])
+    shape = x.shape
+    assert isinstance(shape, list)
+    shape[0] = -1
+    shape.append(1)
+    assert paddle.reshape(x, shape).shape == (2, 3, 1)
+    assert x.shape == [2, 3]
+    assert x.shape != [3, 2]
+    assert (2, 3) == x.shape  # noqa: SIM300
+    for made, wanted in (
+        (x.shape[:1], [2]),
+        (x.shape.__add__((1,)), [2, 3, 1]),
+        (x.shape.__add__([1]), [2, 3, 1]),
+        (x.shape.__radd__([1]), [1, 2, 3]),
+        (x.shape.__radd__((1,)), [1, 2, 3]),
+        (x.shape * 2, [2, 3, 2, 3]),
+    ):
+        assert type(made) is paddle.Size
+        assert made == wanted
+    with pytest.raises(TypeError, match="PaddleSize"):
+        x.shape + 1
+    assert x.shape < [3, 0]
+    assert repr(x.shape) == str(x.shape) == "paddle.Size([2, 3])"
+    assert x.shape.numel() == 6
+    assert pickle.loads(pickle.dumps(x.shape)) == copy.deepcopy(x.shape) == [2, 3]
+    assert np.zeros(x.shape).shape == x.shape
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(x.shape)

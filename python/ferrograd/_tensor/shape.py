@@ -1,7 +1,8 @@
-"""The classes of ``Tensor.shape``: tuples that also compare and join with lists."""
+"""The classes of ``Tensor.shape``: tuples, in Paddle lists, that compare and join with both."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, SupportsIndex, overload
 
@@ -71,11 +72,58 @@ class Size(tuple[int, ...]):
         return n
 
 
-class PaddleSize(Size):
-    """The shape of a tensor of the Paddle dialect."""
+class PaddleSize(list[int]):
+    """The shape of a tensor of the Paddle dialect: a list of its own, which equals a tuple of the same numbers.
+
+    >>> import ferrograd.paddle as paddle
+    >>> shape = paddle.zeros([2, 3]).shape
+    >>> shape[0] = -1
+    >>> shape, shape == (-1, 3), (1,) + shape
+    (paddle.Size([-1, 3]), True, paddle.Size([1, -1, 3]))
+    """
 
     __slots__ = ()
-    _prefix = "paddle.Size"
+
+    def __eq__(self, other: object) -> bool:
+        """Equal to a list or a tuple of the same numbers."""
+        return list.__eq__(self, list(other) if isinstance(other, tuple) else other)
+
+    def __ne__(self, other: object) -> bool:
+        """Not equal."""
+        return not self == other
+
+    __hash__ = None
+
+    def __add__(self, other: Iterable[int]) -> PaddleSize:  # type: ignore[override]
+        """The sizes followed by others."""
+        return PaddleSize([*self, *other]) if isinstance(other, (tuple, list)) else NotImplemented
+
+    def __radd__(self, other: Iterable[int]) -> PaddleSize:
+        """Other sizes followed by these."""
+        return PaddleSize([*other, *self]) if isinstance(other, (tuple, list)) else NotImplemented
+
+    def __mul__(self, n: SupportsIndex) -> PaddleSize:
+        """The sizes repeated."""
+        return PaddleSize(list.__mul__(self, n))
+
+    __rmul__ = __mul__
+
+    @overload
+    def __getitem__(self, key: SupportsIndex, /) -> int: ...
+    @overload
+    def __getitem__(self, key: slice[Any, Any, Any], /) -> PaddleSize: ...
+    def __getitem__(self, key: Any, /) -> Any:
+        """One size, or a slice of them."""
+        part = list.__getitem__(self, key)
+        return PaddleSize(part) if isinstance(key, slice) else part
+
+    def __repr__(self) -> str:
+        """Paddle's text."""
+        return f"paddle.Size({list(self)})"
+
+    def numel(self) -> int:
+        """The number of elements of a tensor with this shape."""
+        return math.prod(self)
 
 
 class TorchSize(Size):
