@@ -442,3 +442,25 @@ def test_parameters_are_frozen_by_trainable() -> None:
     assert layer.bias.trainable
     with pytest.raises(ValueError, match="trainable MUST be bool"):
         layer.weight.trainable = "1"
+
+
+def test_states_that_a_class_converts_are_loaded() -> None:
+    class Turned(nn.Layer):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(3, 2)
+
+        def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+            state = super().state_dict(*args, **kwargs)
+            state["linear.turned"] = paddle.transpose(state.pop("linear.weight"), [1, 0])
+            return state
+
+        def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> Any:
+            state_dict["linear.weight"] = paddle.transpose(state_dict.pop("linear.turned"), [1, 0])
+            return super().set_state_dict(state_dict, use_structured_name)
+
+    first, second = Turned(), Turned()
+    assert not paddle.equal_all(first.linear.weight, second.linear.weight)
+    assert second.set_state_dict(first.state_dict()) == ([], [])
+    assert paddle.equal_all(first.linear.weight, second.linear.weight)
+    assert list(nn.Sequential(first).state_dict()) == ["0.linear.weight", "0.linear.bias"]

@@ -260,6 +260,12 @@ class Layer(BaseModule):
         keep_vars: bool = True,
     ) -> Any:
         """The parameters and persistable buffers by dotted name: themselves, or detached without ``keep_vars``."""
+        return self._state_dict_impl(destination, include_sublayers, structured_name_prefix, use_hook, keep_vars)
+
+    def _state_dict_impl(
+        self, destination: Any, include_sublayers: bool, structured_name_prefix: str, use_hook: bool, keep_vars: bool
+    ) -> Any:
+        """``state_dict`` as this class has it, whatever a class derived from it makes of its own."""
         destination = OrderedDict() if destination is None else destination
         for table in (self._parameters, self._buffers):
             for name, value in table.items():
@@ -267,7 +273,7 @@ class Layer(BaseModule):
                     destination[structured_name_prefix + name] = value if keep_vars else value.detach()
         for name, layer in self._modules.items() if include_sublayers else ():
             if layer is not None:
-                layer.state_dict(destination, True, f"{structured_name_prefix}{name}.", use_hook, keep_vars)
+                layer._state_dict_impl(destination, True, f"{structured_name_prefix}{name}.", use_hook, keep_vars)
         for hook in self.__dict__["_state_dict_hooks"].values() if use_hook else ():
             replaced = hook(destination)
             destination = destination if replaced is None else replaced
@@ -282,7 +288,7 @@ class Layer(BaseModule):
         if not isinstance(state_dict, Mapping):
             raise ArgumentError(f"set_state_dict: the state must be a dict, not {type(state_dict).__name__}")
         missing, found = [], {}
-        for key, value in self.state_dict(use_hook=False).items():
+        for key, value in self._state_dict_impl(None, True, "", False, True).items():
             name = key if use_structured_name else value.name
             given = state_dict.get(name)
             if given is not None and not hasattr(given, "shape"):
