@@ -10,6 +10,7 @@ import weakref
 from typing import Any
 
 import ferrograd as fg
+import ferrograd.torch as torch
 import numpy as np
 import pytest
 from ferrograd import func
@@ -166,6 +167,11 @@ def test_errors_of_a_program_and_forgotten_programs() -> None:
     with pytest.raises(fg.IndexOutOfRange):
         f(x, fg.tensor([7]))
     assert f(x, fg.tensor([-1])).tolist() == [3]
+    g = fg.compile(lambda x, i: x[i])
+    y = torch.arange(4.0)
+    assert g(y, torch.tensor([1])).tolist() == [1]
+    with pytest.raises(IndexError, match="index 7 is out of bounds for dimension 0 with size 4"):
+        g(y, torch.tensor([7]))
     f.cache_clear()
     assert f.cache_info().currsize == 0
     assert f(x, fg.tensor([2])).tolist() == [2]

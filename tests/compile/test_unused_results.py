@@ -101,3 +101,17 @@ def test_second_gradients_of_some_results() -> None:
     for g in (f, fg.compile(f)):
         (first,) = fg.grad(g(x)[0], [x], create_graph=True)
         assert fg.grad(first.sum(), [x])[0].tolist() == [0, 12]
+
+
+def test_the_trace_for_some_results_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    def f(x: Any) -> Any:
+        fg.debug_print("x is {}", x)
+        return x * 2, fg.sqrt(x)
+
+    for g in (f, fg.compile(f)):
+        for k in range(3):
+            x = fg.tensor([0.0, float(k)]).requires_grad_()
+            fg.grad(g(x)[0].sum(), [x])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 6
+    assert lines[:3] == lines[3:]

@@ -241,7 +241,7 @@ def _gradients_of_some(call: _Call, leaves: tuple[Tensor, ...], has: list[bool])
     with _modes_of(program):
         if _core.program_modes() != modes:
             return None
-        tracer = _core.Tracer(call.tensors)
+        tracer = _core.Tracer(call.tensors, again=True)
         watch = Watch()
         core = None
         try:

@@ -204,11 +204,14 @@ fn is_same_view(a: &Array, b: &Array) -> bool {
 
 #[pymethods]
 impl Tracer {
-    /// Begins a trace. The arguments are inputs of the program.
+    /// Begins a trace. The arguments are inputs of the program. `again` is a trace of a call that has been made: it prints
+    /// nothing.
     #[new]
-    fn new(#[pyo3(from_py_with = list)] arguments: Vec<Bound<'_, Var>>) -> PyResult<Tracer> {
+    #[pyo3(signature = (arguments, again=false))]
+    fn new(#[pyo3(from_py_with = list)] arguments: Vec<Bound<'_, Var>>, again: bool) -> PyResult<Tracer> {
         stack::check()?;
         let trace = Trace::new(Box::new(Captures::inside()));
+        Captures::of(&trace).seeded = again;
         let mut given = vec![];
         let same_memory = same_memory(arguments.iter().map(Bound::get));
         let counts = counts(&same_memory);
@@ -923,7 +926,8 @@ impl Compiled {
         } else {
             without_gil(py, || self.forward.run(&arrays))
         };
-        let ran = ran.map_err(|error| with_line(py, error))?;
+        let dialect = arguments.first().map_or(Dialect::Native, |x| x.get().dialect());
+        let ran = ran.map_err(|error| with_line(py, dialect.index_error(error)))?;
         let Some(mut results) = ran else { return Ok(Outcome::OtherLayout) };
         drop(arrays);
         let mut saved = vec![];

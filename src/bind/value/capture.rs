@@ -62,7 +62,8 @@ pub struct Captured {
     pub parts: Vec<Part>,
     /// Whether the function runs backward passes.
     pub differentiates: bool,
-    /// Whether the gradients of the results are being traced, from cotangents that stand for others.
+    /// Whether the gradients of the results are being traced, from cotangents that stand for others, or a call that has been
+    /// made.
     pub seeded: bool,
     /// By storage: its cell.
     known: FxHashMap<usize, usize>,
