@@ -44,6 +44,7 @@ def test_qr_multiplies_back_to_the_matrix(shape: tuple[int, ...], mode: Literal[
     near(np.asarray(q) @ np.asarray(r), x)
     orthonormal(q)
     near(r, np.triu(r))
+    assert not np.signbit(np.tril(r, -1)).any()
 
 
 @pytest.mark.parametrize("shape", MATRICES)

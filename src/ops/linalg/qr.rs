@@ -137,7 +137,8 @@ pub fn qr(x: &Tensor, #[default("reduced")] mode: &str) -> Result<(Tensor, Tenso
         return Ok((q, beside_each_other(&r, &others)?));
     }
     if complete && m > n {
-        let nothing = columns(&t(&x)?, 0, m - n)? * 0.0;
+        // The sum makes a negative zero positive.
+        let nothing = columns(&t(&x)?, 0, m - n)? * 0.0 + 0.0;
         return Ok((with_complement(&q)?, t(&beside_each_other(&t(&r)?, &nothing)?)?));
     }
     Ok((q, r))
