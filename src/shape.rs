@@ -93,10 +93,22 @@ pub fn axis(op: &'static str, axis: i64, rank: usize) -> Result<usize> {
     Ok(if axis < 0 { axis + n } else { axis } as usize)
 }
 
+/// Sorts a short list, such as one of axes; equal ones keep their order. The sort of the standard library would be compiled
+/// for each such list, in some thousand bytes.
+pub fn sort_by_key<T, K: Ord>(list: &mut [T], key: impl Fn(&T) -> K) {
+    for end in 1..list.len() {
+        let mut at = end;
+        while at > 0 && key(&list[at]) < key(&list[at - 1]) {
+            list.swap(at, at - 1);
+            at -= 1;
+        }
+    }
+}
+
 /// Several Python axes as sorted indices. A repeated axis is an error.
 pub fn axes(op: &'static str, list: &[i64], rank: usize) -> Result<SmallVec<[usize; 4]>> {
     let mut out = list.iter().map(|&a| axis(op, a, rank)).collect::<Result<SmallVec<[usize; 4]>>>()?;
-    out.sort_unstable();
+    sort_by_key(&mut out, |&a| a);
     if out.windows(2).any(|w| w[0] == w[1]) {
         bail!(Argument, op, "axes {list:?} name an axis twice");
     }

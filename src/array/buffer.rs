@@ -1,7 +1,7 @@
 //! The memory of arrays. Blocks are aligned and initialised. A failed allocation is an error, not an abort. Freed
 //! blocks are cached for the next array of the same size class.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
@@ -82,8 +82,17 @@ impl Buffer {
     /// `bytes` zeroed bytes from the system.
     fn fresh(bytes: usize) -> Option<Buffer> {
         let layout = block(bytes)?;
-        // SAFETY: the layout's size is at least one.
-        let base = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        // The system keeps small freed blocks at hand for `alloc`, but not for `alloc_zeroed`.
+        let base = if bytes < SMALLEST {
+            // SAFETY: the layout's size is at least one.
+            let base = NonNull::new(unsafe { alloc(layout) })?;
+            // SAFETY: the block has these bytes.
+            unsafe { base.write_bytes(0, layout.size()) };
+            base
+        } else {
+            // SAFETY: the layout's size is at least one.
+            NonNull::new(unsafe { alloc_zeroed(layout) })?
+        };
         let skip = base.as_ptr().align_offset(alignment(bytes));
         if bytes >= HUGE {
             ask_for_huge_pages(base, bytes);

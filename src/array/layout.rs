@@ -63,7 +63,7 @@ impl Layout {
         }
         let axes = self.dims.iter().zip(&self.strides).filter(|(d, _)| **d > 1);
         let mut axes: SmallVec<[(usize, usize); 4]> = axes.map(|(&d, s)| (s.unsigned_abs(), d)).collect();
-        axes.sort_unstable();
+        shape::sort_by_key(&mut axes, |&axis| axis);
         let mut reach = 0;
         // If every stride is longer than the span of all shorter axes, no two indices meet.
         axes.into_iter().any(|(step, d)| {
@@ -87,7 +87,7 @@ impl Layout {
     /// The order of axes in which the elements are contiguous, if there is one.
     pub fn dense_order(&self) -> Option<Dims> {
         let mut order: Dims = (0..self.dims.len()).collect();
-        order.sort_by_key(|&a| std::cmp::Reverse(self.strides[a]));
+        shape::sort_by_key(&mut order, |&a| std::cmp::Reverse(self.strides[a]));
         self.permute(&order).is_contiguous().then_some(order)
     }
 

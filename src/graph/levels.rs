@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use crate::shape;
 use smallvec::SmallVec;
 
 /// One call of vmap. Inner levels have larger ids.
@@ -19,7 +20,7 @@ pub struct Levels(Option<Box<SmallVec<[Level; 2]>>>);
 impl Levels {
     pub fn new(list: impl IntoIterator<Item = Level>) -> Levels {
         let mut list: SmallVec<[Level; 2]> = list.into_iter().collect();
-        list.sort_unstable();
+        shape::sort_by_key(&mut list, |&l| l);
         list.dedup();
         Levels((!list.is_empty()).then(|| Box::new(list)))
     }

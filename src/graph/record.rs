@@ -140,6 +140,16 @@ pub trait Op: Any + Send + Sync {
         None
     }
 
+    /// Whether `forward` is the product of its two inputs, which are matrices, or vectors.
+    fn is_product(&self) -> bool {
+        false
+    }
+
+    /// Whether each element of the one output is an element of an input, or zero. Which one it is depends on shapes alone.
+    fn moves(&self) -> bool {
+        self.is_view()
+    }
+
     /// The inputs and outputs that the rules read, given which inputs need gradients.
     fn saves(&self, needs: NeedsGrad) -> Saves;
 

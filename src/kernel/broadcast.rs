@@ -145,7 +145,7 @@ pub fn dense_order(x: &Array) -> Option<Dims> {
     }
     let strides = x.strides();
     let mut order: Dims = (0..x.rank()).collect();
-    order.sort_by_key(|&a| std::cmp::Reverse(strides[a]));
+    shape::sort_by_key(&mut order, |&a| std::cmp::Reverse(strides[a]));
     x.permute(&order).is_contiguous().then_some(order)
 }
 

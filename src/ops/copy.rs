@@ -14,6 +14,7 @@ struct Clone;
 impl Linear for Clone {
     const NAME: &'static str = "clone";
     const TAKES_HALF: bool = true;
+    const MOVES: bool = true;
 
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
         x.packed()

@@ -19,6 +19,8 @@ pub(in crate::ops) trait Linear: Clone + Send + Sync + 'static {
     const TAKES_HALF: bool = false;
     /// See [`Op::is_view`].
     const IS_VIEW: bool = false;
+    /// See [`Op::moves`].
+    const MOVES: bool = Self::IS_VIEW;
     fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array>;
     /// See [`Op::row`].
     fn row(&self, _dtype: DType) -> Option<Row> {
@@ -57,6 +59,10 @@ impl<L: Linear> Op for LinearOp<L> {
 
     fn is_view(&self) -> bool {
         L::IS_VIEW
+    }
+
+    fn moves(&self) -> bool {
+        L::MOVES
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

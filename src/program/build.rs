@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::parts::{Id, Origin, Step, Value, Work};
 use super::plan::{Pointwise, Way, planned};
+use super::unroll::unrolled;
 use super::{Counts, Program};
 use crate::array::Array;
 use crate::dtype::DType;
@@ -249,12 +250,13 @@ impl Program {
     /// The program that consists of these steps, each of which computes what later ones read.
     pub(super) fn of(
         inputs: usize,
-        values: Vec<Value>,
+        mut values: Vec<Value>,
         steps: Vec<(Step, Way)>,
         outputs: Vec<Id>,
         counts: Counts,
     ) -> Program {
         let all = steps.iter().map(|(step, _)| step.clone()).collect();
+        let steps = unrolled(&mut values, steps, &outputs);
         let work = planned(&values, steps, &outputs);
         let mut slots = vec![u32::MAX; values.len()];
         let mut kept = 0;

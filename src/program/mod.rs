@@ -7,6 +7,7 @@ pub mod file;
 mod parts;
 mod plan;
 mod saved;
+mod unroll;
 
 use std::cell::Cell;
 use std::time::Instant;

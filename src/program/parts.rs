@@ -34,6 +34,16 @@ pub struct Value {
     pub strides: Strides,
 }
 
+impl Value {
+    /// The number of the value whose memory this one, which has number `id`, lies in.
+    pub fn whole(&self, id: Id) -> Id {
+        match self.origin {
+            Origin::View { of, .. } => of,
+            _ => id,
+        }
+    }
+}
+
 /// An op, applied to values.
 #[derive(Clone)]
 pub struct Step {

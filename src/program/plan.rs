@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -24,6 +25,9 @@ pub(super) enum Way {
     Pointwise(Pointwise),
     /// A fold of rows, which can come in tiles.
     Fold(RowFold),
+    /// An array of single numbers, which are the inputs of the step in the order of the array's memory. The axes lie there in
+    /// this order; None if the array is contiguous.
+    Pack(Option<Dims>),
     /// Whatever its op does.
     Op,
 }
@@ -108,6 +112,49 @@ impl Pointwise {
         Some(Pointwise { row, ins: places, n, order })
     }
 
+    /// A step that computes one number.
+    pub fn of_numbers(row: Row, ids: &[Id]) -> Pointwise {
+        let ins = ids.iter().map(|&id| Place { id, axes: None }).collect();
+        Pointwise { row, ins, n: 1, order: None }
+    }
+
+    pub fn row(&self) -> Row {
+        self.row
+    }
+
+    /// Whether a sum or product has its second operand, which is one number for all elements, in a register. If both
+    /// operands are NaN, it is that one which such a loop gives back.
+    pub fn repeats_second(&self) -> bool {
+        let is_one = |k: usize| self.ins.get(k).is_some_and(|place| place.is_one_element(self.n));
+        let commutes = matches!(self.row.arithmetic, Some(Arithmetic::Add | Arithmetic::Multiply));
+        self.n > 1 && commutes && is_one(1) && !is_one(0)
+    }
+
+    /// The number of elements.
+    pub fn elements(&self) -> usize {
+        self.n
+    }
+
+    /// The order of axes in which the results lie in memory. None if they are contiguous.
+    pub fn order(&self) -> Option<&Dims> {
+        self.order.as_ref()
+    }
+
+    /// The operands of element `i` in memory: the values, and how many elements after their first one they lie.
+    pub fn places(&self, i: usize) -> impl Iterator<Item = (Id, isize)> {
+        self.ins.iter().map(move |place| match &place.axes {
+            None => (place.id, i as isize),
+            Some(axes) => {
+                let (mut left, mut offset) = (i, 0);
+                for &(d, step) in axes.iter().rev() {
+                    offset += (left % d) as isize * step;
+                    left /= d;
+                }
+                (place.id, offset)
+            }
+        })
+    }
+
     /// The operand that the step returns as it is, if that is so because of the numbers of the other one: `x * 1`, `1 * x`
     /// and `x - 0` have every bit of `x`.
     pub fn unchanged(&self, is_all: impl Fn(usize, f64) -> bool) -> Option<usize> {
@@ -182,23 +229,26 @@ pub(super) fn planned(values: &[Value], steps: Vec<(Step, Way)>, outputs: &[Id])
     let mut steps: Vec<_> = steps.into_iter().map(Some).collect();
     let mut work = vec![];
     for g in order {
-        let (mut members, mut folds) = (vec![], vec![]);
+        let (mut members, mut folds, mut packs) = (vec![], vec![], vec![]);
         for (step, way) in groups[g].iter().map(|&i| steps[i].take().expect("it is in one group")) {
             match way {
                 Way::Pointwise(p) => members.push((step, p)),
                 Way::Fold(fold) if !members.is_empty() => folds.push((step, fold)),
+                Way::Pack(order) => packs.push((step, order)),
                 _ => work.push(Work::Op(step)),
             }
         }
         let outside = made_for(&members, &outside);
         let folded = folds.iter().map(|(step, _)| memory.whole(step.ins[0]).0);
-        let roots: FxHashSet<Id> = outside.iter().copied().chain(folded).collect();
+        let packed = packs.iter().flat_map(|(step, _)| &step.ins).copied();
+        let roots: FxHashSet<Id> = outside.iter().copied().chain(folded).chain(packed).collect();
         let asked = asked_for(&memory, members, &roots);
-        if asked.is_empty() {
+        if asked.is_empty() && packs.is_empty() {
             continue;
         }
-        let members = if asked[0].1.n == 1 { in_runs(&memory, asked) } else { asked };
-        clusters(&memory, members, folds, &outside, &mut work);
+        let is_of_numbers = asked.first().is_none_or(|(_, p)| p.n == 1);
+        let members = if is_of_numbers { in_runs(&memory, asked) } else { asked };
+        clusters(&memory, Parts { members, folds, packs }, &outside, &mut work);
     }
     mark_last(&memory, &mut work, outputs);
     work
@@ -226,6 +276,7 @@ fn grouped(memory: &Memory<'_>, steps: &[(Step, Way)], maker: &FxHashMap<Id, usi
             let in_order = byte == 0 && memory.dtype(id) == memory.dtype(whole);
             let together = steps[m].1.pointwise().filter(|_| in_order).is_some_and(|other| match way {
                 Way::Pointwise(own) => own.n == other.n && own.ins[k].axes.is_none(),
+                Way::Pack(_) => other.n == 1,
                 Way::Fold(fold) if fold.elements() == other.n => {
                     let g = group_of[m];
                     lengths[g].with(fold).inspect(|&with| (joined, lengths[g]) = (Some(g), with)).is_some()
@@ -236,6 +287,7 @@ fn grouped(memory: &Memory<'_>, steps: &[(Step, Way)], maker: &FxHashMap<Id, usi
         }
         let g = match way {
             Way::Pointwise(p) => known.get(&(stage[i], p.n)).copied(),
+            Way::Pack(_) => known.get(&(stage[i], 1)).copied(),
             _ => joined,
         };
         group_of[i] = g.unwrap_or(groups.len());
@@ -244,8 +296,10 @@ fn grouped(memory: &Memory<'_>, steps: &[(Step, Way)], maker: &FxHashMap<Id, usi
             None => {
                 groups.push(vec![i]);
                 lengths.push(Lengths::ANY);
-                if let Way::Pointwise(p) = way {
-                    known.insert((stage[i], p.n), group_of[i]);
+                match way {
+                    Way::Pointwise(p) => _ = known.insert((stage[i], p.n), group_of[i]),
+                    Way::Pack(_) => _ = known.insert((stage[i], 1), group_of[i]),
+                    _ => {}
                 }
             }
         }
@@ -277,23 +331,27 @@ fn ordered(groups: &[Vec<usize>], before: &[FxHashSet<usize>]) -> Vec<usize> {
     order
 }
 
-/// The steps of a group, in the order of their results, as clusters: one, or several if one would need too many registers.
-fn clusters(
-    memory: &Memory<'_>,
-    mut members: Vec<(Step, Pointwise)>,
+/// The steps of a group.
+struct Parts {
+    /// In the order of their results.
+    members: Vec<(Step, Pointwise)>,
     folds: Vec<(Step, RowFold)>,
-    outside: &FxHashSet<Id>,
-    work: &mut Vec<Work>,
-) {
-    if let Some(group) = cluster(memory, &members, &folds, outside) {
+    packs: Vec<(Step, Option<Dims>)>,
+}
+
+/// The steps of a group as clusters: one, or several if one would need too many registers.
+fn clusters(memory: &Memory<'_>, mut parts: Parts, outside: &FxHashSet<Id>, work: &mut Vec<Work>) {
+    if let Some(group) = cluster(memory, &parts, outside) {
         work.push(Work::Cluster(group));
         return;
     }
+    let Parts { members, folds, packs } = &mut parts;
     if members.len() == 1 {
         // The rows are too long for its registers.
         let read: Vec<Id> = folds.iter().map(|(step, _)| memory.whole(step.ins[0]).0).collect();
         let outside = outside.iter().copied().chain(read).collect();
-        let alone = cluster(memory, &members, &[], &outside).expect("there is room for one step");
+        let folds = std::mem::take(folds);
+        let alone = cluster(memory, &parts, &outside).expect("there is room for one step");
         work.push(Work::Cluster(alone));
         work.extend(folds.into_iter().map(|(step, _)| Work::Op(step)));
         return;
@@ -301,13 +359,14 @@ fn clusters(
     let second = members.split_off(members.len() / 2);
     // What the first half makes for the second goes through memory.
     let made: FxHashSet<Id> = members.iter().map(|(s, _)| s.outs[0]).collect();
-    let read: Vec<Id> = second.iter().flat_map(|(s, _)| &s.ins).map(|&id| memory.whole(id).0).collect();
+    let readers = second.iter().map(|(step, _)| step).chain(packs.iter().map(|(step, _)| step));
+    let read: Vec<Id> = readers.flat_map(|step| &step.ins).map(|&id| memory.whole(id).0).collect();
     let outside = outside.iter().copied().chain(read.into_iter().filter(|id| made.contains(id))).collect();
     let (for_first, for_second) = (made_for(&members, &outside), made_for(&second, &outside));
     let (of_first, of_second) =
-        folds.into_iter().partition(|(step, _)| made.contains(&memory.whole(step.ins[0]).0));
-    clusters(memory, members, of_first, &for_first, work);
-    clusters(memory, second, of_second, &for_second, work);
+        parts.folds.into_iter().partition(|(step, _)| made.contains(&memory.whole(step.ins[0]).0));
+    clusters(memory, Parts { members: parts.members, folds: of_first, packs: vec![] }, &for_first, work);
+    clusters(memory, Parts { members: second, folds: of_second, packs: parts.packs }, &for_second, work);
 }
 
 /// The members in the order in which their results are asked for: an operand right before it is read, first the one that
@@ -326,7 +385,7 @@ fn asked_for(
     let mut need = vec![1usize; members.len()];
     for k in 0..members.len() {
         let mut needs: SmallVec<[usize; 3]> = below[k].iter().map(|&b| need[b]).collect();
-        needs.sort_unstable_by_key(|&n| Reverse(n));
+        shape::sort_by_key(&mut needs, |&n| Reverse(n));
         need[k] = needs.iter().enumerate().map(|(i, n)| n + i).max().unwrap_or(1);
     }
     let mut done = vec![false; members.len()];
@@ -345,7 +404,7 @@ fn asked_for(
             stack.push((k, true));
             let mut next: SmallVec<[usize; 3]> = below[k].iter().copied().filter(|&b| !done[b]).collect();
             // The last one that is pushed is visited first.
-            next.sort_by_key(|&b| need[b]);
+            shape::sort_by_key(&mut next, |&b| need[b]);
             stack.extend(next.into_iter().map(|b| (b, false)));
         }
     }
@@ -404,11 +463,10 @@ enum From {
 /// The steps as one cluster. None if it would need too many registers or addresses.
 fn cluster(
     memory: &Memory<'_>,
-    members: &[(Step, Pointwise)],
-    folds: &[(Step, RowFold)],
+    Parts { members, folds, packs }: &Parts,
     outside: &FxHashSet<Id>,
 ) -> Option<Group> {
-    let n = members[0].1.n;
+    let n = members.first().map_or(1, |(_, p)| p.n);
     let lengths = folds.iter().try_fold(Lengths::ANY, |lengths, (_, fold)| lengths.with(fold))?;
     let made: FxHashMap<Id, usize> =
         members.iter().enumerate().map(|(k, (step, _))| (step.outs[0], k)).collect();
@@ -422,6 +480,12 @@ fn cluster(
             if let Some(&m) = made.get(&memory.whole(id).0) {
                 last[m] = k;
             }
+        }
+    }
+    for &id in packs.iter().flat_map(|(step, _)| &step.ins) {
+        widest = widest.max(memory.dtype(id).size());
+        if let Some(&m) = made.get(&id) {
+            last[m] = usize::MAX;
         }
     }
     let mut reads: Vec<Id> = vec![];
@@ -469,13 +533,27 @@ fn cluster(
         // A result that only a fold reads is free after its own instruction.
         let read = step.ins.iter().filter_map(|&id| made.get(&memory.whole(id).0).copied());
         let mut read: SmallVec<[usize; 3]> = read.chain([k]).collect();
-        read.sort_unstable();
+        shape::sort_by_key(&mut read, |&m| m);
         read.dedup();
         for m in read.into_iter().filter(|&m| last[m] == k) {
             if let Home::Register(r) = homes[m] {
                 free.push(r);
             }
         }
+    }
+    let mut packed: Vec<Vec<From>> = vec![];
+    for (step, _) in packs {
+        let place = |&id: &Id| match made.get(&id) {
+            Some(&m) => From::Member(m),
+            None => {
+                let (whole, start) = memory.whole(id);
+                reads.push(whole);
+                readings.push(Read { reading: Reading::Once, dtype: memory.dtype(id), start });
+                From::Read(reads.len() - 1)
+            }
+        };
+        packed.push(step.ins.iter().map(place).collect());
+        writes.push(step.outs[0]);
     }
     let first_register = reads.len() + writes.len();
     if !Cluster::has_room(n, widest, registers, first_register + registers, lengths) {
@@ -505,25 +583,39 @@ fn cluster(
         }
         instructions.push(Instruction { row: p.row, from, to: home(&homes[k]) as u16 });
     }
-    let results = writes.iter().map(|id| {
-        let (dims, order) = (&memory.0[*id as usize].dims, &members[made[id]].1.order);
-        Write {
-            dtype: memory.dtype(*id),
+    let mut results = vec![];
+    for (w, &id) in writes.iter().enumerate() {
+        let (order, from) = match w.checked_sub(writes.len() - packs.len()) {
+            None => (&members[made[&id]].1.order, None),
+            Some(p) => {
+                let address = |from: &From| match *from {
+                    From::Member(m) => home(&homes[m]) as u16,
+                    From::Read(r) => r as u16,
+                };
+                (&packs[p].1, Some(packed[p].iter().map(address).collect()))
+            }
+        };
+        let dims = &memory.0[id as usize].dims;
+        results.push(Write {
+            dtype: memory.dtype(id),
             dims: order.as_ref().map_or(dims.clone(), |order| order.iter().map(|&a| dims[a]).collect()),
             back: order.as_ref().map(|order| inverse(order)),
-        }
-    });
+            from,
+        });
+    }
     let ends = folds.iter().map(|(step, fold)| {
         let of = made[&memory.whole(step.ins[0]).0];
         End { fold: fold.clone(), of }
     });
-    let cluster =
-        Cluster::new(n, instructions, readings, results.collect(), ends.collect(), registers, widest);
+    let cluster = Cluster::new(n, instructions, readings, results, ends.collect(), registers, widest);
     // The results of folds come in the order of the instructions.
     let mut folds: Vec<&Step> = folds.iter().map(|(step, _)| step).collect();
-    folds.sort_by_key(|step| made[&memory.whole(step.ins[0]).0]);
+    shape::sort_by_key(&mut folds, |step| made[&memory.whole(step.ins[0]).0]);
     writes.extend(folds.iter().map(|step| step.outs[0]));
-    let steps = members.iter().map(|(step, _)| step).chain(folds);
+    let steps = members.iter().map(|(step, _)| step).chain(folds).chain(packs.iter().map(|(step, _)| step));
+    // A step that was taken apart is named once.
+    let mut named = FxHashSet::default();
+    let steps = steps.filter(|step| named.insert(Arc::as_ptr(&step.op).cast::<()>()));
     let ops = steps.map(|step| (step.op.name(), step.site)).collect();
     Some(Group { cluster, reads, writes, last: vec![], ops })
 }

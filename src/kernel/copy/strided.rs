@@ -8,6 +8,7 @@ use super::transpose::{self, Axis, BLOCK};
 use crate::array::by_size;
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::simd;
+use crate::shape;
 
 /// The order in which elements are copied.
 struct CopyPlan {
@@ -89,7 +90,7 @@ impl CopyPlan {
             }
             axes.push(axis);
         }
-        axes.sort_by_key(|a| std::cmp::Reverse(a.to));
+        shape::sort_by_key(&mut axes, |a| std::cmp::Reverse(a.to));
         let mut outer: SmallVec<[Axis; 4]> = SmallVec::new();
         for axis in axes {
             match outer.last_mut() {

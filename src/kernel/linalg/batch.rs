@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use faer::dyn_stack::{MemBuffer, StackReq};
 use faer::traits::{ComplexField, RealField};
-use faer::{Accum, Mat, MatRef, Par};
+use faer::{Accum, Mat, MatMut, MatRef, Par};
+use smallvec::SmallVec;
 
 use crate::array::Array;
 use crate::dtype::{DType, Element, c128};
@@ -168,18 +169,34 @@ impl<'a> Batch<'a> {
         Ok(Self::finite(copy))
     }
 
-    /// Matrix `i` in column order.
-    pub fn columnwise<T: Scalar>(&self, i: usize) -> Result<Mat<T>, NoMemory> {
+    /// Matrix `i` in columns, for a factorisation to overwrite; `None` if it has a NaN or an infinity.
+    pub fn columns<T: Scalar>(&self, i: usize) -> Result<Option<Columns<T>>, NoMemory> {
+        let mut to = Columns::zeros(self.rows, self.columns)?;
+        // SAFETY: both matrices have these sizes and strides, and elements of type `T`.
+        unsafe { self.copy_to(i, to.elements.as_mut_ptr(), self.rows as isize) };
+        let is_finite = to.elements.iter().fold(true, |all, &v| all & Inexact::is_finite(v));
+        Ok(is_finite.then_some(to))
+    }
+
+    /// Copies matrix `i` into one whose columns are `apart` elements apart.
+    ///
+    /// # Safety
+    /// The elements have type `T`, and there is room for all of them.
+    unsafe fn copy_to<T: Scalar>(&self, i: usize, to: *mut T, apart: isize) {
         let strides = self.x.strides();
         let [.., down, across] = *strides else { unreachable!("a matrix has two axes") };
-        let mut to = zeros::<T>(self.rows, self.columns)?;
-        let apart = to.col_stride();
-        // SAFETY: both matrices have these sizes and strides, and elements of type `T`.
+        // SAFETY: as the function's `# Safety` section requires.
         unsafe {
             let from = self.x.ptr().cast::<T>().offset(shape::offset(i, self.lead, &strides));
-            let (from, to) = ((from.cast(), &[down, across][..]), (to.as_ptr_mut().cast(), &[1, apart][..]));
-            copy(size_of::<T>(), &[self.rows, self.columns], from, to);
+            copy_matrix([self.rows, self.columns], (from, [down, across]), (to, [1, apart]));
         }
+    }
+
+    /// Matrix `i` in column order.
+    pub fn columnwise<T: Scalar>(&self, i: usize) -> Result<Mat<T>, NoMemory> {
+        let mut to = zeros::<T>(self.rows, self.columns)?;
+        // SAFETY: both matrices have these sizes and strides, and elements of type `T`.
+        unsafe { self.copy_to(i, to.as_ptr_mut(), to.col_stride()) };
         Ok(to)
     }
 
@@ -241,6 +258,55 @@ impl<'a> Batch<'a> {
     }
 }
 
+/// A matrix of adjacent columns. A small one needs no memory from the system.
+pub(super) struct Columns<T> {
+    elements: SmallVec<[T; 64]>,
+    rows: usize,
+    columns: usize,
+}
+
+impl<T: Scalar> Columns<T> {
+    pub fn zeros(rows: usize, columns: usize) -> Result<Columns<T>, NoMemory> {
+        if rows.max(columns) > SMALL {
+            ready()?;
+        }
+        let n = rows.checked_mul(columns).ok_or(NoMemory)?;
+        let mut elements = SmallVec::new();
+        elements.try_reserve(n).map_err(|_| NoMemory)?;
+        elements.resize(n, <T as Field>::ZERO);
+        Ok(Columns { elements, rows, columns })
+    }
+
+    pub fn shape(&self) -> (usize, usize) {
+        (self.rows, self.columns)
+    }
+
+    pub fn at(&self, row: usize, column: usize) -> T {
+        self.elements[column * self.rows + row]
+    }
+
+    pub fn column(&self, column: usize) -> &[T] {
+        &self.elements[column * self.rows..][..self.rows]
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut [T]> {
+        self.elements.chunks_exact_mut(self.rows.max(1))
+    }
+
+    /// The columns before one, and the others.
+    pub fn split_at_mut(&mut self, column: usize) -> (&mut [T], &mut [T]) {
+        self.elements.split_at_mut(column * self.rows)
+    }
+
+    pub fn as_ref(&self) -> MatRef<'_, T> {
+        MatRef::from_column_major_slice(&self.elements, self.rows, self.columns)
+    }
+
+    pub fn as_mut(&mut self) -> MatMut<'_, T> {
+        MatMut::from_column_major_slice_mut(&mut self.elements, self.rows, self.columns)
+    }
+}
+
 /// An output array with a fixed number of elements for each matrix, which threads write matrix by matrix.
 pub(super) struct BatchOutput<T> {
     pub array: Array,
@@ -281,10 +347,32 @@ impl<T: Scalar> BatchOutput<T> {
                 assert_eq!(out.len(), dims[0] * dims[1], "a matrix of the size of a part");
                 let (from, to) = ([m.row_stride(), m.col_stride()], [m.ncols() as isize, 1]);
                 // SAFETY: both matrices have these sizes and strides, and elements of type `T`.
-                unsafe {
-                    copy(size_of::<T>(), &dims, (m.as_ptr().cast(), &from), (out.as_mut_ptr().cast(), &to));
-                }
+                unsafe { copy_matrix(dims, (m.as_ptr(), from), (out.as_mut_ptr(), to)) };
             }
+        }
+    }
+}
+
+/// Copies a matrix, given its rows and columns and the strides of both matrices. Few elements are copied one by one, because
+/// a plan for the copy would take longer.
+///
+/// # Safety
+/// As [`copy`].
+unsafe fn copy_matrix<T: Scalar>(
+    dims: [usize; 2],
+    (from, out_of): (*const T, [isize; 2]),
+    (to, into): (*mut T, [isize; 2]),
+) {
+    const FEW: usize = 64;
+    let [rows, columns] = dims;
+    // SAFETY: as the function's `# Safety` section requires.
+    unsafe {
+        if rows * columns > FEW {
+            return copy(size_of::<T>(), &dims, (from.cast(), &out_of), (to.cast(), &into));
+        }
+        for (r, c) in (0..rows as isize).flat_map(|r| (0..columns as isize).map(move |c| (r, c))) {
+            let x = *from.offset(r * out_of[0] + c * out_of[1]);
+            to.offset(r * into[0] + c * into[1]).write(x);
         }
     }
 }

@@ -1,10 +1,11 @@
 //! LU factors: solves, inverses and determinants.
 
+use faer::Par;
 use faer::dyn_stack::MemStack;
 use faer::linalg::lu::partial_pivoting;
-use faer::{Mat, MatMut, Par};
+use smallvec::SmallVec;
 
-use super::batch::{Batch, BatchOutput, Part, Scalar, cube, identity, on_matrices, scratch};
+use super::batch::{Batch, BatchOutput, Columns, Part, Scalar, cube, on_matrices, scratch};
 use crate::array::Array;
 use crate::dtype::Ordered;
 use crate::error::{Result, bail};
@@ -12,23 +13,25 @@ use crate::kernel::num::{Field, Inexact, Num};
 use crate::memory::{NoMemory, TryPush};
 use crate::shape::Dims;
 
+/// Matrices up to this size are eliminated column by column.
+const SMALL: usize = 16;
+
 /// The LU factors of a matrix with partial pivoting: a permutation, a unit lower and an upper triangle.
 struct Lu<T> {
-    both: Mat<T>,
-    forward: Vec<usize>,
-    backward: Vec<usize>,
+    both: Columns<T>,
+    forward: SmallVec<[usize; SMALL]>,
+    backward: SmallVec<[usize; SMALL]>,
     /// Whether the permutation is odd.
     odd: bool,
 }
 
 impl<T: Scalar> Lu<T> {
-    fn new(mut both: Mat<T>) -> Result<Lu<T>, NoMemory> {
+    fn new(mut both: Columns<T>) -> Result<Lu<T>, NoMemory> {
         let (m, n) = both.shape();
-        let (mut forward, mut backward) = (Vec::new(), Vec::new());
-        for list in [&mut forward, &mut backward] {
-            list.try_room(m)?;
-            list.resize(m, 0);
+        if m.max(n) <= SMALL {
+            return Lu::by_columns(both);
         }
+        let [mut forward, mut backward] = [numbered(m)?, numbered(m)?];
         let mut memory = scratch(partial_pivoting::factor::lu_in_place_scratch::<usize, T>(
             m,
             n,
@@ -46,37 +49,31 @@ impl<T: Scalar> Lu<T> {
         Ok(Lu { both, forward, backward, odd: info.transposition_count % 2 == 1 })
     }
 
-    /// The same for a singular matrix, whose columns without a pivot stay as they are, as in LAPACK: the factors that
-    /// `faer` finds divide by zero. Columns are eliminated one by one.
-    fn of_singular(mut both: Mat<T>) -> Result<Lu<T>, NoMemory> {
+    /// The same by elimination of one column after the other, where `faer`'s preparations would take longer, and for singular
+    /// matrices: their columns without a pivot stay as they are, as in LAPACK, where `faer`'s factors divide by zero.
+    fn by_columns(mut both: Columns<T>) -> Result<Lu<T>, NoMemory> {
         let (m, n) = both.shape();
-        let (mut forward, mut backward) = (Vec::new(), Vec::new());
-        for list in [&mut forward, &mut backward] {
-            list.try_room(m)?;
-            list.extend(0..m);
-        }
+        let [mut forward, mut backward] = [numbered(m)?, numbered(m)?];
         let mut odd = false;
         for k in 0..m.min(n) {
-            let size = |r: &usize| both[(*r, k)].modulus();
+            let size = |r: &usize| both.at(*r, k).modulus();
             // The first one of the largest.
             let pivot = (k..m).reduce(|a, b| if size(&b) > size(&a) { b } else { a }).unwrap_or(k);
             if pivot != k {
-                (0..n).for_each(|c| both.col_as_slice_mut(c).swap(k, pivot));
+                both.iter_mut().for_each(|column| column.swap(k, pivot));
                 forward.swap(k, pivot);
                 odd = !odd;
             }
-            let by = both[(k, k)];
+            let by = both.at(k, k);
             if by == T::ZERO {
                 continue;
             }
-            for r in k + 1..m {
-                both[(r, k)] = Inexact::div(both[(r, k)], by);
-            }
-            for c in k + 1..n {
-                let times = both[(k, c)];
-                for r in k + 1..m {
-                    both[(r, c)] = Field::sub(both[(r, c)], Field::mul(both[(r, k)], times));
-                }
+            let (first, rest) = both.split_at_mut(k + 1);
+            let below = &mut first[k * m + k + 1..];
+            below.iter_mut().for_each(|v| *v = Inexact::div(*v, by));
+            for column in rest.chunks_exact_mut(m) {
+                let times = column[k];
+                subtract(below, times, &mut column[k + 1..]);
             }
         }
         forward.iter().enumerate().for_each(|(i, &r)| backward[r] = i);
@@ -89,24 +86,58 @@ impl<T: Scalar> Lu<T> {
     }
 
     fn pivots(&self) -> impl Iterator<Item = T> {
-        (0..self.both.nrows().min(self.both.ncols())).map(|i| self.both[(i, i)])
+        let (m, n) = self.both.shape();
+        (0..m.min(n)).map(|i| self.both.at(i, i))
     }
 
-    /// Whether a pivot is zero. The factors after the first such pivot are meaningless.
+    /// Whether a pivot is zero. The factors after the first such pivot may be meaningless.
     fn singular(&self) -> bool {
         self.pivots().any(|p| p == T::ZERO)
     }
 
-    fn solve(&self, b: MatMut<'_, T>) -> Result<(), NoMemory> {
-        let n = self.both.nrows();
-        let rows = faer::perm::PermRef::new_checked(&self.forward, &self.backward, n);
-        let mut memory =
-            scratch(partial_pivoting::solve::solve_in_place_scratch::<usize, T>(n, b.ncols(), Par::Seq))?;
-        let stack = MemStack::new(&mut memory);
-        let both = self.both.as_ref();
-        partial_pivoting::solve::solve_in_place(both, both, rows, b, Par::Seq, stack);
+    /// Overwrites the right sides of equations with their solutions.
+    fn solve(&self, b: &mut Columns<T>) -> Result<(), NoMemory> {
+        let (n, _) = self.both.shape();
+        if n > SMALL {
+            let rows = faer::perm::PermRef::new_checked(&self.forward, &self.backward, n);
+            let columns = b.shape().1;
+            let mut memory =
+                scratch(partial_pivoting::solve::solve_in_place_scratch::<usize, T>(n, columns, Par::Seq))?;
+            let (both, stack) = (self.both.as_ref(), MemStack::new(&mut memory));
+            partial_pivoting::solve::solve_in_place(both, both, rows, b.as_mut(), Par::Seq, stack);
+            return Ok(());
+        }
+        for column in b.iter_mut() {
+            let mut x = [T::ZERO; SMALL];
+            let x = &mut x[..n];
+            x.iter_mut().zip(&self.forward).for_each(|(x, &r)| *x = column[r]);
+            for k in 0..n {
+                let known = x[k];
+                subtract(&self.both.column(k)[k + 1..], known, &mut x[k + 1..]);
+            }
+            for k in (0..n).rev() {
+                let factors = self.both.column(k);
+                x[k] = Inexact::div(x[k], factors[k]);
+                let known = x[k];
+                subtract(&factors[..k], known, &mut x[..k]);
+            }
+            column.copy_from_slice(x);
+        }
         Ok(())
     }
+}
+
+/// Subtracts a multiple of a column.
+fn subtract<T: Scalar>(column: &[T], times: T, from: &mut [T]) {
+    from.iter_mut().zip(column).for_each(|(v, &by)| *v = Field::sub(*v, Field::mul(by, times)));
+}
+
+/// The numbers of rows.
+fn numbered(rows: usize) -> Result<SmallVec<[usize; SMALL]>, NoMemory> {
+    let mut list = SmallVec::new();
+    list.try_reserve(rows).map_err(|_| NoMemory)?;
+    list.extend(0..rows);
+    Ok(list)
 }
 
 /// The factors of any matrices with partial pivoting, `l` and `u` in one matrix, and three lists of indices (int64):
@@ -127,10 +158,10 @@ pub fn factors(op: &'static str, x: &Array) -> Result<[Array; 4]> {
         x.each(op, cube(m.max(x.columns)), |i| {
             let mut factors = match k {
                 0 => None,
-                _ => x.matrix::<T>(i)?.map(Lu::new).transpose()?,
+                _ => x.columns::<T>(i)?.map(Lu::new).transpose()?,
             };
             if factors.as_ref().is_some_and(Lu::singular) {
-                factors = x.matrix::<T>(i)?.map(Lu::of_singular).transpose()?;
+                factors = x.columns::<T>(i)?.map(Lu::by_columns).transpose()?;
             }
             let (to, from, places) = (forward.part(i), backward.part(i), exchanged.part(i));
             match &factors {
@@ -203,16 +234,16 @@ pub fn solve(op: &'static str, a: &Array, b: &Array, strict: bool) -> Result<Arr
             return Ok(out.array);
         }
         let failed = a.each(op, work, |i| {
-            let Some(factors) = a.matrix::<T>(i)?.map(Lu::new).transpose()? else {
+            let Some(factors) = a.columns::<T>(i)?.map(Lu::new).transpose()? else {
                 out.put(i, None);
                 return Ok(true);
             };
             let singular = factors.singular();
-            let mut x = b.matrix::<T>(i)?.filter(|_| !singular);
+            let mut x = b.columns::<T>(i)?.filter(|_| !singular);
             if let Some(x) = &mut x {
-                factors.solve(x.as_mut())?;
+                factors.solve(x)?;
             }
-            out.put(i, x.as_ref().map(Mat::as_ref));
+            out.put(i, x.as_ref().map(Columns::as_ref));
             Ok(!singular)
         })?;
         a.blame(op, failed.filter(|_| strict), "is singular")?;
@@ -229,13 +260,15 @@ pub fn inverse(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
             return Ok(out.array);
         }
         let failed = x.each(op, cube(x.rows).saturating_mul(3), |i| {
-            let factors = x.matrix::<T>(i)?.map(Lu::new).transpose()?;
+            let factors = x.columns::<T>(i)?.map(Lu::new).transpose()?;
             let singular = factors.as_ref().is_some_and(Lu::singular);
             let mut inverse = None;
             if let Some(f) = factors.filter(|_| !singular) {
-                f.solve(inverse.insert(identity(x.rows, x.rows)?).as_mut())?;
+                let one = inverse.insert(Columns::zeros(x.rows, x.rows)?);
+                one.iter_mut().enumerate().for_each(|(k, column)| column[k] = T::ONE);
+                f.solve(one)?;
             }
-            out.put(i, inverse.as_ref().map(Mat::as_ref));
+            out.put(i, inverse.as_ref().map(Columns::as_ref));
             Ok(!singular)
         })?;
         x.blame(op, failed.filter(|_| strict), "is singular")?;
@@ -250,8 +283,8 @@ pub fn first_zero_pivot(op: &'static str, x: &Array, result: &Array) -> Result<A
         let (x, result) = (Batch::of(x), Batch::of(result));
         let out = BatchOutput::<i32>::new(op, &x, &[])?;
         x.each(op, cube(x.rows), |i| {
-            let failed = x.rows > 0 && result.matrix::<T>(i)?.is_none();
-            let factors = if failed { x.matrix::<T>(i)?.map(Lu::new).transpose()? } else { None };
+            let failed = x.rows > 0 && result.columns::<T>(i)?.is_none();
+            let factors = if failed { x.columns::<T>(i)?.map(Lu::new).transpose()? } else { None };
             let place = factors.and_then(|f| f.pivots().position(|p| p == T::ZERO));
             out.part(i)[0] = place.map_or(0, |k| k as i32 + 1);
             Ok(true)
@@ -267,7 +300,7 @@ pub fn slogdet(op: &'static str, x: &Array) -> Result<[Array; 2]> {
         let x = Batch::of(x);
         let (sign, log) = (BatchOutput::<T>::new(op, &x, &[])?, BatchOutput::<Part<T>>::new(op, &x, &[])?);
         x.each(op, cube(x.rows), |i| {
-            let (s, l) = match x.matrix::<T>(i)?.map(Lu::new).transpose()? {
+            let (s, l) = match x.columns::<T>(i)?.map(Lu::new).transpose()? {
                 None => (T::NAN, Part::<T>::NAN),
                 Some(f) if f.singular() => (T::ZERO, Field::neg(Part::<T>::INFINITY)),
                 Some(f) => f.pivots().fold((f.parity(), Part::<T>::ZERO), |(s, l), p| {
@@ -288,7 +321,7 @@ pub fn det(op: &'static str, x: &Array) -> Result<[Array; 2]> {
         let x = Batch::of(x);
         let (out, ratio) = (BatchOutput::<T>::new(op, &x, &[])?, BatchOutput::<Part<T>>::new(op, &x, &[])?);
         x.each(op, cube(x.rows), |i| {
-            let (det, least) = match x.matrix::<T>(i)?.map(Lu::new).transpose()? {
+            let (det, least) = match x.columns::<T>(i)?.map(Lu::new).transpose()? {
                 None => (T::NAN, Part::<T>::NAN),
                 Some(f) if f.singular() => (T::ZERO, Part::<T>::ZERO),
                 Some(f) => {

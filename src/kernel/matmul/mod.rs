@@ -4,4 +4,4 @@ mod diagonal;
 mod product;
 mod tile;
 
-pub use product::matmul;
+pub use product::{is_by_definition, matmul};

@@ -47,6 +47,11 @@ pub fn matmul(op: &'static str, x: &Array, y: &Array, batch_ndim: usize) -> Resu
     if x.dtype().is_complex() {
         return complex::by_parts(op, x, y, |x, y| matmul(op, x, y, batch_ndim));
     }
+    if let ([m, k], [rows, n]) = (x.dims(), y.dims())
+        && k == rows
+    {
+        return matrices(op, x, y, &[*m, *n]);
+    }
     let rank = x.rank().max(y.rank());
     let (x, y) = (x.with_rank(rank, batch_ndim), y.with_rank(rank, batch_ndim));
     let (batch_x, mx) = x.dims().split_at(rank - 2);
@@ -167,6 +172,11 @@ fn floats<T: Tiled>(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> R
         return product(op, x, y, dims, T::tiled, false);
     }
     product(op, x, y, dims, packed::<T>, true)
+}
+
+/// Whether [`floats`] computes each element of such a product as zero and the products of its terms, added one by one.
+pub fn is_by_definition(m: usize, k: usize, n: usize) -> bool {
+    k < ROWS && m * k * n <= TINY && !(m > 1 && n > 3)
 }
 
 fn transposed(x: &Array) -> Array {

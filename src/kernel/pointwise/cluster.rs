@@ -58,6 +58,8 @@ pub struct Write {
     pub dims: Dims,
     /// The order of axes that leads back to its own.
     pub back: Option<Dims>,
+    /// Where single numbers become an array: the addresses of its elements. None for a result of one instruction.
+    pub from: Option<Box<[u16]>>,
 }
 
 /// A fold of the results of an instruction.
@@ -263,7 +265,7 @@ impl Cluster {
         registers: usize,
         widest: usize,
     ) -> Cluster {
-        ends.sort_by_key(|end| end.of);
+        shape::sort_by_key(&mut ends, |end| end.of);
         let lengths = ends.iter().try_fold(Lengths::ANY, |lengths, end| lengths.with(&end.fold));
         let lengths = lengths.expect("a tile suits all folds");
         assert!(ends.iter().all(|end| end.of < instructions.len() && end.fold.elements() == n && n > 1));
@@ -284,7 +286,14 @@ impl Cluster {
             Reading::Walk(_, register) => is_register(register),
             _ => true,
         }));
-        assert!(writes.iter().all(|w| shape::len(&w.dims) == n), "a result has the elements of the cluster");
+        let is_whole = |w: &Write| match &w.from {
+            None => shape::len(&w.dims) == n,
+            Some(from) => {
+                let is_there = |&address: &u16| usize::from(address) < addresses;
+                is_of_numbers(n, widest) && shape::len(&w.dims) == from.len() && from.iter().all(is_there)
+            }
+        };
+        assert!(writes.iter().all(is_whole), "a result has the elements of the cluster, or those of its own");
         let bytes = n * instructions.iter().map(|i| i.row.out.size()).sum::<usize>();
         let numbers = is_of_numbers(n, widest).then(|| Numbers::new(&instructions));
         let (instructions, reads, writes, ends) =
@@ -391,10 +400,14 @@ impl Cluster {
         // written before it is read.
         unsafe { numbers.run(&self.instructions, cells) };
         for (i, (write, z)) in self.writes.iter().zip(writes).enumerate() {
-            // SAFETY: the result has room for an element of this size.
-            unsafe {
-                z.get().copy_from_nonoverlapping(cells.add(reads.len() + i).cast(), write.dtype.size())
-            };
+            let (own, size) = ([(reads.len() + i) as u16], write.dtype.size());
+            for (k, &cell) in write.from.as_deref().unwrap_or(&own).iter().enumerate() {
+                // SAFETY: `new` checked that the result has room for as many elements of this size.
+                unsafe {
+                    let x = cells.add(usize::from(cell)).cast();
+                    z.get().add(k * size).copy_from_nonoverlapping(x, size);
+                }
+            }
         }
         Ok(())
     }

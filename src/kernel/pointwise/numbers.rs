@@ -79,9 +79,6 @@ impl Numbers {
                 Some(run) => {
                     run.instructions.end = i + 1;
                     let before = cells[i - 1].to;
-                    if matches!(kind, Some((Arithmetic::Add | Arithmetic::Multiply, _))) && y == before {
-                        (own.x, own.y) = (y, x);
-                    }
                     own.follows = own.x == before;
                 }
                 None => runs.push(Run { kind, instructions: i..i + 1 }),

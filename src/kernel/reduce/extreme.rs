@@ -34,7 +34,7 @@ const fn quick(table: &ReduceLoops, narrow: ReduceLoop, wide: ReduceLoop) -> Red
     let mut loops = table.loops;
     loops[DType::F32 as usize] = Some(narrow);
     loops[DType::F64 as usize] = Some(wide);
-    ReduceLoops { loops, combines: loops, out: None, tiles: None }
+    ReduceLoops { loops, combines: loops, out: None, sums: None }
 }
 
 /// The largest element, NaN if any element is NaN, -inf for an empty slice.

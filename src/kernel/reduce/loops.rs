@@ -23,23 +23,20 @@ pub struct ReduceLoops {
     pub loops: [Option<ReduceLoop>; DTYPES],
     pub combines: [Option<ReduceLoop>; DTYPES],
     pub out: Option<DType>,
-    /// The loops of long rows that come in tiles. `None`: such rows have to be in memory as a whole.
-    pub tiles: Option<fn(DType) -> Option<TileLoops>>,
+    /// The loops of long rows that come in tiles, for a sum. `None`: such rows have to be in memory as a whole.
+    pub sums: Option<fn(DType) -> Option<TileLoops>>,
 }
 
 impl ReduceLoops {
-    pub const fn with_tiles(&self, tiles: fn(DType) -> Option<TileLoops>) -> ReduceLoops {
-        ReduceLoops { loops: self.loops, combines: self.combines, out: self.out, tiles: Some(tiles) }
+    pub const fn of_sums(&self, sums: fn(DType) -> Option<TileLoops>) -> ReduceLoops {
+        ReduceLoops { loops: self.loops, combines: self.combines, out: self.out, sums: Some(sums) }
     }
 }
-
-/// The accumulators of a leaf, in elements. Folds of wider elements use the first eight.
-pub const LANES: usize = 16;
 
 /// Folds a tile of `n` elements into the accumulators of a leaf, which are new where it begins. Where the leaf ends, its
 /// result is put in place of the first accumulator.
 pub type AddTile = unsafe fn(n: usize, x: *const u8, lanes: *mut u8, begins: bool, ends: bool);
-/// Folds the results of leaves, [`LANES`] elements apart, into one element.
+/// Folds the results of leaves, [`LANES`](super::pairwise::LANES) elements apart, into one element.
 pub type EndRow = unsafe fn(leaves: usize, x: *const u8, out: *mut u8);
 
 /// The loops of a fold of long rows.

@@ -8,6 +8,7 @@ use crate::array::Array;
 use crate::dtype::{DType, bf16, dispatch, f16};
 use crate::kernel::num::Inexact;
 use crate::kernel::{par, simd};
+use crate::shape;
 
 /// The values to look for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -45,7 +46,7 @@ fn contains_in<T: Inexact>(x: &Array, kind: NonFinite) -> bool {
     let steps = x.strides();
     let mut axes: SmallVec<[(usize, isize); 6]> =
         x.dims().iter().copied().zip(steps.iter().copied()).filter(|&(d, s)| d > 1 && s != 0).collect();
-    axes.sort_by_key(|&(_, s)| s.unsigned_abs());
+    shape::sort_by_key(&mut axes, |&(_, s)| s.unsigned_abs());
     let low: isize = axes.iter().filter(|(_, s)| *s < 0).map(|&(d, s)| s * (d as isize - 1)).sum();
     let mut run = 1;
     let combine_group = axes.iter().take_while(|&&(d, s)| {

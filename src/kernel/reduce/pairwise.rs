@@ -6,8 +6,8 @@ use crate::kernel::num::Field;
 
 /// Elements folded in order in one leaf of the pairwise tree.
 pub const LEAF: usize = 4096;
-/// The fewest elements that are folded as a tree of leaves.
-pub const TREE: usize = 1024;
+/// The accumulators of a leaf. With fewer the compiler would not use vector registers. Fewer elements are folded one by one.
+pub const LANES: usize = 16;
 /// Accumulators that stay in the first-level cache while rows are read.
 pub const COLUMNS: usize = 1024;
 
@@ -89,33 +89,27 @@ impl<T, F: Fold<T>> Fold<F::Out> for Results<F, T> {
 /// The pairwise fold of a slice. Its rounding error grows with the logarithm of the length.
 #[inline(always)]
 pub fn pairwise<T: Copy, F: Fold<T>>(fold: F, x: &[T]) -> F::Out {
-    // The accumulators fill a cache line, so that memory is read in order. Combining eight lines in a tree hides the
-    // latency of an addition.
-    match x.len() {
-        0..8 => x.iter().fold(fold.init(), |acc, &v| fold.combine(acc, fold.map(v))),
-        8..TREE => leaf::<8, T, F>(fold, x),
-        _ if size_of::<F::Out>() <= 4 => tree::<T, F>(
-            fold,
-            x.chunks(LEAF).map(
-                #[inline(always)]
-                |x| leaf::<16, T, F>(fold, x),
-            ),
-        ),
-        _ => tree::<T, F>(
-            fold,
-            x.chunks(LEAF).map(
-                #[inline(always)]
-                |x| leaf::<8, T, F>(fold, x),
-            ),
-        ),
+    // The accumulators are adjacent, so that memory is read in order. Combining eight rows in a tree hides the latency of an
+    // addition.
+    let n = x.len();
+    if n < LANES {
+        return x.iter().fold(fold.init(), |acc, &v| fold.combine(acc, fold.map(v)));
     }
+    tree::<T, F>(
+        fold,
+        n.div_ceil(LEAF),
+        #[inline(always)]
+        |i| leaf(fold, &x[i * LEAF..n.min((i + 1) * LEAF)]),
+    )
 }
 
-/// Combines the results of leaves in a binary tree.
+/// Combines the results of leaves, which are asked for by their number, in a binary tree. They are no iterator: its `next`
+/// might be compiled as a function of its own, without the wide registers of the caller.
 #[inline(always)]
-pub fn tree<T, F: Fold<T>>(fold: F, leaves: impl Iterator<Item = F::Out>) -> F::Out {
+pub fn tree<T, F: Fold<T>>(fold: F, leaves: usize, leaf: impl Fn(usize) -> F::Out) -> F::Out {
     let (mut waiting, mut depth) = ([fold.init(); usize::BITS as usize], 0);
-    for (i, mut sum) in leaves.enumerate() {
+    for i in 0..leaves {
+        let mut sum = leaf(i);
         for _ in 0..i.trailing_ones() {
             depth -= 1;
             sum = fold.combine(waiting[depth], sum);
@@ -133,7 +127,7 @@ pub fn tree<T, F: Fold<T>>(fold: F, leaves: impl Iterator<Item = F::Out>) -> F::
 
 /// Element `i` goes to accumulator `i % LANES`; then the accumulators are combined.
 #[inline(always)]
-fn leaf<const LANES: usize, T: Copy, F: Fold<T>>(fold: F, x: &[T]) -> F::Out {
+fn leaf<T: Copy, F: Fold<T>>(fold: F, x: &[T]) -> F::Out {
     let mut lanes = [fold.init(); LANES];
     let (rows, rest) = x.as_chunks::<LANES>();
     add_rows(fold, rows, &mut lanes);
@@ -142,11 +136,7 @@ fn leaf<const LANES: usize, T: Copy, F: Fold<T>>(fold: F, x: &[T]) -> F::Out {
 
 /// Folds rows into the accumulators of a leaf, eight rows at a time.
 #[inline(always)]
-pub fn add_rows<const LANES: usize, T: Copy, F: Fold<T>>(
-    fold: F,
-    rows: &[[T; LANES]],
-    lanes: &mut [F::Out; LANES],
-) {
+pub fn add_rows<const N: usize, T: Copy, F: Fold<T>>(fold: F, rows: &[[T; N]], lanes: &mut [F::Out; N]) {
     let (eights, rows) = rows.as_chunks::<ROWS>();
     for eight in eights {
         for l in 0..LANES {
@@ -166,24 +156,23 @@ pub fn add_rows<const LANES: usize, T: Copy, F: Fold<T>>(
     }
 }
 
-/// Combines the accumulators of a leaf, and the elements that fill no row.
+/// Combines the accumulators of a leaf, and the elements that fill no row, of which there are fewer than accumulators.
 #[inline(always)]
-pub fn end_of_leaf<const LANES: usize, T: Copy, F: Fold<T>>(
-    fold: F,
-    lanes: &[F::Out; LANES],
-    rest: &[T],
-) -> F::Out {
+pub fn end_of_leaf<const N: usize, T: Copy, F: Fold<T>>(fold: F, lanes: &[F::Out; N], rest: &[T]) -> F::Out {
+    let mut lanes = *lanes;
+    for (lane, &v) in lanes.iter_mut().zip(rest) {
+        *lane = fold.combine(*lane, fold.map(v));
+    }
     let mut few = [fold.init(); ROWS];
     for (i, few) in few.iter_mut().enumerate() {
         *few = (1..LANES / ROWS).fold(lanes[i], |acc, c| fold.combine(acc, lanes[c * ROWS + i]));
     }
-    let all = combine_group(
+    combine_group(
         #[inline(always)]
         |a, b| fold.combine(a, b),
         #[inline(always)]
         |i| few[i],
-    );
-    rest.iter().fold(all, |acc, &v| fold.combine(acc, fold.map(v)))
+    )
 }
 
 /// Combines [`ROWS`] values in a tree.

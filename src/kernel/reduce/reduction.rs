@@ -10,7 +10,7 @@ use crate::kernel::par::{self, SendPtr};
 use crate::kernel::reduce::loops::{ReduceLoop, ReduceLoops, Slab, WIDE, height_of_part, width_of_part};
 use crate::kernel::reduce::pairwise::{Fold, columns, pairwise};
 use crate::kernel::simd;
-use crate::shape::Dims;
+use crate::shape::{self, Dims};
 
 /// If there are at least `MANY` times more short rows, they are grouped into rows of up to `TOGETHER` elements.
 const TOGETHER: usize = 256;
@@ -87,7 +87,7 @@ macro_rules! reduce_loops {
             loops[DType::$V as usize] = Some(|s, x, out| unsafe { reduce::fold_slab::<$t, _>(This, s, x, out) });
         )*
         let combines = $crate::kernel::reduce::reduce_loops!(@combines $combines loops $($V $t),*);
-        &reduce::ReduceLoops { loops, combines, out: $out, tiles: None }
+        &reduce::ReduceLoops { loops, combines, out: $out, sums: None }
     }};
     // The results are folded like elements where elements are not mapped.
     (@combines same $loops:ident $($V:ident $t:ty),*) => { $loops };
@@ -115,7 +115,7 @@ pub fn apply(op: &'static str, table: &ReduceLoops, x: &Array, axes: &[usize]) -
         let y = dense(op, (fold, combine), &x.permute(&order), &inside, out)?;
         let kept: Dims = order.into_iter().filter(|a| !axes.contains(a)).collect();
         let mut back: Dims = (0..kept.len()).collect();
-        back.sort_unstable_by_key(|&i| kept[i]);
+        shape::sort_by_key(&mut back, |&i| kept[i]);
         return Ok(y.permute(&back));
     }
     dense(op, (fold, combine), &x.contiguous()?, axes, out)

@@ -5,8 +5,8 @@ use crate::array::{Array, Unwritten};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernel::par::SendPtr;
-use crate::kernel::reduce::loops::{LANES, ReduceLoop, ReduceLoops, Slab, TileLoops, height_of_part};
-use crate::kernel::reduce::pairwise::{Fold, LEAF, ROWS, SumOf, TREE, add_rows, end_of_leaf, tree};
+use crate::kernel::reduce::loops::{ReduceLoop, ReduceLoops, Slab, TileLoops, height_of_part};
+use crate::kernel::reduce::pairwise::{Fold, LANES, LEAF, ROWS, SumOf, add_rows, end_of_leaf, tree};
 use crate::kernel::simd;
 use crate::shape::Dims;
 
@@ -19,7 +19,7 @@ pub fn sums(dtype: DType) -> Option<TileLoops> {
             add: |n, x, lanes, begins, ends| {
                 let sum = SumOf(|x: f32| x);
                 // SAFETY: whoever calls it passes what `AddTile` says, of this dtype.
-                unsafe { add::<LANES, f32, _>(sum, n, x.cast(), lanes.cast(), begins, ends) };
+                unsafe { add(sum, n, x.cast::<f32>(), lanes.cast(), begins, ends) };
             },
             // SAFETY: as above.
             end: |leaves, x, out| unsafe { end(SumOf(|x: f32| x), leaves, x.cast(), out.cast()) },
@@ -28,7 +28,7 @@ pub fn sums(dtype: DType) -> Option<TileLoops> {
             add: |n, x, lanes, begins, ends| {
                 let sum = SumOf(|x: f64| x);
                 // SAFETY: as above.
-                unsafe { add::<{ LANES / 2 }, f64, _>(sum, n, x.cast(), lanes.cast(), begins, ends) };
+                unsafe { add(sum, n, x.cast::<f64>(), lanes.cast(), begins, ends) };
             },
             // SAFETY: as above.
             end: |leaves, x, out| unsafe { end(SumOf(|x: f64| x), leaves, x.cast(), out.cast()) },
@@ -38,9 +38,9 @@ pub fn sums(dtype: DType) -> Option<TileLoops> {
 }
 
 /// # Safety
-/// `x` has `n` elements, and `lanes` room for `N`, which are valid unless the leaf begins.
+/// `x` has `n` elements, and `lanes` room for [`LANES`], which are valid unless the leaf begins.
 #[inline(always)]
-unsafe fn add<const N: usize, T: Copy, F: Fold<T>>(
+unsafe fn add<T: Copy, F: Fold<T>>(
     fold: F,
     n: usize,
     x: *const T,
@@ -52,9 +52,10 @@ unsafe fn add<const N: usize, T: Copy, F: Fold<T>>(
         #[inline(always)]
         || {
             // SAFETY: as the function's `# Safety` section requires.
-            let (x, cell) = unsafe { (std::slice::from_raw_parts(x, n), &mut *lanes.cast::<[F::Out; N]>()) };
-            let (rows, rest) = x.as_chunks::<N>();
-            let mut lanes = if begins { [fold.init(); N] } else { *cell };
+            let (x, cell) =
+                unsafe { (std::slice::from_raw_parts(x, n), &mut *lanes.cast::<[F::Out; LANES]>()) };
+            let (rows, rest) = x.as_chunks::<LANES>();
+            let mut lanes = if begins { [fold.init(); LANES] } else { *cell };
             add_rows(fold, rows, &mut lanes);
             if ends {
                 lanes[0] = end_of_leaf(fold, &lanes, rest);
@@ -68,7 +69,7 @@ unsafe fn add<const N: usize, T: Copy, F: Fold<T>>(
 /// `x` has the results of the leaves, and `out` room for one element.
 unsafe fn end<T, F: Fold<T>>(fold: F, leaves: usize, x: *const F::Out, out: *mut F::Out) {
     // SAFETY: as the function's `# Safety` section requires.
-    unsafe { out.write(tree(fold, (0..leaves).map(|i| *x.add(i * LANES)))) };
+    unsafe { out.write(tree(fold, leaves, |i| *x.add(i * LANES))) };
 }
 
 /// How a fold takes rows.
@@ -111,7 +112,7 @@ impl RowFold {
         if n == 0 || rows == 0 {
             return None;
         }
-        let way = match table.tiles.and_then(|of| of(dtype)).filter(|_| consists_of_leaves(rows, n, dtype)) {
+        let way = match table.sums.and_then(|of| of(dtype)).filter(|_| consists_of_leaves(rows, n, dtype)) {
             Some(loops) => Rows::Long(loops),
             None if n <= SHORT => Rows::Short,
             None => return None,
@@ -201,7 +202,7 @@ impl RowFold {
 /// Whether each row, and each part of it, is folded as a tree of leaves, and no leaf has elements of two rows.
 fn consists_of_leaves(rows: usize, n: usize, dtype: DType) -> bool {
     let last = n % height_of_part(rows, n, 1, dtype.size());
-    n >= TREE && (last == 0 || last >= TREE) && (rows == 1 || n.is_multiple_of(LEAF))
+    n >= LANES && (last == 0 || last >= LANES) && (rows == 1 || n.is_multiple_of(LEAF))
 }
 
 impl Folding {
@@ -273,7 +274,7 @@ mod tests {
     #[test]
     fn tiles_of_any_length_give_the_bits_of_the_whole() {
         let row: &ReduceLoops = reduce_loops!(field T::ZERO; a, x => a.add(x));
-        let table = &row.with_tiles(sums);
+        let table = &row.of_sums(sums);
         let shapes =
             [(1, 2), (7, 3), (50, 64), (5, 1000), (1, 1500), (1, 2048), (3, 4096), (2, 8192), (20, 4096)];
         let long = [(1, 5000), (1, (1 << 17) + 3000), (1, (1 << 18) + 4097), (2, 1 << 18)];
@@ -308,7 +309,7 @@ mod tests {
     #[test]
     fn folds_go_together_where_a_tile_suits_both() {
         let row: &ReduceLoops = reduce_loops!(field T::ZERO; a, x => a.add(x));
-        let table = &row.with_tiles(sums);
+        let table = &row.of_sums(sums);
         let fold = |rows, n| RowFold::new(table, DType::F64, (rows, n), &[rows]).unwrap();
         let lengths = Lengths::ANY.with(&fold(600, 10)).unwrap().with(&fold(1000, 6)).unwrap();
         assert_eq!((lengths.least(), lengths.longest(100)), (30, 90));

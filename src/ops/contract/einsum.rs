@@ -111,7 +111,7 @@ fn labels(text: &str, part: &str, dots: usize) -> Result<Labels> {
 /// The result of a formula without an arrow: the ellipsis, then the letters that occur once, in alphabetical order.
 fn implicit(operands: &[Labels]) -> Labels {
     let mut all: Labels = operands.iter().flatten().copied().collect();
-    all.sort_unstable();
+    shape::sort_by_key(&mut all, |&l| l);
     let count = |l: Label| all.iter().filter(|&&o| o == l).count();
     let mut result: Labels =
         all.iter().copied().filter(|&l| matches!(l, Label::Rest(_)) || count(l) == 1).collect();

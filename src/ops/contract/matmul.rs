@@ -32,6 +32,10 @@ impl Op for Matmul {
         Ok([matmul::matmul("matmul", ins[0], ins[1], batch_ndim)?].into())
     }
 
+    fn is_product(&self) -> bool {
+        true
+    }
+
     fn saves(&self, needs: NeedsGrad) -> Saves {
         Saves::inputs(2).when(needs.has(0)).and(Saves::inputs(1).when(needs.has(1)))
     }
@@ -71,6 +75,10 @@ impl Op for Dot {
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let (x, y) = broadcast_batch_pair(ins[0], ins[1], batch_ndim);
         Ok([dot::last_axis("vecdot", &x, &y)?].into())
+    }
+
+    fn is_product(&self) -> bool {
+        true
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {

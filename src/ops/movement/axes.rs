@@ -119,7 +119,7 @@ pub fn moveaxis(x: &Tensor, source: &[i64], destination: &[i64]) -> Result<Tenso
     for (&s, &d) in source.iter().zip(destination) {
         to.push((shape::axis("moveaxis", d, x.rank())?, shape::axis("moveaxis", s, x.rank())?));
     }
-    to.sort_unstable();
+    shape::sort_by_key(&mut to, |&pair| pair);
     let mut order: SmallVec<[usize; 4]> = (0..x.rank()).filter(|a| to.iter().all(|t| t.1 != *a)).collect();
     to.iter().for_each(|&(d, s)| order.insert(d, s));
     permuted(x, order)

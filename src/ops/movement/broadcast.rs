@@ -119,7 +119,7 @@ pub fn meshgrid(tensors: &[Tensor], #[default("xy")] indexing: &str) -> Result<V
 }
 
 const ROW: &ReduceLoops = reduce_loops!(field T::ZERO; acc, x => acc.add(x));
-pub(in crate::ops) const SUM: &ReduceLoops = &ROW.with_tiles(reduce::tiles::sums);
+pub(in crate::ops) const SUM: &ReduceLoops = &ROW.of_sums(reduce::tiles::sums);
 
 #[derive(Clone, Stored)]
 #[stored(in LinearOp)]

@@ -182,6 +182,7 @@ struct Roll {
 impl Linear for Roll {
     const NAME: &'static str = "roll";
     const TAKES_HALF: bool = true;
+    const MOVES: bool = true;
 
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
         along_axis::roll(Self::NAME, x, x.rank() - self.back, self.by)

@@ -192,6 +192,10 @@ impl Op for Embed {
         true
     }
 
+    fn moves(&self) -> bool {
+        self.fill.is_none()
+    }
+
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let mut dims: Dims = (0..batch_ndim).map(|a| hidden_size(ins, a)).collect();
         dims.extend_from_slice(&self.dims);

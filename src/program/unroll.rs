@@ -1,0 +1,295 @@
+//! Small arrays as single numbers. An op on a few elements takes longer to call than to compute, so it becomes a step for
+//! each element, and all such steps run together as one cluster of single numbers.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::{SmallVec, smallvec};
+
+use super::parts::{Id, Origin, Step, Value};
+use super::plan::{Pointwise, Way};
+use crate::array::Array;
+use crate::dtype::DType;
+use crate::graph::computed;
+use crate::kernel::matmul;
+use crate::kernel::pointwise::binary::BinaryLoops;
+use crate::kernel::pointwise::cast::cast;
+use crate::kernel::pointwise::numbers::{ADD, MULTIPLY};
+use crate::kernel::pointwise::row::Row;
+use crate::kernel::reduce::pairwise::ROWS;
+use crate::shape;
+
+/// The most elements of a result that are computed one by one.
+const RESULTS: usize = 9;
+/// The most elements of an array that such results are computed from.
+const OPERANDS: usize = 16;
+/// The most multiplications of a matrix product that is taken apart.
+const PRODUCTS: usize = 64;
+
+/// How an element of a result is computed. An operand is told by the input that it is an element of, and by its place there
+/// in C order.
+enum Formula {
+    Zero,
+    Element(usize, usize),
+    /// The sum in this order, beginning with zero.
+    Sum(Vec<usize>),
+    /// The sum of products in this order, beginning with zero.
+    Products(Vec<(usize, usize)>),
+}
+
+/// What is known of the numbers that small arrays were taken apart into.
+struct Unrolled<'a> {
+    values: &'a mut Vec<Value>,
+    /// By value: its elements in the order of memory.
+    elements: FxHashMap<Id, Box<[Id]>>,
+    /// Elements of other values, by the value and the place in its memory.
+    views: FxHashMap<(Id, isize), Id>,
+    zeros: FxHashMap<DType, Id>,
+    steps: Vec<(Step, Way)>,
+}
+
+/// The steps of a program with those of few elements taken apart. New values are put behind the others.
+pub(super) fn unrolled(values: &mut Vec<Value>, steps: Vec<(Step, Way)>, outputs: &[Id]) -> Vec<(Step, Way)> {
+    let formulas: Vec<Option<Formulas>> =
+        steps.iter().map(|(step, way)| Formulas::of(values, step, way)).collect();
+    let is_alone = |step: &(Step, Way)| matches!(&step.1, Way::Pointwise(p) if p.elements() == 1);
+    let many = formulas.iter().zip(&steps).filter(|(f, step)| f.is_some() && !is_alone(step)).count();
+    if many == 0 {
+        return steps;
+    }
+    // The values that someone reads as arrays.
+    let mut whole: FxHashSet<Id> = outputs.iter().map(|&id| values[id as usize].whole(id)).collect();
+    for ((step, _), _) in steps.iter().zip(&formulas).filter(|(_, f)| f.is_none()) {
+        whole.extend(step.ins.iter().map(|&id| values[id as usize].whole(id)));
+    }
+    let mut all = Unrolled {
+        values,
+        elements: FxHashMap::default(),
+        views: FxHashMap::default(),
+        zeros: FxHashMap::default(),
+        steps: vec![],
+    };
+    for ((step, way), formulas) in steps.into_iter().zip(formulas) {
+        let Some(formulas) = formulas else {
+            all.steps.push((step, way));
+            continue;
+        };
+        let out = step.outs[0];
+        let order = match &way {
+            Way::Pointwise(p) => p.order().cloned(),
+            _ => None,
+        };
+        let elements = match (formulas, way) {
+            (Formulas::Pointwise, Way::Pointwise(p)) => all.pointwise(&step, &p),
+            (Formulas::Each(formulas), _) => all.each(&step, formulas),
+            (Formulas::Pointwise, _) => unreachable!("only these are computed element by element"),
+        };
+        if whole.contains(&out) && elements[..] != [out] {
+            let step = Step { ins: elements.iter().copied().collect(), ..step };
+            all.steps.push((step, Way::Pack(order)));
+        }
+        all.elements.insert(out, elements);
+    }
+    all.steps
+}
+
+/// How the elements of the one result of a step are computed.
+enum Formulas {
+    /// By the row of the step.
+    Pointwise,
+    /// In C order.
+    Each(Vec<Formula>),
+}
+
+impl Formulas {
+    /// None if the step is not to be taken apart.
+    fn of(values: &[Value], step: &Step, way: &Way) -> Option<Formulas> {
+        let [out] = step.outs[..] else { return None };
+        let fits = |id: Id| {
+            let value = &values[id as usize];
+            let whole = &values[value.whole(id) as usize];
+            value.dtype == whole.dtype && value.dtype.size() <= size_of::<u64>() && !value.dtype.is_half()
+        };
+        if step.ins.is_empty() || !fits(out) || !step.ins.iter().all(|&id| fits(id)) {
+            return None;
+        }
+        if let Way::Pointwise(p) = way {
+            return (p.elements() <= RESULTS).then_some(Formulas::Pointwise);
+        }
+        let dims = |id: Id| &values[id as usize].dims[..];
+        let to = &values[out as usize];
+        let is_small = |id: Id| shape::len(dims(id)) <= OPERANDS;
+        if !matches!(to.dtype, DType::F32 | DType::F64)
+            || shape::len(&to.dims) > RESULTS
+            || !step.ins.iter().all(|&id| is_small(id) && values[id as usize].dtype == to.dtype)
+            || !shape::are_contiguous(&to.dims, &to.strides)
+        {
+            return None;
+        }
+        let formulas = match step.ins[..] {
+            [x] if let Some(sums) = sums(step, &values[x as usize]) => sums,
+            [x, y] if step.op.is_product() && step.batch_ndim == 0 => products(dims(x), dims(y))?,
+            _ if step.op.moves() => moved(values, step)?,
+            _ => return None,
+        };
+        (formulas.len() == shape::len(&to.dims)).then_some(Formulas::Each(formulas))
+    }
+}
+
+/// The formulas of a step that sums rows which are too short to be summed in another order than their own.
+fn sums(step: &Step, x: &Value) -> Option<Vec<Formula>> {
+    let (table, axes) = step.op.fold(&x.dims, step.batch_ndim)?;
+    let (&first, &last) = (axes.first()?, axes.last()?);
+    let n: usize = x.dims.get(first..=last)?.iter().product();
+    let is_in_order = axes.len() == last + 1 - first && shape::are_contiguous(&x.dims, &x.strides);
+    if table.sums.is_none() || !is_in_order || n >= ROWS {
+        return None;
+    }
+    let (outer, inner): (usize, usize) =
+        (x.dims[..first].iter().product(), x.dims[last + 1..].iter().product());
+    let rows = (0..outer).flat_map(|o| (0..inner).map(move |i| (o, i)));
+    Some(rows.map(|(o, i)| Formula::Sum((0..n).map(|j| (o * n + j) * inner + i).collect())).collect())
+}
+
+/// The formulas of a product of matrices or vectors that is computed by the definition.
+fn products(x: &[usize], y: &[usize]) -> Option<Vec<Formula>> {
+    if let (&[n], &[_]) = (x, y) {
+        // The inner product of two vectors is summed in a tree; that of short ones in their order.
+        return (n < 4).then(|| vec![Formula::Products((0..n).map(|i| (i, i)).collect())]);
+    }
+    let (&[m, k], &[rows, n]) = (x, y) else { return None };
+    if rows != k || m * k * n > PRODUCTS || !matmul::is_by_definition(m, k, n) {
+        return None;
+    }
+    let at = |i: usize| (i / n, i % n);
+    let terms = |(r, c): (usize, usize)| (0..k).map(move |p| (r * k + p, p * n + c)).collect();
+    Some((0..m * n).map(|i| Formula::Products(terms(at(i)))).collect())
+}
+
+/// The formulas of a step that only moves elements: it is asked where it moves the numbers from 1 on.
+fn moved(values: &[Value], step: &Step) -> Option<Vec<Formula>> {
+    let mut places: Vec<(usize, usize)> = vec![];
+    let mut ins: SmallVec<[Array; 4]> = smallvec![];
+    for (k, &id) in step.ins.iter().enumerate() {
+        let value = &values[id as usize];
+        let n = shape::len(&value.dims);
+        let first = places.len() + 1;
+        let numbers: Vec<f64> = (first..first + n).map(|v| v as f64).collect();
+        let numbers = Array::from_slice(&numbers, &value.dims).ok()?;
+        ins.push(cast(&numbers, value.dtype).ok()?);
+        places.extend((0..n).map(|i| (k, i)));
+    }
+    let outs = computed(&*step.op, &ins.iter().collect::<SmallVec<[&Array; 4]>>(), step.batch_ndim).ok()?;
+    let out = cast(outs.iter().next()?, DType::F64).ok()?;
+    let formula = |v: f64| match v {
+        0.0 => Some(Formula::Zero),
+        _ => places.get((v as usize).checked_sub(1)?).map(|&(k, i)| Formula::Element(k, i)),
+    };
+    out.to_vec::<f64>().into_iter().map(formula).collect()
+}
+
+impl Unrolled<'_> {
+    fn add(&mut self, dtype: DType, origin: Origin) -> Id {
+        let id = self.values.len() as Id;
+        self.values.push(Value { origin, dtype, dims: smallvec![], strides: smallvec![] });
+        id
+    }
+
+    /// The number that lies this many elements after the first of a value.
+    fn element(&mut self, id: Id, offset: isize) -> Id {
+        let value = &self.values[id as usize];
+        let (dtype, whole) = (value.dtype, value.whole(id));
+        let at = offset
+            + match value.origin {
+                Origin::View { offset, .. } => offset,
+                _ => 0,
+            };
+        if let Some(elements) = self.elements.get(&whole) {
+            return elements[at as usize];
+        }
+        if let Some(&id) = self.views.get(&(whole, at)) {
+            return id;
+        }
+        let id = self.add(dtype, Origin::View { of: whole, offset: at });
+        self.views.insert((whole, at), id);
+        id
+    }
+
+    /// The number at a place of a value in C order.
+    fn at(&mut self, id: Id, place: usize) -> Id {
+        let value = &self.values[id as usize];
+        let offset = shape::offset(place, &value.dims, &value.strides);
+        self.element(id, offset)
+    }
+
+    fn zero(&mut self, dtype: DType) -> Id {
+        if let Some(&id) = self.zeros.get(&dtype) {
+            return id;
+        }
+        let id = self.add(dtype, Origin::Constant(Array::full_of(dtype, &[], 0.0)));
+        self.zeros.insert(dtype, id);
+        id
+    }
+
+    /// A step that computes one number from others, in the place of `of`.
+    fn push(&mut self, of: &Step, row: Row, ins: SmallVec<[Id; 4]>, out: Option<Id>) -> Id {
+        let out = out.unwrap_or_else(|| self.add(row.out, Origin::Made));
+        let way = Way::Pointwise(Pointwise::of_numbers(row, &ins));
+        let step = Step {
+            op: of.op.clone(),
+            batch_ndim: 0,
+            ins,
+            outs: smallvec![out],
+            last: smallvec![],
+            site: of.site,
+        };
+        self.steps.push((step, way));
+        out
+    }
+
+    fn pointwise(&mut self, step: &Step, p: &Pointwise) -> Box<[Id]> {
+        let n = p.elements();
+        let own = (n == 1).then_some(step.outs[0]);
+        (0..n)
+            .map(|i| {
+                let mut ins: SmallVec<[Id; 4]> =
+                    p.places(i).map(|(id, offset)| self.element(id, offset)).collect();
+                if p.repeats_second() {
+                    ins.swap(0, 1);
+                }
+                self.push(step, p.row(), ins, own)
+            })
+            .collect()
+    }
+
+    fn each(&mut self, step: &Step, formulas: Vec<Formula>) -> Box<[Id]> {
+        let out = step.outs[0];
+        let dtype = self.values[out as usize].dtype;
+        let own = (formulas.len() == 1).then_some(out);
+        let row = |table: &BinaryLoops| table.row(dtype, [0.0; 3]).expect("there are loops for floats");
+        let (add, multiply) = (row(ADD), row(MULTIPLY));
+        let mut elements = vec![];
+        for formula in formulas {
+            let mut sum = self.zero(dtype);
+            match formula {
+                Formula::Zero => {}
+                Formula::Element(k, place) => sum = self.at(step.ins[k], place),
+                Formula::Sum(places) => {
+                    let last = places.len().wrapping_sub(1);
+                    for (j, place) in places.into_iter().enumerate() {
+                        let x = self.at(step.ins[0], place);
+                        sum = self.push(step, add, smallvec![sum, x], own.filter(|_| j == last));
+                    }
+                }
+                Formula::Products(places) => {
+                    let last = places.len().wrapping_sub(1);
+                    for (j, (x, y)) in places.into_iter().enumerate() {
+                        let (x, y) = (self.at(step.ins[0], x), self.at(step.ins[1], y));
+                        let product = self.push(step, multiply, smallvec![x, y], None);
+                        sum = self.push(step, add, smallvec![sum, product], own.filter(|_| j == last));
+                    }
+                }
+            }
+            elements.push(sum);
+        }
+        elements.into()
+    }
+}
