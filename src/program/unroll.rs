@@ -8,6 +8,7 @@ use super::parts::{Id, Origin, Step, Value};
 use super::plan::{Pointwise, Way};
 use crate::array::Array;
 use crate::dtype::DType;
+use crate::error::Error;
 use crate::graph::computed;
 use crate::kernel::matmul;
 use crate::kernel::pointwise::binary::BinaryLoops;
@@ -177,7 +178,9 @@ fn moved(values: &[Value], step: &Step) -> Option<Vec<Formula>> {
         ins.push(cast(&numbers, value.dtype).ok()?);
         places.extend((0..n).map(|i| (k, i)));
     }
-    let outs = computed(&*step.op, &ins.iter().collect::<SmallVec<[&Array; 4]>>(), step.batch_ndim).ok()?;
+    // Where a file says what no trace says, an op may find that out by a panic.
+    let refs: SmallVec<[&Array; 4]> = ins.iter().collect();
+    let outs = Error::catch(|| computed(&*step.op, &refs, step.batch_ndim)).ok()?;
     let out = cast(outs.iter().next()?, DType::F64).ok()?;
     let formula = |v: f64| match v {
         0.0 => Some(Formula::Zero),

@@ -154,10 +154,9 @@ fn run<'py>(
     } else {
         without_gil(py, || call(&args))
     };
-    let var = |t| match base {
+    let var = |t: Tensor| match base {
         Some(base) => Var::view_of(base, t, dialect),
-        None if comes_from(&args, &t) => Var::result(py, alias(&t)?, dialect),
-        None => Var::result(py, t, dialect),
+        None => Var::result(py, if comes_from(&args, &t) { alias(&t)? } else { t }, dialect),
     };
     Ok(match result.map_err(|e| dialect.index_error(e.of(name)))? {
         Value::Tensor(t) => match (args.first(), given.first()) {

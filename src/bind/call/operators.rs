@@ -115,10 +115,8 @@ macro_rules! operators {
                     binary(slf, o, false, $f)
                 }
                 $(fn $reflected<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                    $(if $commutes && slf.get().dialect().puts_tensor_first() {
-                        return binary(slf, o, false, $f);
-                    })?
-                    binary(slf, o, true, $f)
+                    let swap = true $(&& !($commutes && slf.get().dialect().puts_tensor_first()))?;
+                    binary(slf, o, swap, $f)
                 })?
             )*
         }

@@ -195,6 +195,21 @@ fn product<T: Field>(
     into: MatmulInto<T>,
     fixed: bool,
 ) -> Result<Array> {
+    // SAFETY: the elements have type `T`, and the pairs are valid.
+    let into = |pairs: &MatrixPairs<u8>| unsafe { into(&pairs.cast()) };
+    products(op, x, y, dims, T::DTYPE, &into, fixed)
+}
+
+/// [`product`] for elements of any type, whose addresses are those of bytes.
+fn products(
+    op: &'static str,
+    x: &Array,
+    y: &Array,
+    dims: &[usize],
+    dtype: DType,
+    into: &(dyn Fn(&MatrixPairs<u8>) + Sync),
+    fixed: bool,
+) -> Result<Array> {
     let (batch, matrix) = dims.split_at(dims.len() - 2);
     let (m, k, n) = (matrix[0], x.dims()[batch.len() + 1], matrix[1]);
     let (sx, sy) = (x.strides(), y.strides());
@@ -213,7 +228,7 @@ fn product<T: Field>(
             // With a single row, longer rows of the other factor are read faster.
             let each = if m == 1 { 1 } else { 4 };
             let wanted = (each * par::threads()).div_ceil(count.max(1));
-            if packs((m, k, n), (x.ptr().cast::<T>(), xs.0, xs.1)) {
+            if packs(dtype.size(), (m, k, n), xs) {
                 // Each piece packs its own rows and columns; square pieces reuse them most.
                 let across = (wanted * n / m).isqrt().clamp(1, n / PACKED).max(n.div_ceil(WIDE));
                 let rows = m.div_ceil(wanted.div_ceil(across)).next_multiple_of(SIDE.start);
@@ -232,7 +247,8 @@ fn product<T: Field>(
     // Matrices at even distances are passed together.
     let last = batch.last().map_or(1, |&n| n);
     let steps = if inner > 0 { (sx[inner - 1], sy[inner - 1]) } else { (0, 0) };
-    Array::build_raw(op, T::DTYPE, dims, |out| {
+    let size = dtype.size() as isize;
+    Array::build_raw(op, dtype, dims, |out| {
         let out = SendPtr(out);
         let some = |range: Range<usize>| {
             let mut piece = range.start;
@@ -244,9 +260,9 @@ fn product<T: Field>(
                 // SAFETY: the offsets are those of matrices of `x` and `y` and of parts of them, and each piece
                 // writes its own part of the output.
                 unsafe {
-                    let a = x.ptr().cast::<T>().offset(shape::offset(i, batch, &sx) + r as isize * xs.0);
-                    let b = y.ptr().cast::<T>().offset(shape::offset(i, batch, &sy) + c as isize * ys.1);
-                    let out = out.get().cast::<T>().add((i * m + r) * n + c);
+                    let a = x.ptr().offset((shape::offset(i, batch, &sx) + r as isize * xs.0) * size);
+                    let b = y.ptr().offset((shape::offset(i, batch, &sy) + c as isize * ys.1) * size);
+                    let out = out.get().add(((i * m + r) * n + c) * dtype.size());
                     into(&MatrixPairs {
                         count,
                         sizes: (rows.min(m - r), k, width),

@@ -228,6 +228,15 @@ pub(super) struct MatrixPairs<T> {
     pub wide: bool,
 }
 
+impl MatrixPairs<u8> {
+    /// The same pairs with the type of their elements.
+    pub fn cast<T>(&self) -> MatrixPairs<T> {
+        let MatrixPairs { count, sizes, a, b, steps, out, run, wide } = *self;
+        let (a, b) = ((a.0.cast(), a.1, a.2), (b.0.cast(), b.1, b.2));
+        MatrixPairs { count, sizes, a, b, steps, out: out.cast(), run, wide }
+    }
+}
+
 /// The products in tiles of `M` rows and `N` registers `V`, or in registers `H` or single columns where there are too few
 /// columns.
 /// `panel` has room for one panel, `room` for strips and all panels if the left factor is packed.
@@ -332,9 +341,9 @@ unsafe fn products<V: Vector, H: Vector<T = V::T>, O: Vector<T = V::T>, const M:
     }
 }
 
-/// Whether the left factor is packed into strips. Only with AVX2, whose narrow tiles read it most often.
-pub(super) fn packs<T>((m, k, n): (usize, usize, usize), (_, ra, ca): MatrixPtr<T>) -> bool {
-    let bytes = |step: isize| step.unsigned_abs().saturating_mul(size_of::<T>());
+/// Whether the left factor, of elements of `size` bytes, is packed into strips. Only with AVX2, whose narrow tiles read it most often.
+pub(super) fn packs(size: usize, (m, k, n): (usize, usize, usize), (ra, ca): (isize, isize)) -> bool {
+    let bytes = |step: isize| step.unsigned_abs().saturating_mul(size);
     let far = bytes(ra) > APART || k.min(DEPTH).saturating_mul(bytes(ca)) > SPAN;
     simd::isa() == simd::Isa::Avx2 && far && m >= REUSED && n >= PACKED
 }
@@ -354,7 +363,7 @@ macro_rules! tiled {
                 let panel = panel.as_mut_ptr().cast::<$t>();
                 let (_, k, n) = pairs.sizes;
                 let size = k.min(DEPTH) * (STRIPS / size_of::<$t>() + n);
-                let size = if packs(pairs.sizes, pairs.a) { size } else { 0 };
+                let size = if packs(size_of::<$t>(), pairs.sizes, (pairs.a.1, pairs.a.2)) { size } else { 0 };
                 Error::ensure_memory(size * size_of::<$t>());
                 let mut room = Vec::<$t>::with_capacity(size);
                 let room = (room.capacity() > 0).then(|| room.as_mut_ptr());

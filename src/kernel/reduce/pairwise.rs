@@ -3,17 +3,20 @@
 use std::marker::PhantomData;
 
 use crate::kernel::num::Field;
+use crate::kernel::pointwise::unary::is_float;
 
 /// Elements folded in order in one leaf of the pairwise tree.
 pub const LEAF: usize = 4096;
-/// The accumulators of a leaf. With fewer the compiler would not use vector registers. Fewer elements are folded one by one.
+/// The fewest elements that are folded as a tree of leaves.
+pub const TREE: usize = 128;
+/// The accumulators of a leaf of a tree of floats. With fewer the compiler would not use vector registers.
 pub const LANES: usize = 16;
 /// Accumulators that stay in the first-level cache while rows are read.
 pub const COLUMNS: usize = 1024;
 
 /// How elements of type `T` become one result: each is mapped, and the mapped ones are combined.
 pub trait Fold<T>: Copy {
-    type Out: Copy;
+    type Out: Copy + 'static;
 
     /// The result of no elements.
     fn init(self) -> Self::Out;
@@ -92,15 +95,29 @@ pub fn pairwise<T: Copy, F: Fold<T>>(fold: F, x: &[T]) -> F::Out {
     // The accumulators are adjacent, so that memory is read in order. Combining eight rows in a tree hides the latency of an
     // addition.
     let n = x.len();
-    if n < LANES {
-        return x.iter().fold(fold.init(), |acc, &v| fold.combine(acc, fold.map(v)));
+    match n {
+        0..8 => x.iter().fold(fold.init(), |acc, &v| fold.combine(acc, fold.map(v))),
+        8..TREE => leaf::<8, T, F>(fold, x),
+        _ if is_wide::<F::Out>() => tree::<T, F>(
+            fold,
+            n.div_ceil(LEAF),
+            #[inline(always)]
+            |i| leaf::<LANES, T, F>(fold, &x[i * LEAF..n.min((i + 1) * LEAF)]),
+        ),
+        _ => tree::<T, F>(
+            fold,
+            n.div_ceil(LEAF),
+            #[inline(always)]
+            |i| leaf::<8, T, F>(fold, &x[i * LEAF..n.min((i + 1) * LEAF)]),
+        ),
     }
-    tree::<T, F>(
-        fold,
-        n.div_ceil(LEAF),
-        #[inline(always)]
-        |i| leaf(fold, &x[i * LEAF..n.min((i + 1) * LEAF)]),
-    )
+}
+
+/// Whether leaves of these results have [`LANES`] accumulators. Those of wide integers, which are folded less often, have eight,
+/// as short rows have, so that they need no code of their own.
+#[inline(always)]
+fn is_wide<T: 'static>() -> bool {
+    size_of::<T>() <= 4 || is_float::<T>()
 }
 
 /// Combines the results of leaves, which are asked for by their number, in a binary tree. They are no iterator: its `next`
@@ -125,11 +142,11 @@ pub fn tree<T, F: Fold<T>>(fold: F, leaves: usize, leaf: impl Fn(usize) -> F::Ou
         .unwrap_or(fold.init())
 }
 
-/// Element `i` goes to accumulator `i % LANES`; then the accumulators are combined.
+/// Element `i` goes to accumulator `i % N`; then the accumulators are combined.
 #[inline(always)]
-fn leaf<T: Copy, F: Fold<T>>(fold: F, x: &[T]) -> F::Out {
-    let mut lanes = [fold.init(); LANES];
-    let (rows, rest) = x.as_chunks::<LANES>();
+fn leaf<const N: usize, T: Copy, F: Fold<T>>(fold: F, x: &[T]) -> F::Out {
+    let mut lanes = [fold.init(); N];
+    let (rows, rest) = x.as_chunks::<N>();
     add_rows(fold, rows, &mut lanes);
     end_of_leaf(fold, &lanes, rest)
 }
@@ -139,7 +156,7 @@ fn leaf<T: Copy, F: Fold<T>>(fold: F, x: &[T]) -> F::Out {
 pub fn add_rows<const N: usize, T: Copy, F: Fold<T>>(fold: F, rows: &[[T; N]], lanes: &mut [F::Out; N]) {
     let (eights, rows) = rows.as_chunks::<ROWS>();
     for eight in eights {
-        for l in 0..LANES {
+        for l in 0..N {
             lanes[l] = fold.combine(
                 lanes[l],
                 fold.group(
@@ -150,29 +167,26 @@ pub fn add_rows<const N: usize, T: Copy, F: Fold<T>>(fold: F, rows: &[[T; N]], l
         }
     }
     for row in rows {
-        for l in 0..LANES {
+        for l in 0..N {
             lanes[l] = fold.combine(lanes[l], fold.map(row[l]));
         }
     }
 }
 
-/// Combines the accumulators of a leaf, and the elements that fill no row, of which there are fewer than accumulators.
+/// Combines the accumulators of a leaf, and the elements that fill no row.
 #[inline(always)]
 pub fn end_of_leaf<const N: usize, T: Copy, F: Fold<T>>(fold: F, lanes: &[F::Out; N], rest: &[T]) -> F::Out {
-    let mut lanes = *lanes;
-    for (lane, &v) in lanes.iter_mut().zip(rest) {
-        *lane = fold.combine(*lane, fold.map(v));
-    }
     let mut few = [fold.init(); ROWS];
     for (i, few) in few.iter_mut().enumerate() {
-        *few = (1..LANES / ROWS).fold(lanes[i], |acc, c| fold.combine(acc, lanes[c * ROWS + i]));
+        *few = (1..N / ROWS).fold(lanes[i], |acc, c| fold.combine(acc, lanes[c * ROWS + i]));
     }
-    combine_group(
+    let all = combine_group(
         #[inline(always)]
         |a, b| fold.combine(a, b),
         #[inline(always)]
         |i| few[i],
-    )
+    );
+    rest.iter().fold(all, |acc, &v| fold.combine(acc, fold.map(v)))
 }
 
 /// Combines [`ROWS`] values in a tree.

@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernel::par::SendPtr;
 use crate::kernel::reduce::loops::{ReduceLoop, ReduceLoops, Slab, TileLoops, height_of_part};
-use crate::kernel::reduce::pairwise::{Fold, LANES, LEAF, ROWS, SumOf, add_rows, end_of_leaf, tree};
+use crate::kernel::reduce::pairwise::{Fold, LANES, LEAF, ROWS, SumOf, TREE, add_rows, end_of_leaf, tree};
 use crate::kernel::simd;
 use crate::shape::Dims;
 
@@ -202,7 +202,7 @@ impl RowFold {
 /// Whether each row, and each part of it, is folded as a tree of leaves, and no leaf has elements of two rows.
 fn consists_of_leaves(rows: usize, n: usize, dtype: DType) -> bool {
     let last = n % height_of_part(rows, n, 1, dtype.size());
-    n >= LANES && (last == 0 || last >= LANES) && (rows == 1 || n.is_multiple_of(LEAF))
+    n >= TREE && (last == 0 || last >= TREE) && (rows == 1 || n.is_multiple_of(LEAF))
 }
 
 impl Folding {
