@@ -418,6 +418,8 @@ def of_class(name: str, cls: type) -> str:
             kind = getattr(value.fget, "__annotations__", {}).get("return", "")
             kind = qualified(kind) if hasattr(builtins, kind) else "Any"
             lines.append(f"    @property\n    def {key}(self) -> {kind}: ...")
+            if value.fset is not None:
+                lines.append(f"    @{key}.setter\n    def {key}(self, value: {kind}) -> None: ...")
         elif isinstance(value, types.MethodDescriptorType) and cls.__name__ == "Tensor" and written(key) in functions:
             # An in-place form takes the arguments of its function.
             if key not in functions:

@@ -8,7 +8,23 @@ from ferrograd import _public
 from ferrograd._core import ArgumentError
 from ferrograd._dialects.specialize import specialize
 
-__all__ = ["device_count", "empty_cache"]
+__all__ = [
+    "Event",
+    "Stream",
+    "current_stream",
+    "device_count",
+    "empty_cache",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "memory_allocated",
+    "memory_reserved",
+    "stream_guard",
+    "synchronize",
+]
+_QUERIES = ("device_count", "empty_cache")
 
 
 def device_count() -> int:
@@ -24,20 +40,6 @@ def _refuse(*args: object, _name: str, **kwargs: object) -> NoReturn:
     raise ArgumentError(f"device.cuda.{_name}: there is no GPU; ask paddle.is_compiled_with_cuda() first")
 
 
-_REFUSED = (
-    "Event",
-    "Stream",
-    "current_stream",
-    "get_device_capability",
-    "get_device_name",
-    "get_device_properties",
-    "max_memory_allocated",
-    "max_memory_reserved",
-    "memory_allocated",
-    "memory_reserved",
-    "stream_guard",
-    "synchronize",
-)
 (
     Event,
     Stream,
@@ -51,7 +53,10 @@ _REFUSED = (
     memory_reserved,
     stream_guard,
     synchronize,
-) = (specialize(name, "Raises ArgumentError: there is no GPU.", _refuse, _name=name) for name in _REFUSED)
+) = (
+    specialize(name, "Raises ArgumentError: there is no GPU.", _refuse, _name=name)
+    for name in __all__
+    if name not in _QUERIES
+)
 
-__all__ += _REFUSED
 __dir__ = _public.names(globals())
