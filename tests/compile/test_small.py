@@ -1,4 +1,4 @@
-"""Small arrays, which a program computes as single numbers: the bits and layouts are those of the ops applied one by one."""
+"""Small arrays, which a program computes as single numbers: bits and layouts are those of the ops one by one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STEPS: list[tuple[str, Callable[[Any, Any, Any], Any]]] = [
     ("z", lambda x, y, z: fg.sum(x * x, 0)),
     ("z", lambda x, y, z: fg.sum(y, 1) - z),
     ("z", lambda x, y, z: fg.mean(x, 0)),
-    ("z", lambda x, y, z: (y @ x[:, 1])),
+    ("z", lambda x, y, z: y @ x[:, 1]),
     ("z", lambda x, y, z: z / (1 + fg.sum(z * z))),
     ("z", lambda x, y, z: fg.linalg.cross(z, x[0])),
     ("z", lambda x, y, z: fg.pad(z[1:], [(1, 0)]) + z),
@@ -108,7 +108,16 @@ def test_special_numbers_keep_their_bits() -> None:
     def f(x: Any, y: Any) -> list[Any]:
         product = x @ y
         sums = [fg.sum(x, 0), fg.sum(x, 1), fg.sum(x)]
-        return [product, *sums, x[0] * y[:, 1], fg.stack([x[0, 0], y[1, 1]]), -x, x.T @ x, fg.sum(-x[:0], 0), x[0] @ y[:, 0]]
+        return [
+            product,
+            *sums,
+            x[0] * y[:, 1],
+            fg.stack([x[0, 0], y[1, 1]]),
+            -x,
+            x.T @ x,
+            fg.sum(-x[:0], 0),
+            x[0] @ y[:, 0],
+        ]
 
     compiled = fg.compile(f, fullgraph=True)
     for _ in range(200):

@@ -2,8 +2,8 @@
 
 use std::marker::PhantomData;
 
+use crate::dtype::Element;
 use crate::kernel::num::Field;
-use crate::kernel::pointwise::unary::is_float;
 
 /// Elements folded in order in one leaf of the pairwise tree.
 pub const LEAF: usize = 4096;
@@ -16,7 +16,7 @@ pub const COLUMNS: usize = 1024;
 
 /// How elements of type `T` become one result: each is mapped, and the mapped ones are combined.
 pub trait Fold<T>: Copy {
-    type Out: Copy + 'static;
+    type Out: Element;
 
     /// The result of no elements.
     fn init(self) -> Self::Out;
@@ -92,13 +92,18 @@ impl<T, F: Fold<T>> Fold<F::Out> for Results<F, T> {
 /// The pairwise fold of a slice. Its rounding error grows with the logarithm of the length.
 #[inline(always)]
 pub fn pairwise<T: Copy, F: Fold<T>>(fold: F, x: &[T]) -> F::Out {
+    let dtype = F::Out::DTYPE;
+    if !dtype.is_differentiable() {
+        // Every order gives the same bits, and the compiler chooses the fastest.
+        return x.iter().fold(fold.init(), |acc, &v| fold.combine(acc, fold.map(v)));
+    }
     // The accumulators are adjacent, so that memory is read in order. Combining eight rows in a tree hides the latency of an
     // addition.
     let n = x.len();
     match n {
         0..8 => x.iter().fold(fold.init(), |acc, &v| fold.combine(acc, fold.map(v))),
         8..TREE => leaf::<8, T, F>(fold, x),
-        _ if is_wide::<F::Out>() => tree::<T, F>(
+        _ if dtype.is_float() => tree::<T, F>(
             fold,
             n.div_ceil(LEAF),
             #[inline(always)]
@@ -111,13 +116,6 @@ pub fn pairwise<T: Copy, F: Fold<T>>(fold: F, x: &[T]) -> F::Out {
             |i| leaf::<8, T, F>(fold, &x[i * LEAF..n.min((i + 1) * LEAF)]),
         ),
     }
-}
-
-/// Whether leaves of these results have [`LANES`] accumulators. Those of wide integers, which are folded less often, have eight,
-/// as short rows have, so that they need no code of their own.
-#[inline(always)]
-fn is_wide<T: 'static>() -> bool {
-    size_of::<T>() <= 4 || is_float::<T>()
 }
 
 /// Combines the results of leaves, which are asked for by their number, in a binary tree. They are no iterator: its `next`
