@@ -66,6 +66,7 @@ def test_import_defers_modules_that_few_programs_use() -> None:
     out = run("import sys, ferrograd; print(*(m for m in sys.modules if m.startswith('ferrograd.')))")
     core = {"_core", "_core.native", "_core.paddle", "_core.torch", "linalg", "linalg._standard", "_autograd", "_tree"}
     core |= {
+        "_arguments",
         "_public",
         "_autograd.gradients",
         "_autograd.modes",

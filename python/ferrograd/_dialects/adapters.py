@@ -36,7 +36,7 @@ IN_PLACE |= {"scale", "t"}
 RESHAPING = {"as_strided", "reshape", "squeeze", "swapaxes", "swapdims", "t", "transpose", "view"}
 
 
-def accept_synonyms(f: FunctionType) -> Callable[..., Any]:
+def accept_synonyms(f: Callable[..., Any]) -> Callable[..., Any]:
     """The function, which also takes synonyms of its parameters as keywords, and ``out`` to write its result to."""
     own = inspect.signature(f).parameters
     others = {s: name for group in SYNONYMS for name in group if name in own for s in group if s not in own}

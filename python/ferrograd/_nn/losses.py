@@ -23,7 +23,7 @@ def _reduced(loss: Tensor, reduction: str) -> Any:
 
 def _signed(x: Tensor) -> Any:
     """The tensor, or unsigned integers as signed ones: their differences and negatives would wrap."""
-    return ops.astype(x, "int64") if x.dtype.kind == "u" else x
+    return ops.astype(x, "int64") if isinstance(x, Tensor) and x.dtype.kind == "u" else x
 
 
 def poisson_nll_loss(

@@ -692,7 +692,7 @@ def _best(name: str, compute: Callable[..., Any], worst: float, text: str) -> Ca
         made = reduce(a, axis, keepdims=keepdims, **options)
         if a.dtype.kind == "f":
             made = ops.where(ops.all(ops.isnan(a), axis=axis, keepdims=keepdims is True), math.nan, made)
-        return deliver(compute, made, (out,))
+        return deliver(reduced, made, (out,))
 
     return _named(name, text, reduced)
 

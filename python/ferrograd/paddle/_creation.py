@@ -12,6 +12,7 @@ from ferrograd._autograd.modes import is_grad_enabled, set_grad_enabled
 from ferrograd._core import ArgumentError
 from ferrograd._core import paddle as ops
 from ferrograd._dialects import triangles
+from ferrograd._dialects.adapters import accept_synonyms
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd._dialects.out_argument import placed
 from ferrograd._dialects.specialize import specialize
@@ -94,6 +95,7 @@ def from_dlpack(dlpack: Any, *, device: object = None, copy: bool | None = None)
     return _core.from_dlpack(dlpack, copy=copy, dialect=PADDLE)
 
 
+@accept_synonyms  # Here already, because paddle.utils.dlpack has the same function.
 def to_dlpack(x: Tensor) -> Any:
     """A DLPack capsule of a tensor."""
     return _arguments.tensor(x, "to_dlpack", "x").__dlpack__()

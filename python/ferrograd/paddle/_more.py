@@ -180,6 +180,12 @@ def nanmedian(x: Tensor, axis: Any = None, keepdim: bool = False, mode: str = "a
     return (value, ops.reshape(index, shape)) if mode == "min" and is_one else value
 
 
+def _integral(name: str, rule: Any, y: Tensor, x: Tensor | None, dx: float | None, axis: int) -> Any:
+    if x is not None and dx is not None:
+        raise ArgumentError(f"{name}: give x or dx, not both")
+    return rule(y, x, 1.0 if dx is None else dx, axis)
+
+
 def trapezoid(
     y: Tensor,
     x: Tensor | None = None,
@@ -196,12 +202,9 @@ def trapezoid(
     >>> paddle.trapezoid(paddle.to_tensor([1.0, 2.0, 3.0])).item()
     4.0
     """
-    if x is not None and dx is not None:
-        raise ArgumentError("trapezoid: give x or dx, not both")
     if mode not in ("sum", "cumsum"):
         raise ArgumentError(f"trapezoid: mode must be 'sum' or 'cumsum', not {mode!r:.40}")
-    rule = ops.trapezoid if mode == "sum" else ops.cumulative_trapezoid
-    return rule(y, x, 1.0 if dx is None else dx, axis)
+    return _integral("trapezoid", ops.trapezoid if mode == "sum" else ops.cumulative_trapezoid, y, x, dx, axis)
 
 
 def cumulative_trapezoid(
@@ -213,7 +216,7 @@ def cumulative_trapezoid(
     >>> paddle.cumulative_trapezoid(paddle.to_tensor([1.0, 2.0, 3.0])).tolist()
     [1.5, 4.0]
     """
-    return trapezoid(y, x, dx, axis, "cumsum")
+    return _integral("cumulative_trapezoid", ops.cumulative_trapezoid, y, x, dx, axis)
 
 
 def _parts(q: Any) -> Any:

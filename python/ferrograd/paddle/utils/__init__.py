@@ -83,12 +83,14 @@ def map_structure(func: Callable[..., Any], *structure: Any) -> Any:
     """The first structure with ``func`` of the leaves of all structures at the same place.
 
     Raises:
-        ArgumentError: The structures have different numbers of leaves.
+        ArgumentError: There is no structure, or they have different numbers of leaves.
 
     >>> import ferrograd.paddle as paddle
     >>> paddle.utils.map_structure(lambda a, b: a + b, [1, (2, 3)], [10, (20, 30)])
     [11, (22, 33)]
     """
+    if not structure:
+        raise ArgumentError("map_structure: give at least one structure")
     leaves = [flatten(one) for one in structure]
     if len({len(one) for one in leaves}) > 1:
         raise ArgumentError(f"map_structure: structures of {[len(one) for one in leaves]} leaves")
@@ -97,6 +99,8 @@ def map_structure(func: Callable[..., Any], *structure: Any) -> Any:
 
 def try_import(module_name: str, err_msg: str | None = None) -> ModuleType:
     """The module; raises ImportError with ``err_msg`` if it is not installed."""
+    if not isinstance(module_name, str) or not module_name:
+        raise ArgumentError(f"try_import: module_name must be the name of a module, not {module_name!r:.40}")
     try:
         return import_module(module_name)
     except ImportError:
