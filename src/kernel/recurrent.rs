@@ -159,14 +159,14 @@ pub fn lstm(
 }
 
 fn added<T: Real>(sums: &mut [T], x: &[T]) {
-    simd::autovectorize_for::<T, ()>(
+    simd::autovectorize_floats_for::<T, ()>(
         #[inline(always)]
         || sums.iter_mut().zip(x).for_each(|(s, &x)| *s = s.add(x)),
     );
 }
 
 fn product<T: Real>(a: &[T], b: &[T], out: &mut [T]) {
-    simd::autovectorize_for::<T, ()>(
+    simd::autovectorize_floats_for::<T, ()>(
         #[inline(always)]
         || out.iter_mut().zip(a.iter().zip(b)).for_each(|(out, (&a, &b))| *out = a.mul(b)),
     );
@@ -176,7 +176,7 @@ fn product<T: Real>(a: &[T], b: &[T], out: &mut [T]) {
 fn next_cell<T: Real>(active: &[T], cell: &mut [T]) {
     let units = cell.len();
     let [i, f, g] = [0, 1, 2].map(|k| part(active, k, units));
-    simd::autovectorize_for::<T, ()>(
+    simd::autovectorize_floats_for::<T, ()>(
         #[inline(always)]
         || {
             for j in 0..units {
@@ -254,7 +254,7 @@ fn step_back<T: Real>(
     let ((di, df), (dg, d_o)) = (first.split_at_mut(units), second.split_at_mut(units));
     let (squashed, before, of_state) = (&squashed[..units], &before[..units], &of_state[..units]);
     let d_o = &mut d_o[..units];
-    simd::autovectorize_for::<T, ()>(
+    simd::autovectorize_floats_for::<T, ()>(
         #[inline(always)]
         || {
             let slope = |y: T| y.mul(T::ONE.sub(y));

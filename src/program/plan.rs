@@ -16,7 +16,7 @@ use crate::kernel::broadcast::{inverse, joined};
 use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::cluster::{Cluster, End, Read, Reading, Walk, Write};
 use crate::kernel::pointwise::numbers::{Kind, kind};
-use crate::kernel::pointwise::row::{Instruction, Loop, Operand, Row};
+use crate::kernel::pointwise::row::{Address, Instruction, Loop, Operand, Row};
 use crate::kernel::reduce::tiles::{Lengths, RowFold};
 use crate::shape::{self, Dims};
 
@@ -362,7 +362,7 @@ fn clusters(memory: &Memory<'_>, mut parts: Parts, outside: &FxHashSet<Id>, work
     let readers = second.iter().map(|(step, _)| step).chain(packs.iter().map(|(step, _)| step));
     let read: Vec<Id> = readers.flat_map(|step| &step.ins).map(|&id| memory.whole(id).0).collect();
     let outside = outside.iter().copied().chain(read.into_iter().filter(|id| made.contains(id))).collect();
-    let (for_first, for_second) = (made_for(&members, &outside), made_for(&second, &outside));
+    let (for_first, for_second) = (made_for(members, &outside), made_for(&second, &outside));
     let (of_first, of_second) =
         parts.folds.into_iter().partition(|(step, _)| made.contains(&memory.whole(step.ins[0]).0));
     clusters(memory, Parts { members: parts.members, folds: of_first, packs: vec![] }, &for_first, work);
@@ -510,7 +510,7 @@ fn cluster(
                     None => Reading::Along,
                     Some(walk) => {
                         registers += 1;
-                        Reading::Walk(walk, registers as u16 - 1)
+                        Reading::Walk(walk, registers as Address - 1)
                     }
                 };
                 reads.push(whole);
@@ -565,7 +565,7 @@ fn cluster(
     };
     for read in &mut readings {
         if let Reading::Walk(_, register) = &mut read.reading {
-            *register += first_register as u16;
+            *register += first_register as Address;
         }
     }
     let mut instructions = vec![];
@@ -575,13 +575,13 @@ fn cluster(
             let address = match *place {
                 From::Member(m) => home(&homes[m]),
                 From::Read(r) => match readings[r].reading {
-                    Reading::Walk(_, register) => usize::from(register),
+                    Reading::Walk(_, register) => register as usize,
                     _ => r,
                 },
             };
-            *operand = Operand { address: address as u16, step: *step };
+            *operand = Operand { address: address as Address, step: *step };
         }
-        instructions.push(Instruction { row: p.row, from, to: home(&homes[k]) as u16 });
+        instructions.push(Instruction { row: p.row, from, to: home(&homes[k]) as Address });
     }
     let mut results = vec![];
     for (w, &id) in writes.iter().enumerate() {
@@ -589,8 +589,8 @@ fn cluster(
             None => (&members[made[&id]].1.order, None),
             Some(p) => {
                 let address = |from: &From| match *from {
-                    From::Member(m) => home(&homes[m]) as u16,
-                    From::Read(r) => r as u16,
+                    From::Member(m) => home(&homes[m]) as Address,
+                    From::Read(r) => r as Address,
                 };
                 (&packs[p].1, Some(packed[p].iter().map(address).collect()))
             }

@@ -12,7 +12,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::pointwise::numbers::Numbers;
-use crate::kernel::pointwise::row::{Instruction, Loop, Operand};
+use crate::kernel::pointwise::row::{Address, Instruction, Loop, Operand};
 use crate::kernel::reduce::tiles::{Folding, Lengths, RowFold};
 use crate::kernel::simd;
 use crate::memory::NoMemory;
@@ -25,7 +25,7 @@ const TILE: Range<usize> = 64..2048;
 /// The most addresses that a cluster has: those of what it reads, what it writes, and its registers.
 const ADDRESSES: usize = 4096;
 /// The most cells that a cluster of single numbers has.
-const CELLS: usize = 1 << 16;
+const CELLS: usize = 1 << 20;
 /// The alignment of a register, in bytes: a cache line.
 const ALIGNMENT: usize = 64;
 /// Processors tell a load from an earlier store by the position in the page alone, so a loop that reads this few bytes
@@ -40,7 +40,7 @@ pub enum Reading {
     /// One element.
     Once,
     /// In another order than that of the results. A tile of it is copied into this register first.
-    Walk(Walk, u16),
+    Walk(Walk, Address),
 }
 
 /// What a cluster reads.
@@ -59,7 +59,7 @@ pub struct Write {
     /// The order of axes that leads back to its own.
     pub back: Option<Dims>,
     /// Where single numbers become an array: the addresses of its elements. None for a result of one instruction.
-    pub from: Option<Box<[u16]>>,
+    pub from: Option<Box<[Address]>>,
 }
 
 /// A fold of the results of an instruction.
@@ -279,9 +279,9 @@ impl Cluster {
         let register_bytes = apart(tile * widest, registers);
         assert!(Cluster::has_room(n, widest, registers, addresses, lengths), "a cluster is too large");
         assert!(is_of_numbers(n, widest) || registers * register_bytes <= size_of::<Registers>());
-        let fits = |o: &Operand| usize::from(o.address) < addresses;
-        assert!(instructions.iter().all(|i| usize::from(i.to) < addresses && i.from.iter().all(fits)));
-        let is_register = |r: u16| (addresses - registers..addresses).contains(&usize::from(r));
+        let fits = |o: &Operand| (o.address as usize) < addresses;
+        assert!(instructions.iter().all(|i| (i.to as usize) < addresses && i.from.iter().all(fits)));
+        let is_register = |r: Address| (addresses - registers..addresses).contains(&(r as usize));
         assert!(reads.iter().all(|read| match read.reading {
             Reading::Walk(_, register) => is_register(register),
             _ => true,
@@ -289,7 +289,7 @@ impl Cluster {
         let is_whole = |w: &Write| match &w.from {
             None => shape::len(&w.dims) == n,
             Some(from) => {
-                let is_there = |&address: &u16| usize::from(address) < addresses;
+                let is_there = |&address: &Address| (address as usize) < addresses;
                 is_of_numbers(n, widest) && shape::len(&w.dims) == from.len() && from.iter().all(is_there)
             }
         };
@@ -400,11 +400,11 @@ impl Cluster {
         // written before it is read.
         unsafe { numbers.run(&self.instructions, cells) };
         for (i, (write, z)) in self.writes.iter().zip(writes).enumerate() {
-            let (own, size) = ([(reads.len() + i) as u16], write.dtype.size());
+            let (own, size) = ([(reads.len() + i) as Address], write.dtype.size());
             for (k, &cell) in write.from.as_deref().unwrap_or(&own).iter().enumerate() {
                 // SAFETY: `new` checked that the result has room for as many elements of this size.
                 unsafe {
-                    let x = cells.add(usize::from(cell)).cast();
+                    let x = cells.add(cell as usize).cast();
                     z.get().add(k * size).copy_from_nonoverlapping(x, size);
                 }
             }
@@ -445,7 +445,7 @@ impl Cluster {
                         // SAFETY: the array has the axes of the walk, and a register, whose address was written above, has
                         // room for a tile.
                         unsafe {
-                            let register = addresses[usize::from(*register)].assume_init();
+                            let register = addresses[*register as usize].assume_init();
                             walk.copy(x.cast::<T>(), start..start + n, register.cast());
                         }
                     }),
@@ -456,7 +456,7 @@ impl Cluster {
                 addresses[reads.len() + i].write(unsafe { z.get().add(start * write.dtype.size()) });
             }
             // SAFETY: `new` checked that all operands have addresses, and all of those are written.
-            let at = |address: u16| unsafe { addresses[usize::from(address)].assume_init() };
+            let at = |address: Address| unsafe { addresses[address as usize].assume_init() };
             let mut ends = self.ends.iter().zip(folds).peekable();
             for (number, i) in self.instructions.iter().enumerate() {
                 let x = |k: usize| at(i.from[k].address).cast_const();

@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::kernel::num::Field;
 use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::binary::{BinaryLoops, binary_loops};
-use crate::kernel::pointwise::row::{Instruction, Loop, Row};
+use crate::kernel::pointwise::row::{Address, Instruction, Loop, Row};
 use crate::kernel::pointwise::unary::{UnaryLoops, unary_loops};
 
 macro_rules! table {
@@ -48,9 +48,9 @@ pub fn kind(row: &Row) -> Kind {
 
 /// The cells that an instruction reads and writes.
 struct Cells {
-    x: u16,
-    y: u16,
-    to: u16,
+    x: Address,
+    y: Address,
+    to: Address,
     /// Whether the instruction before it in its run writes `x`, which then need not be read from memory.
     follows: bool,
 }
@@ -116,7 +116,7 @@ impl Numbers {
 /// As [`Numbers::run`].
 unsafe fn called(i: &Instruction, cells: *mut u64) {
     // SAFETY: all addresses are those of cells.
-    let at = |address: u16| unsafe { cells.add(usize::from(address)).cast::<u8>() };
+    let at = |address: Address| unsafe { cells.add(address as usize).cast::<u8>() };
     let x = |k: usize| at(i.from[k].address).cast_const();
     let (to, p) = (at(i.to), &i.row.scalars);
     // SAFETY: the loop is for the dtypes of the numbers.
@@ -153,7 +153,7 @@ unsafe fn each<T: Copy>(list: &[Cells], cells: *mut u64, f: impl Fn(T, T) -> T) 
     let Some(first) = list.first() else { return };
     // SAFETY: as the function's `# Safety` section requires.
     unsafe {
-        let at = |cell: u16| cells.add(usize::from(cell)).cast::<T>();
+        let at = |cell: Address| cells.add(cell as usize).cast::<T>();
         let mut last = *at(first.x);
         for own in list {
             let x = if own.follows { last } else { *at(own.x) };

@@ -26,20 +26,22 @@ pub struct Row {
     pub arithmetic: Option<Arithmetic>,
 }
 
+/// The number of an address of a cluster: what it reads comes first, then what it writes, then its registers.
+pub type Address = u32;
+
 /// An operand of an instruction.
 #[derive(Clone, Copy, Default)]
 pub struct Operand {
-    /// The index of its address: what a cluster reads comes first, then what it writes, then its registers.
-    pub address: u16,
+    pub address: Address,
     /// Whether each element has its own number (1), or the first number is that of all elements (0).
     pub step: u8,
 }
 
-/// A formula, its operands, and the index of the address where its results go.
+/// A formula, its operands, and the address where its results go.
 pub struct Instruction {
     pub row: Row,
     pub from: [Operand; 3],
-    pub to: u16,
+    pub to: Address,
 }
 
 impl Row {
