@@ -109,6 +109,26 @@ def lorenz(f: Any) -> Any:
     return f.gradients(end, *(np.array(v) for v in (1.0, 2.0, 3.0)))
 
 
+@row("Kalman filter of 2 numbers, 50 steps, log likelihood, gradient", PROGRAMS)
+def kalman(f: Any) -> Any:
+    move, see, eye = np.array([[1.0, 0.1], [0.0, 1.0]]), np.array([[1.0, 0.0]]), np.eye(2)
+    move, back, see, seen, eye = (f.const(a) for a in (move, move.T.copy(), see, see.T.copy(), eye))
+    measured = [f.const(v.reshape(1, 1)) for v in normal(50, dtype=np.float64)]
+    start = f.const(np.zeros((2, 1)))
+
+    def likelihood(noise: Any) -> Any:
+        x, p, found = start, eye, 0.0
+        for z in measured:
+            x, p = f.matmul(move, x), f.matmul(f.matmul(move, p), back) + f.exp(noise) * eye
+            variance, surprise = f.matmul(f.matmul(see, p), seen) + 0.1, z - f.matmul(see, x)
+            gain = f.matmul(p, seen) / variance
+            x, p = x + gain * surprise, p - f.matmul(gain, f.matmul(see, p))
+            found = found + f.total(surprise * surprise / variance + f.log(variance))
+        return found
+
+    return f.gradients(likelihood, np.array(0.0))
+
+
 @row("pendulums, 1000 at a time, 50 leapfrog steps, gradient", PROGRAMS)
 def leapfrog(f: Any) -> Any:
     def end(q: Any, p: Any) -> Any:
