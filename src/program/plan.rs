@@ -75,6 +75,10 @@ pub(super) struct Pointwise {
     n: usize,
     /// The order of axes in which the results lie in memory. None if they are contiguous.
     order: Option<Dims>,
+    /// Whether it computes a single number, and that or an operand does not fit into a cell.
+    is_wide: bool,
+    /// Whether the second operand is one number for all elements, which some loops look at first.
+    has_single: bool,
 }
 
 /// How a step reads an operand: the axes in the order of the memory of its results, outermost first. None where the
@@ -109,13 +113,16 @@ impl Pointwise {
             let axes = (!matches!(axes[..], [] | [(_, 1)])).then(|| axes.into_boxed_slice());
             places.push(Place { id, axes });
         }
-        Some(Pointwise { row, ins: places, n, order })
+        let is_wide =
+            n == 1 && ins.iter().map(|(d, _)| *d).chain([*dtype]).any(|d| d.size() > size_of::<u64>());
+        let has_single = places.get(1).is_some_and(|place: &Place| place.is_one_element(n));
+        Some(Pointwise { row, ins: places, n, order, is_wide, has_single })
     }
 
-    /// A step that computes one number.
-    pub fn of_numbers(row: Row, ids: &[Id]) -> Pointwise {
+    /// A step that computes one number, of an array whose elements are computed with one second operand or several.
+    pub fn of_numbers(row: Row, ids: &[Id], has_single: bool) -> Pointwise {
         let ins = ids.iter().map(|&id| Place { id, axes: None }).collect();
-        Pointwise { row, ins, n: 1, order: None }
+        Pointwise { row, ins, n: 1, order: None, is_wide: false, has_single }
     }
 
     pub fn row(&self) -> Row {
@@ -125,9 +132,18 @@ impl Pointwise {
     /// Whether a sum or product has its second operand, which is one number for all elements, in a register. If both
     /// operands are NaN, it is that one which such a loop gives back.
     pub fn repeats_second(&self) -> bool {
-        let is_one = |k: usize| self.ins.get(k).is_some_and(|place| place.is_one_element(self.n));
         let commutes = matches!(self.row.arithmetic, Some(Arithmetic::Add | Arithmetic::Multiply));
-        self.n > 1 && commutes && is_one(1) && !is_one(0)
+        self.n > 1 && commutes && self.has_single && !self.ins[0].is_one_element(self.n)
+    }
+
+    /// Whether the second operand is one number for all elements.
+    pub fn has_single(&self) -> bool {
+        self.has_single
+    }
+
+    /// What steps of one cluster have in common: the number of elements, and whether a single one is too wide for a cell.
+    fn kind(&self) -> (usize, bool) {
+        (self.n, self.is_wide)
     }
 
     /// The number of elements.
@@ -267,7 +283,7 @@ fn grouped(memory: &Memory<'_>, steps: &[(Step, Way)], maker: &FxHashMap<Id, usi
     let mut group_of = vec![0; steps.len()];
     // The lengths that the tiles of each group can have.
     let mut lengths: Vec<Lengths> = vec![];
-    let mut known: FxHashMap<(usize, usize), usize> = FxHashMap::default();
+    let mut known: FxHashMap<(usize, (usize, bool)), usize> = FxHashMap::default();
     for (i, (step, way)) in steps.iter().enumerate() {
         let mut joined = None;
         for (k, &id) in step.ins.iter().enumerate() {
@@ -275,8 +291,8 @@ fn grouped(memory: &Memory<'_>, steps: &[(Step, Way)], maker: &FxHashMap<Id, usi
             let Some(&m) = maker.get(&whole) else { continue };
             let in_order = byte == 0 && memory.dtype(id) == memory.dtype(whole);
             let together = steps[m].1.pointwise().filter(|_| in_order).is_some_and(|other| match way {
-                Way::Pointwise(own) => own.n == other.n && own.ins[k].axes.is_none(),
-                Way::Pack(_) => other.n == 1,
+                Way::Pointwise(own) => own.kind() == other.kind() && own.ins[k].axes.is_none(),
+                Way::Pack(_) => other.kind() == (1, false),
                 Way::Fold(fold) if fold.elements() == other.n => {
                     let g = group_of[m];
                     lengths[g].with(fold).inspect(|&with| (joined, lengths[g]) = (Some(g), with)).is_some()
@@ -286,8 +302,8 @@ fn grouped(memory: &Memory<'_>, steps: &[(Step, Way)], maker: &FxHashMap<Id, usi
             stage[i] = stage[i].max(stage[m] + usize::from(!together));
         }
         let g = match way {
-            Way::Pointwise(p) => known.get(&(stage[i], p.n)).copied(),
-            Way::Pack(_) => known.get(&(stage[i], 1)).copied(),
+            Way::Pointwise(p) => known.get(&(stage[i], p.kind())).copied(),
+            Way::Pack(_) => known.get(&(stage[i], (1, false))).copied(),
             _ => joined,
         };
         group_of[i] = g.unwrap_or(groups.len());
@@ -297,8 +313,8 @@ fn grouped(memory: &Memory<'_>, steps: &[(Step, Way)], maker: &FxHashMap<Id, usi
                 groups.push(vec![i]);
                 lengths.push(Lengths::ANY);
                 match way {
-                    Way::Pointwise(p) => _ = known.insert((stage[i], p.n), group_of[i]),
-                    Way::Pack(_) => _ = known.insert((stage[i], 1), group_of[i]),
+                    Way::Pointwise(p) => _ = known.insert((stage[i], p.kind()), group_of[i]),
+                    Way::Pack(_) => _ = known.insert((stage[i], (1, false)), group_of[i]),
                     _ => {}
                 }
             }
@@ -580,6 +596,9 @@ fn cluster(
                 },
             };
             *operand = Operand { address: address as Address, step: *step };
+        }
+        if n == 1 {
+            from[1].step = u8::from(!p.has_single);
         }
         instructions.push(Instruction { row: p.row, from, to: home(&homes[k]) as Address });
     }

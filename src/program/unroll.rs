@@ -119,7 +119,7 @@ impl Formulas {
         let to = &values[out as usize];
         let is_small = |id: Id| shape::len(dims(id)) <= OPERANDS;
         if !matches!(to.dtype, DType::F32 | DType::F64)
-            || shape::len(&to.dims) > RESULTS
+            || !(1..=RESULTS).contains(&shape::len(&to.dims))
             || !step.ins.iter().all(|&id| is_small(id) && values[id as usize].dtype == to.dtype)
             || !shape::are_contiguous(&to.dims, &to.strides)
         {
@@ -233,9 +233,15 @@ impl Unrolled<'_> {
     }
 
     /// A step that computes one number from others, in the place of `of`.
-    fn push(&mut self, of: &Step, row: Row, ins: SmallVec<[Id; 4]>, out: Option<Id>) -> Id {
+    fn push(
+        &mut self,
+        of: &Step,
+        (row, has_single): (Row, bool),
+        ins: SmallVec<[Id; 4]>,
+        out: Option<Id>,
+    ) -> Id {
         let out = out.unwrap_or_else(|| self.add(row.out, Origin::Made));
-        let way = Way::Pointwise(Pointwise::of_numbers(row, &ins));
+        let way = Way::Pointwise(Pointwise::of_numbers(row, &ins, has_single));
         let step = Step {
             op: of.op.clone(),
             batch_ndim: 0,
@@ -258,7 +264,7 @@ impl Unrolled<'_> {
                 if p.repeats_second() {
                     ins.swap(0, 1);
                 }
-                self.push(step, p.row(), ins, own)
+                self.push(step, (p.row(), p.has_single()), ins, own)
             })
             .collect()
     }
@@ -267,7 +273,8 @@ impl Unrolled<'_> {
         let out = step.outs[0];
         let dtype = self.values[out as usize].dtype;
         let own = (formulas.len() == 1).then_some(out);
-        let row = |table: &BinaryLoops| table.row(dtype, [0.0; 3]).expect("there are loops for floats");
+        let row =
+            |table: &BinaryLoops| (table.row(dtype, [0.0; 3]).expect("there are loops for floats"), true);
         let (add, multiply) = (row(ADD), row(MULTIPLY));
         let mut elements = vec![];
         for formula in formulas {

@@ -164,6 +164,30 @@ def test_a_vmapped_and_a_scanned_program_of_small_arrays() -> None:
     assert bits(compiled(p, zs)) == bits(f(p, zs)) == bits(compiled(p, zs))
 
 
+def test_wide_numbers_and_empty_arrays_beside_small_ones() -> None:
+    def f(c: Any, x: Any, none: Any) -> list[Any]:
+        size = fg.abs(c * c)
+        return [c * c, x * 2, size * x, fg.sum(x) * c, fg.var(none, axis=1), fg.linalg.cross(none, none), size + 1]
+
+    compiled = fg.compile(f, fullgraph=True)
+    args = [fg.tensor(1 + 2j, dtype="complex128"), fg.tensor([1.0, 2.0], dtype="float64"), fg.zeros((0, 3))]
+    for _ in range(2):
+        assert bits(compiled(*args)) == bits(f(*args))
+
+
+def test_powers_of_arrays_of_exponents() -> None:
+    rng = np.random.default_rng(0)
+    x, y = fg.tensor(np.abs(rng.standard_normal(9)) * 2), fg.tensor(rng.integers(-4, 5, 9).astype(float))
+
+    def loss(x: Any, y: Any) -> Any:
+        return fg.sum(x**y)
+
+    def f(x: Any, y: Any) -> list[Any]:
+        return [x**y, x ** y[3], 1.5**y, *func.grad(loss, argnums=(0, 1))(x, y)]
+
+    assert bits(fg.compile(f, fullgraph=True)(x, y)) == bits(f(x, y))
+
+
 def test_a_file_keeps_them(tmp_path: Path) -> None:
     whole = formula(5)
 

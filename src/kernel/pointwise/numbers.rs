@@ -123,8 +123,7 @@ unsafe fn called(i: &Instruction, cells: *mut u64) {
     unsafe {
         match i.row.apply {
             Loop::Unary(f) => f(1, x(0), to, p),
-            // The second operand is a single one, as in `binary::apply`.
-            Loop::Binary(f) => f(1, x(0), 1, x(1), 0, to, p),
+            Loop::Binary(f) => f(1, x(0), 1, x(1), usize::from(i.from[1].step), to, p),
             Loop::Ternary(f) => f(1, [x(0), x(1), x(2)], [1, 1, 1], to, p),
         }
     }
