@@ -149,10 +149,7 @@ impl Values {
 
     /// The value whose memory a value lies in.
     fn whole(&self, id: Id) -> Id {
-        match self.values[id as usize].origin {
-            Origin::View { of, .. } => of,
-            _ => id,
-        }
+        self.values[id as usize].whole(id)
     }
 }
 

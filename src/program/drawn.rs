@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::Program;
-use super::parts::{Id, Origin};
+use super::parts::Id;
 use crate::dtype::DType;
 use crate::graph::site::Site;
 use crate::shape::Dims;
@@ -37,10 +37,7 @@ impl Program {
         let mut nodes = vec![];
         let mut places: FxHashMap<Id, (usize, usize)> = FxHashMap::default();
         let value = |id: Id| (self.values[id as usize].dtype, self.values[id as usize].dims.clone());
-        let whole = |id: Id| match self.values[id as usize].origin {
-            Origin::View { of, .. } => of,
-            _ => id,
-        };
+        let whole = |id: Id| self.values[id as usize].whole(id);
         let mut leaf = |nodes: &mut Vec<DrawnNode>, id: Id| {
             *places.entry(id).or_insert_with(|| {
                 let is_input = (id as usize) < self.inputs;

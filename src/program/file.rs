@@ -225,10 +225,7 @@ impl Program {
         let mut numbers: Vec<Option<Id>> = vec![None; self.values.len()];
         let mut kept = vec![];
         let mut keep = |id: Id| {
-            let whole = match self.values[id as usize].origin {
-                Origin::View { of, .. } => of,
-                _ => id,
-            };
+            let whole = self.values[id as usize].whole(id);
             for id in [whole, id] {
                 numbers[id as usize].get_or_insert_with(|| {
                     kept.push(id);
