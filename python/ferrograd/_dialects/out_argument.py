@@ -9,8 +9,15 @@ from typing import Any
 from ferrograd import _core
 from ferrograd._core import ArgumentError, DtypeError, ShapeError, Tensor
 
-#: The kinds of dtypes, each of which holds the values of those before it.
-_KINDS = {kind: i for i, kinds in enumerate(("b", "iu", "f", "c")) for kind in kinds}
+#: The kinds of dtypes, each of which holds the values of those before it. NumPy's kind of bfloat16 is V.
+_KINDS = {kind: i for i, kinds in enumerate(("b", "iu", "fV", "c")) for kind in kinds}
+
+
+def check_can_take(function: str, out: Tensor, result: Tensor) -> None:
+    """Raises unless the dtype of ``out`` holds numbers of the result's kind: integers take no floats."""
+    if _KINDS[result.dtype.kind] > _KINDS[out.dtype.kind]:
+        text = f"result type {result.dtype} can't be cast to the desired output type {out.dtype}"
+        raise DtypeError(f"{function}: {text}")
 
 
 def placed(result: Tensor, out: Tensor | None, requires_grad: bool) -> Any:
@@ -47,8 +54,7 @@ def _check(out: Any, result: Any) -> None:
     """Raises unless the result can be written to ``out``, so that of several all are written or none."""
     if not isinstance(out, Tensor) or not isinstance(result, Tensor):
         raise ArgumentError(f"out takes a tensor for each result, not {type(out).__name__}")
-    if _KINDS[result.dtype.kind] > _KINDS[out.dtype.kind]:
-        raise DtypeError(f"out: result type {result.dtype} can't be cast to the desired output type {out.dtype}")
+    check_can_take("out", out, result)
     if 0 not in out.shape and out.shape != result.shape:
         shapes = f"{list(result.shape)}, which cannot be written into the shape {list(out.shape)}"
         raise ShapeError(f"out: the result has shape {shapes}")

@@ -15,10 +15,11 @@ import numpy as np
 
 from ferrograd import _arguments, _core, linalg
 from ferrograd._array_api import finfo, meshgrid, result_type, unique_all
-from ferrograd._core import ArgumentError, DtypeError, FerrogradError, IndexOutOfRange, Tensor
+from ferrograd._core import ArgumentError, FerrogradError, IndexOutOfRange, Tensor
 from ferrograd._core import native as ops
 from ferrograd._dialects.distinct import distinct
 from ferrograd._dialects.numbers import NATIVE
+from ferrograd._dialects.out_argument import check_can_take
 
 __all__ = [
     "append",
@@ -85,10 +86,6 @@ def _refuse(name: str, options: dict[str, Any]) -> None:
             raise TypeError(f"numpy.{name}: {option}= is not taken for Tensors")
 
 
-# Kinds of dtypes, in the order in which a tensor can take the values of those before its own.
-_KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2, "c": 3}
-
-
 def deliver(f: Any, result: Any, out: tuple[Any, ...]) -> Any:
     """The result, written to the targets in ``out`` if there are any."""
     if not out or out[0] is None:
@@ -96,9 +93,8 @@ def deliver(f: Any, result: Any, out: tuple[Any, ...]) -> Any:
     results = result if isinstance(result, tuple) else (result,)
     for target, value in zip(out, results, strict=True):
         if isinstance(target, Tensor):
-            if isinstance(value, Tensor) and _KINDS[value.dtype.kind] > _KINDS[target.dtype.kind]:
-                text = f"result type {value.dtype} can't be cast to the desired output type {target.dtype}"
-                raise DtypeError(f"numpy.{f.__name__}: {text}")
+            if isinstance(value, Tensor):
+                check_can_take(f"numpy.{f.__name__}", target, value)
             target[...] = value
         elif getattr(value, "requires_grad", False):
             raise TypeError(
