@@ -12,22 +12,21 @@ use super::parts::{Group, Id, Origin, Step, Value, Work};
 use crate::array::Layout;
 use crate::dtype::DType;
 use crate::graph::Op;
-use crate::kernel::broadcast::{inverse, joined};
+use crate::kernel::broadcast::joined;
 use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::cluster::{Cluster, End, Read, Reading, Walk, Write};
 use crate::kernel::pointwise::numbers::{Kind, kind};
 use crate::kernel::pointwise::row::{Address, Instruction, Loop, Operand, Row};
 use crate::kernel::reduce::tiles::{Lengths, RowFold};
-use crate::shape::{self, Dims};
+use crate::shape;
 
 /// What a step is to a plan.
 pub(super) enum Way {
     Pointwise(Pointwise),
     /// A fold of rows, which can come in tiles.
     Fold(RowFold),
-    /// An array of single numbers, which are the inputs of the step in the order of the array's memory. The axes lie there in
-    /// this order; None if the array is contiguous.
-    Pack(Option<Dims>),
+    /// An array of single numbers, which are the inputs of the step in the order of the array's memory.
+    Pack,
     /// Whatever its op does.
     Op,
 }
@@ -73,8 +72,6 @@ pub(super) struct Pointwise {
     ins: SmallVec<[Place; 3]>,
     /// The number of elements.
     n: usize,
-    /// The order of axes in which the results lie in memory. None if they are contiguous.
-    order: Option<Dims>,
     /// Whether it computes a single number, and that or an operand does not fit into a cell.
     is_wide: bool,
     /// Whether the second operand is one number for all elements, which some loops look at first.
@@ -116,13 +113,13 @@ impl Pointwise {
         let is_wide =
             n == 1 && ins.iter().map(|(d, _)| *d).chain([*dtype]).any(|d| d.size() > size_of::<u64>());
         let has_single = places.get(1).is_some_and(|place: &Place| place.is_one_element(n));
-        Some(Pointwise { row, ins: places, n, order, is_wide, has_single })
+        Some(Pointwise { row, ins: places, n, is_wide, has_single })
     }
 
     /// A step that computes one number, of an array whose elements are computed with one second operand or several.
     pub fn of_numbers(row: Row, ids: &[Id], has_single: bool) -> Pointwise {
         let ins = ids.iter().map(|&id| Place { id, axes: None }).collect();
-        Pointwise { row, ins, n: 1, order: None, is_wide: false, has_single }
+        Pointwise { row, ins, n: 1, is_wide: false, has_single }
     }
 
     pub fn row(&self) -> Row {
@@ -149,11 +146,6 @@ impl Pointwise {
     /// The number of elements.
     pub fn elements(&self) -> usize {
         self.n
-    }
-
-    /// The order of axes in which the results lie in memory. None if they are contiguous.
-    pub fn order(&self) -> Option<&Dims> {
-        self.order.as_ref()
     }
 
     /// The operands of element `i` in memory: the values, and how many elements after their first one they lie.
@@ -250,13 +242,13 @@ pub(super) fn planned(values: &[Value], steps: Vec<(Step, Way)>, outputs: &[Id])
             match way {
                 Way::Pointwise(p) => members.push((step, p)),
                 Way::Fold(fold) if !members.is_empty() => folds.push((step, fold)),
-                Way::Pack(order) => packs.push((step, order)),
+                Way::Pack => packs.push(step),
                 _ => work.push(Work::Op(step)),
             }
         }
         let outside = made_for(&members, &outside);
         let folded = folds.iter().map(|(step, _)| memory.whole(step.ins[0]).0);
-        let packed = packs.iter().flat_map(|(step, _)| &step.ins).copied();
+        let packed = packs.iter().flat_map(|step| &step.ins).copied();
         let roots: FxHashSet<Id> = outside.iter().copied().chain(folded).chain(packed).collect();
         let asked = asked_for(&memory, members, &roots);
         if asked.is_empty() && packs.is_empty() {
@@ -292,7 +284,7 @@ fn grouped(memory: &Memory<'_>, steps: &[(Step, Way)], maker: &FxHashMap<Id, usi
             let in_order = byte == 0 && memory.dtype(id) == memory.dtype(whole);
             let together = steps[m].1.pointwise().filter(|_| in_order).is_some_and(|other| match way {
                 Way::Pointwise(own) => own.kind() == other.kind() && own.ins[k].axes.is_none(),
-                Way::Pack(_) => other.kind() == (1, false),
+                Way::Pack => other.kind() == (1, false),
                 Way::Fold(fold) if fold.elements() == other.n => {
                     let g = group_of[m];
                     lengths[g].with(fold).inspect(|&with| (joined, lengths[g]) = (Some(g), with)).is_some()
@@ -303,7 +295,7 @@ fn grouped(memory: &Memory<'_>, steps: &[(Step, Way)], maker: &FxHashMap<Id, usi
         }
         let g = match way {
             Way::Pointwise(p) => known.get(&(stage[i], p.kind())).copied(),
-            Way::Pack(_) => known.get(&(stage[i], (1, false))).copied(),
+            Way::Pack => known.get(&(stage[i], (1, false))).copied(),
             _ => joined,
         };
         group_of[i] = g.unwrap_or(groups.len());
@@ -314,7 +306,7 @@ fn grouped(memory: &Memory<'_>, steps: &[(Step, Way)], maker: &FxHashMap<Id, usi
                 lengths.push(Lengths::ANY);
                 match way {
                     Way::Pointwise(p) => _ = known.insert((stage[i], p.kind()), group_of[i]),
-                    Way::Pack(_) => _ = known.insert((stage[i], (1, false)), group_of[i]),
+                    Way::Pack => _ = known.insert((stage[i], (1, false)), group_of[i]),
                     _ => {}
                 }
             }
@@ -352,7 +344,7 @@ struct Parts {
     /// In the order of their results.
     members: Vec<(Step, Pointwise)>,
     folds: Vec<(Step, RowFold)>,
-    packs: Vec<(Step, Option<Dims>)>,
+    packs: Vec<Step>,
 }
 
 /// The steps of a group as clusters: one, or several if one would need too many registers.
@@ -375,7 +367,7 @@ fn clusters(memory: &Memory<'_>, mut parts: Parts, outside: &FxHashSet<Id>, work
     let second = members.split_off(members.len() / 2);
     // What the first half makes for the second goes through memory.
     let made: FxHashSet<Id> = members.iter().map(|(s, _)| s.outs[0]).collect();
-    let readers = second.iter().map(|(step, _)| step).chain(packs.iter().map(|(step, _)| step));
+    let readers = second.iter().map(|(step, _)| step).chain(&*packs);
     let read: Vec<Id> = readers.flat_map(|step| &step.ins).map(|&id| memory.whole(id).0).collect();
     let outside = outside.iter().copied().chain(read.into_iter().filter(|id| made.contains(id))).collect();
     let (for_first, for_second) = (made_for(members, &outside), made_for(&second, &outside));
@@ -498,7 +490,7 @@ fn cluster(
             }
         }
     }
-    for &id in packs.iter().flat_map(|(step, _)| &step.ins) {
+    for &id in packs.iter().flat_map(|step| &step.ins) {
         widest = widest.max(memory.dtype(id).size());
         if let Some(&m) = made.get(&id) {
             last[m] = usize::MAX;
@@ -558,7 +550,7 @@ fn cluster(
         }
     }
     let mut packed: Vec<Vec<From>> = vec![];
-    for (step, _) in packs {
+    for step in packs {
         let place = |&id: &Id| match made.get(&id) {
             Some(&m) => From::Member(m),
             None => {
@@ -604,23 +596,16 @@ fn cluster(
     }
     let mut results = vec![];
     for (w, &id) in writes.iter().enumerate() {
-        let (order, from) = match w.checked_sub(writes.len() - packs.len()) {
-            None => (&members[made[&id]].1.order, None),
-            Some(p) => {
-                let address = |from: &From| match *from {
-                    From::Member(m) => home(&homes[m]) as Address,
-                    From::Read(r) => r as Address,
-                };
-                (&packs[p].1, Some(packed[p].iter().map(address).collect()))
-            }
-        };
-        let dims = &memory.0[id as usize].dims;
-        results.push(Write {
-            dtype: memory.dtype(id),
-            dims: order.as_ref().map_or(dims.clone(), |order| order.iter().map(|&a| dims[a]).collect()),
-            back: order.as_ref().map(|order| inverse(order)),
-            from,
+        let from = w.checked_sub(writes.len() - packs.len()).map(|p| {
+            let address = |from: &From| match *from {
+                From::Member(m) => home(&homes[m]) as Address,
+                From::Read(r) => r as Address,
+            };
+            packed[p].iter().map(address).collect()
         });
+        let Value { dtype, dims, strides, .. } = &memory.0[id as usize];
+        let strides = (*strides != shape::contiguous_strides(dims)).then(|| strides.clone());
+        results.push(Write { dtype: *dtype, dims: dims.clone(), strides, from });
     }
     let ends = folds.iter().map(|(step, fold)| {
         let of = made[&memory.whole(step.ins[0]).0];
@@ -631,7 +616,7 @@ fn cluster(
     let mut folds: Vec<&Step> = folds.iter().map(|(step, _)| step).collect();
     shape::sort_by_key(&mut folds, |step| made[&memory.whole(step.ins[0]).0]);
     writes.extend(folds.iter().map(|step| step.outs[0]));
-    let steps = members.iter().map(|(step, _)| step).chain(folds).chain(packs.iter().map(|(step, _)| step));
+    let steps = members.iter().map(|(step, _)| step).chain(folds).chain(packs);
     // A step that was taken apart is named once.
     let mut named = FxHashSet::default();
     let steps = steps.filter(|step| named.insert(Arc::as_ptr(&step.op).cast::<()>()));

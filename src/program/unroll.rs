@@ -74,10 +74,6 @@ pub(super) fn unrolled(values: &mut Vec<Value>, steps: Vec<(Step, Way)>, outputs
             continue;
         };
         let out = step.outs[0];
-        let order = match &way {
-            Way::Pointwise(p) => p.order().cloned(),
-            _ => None,
-        };
         let elements = match (formulas, way) {
             (Formulas::Pointwise, Way::Pointwise(p)) => all.pointwise(&step, &p),
             (Formulas::Each(formulas), _) => all.each(&step, formulas),
@@ -85,7 +81,7 @@ pub(super) fn unrolled(values: &mut Vec<Value>, steps: Vec<(Step, Way)>, outputs
         };
         if whole.contains(&out) && elements[..] != [out] {
             let step = Step { ins: elements.iter().copied().collect(), ..step };
-            all.steps.push((step, Way::Pack(order)));
+            all.steps.push((step, Way::Pack));
         }
         all.elements.insert(out, elements);
     }

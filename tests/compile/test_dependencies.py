@@ -485,3 +485,35 @@ def test_a_graph_that_is_recorded_where_ops_are_not() -> None:
         results = [f(torch.tensor([3.0, k])) for k in (4.0, 5.0)]
     for y, k in zip(results, (4.0, 5.0), strict=True):
         assert torch.autograd.grad(y, w)[0].tolist() == [3, k]
+
+
+def test_small_arrays_of_numpy_are_compared_by_their_numbers() -> None:
+    import numpy as np
+
+    outside = np.array([1.0, 2.0])
+    f = fg.compile(lambda x: x * fg.asarray(outside), fullgraph=True)
+    for k in (1.0, 1.0, 5.0, 1.0):
+        outside[1] = k
+        assert f(fg.ones(2, dtype="float64")).tolist() == [1, k]
+    assert f.cache_info().currsize == 2
+
+
+def test_arrays_of_numpy_are_constants_only_if_all_that_they_follow_from_is_known() -> None:
+    import collections
+
+    import numpy as np
+
+    class Kept(collections.UserList[float]):
+        pass
+
+    large, kept, sparse = np.ones(1000), Kept([1.0, 2.0]), pytest.importorskip("scipy.sparse").csr_array(np.eye(2))
+    functions: list[Callable[[Any], Any]] = [
+        lambda x: x * fg.asarray(large)[:2],
+        lambda x: x * fg.asarray(np.random.default_rng().normal(size=2)),
+        lambda x: x * fg.asarray(np.random.rand(2)),
+        lambda x: x * fg.asarray(np.array(list(kept))),
+        lambda x: x @ fg.asarray(sparse.toarray()),
+    ]
+    for function in functions:
+        with pytest.raises(fg.CompileError):
+            fg.compile(function, fullgraph=True)(fg.ones(2, dtype="float64"))

@@ -108,6 +108,7 @@ COMPILED = {
     "complex": of(lambda x: torch.fft.fft(x).abs()),
     "half": of(lambda x: (x.half() * 2).float()),
     "index": of(lambda x: x[torch.tensor([0, 2])]),
+    "a NumPy array that the function makes": of(lambda x: x * torch.tensor(np.arange(16, dtype=np.float32))),
     "the argument": of(lambda x: x),
     "a constant beside": of(lambda x: {"y": (x * 2, None), "n": 3}),
     "views of the argument": of(lambda x: (x[2:5], x.view(4, 4).T, x)),
@@ -122,7 +123,6 @@ EAGER = {
     "mask": of(lambda x: x[x > 0]),
     "nonzero": of(lambda x: torch.nonzero(x > 0)),
     "NumPy": of(lambda x: x * torch.tensor(x.numpy() ** 2)),
-    "a NumPy array": of(lambda x: x * torch.tensor(np.ones(16, np.float32))),
     "an error": of(lambda x: torch.linalg.cholesky(x.reshape(4, 4))),
 }
 

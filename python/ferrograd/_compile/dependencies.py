@@ -58,6 +58,10 @@ _IN_PYTHON = (
     memoryview,
     array.array,
 )
+#: Code with one of these names may draw numbers that no state tells.
+_UNTOLD = frozenset({"default_rng", "Generator", "RandomState", "SystemRandom", "urandom", "secrets", "PCG64"})
+#: The most bytes of a NumPy array that calls are compared by.
+_BYTES = 4096
 #: Stands for the value of a name that is not there.
 MISSING = types.SimpleNamespace()
 
@@ -101,6 +105,18 @@ def _is_of(value: Any, libraries: frozenset[str]) -> bool:
     """Whether a function, a class or a module belongs to one of these libraries."""
     name = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
     return isinstance(name, str) and name.partition(".")[0] in libraries
+
+
+def _is_python(kind: type) -> bool:
+    """Whether the attributes are all that objects of a class hold: it is ours, or none of its bases is written in C."""
+
+    def is_written(base: type) -> bool:
+        if base is object or _is_of(base, frozenset({"ferrograd"})):
+            return True
+        file = getattr(sys.modules.get(base.__module__), "__file__", "")
+        return not _is_of(base, _LIBRARIES) and (file is None or not file.endswith((".so", ".pyd")))
+
+    return all(map(is_written, kind.__mro__))
 
 
 def value_at(place: Place) -> Any:
@@ -318,6 +334,14 @@ class Reader:
                     raise Refused(f"{self._name(len(self.key))}: {refusal}") from None
         return tuple(self.key)
 
+    def sees_all(self) -> bool:
+        """Whether arrays of NumPy that the function makes follow from what was read.
+
+        It is not known where code may draw from generators of its own, and what objects of other libraries hold.
+        """
+        objects = (x for x in self.objects if not isinstance(x, (type, types.ModuleType, np.ufunc, np.dtype)))
+        return all(_is_python(type(x)) for x in objects) and self._names.names.isdisjoint(_UNTOLD)
+
     def _name(self, i: int) -> str:
         """The name that leads to a part of the key."""
         names = [name for begin, name in self._begins if begin <= i]
@@ -361,6 +385,8 @@ class Reader:
             key.append(value.hex())
         elif isinstance(value, np.generic):
             key.append((value.dtype, value.tobytes()))
+        elif type(value) is np.ndarray and value.nbytes <= _BYTES and not value.dtype.hasobject:
+            key.append((value.dtype, value.shape, value.tobytes()))
         elif isinstance(value, np.ndarray):
             raise Refused("it looks up a NumPy array, whose numbers may change; make a tensor of it first")
         elif isinstance(value, (set, frozenset)):

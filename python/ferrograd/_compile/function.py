@@ -241,7 +241,7 @@ def _gradients_of_some(call: _Call, leaves: tuple[Tensor, ...], has: list[bool])
     with _modes_of(program):
         if _core.program_modes() != modes:
             return None
-        tracer = _core.Tracer(call.tensors, again=True)
+        tracer = _core.Tracer(call.tensors, again=True, constants=True)
         watch = Watch()
         core = None
         try:
@@ -609,7 +609,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         """Calls the function while its ops are traced. Returns its result and the program, or why there is none."""
         __tracebackhide__ = True
         tensors = reader.tensors
-        tracer = _core.Tracer(tensors)
+        tracer = _core.Tracer(tensors, constants=reader.sees_all())
         watch = Watch()
         try:
             used = tracer.arguments()

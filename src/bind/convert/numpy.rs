@@ -10,6 +10,7 @@ use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::python::facade::{DTYPE, DTYPE_OF, NUMPY_BFLOAT16};
 use crate::bind::python::gil::{ask, listening};
+use crate::bind::value::capture::Captures;
 use crate::dtype::{DTYPES, DType, c64, c128, f16};
 use crate::graph::modes;
 use crate::kernel::pointwise::half;
@@ -133,7 +134,7 @@ pub fn descr(py: Python<'_>, dtype: DType) -> Option<Bound<'_, PyArrayDescr>> {
 
 /// A copy of a NumPy array.
 pub fn from_numpy(a: &Bound<'_, PyUntypedArray>) -> PyResult<Array> {
-    if let Some(trace) = modes::trace() {
+    if let Some(trace) = modes::trace().filter(|trace| !Captures::of(trace).makes_constants) {
         trace.give_up("it makes a tensor of another library's array");
     }
     copied(a)

@@ -205,13 +205,21 @@ fn is_same_view(a: &Array, b: &Array) -> bool {
 #[pymethods]
 impl Tracer {
     /// Begins a trace. The arguments are inputs of the program. `again` is a trace of a call that has been made: it prints
-    /// nothing.
+    /// nothing. With `constants`, a tensor that is made of a NumPy array is a constant; a trace inside of another one does as
+    /// the other one does.
     #[new]
-    #[pyo3(signature = (arguments, again=false))]
-    fn new(#[pyo3(from_py_with = list)] arguments: Vec<Bound<'_, Var>>, again: bool) -> PyResult<Tracer> {
+    #[pyo3(signature = (arguments, again=false, constants=false))]
+    fn new(
+        #[pyo3(from_py_with = list)] arguments: Vec<Bound<'_, Var>>,
+        again: bool,
+        constants: bool,
+    ) -> PyResult<Tracer> {
         stack::check()?;
         let trace = Trace::new(Box::new(Captures::inside()));
-        Captures::of(&trace).seeded = again;
+        let outer = Captures::outer(&trace).map(|outer| Captures::of(outer).makes_constants);
+        let mut captured = Captures::of(&trace);
+        (captured.seeded, captured.makes_constants) = (again, outer.unwrap_or(constants));
+        drop(captured);
         let mut given = vec![];
         let same_memory = same_memory(arguments.iter().map(Bound::get));
         let counts = counts(&same_memory);

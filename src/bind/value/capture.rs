@@ -62,6 +62,9 @@ pub struct Captured {
     pub parts: Vec<Part>,
     /// Whether the function runs backward passes.
     pub differentiates: bool,
+    /// Whether a tensor that the function makes of a NumPy array is a constant: it finds no such array outside, so that the
+    /// numbers follow from what calls are compared by.
+    pub makes_constants: bool,
     /// Whether the gradients of the results are being traced, from cotangents that stand for others, or a call that has been
     /// made.
     pub seeded: bool,

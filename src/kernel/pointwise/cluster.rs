@@ -54,10 +54,9 @@ pub struct Read {
 /// A result of a cluster.
 pub struct Write {
     pub dtype: DType,
-    /// The sizes of its axes in the order of memory.
     pub dims: Dims,
-    /// The order of axes that leads back to its own.
-    pub back: Option<Dims>,
+    /// How its elements lie in memory. None if they lie there in their order.
+    pub strides: Option<Strides>,
     /// Where single numbers become an array: the addresses of its elements. None for a result of one instruction.
     pub from: Option<Box<[Address]>>,
 }
@@ -364,11 +363,11 @@ impl Cluster {
             };
             par::pieces(self.n, piece, &work);
         }
-        let back = |(write, array): (&Write, Unwritten)| match &write.back {
-            Some(order) => array.written().permute(order),
+        let laid_out = |(write, array): (&Write, Unwritten)| match &write.strides {
+            Some(strides) => array.written().restride(&write.dims, strides, 0),
             None => array.written(),
         };
-        let mut results: SmallVec<[Array; 4]> = self.writes.iter().zip(made).map(back).collect();
+        let mut results: SmallVec<[Array; 4]> = self.writes.iter().zip(made).map(laid_out).collect();
         for (end, folding) in self.ends.iter().zip(folded) {
             results.push(end.fold.end("compile", folding)?);
         }
