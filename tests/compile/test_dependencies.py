@@ -354,7 +354,7 @@ def test_the_warning_of_many_traces_names_what_varies() -> None:
 def test_arrays_that_are_attributes_are_refused_by_name() -> None:
     import numpy as np
 
-    a = types.SimpleNamespace(data=np.ones(2))
+    a = types.SimpleNamespace(data=np.ones(1000))
     f = fg.compile(lambda x: x * float(a.data[0]))
     with pytest.warns(UserWarning, match="SimpleNamespace.data: it looks up a NumPy array"):
         assert f(fg.ones(1)).item() == 1
