@@ -72,6 +72,11 @@ impl Op for Scan {
         let constants = columns.split_off(self.columns);
         let mut carry = contiguous(carry)?;
         let columns = contiguous(columns)?;
+        let all: Vec<&Array> = carry.iter().chain(&columns).chain(&constants).collect();
+        let sizes = [self.carries, self.columns, self.length];
+        if let Some(outs) = self.step.repeat("scan", &all, sizes, self.reverse, self.keeps)? {
+            return Ok(outs.into_iter().collect());
+        }
         let mut rows: Vec<Vec<Array>> = vec![];
         for k in 0..self.length {
             if k % STRETCH == STRETCH - 1 {

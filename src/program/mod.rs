@@ -6,6 +6,7 @@ mod drawn;
 pub mod file;
 mod parts;
 mod plan;
+mod repeated;
 mod saved;
 mod unroll;
 

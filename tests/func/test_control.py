@@ -146,3 +146,66 @@ def test_while_loop_is_recorded() -> None:
 def test_mistakes(call: Any, text: str) -> None:
     with pytest.raises(fg.FerrogradError, match=text):
         call()
+
+
+A2 = fg.tensor([[0.5, -0.25], [0.125, 0.75]], dtype="float64")
+
+#: Steps of a few numbers, which run without arrays: a carry, columns, and what the steps read of each.
+SMALL: dict[str, tuple[Any, Any, Any]] = {
+    "a planet": (
+        lambda c, _: ((c[0] + 0.1 * c[1], c[1] - 0.1 * c[0] / (c[0] * c[0]).sum().sqrt()), c[0]),
+        (fg.tensor([1.0, 0.0]), fg.tensor([0.0, 1.0])),
+        None,
+    ),
+    "the parts of the carry change places": (
+        lambda c, x: ((c[1], c[0] + x), (c[0], x, fg.ones(2) * 3)),
+        (fg.tensor(1.0), fg.tensor(2.0)),
+        fg.linspace(0, 1, 300),
+    ),
+    "a part of the carry stays": (lambda c, x: ((c[0], c[0] * x), c[1]), (fg.tensor(2.0), fg.tensor(0.0)), X[:, 0]),
+    "matrices and views": (
+        lambda c, x: (A2 @ c + x[:2], (c.T, c.reshape([4])[1:3], x)),
+        fg.eye(2, dtype="float64"),
+        X,
+    ),
+    "integers and truth values": (
+        lambda c, x: ((c[0] + 1, c[1] != (x > 0), c[2] * x), c),
+        (fg.tensor(0), fg.tensor(True), fg.tensor(1.0)),
+        fg.linspace(-1, 1, 300),
+    ),
+    "a constant carry": (lambda c, x: (fg.zeros(2), c * x), fg.ones(2), fg.linspace(-1, 1, 5)),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_steps_of_a_few_numbers_are_those_of_a_loop(name: str, reverse: bool) -> None:
+    step, carry, xs = SMALL[name]
+    length = len(xs) if xs is not None else 300
+
+    def looped(carry: Any, xs: Any) -> Any:
+        rows: list[Any] = [None] * length
+        for i in reversed(range(length)) if reverse else range(length):
+            carry, rows[i] = step(carry, None if xs is None else xs[i])
+        columns = [fg.stack(list(parts)) for parts in zip(*map(_tree.leaves, rows), strict=True)]
+        return _tree.leaves(carry), columns
+
+    def scanned(carry: Any, xs: Any) -> Any:
+        carry, columns = scan(step, carry, xs, None if xs is not None else length, reverse=reverse)
+        return _tree.leaves(carry), _tree.leaves(columns)
+
+    def total(run: Any) -> Any:
+        def of(*given: Any) -> Any:
+            carry = _tree.rebuilt(SMALL[name][1], iter(given)) if isinstance(SMALL[name][1], tuple) else given[0]
+            parts = [part for parts in run(carry, xs) for part in parts]
+            return sum((part * (k + 1)).sum() for k, part in enumerate(parts) if part.dtype.kind == "f")
+
+        return of
+
+    for ours, theirs in zip(_tree.leaves(scanned(carry, xs)), _tree.leaves(looped(carry, xs)), strict=True):
+        assert ours.dtype == theirs.dtype
+        assert np.array_equal(ours, theirs)
+    given = [x for x in _tree.leaves(carry)]
+    wrt = tuple(i for i, x in enumerate(given) if x.dtype.kind == "f")
+    for ours, theirs in zip(*(func.grad(total(run), wrt)(*given) for run in (scanned, looped)), strict=True):
+        assert np.allclose(ours, theirs, rtol=1e-5)

@@ -6,4 +6,7 @@ pub enum Arithmetic {
     Subtract,
     Multiply,
     Negate,
+    Divide,
+    Sqrt,
+    Square,
 }

@@ -231,7 +231,7 @@ pub unsafe fn zip_fast<T: Num, F: Fn(T, T) -> T + Copy>(
 /// is a truth value), `bits` (integers and truth values), `int` (integers, bitwise) or `integer` (integers as
 /// numbers). With complex numbers too, `num` is `field`, `plain` is `inexact` and `test` is `equality`; `complex` is
 /// complex numbers alone. A formula `x, y; p => expression` reads [`Scalars`] as `p[i]`. `table x, y => …` passes a
-/// table through.
+/// table through, and so does `float_table`, whose dtypes are inexact.
 macro_rules! binary_loops {
     (num $x:ident, $y:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Num, T, None, $x, $y, ($($p)?), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
     (field $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Field, T, None, $x, $y, (), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64, C64 c64, C128 c128) };
@@ -245,6 +245,7 @@ macro_rules! binary_loops {
     (bits $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Bits, T, None, $x, $y, (), $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
     (integer $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Num, T, None, $x, $y, (), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
     (table $x:ident, $y:ident => $e:expr) => { $e };
+    (float_table $x:ident, $y:ident => $e:expr) => { $e };
     (int $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Bits, T, None, $x, $y, (), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
     (@ $Trait:ident, $Out:ident, $out:expr, $x:ident, $y:ident, $p:tt, $e:expr, $($V:ident $t:ident),*) => {{
         #[allow(unused_imports)]

@@ -156,6 +156,22 @@ impl Walk {
     }
 }
 
+/// Copies a number. The usual sizes take no call.
+///
+/// # Safety
+/// `from` has this many bytes, and `to` has room for them.
+#[inline(always)]
+unsafe fn copy_number(from: *const u8, to: *mut u8, size: usize) {
+    // SAFETY: as the function's `# Safety` section requires.
+    unsafe {
+        match size {
+            8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
+            4 => to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
+            _ => to.copy_from_nonoverlapping(from, size),
+        }
+    }
+}
+
 /// Rows of at most this many elements are copied together, however far apart they lie.
 const SHORT: usize = 8;
 
@@ -205,8 +221,8 @@ pub struct Cluster {
     n: usize,
     tile: usize,
     instructions: Box<[Instruction]>,
-    reads: Box<[Read]>,
-    writes: Box<[Write]>,
+    pub(super) reads: Box<[Read]>,
+    pub(super) writes: Box<[Write]>,
     /// In the order of the instructions.
     ends: Box<[End]>,
     lengths: Lengths,
@@ -215,7 +231,7 @@ pub struct Cluster {
     /// The bytes that all instructions write.
     bytes: usize,
     /// How it runs if `n` is 1.
-    numbers: Option<Numbers>,
+    pub(super) numbers: Option<Numbers>,
 }
 
 /// Whether a cluster of `n` elements of at most `widest` bytes computes single numbers, which fit into cells.
@@ -382,7 +398,7 @@ impl Cluster {
     /// # Safety
     /// As [`part`](Cluster::part).
     unsafe fn single(&self, numbers: &Numbers, reads: &[SendPtr], writes: &[SendPtr]) -> Result<()> {
-        let count = reads.len() + writes.len() + self.registers;
+        let count = self.cells();
         let mut few = [const { MaybeUninit::<u64>::uninit() }; 1024];
         let mut many = Vec::new();
         let cells: *mut u64 = if count <= few.len() {
@@ -391,24 +407,43 @@ impl Cluster {
             many.try_reserve_exact(count).map_err(NoMemory::from)?;
             many.as_mut_ptr()
         };
-        for (i, (read, x)) in self.reads.iter().zip(reads).enumerate() {
+        // SAFETY: as the function's `# Safety` section requires; there are as many cells.
+        unsafe { self.compute(numbers, cells, |i| reads[i].get().cast_const(), |i| writes[i].get()) };
+        Ok(())
+    }
+
+    /// How many cells it has.
+    pub(super) fn cells(&self) -> usize {
+        self.reads.len() + self.writes.len() + self.registers
+    }
+
+    /// Computes the single numbers in cells.
+    ///
+    /// # Safety
+    /// There are as many cells as [`cells`](Cluster::cells) says. `read` gives the addresses of the elements that are read, and
+    /// `write` those of room for the results.
+    #[inline]
+    pub(super) unsafe fn compute(
+        &self,
+        numbers: &Numbers,
+        cells: *mut u64,
+        read: impl Fn(usize) -> *const u8,
+        write: impl Fn(usize) -> *mut u8,
+    ) {
+        for (i, own) in self.reads.iter().enumerate() {
             // SAFETY: the array has an element of this size, which is at most that of a cell.
-            unsafe { cells.add(i).cast::<u8>().copy_from_nonoverlapping(x.get(), read.dtype.size()) };
+            unsafe { copy_number(read(i), cells.add(i).cast(), own.dtype.size()) };
         }
         // SAFETY: `new` checked that all operands have addresses, and what is read of those was written above, or is
         // written before it is read.
         unsafe { numbers.run(&self.instructions, cells) };
-        for (i, (write, z)) in self.writes.iter().zip(writes).enumerate() {
-            let (own, size) = ([(reads.len() + i) as Address], write.dtype.size());
-            for (k, &cell) in write.from.as_deref().unwrap_or(&own).iter().enumerate() {
+        for (i, own) in self.writes.iter().enumerate() {
+            let (first, size) = ([(self.reads.len() + i) as Address], own.dtype.size());
+            for (k, &cell) in own.from.as_deref().unwrap_or(&first).iter().enumerate() {
                 // SAFETY: `new` checked that the result has room for as many elements of this size.
-                unsafe {
-                    let x = cells.add(cell as usize).cast();
-                    z.get().add(k * size).copy_from_nonoverlapping(x, size);
-                }
+                unsafe { copy_number(cells.add(cell as usize).cast(), write(i).add(k * size), size) };
             }
         }
-        Ok(())
     }
 
     /// Computes a range of the elements.

@@ -1,10 +1,10 @@
-//! Programs of single numbers. Those that only add and multiply are not called as loops of one element: a run of
+//! Programs of single numbers. Those whose formulas are short are not called as loops of one element: a run of
 //! instructions of one kind is one loop over them.
 
 use std::ops::Range;
 
 use crate::dtype::DType;
-use crate::kernel::num::Field;
+use crate::kernel::num::Inexact;
 use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::binary::{BinaryLoops, binary_loops};
 use crate::kernel::pointwise::row::{Address, Instruction, Loop, Row};
@@ -25,6 +25,14 @@ pub const SUBTRACT: &BinaryLoops = table!(BinaryLoops, Subtract, binary_loops!(f
 pub const MULTIPLY: &BinaryLoops = table!(BinaryLoops, Multiply, binary_loops!(field x, y => x.mul(y)));
 /// `-x`.
 pub const NEGATE: &UnaryLoops = table!(UnaryLoops, Negate, unary_loops!(field x => x.neg()));
+
+/// `x / y`.
+pub const DIVIDE: &BinaryLoops = table!(BinaryLoops, Divide, binary_loops!(inexact x, y => x.div(y)));
+/// `√x`.
+pub const SQRT: &UnaryLoops = table!(UnaryLoops, Sqrt, unary_loops!(inexact x => x.sqrt()));
+
+/// `x²`.
+pub const SQUARE: &UnaryLoops = table!(UnaryLoops, Square, unary_loops!(field x => x.mul(x)));
 
 /// The type of all numbers of a run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -73,7 +81,8 @@ impl Numbers {
         for (i, instruction) in instructions.iter().enumerate() {
             let kind = kind(&instruction.row);
             let [x, y, _] = instruction.from.map(|operand| operand.address);
-            let y = if matches!(kind, Some((Arithmetic::Negate, _))) { x } else { y };
+            let is_unary = matches!(instruction.row.apply, Loop::Unary(_));
+            let y = if is_unary { x } else { y };
             let mut own = Cells { x, y, to: instruction.to, follows: false };
             match runs.last_mut().filter(|run| run.kind == kind) {
                 Some(run) => {
@@ -133,7 +142,7 @@ unsafe fn called(i: &Instruction, cells: *mut u64) {
 ///
 /// # Safety
 /// As [`Numbers::run`], and the numbers are of type `T`.
-unsafe fn computed<T: Field>(arithmetic: Arithmetic, list: &[Cells], cells: *mut u64) {
+unsafe fn computed<T: Inexact>(arithmetic: Arithmetic, list: &[Cells], cells: *mut u64) {
     // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         match arithmetic {
@@ -141,6 +150,9 @@ unsafe fn computed<T: Field>(arithmetic: Arithmetic, list: &[Cells], cells: *mut
             Arithmetic::Subtract => each(list, cells, |x: T, y| x.sub(y)),
             Arithmetic::Multiply => each(list, cells, |x: T, y| x.mul(y)),
             Arithmetic::Negate => each(list, cells, |x: T, _| x.neg()),
+            Arithmetic::Divide => each(list, cells, |x: T, y| x.div(y)),
+            Arithmetic::Sqrt => each(list, cells, |x: T, _| x.sqrt()),
+            Arithmetic::Square => each(list, cells, |x: T, _| x.mul(x)),
         }
     }
 }

@@ -30,7 +30,7 @@ binary_ops! {
         [y] g => g * y; [x] g => g * x;
         "The product, element by element; of truth values, whether both hold.",
         "fg.multiply(fg.tensor([1.0, 2.0]), 3).tolist()" => "[3.0, 6.0]";
-    Div divide, divide_same(div, true_divide): inexact x, y => x.div(y); both [y, z] a, b => (a - b * z) / y;
+    Div divide, divide_same(div, true_divide): float_table x, y => numbers::DIVIDE; both [y, z] a, b => (a - b * z) / y;
         [y] g => g / y; [y, z] g => -(g * z / y);
         "The quotient, element by element.",
         "fg.divide(fg.tensor([1, 3]), 2).tolist()" => "[0.5, 1.5]";

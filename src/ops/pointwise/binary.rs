@@ -155,6 +155,7 @@ macro_rules! binary_ops {
     (@class field) => { Class::Num };
     (@class inexact) => { Class::Real };
     (@class table) => { Class::Num };
+    (@class float_table) => { Class::Real };
     (@class special) => { Class::Real };
     (@class plain) => { Class::Real };
     (@class real) => { Class::Real };
@@ -162,6 +163,7 @@ macro_rules! binary_ops {
     (@note field) => { binary_ops!(@note num) };
     (@note inexact) => { binary_ops!(@note real) };
     (@note table) => { binary_ops!(@note num) };
+    (@note float_table) => { binary_ops!(@note real) };
     (@note special) => { $crate::ops::pointwise::binary::binary_ops!(@note real) };
     (@note plain) => { binary_ops!(@note real) };
     (@note real) => { " The shapes broadcast, the dtypes promote, and integers are taken as the default float." };

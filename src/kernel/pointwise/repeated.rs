@@ -1,0 +1,217 @@
+//! Clusters of single numbers that run many times, each time with what the last one made: the steps of a loop over a few
+//! numbers.
+
+use crate::array::{Array, Unwritten};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::kernel::interrupt;
+use crate::kernel::pointwise::cluster::{Cluster, Reading};
+use crate::memory::NoMemory;
+use crate::shape::{self, Dims};
+
+/// After so many steps a loop looks for an interrupt.
+const STRETCH: usize = 256;
+
+/// What the steps of a loop read and make. They read a carry, a row of each column, and other arrays, in this order.
+pub struct Steps<'a> {
+    pub op: &'static str,
+    pub carries: usize,
+    pub columns: usize,
+    pub length: usize,
+    /// Whether the last row comes first.
+    pub reverse: bool,
+    /// Whether the carries before each step are results too.
+    pub keeps: bool,
+    /// By what the cluster reads: the number of the array that has it.
+    pub reads: &'a [usize],
+    /// The next carry, and then a row of each result.
+    pub outs: &'a [Out],
+}
+
+/// An array that a step makes.
+pub struct Out {
+    pub from: From,
+    /// How many bytes after the beginning of that the array begins.
+    pub start: usize,
+    pub dtype: DType,
+    pub dims: Dims,
+}
+
+/// Where an array that a step makes lies.
+#[derive(Clone, Copy, PartialEq)]
+pub enum From {
+    /// In a result of the cluster.
+    Write(usize),
+    /// In an array that is no part of the carry, or the same part of the next carry.
+    Given(usize),
+}
+
+/// Bytes that a step copies. In each step the addresses move on.
+struct Move {
+    from: *const u8,
+    from_step: isize,
+    to: *mut u8,
+    to_step: isize,
+    bytes: usize,
+}
+
+/// The bytes of a contiguous array.
+fn bytes_of(x: &Array) -> usize {
+    x.len() * x.dtype().size()
+}
+
+impl Out {
+    fn bytes(&self) -> usize {
+        shape::len(&self.dims) * self.dtype.size()
+    }
+}
+
+impl Cluster {
+    /// Runs the steps of a loop: the last carry, the results as columns, and perhaps the carries before each step. None if the
+    /// cluster computes more than single numbers, or a part of the next carry is another part of this one.
+    ///
+    /// # Errors
+    /// For want of memory, and if the loop is interrupted.
+    ///
+    /// # Panics
+    /// If an array is too small for what is read of it, or is not contiguous.
+    pub fn repeat(&self, given: &[&Array], steps: &Steps<'_>) -> Result<Option<Vec<Array>>> {
+        let Some(numbers) = &self.numbers else { return Ok(None) };
+        let Steps { op, carries, columns, length, .. } = *steps;
+        let (carry, rows) = (&given[..carries], carries..carries + columns);
+        let own = |(k, out): (usize, &Out)| match out.from {
+            From::Given(g) if g.max(k) < carries => g == k && out.start == 0,
+            _ => true,
+        };
+        if length == 0 || !steps.outs.iter().enumerate().all(own) {
+            return Ok(None);
+        }
+        assert!(given.iter().all(|x| x.is_contiguous()) && steps.reads.len() == self.reads.len());
+        assert!(given[rows.clone()].iter().all(|x| x.dims().first() == Some(&length)));
+        // Memory of the carry and of what the cluster writes, each in words of its own.
+        let words = |bytes: usize| bytes.div_ceil(size_of::<u64>());
+        let written = self.writes.iter().map(|w| shape::len(&w.dims) * w.dtype.size());
+        let sizes: Vec<usize> = carry.iter().map(|x| bytes_of(x)).chain(written).collect();
+        let cells = self.cells();
+        let mut memory: Vec<u64> = Vec::new();
+        let all = cells + sizes.iter().map(|&bytes| words(bytes)).sum::<usize>();
+        memory.try_reserve_exact(all).map_err(NoMemory::from)?;
+        memory.resize(all, 0);
+        let first = memory.as_mut_ptr();
+        let mut at = cells;
+        let mut places: Vec<*mut u8> = vec![];
+        for &bytes in &sizes {
+            places.push(first.wrapping_add(at).cast());
+            at += words(bytes);
+        }
+        let (state, writes) = places.split_at(carries);
+
+        let forward = |x: &Array| {
+            let row = (bytes_of(x) / length) as isize;
+            if steps.reverse { (row * (length as isize - 1), -row) } else { (0, row) }
+        };
+        // The address of some bytes of an array that the first step reads, and how far the next step reads from there.
+        let source = |g: usize, start: usize, bytes: usize| -> (*const u8, isize) {
+            let end = start.checked_add(bytes).expect("a read lies in memory");
+            if g < carries {
+                assert!(end <= sizes[g], "a read leaves the carry");
+                return (state[g].wrapping_add(start), 0);
+            }
+            let (begin, step) = if rows.contains(&g) { forward(given[g]) } else { (0, 0) };
+            let most = if rows.contains(&g) { bytes_of(given[g]) / length } else { bytes_of(given[g]) };
+            assert!(end <= most, "a read leaves the array");
+            let range = begin.min(begin + step * (length as isize - 1))..bytes_of(given[g]) as isize;
+            let x = if bytes == 0 { given[g].ptr() } else { given[g].bytes(begin, range) };
+            (x.wrapping_add(start), step)
+        };
+        let mut reads: Vec<(*const u8, isize)> = vec![];
+        for (read, &g) in self.reads.iter().zip(steps.reads) {
+            assert!(matches!(read.reading, Reading::Once) && read.start >= 0);
+            reads.push(source(g, read.start as usize, read.dtype.size()));
+        }
+
+        let mut made: Vec<Unwritten> = vec![];
+        let mut before: Vec<Move> = vec![];
+        let mut after: Vec<Move> = vec![];
+        let mut column = |dtype: DType, dims: &[usize]| -> Result<(*mut u8, isize)> {
+            let all: Dims = std::iter::once(length).chain(dims.iter().copied()).collect();
+            let mut z = Array::unwritten(op, dtype, &all)?;
+            let bytes = (shape::len(dims) * dtype.size()) as isize;
+            let to = z.ptr();
+            made.push(z);
+            Ok(if steps.reverse {
+                (to.wrapping_offset(bytes * (length as isize - 1)), -bytes)
+            } else {
+                (to, bytes)
+            })
+        };
+        let mut next: Vec<Move> = vec![];
+        for (k, out) in steps.outs.iter().enumerate() {
+            let bytes = out.bytes();
+            let (from, from_step) = match out.from {
+                From::Write(w) => {
+                    assert!(out.start.checked_add(bytes).is_some_and(|end| end <= sizes[carries + w]));
+                    (writes[w].wrapping_add(out.start).cast_const(), 0)
+                }
+                From::Given(g) => source(g, out.start, bytes),
+            };
+            if k < carries {
+                assert!(bytes == sizes[k], "the next carry is like the last one");
+                if out.from != From::Given(k) {
+                    next.push(Move { from, from_step, to: state[k], to_step: 0, bytes });
+                }
+            } else {
+                let (to, to_step) = column(out.dtype, &out.dims)?;
+                after.push(Move { from, from_step, to, to_step, bytes });
+            }
+        }
+        if steps.keeps {
+            for (k, x) in carry.iter().enumerate() {
+                let (to, to_step) = column(x.dtype(), x.dims())?;
+                before.push(Move { from: state[k], from_step: 0, to, to_step, bytes: sizes[k] });
+            }
+        }
+        after.append(&mut next);
+
+        for (x, &to) in carry.iter().zip(state) {
+            // SAFETY: the array is contiguous and has as many bytes, for which the carry has room.
+            unsafe { to.copy_from_nonoverlapping(x.ptr(), bytes_of(x)) };
+        }
+        let pass = |moves: &[Move], t: usize| {
+            for m in moves {
+                let t = t as isize;
+                // SAFETY: `source` and `column` checked or made the memory of all steps, of which this is one. A move goes from
+                // what is given or written to the carry or to a result, or from the carry to a result.
+                unsafe {
+                    let (from, to) = (m.from.offset(m.from_step * t), m.to.offset(m.to_step * t));
+                    to.copy_from_nonoverlapping(from, m.bytes);
+                }
+            }
+        };
+        for t in 0..length {
+            if t % STRETCH == STRETCH - 1 {
+                interrupt::check()?;
+            }
+            pass(&before, t);
+            // SAFETY: the addresses are those of the elements that the cluster reads and of room for what it writes, in memory of
+            // this function or of arrays that outlive it, and there are as many cells as it has addresses.
+            unsafe {
+                let read = |i: usize| {
+                    let (x, step): (*const u8, isize) = reads[i];
+                    x.offset(step * t as isize)
+                };
+                self.compute(numbers, first, read, |w| writes[w]);
+            }
+            pass(&after, t);
+        }
+        let mut results = vec![];
+        for (x, &from) in carry.iter().zip(state) {
+            let mut z = Array::unwritten(op, x.dtype(), x.dims())?;
+            // SAFETY: the new array has as many bytes as the carry.
+            unsafe { z.ptr().copy_from_nonoverlapping(from, bytes_of(x)) };
+            results.push(z.written());
+        }
+        results.extend(made.into_iter().map(Unwritten::written));
+        Ok(Some(results))
+    }
+}
