@@ -626,7 +626,7 @@ UNSAFE: dict[str, str] = {
     "kernel/recurrent.rs": "tests/ops/test_recurrent.py",
     "kernel/reduce/": "tests/ops/test_reduce_shapes.py",
     "kernel/simd/": T + "test_same_bits.py",
-    "kernel/softmax/": "tests/ops/test_softmax_columns.py",
+    "kernel/softmax/": "tests/ops/test_softmax.py",
     "kernel/team.rs": "tests/scheduler.rs",
     "bind/call/": T + "test_bad_arguments.py",
     "bind/convert/dlpack.rs": "tests/interop/test_dlpack.py",

@@ -1,6 +1,6 @@
 //! Softmax and cross entropy along the last axis, with their gradients.
 
-use super::exp::{exp_less, vectors};
+use super::exp::{exp_less, exp_of_rows, log_sum_exp_of_rows, vectors};
 use super::strided_axis::{self, StridedAxis};
 use crate::array::Array;
 use crate::dtype::dispatch;
@@ -9,7 +9,7 @@ use crate::kernel::fast::Fast;
 use crate::kernel::num::Real;
 use crate::kernel::reduce::extreme::largest;
 use crate::kernel::rows::{column, each, each_mut, last, not_defined, total};
-use crate::kernel::{interrupt, output, simd};
+use crate::kernel::{interrupt, output};
 use crate::stored::Stored;
 
 /// The variants of the softmax.
@@ -23,28 +23,6 @@ pub enum Softmax {
     Log,
 }
 
-/// The largest element `m` of a row, and the log-sum-exp of the row minus `m`.
-#[inline(always)]
-fn log_sum_exp<T: Real, const FAST: bool>(row: &[T]) -> (T, T)
-where
-    Fast<T>: Real,
-{
-    let m = largest(row);
-    if !m.is_finite() {
-        return (m, T::ZERO);
-    }
-    let mut exps = [T::ZERO; simd::BLOCK];
-    let mut sum = T::ZERO;
-    let mut done = 0;
-    for block in row.chunks(simd::BLOCK) {
-        interrupt::count(&mut done, block.len());
-        let exps = &mut exps[..block.len()];
-        exp_less::<T, FAST>(block, m, exps);
-        sum = sum.add(total(exps));
-    }
-    (m, sum.ln())
-}
-
 /// The softmax of every row.
 pub fn softmax(op: &'static str, x: &Array, which: Softmax) -> Result<Array> {
     #[inline(always)]
@@ -52,31 +30,38 @@ pub fn softmax(op: &'static str, x: &Array, which: Softmax) -> Result<Array> {
     where
         Fast<T>: Real,
     {
-        for (x, out) in each(x, n).zip(each_mut(out, n)) {
-            if which == Softmax::Log {
-                let (m, rest) = log_sum_exp::<T, FAST>(x);
+        if which == Softmax::Log {
+            return log_sum_exp_of_rows::<T, FAST>(n, x, |b, m, rest| {
                 let rest = if m.is_finite() { rest } else { T::lit(f64::NAN) };
-                for part in interrupt::parts(0..n, 1) {
+                for part in interrupt::parts(b * n..(b + 1) * n, 1) {
                     out[part.clone()].iter_mut().zip(&x[part]).for_each(|(o, &v)| *o = v.sub(m).sub(rest));
                 }
-                continue;
-            }
-            let m = largest(x);
-            if which == Softmax::Weights && !m.is_finite() && !m.nan() {
-                let hits = x.iter().filter(|&&v| v == T::INFINITY).count();
-                let share = T::ONE.div(T::lit(hits as f64));
-                let part = |&v: &T| if v == T::INFINITY { share } else { T::ZERO };
-                out.iter_mut().zip(x).for_each(|(o, v)| *o = part(v));
-                continue;
-            }
-            for part in interrupt::parts(0..n, 1) {
-                exp_less::<T, FAST>(&x[part.clone()], m, &mut out[part]);
-            }
-            let share = T::ONE.div(total(out));
-            for part in interrupt::parts(0..n, 1) {
-                out[part].iter_mut().for_each(|o| *o = o.mul(share));
-            }
+            });
         }
+        exp_of_rows::<T, FAST>(
+            n,
+            x,
+            out,
+            |_, row| largest(row),
+            |b, m, out| {
+                if !m.is_finite() && !m.nan() {
+                    if which == Softmax::Plain {
+                        out.fill(T::lit(f64::NAN));
+                        return;
+                    }
+                    let x = &x[b * n..][..n];
+                    let hits = x.iter().filter(|&&v| v == T::INFINITY).count();
+                    let share = T::ONE.div(T::lit(hits as f64));
+                    let part = |&v: &T| if v == T::INFINITY { share } else { T::ZERO };
+                    out.iter_mut().zip(x).for_each(|(o, v)| *o = part(v));
+                    return;
+                }
+                let share = T::ONE.div(total(out));
+                for part in interrupt::parts(0..n, 1) {
+                    out[part].iter_mut().for_each(|o| *o = o.mul(share));
+                }
+            },
+        );
     }
     if let (Softmax::Plain | Softmax::Log, Some(layout)) = (which, StridedAxis::of(x)) {
         return strided_axis::softmax(op, &layout, x, which == Softmax::Log);
@@ -146,15 +131,16 @@ pub fn cross_entropy(op: &'static str, x: &Array, classes: Option<&Array>) -> Re
     where
         Fast<T>: Real,
     {
-        for (b, lse) in lse.iter_mut().enumerate() {
-            let row = &x[b * n..][..n];
-            let (m, rest) = log_sum_exp::<T, FAST>(row);
-            *lse = m.add(rest);
+        if n == 0 {
+            lse.fill(T::lit(f64::NEG_INFINITY));
+        }
+        log_sum_exp_of_rows::<T, FAST>(n, x, |b, m, rest| {
+            lse[b] = m.add(rest);
             if let Some(loss) = loss.get_mut(b) {
                 let class = usize::try_from(classes[b]).ok();
-                *loss = class.map_or(T::ZERO, |class| m.sub(row[class]).add(rest));
+                *loss = class.map_or(T::ZERO, |class| m.sub(x[b * n + class]).add(rest));
             }
-        }
+        });
     }
     let (x, classes) = (x.contiguous()?, classes.map(Array::contiguous).transpose()?);
     let classes = classes.as_ref().map(|c| c.as_slice::<i64>().expect("contiguous"));
@@ -178,18 +164,20 @@ pub fn cross_entropy_gradient(op: &'static str, [g, x, lse, classes]: [&Array; 4
     where
         Fast<T>: Real,
     {
-        for (b, (x, out)) in each(x, n).zip(each_mut(out, n)).enumerate() {
-            let Ok(class) = usize::try_from(classes[b]) else {
-                out.fill(T::ZERO);
-                continue;
-            };
-            for part in interrupt::parts(0..n, 1) {
-                let out = &mut out[part.clone()];
-                exp_less::<T, FAST>(&x[part], lse[b], out);
+        exp_of_rows::<T, FAST>(
+            n,
+            x,
+            out,
+            |b, _| lse[b],
+            |b, _, out| {
+                let Ok(class) = usize::try_from(classes[b]) else {
+                    out.fill(T::ZERO);
+                    return;
+                };
                 out.iter_mut().for_each(|o| *o = g[b].mul(*o));
-            }
-            out[class] = out[class].sub(g[b]);
-        }
+                out[class] = out[class].sub(g[b]);
+            },
+        );
     }
     let (g, x, lse, classes) = (g.contiguous()?, x.contiguous()?, lse.contiguous()?, classes.contiguous()?);
     let (n, classes) = (last(&x), classes.as_slice::<i64>().expect("contiguous"));
