@@ -712,6 +712,20 @@ fn same_memory<'a>(tensors: impl Iterator<Item = &'a Var>) -> SmallVec<[usize; 8
 /// So many tensors are compared one by one rather than by a table.
 pub(super) const FEW: usize = 16;
 
+impl Input {
+    /// Whether a value is of the kind that the program reads.
+    #[inline]
+    fn takes(&self, t: &Tensor) -> bool {
+        t.dtype() == self.dtype
+            && t.levels.is_empty()
+            && t.array.dims() == self.dims.as_slice()
+            && t.array.has_strides(&self.strides)
+            && (t.is_tracked() == self.tracked || matches!(self.source, Origin::Given(_)))
+            && self.hooks.as_ref().is_none_or(|hooks| *hooks == hooks_of(t.edge.as_ref()))
+            && !t.array.is_sealed()
+    }
+}
+
 /// By tensor that is the first one that has its memory: how many have it.
 fn counts(same_memory: &[usize]) -> SmallVec<[usize; 8]> {
     let mut counts = SmallVec::from_elem(0, same_memory.len());
@@ -764,7 +778,6 @@ impl Compiled {
     /// outside are not of the kind that the program is for.
     fn read(&self, py: Python<'_>, arguments: &[Bound<'_, Var>]) -> PyResult<Option<ReadInputs>> {
         let mut inputs = ReadInputs::new();
-        let only_reads = self.only_reads();
         for input in &self.inputs {
             let (t, place) = match &input.source {
                 Origin::Value(i) => {
@@ -792,8 +805,6 @@ impl Compiled {
                     let Some(array) = laid_out(t.array.unsealed(), input)? else { return Ok(None) };
                     (Tensor::constant(array), place)
                 }
-                // Whoever shares the memory sees no difference.
-                Origin::Argument(i) if only_reads => (arguments[*i].get().uncaptured(), None),
                 Origin::Argument(i) => {
                     let mut state = arguments[*i].get().lock();
                     match &state.value {
@@ -818,20 +829,10 @@ impl Compiled {
                     (place.read(), Some(place))
                 }
             };
-            let same = t.dtype() == input.dtype
-                && t.levels.is_empty()
-                && t.array.dims() == input.dims.as_slice()
-                && t.array.has_strides(&input.strides)
-                && (t.is_tracked() == input.tracked || matches!(input.source, Origin::Given(_)))
-                && input.hooks.as_ref().is_none_or(|hooks| *hooks == hooks_of(t.edge.as_ref()))
-                && !t.array.is_sealed();
-            if !same {
+            if !input.takes(&t) {
                 return Ok(None);
             }
             inputs.push((t.array, place));
-        }
-        if only_reads {
-            return Ok(Some(inputs));
         }
         // Arguments that are read by their values may share memory.
         let by_place = |input: &Input| !matches!(input.source, Origin::Given(_) | Origin::Memory(_));
@@ -863,6 +864,21 @@ impl Compiled {
             }
         }
         Ok(Some(inputs))
+    }
+
+    /// The input arrays of a program that only reads its arguments. None where they are not of the kind that it is for.
+    fn read_arguments(&self, arguments: &[Bound<'_, Var>]) -> Option<SmallVec<[Array; 8]>> {
+        let mut arrays = SmallVec::new();
+        for input in &self.inputs {
+            let Origin::Argument(i) = input.source else { return None };
+            // Whoever shares the memory sees no difference.
+            let t = arguments[i].get().uncaptured();
+            if !input.takes(&t) {
+                return None;
+            }
+            arrays.push(t.array);
+        }
+        Some(arrays)
     }
 
     /// Whether a run changes no memory, differentiates nothing and returns no views, and all that it reads are arguments,
@@ -923,10 +939,16 @@ impl Compiled {
     }
 
     fn outcome<'py>(&self, py: Python<'py>, arguments: &[Bound<'py, Var>]) -> PyResult<Outcome<'py>> {
-        let Some(inputs) = self.read(py, arguments)? else { return Ok(Outcome::OtherArguments) };
+        let mut arrays: SmallVec<[Array; 8]>;
+        let mut places: SmallVec<[Option<Place>; 8]> = SmallVec::new();
+        if self.only_reads() {
+            let Some(read) = self.read_arguments(arguments) else { return Ok(Outcome::OtherArguments) };
+            arrays = read;
+        } else {
+            let Some(read) = self.read(py, arguments)? else { return Ok(Outcome::OtherArguments) };
+            (arrays, places) = read.into_iter().unzip();
+        }
         let Some(mut advanced) = Advanced::of(py, &self.hosts)? else { return Ok(Outcome::OtherArguments) };
-        let (mut arrays, places): (SmallVec<[Array; 8]>, SmallVec<[Option<Place>; 8]>) =
-            inputs.into_iter().unzip();
         arrays.append(&mut advanced.arrays);
         let _silence = self.is_fresh.swap(false, Relaxed).then(Silence::new);
         let ran = if self.forward.is_short() {

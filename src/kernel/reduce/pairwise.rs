@@ -223,3 +223,25 @@ pub fn columns<T: Copy, F: Fold<T>>(fold: F, (n, stride): (usize, usize), x: &[T
         }
     }
 }
+
+/// [`columns`] for adjacent rows of `W` elements.
+#[inline(always)]
+pub fn narrow<const W: usize, T: Copy, F: Fold<T>>(fold: F, x: &[T], out: &mut [F::Out]) {
+    let mut sums = [fold.init(); W];
+    let (eights, rows) = x.as_chunks::<W>().0.as_chunks::<ROWS>();
+    for eight in eights {
+        for c in 0..W {
+            let group = fold.group(
+                #[inline(always)]
+                |j| eight[j][c],
+            );
+            sums[c] = fold.combine(sums[c], group);
+        }
+    }
+    for row in rows {
+        for c in 0..W {
+            sums[c] = fold.combine(sums[c], fold.map(row[c]));
+        }
+    }
+    out.copy_from_slice(&sums);
+}

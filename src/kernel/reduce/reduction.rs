@@ -3,12 +3,13 @@
 use smallvec::SmallVec;
 
 use crate::array::Array;
-use crate::dtype::DType;
+use crate::dtype::{DType, Element};
 use crate::error::{Result, bail};
 use crate::kernel::broadcast::dense_order;
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::reduce::loops::{ReduceLoop, ReduceLoops, Slab, WIDE, height_of_part, width_of_part};
-use crate::kernel::reduce::pairwise::{Fold, columns, pairwise};
+use crate::kernel::reduce::pairwise::{Fold, columns, narrow, pairwise};
+
 use crate::kernel::simd;
 use crate::shape::{self, Dims};
 
@@ -51,8 +52,12 @@ unsafe fn fold_blocks<T: Copy, F: Fold<T>>(
                 std::slice::from_raw_parts_mut(out.add(o * inner), inner),
             )
         };
+        let is_float = const { F::Out::DTYPE.is_float() };
         match out {
             [out] if stride == 1 => *out = pairwise(fold, x),
+            [..] if is_float && inner == 2 && stride == 2 => narrow::<2, T, F>(fold, x, out),
+            [..] if is_float && inner == 3 && stride == 3 => narrow::<3, T, F>(fold, x, out),
+            [..] if is_float && inner == 4 && stride == 4 => narrow::<4, T, F>(fold, x, out),
             out => columns(fold, (n, stride), x, out),
         }
     }
