@@ -156,8 +156,7 @@ pub const FMOD: &BinaryLoops = {
         // `rest` has the sign of the divisor.
         if rest == T::ZERO || (rest < T::ZERO) == (x < T::ZERO) { rest } else { rest.sub(y) }
     });
-    // Exact in f64 for both: each f32 is one.
-    const FLOATS: &BinaryLoops = binary_loops!(special x, y => x % y);
+    const FLOATS: &BinaryLoops = binary_loops!(real x, y => x.fmod(y));
     let mut loops = INTEGERS.loops;
     loops[DType::F32 as usize] = FLOATS.loops[DType::F32 as usize];
     loops[DType::F64 as usize] = FLOATS.loops[DType::F64 as usize];
