@@ -2,16 +2,16 @@
 
 use super::entry::{IntsOrStr, Operand, op};
 use super::promote::{Class, promoted, promoted_float};
-use crate::array::Array;
+use crate::array::{Array, Item};
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::ops::create::linspace;
 use crate::ops::index::{index_add, narrow, take};
-use crate::ops::movement::{cast, concat, flip, reshape_to};
+use crate::ops::movement::{cast, concat, flip, pad, reshape_to};
 use crate::ops::nn::conv::conv1d;
 use crate::ops::pointwise::arithmetic::{
-    divide_same, floor_divide_same, maximum_same, minimum_same, multiply_same,
+    add, divide_same, floor_divide_same, maximum_same, minimum_same, multiply, multiply_same,
 };
 use crate::ops::pointwise::compare::{equal, less_equal_same, less_same, logical_and};
 use crate::ops::pointwise::elementary::abs;
@@ -107,7 +107,27 @@ pub fn unwrap(
     Ok(x + concat(&[first, cumsum(&correction, Some(at), None)?], Some(at))?)
 }
 
-/// The sums of the products of x and y at each shift. The longer one comes first if `swaps`.
+/// The sums of the products of x and y at each shift of y that meets x.
+fn all_shifted_products(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    let (m, n) = (x.dims()[0], y.dims()[0]);
+    let shifts = m + n - 1;
+    if x.dtype().is_differentiable() {
+        let lead = |t: &Tensor| reshape_to(t, &[1, 1, t.dims()[0]]);
+        let all = conv1d(&lead(x)?, &lead(y)?, None, &[1], IntsOrStr::Ints(&[n as i64 - 1]), &[1], 1)?;
+        return reshape_to(&all, &[shifts]);
+    }
+    if m < n {
+        return flip(&all_shifted_products(y, x)?, None);
+    }
+    // Convolutions have no loops for integers, whose sums are exact.
+    let wide = pad(x, &[(n as i64 - 1, n as i64 - 1)], "constant", Operand::Number(Item::Int(0)))?;
+    let part = |i: usize| {
+        multiply((&narrow(&wide, 0, i as i64, shifts as i64)?).into(), (&narrow(y, 0, i as i64, 1)?).into())
+    };
+    (1..n).try_fold(part(0)?, |all, i| add((&all).into(), (&part(i)?).into()))
+}
+
+/// Those of [`all_shifted_products`] that the mode names.
 fn shifted_products(op: &'static str, x: &Tensor, y: &Tensor, mode: &str) -> Result<Tensor> {
     let (m, n) = match (x.dims(), y.dims()) {
         (&[m], &[n]) if m > 0 && n > 0 => (m, n),
@@ -119,13 +139,12 @@ fn shifted_products(op: &'static str, x: &Tensor, y: &Tensor, mode: &str) -> Res
         "valid" => (n.min(m) - 1, m.max(n) - n.min(m) + 1),
         _ => bail!(Argument, op, "mode is 'full', 'same' or 'valid', not '{mode}'"),
     };
-    let lead = |t: &Tensor| reshape_to(t, &[1, 1, t.dims()[0]]);
-    let all = conv1d(&lead(x)?, &lead(y)?, None, &[1], IntsOrStr::Ints(&[n as i64 - 1]), &[1], 1)?;
-    narrow(&reshape_to(&all, &[m + n - 1])?, 0, start as i64, count as i64)
+    narrow(&all_shifted_products(x, y)?, 0, start as i64, count as i64)
 }
 
 /// The convolution of two vectors: the sums of `x[i] y[k - i]` for each k. The mode is 'full' (every k), 'same' (as many as
-/// the longer vector has elements, in the middle) or 'valid' (where the vectors overlap completely).
+/// the longer vector has elements, in the middle) or 'valid' (where the vectors overlap completely). The dtypes promote; sums
+/// of integers are exact modulo the range of their dtype.
 ///
 /// ```python
 /// >>> fg.convolve(fg.tensor([1., 2.]), fg.tensor([3., 4.])).tolist()
@@ -133,7 +152,7 @@ fn shifted_products(op: &'static str, x: &Tensor, y: &Tensor, mode: &str) -> Res
 /// ```
 #[op(function)]
 pub fn convolve(x: &Tensor, y: &Tensor, #[default("full")] mode: &str) -> Result<Tensor> {
-    let (x, y) = promoted(Class::Float, x.into(), y.into())?;
+    let (x, y) = promoted(Class::Num, x.into(), y.into())?;
     shifted_products("convolve", &x, &flip(&y, None)?, mode)
 }
 
@@ -145,7 +164,7 @@ pub fn convolve(x: &Tensor, y: &Tensor, #[default("full")] mode: &str) -> Result
 /// ```
 #[op(function)]
 pub fn correlate(x: &Tensor, y: &Tensor, #[default("valid")] mode: &str) -> Result<Tensor> {
-    let (x, y) = promoted(Class::Float, x.into(), y.into())?;
+    let (x, y) = promoted(Class::Num, x.into(), y.into())?;
     shifted_products("correlate", &x, &y, mode)
 }
 
@@ -172,7 +191,7 @@ pub fn histogram(
     let flat = reshape_to(&promoted_float(x)?.detach(), &[n])?;
     let edges = match bins {
         Operand::Tensor(t) if t.rank() == 1 && t.dims()[0] > 1 => cast(&t.detach(), flat.dtype())?,
-        Operand::Number(crate::array::Item::Int(count)) => {
+        Operand::Number(Item::Int(count)) => {
             let Some(count) = i64::try_from(count).ok().filter(|&c| c > 0) else {
                 bail!(Argument, OP, "the number of bins is above 0, not {count}");
             };

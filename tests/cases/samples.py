@@ -6,6 +6,7 @@ import numpy as np
 
 from tests.cases import Case, normal, uniform
 
+WHOLE, SHORT = np.array([3, 250, 0, 7, 5]), np.array([2, -1, 4])
 XP, FP = np.array([-1.0, 0.0, 0.5, 2.0]), normal(4, seed=3)
 
 
@@ -30,6 +31,14 @@ CASES = [
     Case("convolve", (normal(2), normal(4, seed=1)), ref=np.convolve),
     *[Case("correlate", (normal(5), normal(3, seed=1)), {"mode": m}, ref=np.correlate) for m in ("full", "same")],
     Case("correlate", (normal(5), normal(2, seed=1)), ref=np.correlate),
+    *[
+        Case(name, pair, {"mode": m}, ref=getattr(np, name), order=0)
+        for name in ("convolve", "correlate")
+        for pair in ((WHOLE, SHORT), (WHOLE.astype("uint8"), SHORT.astype("int8")), (WHOLE > 3, SHORT > 0))
+        for m in ("full", "same", "valid")
+    ],
+    Case("convolve", (SHORT, WHOLE), ref=np.convolve, order=0),
+    Case("convolve", (np.array([2**53 + 1, 1]), np.array([1])), ref=np.convolve, order=0),
     Case("histogram", (normal(3, 7),), ref=counts, order=0),
     Case("histogram", (normal(9),), {"bins": 3, "low": -1.0, "high": 1.0}, ref=counts, order=0),
     Case("histogram", (normal(9), np.array([-2.0, 0.0, 0.5, 2.0])), ref=counts, order=0),

@@ -135,6 +135,29 @@ def test_complex_half_and_empty() -> None:
     assert fg.nanargmax(fg.tensor([[1, 5, 2]]), axis=1).tolist() == [1]
 
 
+def test_bins_and_orders_are_numpys() -> None:
+    generator = np.random.default_rng(0)
+    x = generator.integers(-3, 4, (3, 50)).astype("float64")
+    x[0, 0], x[1, 1] = math.nan, math.inf
+    for edges in ([-2.0, 0.0, 0.0, 1.0], [2.0, 1.0, 1.0, -2.0], [0.5], []):
+        for right in (False, True):
+            found = fg.digitize(fg.tensor(x), edges, right)
+            assert (found.tolist(), found.dtype) == (np.digitize(x, edges, right).tolist(), fg.int64)
+            batched = fg.func.vmap(lambda row, edges=edges, right=right: fg.digitize(row, edges, right))
+            assert batched(fg.tensor(x)).tolist() == found.tolist()
+            assert fg.compile(fg.digitize)(fg.tensor(x), edges, right).tolist() == found.tolist()
+    assert fg.digitize(fg.tensor(0.1, dtype="float32"), [0.1]).item() == np.digitize(np.float32(0.1), [0.1])
+    for axis in (-1, 0, 1):
+        keys = [x, np.abs(x), x > 0]
+        expected = np.lexsort(keys, axis)
+        assert fg.lexsort([fg.tensor(key) for key in keys], axis).tolist() == expected.tolist()
+    rows = fg.func.vmap(lambda a, b: fg.lexsort([a, b]))(fg.tensor(x), fg.tensor(x > 0))
+    assert rows.tolist() == np.lexsort([x, x > 0]).tolist()
+    assert fg.lexsort(fg.tensor(x)).tolist() == np.lexsort(x).tolist()
+    z = x[2] + 1j * np.roll(x[2], 1)
+    assert fg.lexsort([fg.tensor(z), fg.tensor(z.real > 0)]).tolist() == np.lexsort([z, z.real > 0]).tolist()
+
+
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
@@ -149,6 +172,10 @@ def test_complex_half_and_empty() -> None:
         (lambda x: fg.partition(x[0], 0), IndexOutOfRange, "partition: "),
         (lambda x: fg.nanmax(x, initial=0.0), TypeError, "nanmax: initial= is not taken"),
         (lambda x: fg.nanargmax(x * math.nan), ValueError, "All-NaN slice"),
+        (lambda x: fg.digitize(x, [1.0, 3.0, 2.0]), ValueError, "monotonically"),
+        (lambda x: fg.lexsort([]), ShapeError, "lexsort: takes keys of one shape"),
+        (lambda x: fg.lexsort([x, x[:2]]), ShapeError, "lexsort: takes keys of one shape"),
+        (lambda x: fg.lexsort([x], 1), IndexOutOfRange, "^lexsort: "),
         (lambda x: fg.geomspace(x, 3.0), TypeError, r"numpy.geomspace has no gradient for Tensors; detach\(\)"),
         (lambda x: fg.intersect1d(x, x, return_indices=True), TypeError, "return_indices= is not taken"),
         (lambda x: fg.nanmax(x, axis=7), IndexOutOfRange, "^nanmax: "),

@@ -221,3 +221,15 @@ def test_a_single_number_gives_the_bits_of_an_array(name: str, dtype: Any) -> No
         np.testing.assert_array_equal(np.asarray(f(fg.tensor(x[start:]))), row[start:])
     alone = [np.asarray(f(fg.tensor(v))) for v in x[::50]]
     np.testing.assert_array_equal(np.array(alone), row[::50])
+
+
+def test_trigamma() -> None:
+    """The derivative of digamma, also where it is summed up to the asymptotic series, and where it is reflected."""
+    x = np.concatenate([np.geomspace(1e-150, 1e18, 2000), -np.linspace(0.01, 30.03, 400)])
+    want = special.polygamma(1, x)
+    np.testing.assert_allclose(fg.polygamma(1, fg.tensor(x)).numpy(), want, rtol=2e-14)
+    short = x[(x > 1e-18) & (x < 1e18)].astype(np.float32)
+    np.testing.assert_allclose(fg.polygamma(1, fg.tensor(short)).numpy(), special.polygamma(1, short), rtol=2e-7)
+    odd = fg.polygamma(1, fg.tensor([0.0, -0.0, -2.0, np.inf, np.nan, 1e-200])).tolist()
+    assert odd[:4] + odd[5:] == [np.inf, np.inf, np.inf, 0.0, np.inf]
+    assert np.isnan(odd[4])

@@ -371,6 +371,9 @@ def test_edges_are_those_of_numpy(name: str, width: str) -> None:
         theirs |= {f"a{n}h": f"arc{n}h" for n in ("sin", "cos", "tan")}
         want = getattr(np, theirs.get(name, name))(grid)
         got = getattr(fg, name)(fg.tensor(grid)).numpy()
+    if name == "expm1":
+        # The real part at 0 is 0, by the standard of the array API; NumPy has -0 for one of -0.
+        want.real[grid == 0] = 0.0
     digits = 1e-5 if width == "complex64" else 1e-13
     for part in ("real", "imag"):
         a, b = getattr(got, part), getattr(want, part)

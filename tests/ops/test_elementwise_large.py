@@ -114,18 +114,26 @@ def quotients(dtype: str) -> tuple[np.ndarray, np.ndarray]:
         return x.astype(dtype), y.astype(dtype)
 
 
+def floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """NumPy's quotient, and the floor of the quotient where an operand is infinite."""
+    return np.where(np.isinf(x) | np.isinf(y), np.floor(x / y), np.floor_divide(x, y))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_remainders_are_exact(dtype: str) -> None:
     x, y = quotients(dtype)
     with np.errstate(all="ignore"):
-        rest, floor = np.remainder(x, y), np.floor_divide(x, y)
-        by_three, floor_by_three = np.remainder(x, np.dtype(dtype).type(3)), np.floor_divide(x, np.dtype(dtype).type(3))
+        rest, floor = np.remainder(x, y), floor_divide(x, y)
+        fmod, fmod_by_three = np.fmod(x, y), np.fmod(x, np.dtype(dtype).type(-3))
+        by_three, floor_by_three = np.remainder(x, np.dtype(dtype).type(3)), floor_divide(x, np.dtype(dtype).type(3))
     for got, want in (
         (fg.remainder(fg.tensor(x), fg.tensor(y)), rest),
         (fg.floor_divide(fg.tensor(x), fg.tensor(y)), floor),
         (fg.remainder(fg.tensor(x), 3.0), by_three),
         (fg.floor_divide(fg.tensor(x), 3.0), floor_by_three),
         (fg.remainder(fg.tensor(x)[::-2], fg.tensor(y)[::-2]), rest[::-2]),
+        (fg.fmod(fg.tensor(x), fg.tensor(y)), fmod),
+        (fg.fmod(fg.tensor(x), -3.0), fmod_by_three),
     ):
         np.testing.assert_array_equal(got.numpy(), want)
         zeros = want == 0

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import ferrograd as fg
+import ferrograd.torch as torch
 import numpy as np
 import pytest
 import scipy.linalg
@@ -394,3 +395,39 @@ def test_columns_without_a_pivot_stay_in_the_factors(rows: list[list[float]], dt
     assert np.isfinite(upper).all()
     np.testing.assert_array_equal(np.tril(upper, -1), 0)
     np.testing.assert_array_equal(np.triu(lower), np.eye(*lower.shape))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 9, 16, 17])
+def test_small_matrices_of_a_batch(n: int, dtype: str) -> None:
+    """Batches of any strides have the factors of LAPACK."""
+    x = normal(3, 2, n, n, seed=n) + (1j * normal(3, 2, n, n, seed=n + 1) if dtype[0] == "c" else 0)
+    positive = (x @ np.conj(t(x)) / n + np.eye(n)).astype(dtype)
+    x = x.astype(dtype)
+    tol = 1e-4 if dtype in ("float32", "complex64") else 1e-11
+    turns: list[Callable[[Any], Any]] = [lambda v: v, lambda v: v.swapaxes(0, 1), lambda v: v[::-1], lambda v: v.mT]
+    for turn in turns:
+        given, swapped = turn(x), turn(positive)
+        a, p = turn(fg.tensor(x)), turn(fg.tensor(positive))
+        near(fg.linalg.cholesky(p), np.linalg.cholesky(swapped), tol)
+        near(fg.linalg.det(p), np.linalg.det(swapped), tol * abs(np.linalg.det(swapped)).max())
+        near(fg.linalg.solve(p, a), np.linalg.solve(swapped, given), tol)
+        near(fg.linalg.inv(p), np.linalg.inv(swapped), tol)
+    lu, pivots = torch.linalg.lu_factor(torch.tensor(x))
+    expected, rows = scipy.linalg.lu_factor(x.astype("complex128" if dtype[0] == "c" else "float64"))
+    if n <= 16 and tol < 1e-9:
+        assert (np.asarray(pivots) == rows + 1).all()
+        near(lu, expected, tol * 10)
+
+
+@pytest.mark.parametrize("n", [2, 5, 8, 9])
+def test_what_the_factor_of_cholesky_reads(n: int) -> None:
+    x = np.eye(n) * 4
+    x[0, 1], x[1, 0] = np.nan, 1.0
+    near(fg.linalg.cholesky(fg.tensor(x)), np.linalg.cholesky(np.where(np.isnan(x), 1.0, x)))
+    x[1, 0] = np.inf
+    assert np.isnan(np.asarray(fg.linalg.cholesky(fg.tensor(x)))).all()
+    x[1, 0], x[n - 1, n - 1] = 1.0, -1.0
+    with pytest.raises(fg.LinAlgError, match="not positive definite"):
+        fg.linalg.cholesky(fg.tensor(x))
+    assert torch.linalg.cholesky_ex(torch.tensor(x))[1].item() == n

@@ -259,6 +259,39 @@ def test_signs_are_not_tracked() -> None:
     assert not T.signbit(x).requires_grad
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int8", "uint64"])
+@pytest.mark.parametrize("reduce", ["amax", "amin"])
+@pytest.mark.parametrize("include_self", [True, False])
+def test_extremes_of_groups(reduce: str, include_self: bool, dtype: str) -> None:
+    """Those of NumPy, tracked or not, of one row and of rows of a batch."""
+    generator = np.random.default_rng(3)
+    x, src = generator.integers(0, 50, (3, 40)).astype(dtype), generator.integers(0, 50, (3, 300)).astype(dtype)
+    at = generator.integers(0, 30, (3, 300))
+    if dtype.startswith("f"):
+        src[0, 5], src[1, 7], src[1, 8], x[2, 1] = np.nan, np.inf, -np.inf, np.nan
+    ufunc = np.maximum if reduce == "amax" else np.minimum
+    expected = x.copy()
+    for row, places, given in zip(expected, at, src, strict=True):
+        if not include_self:
+            row[places] = given
+        with np.errstate(invalid="ignore"):
+            ufunc.at(row, places, given)
+
+    def f(x: Any, at: Any, src: Any) -> Any:
+        return T.scatter_reduce(x, x.ndim - 1, at, src, reduce, include_self=include_self)
+
+    a, i, v = T.tensor(x), T.tensor(at), T.tensor(src)
+    np.testing.assert_array_equal(f(a, i, v).numpy(), expected)
+    np.testing.assert_array_equal(T.vmap(f)(a, i, v).numpy(), expected)
+    np.testing.assert_array_equal(T.compile(f)(a, i, v).numpy(), expected)
+    shared = T.vmap(f, in_dims=(0, None, None))(a, i[0], v[0]).numpy()
+    np.testing.assert_array_equal(shared[0], expected[0])
+    if dtype.startswith("f"):
+        tracked = f(a.requires_grad_(), i, v)
+        np.testing.assert_array_equal(tracked.detach().numpy(), expected)
+    assert f(a.detach(), i[:, :0], v[:, :0]).tolist()[0] == x[0].tolist()
+
+
 def test_scatter_reduce_and_index_reduce_with_ties_and_nan() -> None:
     x = t([1.0, 5.0, 2.0], True)
     src = t([5.0, np.nan, 0.0, 5.0, np.inf], True)

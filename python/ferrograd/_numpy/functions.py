@@ -15,7 +15,7 @@ import numpy as np
 
 from ferrograd import _arguments, _core, linalg
 from ferrograd._array_api import finfo, meshgrid, result_type, unique_all
-from ferrograd._core import ArgumentError, FerrogradError, IndexOutOfRange, Tensor
+from ferrograd._core import ArgumentError, FerrogradError, IndexOutOfRange, ShapeError, Tensor
 from ferrograd._core import native as ops
 from ferrograd._dialects.distinct import distinct
 from ferrograd._dialects.numbers import NATIVE
@@ -151,13 +151,11 @@ argpartition = _constant("argpartition(fg.tensor([3, 1, 2]), 0)[0].item()\n1")
 bartlett = _constant("bartlett(5).tolist()\n[0.0, 0.5, 1.0, 0.5, 0.0]")
 blackman = _constant("blackman(3)[1].item()\n0.99...")
 diag_indices = _constant("diag_indices(2)[0].tolist()\n[0, 1]")
-digitize = _constant("digitize(fg.tensor([0.5, 1.0, 9.0]), [0.0, 1.0, 2.0]).tolist()\n[1, 2, 3]")
 flatnonzero = _constant("flatnonzero(fg.tensor([[0, 2], [3, 0]])).tolist()\n[1, 2]")
 geomspace = _constant("geomspace(1.0, 8.0, 4).tolist()\n[1.0, 2.0, 4.0, 8.0]")
 hamming = _constant("hamming(3)[1].item()\n1.0")
 hanning = _constant("hanning(3).tolist()\n[0.0, 1.0, 0.0]")
 kaiser = _constant("kaiser(3, 0.0).tolist()\n[1.0, 1.0, 1.0]")
-lexsort = _constant("lexsort([fg.tensor([2, 1, 0]), fg.tensor([1, 1, 0])]).tolist()\n[2, 1, 0]")
 nanargmax = _constant("nanargmax(fg.tensor([2.0, fg.nan, 3.0])).item()\n2")
 nanargmin = _constant("nanargmin(fg.tensor([2.0, fg.nan, 3.0])).item()\n0")
 ravel_multi_index = _constant("ravel_multi_index(([0, 1], [1, 2]), (2, 3)).tolist()\n[1, 5]")
@@ -165,6 +163,43 @@ tri = _constant("tri(2).tolist()\n[[1.0, 0.0], [1.0, 1.0]]")
 tril_indices = _constant("tril_indices(2)[1].tolist()\n[0, 0, 1]")
 triu_indices = _constant("triu_indices(2)[1].tolist()\n[0, 1, 1]")
 unravel_index = _constant("unravel_index(fg.tensor([1, 5]), (2, 3))[1].tolist()\n[1, 2]")
+
+
+def digitize(x: Any, bins: Any, right: bool = False) -> Any:
+    """The number of the bin that each element lies in (int64): how many edges of a rising vector are not above it.
+
+    With ``right`` those that are equal do not count. Of a falling vector the edges above the element count. Other edges
+    are a ValueError.
+
+    >>> fg.digitize(fg.tensor([0.5, 1.0, 9.0]), [0.0, 1.0, 2.0]).tolist()
+    [1, 2, 3]
+    """
+    edges = np.asarray(_plain(bins))
+    np.digitize((), edges)
+    x, rises = tensor(x), len(edges) < 2 or edges[-1] >= edges[0]
+    # Made of numbers, the edges are a constant of a compiled function.
+    rising = _core.make((edges if rises else edges[::-1]).tolist(), edges.dtype, False, NATIVE)
+    found = ops.searchsorted(rising, x, right=not right)
+    return found if rises else len(edges) - found
+
+
+def lexsort(keys: Any, axis: int = -1) -> Any:
+    """The indices (int64) that sort by the last key, elements that agree in it by the one before, and so on.
+
+    ``keys`` is a sequence of tensors of one shape, or a tensor of them. An error for keys of several shapes or none.
+
+    >>> fg.lexsort([fg.tensor([2, 1, 0]), fg.tensor([1, 1, 0])]).tolist()
+    [2, 1, 0]
+    """
+    keys = [tensor(key) for key in keys]
+    if not keys or any(key.shape != keys[0].shape for key in keys):
+        raise ShapeError(f"lexsort: takes keys of one shape, not of {[list(key.shape) for key in keys]}")
+    # Complex numbers are sorted by their real parts first.
+    keys = [part for key in keys for part in ((key.imag, key.real) if key.dtype.kind == "c" else (key,))]
+    order = ops.argsort(keys[0], axis)
+    for key in keys[1:]:
+        order = ops.take_along_axis(order, ops.argsort(ops.take_along_axis(key, order, axis), axis), axis)
+    return order
 
 
 # Shapes
@@ -528,19 +563,12 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
     return found / (scale if y.ndim == 1 else scale[:, None])
 
 
-def _convolution(name: str, shape: str) -> Callable[..., Any]:
-    """``numpy.convolve`` or ``numpy.correlate``: NumPy computes integers, which have no derivative, exactly."""
-
-    def compute(a: Any, v: Any, mode: str = shape) -> Any:
-        a, v = tensor(a), tensor(v)
-        if a.dtype.kind in "biu" and v.dtype.kind in "biu":
-            return tensor(getattr(np, name)(_plain(a), _plain(v), mode))
-        return getattr(ops, name)(a, v, mode)
-
-    return compute
+def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
+    return ops.convolve(tensor(a), tensor(v), mode)
 
 
-_convolve, _correlate = _convolution("convolve", "full"), _convolution("correlate", "valid")
+def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+    return ops.correlate(tensor(a), tensor(v), mode)
 
 
 def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:

@@ -217,7 +217,7 @@ SIGNATURES = {
 NO_DERIVATIVE = frozenset(
     """
     allclose argpartition argwhere array2string array_equal array_equiv array_repr array_str can_cast common_type
-    diag_indices_from digitize einsum_path flatnonzero isclose isin isneginf isposinf lexsort may_share_memory
+    diag_indices_from einsum_path flatnonzero isclose isin isneginf isposinf may_share_memory
     min_scalar_type nanargmax nanargmin nonzero result_type save savetxt savez savez_compressed searchsorted
     shares_memory size tril_indices_from triu_indices_from linalg.matrix_rank
     """.split()  # noqa: SIM905

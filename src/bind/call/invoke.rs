@@ -21,7 +21,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::Tensor;
 use crate::ops::copy::alias;
-use crate::ops::entry::{Arg, Entry, Param, ParamKind, Value};
+use crate::ops::entry::{Arg, Entry, Param, ParamKind, Value, take};
 use crate::ops::movement::reshape_to;
 use crate::ops::promote::weak_beside;
 use crate::ops::{Index, autocast, index};
@@ -137,7 +137,13 @@ fn run<'py>(
     }
     let from_zero = entry.from_zero && dialect.refuses_negative_indices();
     let call = |args: &[Arg]| {
-        if from_zero { index::from_zero(|| autocast::call(entry, args)) } else { autocast::call(entry, args) }
+        if let Some(own) = dialect.own_operator(name) {
+            own(take(name, args, 0)?, take(name, args, 1)?).map(Value::Tensor)
+        } else if from_zero {
+            index::from_zero(|| autocast::call(entry, args))
+        } else {
+            autocast::call(entry, args)
+        }
     };
     // An op on much memory runs without the GIL. One on little memory may still compute much.
     let result = if bytes < 1 << 20 {

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 
 use crate::bind::convert::number::number;
 use crate::bind::convert::tensor::tensor;
+use crate::bind::python::dialect::Operator;
 use crate::bind::python::gil::without_gil;
 use crate::bind::value::var::{Reading, Var};
 use crate::error::Result;
@@ -19,9 +20,6 @@ use crate::ops::entry::Operand;
 use crate::ops::pointwise::{self, arithmetic, compare};
 use crate::ops::promote::weak_beside;
 use crate::ops::{autocast, half};
-
-/// The op of a binary operator.
-type Operator = fn(Operand<'_>, Operand<'_>) -> Result<Tensor>;
 
 /// A binary operator; `NotImplemented` if `other` is no operand.
 fn binary<'py>(
@@ -127,7 +125,6 @@ operators! {
     __sub__ __rsub__ => wide!(arithmetic::subtract);
     __mul__ __rmul__ commutes true => wide!(arithmetic::multiply);
     __truediv__ __rtruediv__ => wide!(arithmetic::divide);
-    __floordiv__ __rfloordiv__ => wide!(arithmetic::floor_divide);
     __mod__ __rmod__ => wide!(arithmetic::remainder);
     __matmul__ __rmatmul__ => product;
     __and__ __rand__ => compare::bitwise_and;
@@ -155,9 +152,18 @@ fn power<'py>(
     binary(slf, o, swap, wide!(arithmetic::pow))
 }
 
+fn floor_divide<'py>(
+    slf: &Bound<'py, Var>,
+    o: &Bound<'py, PyAny>,
+    swap: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let own = slf.get().dialect().own_operator("floor_divide");
+    binary(slf, o, swap, own.unwrap_or(wide!(arithmetic::floor_divide)))
+}
+
 /// Quotient and remainder, or `NotImplemented`.
 fn divmod<'py>(slf: &Bound<'py, Var>, o: &Bound<'py, PyAny>, swap: bool) -> PyResult<Bound<'py, PyAny>> {
-    let quotient = binary(slf, o, swap, wide!(arithmetic::floor_divide))?;
+    let quotient = floor_divide(slf, o, swap)?;
     if quotient.is(slf.py().NotImplemented()) {
         return Ok(quotient);
     }
@@ -186,6 +192,14 @@ impl Var {
         modulo: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         power(slf, o, modulo, true)
+    }
+
+    fn __floordiv__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        floor_divide(slf, o, false)
+    }
+
+    fn __rfloordiv__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        floor_divide(slf, o, true)
     }
 
     fn __divmod__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {

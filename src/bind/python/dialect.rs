@@ -4,9 +4,14 @@ use pyo3::prelude::*;
 
 use super::error::raise;
 use crate::dtype::DType;
-use crate::error::Error;
-use crate::graph::{Node, NodeKind};
-use crate::ops::registry;
+use crate::error::{Error, Result};
+use crate::graph::{Node, NodeKind, Tensor};
+use crate::ops::entry::Operand;
+use crate::ops::pointwise::arithmetic;
+use crate::ops::{half, registry};
+
+/// The op of a binary operator.
+pub type Operator = fn(Operand<'_>, Operand<'_>) -> Result<Tensor>;
 
 /// The library whose conventions a tensor follows. The namespace that makes a tensor sets it, and results inherit it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +88,13 @@ impl Dialect {
             ),
             Dialect::Torch => Some("ZeroDivisionError: an integer is divided by 0"),
         }
+    }
+
+    /// The operator that a function of this name is, where the native function means another: `floor_divide` is the
+    /// quotient that goes with the remainder, or (native) the floor of the quotient, also where an operand is infinite.
+    pub fn own_operator(self, name: &str) -> Option<Operator> {
+        let own: Operator = |x, y| half::operator(x, y, arithmetic::floor_divide_with_rest);
+        (self != Dialect::Native && name == "floor_divide").then_some(own)
     }
 
     /// Tracking a tensor of integers, which have no derivatives: a warning (Paddle), or an error.

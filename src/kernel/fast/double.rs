@@ -3,8 +3,8 @@
 use std::f64::consts::{LOG2_E, LOG10_E};
 
 use super::poly::{
-    LN_2, ROUND64, exp_m1_parts64, exp_parts64, exp_tail64, exp64, factors64, horner, mantissa64, quadrant,
-    sin_cos64, within64,
+    LN_2, ROUND64, exp_m1_parts64, exp_parts64, exp_tail64, exp64, factors64, horner, ln_1p64, mantissa64,
+    quadrant, sin_cos64, within64,
 };
 
 /// The sum of two numbers, the first being the larger, and its rounding error.
@@ -51,6 +51,46 @@ fn scaled(k: f64, (y, y_low): (f64, f64), c: (f64, f64), m: (f64, f64)) -> (f64,
     let (h, l) = sum(k * c.0, p);
     let (h, l) = if k == 0.0 { (p, 0.0) } else { (h, l) };
     (h, l + k.mul_add(c.1, p_low))
+}
+
+/// NaN where a square would leave the range of normal numbers.
+#[inline(always)]
+pub fn hypot(x: f64, y: f64) -> f64 {
+    const RANGE: std::ops::RangeInclusive<f64> = 1e-140..=1e140;
+    let (x, y) = (x.abs(), y.abs());
+    let (a, b) = if x > y { (x, y) } else { (y, x) };
+    let root = a.mul_add(a, b * b).sqrt();
+    // One step of Newton's method, with the rounding errors of the squares.
+    let ((a2, a_low), (r2, r_low)) = (product(a, a), product(root, root));
+    let excess = (r2 - a2 - b * b) - (b.mul_add(b, -(b * b)) + a_low - r_low);
+    let h = root - excess / (2.0 * root);
+    let small = b == 0.0 || b < a * 1e-20;
+    let is_sure = a == 0.0 || RANGE.contains(&a) && (small || RANGE.contains(&b));
+    let h = if small { a } else { h };
+    if is_sure { h } else { f64::NAN }
+}
+
+#[inline(always)]
+pub fn atanh(x: f64) -> f64 {
+    let a = x.abs();
+    (0.5 * ln_1p64(2.0 * a / (1.0 - a))).copysign(x)
+}
+
+/// By the recurrence up to 10, and the asymptotic series from there. NaN unless `x` is positive and finite.
+#[inline(always)]
+pub fn trigamma(x: f64) -> f64 {
+    let (mut z, mut sum) = (x, 0.0);
+    for _ in 0..10 {
+        let is_near = z < 10.0;
+        sum += if is_near { 1.0 / (z * z) } else { 0.0 };
+        z += if is_near { 1.0 } else { 0.0 };
+    }
+    let inverse = 1.0 / z;
+    let y = inverse * inverse;
+    // The numbers of Bernoulli from the 16th to the second.
+    let series = horner!(f64 y; -3617.0 / 510.0, 7.0 / 6.0, -691.0 / 2730.0, 5.0 / 66.0, -1.0 / 30.0, 1.0 / 42.0, -1.0 / 30.0, 1.0 / 6.0);
+    let value = sum + (inverse + (0.5 * y + inverse * y * series));
+    if x > 0.0 && x < f64::INFINITY { value } else { f64::NAN }
 }
 
 #[inline(always)]

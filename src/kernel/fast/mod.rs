@@ -75,6 +75,15 @@ macro_rules! fast {
         impl Plain for Fast<$t> {
             const INFINITY: Self = Fast($t::INFINITY);
             fast!(@exact Plain, (copysign next_after) (floor ceil trunc round));
+            // As `modulo`, with the quotient rounded towards 0 and the sign of the dividend.
+            #[inline(always)] fn fmod(self, o: Self) -> Self {
+                let (x, o) = (self.0, o.0);
+                let t = x / o;
+                let r = (-t.trunc()).mul_add(o, x);
+                let y = if (r < 0.0) != (x < 0.0) { r + o.abs().copysign(x) } else { r };
+                let y = if r == 0.0 { (0.0 as $t).copysign(x) } else { y };
+                Fast(if t.abs() <= 1.0 / $t::EPSILON { y } else { $t::NAN })
+            }
         }
         impl Analytic for Fast<$t> {
             fast!(@exact Analytic, () ($($exact)*));
@@ -118,8 +127,8 @@ macro_rules! fast {
 }
 fast!(f32: exp32 exp2_32 exp_m132 ln32 ln_1p32 sin32 cos32 tanh32 sigmoid32 softplus32;
     single wide (atan2 hypot)
-        (log2 log10 tan asin acos atan sinh cosh asinh acosh atanh) (erf erfc normal_density normal_cdf gelu);
+        (log2 log10 tan asin acos atan sinh cosh asinh acosh atanh) (erf erfc normal_density normal_cdf gelu trigamma);
     exact () ());
 fast!(f64: exp64 exp2_64 exp_m164 ln64 ln_1p64 sin64 cos64 tanh64 sigmoid64 softplus64;
-    poly double () (log2 log10 tan sinh cosh) (erf erfc normal_density normal_cdf gelu);
-    exact (atan2 hypot) (asin acos atan asinh acosh atanh));
+    poly double (hypot) (log2 log10 tan sinh cosh atanh) (erf erfc normal_density normal_cdf gelu trigamma);
+    exact (atan2) (asin acos atan asinh acosh));

@@ -3,6 +3,7 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2, FRAC_PI_4, LN_2, LOG2_E, LOG10_2, LOG10_E, PI};
 
+use super::double;
 use super::poly::{ROUND64, horner, mantissa64, power_of_two64, quadrant};
 use super::single::exp32;
 
@@ -130,6 +131,11 @@ pub fn acosh(x: f32) -> f32 {
 pub fn atanh(x: f32) -> f32 {
     let a = f64::from(x).abs();
     ((0.5 * ln_1p(2.0 * a / (1.0 - a))) as f32).copysign(x)
+}
+
+#[inline(always)]
+pub fn trigamma(x: f32) -> f32 {
+    double::trigamma(f64::from(x)) as f32
 }
 
 #[inline(always)]

@@ -10,4 +10,4 @@ pub mod weighted;
 pub use gather::{gather, triangle};
 pub use indexed::IndexedAxes;
 pub use positions::{last_occurrences, nonzero, ravel_indices, unravel_index};
-pub use scatter::{scatter, scatter_add};
+pub use scatter::{extremes, scatter, scatter_add};

@@ -87,6 +87,59 @@ pub fn scatter_add(
     Ok(out)
 }
 
+/// The largest, or with `least` the smallest, of the values at each position of a vector; NaN if one of them is. The
+/// element of `x` is one of them if `include_self`, and stays where there are no others.
+pub fn extremes(
+    op: &'static str,
+    [x, positions, values]: [&Array; 3],
+    least: bool,
+    include_self: bool,
+    batch_ndim: usize,
+) -> Result<Array> {
+    let all = [x, positions, values];
+    let hidden = |a| all.iter().fold(1, |size, t| if size == 1 { t.dims()[a] } else { size });
+    let hidden: Dims = (0..batch_ndim).map(hidden).collect();
+    let full = |t: &Array| {
+        let dims: Dims = hidden.iter().chain(&t.dims()[batch_ndim..]).copied().collect();
+        t.expand(&dims, batch_ndim).contiguous()
+    };
+    let (x, positions, values) = (full(x)?, full(positions)?, full(values)?);
+    let places = positions.as_slice::<i64>().expect("contiguous");
+    let (size, count) = (x.dims()[batch_ndim], positions.dims()[batch_ndim]);
+    let mut inside = true;
+    let out = dispatch!(x.dtype(), ordered T => {
+        let values = values.as_slice::<T>().expect("contiguous");
+        Array::build::<T>(op, x.dims(), |out| {
+            out.copy_from_slice(x.as_slice::<T>().expect("contiguous"));
+            for b in 0..hidden.iter().product() {
+                let out = &mut out[b * size..][..size];
+                let pairs = || places[b * count..][..count].iter().zip(&values[b * count..][..count]);
+                if !include_self {
+                    // Any value of a position will do to begin with.
+                    for (&i, &v) in pairs() {
+                        match out.get_mut(i as usize) {
+                            Some(o) => *o = v,
+                            None => inside = false,
+                        }
+                    }
+                }
+                for (&i, &v) in pairs() {
+                    let Some(o) = out.get_mut(i as usize) else {
+                        inside = false;
+                        continue;
+                    };
+                    let is_nan = v.partial_cmp(&v).is_none();
+                    *o = if is_nan || (if least { v < *o } else { v > *o }) { v } else { *o };
+                }
+            }
+        })
+    }, else bail!(Dtype, op, "complex numbers have no order"))?;
+    if !inside {
+        bail!(Index, op, "an index is out of bounds for {size} elements");
+    }
+    Ok(out)
+}
+
 fn sum<T: Field>(out: &mut Array, plan: &IndexPlan<'_>, values: &Array) -> Result<()> {
     let to = SendPtr(out.own()?);
     // The columns of a block, and the outer indices, are independent of each other.

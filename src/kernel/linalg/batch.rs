@@ -16,7 +16,7 @@ use crate::kernel::num::{Field, Inexact, Num, Plain, modulus, sgn};
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::pointwise::cast::cast;
 use crate::memory::{self, NoMemory};
-use crate::shape::{self, Dims};
+use crate::shape::{self, Dims, Strides};
 
 /// A number that `faer` computes with.
 pub(super) trait Scalar: Inexact + ComplexField<Real = Self::Part> {
@@ -25,6 +25,8 @@ pub(super) trait Scalar: Inexact + ComplexField<Real = Self::Part> {
     const NAN: Self;
     fn of_real(v: Self::Part) -> Self;
     fn modulus(self) -> Self::Part;
+    /// The sum of the absolute values of the parts, by which LAPACK compares pivots.
+    fn size(self) -> Self::Part;
     /// The number divided by its absolute value; 1 for 0.
     fn direction(self) -> Self;
     fn conjugate(self) -> Self;
@@ -39,6 +41,7 @@ macro_rules! real_scalar {
             const NAN: $t = $t::NAN;
             fn of_real(v: $t) -> $t { v }
             fn modulus(self) -> $t { Num::abs(self) }
+            fn size(self) -> $t { Num::abs(self) }
             fn direction(self) -> $t { Plain::copysign(1.0, self) }
             fn conjugate(self) -> $t { self }
         }
@@ -53,6 +56,9 @@ impl Scalar for c128 {
     }
     fn modulus(self) -> f64 {
         modulus(self)
+    }
+    fn size(self) -> f64 {
+        self.re.abs() + self.im.abs()
     }
     fn direction(self) -> c128 {
         if self == <c128 as Field>::ZERO { <c128 as Field>::ONE } else { sgn(self) }
@@ -133,6 +139,9 @@ const PARALLEL: usize = 1 << 17;
 pub(super) struct Batch<'a> {
     x: &'a Array,
     lead: &'a [usize],
+    strides: Strides,
+    /// How far matrices are apart, if they all are equally far.
+    apart: Option<isize>,
     pub rows: usize,
     pub columns: usize,
 }
@@ -140,7 +149,13 @@ pub(super) struct Batch<'a> {
 impl<'a> Batch<'a> {
     pub fn of(x: &'a Array) -> Batch<'a> {
         let (lead, matrix) = x.dims().split_at(x.rank() - 2);
-        Batch { x, lead, rows: matrix[0], columns: matrix[1] }
+        let strides = x.strides();
+        let even = |j: usize| strides[j] == strides[j + 1] * lead[j + 1] as isize;
+        let apart = match lead.len() {
+            0 => Some(0),
+            n => (0..n - 1).all(even).then(|| strides[n - 1]),
+        };
+        Batch { x, lead, strides, apart, rows: matrix[0], columns: matrix[1] }
     }
 
     fn count(&self) -> usize {
@@ -169,13 +184,12 @@ impl<'a> Batch<'a> {
         Ok(Self::finite(copy))
     }
 
-    /// Matrix `i` in columns, for a factorisation to overwrite; `None` if it has a NaN or an infinity.
-    pub fn columns<T: Scalar>(&self, i: usize) -> Result<Option<Columns<T>>, NoMemory> {
-        let mut to = Columns::zeros(self.rows, self.columns)?;
+    /// Makes `to` matrix `i`. Returns whether its elements are finite.
+    pub fn copy_columns<T: Scalar>(&self, i: usize, to: &mut Columns<T>) -> Result<bool, NoMemory> {
+        to.resize(self.rows, self.columns)?;
         // SAFETY: both matrices have these sizes and strides, and elements of type `T`.
         unsafe { self.copy_to(i, to.elements.as_mut_ptr(), self.rows as isize) };
-        let is_finite = to.elements.iter().fold(true, |all, &v| all & Inexact::is_finite(v));
-        Ok(is_finite.then_some(to))
+        Ok(to.elements.iter().fold(true, |all, &v| all & Inexact::is_finite(v)))
     }
 
     /// Copies matrix `i` into one whose columns are `apart` elements apart.
@@ -183,11 +197,14 @@ impl<'a> Batch<'a> {
     /// # Safety
     /// The elements have type `T`, and there is room for all of them.
     unsafe fn copy_to<T: Scalar>(&self, i: usize, to: *mut T, apart: isize) {
-        let strides = self.x.strides();
-        let [.., down, across] = *strides else { unreachable!("a matrix has two axes") };
+        let [.., down, across] = *self.strides else { unreachable!("a matrix has two axes") };
+        let offset = match self.apart {
+            Some(apart) => i as isize * apart,
+            None => shape::offset(i, self.lead, &self.strides),
+        };
         // SAFETY: as the function's `# Safety` section requires.
         unsafe {
-            let from = self.x.ptr().cast::<T>().offset(shape::offset(i, self.lead, &strides));
+            let from = self.x.ptr().cast::<T>().offset(offset);
             copy_matrix([self.rows, self.columns], (from, [down, across]), (to, [1, apart]));
         }
     }
@@ -258,7 +275,8 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// A matrix of adjacent columns. A small one needs no memory from the system.
+/// A matrix of adjacent columns. A small one needs no memory from the system; since to move it is to copy it, it stays where
+/// it is made.
 pub(super) struct Columns<T> {
     elements: SmallVec<[T; 64]>,
     rows: usize,
@@ -266,15 +284,22 @@ pub(super) struct Columns<T> {
 }
 
 impl<T: Scalar> Columns<T> {
-    pub fn zeros(rows: usize, columns: usize) -> Result<Columns<T>, NoMemory> {
+    pub fn new() -> Columns<T> {
+        Columns { elements: SmallVec::new(), rows: 0, columns: 0 }
+    }
+
+    /// Makes it a matrix of that size. Its elements are any numbers.
+    pub fn resize(&mut self, rows: usize, columns: usize) -> Result<(), NoMemory> {
         if rows.max(columns) > SMALL {
             ready()?;
         }
         let n = rows.checked_mul(columns).ok_or(NoMemory)?;
-        let mut elements = SmallVec::new();
-        elements.try_reserve(n).map_err(|_| NoMemory)?;
-        elements.resize(n, <T as Field>::ZERO);
-        Ok(Columns { elements, rows, columns })
+        if let Some(more) = n.checked_sub(self.elements.len()) {
+            self.elements.try_reserve(more).map_err(|_| NoMemory)?;
+        }
+        self.elements.resize(n, <T as Field>::ZERO);
+        (self.rows, self.columns) = (rows, columns);
+        Ok(())
     }
 
     pub fn shape(&self) -> (usize, usize) {
@@ -287,6 +312,10 @@ impl<T: Scalar> Columns<T> {
 
     pub fn column(&self, column: usize) -> &[T] {
         &self.elements[column * self.rows..][..self.rows]
+    }
+
+    pub fn fill(&mut self, value: T) {
+        self.elements.fill(value);
     }
 
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut [T]> {

@@ -26,12 +26,23 @@ struct Lu<T> {
 }
 
 impl<T: Scalar> Lu<T> {
-    fn new(mut both: Columns<T>) -> Result<Lu<T>, NoMemory> {
-        let (m, n) = both.shape();
-        if m.max(n) <= SMALL {
-            return Lu::by_columns(both);
+    /// Room for factors.
+    fn new() -> Lu<T> {
+        Lu { both: Columns::new(), forward: SmallVec::new(), backward: SmallVec::new(), odd: false }
+    }
+
+    /// Makes these the factors of matrix `i`. Returns false if it has a NaN or an infinity.
+    fn factorise(&mut self, x: &Batch<'_>, i: usize) -> Result<bool, NoMemory> {
+        if !x.copy_columns(i, &mut self.both)? {
+            return Ok(false);
         }
-        let [mut forward, mut backward] = [numbered(m)?, numbered(m)?];
+        let (m, n) = self.both.shape();
+        number(&mut self.forward, m)?;
+        number(&mut self.backward, m)?;
+        if m.max(n) <= SMALL {
+            self.by_columns();
+            return Ok(true);
+        }
         let mut memory = scratch(partial_pivoting::factor::lu_in_place_scratch::<usize, T>(
             m,
             n,
@@ -39,30 +50,37 @@ impl<T: Scalar> Lu<T> {
             Default::default(),
         ))?;
         let (info, _) = partial_pivoting::factor::lu_in_place(
-            both.as_mut(),
-            &mut forward,
-            &mut backward,
+            self.both.as_mut(),
+            &mut self.forward,
+            &mut self.backward,
             Par::Seq,
             MemStack::new(&mut memory),
             Default::default(),
         );
-        Ok(Lu { both, forward, backward, odd: info.transposition_count % 2 == 1 })
+        self.odd = info.transposition_count % 2 == 1;
+        Ok(true)
     }
 
     /// The same by elimination of one column after the other, where `faer`'s preparations would take longer, and for singular
     /// matrices: their columns without a pivot stay as they are, as in LAPACK, where `faer`'s factors divide by zero.
-    fn by_columns(mut both: Columns<T>) -> Result<Lu<T>, NoMemory> {
+    fn by_columns(&mut self) {
+        let both = &mut self.both;
         let (m, n) = both.shape();
-        let [mut forward, mut backward] = [numbered(m)?, numbered(m)?];
-        let mut odd = false;
+        self.odd = false;
         for k in 0..m.min(n) {
-            let size = |r: &usize| both.at(*r, k).modulus();
+            let column = &both.column(k)[k..];
             // The first one of the largest.
-            let pivot = (k..m).reduce(|a, b| if size(&b) > size(&a) { b } else { a }).unwrap_or(k);
+            let (mut pivot, mut most) = (k, column[0].size());
+            for (r, v) in column.iter().enumerate().skip(1) {
+                let size = v.size();
+                if size > most {
+                    (pivot, most) = (k + r, size);
+                }
+            }
             if pivot != k {
                 both.iter_mut().for_each(|column| column.swap(k, pivot));
-                forward.swap(k, pivot);
-                odd = !odd;
+                self.forward.swap(k, pivot);
+                self.odd = !self.odd;
             }
             let by = both.at(k, k);
             if by == T::ZERO {
@@ -76,8 +94,7 @@ impl<T: Scalar> Lu<T> {
                 subtract(below, times, &mut column[k + 1..]);
             }
         }
-        forward.iter().enumerate().for_each(|(i, &r)| backward[r] = i);
-        Ok(Lu { both, forward, backward, odd })
+        self.forward.iter().enumerate().for_each(|(i, &r)| self.backward[r] = i);
     }
 
     /// The determinant of the permutation.
@@ -132,12 +149,12 @@ fn subtract<T: Scalar>(column: &[T], times: T, from: &mut [T]) {
     from.iter_mut().zip(column).for_each(|(v, &by)| *v = Field::sub(*v, Field::mul(by, times)));
 }
 
-/// The numbers of rows.
-fn numbered(rows: usize) -> Result<SmallVec<[usize; SMALL]>, NoMemory> {
-    let mut list = SmallVec::new();
+/// Writes the numbers of rows into a list.
+fn number(list: &mut SmallVec<[usize; SMALL]>, rows: usize) -> Result<(), NoMemory> {
+    list.clear();
     list.try_reserve(rows).map_err(|_| NoMemory)?;
     list.extend(0..rows);
-    Ok(list)
+    Ok(())
 }
 
 /// The factors of any matrices with partial pivoting, `l` and `u` in one matrix, and three lists of indices (int64):
@@ -156,23 +173,24 @@ pub fn factors(op: &'static str, x: &Array) -> Result<[Array; 4]> {
             return Ok([both.array, forward.array, backward.array, exchanged.array]);
         }
         x.each(op, cube(m.max(x.columns)), |i| {
-            let mut factors = match k {
-                0 => None,
-                _ => x.columns::<T>(i)?.map(Lu::new).transpose()?,
-            };
-            if factors.as_ref().is_some_and(Lu::singular) {
-                factors = x.columns::<T>(i)?.map(Lu::by_columns).transpose()?;
+            let mut factors = Lu::<T>::new();
+            let is_finite = k > 0 && factors.factorise(&x, i)?;
+            if is_finite && factors.singular() {
+                x.copy_columns(i, &mut factors.both)?;
+                number(&mut factors.forward, m)?;
+                factors.by_columns();
             }
+            let factors = is_finite.then_some(&factors);
             let (to, from, places) = (forward.part(i), backward.part(i), exchanged.part(i));
-            match &factors {
+            match factors {
                 Some(f) => {
                     to.iter_mut().zip(&f.forward).for_each(|(o, &r)| *o = r as i64);
                     from.iter_mut().zip(&f.backward).for_each(|(o, &r)| *o = r as i64);
                 }
                 None => [to, from].into_iter().for_each(|list| (0..m).for_each(|r| list[r] = r as i64)),
             }
-            both.put(i, factors.as_ref().map(|f| f.both.as_ref()));
-            exchanges(places, factors.as_ref().map(|f| &f.forward[..]))
+            both.put(i, factors.map(|f| f.both.as_ref()));
+            exchanges(places, factors.map(|f| &f.forward[..]))
                 .map(|()| true)
         })?;
         Ok([both.array, forward.array, backward.array, exchanged.array])
@@ -234,16 +252,17 @@ pub fn solve(op: &'static str, a: &Array, b: &Array, strict: bool) -> Result<Arr
             return Ok(out.array);
         }
         let failed = a.each(op, work, |i| {
-            let Some(factors) = a.columns::<T>(i)?.map(Lu::new).transpose()? else {
+            let (mut factors, mut x) = (Lu::<T>::new(), Columns::new());
+            if !factors.factorise(&a, i)? {
                 out.put(i, None);
                 return Ok(true);
-            };
-            let singular = factors.singular();
-            let mut x = b.columns::<T>(i)?.filter(|_| !singular);
-            if let Some(x) = &mut x {
-                factors.solve(x)?;
             }
-            out.put(i, x.as_ref().map(Columns::as_ref));
+            let singular = factors.singular();
+            let solves = !singular && b.copy_columns(i, &mut x)?;
+            if solves {
+                factors.solve(&mut x)?;
+            }
+            out.put(i, solves.then(|| x.as_ref()));
             Ok(!singular)
         })?;
         a.blame(op, failed.filter(|_| strict), "is singular")?;
@@ -260,15 +279,17 @@ pub fn inverse(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
             return Ok(out.array);
         }
         let failed = x.each(op, cube(x.rows).saturating_mul(3), |i| {
-            let factors = x.columns::<T>(i)?.map(Lu::new).transpose()?;
-            let singular = factors.as_ref().is_some_and(Lu::singular);
-            let mut inverse = None;
-            if let Some(f) = factors.filter(|_| !singular) {
-                let one = inverse.insert(Columns::zeros(x.rows, x.rows)?);
-                one.iter_mut().enumerate().for_each(|(k, column)| column[k] = T::ONE);
-                f.solve(one)?;
+            let (mut factors, mut inverse) = (Lu::<T>::new(), Columns::new());
+            let is_finite = factors.factorise(&x, i)?;
+            let singular = is_finite && factors.singular();
+            let inverts = is_finite && !singular;
+            if inverts {
+                inverse.resize(x.rows, x.rows)?;
+                inverse.fill(T::ZERO);
+                inverse.iter_mut().enumerate().for_each(|(k, column)| column[k] = T::ONE);
+                factors.solve(&mut inverse)?;
             }
-            out.put(i, inverse.as_ref().map(Columns::as_ref));
+            out.put(i, inverts.then(|| inverse.as_ref()));
             Ok(!singular)
         })?;
         x.blame(op, failed.filter(|_| strict), "is singular")?;
@@ -283,9 +304,9 @@ pub fn first_zero_pivot(op: &'static str, x: &Array, result: &Array) -> Result<A
         let (x, result) = (Batch::of(x), Batch::of(result));
         let out = BatchOutput::<i32>::new(op, &x, &[])?;
         x.each(op, cube(x.rows), |i| {
-            let failed = x.rows > 0 && result.columns::<T>(i)?.is_none();
-            let factors = if failed { x.columns::<T>(i)?.map(Lu::new).transpose()? } else { None };
-            let place = factors.and_then(|f| f.pivots().position(|p| p == T::ZERO));
+            let mut factors = Lu::<T>::new();
+            let failed = x.rows > 0 && !result.copy_columns(i, &mut factors.both)? && factors.factorise(&x, i)?;
+            let place = if failed { factors.pivots().position(|p| p == T::ZERO) } else { None };
             out.part(i)[0] = place.map_or(0, |k| k as i32 + 1);
             Ok(true)
         })?;
@@ -300,7 +321,8 @@ pub fn slogdet(op: &'static str, x: &Array) -> Result<[Array; 2]> {
         let x = Batch::of(x);
         let (sign, log) = (BatchOutput::<T>::new(op, &x, &[])?, BatchOutput::<Part<T>>::new(op, &x, &[])?);
         x.each(op, cube(x.rows), |i| {
-            let (s, l) = match x.columns::<T>(i)?.map(Lu::new).transpose()? {
+            let mut factors = Lu::<T>::new();
+            let (s, l) = match factors.factorise(&x, i)?.then_some(&factors) {
                 None => (T::NAN, Part::<T>::NAN),
                 Some(f) if f.singular() => (T::ZERO, Field::neg(Part::<T>::INFINITY)),
                 Some(f) => f.pivots().fold((f.parity(), Part::<T>::ZERO), |(s, l), p| {
@@ -321,7 +343,8 @@ pub fn det(op: &'static str, x: &Array) -> Result<[Array; 2]> {
         let x = Batch::of(x);
         let (out, ratio) = (BatchOutput::<T>::new(op, &x, &[])?, BatchOutput::<Part<T>>::new(op, &x, &[])?);
         x.each(op, cube(x.rows), |i| {
-            let (det, least) = match x.columns::<T>(i)?.map(Lu::new).transpose()? {
+            let mut factors = Lu::<T>::new();
+            let (det, least) = match factors.factorise(&x, i)?.then_some(&factors) {
                 None => (T::NAN, Part::<T>::NAN),
                 Some(f) if f.singular() => (T::ZERO, Part::<T>::ZERO),
                 Some(f) => {

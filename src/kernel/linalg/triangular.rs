@@ -5,7 +5,7 @@ use faer::linalg::cholesky::llt::factor::{self, LltError};
 use faer::linalg::triangular_solve as triangle;
 use faer::{Mat, Par};
 
-use super::batch::{Batch, BatchOutput, Scalar, cube, on_matrices, real_diagonal, scratch};
+use super::batch::{Batch, BatchOutput, Columns, Scalar, cube, on_matrices, real_diagonal, scratch};
 use crate::array::Array;
 use crate::error::Result;
 use crate::kernel::num::{Field, Inexact};
@@ -21,6 +21,9 @@ pub fn cholesky(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
             return Ok(out.array);
         }
         let failed = x.each(op, cube(n), |i| {
+            if n <= SMALL {
+                return by_columns(&x, i, &out);
+            }
             let Some(mut l) = x.part_of::<T>(i, |r, c| r >= c)? else {
                 out.put(i, None);
                 return Ok(true);
@@ -33,6 +36,44 @@ pub fn cholesky(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
         x.blame(op, failed.filter(|_| strict), "is not positive definite")?;
         Ok(out.array)
     })
+}
+
+/// Matrices up to this size are factorised column by column.
+const SMALL: usize = 8;
+
+/// Writes the factor of a small matrix, where `faer`'s preparations would take longer. Returns whether there is one.
+fn by_columns<T: Scalar>(x: &Batch<'_>, i: usize, out: &BatchOutput<T>) -> Result<bool, NoMemory> {
+    let (mut l, n) = (Columns::<T>::new(), x.rows);
+    x.copy_columns(i, &mut l)?;
+    let mut finite = true;
+    for (c, column) in l.iter_mut().enumerate() {
+        column[..c].fill(T::ZERO);
+        column[c] = T::of_real(T::real_part_impl(&column[c]));
+        finite = column.iter().fold(finite, |all, &v| all & Inexact::is_finite(v));
+    }
+    let mut done = finite;
+    for k in 0..n {
+        let (first, rest) = l.split_at_mut(k + 1);
+        let column = &mut first[k * n..];
+        let pivot = T::real_part_impl(&column[k]);
+        // Also false for NaN.
+        if !(done && pivot > Field::ZERO) {
+            done = false;
+            break;
+        }
+        let root = T::of_real(Inexact::sqrt(pivot));
+        column[k..].iter_mut().for_each(|v| *v = Inexact::div(*v, root));
+        for (j, later) in (k + 1..n).zip(rest.chunks_exact_mut(n)) {
+            let by = column[j].conjugate();
+            later[j..]
+                .iter_mut()
+                .zip(&column[j..])
+                .for_each(|(v, &u)| *v = Field::sub(*v, Field::mul(u, by)));
+            later[j] = T::of_real(T::real_part_impl(&later[j]));
+        }
+    }
+    out.put(i, Some(l.as_ref()).filter(|_| done));
+    Ok(done || !finite)
 }
 
 /// Overwrites a lower triangle with its factor. The inner error says which pivot is not positive.

@@ -242,7 +242,8 @@ fn exp2(z: c128) -> c128 {
 fn exp_m1(z: c128) -> c128 {
     let Complex { re: x, im: y } = z;
     if y == 0.0 {
-        return Complex::new(x.exp_m1(), y);
+        // The standard of the array API has no -0 for the real part, as the sum of `exp(z)` and -1 has none.
+        return Complex::new(x.exp_m1() + 0.0, y);
     }
     if !y.is_finite() || !x.is_finite() || x > 709.0 {
         return exp(z) - 1.0;

@@ -2,6 +2,7 @@
 //! floats.
 
 use super::number::{Field, Num};
+use crate::kernel::special;
 
 /// Floats and complex numbers with the operations that every dtype of them has.
 pub trait Inexact: Field {
@@ -26,6 +27,8 @@ pub trait Plain: Num + Inexact {
     fn copysign(self, o: Self) -> Self;
     /// The next float in the direction of `o`.
     fn next_after(self, o: Self) -> Self;
+    /// What a quotient rounded towards 0 leaves, which is exact.
+    fn fmod(self, o: Self) -> Self;
 }
 
 /// Elementary functions of floats and complex numbers. A complex function has the branch cuts of C99, which NumPy and
@@ -81,6 +84,8 @@ pub trait Real: Plain + Analytic {
     fn normal_cdf(self) -> Self;
     /// `x` times [`Real::normal_cdf`].
     fn gelu(self) -> Self;
+    /// The second derivative of the logarithm of the gamma function.
+    fn trigamma(self) -> Self;
 }
 
 /// `erfc(-x / √2)`, which is twice the distribution function, and a correction to subtract: the rounding error of its
@@ -115,6 +120,7 @@ macro_rules! float {
             #[inline(always)] fn trunc(self) -> Self { <$t>::trunc(self) }
             #[inline(always)] fn round(self) -> Self { <$t>::round_ties_even(self) }
             #[inline(always)] fn copysign(self, o: Self) -> Self { <$t>::copysign(self, o) }
+            #[inline(always)] fn fmod(self, o: Self) -> Self { self % o }
             #[inline(always)] fn next_after(self, o: Self) -> Self {
                 let bits = self.to_bits();
                 let grows = (self < o) == (self > 0.0);
@@ -174,6 +180,7 @@ macro_rules! float {
                 let (tail, off) = normal_tail(f64::from(self));
                 (0.5 * (tail - off)) as $t
             }
+            #[inline(always)] fn trigamma(self) -> Self { special::polygamma(1.0, f64::from(self)) as $t }
             #[inline(always)] fn gelu(self) -> Self {
                 // The result has underflowed, and infinity times zero would be NaN.
                 if self < -40.0 { return -0.0; }

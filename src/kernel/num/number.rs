@@ -19,9 +19,10 @@ pub trait Num: Field + Ordered {
     fn abs(self) -> Self;
     /// -1, 0 or 1, or NaN for NaN.
     fn sign(self) -> Self;
-    /// The quotient rounded towards minus infinity. An integer divided by zero gives 0.
+    /// The quotient rounded towards minus infinity; the floor of `self / o` where either is infinite. An integer divided
+    /// by zero gives 0.
     fn floor_div(self, o: Self) -> Self;
-    /// The remainder of `floor_div`, with the sign of `o`. An integer modulo zero gives 0.
+    /// What is left of `self` by the rounded quotient, with the sign of `o`, as by Python's `%`. An integer modulo zero gives 0.
     fn modulo(self, o: Self) -> Self;
     fn pow(self, o: Self) -> Self;
     /// The larger number, or NaN if either is NaN.
@@ -104,7 +105,7 @@ macro_rules! float {
                 if self > 0.0 { 1.0 } else if self < 0.0 { -1.0 } else if self == 0.0 { 0.0 } else { self }
             }
             #[inline(always)] fn floor_div(self, o: Self) -> Self {
-                if o == 0.0 { return self / o; }
+                if o == 0.0 || self.is_infinite() || o.is_infinite() { return (self / o).floor(); }
                 let r = self % o;
                 let q = (self - r) / o - if r != 0.0 && (r < 0.0) != (o < 0.0) { 1.0 } else { 0.0 };
                 // An integer up to rounding errors.

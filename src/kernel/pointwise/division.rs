@@ -125,6 +125,23 @@ pub const FLOOR: &BinaryLoops = {
     const FLOATS: &BinaryLoops = binary_loops!(real x, y => x.floor_div(y));
     &table(INTEGERS, FLOATS, long_loop!(u64 floor_div 0), long_loop!(i64 floor_div 0))
 };
+/// The quotient that goes with [`Num::modulo`]: [`Num::floor_div`], but NaN of an infinite dividend, and -1 where only
+/// the divisor is infinite and the signs differ.
+pub const FLOOR_WITH_REST: &BinaryLoops = {
+    const FLOATS: &BinaryLoops = binary_loops!(real x, y => {
+        if x.is_infinite() && y != T::ZERO {
+            T::lit(f64::NAN)
+        } else if y.is_infinite() && x.mul(y) < T::ZERO {
+            T::ONE.neg()
+        } else {
+            x.floor_div(y)
+        }
+    });
+    let mut loops = FLOOR.loops;
+    loops[DType::F32 as usize] = FLOATS.loops[DType::F32 as usize];
+    loops[DType::F64 as usize] = FLOATS.loops[DType::F64 as usize];
+    &BinaryLoops { loops, out: None, divides: true, arithmetic: None }
+};
 /// [`Num::modulo`].
 pub const REST: &BinaryLoops = {
     const INTEGERS: &BinaryLoops = binary_loops!(integer x, y => x.modulo(y));
@@ -139,8 +156,7 @@ pub const FMOD: &BinaryLoops = {
         // `rest` has the sign of the divisor.
         if rest == T::ZERO || (rest < T::ZERO) == (x < T::ZERO) { rest } else { rest.sub(y) }
     });
-    // Exact in f64 for both: each f32 is one.
-    const FLOATS: &BinaryLoops = binary_loops!(special x, y => x % y);
+    const FLOATS: &BinaryLoops = binary_loops!(real x, y => x.fmod(y));
     let mut loops = INTEGERS.loops;
     loops[DType::F32 as usize] = FLOATS.loops[DType::F32 as usize];
     loops[DType::F64 as usize] = FLOATS.loops[DType::F64 as usize];

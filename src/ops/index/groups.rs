@@ -1,23 +1,26 @@
 //! Values with the same position reduced to one: their sum, product, mean, maximum or minimum.
 
+use smallvec::smallvec;
+
 use super::places::{all, line};
 use super::rows::{add_at, gather_at};
 use super::write::put;
+use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
-use crate::graph::Tensor;
-use crate::kernel::interrupt;
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
+use crate::kernel::{index, interrupt};
 use crate::memory::TryPush;
 use crate::ops::Index;
 use crate::ops::movement::{broadcast_to, cast, reshape_to};
 use crate::ops::pointwise::arithmetic::{
-    add_same, divide_same, floor_divide_same, maximum_same, minimum_same, multiply_same, subtract_same,
+    add_same, divide_same, floor_divide_same, maximum_same, multiply_same, subtract_same,
 };
-use crate::ops::pointwise::compare::{and_same, equal_same, less_same, not_equal_same};
+use crate::ops::pointwise::compare::{and_same, equal_same, less_same};
 use crate::ops::pointwise::elementary::isfinite;
 use crate::ops::pointwise::select::select;
-use crate::ops::sort::argsort;
 use crate::shape;
+use crate::stored::Stored;
 
 /// A flat tensor, and flat values with their positions in it.
 struct Groups<'a> {
@@ -51,6 +54,38 @@ pub(in crate::ops) fn reduced(
         _ => bail!(Argument, op, "reduce is 'sum', 'prod', 'mean', 'amax' or 'amin', not '{reduce}'"),
     };
     reshape_to(&result?, x.dims())
+}
+
+/// The largest or smallest value at each position, without derivatives.
+#[derive(Stored)]
+#[stored(op)]
+struct Extremes {
+    name: &'static str,
+    least: bool,
+    include_self: bool,
+}
+
+impl Op for Extremes {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        let ins = [ins[0], ins[1], ins[2]];
+        Ok([index::extremes(self.name, ins, self.least, self.include_self, batch_ndim)?].into())
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
+    }
+
+    fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![None, None, None])
+    }
+
+    fn jvp(&self, _: &Tangents, _: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![None])
+    }
 }
 
 impl Groups<'_> {
@@ -142,24 +177,12 @@ impl Groups<'_> {
     /// The largest or smallest element of each group; the gradient goes in equal shares to all that equal it.
     fn extreme(&self, least: bool) -> Result<Tensor> {
         let (x, values) = (self.x.detach(), self.values.detach());
-        // Sorted, so that the extreme value is written last to its position.
-        let order = argsort(&values, 0, least, true)?;
-        let at = gather_at(self.op, self.positions, all(1), &order)?;
-        let best = put(&x, &[Index::Tensor(at)], (&gather_at(self.op, &values, all(1), &order)?).into())?;
-        let touched = self.touched()?;
-        let best = match (self.include_self, least) {
-            (false, _) => best,
-            (true, true) => minimum_same(&x, &best)?,
-            (true, false) => maximum_same(&x, &best)?,
-        };
-        if !x.dtype().is_float() {
-            return select(&touched, &best, &x);
+        let form = Extremes { name: self.op, least, include_self: self.include_self };
+        let best = apply(form, &[&x, self.positions, &values])?;
+        if !x.dtype().is_float() || !(self.x.is_tracked() || self.values.is_tracked()) {
+            return Ok(best);
         }
-        // One NaN makes the result NaN.
-        let has_nan = cast(&not_equal_same(&values, &values)?, DType::I64)?;
-        let has_nan = less_same(&Tensor::scalar_of(DType::I64, 0.0), &self.total(&has_nan)?)?;
-        let best = select(&has_nan, &self.number(f64::NAN), &best)?;
-
+        let touched = self.touched()?;
         let there = gather_at(self.op, &best, all(1), self.positions)?;
         let equal = and_same(&equal_same(&values, &there)?, &isfinite(&values)?)?;
         let share = |mask: &Tensor| cast(mask, x.dtype());

@@ -36,11 +36,13 @@ binary_ops! {
         "fg.divide(fg.tensor([1, 3]), 2).tolist()" => "[0.5, 1.5]";
     FloorDivide floor_divide, floor_divide_same: table x, y => division::FLOOR;
         [] _g => zero(); [] _g => zero();
-        "The quotient rounded towards minus infinity; an integer divided by 0 is 0, with a RuntimeWarning (in the other dialects an error). Its derivative is zero.",
+        "The quotient rounded towards minus infinity; where an operand is infinite, `floor(divide(x, y))` (in the other dialects \
+        the quotient that goes with `remainder`: NaN of an infinite x, -1 where only y is infinite and the signs differ). An \
+        integer divided by 0 is 0, with a RuntimeWarning (in the other dialects an error). Its derivative is zero.",
         "fg.floor_divide(fg.tensor([7, -7]), 2).tolist()" => "[3, -4]";
     Remainder remainder, remainder_same(mod): table x, y => division::REST;
-        [] g => g.clone(); [x, y] g => -(g * floor_divide_same(x, y)?);
-        "What `floor_divide` leaves, x - y * floor(x / y), with the sign of y; an integer modulo 0 is 0, with a RuntimeWarning (in the other dialects an error).",
+        [] g => g.clone(); [x, y] g => -(g * floor_with_rest(x, y)?);
+        "What `floor_divide` leaves, x - y * floor(x / y), with the sign of y; of a finite x and an infinite y, x or y, as by Python's `%`; an integer modulo 0 is 0, with a RuntimeWarning (in the other dialects an error).",
         "fg.remainder(fg.tensor([7, -7]), 3).tolist()" => "[1, 2]";
     Atan2 atan2, atan2_same(arctan2): real x, y => x.atan2(y);
         [x, y] g => angle_gradient(g, y, x, y)?; [x, y] g => -angle_gradient(g, x, x, y)?;
@@ -88,6 +90,9 @@ binary_ops! {
 }
 
 binary_rows! {
+    /// The rounded quotient that goes with [`remainder`].
+    FloorWithRest floor_with_rest "floor_divide", table x, y => division::FLOOR_WITH_REST;
+        [] _g => zero(); [] _g => zero();
     /// [`pow`] of two tensors of one dtype.
     Pow pow_same "pow", table x, y => power::POWER;
         [x, y] g => pow_gradient(g, x, y)?; [x, y, z] g => g * z * pow_log(x, y)?;
@@ -290,6 +295,15 @@ pub(in crate::ops) fn difference(x: Operand<'_>, y: Operand<'_>) -> Result<Tenso
         return subtract(x, y);
     }
     subtract_same(&*as_tensor(x, DType::I64)?, &*as_tensor(y, DType::I64)?)
+}
+
+/// [`floor_divide`] of Python, NumPy, PyTorch and Paddle, which goes with [`remainder`] where an operand is infinite.
+///
+/// # Errors
+/// Those of [`floor_divide`].
+pub fn floor_divide_with_rest(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
+    let (x, y) = promoted(Class::Num, x, y)?;
+    floor_with_rest(&x, &y)
 }
 
 /// Integers rounded to multiples of a power of ten, halves to the even multiple.

@@ -73,6 +73,11 @@ fn complex_sinc(x: &Tensor) -> Result<Tensor> {
     select(near, &series, &(sin(&large)? / &large))
 }
 
+unary_rows! {
+    /// The first derivative of digamma.
+    Trigamma trigamma: real [x] x => x.trigamma(); g => g * polygamma_of(2.0, x)?;
+}
+
 parametrised_rows! {
     /// The derivative of order `p[0]` of digamma.
     Polygamma "polygamma": special x; p => special::polygamma(p[0], x);
@@ -82,7 +87,7 @@ parametrised_rows! {
 
 /// `polygamma` of a float tensor.
 fn polygamma_of(n: f64, x: &Tensor) -> Result<Tensor> {
-    parametrised::<Polygamma>(x, [n, 0.0, 0.0])
+    if n == 1.0 { trigamma(x) } else { parametrised::<Polygamma>(x, [n, 0.0, 0.0]) }
 }
 
 /// The derivative of order n of `digamma`. Integers are taken as the default float. Raises ArgumentError for a
