@@ -248,7 +248,7 @@ pub(super) fn planned(values: &[Value], steps: Vec<(Step, Way)>, outputs: &[Id])
         }
         let outside = made_for(&members, &outside);
         let folded = folds.iter().map(|(step, _)| memory.whole(step.ins[0]).0);
-        let packed = packs.iter().flat_map(|step| &step.ins).copied();
+        let packed = packs.iter().flat_map(|step| &step.ins).map(|&id| memory.whole(id).0);
         let roots: FxHashSet<Id> = outside.iter().copied().chain(folded).chain(packed).collect();
         let asked = asked_for(&memory, members, &roots);
         if asked.is_empty() && packs.is_empty() {
@@ -492,7 +492,7 @@ fn cluster(
     }
     for &id in packs.iter().flat_map(|step| &step.ins) {
         widest = widest.max(memory.dtype(id).size());
-        if let Some(&m) = made.get(&id) {
+        if let Some(&m) = made.get(&memory.whole(id).0) {
             last[m] = usize::MAX;
         }
     }
@@ -551,14 +551,14 @@ fn cluster(
     }
     let mut packed: Vec<Vec<From>> = vec![];
     for step in packs {
-        let place = |&id: &Id| match made.get(&id) {
-            Some(&m) => From::Member(m),
-            None => {
-                let (whole, start) = memory.whole(id);
-                reads.push(whole);
-                readings.push(Read { reading: Reading::Once, dtype: memory.dtype(id), start });
-                From::Read(reads.len() - 1)
+        let place = |&id: &Id| {
+            let (whole, start) = memory.whole(id);
+            if let Some(&m) = made.get(&whole) {
+                return From::Member(m);
             }
+            reads.push(whole);
+            readings.push(Read { reading: Reading::Once, dtype: memory.dtype(id), start });
+            From::Read(reads.len() - 1)
         };
         packed.push(step.ins.iter().map(place).collect());
         writes.push(step.outs[0]);

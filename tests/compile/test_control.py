@@ -285,3 +285,83 @@ def test_an_endless_loop_hears_an_interrupt() -> None:
         f(fg.tensor(1.0))
     timer.join()
     assert f(fg.tensor(-2.0)).item() == -2
+
+
+def singular(h: Any, rows: Any) -> list[Any]:
+    """Gradients at zero of results that are not all used, beside derivatives that are infinite there."""
+
+    def slope(step: Callable[..., Any], used: Callable[..., Any]) -> Any:
+        return func.grad(lambda h, rows: used(*scan(step, h, rows)).sum(), (0, 1))(h, rows)
+
+    return [
+        slope(lambda c, r: (c + r, fg.sqrt(c)), lambda c, ys: c),
+        slope(lambda c, r: (fg.sqrt(r), r * c.detach()), lambda c, ys: ys),
+        slope(lambda c, r: (fg.sqrt(r), c), lambda c, ys: c),
+        slope(lambda c, r: (r + 0 * fg.sqrt(c.detach()), c), lambda c, ys: c),
+        func.grad(lambda h: scan(lambda c, r: ((c[1], fg.sqrt(c[0])), r), (h, h + 1), rows)[0][1].sum())(h),
+        func.grad(lambda h: scan(lambda c, r: (c + r, fg.sqrt(h) * c), h.detach(), rows)[0].sum() + h.sum())(h),
+    ]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_zeros_of_unused_results_meet_no_infinite_derivative(monkeypatch: pytest.MonkeyPatch, reverse: bool) -> None:
+    if reverse:
+        monkeypatch.setitem(globals(), "scan", partial(scan, reverse=True))
+    h, rows = fg.zeros(3, dtype="float64"), fg.zeros((N, 3), dtype="float64")
+    rows[0 if reverse else -1] = 1.0
+    found = singular(h, rows)
+    monkeypatch.setattr("ferrograd.func._control._FEW", N + 1)
+    for a, b in zip(_tree.leaves(found), _tree.leaves(singular(h, rows)), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_unused_results_of_branches_and_of_a_while_loop() -> None:
+    def branch(h: Any, p: Any) -> Any:
+        return cond(p > 0, lambda h: (h * 2, fg.sqrt(h)), lambda h: (h, h), h)[0].sum()
+
+    def loop(h: Any, p: Any) -> Any:
+        start = (fg.tensor(0), h, h)
+        return while_loop(lambda v: v[0] < 3 * p, lambda v: (v[0] + 1, v[1] * 2, fg.sqrt(v[1])), start)[1].sum()
+
+    zero = fg.zeros(2, dtype="float64")
+    for f in (branch, loop):
+        agrees(func.grad(f), *((zero, fg.tensor(p)) for p in (1.0, -1.0)))
+
+
+def test_branches_that_return_other_values_than_tensors() -> None:
+    def same(h: Any, p: Any) -> Any:
+        return cond(p > 0, lambda h: (h * 2, None, 3, "a", 0.5), lambda h: (h, None, 3, "a", 0.5), h)
+
+    assert agrees(same, *((x(1), fg.tensor(p)) for p in (1.0, -1.0))).cache_info().hits == 1
+    others: list[tuple[Any, Any]] = [(3, 4), ("a", "b"), (None, 1.0), (0.0, -0.0), ([1], (1,))]
+    for yes, no in others:
+        f = lambda h, p: cond(p > 0, lambda h: (h * 2, yes), lambda h: (h, no), h)  # noqa: B023, E731
+        with pytest.warns(UserWarning, match="its numbers are read"):
+            agrees(f, *((x(1), fg.tensor(p)) for p in (1.0, -1.0)), fullgraph=False)
+
+
+def test_an_error_in_a_branch_that_is_not_taken() -> None:
+    def singular_matrix(h: Any) -> Any:
+        return fg.linalg.inv(fg.zeros((3, 3), dtype="float64")) @ h
+
+    def f(h: Any, p: Any) -> Any:
+        return cond(p > 0, singular_matrix, lambda h: h + 1, h)
+
+    compiled = fg.compile(f)
+    with pytest.warns(UserWarning, match="its numbers are read"):
+        assert bits(compiled(x(1), fg.tensor(-1.0))) == bits(x(1) + 1)
+    with pytest.raises(fg.LinAlgError):
+        compiled(x(1), fg.tensor(1.0))
+
+    def loop(h: Any) -> Any:
+        return while_loop(lambda h: h.sum() < -9e9, singular_matrix, h)
+
+    with pytest.warns(UserWarning, match="its numbers are read"):
+        agrees(loop, (x(1),), (x(2),), fullgraph=False)
+
+
+def test_the_carry_keeps_its_structure() -> None:
+    for n in (2, N):
+        last, _ = scan(lambda c, r: ([c[0] + r, c[1]], None), (x(0), x(1)), x(2, n, 3))
+        assert type(last) is tuple
+    assert type(while_loop(lambda c: c[0].sum() < 5, lambda c: [c[0] + 1], (fg.zeros(1),))) is tuple

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import collections
+import contextvars
 import dataclasses
 import enum
 import functools
+import operator
+import sys
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -517,3 +521,141 @@ def test_arrays_of_numpy_are_constants_only_if_all_that_they_follow_from_is_know
     for function in functions:
         with pytest.raises(fg.CompileError):
             fg.compile(function, fullgraph=True)(fg.ones(2, dtype="float64"))
+def test_code_that_is_replaced_where_it_is() -> None:
+    """As notebooks do that load a module again."""
+
+    def helper(x: Any) -> Any:
+        return x * 2
+
+    def f(x: Any) -> Any:
+        return helper(x) + 1
+
+    def reload(function: Any, other: Any) -> Callable[[], None]:
+        return lambda: setattr(function, "__code__", other.__code__)
+
+    check(f, fg.tensor(X), reload(helper, lambda x: x * 3), reload(f, lambda x: helper(x) - 5))
+
+
+def test_attributes_of_functions_and_special_methods() -> None:
+    def helper(x: Any) -> Any:
+        return x * helper.k  # type: ignore[attr-defined]
+
+    helper.k = 2.0  # type: ignore[attr-defined]
+    a = Scale(2.0)
+    check(lambda x: helper(x), fg.tensor(X), lambda: setattr(helper, "k", 3.0))
+    call = Scale.__call__
+    for f in (a, lambda x: a(x)):
+        check(f, fg.tensor(X), lambda: setattr(Scale, "__call__", lambda self, x: x - self.k))
+        Scale.__call__ = call  # type: ignore[method-assign]
+
+
+def test_attributes_that_hide_those_of_base_classes() -> None:
+    class Base:
+        k = 2.0
+
+    class Middle(Base):
+        pass
+
+    class Own(Middle):
+        pass
+
+    a = Own()
+    check(
+        lambda x: x * a.k,
+        fg.tensor(X),
+        lambda: setattr(Middle, "k", 3.0),
+        lambda: setattr(Own, "k", 4.0),
+        lambda: setattr(a, "k", 5.0),
+    )
+
+
+def test_modules_that_a_function_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings: Any = types.ModuleType("settings_of_a_test")
+    settings.rate = 2.0
+    monkeypatch.setitem(sys.modules, "settings_of_a_test", settings)
+
+    def f(x: Any) -> Any:
+        import settings_of_a_test  # type: ignore[import-not-found]
+        from settings_of_a_test import rate
+
+        return x * settings_of_a_test.rate + rate
+
+    check(f, fg.tensor(X), lambda: setattr(settings, "rate", 3.0))
+
+
+def test_objects_that_are_found_by_way_of_others() -> None:
+    a = types.SimpleNamespace(inner=Scale(2.0))
+    reference, variable = weakref.ref(a.inner), contextvars.ContextVar("variable", default=2.0)
+    get, rows = operator.attrgetter("inner.k"), collections.UserList([1.0])
+    check(
+        lambda x: x * reference().k + variable.get() + get(a) * rows[0],  # type: ignore[union-attr]
+        fg.tensor(X),
+        lambda: setattr(a.inner, "k", 3.0),
+        lambda: variable.set(5.0),
+        lambda: rows.__setitem__(0, 7.0),
+    )
+
+
+def test_numbers_of_classes_of_the_users() -> None:
+    class Rate(float):
+        extra = 1.0
+
+    rate = Rate(2.0)
+    f = fg.compile(lambda x, k: x * k + getattr(k, "extra", 0.0))
+    for k in (2.0, rate, 2.0, rate):
+        assert f(fg.ones(1), k).item() == 2.0 + (k is rate)
+    rate.extra = 5.0
+    assert f(fg.ones(1), rate).item() == 7.0
+
+
+rate_of_a_test = 2.0
+
+
+def test_functions_that_may_read_any_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    for f in (lambda x: eval("x * rate_of_a_test"), lambda x: x * globals()["rate_of_a_test"]):
+        compiled = fg.compile(f)
+        with pytest.warns(UserWarning, match=r"it calls (eval|globals), which may read any variable"):
+            assert compiled(fg.ones(1)).item() == rate_of_a_test
+        monkeypatch.setitem(globals(), "rate_of_a_test", rate_of_a_test + 1)
+        assert compiled(fg.ones(1)).item() == rate_of_a_test
+    # The method of a module has the name, too.
+    net = nn.Linear(2, 2)
+    assert fg.compile(lambda x: net.eval()(x) + 1, fullgraph=True)(torch.ones(2)).shape == (2,)
+
+
+def test_hooks_of_all_modules() -> None:
+    net, handles = nn.Sequential(nn.Linear(2, 2)), []
+    check(
+        net,
+        torch.tensor([X]),
+        lambda: handles.append(nn.modules.module.register_module_forward_hook(lambda module, args, y: y * 3)),
+        lambda: handles[0].remove(),
+    )
+
+
+def test_a_numpy_array_that_is_written() -> None:
+    import numpy as np
+
+    def f(x: Any, a: Any) -> Any:
+        a[0] = 5.0
+        return x * a
+
+    compiled = fg.compile(f, fullgraph=True)
+    for _ in range(3):
+        a = np.array([1.0, 2.0])
+        assert compiled(fg.tensor(X), a).tolist() == [15.0, -2.0]
+        assert a.tolist() == [5.0, 2.0]
+
+
+def test_warnings_name_the_line_of_the_call() -> None:
+    with pytest.warns(UserWarning, match="runs uncompiled") as seen:
+        fg.compile(lambda x: x if x.sum() > 0 else -x)(fg.ones(2))
+    assert [w.filename for w in seen] == [__file__]
+
+
+def test_a_compiled_module_runs_without_python() -> None:
+    net: Any = torch.compile(nn.Linear(2, 2))
+    with torch.no_grad():
+        for _ in range(4):
+            net(torch.ones(2))
+    assert net._compiled._runs > 0

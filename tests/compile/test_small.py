@@ -211,3 +211,22 @@ def test_a_step_that_is_computed_number_by_number_is_named_once() -> None:
     text = str(compiled.explain())
     assert [text.count(name) for name in (" matmul ", " sin ", " add ")] == [1, 1, 1]
     assert " 1 passes" in text
+
+
+def test_parts_of_complex_numbers_beside_other_numbers() -> None:
+    def f(z: Any, x: Any) -> list[Any]:
+        return [
+            fg.stack([-fg.real(z), x[0] * 2]),
+            fg.roll(fg.imag(z).reshape([1]) - 1, 0),
+            fg.stack([x[1], fg.exp(fg.imag(z))]),
+        ]
+
+    def slope(z: Any, x: Any) -> Any:
+        return func.grad(lambda x: fg.sum(fg.real(1 / (1 + (z - 1) * x[1:]))))(x)
+
+    rng = np.random.default_rng(4)
+    compiled = [fg.compile(f, fullgraph=True), fg.compile(slope, fullgraph=True)]
+    for dtype in ["complex128", "complex64"] * 2:
+        z, x = fg.tensor(rng.standard_normal(2).astype(dtype))[0], fg.tensor(rng.standard_normal(2))
+        assert bits(compiled[0](z, x)) == bits(f(z, x))
+        assert bits([compiled[1](z.reshape([1]), x)]) == bits([slope(z.reshape([1]), x)])

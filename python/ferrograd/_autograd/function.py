@@ -312,10 +312,10 @@ class _ReplayedGradient(Function):
 
 
 def pulled_back(
-    outputs: Sequence[Tensor], cotangents: Sequence[Tensor], inputs: list[Any], create_graph: bool
+    outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None], inputs: list[Any], create_graph: bool
 ) -> list[Any]:
-    """The gradients of the inputs, or None, from the cotangents of those outputs that are tracked."""
-    pairs = [(y, g) for y, g in zip(outputs, cotangents, strict=True) if y.requires_grad]
+    """The gradients of the inputs, or None, from the cotangents of those outputs that are tracked and have one."""
+    pairs = [(y, g) for y, g in zip(outputs, cotangents, strict=True) if y.requires_grad and g is not None]
     if not pairs:
         return [None] * len(inputs)
     roots, seeds = zip(*pairs, strict=True)

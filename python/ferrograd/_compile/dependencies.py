@@ -10,9 +10,12 @@ from __future__ import annotations
 import array
 import builtins
 import collections
+import contextvars
 import functools
+import operator
 import sys
 import types
+import weakref
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -27,7 +30,7 @@ from ferrograd._tree import children, rest
 
 #: Values that are told apart by what they are, not by their identity.
 PLAIN = (bool, int, str, bytes, complex, type(None), type(...))
-_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, staticmethod, classmethod, property)
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, staticmethod, classmethod, property, types.CodeType)
 #: Modules whose objects give other numbers each time.
 _DRAWING = frozenset({"random", "numpy.random._generator", "numpy.random.mtrand"})
 #: Libraries whose code is not searched, and of whose functions and classes nobody changes the attributes.
@@ -39,6 +42,10 @@ _TENSORS = frozenset({"_parameters", "_buffers"})
 _TABLES = _TENSORS | {"_modules", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "training"}
 #: Code with one of these names may read any attribute.
 _ANY = frozenset({"getattr", "setattr", "hasattr", "vars", "__dict__", "attrgetter", "eval", "exec"})
+#: Builtin functions that may read any variable.
+_ANY_VARIABLE = frozenset({"eval", "exec", "globals"})
+#: Where the torch dialect keeps the hooks of all modules, if it is imported.
+_EVERY = "ferrograd.torch.nn.modules._every"
 #: Special methods that the use of an object does not call.
 _UNUSED = frozenset(
     {"__init__", "__new__", "__repr__", "__str__", "__reduce__", "__getstate__", "__setstate__", "__del__"}
@@ -54,9 +61,12 @@ _IN_PYTHON = (
     types.MethodType,
     functools.partial,
     collections.deque,
+    collections.UserList,
     bytearray,
     memoryview,
     array.array,
+    weakref.ref,
+    contextvars.ContextVar,
 )
 #: Code with one of these names may draw numbers that no state tells.
 _UNTOLD = frozenset({"default_rng", "Generator", "RandomState", "SystemRandom", "urandom", "secrets", "PCG64"})
@@ -65,7 +75,7 @@ _BYTES = 4096
 #: Stands for the value of a name that is not there.
 MISSING = types.SimpleNamespace()
 
-#: A dict, the cell of a closure (whose name is None) or an object with slots, and a name in it.
+#: A dict or an object with slots and a name in it, or None with the cell of a closure, or with a function for its code.
 Place = tuple[Any, Any]
 
 
@@ -122,6 +132,8 @@ def _is_python(kind: type) -> bool:
 def value_at(place: Place) -> Any:
     """The value at a place now."""
     where, name = place
+    if isinstance(where, types.FunctionType):
+        return where.__code__
     try:
         return where.cell_contents if name is None else where.get(name, MISSING)
     except ValueError:  # The cell is empty yet.
@@ -150,6 +162,8 @@ class Names:
         self.attributes: set[str] = {"forward"}
         #: Whether it may read attributes that it does not name.
         self.any = False
+        #: What it calls that may read any variable.
+        self.any_variable: str | None = None
         self._held: dict[int, Any] = {}
         self._known: set[tuple[int, Any]] = set()
         self._seen: dict[int, Any] = {}
@@ -192,12 +206,18 @@ class Names:
                     self._meet(value_at((cell, None)))
             else:
                 self._functions.append(value)
+                self._watch((value, None))
                 self._hold(value.__defaults__)
                 self._hold(value.__kwdefaults__)
+        elif isinstance(value, weakref.ref):
+            self._meet(value())
+        elif isinstance(value, contextvars.ContextVar):
+            self._meet(value.get(None))
         elif (parts := children(value)) is not None:
             for _, part in parts:
                 self._meet(part)
         elif not isinstance(value, _FUNCTIONS):
+            self.any = self.any or isinstance(value, (operator.attrgetter, operator.methodcaller))
             self._objects.append(value)
             if held:
                 self._hold(value)
@@ -210,9 +230,27 @@ class Names:
             self.places.append((self._held, len(self._held) - 1))
             self._meet(value)
 
+    def _watch(self, place: Place) -> bool:
+        """Adds a place, unless it is known."""
+        known = id(place[0]), place[1]
+        if known in self._known:
+            return False
+        self._known.add(known)
+        self.places.append(place)
+        return True
+
     def _search(self, f: types.FunctionType) -> None:
         """Finds the names, globals and closures of a function."""
         names = {name for code in _codes(f) for name in code.co_names}
+        if not names.isdisjoint(_ANY_VARIABLE) and self.any_variable is None:
+            self.any_variable = next(iter(_called_for_variables(f)), None)
+        package = f.__globals__.get("__package__")
+        # It may import these modules itself.
+        paths = names | {f"{package}.{name}" for name in names} if package else names
+        for path in sorted(paths & sys.modules.keys()):
+            module = sys.modules[path]
+            if not _is_of(module, _LIBRARIES) and self._watch((sys.modules, path)):
+                self._meet(module)
         self.names |= names
         self.attributes |= {name for name in names if name not in f.__globals__ and not hasattr(builtins, name)}
         self.any = self.any or not names.isdisjoint(_ANY)
@@ -222,14 +260,15 @@ class Names:
             if (id(place[0]), place[1]) in self._known or value is f:
                 continue
             if not (isinstance(value, (types.ModuleType, type)) and _is_of(value, _LIBRARIES)):
-                self._known.add((id(place[0]), place[1]))
-                self.places.append(place)
+                self._watch(place)
             self._meet(value)
 
     def _look_into(self, value: Any) -> None:
         """Meets the attributes of an object, and those of its methods that the code names or Python calls."""
         kinds = (value if isinstance(value, type) else type(value)).__mro__
         held = getattr(value, "__dict__", {})
+        if isinstance(value, BaseModule) and _EVERY in sys.modules:
+            self._watch((vars(sys.modules[_EVERY]), "called"))
         if _is_of(type(value), _FRAMEWORKS):
             for attribute in held.values():
                 self._meet(attribute)
@@ -266,7 +305,11 @@ class Names:
                 held = vars(value)
                 yield from (((held, name), False) for name in sorted(names) if name in held)
             return
-        if isinstance(value, types.FunctionType) or (isinstance(value, type) and _is_of(value, _LIBRARIES)):
+        if isinstance(value, types.FunctionType):
+            held = vars(value)
+            yield from (((held, name), False) for name in held if name != "__wrapped__" and (self.any or name in names))
+            return
+        if isinstance(value, type) and _is_of(value, _LIBRARIES):
             return
         kind = value if isinstance(value, type) else type(value)
         is_ours, own = self._kind(kind)
@@ -281,13 +324,35 @@ class Names:
                 yield from (((held, name), False) for name in held if self.any or name in names)
         for base in own:
             for name, attribute in base.__dict__.items():
-                if not (self.any or name in names):
+                if name[:2] == "__":
+                    if isinstance(attribute, types.FunctionType) and name not in _UNUSED:
+                        yield (base.__dict__, name), False
+                elif not (self.any or name in names):
                     continue
-                if isinstance(attribute, types.MemberDescriptorType):
+                elif isinstance(attribute, types.MemberDescriptorType):
                     if kind is not value:
                         yield (_Slots(value), name), False
-                elif name[:2] != "__":
+                else:
                     yield (base.__dict__, name), False
+
+    def hidden(self, value: Any) -> Iterator[Place]:
+        """Names of attributes that a class has from another one, at the places that would hide these."""
+        _, own = self._kind(value if isinstance(value, type) else type(value))
+        for i, base in enumerate(own):
+            names = [name for name in base.__dict__ if name[:2] != "__" and (self.any or name in self.names)]
+            for other in own[:i]:
+                yield from ((other.__dict__, name) for name in names if name not in other.__dict__)
+
+
+def _called_for_variables(f: types.FunctionType) -> Iterator[str]:
+    """The builtin functions in its code that may read any variable."""
+    import dis
+
+    for code in _codes(f):
+        for instruction in dis.get_instructions(code):
+            is_variable = instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+            if is_variable and instruction.argval in _ANY_VARIABLE and instruction.argval not in f.__globals__:
+                yield instruction.argval
 
 
 class Reader:
@@ -312,6 +377,8 @@ class Reader:
 
     def read_all(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Reads the arguments, and what the code finds elsewhere. Returns the key."""
+        if self._names.any_variable is not None:
+            raise Refused(f"it calls {self._names.any_variable}, which may read any variable")
         self.key += len(args), tuple(kwargs)
         for name, value in (*enumerate(args), *kwargs.items()):
             self._begins.append((len(self.key), ("argument", name)))
@@ -363,7 +430,10 @@ class Reader:
         """Reads the value at a place."""
         value = value_at(place)
         self.found.append((place, value, by_identity))
-        self._read(value, by_identity)
+        if isinstance(value, types.CodeType):
+            self.key.append(_Same(value))
+        else:
+            self._read(value, by_identity)
 
     def _read(self, value: Any, by_identity: bool = False) -> None:
         """Reads a value and what it contains."""
@@ -378,11 +448,12 @@ class Reader:
                 self.tensors.append(value)
             key.append(value.__class__)
             key.append(place)
-        elif isinstance(value, PLAIN):
+        elif isinstance(value, (float, *PLAIN)):
             key.append(value.__class__)
-            key.append(value)
-        elif isinstance(value, float):
-            key.append(value.hex())
+            key.append(value.hex() if isinstance(value, float) else value)
+            if type(value) not in (*PLAIN, float, Number) and getattr(value, "__dict__", None):
+                # An instance of a class of the user's.
+                self._look_into(value)
         elif isinstance(value, np.generic):
             key.append((value.dtype, value.tobytes()))
         elif type(value) is np.ndarray and value.nbytes <= _BYTES and not value.dtype.hasobject:
@@ -407,18 +478,25 @@ class Reader:
         elif isinstance(value, functools.partial):
             key.append(functools.partial)
             self._read((value.func, value.args, value.keywords))
-        elif isinstance(value, collections.deque):
-            key.append(collections.deque)
+        elif isinstance(value, (collections.deque, collections.UserList)):
+            key.append(value.__class__)
             self._read(list(value))
+        elif isinstance(value, (weakref.ref, contextvars.ContextVar)):
+            key.append(value.__class__)
+            self._read(value.get(MISSING) if isinstance(value, contextvars.ContextVar) else value())
         elif isinstance(value, (bytearray, memoryview, array.array)):
             raise Refused(f"it looks up a {type(value).__name__}, whose numbers may change; make a tensor of it first")
         else:
             if isinstance(value, Iterator) or type(value).__module__ in _DRAWING:
                 raise Refused(f"it looks up a {type(value).__name__}, which gives something else each time")
             key.append(_Same(value))
-            if id(value) not in self._seen and not isinstance(value, _FUNCTIONS):
-                self._seen.add(id(value))
-                self.objects.append(value)
+            if not isinstance(value, _FUNCTIONS) or (isinstance(value, types.FunctionType) and vars(value)):
+                self._look_into(value)
+
+    def _look_into(self, value: Any) -> None:
+        if id(value) not in self._seen:
+            self._seen.add(id(value))
+            self.objects.append(value)
 
 
 def pattern(value: Any, tensors: dict[int, int], by_identity: bool = False) -> tuple[str, Any]:
@@ -457,7 +535,10 @@ def lookups(names: Names, reader: Reader, tensors: dict[int, int]) -> list[tuple
         raise Refused("it is compared in Python")
     found = [(*place, pattern(value, tensors, by_identity)) for place, value, by_identity in reader.found]
     for value in reader.objects:
+        found += [(*place, ("absent", None)) for place in names.hidden(value)]
         held = getattr(value, "__dict__", None)
+        if isinstance(value, types.FunctionType):
+            continue
         if type(held) is dict and not isinstance(value, types.ModuleType) and not names.is_of_framework(type(value)):
             if names.any:
                 # All attributes are among the places, so there is a new one only if there are more.

@@ -310,7 +310,17 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
-        args, kwargs = _with_tensors(args), _with_tensors(kwargs)
+        arrays: list[tuple[np.ndarray, Tensor]] = []
+        args, kwargs = _with_tensors(args, arrays), _with_tensors(kwargs, arrays)
+        try:
+            return self._call_with(args, kwargs)
+        finally:
+            for array, x in arrays:
+                if x.inplace_version:
+                    array[...] = x.numpy()
+
+    def _call_with(self, args: Any, kwargs: Any) -> Any:
+        __tracebackhide__ = True
         modes = _core.program_modes() if _ENABLED else None
         if modes is None:
             return self._function(*args, **kwargs)
@@ -500,7 +510,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
     def _warn(self, name: str, reason: str) -> None:
         if not self._has_warned:
             self._has_warned = True
-            warnings.warn(in_cells(f"compile: {name} runs uncompiled: {reason}"), stacklevel=4)
+            _warn_user(in_cells(f"compile: {name} runs uncompiled: {reason}"))
 
     def _first(self, args: Any, kwargs: Any, modes: Any) -> Any:
         """Calls the function where there is no program yet."""
@@ -591,11 +601,10 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         if size == _MANY and last is not None:
             differs = reader.difference(last)
             if differs is not None or not self._dynamic:
-                warnings.warn(
+                _warn_user(
                     f"compile: {self._name} has been traced {_MANY} times. The last two traces differ in "
                     f"{differs or 'the shape, dtype or memory of a tensor'}. What is no tensor is compared by value, "
-                    "and each value takes a trace",
-                    stacklevel=5,
+                    "and each value takes a trace"
                 )
         while size > self._maxsize:
             oldest = next(iter(self._programs))
@@ -727,13 +736,28 @@ def forget() -> None:
         function.cache_clear()
 
 
-def _with_tensors(tree: Any) -> Any:
-    """The arguments with tensors in place of NumPy arrays."""
+def _warn_user(text: str) -> None:
+    """Warns at the line of the user's program that led here."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "ferrograd":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, stacklevel=level)
+
+
+def _with_tensors(tree: Any, arrays: list[tuple[np.ndarray, Tensor]] | None = None) -> Any:
+    """The arguments with tensors in place of NumPy arrays. Each array is added to ``arrays`` with its tensor."""
     if not any(isinstance(x, np.ndarray) for x in _leaves(tree)):
         return tree
-    return rebuilt(
-        tree, (_core.make(x, None, False, NATIVE) if isinstance(x, np.ndarray) else x for x in _leaves(tree))
-    )
+
+    def made(x: Any) -> Any:
+        if not isinstance(x, np.ndarray):
+            return x
+        y = _core.make(x, None, False, NATIVE)
+        if arrays is not None:
+            arrays.append((x, y))
+        return y
+
+    return rebuilt(tree, map(made, _leaves(tree)))
 
 
 def _in_c_order(tree: Any) -> Any:

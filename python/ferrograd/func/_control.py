@@ -160,9 +160,8 @@ def scan(
 
 
 def _same_structure(what: str, new: Any, old: Any) -> Any:
-    """``new``, which must have the structure of ``old``."""
-    _tree.matched(new, old, what)
-    return new
+    """The leaves of ``new`` in the structure of ``old``, which it must have."""
+    return _tree.rebuilt(old, iter(_tree.matched(new, old, what)))
 
 
 def _looped(
@@ -189,7 +188,7 @@ def _looped(
         return run
 
     traced = part(f, flat)
-    if not traced.trace([*carry, *(x[-1 if reverse else 0] for x in columns)], carry):
+    if not traced.can_trace([*carry, *(x[-1 if reverse else 0] for x in columns)], carry):
         return None
     if checkpoint is None or checkpoint >= n:
         outs = Loop(traced, count, n, reverse).run([*carry, *columns])
@@ -216,6 +215,20 @@ def _looped(
     return init, ys
 
 
+#: Stands for a tensor in a structure: a float, as fields of dataclasses are leaves if they are floats.
+_HOLE = type("_Hole", (float,), {})()
+
+
+def _told_apart(tree: Any) -> Any:
+    """What tells a structure from another: its classes, its names in their order, and all leaves but tensors."""
+    parts = _tree.children(tree)
+    if isinstance(tree, (bool, int, float, complex, str, bytes)):
+        return type(tree), repr(tree)
+    if parts is None:
+        return type(tree), None if isinstance(tree, Tensor) else id(tree)
+    return type(tree), _tree.rest(tree), [(name, _told_apart(part)) for name, part in parts]
+
+
 def _structure(tree: Any) -> Any:
     """The structure with a number for each tensor."""
     return _tree.mapped(lambda leaf: 0.0, tree)
@@ -228,25 +241,28 @@ def _traced_cond(
     given = [x for x in _tree.leaves(operands) if isinstance(x, Tensor)]
     if not _core.is_tracing() or pred.size != 1 or _core.innermost_batch([pred, *given]) is not None:
         return None
-    results: list[Any] = []
+    #: The results of the branches with a number for each tensor, and what tells their structures apart.
+    results: list[tuple[Any, Any]] = []
 
     def flat(f: Callable[..., Any]) -> Flat:
         def run(*x: Tensor) -> list[Tensor]:
             values = iter(x)
             old = _tree.leaves(operands)
             result = f(*_tree.rebuilt(operands, (next(values) if isinstance(y, Tensor) else y for y in old)))
-            results.append(_structure(result))
-            return _tree.leaves(result)
+            results.append((_tree.mapped(lambda y: _HOLE if isinstance(y, Tensor) else y, result), _told_apart(result)))
+            return [y for y in _tree.leaves(result) if isinstance(y, Tensor)]
 
         return run
 
     parts = [part(f, flat) for f in (yes, no)]
-    if not all(p.trace(given) for p in parts) or parts[0].program.outputs() != parts[1].program.outputs():
+    if not all(p.can_trace(given) for p in parts) or parts[0].program.outputs() != parts[1].program.outputs():
         return None
-    first, second = results[:2]
-    _tree.matched(second, first, "cond")
+    (first, kind), (_, other) = results[:2]
+    if kind != other:
+        return None
     holds = native.astype(pred.reshape([]), "bool") if pred.dtype.kind != "b" else pred.reshape([])
-    return (_tree.rebuilt(first, iter(Branches(*parts).run(holds.detach(), given))),)
+    made = iter(Branches(*parts).run(holds.detach(), given))
+    return (_tree.mapped(lambda y: next(made) if y is _HOLE else y, first),)
 
 
 def _traced_while(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init: Any) -> tuple[Any] | None:
@@ -264,6 +280,6 @@ def _traced_while(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], in
     parts: list[Part] = []
     for function, flat, like in ((cond_fun, test, ()), (body_fun, step, carry)):
         parts.append(part(function, flat))
-        if not parts[-1].trace(carry, like):
+        if not parts[-1].can_trace(carry, like):
             return None
     return (_tree.rebuilt(init, iter(Repeated(*parts).run(carry))),)

@@ -7,8 +7,9 @@ too: so derivatives of any order are loops and branches again.
 from __future__ import annotations
 
 import itertools
+import operator
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ferrograd import _core
@@ -78,7 +79,7 @@ class Part:
             kinds = [Kind.of(x) for x in outputs] if is_same else []
             inner = tracer.finish_inner(outputs) if is_same else None
         except BaseException:
-            tracer.cancel()
+            tracer.cancel(True)
             raise
         if inner is None:
             tracer.cancel(True)
@@ -95,6 +96,13 @@ class Part:
             elif x.requires_grad:
                 edges.append(edge)
         return [kind[:2] for kind in kinds[: len(like)]] == [Kind.of(x)[:2] for x in like]
+
+    def can_trace(self, arguments: Sequence[Tensor], like: Sequence[Tensor] = ()) -> bool:
+        """:meth:`trace`, where an error of the function is no program: whoever runs it as it is will meet the error."""
+        try:
+            return self.trace(arguments, like)
+        except Exception:
+            return False
 
     def _use_constants_of(self, first: Part) -> None:
         """Takes the numbers that the first part has found in the same memory, as a derivative has to."""
@@ -172,16 +180,19 @@ def _tracked(part: Part) -> list[Kind]:
     return [Kind.of(x) for x in part.constants if x.requires_grad]
 
 
-def _back(step: Part, count: int, seeds: int) -> Callable[..., tuple[list[Tensor], list[Tensor]]]:
-    """The gradients of a step: of its ``count`` arguments and of its tracked constants.
+def _back(step: Part, count: int, has: Sequence[bool]) -> tuple[Callable[..., list[Tensor]], list[bool]]:
+    """The gradients of a step: of its inexact ones of ``count`` arguments, and of its tracked constants.
 
-    The function gets ``seeds`` gradients of the inexact outputs, and the arguments.
+    The function gets the gradients of the inexact outputs, of which only those count that there are (``has``), and the
+    arguments. The list says, once it is traced, which of its results are gradients; the others are zeros.
     """
     ends = [_edge(x) for x in step.constants if x.requires_grad]
     of_constants = _tracked(step)
+    reached: list[bool] = []
 
-    def back(*given: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-        g, arguments = given[:seeds], given[seeds:]
+    def back(*given: Tensor) -> list[Tensor]:
+        g = [x if is_there else None for x, is_there in zip(given, has, strict=False)]
+        arguments = given[len(has) :]
         creates = _core.is_grad_enabled()
         with enable_grad():
             inner = [
@@ -191,14 +202,24 @@ def _back(step: Part, count: int, seeds: int) -> Callable[..., tuple[list[Tensor
         own = [x for x in inner if is_inexact(x)]
         wanted = [*own, *ends]
         grads = pulled_back(outputs, g, wanted, creates) if wanted else []
+        reached[:] = [d is not None for d in grads]
         kinds = [*map(Kind.of, own), *of_constants]
-        found = [kind.zeros() if d is None else d for d, kind in zip(grads, kinds, strict=True)]
-        return found[: len(own)], found[len(own) :]
+        return [kind.zeros() if d is None else d for d, kind in zip(grads, kinds, strict=True)]
 
-    return back
+    return back, reached
 
 
-def _placed(grads: Sequence[Tensor], among: Sequence[Tensor], fits: Callable[[Tensor], bool] = is_inexact) -> list[Any]:
+def _where(reached: Sequence[bool], grads: Sequence[Tensor]) -> list[Tensor | None]:
+    """The gradients, None in the place of those that are none."""
+    return [g if is_one else None for is_one, g in zip(reached, grads, strict=True)]
+
+
+def _there(grads: Sequence[Tensor | None], kinds: Sequence[Kind]) -> tuple[bool, ...]:
+    """Which of the inexact tensors have a gradient."""
+    return tuple(g is not None for g, kind in zip(grads, kinds, strict=True) if kind.is_inexact)
+
+
+def _placed(grads: Sequence[Any], among: Sequence[Tensor], fits: Callable[[Tensor], bool] = is_inexact) -> list[Any]:
     """The gradients at the places of the tensors that have one."""
     left = iter(grads)
     return [next(left) if fits(x) else None for x in among]
@@ -224,61 +245,110 @@ class Loop:
         self.carries = carries
         self.length = length
         self.reverse = reverse
-        #: The loops that compute the gradients, without and with those of the carries before each step.
-        self._back: dict[bool, Loop] = {}
+        #: The steps back: see :meth:`_back_step`.
+        self._back: dict[Any, tuple[Part, list[bool]]] = {}
 
     def run(self, given: Sequence[Tensor]) -> list[Tensor]:
         """The last carry and the results, of the first carry and the columns."""
         tensors = [*given, *self.step.constants]
         if _core.is_grad_enabled() and any(x.requires_grad for x in tensors):
             # Traced now, because the variables that the function reads may change before the gradient is asked for.
-            self.back([Kind.of(x) for x in given], False)
+            turns = self._turns([Kind.of(x) for x in given], (True,) * len(_inexact(self.step.outputs)), ())
+            any(is_last for *_, is_last in itertools.islice(turns, self.carries + 1))
         outs = _Scan.apply(self, *tensors)
         return list(outs[: len(self.step.outputs)])
 
-    def back(self, given: Sequence[Kind], adds: bool) -> Loop:
-        """The loop that computes the gradients, of a first carry and columns of these kinds.
+    def _back_step(
+        self, given: Sequence[Kind], has: tuple[bool, ...], more: tuple[bool, ...]
+    ) -> tuple[Part, list[bool]]:
+        """The step of the loop that computes the gradients, for a first carry and columns of these kinds.
 
         It carries the gradient of the carry and those of the constants. Its columns are the carries before each step,
-        the columns, and the gradients of the results and, if it ``adds`` these, of the carries before each step.
+        the columns, and the gradients of the results and, if there are ``more``, of the carries before each step.
+        ``has`` says which of the next carry and of the results have a gradient: zeros in the place of the others would
+        be gradients too, and where a derivative is infinite they would be NaN. The list says which of the carry, the
+        row and the constants get one.
         """
-        if adds in self._back:
-            return self._back[adds]
+        key = has, more
+        if key in self._back:
+            return self._back[key]
         carry = list(given[: self.carries])
         rows = [Kind(x.shape[1:], x.dtype, x.dialect) for x in given[self.carries :]]
         seeds, constants, carried = _inexact(self.step.outputs), _tracked(self.step), _inexact(carry)
         sums, count = len(carried), len(given)
-        of_step = _back(self.step, count, len(seeds))
-        sizes = (sums, len(constants), count, len(seeds) - sums, sums)
+        of_step, reached = _back(self.step, count, has)
+        sizes = (sums, len(constants), count, len(seeds) - sums, len(more))
 
         def back(*x: Tensor) -> list[Tensor]:
             places = itertools.accumulate(sizes, initial=0)
-            g, totals, arguments, of_results, more = (x[a:b] for a, b in itertools.pairwise(places))
-            grads, parts = of_step(*g, *of_results, *arguments)
-            before, of_rows = grads[:sums], grads[sums:]
-            if adds:
-                before = [a + b for a, b in zip(before, more, strict=True)]
+            g, totals, arguments, of_results, added = (x[a:b] for a, b in itertools.pairwise(places))
+            grads = of_step(*g, *of_results, *arguments)
+            before, of_rows = grads[:sums], grads[sums : len(grads) - len(constants)]
+            parts = grads[len(grads) - len(constants) :]
+            for i, is_there in enumerate(more):
+                if is_there:
+                    before[i] = before[i] + added[i] if reached[i] else added[i]
             return [*before, *(a + b for a, b in zip(totals, parts, strict=True)), *of_rows]
 
-        arguments = [*carried, *constants, *carry, *rows, *seeds[sums:], *(carried if adds else ())]
-        step = self.step.derivative(back, arguments)
-        self._back[adds] = loop = Loop(step, sums + len(constants), self.length, not self.reverse)
-        return loop
+        arguments = [*carried, *constants, *carry, *rows, *seeds[sums:], *(carried if more else ())]
+        self._back[key] = found = self.step.derivative(back, arguments), reached
+        return found
+
+    def _turns(
+        self, given: Sequence[Kind], has: tuple[bool, ...], more: tuple[bool, ...]
+    ) -> Iterator[tuple[Part, list[bool], tuple[bool, ...], bool]]:
+        """The steps back from the last step on: each with what gets a gradient, which of the carries that it begins
+        with do, and whether it is the one for all steps that are left.
+        """
+        sums = len(_inexact(self.step.outputs[: self.carries]))
+        now, of_results = has[:sums], has[sums:]
+        while any((*now, *of_results, *more)):
+            step, reached = self._back_step(given, (*now, *of_results), more)
+            then = tuple(map(operator.or_, reached[:sums], more or (False,) * sums))
+            yield step, reached, then, then == now
+            now = then
 
     def gradients(self, given: Sequence[Tensor], before: Sequence[Tensor], g: Sequence[Tensor | None]) -> list[Any]:
         """The gradients of the carry, the columns and the constants."""
-        n, outputs = self.carries, self.step.outputs
-        of_carry = _filled(g[:n], outputs[:n])
-        of_results = _filled(g[n : len(outputs)], outputs[n:], self.length)
-        more = g[len(outputs) :]
-        adds = any(h is not None for h in more)
-        first = [*of_carry, *(kind.zeros() for kind in _tracked(self.step))]
-        columns = [*before, *given[n:], *of_results, *(_filled(more, outputs[:n], self.length) if adds else ())]
-        found = self.back([Kind.of(x) for x in given], adds).run([*first, *columns])
+        n, outputs, kinds = self.carries, self.step.outputs, [Kind.of(x) for x in given]
+        g, of_before = g[: len(outputs)], g[len(outputs) :]
+        if not any(h is not None for h in of_before):
+            of_before = []
+        constants = _tracked(self.step)
+        carry = [*_filled(g[:n], outputs[:n]), *(kind.zeros() for kind in constants)]
+        columns = [*before, *given[n:], *_filled(g[n:], outputs[n:], self.length)]
+        columns += _filled(of_before, outputs[: len(of_before)], self.length)
+        rows = [kind for kind in kinds[n:] if kind.is_inexact]
+        parts: list[list[Tensor]] = []
+        has_rows, has_constants = [False] * len(rows), [False] * len(constants)
+        has_carry: tuple[bool, ...] = ()
+        left = self.length
+        for step, reached, has_carry, is_last in self._turns(
+            kinds, _there(g, outputs), _there(of_before, outputs[: len(of_before)])
+        ):
+            size = left if is_last else 1
+            first = self.length - left if self.reverse else left - size
+            cut = columns if size == self.length else [x[first : first + size] for x in columns]
+            found = Loop(step, len(carry), size, not self.reverse).run([*carry, *cut])
+            carry = found[: len(carry)]
+            parts.append(found[len(carry) :])
+            places = len(has_carry), len(reached) - len(constants)
+            has_rows = list(map(operator.or_, has_rows, reached[slice(*places)]))
+            has_constants = list(map(operator.or_, has_constants, reached[places[1] :]))
+            left -= size
+            if not left:
+                break
+        if left:
+            parts.append(
+                [_core.make(native.zeros([left, *x.shape[1:]], dtype=x.dtype), None, False, x.dialect) for x in rows]
+            )
+        if not self.reverse:
+            parts.reverse()
+        of_rows = [x[0] if len(x) == 1 else native.concat(list(x)) for x in zip(*parts, strict=True)]
         return [
-            *_placed(found[: len(of_carry)], given[:n]),
-            *_placed(found[len(first) :], given[n:]),
-            *_placed(found[len(of_carry) : len(first)], self.step.constants, _is_tracked),
+            *_placed(_where(has_carry, carry[: len(has_carry)]), given[:n]),
+            *_placed(_where(has_rows, of_rows), given[n:]),
+            *_placed(_where(has_constants, carry[len(has_carry) :]), self.step.constants, _is_tracked),
         ]
 
 
@@ -311,33 +381,43 @@ class Branches:
 
     def __init__(self, yes: Part, no: Part) -> None:
         self.parts = yes, no
-        self._back: Branches | None = None
+        #: By which of the outputs have gradients: the branches that compute those of the operands and of the constants,
+        #: and which of these get one.
+        self._back: dict[tuple[bool, ...], tuple[Branches, list[bool]]] = {}
 
     def run(self, holds: Tensor, given: Sequence[Tensor]) -> list[Tensor]:
         """The outputs of the branch that is taken."""
         yes, no = self.parts
         return list(_Cond.apply(self, holds, *given, *yes.constants, *no.constants))
 
+    def _backward(self, given: Sequence[Kind], has: tuple[bool, ...]) -> tuple[Branches, list[bool]]:
+        if has in self._back:
+            return self._back[has]
+        yes, no = self.parts
+        of_yes, of_no = _tracked(yes), _tracked(no)
+        count = len(_inexact(given))
+
+        def back(step: Part, before: list[Kind], after: list[Kind]) -> tuple[Part, list[bool]]:
+            of_step, reached = _back(step, len(given), has)
+
+            def run(*x: Tensor) -> list[Tensor]:
+                grads = of_step(*x)
+                others = [[kind.zeros() for kind in kinds] for kinds in (before, after)]
+                return [*grads[:count], *others[0], *grads[count:], *others[1]]
+
+            traced = step.derivative(run, [*_inexact(yes.outputs), *given])
+            none = [False] * len(before), [False] * len(after)
+            return traced, [*reached[:count], *none[0], *reached[count:], *none[1]]
+
+        (first, of_first), (second, of_second) = back(yes, [], of_no), back(no, of_yes, [])
+        self._back[has] = found = Branches(first, second), list(map(operator.or_, of_first, of_second))
+        return found
+
     def gradients(self, holds: Tensor, given: Sequence[Tensor], g: Sequence[Tensor | None]) -> list[Any]:
         """The gradients of the operands and of the constants of both branches."""
         yes, no = self.parts
-        seeds = _filled(g, yes.outputs)
-        if self._back is None:
-            kinds = [Kind.of(x) for x in given]
-            constants = [*_tracked(yes), *_tracked(no)]
-
-            def back(step: Part, first: int) -> Part:
-                of_step = _back(step, len(kinds), len(seeds))
-
-                def back(*x: Tensor) -> list[Tensor]:
-                    grads, own = of_step(*x)
-                    rest = constants[first + len(own) :]
-                    return [*grads, *(k.zeros() for k in constants[:first]), *own, *(k.zeros() for k in rest)]
-
-                return step.derivative(back, [*_inexact(yes.outputs), *kinds])
-
-            self._back = Branches(back(yes, 0), back(no, len(_tracked(yes))))
-        found = self._back.run(holds, [*seeds, *given])
+        back, reached = self._backward([Kind.of(x) for x in given], _there(g, yes.outputs))
+        found = _where(reached, back.run(holds, [*_filled(g, yes.outputs), *given]))
         count = len([x for x in given if is_inexact(x)])
         return [
             *_placed(found[:count], given),
@@ -371,7 +451,9 @@ class Repeated:
     def __init__(self, test: Part, step: Part) -> None:
         self.test = test
         self.step = step
-        self._back: Part | None = None
+        #: By which of the carries have gradients at the end: the step back, and which of the carries and of the
+        #: constants get one.
+        self._back: dict[tuple[bool, ...], tuple[Part, list[bool]]] = {}
 
     def run(self, carry: Sequence[Tensor]) -> list[Tensor]:
         """The last carry."""
@@ -379,23 +461,36 @@ class Repeated:
         tested = [x.detach() for x in self.test.constants]
         return list(_While.apply(self, *carry, *tested, *self.step.constants))
 
-    def gradients(self, tensors: Sequence[Tensor], g: Sequence[Tensor]) -> list[Any]:
+    def backward(self, carry: Sequence[Kind], has: tuple[bool, ...]) -> tuple[Part, list[bool]]:
+        """The step back, and which of the carries and of the constants get a gradient."""
+        if has in self._back:
+            return self._back[has]
+        constants, sums = _tracked(self.step), len(has)
+        now = has
+        while True:
+            of_step, reached = _back(self.step, len(carry), now)
+
+            def step(*x: Tensor, of_step: Any = of_step) -> list[Tensor]:
+                totals = x[sums : sums + len(constants)]
+                grads = of_step(*x[:sums], *x[sums + len(constants) :])
+                return [*grads[:sums], *(a + b for a, b in zip(totals, grads[sums:], strict=True))]
+
+            back = self.step.derivative(step, [*_inexact(carry), *constants, *carry])
+            then = tuple(map(operator.or_, now, reached))
+            if then == now:
+                break
+            now = then
+        self._back[has] = found = back, [*now, *reached[sums:]]
+        return found
+
+    def gradients(self, tensors: Sequence[Tensor], g: Sequence[Tensor], has: tuple[bool, ...]) -> list[Any]:
         """The gradients of the carry and of the constants, computed by a second run and a walk back."""
         carry, constants = tensors[: len(self.step.outputs)], _tracked(self.step)
-        kinds = [Kind.of(x) for x in carry]
-        sums = len(_inexact(kinds))
-        if self._back is None:
-            of_step = _back(self.step, len(carry), sums)
-
-            def step(*x: Tensor) -> list[Tensor]:
-                totals = x[sums : sums + len(constants)]
-                grads, parts = of_step(*x[:sums], *x[sums + len(constants) :])
-                return [*grads, *(a + b for a, b in zip(totals, parts, strict=True))]
-
-            self._back = self.step.derivative(step, [*_inexact(kinds), *constants, *kinds])
+        sums = len(has)
+        back, _ = self.backward([Kind.of(x) for x in carry], has)
         first = [*g, *(kind.zeros() for kind in constants)]
         found = _core.while_gradient(
-            self.test.program, self.step.program, self._back.program, [*first, *tensors, *self._back.constants]
+            self.test.program, self.step.program, back.program, [*first, *tensors, *back.constants]
         )
         return [
             *_placed(found[:sums], carry),
@@ -403,7 +498,7 @@ class Repeated:
             *_placed(found[sums:], self.step.constants, _is_tracked),
         ]
 
-    def recorded(self, tensors: Sequence[Tensor], g: Sequence[Tensor]) -> list[Tensor]:
+    def recorded(self, tensors: Sequence[Tensor], g: Sequence[Tensor | None]) -> list[Tensor]:
         """The gradients of the tracked tensors, recorded step by step: no program knows how many steps there are."""
         value = list(tensors[: len(self.step.outputs)])
         while bool(self.test.function(*value)[0]):
@@ -429,8 +524,16 @@ class _While(Function):
     @staticmethod
     def backward(ctx: Any, *g: Tensor | None) -> Any:
         loop, tensors = ctx.loop, ctx.saved_tensors
-        seeds = _filled(g, loop.step.outputs)
-        return (None, *_placed(_WhileGradient.apply(loop, len(seeds), *seeds, *tensors), tensors, _is_tracked))
+        seeds, has = _filled(g, loop.step.outputs), _there(g, loop.step.outputs)
+        found = _placed(_WhileGradient.apply(loop, has, *seeds, *tensors), tensors, _is_tracked)
+        carry = tensors[: len(loop.step.outputs)]
+        _, reached = loop.backward([Kind.of(x) for x in carry], has)
+        is_there = [
+            *_placed(reached[: len(has)], carry),
+            *(None for _ in loop.test.constants),
+            *_placed(reached[len(has) :], loop.step.constants, _is_tracked),
+        ]
+        return (None, *(y if is_one else None for y, is_one in zip(found, is_there, strict=True)))
 
 
 class _WhileGradient(Function):
@@ -439,10 +542,11 @@ class _WhileGradient(Function):
     _reads_numbers = False
 
     @staticmethod
-    def forward(ctx: Any, loop: Repeated, count: int, *tensors: Tensor) -> Any:
-        ctx.loop, ctx.count = loop, count
+    def forward(ctx: Any, loop: Repeated, has: tuple[bool, ...], *tensors: Tensor) -> Any:
+        count = len(has)
+        ctx.loop, ctx.count, ctx.has = loop, count, has
         ctx.save_for_backward(*tensors)
-        found = loop.gradients(tensors[count:], tensors[:count])
+        found = loop.gradients(tensors[count:], tensors[:count], has)
         return tuple(y for y, x in zip(found, tensors[count:], strict=True) if x.requires_grad)
 
     @staticmethod
@@ -454,6 +558,6 @@ class _WhileGradient(Function):
             for i in range(ctx.count + len(ctx.loop.step.outputs)):
                 if tensors[i].requires_grad:
                     tensors[i] = tensors[i] * 1
-            found = ctx.loop.recorded(tensors[ctx.count :], tensors[: ctx.count])
+            found = ctx.loop.recorded(tensors[ctx.count :], _where(ctx.has, tensors[: ctx.count]))
         grads = pulled_back(found, h, [x for x in tensors if x.requires_grad], _core.is_grad_enabled())
         return (None, None, *_placed(grads, tensors, _is_tracked))

@@ -149,7 +149,7 @@ impl Pattern {
 }
 
 /// A name that the function looks up, and what it was: in a dict, in the attributes of a class, or in the cell of a
-/// closure. A dict without a name is looked at as a whole.
+/// closure. A dict without a name is looked at as a whole, and a function by its code.
 struct Lookup {
     place: Py<PyAny>,
     name: Option<Py<PyAny>>,
@@ -163,7 +163,10 @@ impl Lookup {
             (Some(name), Ok(dict)) => dict.get_item(name)?,
             (Some(name), Err(_)) => place.get_item(name).ok(),
             (None, Ok(dict)) => return self.pattern.matches(dict.as_any(), found),
-            (None, Err(_)) => place.getattr_opt(pyo3::intern!(py, "cell_contents"))?,
+            (None, Err(_)) => match place.getattr_opt(pyo3::intern!(py, "__code__"))? {
+                None => place.getattr_opt(pyo3::intern!(py, "cell_contents"))?,
+                code => code,
+            },
         };
         match value {
             Some(value) => self.pattern.matches(&value, found),
@@ -316,6 +319,7 @@ impl CompiledCalls {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
+        let kwargs = kwargs.filter(|kwargs| !kwargs.is_empty());
         // No lock is held while a program runs.
         for i in 0..RECENT {
             let Some(call) = slf.get().recent().get(i).cloned() else { break };

@@ -26,6 +26,8 @@ always_called: dict[int, bool] = {}
 backward_pre: Hooks = {}
 backward: Hooks = {}
 full_backward: Hooks = {}
+#: What the call of a module, and its gradient, look into.
+called = {"pre": forward_pre, "forward": forward, "back": backward, "full": full_backward, "full_pre": backward_pre}
 #: By the kind of what is registered: parameter, module or buffer.
 registration: dict[str, Hooks] = {"parameter": {}, "module": {}, "buffer": {}}
 
