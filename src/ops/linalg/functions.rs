@@ -280,6 +280,9 @@ impl Kernel for Scale {
 
 /// How often a matrix is squared that was scaled by this number.
 fn squarings(scale: &Array) -> usize {
+    if scale.len() == 0 {
+        return 0;
+    }
     scale.item().to_f64().map_or(0, |scale| (1 - libm::frexp(scale).1).max(0) as usize)
 }
 
