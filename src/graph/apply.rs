@@ -61,6 +61,21 @@ fn traced(op: Arc<dyn Op>, ins: &[&Tensor], modes: Flags) -> Result<SmallVec<[Te
     all(boxed(Shared(op), ins, modes), ins, outs, levels, modes)
 }
 
+/// Applies an op without outputs, which refuses some of the numbers of its input. A program that this thread traces applies
+/// it in each run.
+///
+/// # Errors
+/// Those of the op.
+pub(crate) fn checked<O: Op>(op: O, x: &Tensor) -> Result<()> {
+    computed(&op, &[x.array.unsealed()], x.levels.len())?;
+    if x.array.is_sealed()
+        && let Some(trace) = modes::trace()
+    {
+        trace.effect(Arc::new(op), &[&x.array]);
+    }
+    Ok(())
+}
+
 /// What computes a gradient in one pass over memory and has no rule of its own.
 pub(crate) trait Kernel: Send + Sync + 'static {
     fn name(&self) -> &'static str;

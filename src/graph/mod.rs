@@ -25,7 +25,9 @@ pub mod watch;
 
 #[cfg(feature = "python")]
 pub(crate) use apply::saved_state;
-pub(crate) use apply::{Kernel, Unrecorded, recorded, unrecorded, unrecorded_pass, unrecorded_pass_of};
+pub(crate) use apply::{
+    Kernel, Unrecorded, checked, recorded, unrecorded, unrecorded_pass, unrecorded_pass_of,
+};
 pub use apply::{apply, apply_all};
 pub(crate) use compute::{align, computed};
 pub use detach_reason::DetachReason;

@@ -128,6 +128,12 @@ pub trait Op: Any + Send + Sync {
         false
     }
 
+    /// Whether the shape of the one output decides by which ops the caller goes on. A program computes it also where no op
+    /// reads it, and does not go on where the shape is another one.
+    fn decides(&self) -> bool {
+        false
+    }
+
     /// The loop that computes the one output for inputs of these dtypes. None where `forward` does more than to apply a
     /// loop to the elements at the same place of the inputs, broadcast against each other.
     fn row(&self, _ins: &[DType]) -> Option<Row> {

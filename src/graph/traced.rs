@@ -105,9 +105,12 @@ pub(super) fn forward(trace: &Arc<Trace>, op: &Arc<dyn Op>, ins: &[&Tensor]) -> 
     let plain: SmallVec<[&Array; 4]> = aligned.iter().map(Array::unsealed).collect();
     let mut outs = computed(&**op, &plain, levels.len())?;
     if !op.is_view() {
-        // The next run may not return an input as it is.
-        for out in outs.iter_mut().filter(|out| plain.iter().any(|x| x.shares_memory(out))) {
-            *out = out.packed()?;
+        // The next run may not return an input as it is, nor two views of one array.
+        for k in 0..outs.len() {
+            let shares = |x: &Array| x.shares_memory(&outs[k]);
+            if plain.iter().any(|x| shares(x)) || outs[..k].iter().any(shares) {
+                outs[k] = outs[k].packed()?;
+            }
         }
     }
     if trace.is_open() && aligned.iter().any(Array::is_sealed) {

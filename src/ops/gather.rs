@@ -207,12 +207,13 @@ impl Kernel for Scatter {
     }
 }
 
-/// An op of one tensor whose outputs are some of its elements along an axis, and their indices.
+/// An op whose outputs are some elements of a tensor along an axis, and their indices. The tensor is input 0; another input
+/// may say which elements, and has no gradient.
 pub(in crate::ops) trait WithIndices: Send + Sync + 'static {
     fn name(&self) -> &'static str;
     /// The axis, counted from the end.
     fn back(&self) -> usize;
-    fn choose(&self, x: &Array) -> Result<(Array, Array)>;
+    fn choose(&self, ins: &[&Array]) -> Result<(Array, Array)>;
 }
 
 #[derive(Stored)]
@@ -224,7 +225,7 @@ impl<C: WithIndices> Op for WithIndicesOp<C> {
     }
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
-        let (values, indices) = self.0.choose(ins[0])?;
+        let (values, indices) = self.0.choose(ins)?;
         Ok([values, indices].into())
     }
 
@@ -235,17 +236,18 @@ impl<C: WithIndices> Op for WithIndicesOp<C> {
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let along = AlongAxis { name: "scatter_add", back: self.0.back() };
         let add = |g: &Tensor| scatter_add_at(along, s.dims(0), &s.output(1), g);
-        Ok(smallvec![g[0].as_ref().map(add).transpose()?])
+        Ok([g[0].as_ref().map(add).transpose()?, None].into_iter().take(s.inputs()).collect())
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        Ok(smallvec![Some(gather("gather", only(t), &s.output(1), self.0.back())?), None])
+        let chosen = |t: &Tensor| gather("gather", t, &s.output(1), self.0.back());
+        Ok(smallvec![t[0].as_ref().map(chosen).transpose()?, None])
     }
 }
 
 /// Applies such an op.
-pub(in crate::ops) fn with_indices(choice: impl WithIndices, x: &Tensor) -> Result<(Tensor, Tensor)> {
-    let mut outs = crate::graph::apply_all(WithIndicesOp(choice), &[x])?;
+pub(in crate::ops) fn with_indices(choice: impl WithIndices, ins: &[&Tensor]) -> Result<(Tensor, Tensor)> {
+    let mut outs = crate::graph::apply_all(WithIndicesOp(choice), ins)?;
     let indices = outs.pop().expect("positions");
     Ok((outs.pop().expect("elements"), indices))
 }
@@ -257,7 +259,7 @@ pub(in crate::ops) fn one_with_index(
     keepdims: bool,
 ) -> Result<(Tensor, Tensor)> {
     let axis = x.rank() - choice.back();
-    let (values, indices) = with_indices(choice, x)?;
+    let (values, indices) = with_indices(choice, &[x])?;
     if keepdims {
         return Ok((values, indices));
     }

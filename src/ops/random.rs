@@ -5,11 +5,12 @@ use std::f64::consts::FRAC_1_SQRT_2;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::check::{self, Test};
 use super::entry::{Operand, Value, op};
 use super::promote::{as_tensor, common, default_float, holds, promoted_float};
 use super::sizes::sizes;
 use crate::array::Array;
-use crate::dtype::{DType, DTypeKind, Element, Ordered, bf16, dispatch, f16};
+use crate::dtype::{DType, DTypeKind, Element, bf16, dispatch, f16};
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, Levels, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, modes};
 use crate::kernel::interrupt;
@@ -414,16 +415,8 @@ pub fn normal(
     #[default(None)] dtype: Option<DType>,
 ) -> Result<Tensor> {
     let [mean, std] = floats("normal", mean, std, dtype)?;
-    if any("normal", &std, |s| s < 0.0)? {
-        bail!(Argument, "normal", "a standard deviation is not negative");
-    }
+    check::all("normal", &std, Test::NotNegative, "a standard deviation is not negative")?;
     scaled("normal", (&mean, &std), shape, Numbers::Normal)
-}
-
-/// Whether any element of a float tensor satisfies a condition, hidden axes included.
-fn any(op: &'static str, x: &Tensor, is: impl Fn(f64) -> bool) -> Result<bool> {
-    dispatch!(x.dtype(), float T => Ok(x.array.without_repeats().view::<T>().iter().any(|&v| is(v.to_f64()))),
-        else bail!(Dtype, op, "not defined for {}", x.dtype()))
 }
 
 /// 1 with the probability that the element of x gives, else 0, in the dtype of x. Inside `vmap` each batch
@@ -436,9 +429,7 @@ fn any(op: &'static str, x: &Tensor, is: impl Fn(f64) -> bool) -> Result<bool> {
 #[op(method)]
 pub fn bernoulli(x: &Tensor) -> Result<Tensor> {
     let p = promoted_float(&x.detach())?.into_owned();
-    if any("bernoulli", &p, |p| !(0.0..=1.0).contains(&p))? {
-        bail!(Argument, "bernoulli", "a probability lies between 0 and 1");
-    }
+    check::all("bernoulli", &p, Test::Unit, "a probability lies between 0 and 1")?;
     let drawn = alike("bernoulli", &p, Numbers::Uniform(p.dtype()))?;
     cast(&less_same(&drawn, &p)?, p.dtype())
 }

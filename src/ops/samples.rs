@@ -3,9 +3,9 @@
 use super::entry::{IntsOrStr, Operand, op};
 use super::promote::{Class, promoted, promoted_float};
 use crate::array::{Array, Item};
-use crate::dtype::DType;
+use crate::dtype::{DType, Ordered, dispatch};
 use crate::error::{Result, bail};
-use crate::graph::Tensor;
+use crate::graph::{Kernel, Tensor, Unrecorded, unrecorded};
 use crate::ops::create::linspace;
 use crate::ops::index::{index_add, narrow, take};
 use crate::ops::movement::{cast, concat, flip, pad, reshape_to};
@@ -20,6 +20,7 @@ use crate::ops::reduce::sum;
 use crate::ops::scan::{cumsum, diff};
 use crate::ops::search::searchsorted;
 use crate::shape;
+use crate::stored::Stored;
 
 /// The heights at x of the lines between the points (xp, fp), whose xp rise; before and after them `left` and `right`, by
 /// default the first and the last fp.
@@ -168,6 +169,36 @@ pub fn correlate(x: &Tensor, y: &Tensor, #[default("valid")] mode: &str) -> Resu
     shifted_products("correlate", &x, &y, mode)
 }
 
+/// The edges of so many bins of one width, for the elements of a vector.
+#[derive(Stored)]
+#[stored(in Unrecorded)]
+struct Edges {
+    count: i64,
+    low: Option<f64>,
+    high: Option<f64>,
+}
+
+impl Kernel for Edges {
+    fn name(&self) -> &'static str {
+        "histogram"
+    }
+
+    fn compute(&self, ins: &[&Array], batch_ndim: usize) -> Result<Array> {
+        let x = ins[0].without_repeats();
+        let end = |pick: fn(f64, f64) -> f64| dispatch!(x.dtype(), float T => x.view::<T>().iter().map(|v| v.to_f64()).reduce(pick), else None);
+        let mut a = self.low.or_else(|| end(f64::min)).unwrap_or(0.0);
+        let mut b = self.high.or_else(|| end(f64::max)).unwrap_or(1.0);
+        if !(a <= b && a.is_finite() && b.is_finite()) {
+            bail!(Argument, self.name(), "the bounds are finite and rise, not {a} and {b}");
+        }
+        if a == b {
+            (a, b) = (a - 0.5, b + 0.5);
+        }
+        let edges = linspace(a, b, self.count + 1, Some(x.dtype()), true)?.array;
+        Ok(edges.with_rank(batch_ndim + 1, 0))
+    }
+}
+
 /// How many elements lie in each bin (int64), or the sums of their weights, and the edges of the bins: `bins` of one width
 /// between `low` and `high` (by default the smallest and the largest element), or between the rising edges of a vector.
 /// The last bin contains its upper edge. With `density` the counts are divided by their sum and the widths.
@@ -198,23 +229,12 @@ pub fn histogram(
             if !flat.levels.is_empty() && (low.is_none() || high.is_none()) {
                 bail!(Argument, OP, "under vmap the bounds differ within the batch; give low and high");
             }
-            let ends = |pick: fn(f64, f64) -> f64| {
-                let own = flat.array.without_repeats();
-                crate::dtype::dispatch!(own.dtype(), float T => {
-                    own.view::<T>().iter().map(|v| crate::dtype::Ordered::to_f64(*v)).reduce(pick)
-                }, else None)
-            };
-            let (mut a, mut b) = (
-                low.or_else(|| ends(f64::min)).unwrap_or(0.0),
-                high.or_else(|| ends(f64::max)).unwrap_or(1.0),
-            );
-            if !(a <= b && a.is_finite() && b.is_finite()) {
-                bail!(Argument, OP, "the bounds are finite and rise, not {a} and {b}");
+            let edges = Edges { count, low, high };
+            if low.is_some() && high.is_some() {
+                Tensor::constant(edges.compute(&[&Array::zeros(OP, flat.dtype(), &[0])?], 0)?)
+            } else {
+                unrecorded(edges, &[&flat]).expect("it has no edge")?
             }
-            if a == b {
-                (a, b) = (a - 0.5, b + 0.5);
-            }
-            linspace(a, b, count + 1, Some(flat.dtype()), true)?
         }
         _ => bail!(Argument, OP, "bins are a number above 0 or a vector of two edges or more"),
     };

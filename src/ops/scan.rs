@@ -324,7 +324,8 @@ impl WithIndices for Running {
         self.back
     }
 
-    fn choose(&self, x: &Array) -> Result<(Array, Array)> {
+    fn choose(&self, ins: &[&Array]) -> Result<(Array, Array)> {
+        let x = ins[0];
         extreme::cumulative(self.op, x, x.rank() - self.back, self.largest)
     }
 }
@@ -340,7 +341,7 @@ impl WithIndices for Running {
 #[op(method)]
 pub fn cummax(x: &Tensor, #[default(None)] axis: Option<i64>) -> Result<(Tensor, Tensor)> {
     let (x, back) = along_axis("cummax", x, axis)?;
-    with_indices(Running { op: "cummax", largest: true, back }, &x)
+    with_indices(Running { op: "cummax", largest: true, back }, &[&x])
 }
 
 /// The smallest element up to each one along an axis (of the flattened tensor by default) and (int64) where
@@ -354,7 +355,7 @@ pub fn cummax(x: &Tensor, #[default(None)] axis: Option<i64>) -> Result<(Tensor,
 #[op(method)]
 pub fn cummin(x: &Tensor, #[default(None)] axis: Option<i64>) -> Result<(Tensor, Tensor)> {
     let (x, back) = along_axis("cummin", x, axis)?;
-    with_indices(Running { op: "cummin", largest: false, back }, &x)
+    with_indices(Running { op: "cummin", largest: false, back }, &[&x])
 }
 
 /// The differences of neighbours along an axis, taken n times; for booleans, whether they differ. Unless n is 0, `prepend`

@@ -4,13 +4,17 @@ use std::borrow::Cow;
 
 use smallvec::smallvec;
 
+use super::check::{self, Test};
 use super::entry::{Axes, Operand, Value, op};
 use super::promote::{Class, as_tensor, promoted, promoted_float};
 use super::sort::sorted;
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
+use crate::graph::{
+    Cotangents, Grads, Kernel, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, Unrecorded, apply,
+    unrecorded,
+};
 use crate::kernel::broadcast;
 use crate::kernel::sort::{self, Ranks};
 use crate::ops::gather::{WithIndices, WithIndicesOp, with_indices};
@@ -39,10 +43,7 @@ fn quantiles(
     if q.rank() > 1 {
         bail!(Shape, op, "q is a number or a vector of numbers, not of shape {:?}", q.dims());
     }
-    let inside = |&v: &f64| (0.0..=1.0).contains(&v);
-    if q.levels.is_empty() && !q.array.view::<f64>().iter().all(inside) {
-        bail!(Argument, op, "q is between 0 and 1");
-    }
+    check::all(op, &q, Test::Unit, "q is between 0 and 1")?;
     // The axes as one, which is the last.
     let axes: Dims = match axis {
         None => (0..x.rank()).collect(),
@@ -68,8 +69,7 @@ fn quantiles(
     };
     let place = broadcast_to(&place, &with_last(m))?;
     let (low, high) = if q.levels.is_empty() {
-        let around = Around { op, parts: q.array.view::<f64>().iter().copied().collect(), ignores_nan };
-        let (found, _) = with_indices(around, &rows)?;
+        let (found, _) = with_indices(Around { op, ignores_nan }, &[&rows, &q.detach()])?;
         (narrow(&found, -1, 0, m as i64)?, narrow(&found, -1, m as i64, m as i64)?)
     } else {
         let (rows, _) = sorted(op, &rows, -1, false)?;
@@ -106,12 +106,11 @@ fn quantiles(
     reshape_to(&out, &dims)
 }
 
-/// The elements just below and just above parts of a row, as [`Ranks::Around`] has them.
+/// The elements just below and just above parts of a row, as [`Ranks::Around`] has them. Input 1 has the parts.
 #[derive(Stored)]
 #[stored(in WithIndicesOp)]
 struct Around {
     op: &'static str,
-    parts: Vec<f64>,
     ignores_nan: bool,
 }
 
@@ -124,8 +123,10 @@ impl WithIndices for Around {
         1
     }
 
-    fn choose(&self, x: &Array) -> Result<(Array, Array)> {
-        let want = Ranks::Around { parts: &self.parts, ignores_nan: self.ignores_nan };
+    fn choose(&self, ins: &[&Array]) -> Result<(Array, Array)> {
+        let (x, parts) = (ins[0], ins[1].contiguous()?);
+        let parts = parts.as_slice::<f64>().expect("contiguous");
+        let want = Ranks::Around { parts, ignores_nan: self.ignores_nan };
         sort::sort(self.op, x, x.rank() - 1, false, want)
     }
 }
@@ -261,14 +262,31 @@ fn refuse_levels(op: &'static str, tensors: &[&Tensor], why: &str) -> Result<()>
     Ok(())
 }
 
+/// Which of the distinct elements of a vector each element is.
+#[derive(Stored)]
+#[stored(in Unrecorded)]
+struct Distinct {
+    op: &'static str,
+    equal_nan: bool,
+}
+
+impl Kernel for Distinct {
+    fn name(&self) -> &'static str {
+        self.op
+    }
+
+    fn compute(&self, ins: &[&Array], _: usize) -> Result<Array> {
+        let [_, inverse, _] = sort::unique(self.op, ins[0], self.equal_nan)?;
+        Ok(inverse)
+    }
+}
+
 /// Integers that are equal where complex numbers of a vector are, and in the order of their real parts, then of their
-/// imaginary ones.
+/// imaginary ones. The vector has no edge.
 fn ranks(op: &'static str, x: &Tensor, equal_nan: bool) -> Result<Tensor> {
-    let of = |part: Tensor| -> Result<[Tensor; 3]> {
-        Ok(sort::unique(op, &part.array, equal_nan)?.map(Tensor::constant))
-    };
-    let ([_, re, _], [_, im, counts]) = (of(real(x)?)?, of(imag(x)?)?);
-    Ok(re * counts.dims()[0] as f64 + im)
+    let of = |part: Tensor| unrecorded(Distinct { op, equal_nan }, &[&part]).expect("it has no edge");
+    // There are no more distinct elements than elements.
+    Ok(of(real(x)?)? * x.dims()[0] as f64 + of(imag(x)?)?)
 }
 
 /// Whether each element of x is equal to one of y; with invert, whether it is equal to none.

@@ -28,7 +28,8 @@ impl WithIndices for Sorted {
         self.back
     }
 
-    fn choose(&self, x: &Array) -> Result<(Array, Array)> {
+    fn choose(&self, ins: &[&Array]) -> Result<(Array, Array)> {
+        let x = ins[0];
         sort::sort(self.op, x, x.rank() - self.back, self.descending, Ranks::First(self.k))
     }
 }
@@ -40,7 +41,7 @@ pub(in crate::ops) fn sorted(
     descending: bool,
 ) -> Result<(Tensor, Tensor)> {
     let axis = shape::axis(op, axis, x.rank())?;
-    with_indices(Sorted { op, back: x.rank() - axis, descending, k: x.dims()[axis] }, x)
+    with_indices(Sorted { op, back: x.rank() - axis, descending, k: x.dims()[axis] }, &[x])
 }
 
 /// The elements in order along an axis, equal ones as they came. NaN is greater than every number.
@@ -114,7 +115,7 @@ pub fn topk(
     let Some(k) = usize::try_from(k).ok().filter(|&k| k <= n) else {
         bail!(Argument, "topk", "k = {k} of the {n} elements on axis {axis} of {:?}", x.dims());
     };
-    with_indices(Sorted { op: "topk", back: x.rank() - axis, descending: largest, k }, x)
+    with_indices(Sorted { op: "topk", back: x.rank() - axis, descending: largest, k }, &[x])
 }
 
 /// The elements in order along the first axis.
@@ -153,7 +154,8 @@ impl WithIndices for One {
         self.back
     }
 
-    fn choose(&self, x: &Array) -> Result<(Array, Array)> {
+    fn choose(&self, ins: &[&Array]) -> Result<(Array, Array)> {
+        let x = ins[0];
         let axis = x.rank() - self.back;
         match self.which {
             Which::Nth(k) => sort::sort(self.op, x, axis, false, Ranks::Nth(k)),

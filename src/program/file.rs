@@ -323,7 +323,7 @@ impl Program {
             let batch_ndim = usize::read(from).filter(|&n| n <= MOST_AXES)?;
             let (ins, outs): (SmallVec<[Id; 4]>, SmallVec<[Id; 1]>) =
                 (SmallVec::read(from)?, SmallVec::read(from)?);
-            if !readable(&ins, &is_there) || outs.is_empty() {
+            if !readable(&ins, &is_there) {
                 return None;
             }
             for &id in &outs {

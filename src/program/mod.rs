@@ -110,7 +110,11 @@ impl Program {
                     let refs: SmallVec<[&Array; 4]> = ins.iter().collect();
                     let outs = computed(&*step.op, &refs, step.batch_ndim)
                         .inspect_err(|_| FAILED.set(Some((step.op.name(), step.site))))?;
-                    for (&id, out) in step.outs.iter().zip(outs) {
+                    for (&id, mut out) in step.outs.iter().zip(outs) {
+                        if !self.fits(id, &out) {
+                            // The trace may have given it memory of its own.
+                            out = out.packed()?;
+                        }
                         if !self.fits(id, &out) {
                             return Ok(None);
                         }

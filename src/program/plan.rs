@@ -276,6 +276,8 @@ fn grouped(memory: &Memory<'_>, steps: &[(Step, Way)], maker: &FxHashMap<Id, usi
     // The lengths that the tiles of each group can have.
     let mut lengths: Vec<Lengths> = vec![];
     let mut known: FxHashMap<(usize, (usize, bool)), usize> = FxHashMap::default();
+    // The stage of the last step that draws random numbers, or has no outputs.
+    let mut last = 0;
     for (i, (step, way)) in steps.iter().enumerate() {
         let mut joined = None;
         for (k, &id) in step.ins.iter().enumerate() {
@@ -292,6 +294,11 @@ fn grouped(memory: &Memory<'_>, steps: &[(Step, Way)], maker: &FxHashMap<Id, usi
                 _ => false,
             });
             stage[i] = stage[i].max(stage[m] + usize::from(!together));
+        }
+        // These stay in order, so what waits for one of them does not share a cluster with what an earlier one reads.
+        if step.ins.is_empty() || step.outs.is_empty() {
+            stage[i] = stage[i].max(last);
+            last = stage[i];
         }
         let g = match way {
             Way::Pointwise(p) => known.get(&(stage[i], p.kind())).copied(),

@@ -28,7 +28,7 @@ def positive(x: Any) -> tuple[Any]:
     return (
         x @ transposed(x) + 3 * np.eye(x.shape[-1])
         if isinstance(x, np.ndarray)
-        else fg.matmul(x, transposed(x)) + fg.tensor(3 * np.eye(x.shape[-1])),
+        else fg.matmul(x, transposed(x)) + 3 * fg.eye(x.shape[-1], dtype=fg.float64),
     )
 
 
@@ -41,7 +41,7 @@ def solve_triangular(a: Any, b: Any, upper: bool = True, left: bool = True, unit
 
 def projector(q: Any) -> Any:
     """``q diag(1, 2, …) q^H``, which does not depend on the signs of the columns."""
-    weights = fg.tensor(np.arange(1.0, q.shape[-1] + 1))
+    weights = fg.arange(1, q.shape[-1] + 1, dtype=fg.float64)
     return fg.matmul(q * weights, transposed(q))
 
 

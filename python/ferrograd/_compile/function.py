@@ -497,6 +497,8 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
 
     def _without(self, reason: str, args: Any, kwargs: Any) -> Any:
         """Calls the function as it is."""
+        # No arguments have this key.
+        self._eager[None, reason] = reason
         self._refuse(reason)
         self._counts[2] += 1
         return self._function(*args, **kwargs)

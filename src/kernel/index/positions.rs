@@ -134,8 +134,8 @@ pub fn unravel_index(positions: &Array, dims: &[usize], axis: usize) -> Result<A
     })
 }
 
-/// Which positions of each list do not occur again later in it, as truth values. `None` if that is all of them.
-pub fn last_occurrences(positions: &Array, batch_ndim: usize) -> Result<Option<Array>> {
+/// Which positions of each list do not occur again later in it, as truth values, and whether that is all of them.
+pub fn last_occurrences(positions: &Array, batch_ndim: usize) -> Result<(Array, bool)> {
     let list = flat(positions, batch_ndim)?;
     let n = *list.dims().last().expect("one axis at least");
     let from = list.as_slice::<i64>().expect("contiguous");
@@ -152,5 +152,5 @@ pub fn last_occurrences(positions: &Array, batch_ndim: usize) -> Result<Option<A
             }
         }
     })?;
-    Ok((!all).then_some(out))
+    Ok((out, all))
 }

@@ -6,11 +6,13 @@ use super::{from_half, to_half, whole};
 use crate::array::{Array, Layout};
 use crate::error::{Error, Result, bail};
 use crate::graph::Tensor;
+use crate::ops::check::{self, Test};
 use crate::ops::entry::{Operand, op};
 use crate::ops::index::{add_at_places, narrow};
 use crate::ops::movement::strided::strided;
-use crate::ops::movement::{cast, matrix_transpose, pad, reshape_to, view_as_real};
+use crate::ops::movement::{matrix_transpose, pad, reshape_to, view_as_real};
 use crate::ops::pointwise::arithmetic::{divide, multiply};
+use crate::ops::pointwise::elementary::abs;
 use crate::ops::promote::promoted_inexact;
 use crate::shape::{self, Dims};
 
@@ -232,13 +234,8 @@ pub fn istft(
     let kept = (end - start).max(0);
     let (start, kept) = if start > all { (all, 0) } else { (start, kept) };
     let (added, weights) = (narrow(&added, 1, start, kept)?, narrow(&weights, 0, start, kept)?);
-    if has_zero(&weights)? {
-        bail!(
-            Argument,
-            OP,
-            "window overlap add min: 1, the windows of all parts vanish at an element of the signal"
-        );
-    }
+    const REFUSAL: &str = "window overlap add min: 1, all windows vanish at an element";
+    check::all(OP, &abs(&weights.detach())?, Test::NotZero, REFUSAL)?;
     let mut signals = divide((&added).into(), (&weights).into())?;
     if let Some(n) = length.filter(|&n| n > kept) {
         signals = pad(&signals, &[(0, 0), (0, n - kept)], "constant", Operand::from(0.0))?;
@@ -248,10 +245,4 @@ pub fn istft(
     }
     let n = signals.dims()[1];
     reshape_to(&signals, &[n])
-}
-
-/// Whether a weight is 0, or as small as a rounding error.
-fn has_zero(weights: &Tensor) -> Result<bool> {
-    let weights = cast(&weights.detach(), crate::dtype::DType::C128)?;
-    Ok(weights.array.to_vec::<crate::dtype::c128>().iter().any(|w| w.norm() < 1e-11))
 }

@@ -1,18 +1,19 @@
 //! Elements chosen by truth values.
 
 use super::expression::get;
-use super::write::put;
 use crate::array::Array;
 use crate::dtype::{Bool8, DType, DTypeKind};
 use crate::error::{Result, bail};
-use crate::graph::Tensor;
-use crate::kernel::index;
+use crate::graph::{Kernel, Tensor, Unrecorded, unrecorded};
+use crate::kernel::{index, interrupt};
 use crate::ops::Index;
 use crate::ops::entry::{Operand, Value, op};
+use crate::ops::gather::gather;
 use crate::ops::movement::{broadcast_to, cast, expand_dims, reshape_to, stack};
 use crate::ops::pointwise::select::select;
 use crate::ops::promote::as_tensor;
 use crate::shape;
+use crate::stored::Stored;
 
 fn truth<'a>(op: &'static str, mask: &'a Tensor) -> Result<&'a Tensor> {
     if mask.dtype() != DType::Bool {
@@ -60,13 +61,49 @@ pub fn masked_scatter(x: &Tensor, mask: &Tensor, source: &Tensor) -> Result<Tens
     let dims = shape::broadcast("masked_scatter", x.dims(), mask.dims())?;
     let x = &broadcast_to(x, &dims)?;
     let mask = broadcast_to(truth("masked_scatter", mask)?, &dims)?;
-    let count = positions("masked_scatter", &mask)?.len();
-    let flat = reshape_to(source, &[shape::len(source.dims())])?;
-    if flat.dims()[0] < count {
-        bail!(Shape, "masked_scatter", "{} elements for {count} places", flat.dims()[0]);
+    let source = reshape_to(&*as_tensor(source.into(), x.dtype())?, &[shape::len(source.dims())])?;
+    let places =
+        unrecorded(Places { elements: source.dims()[0] }, &[&mask]).expect("truth values have no edge")?;
+    let taken = gather("masked_scatter", &source, &reshape_to(&places, &[shape::len(&dims)])?, 1)?;
+    select(&mask, &reshape_to(&taken, &dims)?, x)
+}
+
+/// How many truth values hold before each one that does (int64), and -1 for the others.
+#[derive(Stored)]
+#[stored(in Unrecorded)]
+struct Places {
+    /// No more of them hold.
+    elements: usize,
+}
+
+impl Kernel for Places {
+    fn name(&self) -> &'static str {
+        "masked_scatter"
     }
-    let first = Index::Slice { start: None, stop: Some(count as i64), step: None };
-    put(x, &[Index::Tensor(mask)], Operand::Tensor(&get(&flat, &[first])?))
+
+    fn compute(&self, ins: &[&Array], batch_ndim: usize) -> Result<Array> {
+        let mask = ins[0].contiguous()?;
+        let from = mask.as_slice::<Bool8>().expect("contiguous");
+        let each = shape::len(&mask.dims()[batch_ndim..]).max(1);
+        let mut most = 0;
+        let places = Array::build::<i64>(self.name(), mask.dims(), |out| {
+            for (out, from) in out.chunks_exact_mut(each).zip(from.chunks_exact(each)) {
+                let mut count = 0;
+                for part in interrupt::parts(0..each, 1) {
+                    for (o, m) in out[part.clone()].iter_mut().zip(&from[part]) {
+                        let holds = i64::from(m.0 != 0);
+                        *o = count * holds + holds - 1;
+                        count += holds;
+                    }
+                }
+                most = count.max(most);
+            }
+        })?;
+        if most as usize > self.elements {
+            bail!(Shape, self.name(), "{} elements for {most} places", self.elements);
+        }
+        Ok(places)
+    }
 }
 
 /// The positions of the elements that are not zero.

@@ -10,8 +10,8 @@ use crate::array::{Array, Layout};
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{
-    Cotangents, Grads, Levels, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, modes, only,
-    recorded,
+    Cotangents, Grads, Kernel, Levels, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, Unrecorded,
+    apply, modes, only, recorded, unrecorded,
 };
 use crate::kernel::index::{self, IndexedAxes};
 use crate::ops::Index;
@@ -72,11 +72,34 @@ impl IndexPut {
     /// A cotangent read at positions, with zeros for values that a later position overwrites.
     fn last_written(&self, g: Tensor, positions: Option<&Tensor>) -> Result<Tensor> {
         let (Some((_, rows)), Some(p)) = (&self.at, positions) else { return Ok(g) };
-        let Some(last) = index::last_occurrences(&p.array, p.levels.len())? else { return Ok(g) };
-        let last = Tensor::made(last, None, p.levels.clone());
+        let last = if p.array.is_sealed() {
+            // A later run of the program may write twice to one position.
+            unrecorded(LastWritten, &[p]).expect("integers have no edge")?
+        } else {
+            let (last, is_all) = index::last_occurrences(&p.array, p.levels.len())?;
+            if is_all {
+                return Ok(g);
+            }
+            Tensor::made(last, None, p.levels.clone())
+        };
         let inner = g.rank() - rows.outer - p.rank();
         let after: SmallVec<[i64; 4]> = (0..inner).map(|i| -1 - i as i64).collect();
         select(&expand_dims(&last, &after)?, &g, &Tensor::scalar_of(g.dtype(), 0.0))
+    }
+}
+
+/// Which positions of each list do not occur again later in it.
+#[derive(Stored)]
+#[stored(in Unrecorded)]
+struct LastWritten;
+
+impl Kernel for LastWritten {
+    fn name(&self) -> &'static str {
+        "index_put"
+    }
+
+    fn compute(&self, ins: &[&Array], batch_ndim: usize) -> Result<Array> {
+        Ok(index::last_occurrences(ins[0], batch_ndim)?.0)
     }
 }
 

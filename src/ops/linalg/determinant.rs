@@ -6,7 +6,7 @@ use super::parts::{columns, epsilon, weigh};
 use super::solve::inverse_or_nan;
 use super::svd;
 use crate::array::Array;
-use crate::dtype::{Ordered, dispatch};
+use crate::dtype::{DType, Ordered, dispatch};
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, apply_all, only};
 use crate::kernel::linalg as kernel;
@@ -109,7 +109,7 @@ fn over_rows(x: &Tensor) -> Result<Tensor> {
 fn near_singular(x: &Tensor) -> Result<Tensor> {
     let (u, s, vh) = svd::reduced(&x.detach())?;
     let n = s.dims()[s.rank() - 1];
-    let large = fewest_large(&s.array)?;
+    let large = apply(FewestLarge, &[&s])?.dims()[0];
     let frame = |x: &Tensor, start, count| {
         let array = x.array.slice_axis(x.array.rank() - 1, start, count, 1);
         Tensor { array, ..x.clone() }
@@ -142,10 +142,67 @@ fn fewest_large(s: &Array) -> Result<usize> {
     }, else n))
 }
 
-/// Whether a matrix of the batch has a pivot that is small relative to its largest.
-fn any_near_singular(ratios: &Array) -> bool {
-    let least = epsilon(ratios.dtype()).sqrt().sqrt();
-    dispatch!(ratios.dtype(), float T => ratios.view::<T>().iter().any(|&r| r.to_f64() <= least), else false)
+/// A number by which derivatives are chosen, as the shape of an array.
+fn decision(n: usize, batch_ndim: usize) -> Result<Outputs> {
+    let dims: Dims = std::iter::repeat_n(1, batch_ndim).chain([n, 0]).collect();
+    Ok([Array::zeros("linalg.det", DType::I64, &dims)?].into())
+}
+
+/// The decision of [`fewest_large`].
+#[derive(Stored)]
+#[stored(op)]
+struct FewestLarge;
+
+impl Op for FewestLarge {
+    fn name(&self) -> &'static str {
+        "linalg.det"
+    }
+
+    fn decides(&self) -> bool {
+        true
+    }
+
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        decision(fewest_large(ins[0])?, batch_ndim)
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
+    }
+
+    fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
+        unreachable!("integers have no gradient")
+    }
+}
+
+/// Whether a matrix of the batch has a pivot that is small relative to its largest: 1 or 0, as a decision.
+#[derive(Stored)]
+#[stored(op)]
+struct IsNearSingular;
+
+impl Op for IsNearSingular {
+    fn name(&self) -> &'static str {
+        "linalg.det"
+    }
+
+    fn decides(&self) -> bool {
+        true
+    }
+
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        let [_, ratios] = kernel::det(self.name(), ins[0])?;
+        let least = epsilon(ratios.dtype()).sqrt().sqrt();
+        let is_small = dispatch!(ratios.dtype(), float T => ratios.view::<T>().iter().any(|&r| r.to_f64() <= least), else false);
+        decision(usize::from(is_small), batch_ndim)
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
+    }
+
+    fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
+        unreachable!("integers have no gradient")
+    }
 }
 
 /// The determinant of square matrices. Its derivatives are right where it is zero, too.
@@ -159,7 +216,7 @@ pub fn det(x: &Tensor) -> Result<Tensor> {
     square("linalg.det", x)?;
     let x = promoted_inexact(x)?;
     let y = apply(Det, &[&x])?;
-    if !x.is_tracked() || !any_near_singular(&kernel::det("linalg.det", &x.array)?[1]) {
+    if !x.is_tracked() || apply(IsNearSingular, &[&x.detach()])?.dims()[0] == 0 {
         return Ok(y);
     }
     // The value comes from the factorisation, the derivatives from the other form.

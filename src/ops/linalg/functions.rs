@@ -3,25 +3,31 @@
 use smallvec::smallvec;
 
 use super::norms::norm;
-use super::parts::{columns, epsilon};
+use super::parts::{columns, epsilon, weigh};
 use super::solve::{identity, inv, inverse_or_nan, solve};
 use super::svd::{compared_svdvals, svdvals};
 use crate::array::{Array, Item};
-use crate::dtype::DType;
+use crate::dtype::{DType, Ordered, dispatch};
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, only};
+use crate::graph::{
+    Cotangents, Grads, Kernel, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, Unrecorded, apply,
+    only, unrecorded,
+};
 use crate::kernel::linalg as kernel;
+use crate::kernel::matmul::matmul;
+use crate::kernel::pointwise::{binary, numbers};
 use crate::ops::entry::{Order, Value, op};
 use crate::ops::index::narrow;
-use crate::ops::linalg::{h, matrix, mm, square, squares};
-use crate::ops::movement::{cast, conj, expand_dims, moveaxis, real, reshape_to};
+use crate::ops::linalg::{h, matrix, mm, square, squares, t};
+use crate::ops::movement::{cast, concat, conj, expand_dims, moveaxis, real, reshape_to};
 use crate::ops::pointwise::arithmetic::{divide_same, multiply_same, pow_same};
 use crate::ops::pointwise::compare::less_same;
 use crate::ops::pointwise::elementary::isnan;
 use crate::ops::pointwise::select::select;
 use crate::ops::promote::{Class, promoted, promoted_inexact};
 use crate::ops::reduce::{any, sum};
-use crate::shape;
+use crate::ops::terms::add_terms;
+use crate::shape::{self, Dims};
 use crate::stored::Stored;
 
 /// The pseudoinverse `p`; singular values up to a bound count as zero.
@@ -236,12 +242,8 @@ pub fn matrix_exp(x: &Tensor) -> Result<Tensor> {
         return Ok(x.into_owned());
     }
     let size = norm(&x.detach(), Some(Order::Number(1.0)), Some(&[-2, -1]), false)?;
-    let largest = crate::dtype::dispatch!(size.dtype(), float T => {
-        size.array.view::<T>().iter().fold(0.0_f64, |most, v| most.max(crate::dtype::Ordered::to_f64(*v)))
-    }, else 0.0);
-    // Where infinity or NaN is, the result is NaN.
-    let times = if largest.is_finite() { libm::frexp(largest / THETA).1.clamp(0, 2000) } else { 0 };
-    let a = &*x * libm::ldexp(1.0, -times);
+    let scale = unrecorded(Scale, &[&size]).expect("it has no edge")?;
+    let a = &*x * cast(&scale, x.dtype())?;
     let one = identity(&x, n)?;
     let a2 = mm(&a, &a)?;
     let a4 = mm(&a2, &a2)?;
@@ -252,11 +254,121 @@ pub fn matrix_exp(x: &Tensor) -> Result<Tensor> {
         Ok(mm(&a6, &high)? + &a6 * b(first + 6) + &a4 * b(first + 4) + &a2 * b(first + 2) + &one * b(first))
     };
     let (odd, even) = (mm(&a, &sum(1)?)?, sum(0)?);
-    let mut out = mm(&inverse_or_nan(&(&even - &odd))?, &(even + odd))?;
-    for _ in 0..times {
-        out = mm(&out, &out)?;
+    apply(Squared, &[&mm(&inverse_or_nan(&(&even - &odd))?, &(even + odd))?, &scale])
+}
+
+/// The power of two by which matrices of these norms are scaled.
+#[derive(Stored)]
+#[stored(in Unrecorded)]
+struct Scale;
+
+impl Kernel for Scale {
+    fn name(&self) -> &'static str {
+        "linalg.matrix_exp"
     }
-    Ok(out)
+
+    fn compute(&self, ins: &[&Array], batch_ndim: usize) -> Result<Array> {
+        let dtype = ins[0].dtype();
+        let largest = dispatch!(dtype, float T => {
+            ins[0].view::<T>().iter().fold(0.0_f64, |most, v| most.max(v.to_f64()))
+        }, else 0.0);
+        // Where infinity or NaN is, the result is NaN.
+        let times = if largest.is_finite() { libm::frexp(largest / THETA).1.max(0) } else { 0 };
+        Ok(Array::full_of(dtype, &Dims::from_elem(1, batch_ndim), libm::ldexp(1.0, -times)))
+    }
+}
+
+/// How often a matrix is squared that was scaled by this number.
+fn squarings(scale: &Array) -> usize {
+    if scale.len() == 0 {
+        return 0;
+    }
+    scale.item().to_f64().map_or(0, |scale| (1 - libm::frexp(scale).1).max(0) as usize)
+}
+
+/// A matrix squared again and again, as often as it was halved. Input 1 is the scale.
+#[derive(Stored)]
+#[stored(op)]
+struct Squared;
+
+impl Op for Squared {
+    fn name(&self) -> &'static str {
+        "linalg.matrix_exp"
+    }
+
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        let mut x = ins[0].clone();
+        for _ in 0..squarings(ins[1]) {
+            x = matmul(self.name(), &x, &x, batch_ndim)?;
+        }
+        Ok([x].into())
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(3)
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![Some(apply(SquaredChange, &[&t(&s.input(0))?, only(g), &s.input(1)])?), None])
+    }
+
+    fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let change = |d: &Tensor| apply(SquaredChange, &[&s.input(0), d, &s.input(1)]);
+        Ok(smallvec![d[0].as_ref().map(change).transpose()?])
+    }
+}
+
+/// The derivative of [`Squared`] in a direction, which is input 1. Its own derivatives are corners of it for matrices of
+/// blocks, since `f([[x, d], [0, x]])` has the derivative of f in the direction d as its upper right corner.
+#[derive(Stored)]
+#[stored(op)]
+struct SquaredChange;
+
+impl SquaredChange {
+    /// The second derivative of [`Squared`] in two directions.
+    fn second(x: &Tensor, d: &Tensor, e: &Tensor, scale: &Tensor) -> Result<Tensor> {
+        let n = x.dims()[x.rank() - 1];
+        let zero = weigh(&x.detach(), 0.0, 0.0, 0.0)?;
+        let beside = |a: &Tensor, b: &Tensor| concat(&[a.clone(), b.clone()], Some(-1));
+        let blocks = |a: &Tensor, b: &Tensor| concat(&[beside(a, b)?, beside(&zero, a)?], Some(-2));
+        let all = apply(SquaredChange, &[&blocks(x, d)?, &blocks(e, &zero)?, scale])?;
+        narrow(&narrow(&all, -2, 0, n as i64)?, -1, n as i64, n as i64)
+    }
+}
+
+impl Op for SquaredChange {
+    fn name(&self) -> &'static str {
+        "linalg.matrix_exp"
+    }
+
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        let (mut x, mut d) = (ins[0].clone(), ins[1].clone());
+        let product = |x: &Array, y: &Array| matmul(self.name(), x, y, batch_ndim);
+        for _ in 0..squarings(ins[2]) {
+            let (left, right) = (product(&d, &x)?, product(&x, &d)?);
+            d = binary::apply(self.name(), numbers::ADD, &left, &right, batch_ndim)?;
+            x = product(&x, &x)?;
+        }
+        Ok([d].into())
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(7)
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let (x, d, scale, g) = (t(&s.input(0))?, t(&s.input(1))?, s.input(2), only(g));
+        let by_x = s.needs(0).then(|| SquaredChange::second(&x, g, &d, &scale)).transpose()?;
+        let by_d = s.needs(1).then(|| apply(SquaredChange, &[&x, g, &scale])).transpose()?;
+        Ok(smallvec![by_x, by_d, None])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let (x, d, scale) = (s.input(0), s.input(1), s.input(2));
+        let by_x = t[0].as_ref().map(|t| SquaredChange::second(&x, t, &d, &scale)).transpose()?;
+        let by_d = t[1].as_ref().map(|t| apply(SquaredChange, &[&x, t, &scale])).transpose()?;
+        Ok(smallvec![add_terms([by_x, by_d])])
+    }
 }
 
 /// Up to this norm the approximant is exact to double precision.
@@ -366,16 +478,48 @@ pub fn lstsq(x: &Tensor, y: &Tensor, #[default(None)] rcond: Option<f64>) -> Res
     let z = mm(&pinv(&x, None, rcond)?, &right)?;
     let rank = matrix_rank(&x, None, rcond)?;
     let values = svdvals(&x)?;
-    let full = rank.array.view::<i64>().iter().all(|&r| r == n as i64);
-    let left = if m > n && full {
+    let left = if m > n {
         let d = mm(&x, &z)? - &right;
-        sum(&squares(&d)?, Some(&[-2]), false, None)?
+        apply(OfFullRank(n), &[&sum(&squares(&d)?, Some(&[-2]), false, None)?, &rank])?
     } else {
         // A part of the solution, so that it is tracked as the residuals are.
         real(&narrow(&reshape_to(&z, &[shape::len(z.dims())])?, 0, 0, 0)?)?
     };
     let z = if vector { reshape_to(&z, &z.dims()[..z.rank() - 1])? } else { z };
     Ok(Value::Tuple(vec![z, left, rank, values]))
+}
+
+/// Input 0 where all ranks, which input 1 has, are this one. Else it is empty.
+#[derive(Stored)]
+#[stored(op)]
+struct OfFullRank(usize);
+
+impl Op for OfFullRank {
+    fn name(&self) -> &'static str {
+        "linalg.lstsq"
+    }
+
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        if ins[1].view::<i64>().iter().all(|&r| r == self.0 as i64) {
+            return Ok([ins[0].clone()].into());
+        }
+        let dims: Dims = ins[0].dims()[..batch_ndim].iter().copied().chain([0]).collect();
+        Ok([Array::zeros(self.name(), ins[0].dtype(), &dims)?].into())
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let g = only(g);
+        Ok(smallvec![(g.dims() == s.dims(0)).then(|| g.clone()), None])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let t = t[0].as_ref().filter(|t| t.dims() == s.out_dims(0));
+        Ok(smallvec![t.cloned()])
+    }
 }
 
 /// Applies the reflections `1 - tau[i] v[i] v[i]ᴴ` from the last to the first (or their conjugate transposes the other way) to

@@ -1,13 +1,13 @@
 //! Losses computed element by element and then reduced.
 
 use super::reduction::Reduction;
-use crate::dtype::dispatch;
 use crate::error::{Result, bail};
 use crate::graph::{Saved, Saves, Tensor, apply, stored_pass, unrecorded_pass};
 use crate::kernel::num::Plain;
 use crate::kernel::pointwise::binary::{self, binary_loops};
 use crate::kernel::pointwise::row::Pass;
 use crate::kernel::pointwise::unary::Scalars;
+use crate::ops::check::{self, Test};
 use crate::ops::entry::{Operand, op};
 use crate::ops::pointwise::activation::{sigmoid_slope, softplus_one};
 use crate::ops::pointwise::arithmetic::{add, difference, multiply, multiply_same, subtract};
@@ -171,16 +171,8 @@ pub fn binary_cross_entropy(
 ) -> Result<Tensor> {
     let reduction = Reduction::parse("binary_cross_entropy", reduction)?;
     let (p, t) = promoted(Class::Float, x.into(), target.into())?;
-    let own = p.array.without_repeats();
-    let inside = dispatch!(own.dtype(), float T => {
-        let own = own.contiguous()?;
-        let all = own.as_slice::<T>().expect("contiguous");
-        // In blocks, whose loop has no branch.
-        all.chunks(1024).all(|part| part.iter().fold(true, |all, &v| all & (0.0..=1.0).contains(&v)))
-    }, else true);
-    if !inside {
-        bail!(Argument, "binary_cross_entropy", "all elements of input should be between 0 and 1");
-    }
+    const REFUSAL: &str = "all elements of input should be between 0 and 1";
+    check::all("binary_cross_entropy", &p, Test::Unit, REFUSAL)?;
     let no = 1.0 - &*t;
     let loss = -(multiply_same(&t, &bounded_log(&p)?)? + multiply_same(&no, &bounded_log(&(1.0 - &*p))?)?);
     reduction.of(&weighted(loss, weight)?, None)

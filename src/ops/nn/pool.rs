@@ -35,7 +35,8 @@ impl WithIndices for MaxPool {
         1
     }
 
-    fn choose(&self, x: &Array) -> Result<(Array, Array)> {
+    fn choose(&self, ins: &[&Array]) -> Result<(Array, Array)> {
+        let x = ins[0];
         pooling::max(self.name, &self.windows, x)
     }
 }
@@ -165,7 +166,7 @@ fn largest(
     let places = windows.places();
     let dims: Dims = [batch, channels].into_iter().chain(at.own(&places).iter().copied()).collect();
     let flat = reshape_to(&x, &[batch, channels, shape::len(&image)])?;
-    let (y, positions) = with_indices(MaxPool { name: at.op, windows }, &flat)?;
+    let (y, positions) = with_indices(MaxPool { name: at.op, windows }, &[&flat])?;
     let shaped = |y: &Tensor| at.unbatched(reshape_to(y, &dims)?, had_batch);
     Ok((shaped(&y)?, shaped(&positions)?))
 }

@@ -6,16 +6,19 @@ use super::elementary::{round_even, sign, trunc};
 use super::safe::{log_or_zero, one_less, reciprocal_or_zero};
 use super::unary::{in_one_pass, zero};
 use crate::array::Array;
-use crate::dtype::{DType, DTypeKind, Ordered, dispatch};
+use crate::dtype::{DType, DTypeKind};
 use crate::error::{Result, bail};
-use crate::graph::{Saved, Saves, Tensor, apply};
+use crate::graph::{Kernel, Saved, Saves, Tensor, Unrecorded, apply, unrecorded};
+use crate::kernel::pointwise::row::Pass;
 use crate::kernel::pointwise::{division, numbers, power};
+use crate::ops::check::{self, Test};
 use crate::ops::entry::{Operand, op};
 use crate::ops::movement::cast;
 use crate::ops::movement::parts::{from_parts, imag, real};
 use crate::ops::pointwise::select::select;
 use crate::ops::promote::{Class, as_tensor, common, promoted, promoted_float};
 use crate::shape;
+use crate::stored::Stored;
 
 binary_ops! {
     Add add, add_same bools or_same: table x, y => numbers::ADD;
@@ -145,22 +148,43 @@ binary_rows! {
 #[op(in_place, names("pow", "power"))]
 pub fn pow(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     let (x, y) = promoted(Class::Num, x, y)?;
-    if y.dtype().kind() == DTypeKind::Int && !y.dtype().is_unsigned() {
-        let own = y.array.without_repeats();
-        let negative =
-            dispatch!(y.dtype(), int T => own.view::<T>().iter().any(|v| v.to_i64() < 0), else false);
-        if negative {
-            bail!(Argument, "pow", "Integers to negative integer powers are not allowed.");
-        }
+    if y.dtype().kind() == DTypeKind::Int {
+        const REFUSAL: &str = "Integers to negative integer powers are not allowed.";
+        check::all("pow", &y, Test::NotNegative, REFUSAL)?;
     }
     pow_same(&x, &y)
 }
 
 crate::graph::stored_pass!(Binary "pow" => power::GRADIENT);
 
+/// `g y x^(y - 1)` for a `y` of one element.
+#[derive(Stored)]
+#[stored(in Unrecorded)]
+struct PowGradient;
+
+impl Kernel for PowGradient {
+    fn name(&self) -> &'static str {
+        "pow"
+    }
+
+    fn compute(&self, ins: &[&Array], batch_ndim: usize) -> Result<Array> {
+        let exponent = ins[2].item().to_f64().unwrap_or(f64::NAN);
+        Pass::Binary(power::GRADIENT, [exponent, 0.0, 0.0]).apply("pow", &ins[..2], batch_ndim)
+    }
+}
+
 /// `g y x^(y - 1)`, in one pass if all elements have the same exponent.
 fn pow_gradient(g: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     if y.array.len() == 1 && y.edge.is_none() && y.levels.is_empty() && x.dtype().is_float() {
+        if y.array.is_sealed() {
+            // The exponent of a later run of the program may be another one.
+            if g.array.len() == x.array.len()
+                && let Some(grad) = unrecorded(PowGradient, &[g, x, y])
+            {
+                return grad;
+            }
+            return Ok(g * pow_slope(x, y)?);
+        }
         let exponent = y.array.item().to_f64().unwrap_or(f64::NAN);
         if let Some(grad) = in_one_pass(("pow", "pow"), power::GRADIENT, g, x, [exponent, 0.0, 0.0])? {
             return Ok(grad);

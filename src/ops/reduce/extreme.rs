@@ -202,7 +202,8 @@ impl WithIndices for ExtremeWithIndex {
         self.back
     }
 
-    fn choose(&self, x: &Array) -> Result<(Array, Array)> {
+    fn choose(&self, ins: &[&Array]) -> Result<(Array, Array)> {
+        let x = ins[0];
         let axis = x.rank() - self.back;
         if x.dims()[axis] == 0 {
             bail!(Argument, self.op, "the axis has no elements");
