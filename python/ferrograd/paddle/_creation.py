@@ -161,7 +161,8 @@ def full(
     """A tensor of a shape filled with one number. The dtype is by default the default float, or bool for a bool."""
     _core.check_device("full", device)
     if dtype is None and not isinstance(fill_value, bool):
-        fill_value = float(fill_value)
+        fill_value = fill_value if isinstance(fill_value, Tensor) else float(fill_value)
+        dtype = ops.get_default_dtype()
     return placed(ops.full(shape, fill_value, dtype), out, requires_grad)
 
 
