@@ -397,7 +397,7 @@ def sub(input: Any, other: Any, *others: Any, alpha: float = 1) -> Tensor:
     """``input - alpha * other``. Older programs write ``sub(input, alpha, other)``."""
     other, alpha = _factor_last(other, others, alpha, 1, "sub")
     alpha = alpha if alpha == 1 else _whole(alpha, (input, other), "sub")
-    return ops.subtract(input, other if alpha == 1 else other * alpha)
+    return ops.sub(input, other if alpha == 1 else other * alpha)
 
 
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:

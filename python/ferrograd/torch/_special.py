@@ -109,7 +109,7 @@ def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tenso
 
 def true_divide(input: Any, other: Any) -> Tensor:
     """The quotient."""
-    return ops.divide(input, other)
+    return ops.true_divide(input, other)
 
 
 def fill(input: Tensor, value: Any) -> Any:
