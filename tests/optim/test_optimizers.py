@@ -602,3 +602,33 @@ def test_what_paddle_cannot_load_changes_nothing(wrong: Any) -> None:
     assert repr(o.state_dict()) == kept
     o.set_state_dict(state)
     assert o.get_lr() == 5.0
+
+
+def test_a_wrapper_that_does_not_call_init() -> None:
+    """Packages wrap an optimizer in a subclass with tables of hooks of its own, by torch's names."""
+
+    class Slow(torch.optim.Optimizer):
+        def __init__(self, inner: torch.optim.Optimizer) -> None:
+            self.inner = inner
+            self._optimizer_step_pre_hooks: dict[int, Any] = {}
+
+        def step(self, closure: Any = None) -> Any:
+            return self.inner.step(closure)
+
+    p = torch.ones(1, requires_grad=True)
+    slow, seen = Slow(torch.optim.SGD([p], lr=1.0)), []
+    slow.register_step_pre_hook(lambda *_: seen.append("before"))
+    slow.register_step_post_hook(lambda *_: seen.append("after"))
+    p.sum().backward()
+    slow.step()
+    assert p.item() == 0
+    assert seen == ["before", "after"]
+    assert len(slow._optimizer_step_pre_hooks) == 1
+
+
+def test_the_state_of_adagrad_begins_with_the_optimizer() -> None:
+    p = torch.ones(2, requires_grad=True)
+    o = torch.optim.Adagrad([p], lr=0.1, initial_accumulator_value=0.5)
+    assert o.state[p]["step"] == 0
+    assert o.state[p]["sum"].tolist() == [0.5, 0.5]
+    assert o.state_dict()["state"][0]["sum"].tolist() == [0.5, 0.5]

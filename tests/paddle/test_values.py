@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ferrograd import paddle
+from ferrograd import ArgumentError, paddle
 
 A = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 M = A[0]
@@ -260,3 +260,25 @@ def test_shapes_are_lists_of_their_own() -> None:
     assert np.zeros(x.shape).shape == x.shape
     with pytest.raises(TypeError, match="unhashable"):
         hash(x.shape)
+
+
+def test_the_class_makes_tensors() -> None:
+    assert paddle.Tensor([1, 2]).dtype == paddle.float32
+    assert paddle.Tensor(np.ones(2)).dtype == paddle.float64
+    assert paddle.Tensor(2, 3).shape == [2, 3]
+    assert paddle.Tensor().shape == [0]
+    x = paddle.Tensor(data=[1.0, 2.0], stop_gradient=False, place=paddle.CPUPlace(), name="weight")
+    assert x.name == "weight"
+    (x * x).sum().backward()
+    assert x.grad.tolist() == [2.0, 4.0]
+    paddle.Tensor(x)[0] = 5.0
+    assert x.tolist() == [5.0, 2.0]
+    assert not paddle.Tensor([x[0], x[1]]).stop_gradient
+    with pytest.raises(ArgumentError, match="not float"):
+        paddle.Tensor(2.5)
+
+    class Other(paddle.Tensor):
+        pass
+
+    with pytest.raises(TypeError, match="Other"):
+        Other([1.0])

@@ -403,6 +403,10 @@ def of_class(name: str, cls: type) -> str:
     made = cls is _core.TorchTensor or not issubclass(cls, Exception | _core.Tensor)
     if made and isinstance(vars(cls).get("__new__"), types.BuiltinFunctionType):
         lines.append(f"    def __new__{signature('__new__', cls).replace('(', '(cls, ', 1)} -> {name}: ...")
+    if isinstance(vars(cls).get("__new__"), staticmethod):
+        lines.append(
+            f"    def __new__{signature('__new__', vars(cls)['__new__']).replace('cls: Any', 'cls')} -> {name}: ..."
+        )
     for key, value in sorted(vars(cls).items()):
         # `__getattr__` exists once a user has set an attribute.
         if key in _LEFT_OUT:

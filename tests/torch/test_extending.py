@@ -126,3 +126,57 @@ def test_asarray_without_a_gradient_has_no_graph() -> None:
     assert torch.asarray(x, requires_grad=True) is x
     assert not torch.asarray(x, requires_grad=False).requires_grad
     assert torch.asarray([1.0], requires_grad=True).requires_grad
+
+
+library: Any = torch
+
+
+class Diagonal:
+    """A matrix by its diagonal, which is no tensor: functions of torch ask it for their results."""
+
+    handled: dict[Any, Any] = {}  # noqa: RUF012
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        assert types == (cls,)
+        return cls.handled[func](*args, **(kwargs or {})) if func in cls.handled else NotImplemented
+
+
+def test_objects_that_are_no_tensors_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = library.tensor([1.0, 2.0], requires_grad=True)
+    x = Diagonal(values)
+
+    def product(a: Any, b: Any) -> Any:
+        return b * a.values[:, None] if isinstance(a, Diagonal) else a * b.values
+
+    def stacked(tensors: Any, dim: int = 0) -> Any:
+        return Diagonal(library.stack([t.values for t in tensors], dim=dim))
+
+    handled = {
+        library.matmul: product,
+        library.stack: stacked,
+        library.sub: lambda a, b, alpha=1: Diagonal(a.values - b.values),
+        library.linalg.det: lambda a: library.prod(a.values),
+        library.Tensor.matmul: product,
+    }
+    monkeypatch.setattr(Diagonal, "handled", handled)
+    assert library.matmul(x, library.ones(2, 1)).tolist() == [[1.0], [2.0]]
+    assert library.matmul(library.ones(1, 2), x).tolist() == library.ones(1, 2).matmul(x).tolist() == [[1.0, 2.0]]
+    assert library.stack([x, x], dim=1).values.shape == (2, 2)
+    assert library.sub(x, x).values.tolist() == [0.0, 0.0]
+    library.linalg.det(x).backward()
+    assert values.grad.tolist() == [2.0, 1.0]
+    with pytest.raises(TypeError, match="no implementation found for torch's sin on types"):
+        library.sin(x)
+    with pytest.raises(TypeError, match="must be a Tensor, not object"):
+        library.sin(object())
+
+
+@pytest.mark.parametrize("name", ["prod", "logsumexp", "aminmax"])
+def test_no_axes_are_refused(name: str) -> None:
+    with pytest.raises(RuntimeError, match="dim has no axes; leave it out"):
+        getattr(torch, name)(library.ones(2, 2), dim=())
+    assert library.sum(library.ones(2, 2), dim=()).item() == 4.0

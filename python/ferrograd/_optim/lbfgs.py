@@ -165,14 +165,20 @@ def cubic(a: Point, b: Point, bounds: tuple[Any, Any] | None = None) -> Any:
 
 
 def search(
-    at: Callable[[Any], Point], t: Any, start: Point, size: Tensor, tolerance: float, most: int
+    at: Callable[[Any], Point],
+    t: Any,
+    start: Point,
+    size: Tensor,
+    tolerance: float,
+    most: int,
+    c1: float = 1e-4,
+    c2: float = 0.9,
 ) -> tuple[Point, int]:
     """A step with which the strong Wolfe conditions hold (3.5, 3.6), and the number of evaluations.
 
     ``t`` is the first step to try, ``size`` the largest element of the direction. After ``most`` further evaluations
     the best step so far is returned.
     """
-    c1, c2 = 1e-4, 0.9
 
     def too_high(p: Point) -> bool:
         return bool(p.value > start.value + c1 * p.t * start.slope)

@@ -101,12 +101,17 @@ def sparse_adam(p: Tensor, g: Tensor, state: State, *, rate: Rate, betas: tuple[
     p[rows] = p[rows] - mean / (native.sqrt(square) + epsilon) * now
 
 
+def begin_adagrad(p: Tensor, state: State, initial: float) -> None:
+    """Begins the state of :func:`adagrad`."""
+    state.update(step=0, sum=zeros(p).add_(initial))
+
+
 def adagrad(
     p: Tensor, g: Tensor, state: State, *, rate: Rate, rate_decay: float, epsilon: float, initial: float
 ) -> None:
     """J. Duchi, E. Hazan, Y. Singer, "Adaptive subgradient methods for online learning" (2011)."""
     if "sum" not in state:
-        state.update(step=0, sum=zeros(p).add_(initial))
+        begin_adagrad(p, state, initial)
     (now,) = numbers(p, state, lambda: (rate() / (1 + (counted(state) - 1) * rate_decay),))
     state["sum"].add_(g * g)
     p.sub_(g / (native.sqrt(state["sum"]) + epsilon) * now)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ferrograd import _arguments, _core
 from ferrograd._autograd.modes import is_grad_enabled, set_grad_enabled
-from ferrograd._core import ArgumentError
+from ferrograd._core import ArgumentError, PaddleTensor
 from ferrograd._core import paddle as ops
 from ferrograd._dialects import triangles
 from ferrograd._dialects.adapters import accept_synonyms
@@ -127,6 +127,47 @@ LongTensor = _class("LongTensor", "int64")
 ShortTensor = _class("ShortTensor", "int16")
 
 
+def _made(
+    cls: Any,
+    *args: Any,
+    data: Any = None,
+    place: object = None,
+    device: object = None,
+    name: str | None = None,
+    persistable: bool = False,
+    zero_copy: bool = False,
+    stop_gradient: bool = True,
+    value: Any = None,
+) -> Tensor:
+    """The tensor that calling the class makes: of sizes zeros, of numbers the default float, of an array its dtype, of
+    a tensor one with the same memory, and without arguments an empty vector.
+    """
+    if cls is not PaddleTensor:
+        raise TypeError(f"{cls.__name__}: subclasses of paddle.Tensor are made by paddle itself; use a paddle.nn.Layer")
+    sizes = [n for n in args if isinstance(n, int | np.integer) and not isinstance(n, bool)]
+    if args and len(sizes) == len(args):
+        made = ops.zeros(sizes)
+    else:
+        given = args[0] if args else data if data is not None else value
+        _core.check_device("Tensor", place or device or (args[1] if len(args) > 1 else None))
+        if isinstance(given, Tensor):
+            made = given.detach()
+        elif given is None or isinstance(given, list | tuple):
+            made = to_tensor(given or [], ops.get_default_dtype())
+        elif isinstance(given, np.ndarray):
+            made = to_tensor(given)
+        else:
+            raise ArgumentError(f"Tensor: sizes, a list, an array or a tensor are wanted, not {type(given).__name__}")
+    if not stop_gradient:
+        made.stop_gradient = False
+    if name is not None:
+        made.name = name
+    return made
+
+
+setattr(PaddleTensor, "__new__", staticmethod(_made))  # noqa: B010
+
+
 def _constant(
     shape: Any,
     dtype: Any = None,
@@ -161,7 +202,8 @@ def full(
     """A tensor of a shape filled with one number. The dtype is by default the default float, or bool for a bool."""
     _core.check_device("full", device)
     if dtype is None and not isinstance(fill_value, bool):
-        fill_value = float(fill_value)
+        fill_value = fill_value if isinstance(fill_value, Tensor) else float(fill_value)
+        dtype = ops.get_default_dtype()
     return placed(ops.full(shape, fill_value, dtype), out, requires_grad)
 
 

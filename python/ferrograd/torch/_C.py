@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from ferrograd import _public
+from ferrograd.torch._framework import _disabled_torch_function_impl as _disabled_torch_function_impl
 from ferrograd.torch._generator import Generator
 from ferrograd.torch._tensor import Tensor as TensorBase
 
-__all__ = ["Generator", "SymBool", "SymFloat", "SymInt", "TensorBase", "Value"]
+__all__ = [
+    "DisableTorchFunction",
+    "DisableTorchFunctionSubclass",
+    "Generator",
+    "SymBool",
+    "SymFloat",
+    "SymInt",
+    "TensorBase",
+    "Value",
+]
 
 
 class Value:
@@ -25,6 +36,13 @@ class SymFloat:
 
 class SymBool:
     """The class of symbolic truth values, which there are none of."""
+
+
+class DisableTorchFunctionSubclass(contextlib.nullcontext[None]):
+    """Changes nothing: functions give plain tensors, as they do within this context in PyTorch."""
+
+
+DisableTorchFunction = DisableTorchFunctionSubclass
 
 
 def _log_api_usage_once(event: str) -> None:

@@ -152,6 +152,7 @@ _LAZY = {
     "mps",
     "multiprocessing",
     "onnx",
+    "ops",
     "profiler",
     "random",
     "return_types",
@@ -159,6 +160,7 @@ _LAZY = {
     "signal",
     "sparse",
     "special",
+    "storage",
     "testing",
     "types",
     "version",
@@ -190,9 +192,14 @@ _ELSEWHERE = {
     "SymFloat": "_C",
     "SymInt": "_C",
     "_assert_async": "_C",
+    "_convert_indices_from_coo_to_csr": "_more",
+    "_convert_indices_from_csr_to_coo": "_more",
+    "_segment_reduce": "_special",
     "get_autocast_dtype": "amp",
     "GradScaler": "amp",
     "grid_sampler": "_aten",
+    "TypedStorage": "storage",
+    "UntypedStorage": "storage",
     "gru": "_recurrent",
     "gru_cell": "_recurrent",
     "hinge_embedding_loss": "_aten",
@@ -233,11 +240,8 @@ else:
         "lstsq": "torch.linalg.lstsq",
         "matrix_rank": "torch.linalg.matrix_rank",
         "nested": "torch.nn.utils.rnn.pad_sequence",
-        "ops": "the function of the same name in torch",
         "qr": "torch.linalg.qr",
         "solve": "torch.linalg.solve",
-        "sparse_csc_tensor": "torch.sparse_coo_tensor",
-        "sparse_csr_tensor": "torch.sparse_coo_tensor",
         "symeig": "torch.linalg.eigh",
         **{name: f"torch.func.{name}" for name in ("hessian", "jacfwd", "jacrev", "jvp", "vjp")},
         "jacobian": "torch.autograd.functional.jacobian",
@@ -251,7 +255,7 @@ else:
             return _import_module("ferrograd.torch")
         if name.startswith("_foreach_"):
             return _import_module("ferrograd.torch._foreach").function(name)
-        if name in _LAZY or name == "_C":
+        if name in _LAZY or name in ("_C", "_dynamo", "_inductor", "_utils"):
             return _import_module(f"ferrograd.torch.{name}")
         if name in _ELSEWHERE:
             return getattr(_import_module(f"ferrograd.torch.{_ELSEWHERE[name]}"), name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from numbers import Number
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -220,12 +221,18 @@ def typename(obj: object) -> str:
 
 
 _numpy: Any = TorchTensor.numpy
+_contains: Any = TorchTensor.__contains__
 
 
 class Storage(NamedTuple):
     """The memory that a tensor and its views share, by its address."""
 
     address: int
+
+    @property
+    def _cdata(self) -> int:
+        """The address, as a name of the memory."""
+        return self.address
 
     def data_ptr(self) -> int:
         """The address. A write may move it."""
@@ -243,6 +250,11 @@ class Methods:
     @_grad.setter
     def _grad(self: Any, value: Any) -> None:
         self.grad = value
+
+    @property
+    def _cdata(self) -> int:
+        """A number that no other living tensor has."""
+        return id(self)
 
     @staticmethod
     def _make_subclass(cls: Any, data: Any, require_grad: bool = False) -> Any:
@@ -367,6 +379,12 @@ class Methods:
 
     untyped_storage = storage
 
+    def __contains__(self: Any, element: Any) -> bool:
+        """Whether an element equals a number, or an element of a tensor that broadcasts to this one."""
+        if not isinstance(element, Tensor | Number | np.generic):
+            raise ArgumentError(f"a tensor contains numbers and tensors, and not a {type(element).__name__}")
+        return bool(_contains(self, element))
+
     def where(self: Any, condition: Tensor, other: Any) -> Tensor:
         """The elements of this tensor where the condition is true, elsewhere those of ``other``."""
         return _special.where(condition, self, other)
@@ -482,17 +500,22 @@ class Methods:
     is_sparse_csr = property(lambda self: False, doc="False: all tensors are dense.")
 
 
+def _disabled_torch_function_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """What a class writes as ``__torch_function__`` whose functions give plain tensors."""
+    return func(*args, **(kwargs or {}))
+
+
 def _warn_of_overrides(cls: Any, /, **kwargs: Any) -> None:
     """Warns of a subclass of the tensors whose way to override functions is not called."""
     super(TorchTensor, cls).__init_subclass__(**kwargs)
     for name in ("__torch_function__", "__torch_dispatch__"):
-        if name in vars(cls):
+        if vars(cls).get(name, _disabled_torch_function_impl) is not _disabled_torch_function_impl:
             warnings.warn(f"{cls.__name__}.{name} is not called: functions give plain tensors", stacklevel=2)
 
 
 setattr(TorchTensor, "__init_subclass__", classmethod(_warn_of_overrides))  # noqa: B010
 for _name, _value in [*vars(Methods).items(), *((name, getattr(_random, name)) for name in _random.__all__)]:
-    if not _name.startswith("__") or _name == "__reversed__":
+    if not _name.startswith("__") or _name in ("__contains__", "__reversed__"):
         setattr(TorchTensor, _name, _value)
 # torch has kept the name of Python 2.
 TorchTensor.__rdiv__ = TorchTensor.__rtruediv__  # type: ignore[method-assign]

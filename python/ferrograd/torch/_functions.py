@@ -64,12 +64,14 @@ __all__ = [
 
 
 def _factor_last(first: Any, others: tuple[Any, ...], factor: float, count: int, name: str) -> tuple[Any, ...]:
-    """The tensors and the factor, which older programs give before the tensors: ``x.add_(0.5, y)``."""
+    """The tensors and the factor, a number or a tensor without axes. Older programs give it before the tensors:
+    ``x.add_(0.5, y)``.
+    """
     if len(others) > count:
         raise TypeError(f"{name}() got {len(others) + 2} arguments by place")
     if len(others) < count:
         return (first, *others, factor)
-    if isinstance(first, Tensor) or factor != 1:
+    if (isinstance(first, Tensor) and first.ndim) or factor != 1:
         raise TypeError(f"{name}(): a number is wanted before the tensors, and no other factor")
     return (*others, first)
 
@@ -395,7 +397,7 @@ def sub(input: Any, other: Any, *others: Any, alpha: float = 1) -> Tensor:
     """``input - alpha * other``. Older programs write ``sub(input, alpha, other)``."""
     other, alpha = _factor_last(other, others, alpha, 1, "sub")
     alpha = alpha if alpha == 1 else _whole(alpha, (input, other), "sub")
-    return ops.subtract(input, other if alpha == 1 else other * alpha)
+    return ops.sub(input, other if alpha == 1 else other * alpha)
 
 
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:

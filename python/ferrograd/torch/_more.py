@@ -19,13 +19,18 @@ from ferrograd.torch.nn.modules.module import refuse_sharing
 
 __all__ = [
     "binomial",
+    "dsmm",
     "frobenius_norm",
     "frombuffer",
+    "hsmm",
     "nuclear_norm",
     "pca_lowrank",
     "poisson",
     "range",
+    "smm",
     "sparse_coo_tensor",
+    "sparse_csc_tensor",
+    "sparse_csr_tensor",
     "spmm",
     "svd_lowrank",
 ]
@@ -134,9 +139,57 @@ def sparse_coo_tensor(
     return made.requires_grad_() if requires_grad else made
 
 
+def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
+    """How many of the rising row numbers are below each number from 0 to ``size``."""
+    found = ops.cumsum(ops.bincount(input, None, size), 0)
+    return ops.cast(ops.pad(found, [1, 0]), "int32" if out_int32 else "int64")
+
+
+def _convert_indices_from_csr_to_coo(
+    crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False, transpose: bool = False
+) -> Tensor:
+    """The row and column of each element, as two rows, of a matrix in compressed rows."""
+    counts = crow_indices[1:] - crow_indices[:-1]
+    rows = ops.arange(len(counts)).repeat_interleave(counts)
+    pair = [ops.cast(x, "int32" if out_int32 else "int64") for x in (rows, col_indices)]
+    return ops.stack(pair[::-1] if transpose else pair, 0)
+
+
+def _compressed(
+    name: str, starts: Any, others: Any, values: Any, size: Any, is_by_column: bool, options: Any
+) -> Tensor:
+    """The dense matrix whose elements come row by row, or column by column."""
+    starts, others = (x if isinstance(x, Tensor) else _core.make(x, None, False, TORCH) for x in (starts, others))
+    if starts.ndim != 1 or others.ndim != 1:
+        raise ShapeError(f"{name}: the indices of one matrix are two vectors")
+    places = _convert_indices_from_csr_to_coo(starts, others, transpose=is_by_column)
+    if size is None:
+        lines, most = len(starts) - 1, int(others.max()) + 1 if len(others) else 0
+        size = (most, lines) if is_by_column else (lines, most)
+    return sparse_coo_tensor(places, values, size, **options)
+
+
+def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, **options: Any) -> Tensor:
+    """The dense matrix with values in compressed rows; ``options`` are those of :func:`sparse_coo_tensor`.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.sparse_csr_tensor([0, 1, 3], [1, 0, 1], [5.0, 6.0, 7.0]).tolist()
+    [[0.0, 5.0], [6.0, 7.0]]
+    """
+    return _compressed("sparse_csr_tensor", crow_indices, col_indices, values, size, False, options)
+
+
+def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, **options: Any) -> Tensor:
+    """The dense matrix with values in compressed columns; ``options`` are those of :func:`sparse_coo_tensor`."""
+    return _compressed("sparse_csc_tensor", ccol_indices, row_indices, values, size, True, options)
+
+
 def spmm(input: Tensor, mat2: Tensor) -> Tensor:
     """``input @ mat2``; see :func:`sparse_coo_tensor`."""
     return ops.matmul(input, mat2)
+
+
+dsmm = hsmm = smm = spmm
 
 
 class Methods:
@@ -147,6 +200,36 @@ class Methods:
         return self
 
     to_sparse_coo = to_sparse_csr = to_sparse_csc = coalesce = to_sparse
+
+    def indices(self: Any) -> Any:
+        """The indices of the elements that are not zero, as those of a sparse tensor: a row for each axis."""
+        return ops.stack(list(self.detach().nonzero(as_tuple=True)), 0)
+
+    def values(self: Any) -> Any:
+        """The elements that are not zero, in the order of :meth:`indices`. Gradients flow through them."""
+        return self[self.detach().nonzero(as_tuple=True)]
+
+    def crow_indices(self: Any) -> Any:
+        """How many elements of a matrix that are not zero lie before each row, and how many there are."""
+        if self.ndim != 2:
+            raise ShapeError(f"crow_indices: a matrix is wanted, not a tensor of shape {list(self.shape)}")
+        return ops.pad((self.detach() != 0).sum(1).cumsum(0), [1, 0])
+
+    def col_indices(self: Any) -> Any:
+        """The columns of the elements of a matrix that are not zero, row by row."""
+        if self.ndim != 2:
+            raise ShapeError(f"col_indices: a matrix is wanted, not a tensor of shape {list(self.shape)}")
+        return self.indices()[1]
+
+    def is_coalesced(self: Any) -> bool:
+        """True: values at one place have been added."""
+        return True
+
+    def _nnz(self: Any) -> int:
+        """The number of elements that are not zero."""
+        return int((self.detach() != 0).sum())
+
+    _indices, _values = indices, values
 
     def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
         """The tensor itself, or of another dtype: all tensors are dense."""
@@ -174,5 +257,5 @@ class Methods:
 
 
 for _name, _value in vars(Methods).items():
-    if _name[0] != "_":
+    if not _name.startswith("__"):
         setattr(TorchTensor, _name, _value)

@@ -109,7 +109,7 @@ def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tenso
 
 def true_divide(input: Any, other: Any) -> Tensor:
     """The quotient."""
-    return ops.divide(input, other)
+    return ops.true_divide(input, other)
 
 
 def fill(input: Tensor, value: Any) -> Any:
@@ -405,6 +405,7 @@ def segment_reduce(
     x = _arguments.tensor(data, function, "data")
     axis = _arguments.axis(axis, function, x.ndim)
     neutral = {"sum": 0.0, "mean": math.nan, "prod": 1.0, "max": -math.inf, "min": math.inf}
+    reduce = {"amax": "max", "amin": "min"}.get(reduce, reduce)
     if reduce not in neutral:
         raise ArgumentError(f"{function}: reduce is one of {list(neutral)}, not {reduce!r:.60}")
     if (lengths is None) == (offsets is None) or indices is not None:
@@ -420,6 +421,9 @@ def segment_reduce(
     rows = ops.reshape(x, [len(ids), *x.shape[axis + 1 :]])
     found = reduced(rows, ids, sizes.size, reduce, neutral[reduce], initial)
     return ops.reshape(found, [*sizes.shape, *x.shape[axis + 1 :]])
+
+
+_segment_reduce = segment_reduce
 
 
 def geqrf(input: Tensor) -> Any:

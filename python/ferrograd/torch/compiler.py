@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ContextDecorator
 from typing import Any, TypeVar, overload
 
 from ferrograd import _public
 
-__all__ = ["allow_in_graph", "compile", "disable", "is_compiling", "is_dynamo_compiling", "reset"]
+__all__ = [
+    "allow_in_graph",
+    "assume_constant_result",
+    "compile",
+    "cudagraph_mark_step_begin",
+    "disable",
+    "is_compiling",
+    "is_dynamo_compiling",
+    "list_backends",
+    "reset",
+    "set_stance",
+]
 
 from ferrograd import _compile, _core
 from ferrograd.torch.nn.modules.module import Module
@@ -78,6 +90,48 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
 def allow_in_graph(fn: Callable[..., T]) -> Callable[..., T]:
     """The function itself."""
     return fn
+
+
+def assume_constant_result(fn: Callable[..., T]) -> Callable[..., T]:
+    """The function itself."""
+    return fn
+
+
+def cudagraph_mark_step_begin() -> None:
+    """Does nothing: there is no GPU."""
+
+
+def list_backends(exclude_tags: Any = ()) -> list[str]:
+    """The names of compilers: there is one."""
+    return ["inductor"]
+
+
+class set_stance(ContextDecorator):
+    """When compiled functions are traced and when they run as they are. It changes nothing: the results are the same.
+
+    It is called, or used as a context or decorator.
+
+    Raises:
+        ValueError: a stance that torch does not have.
+
+    >>> import ferrograd.torch as torch
+    >>> f = torch.compile(lambda x: x + 1)
+    >>> with torch.compiler.set_stance("force_eager"):
+    ...     f(torch.ones(1)).item()
+    2.0
+    """
+
+    _STANCES = ("default", "eager_on_recompile", "eager_then_compile", "fail_on_recompile", "force_eager")
+
+    def __init__(self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None):
+        if stance not in self._STANCES:
+            raise ValueError(f"set_stance: {stance!r} is not among {', '.join(self._STANCES)}")
+
+    def __enter__(self) -> set_stance:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
 
 
 def reset() -> None:

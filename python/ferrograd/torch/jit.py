@@ -1,4 +1,7 @@
-"""``torch.jit``: Python runs as it is. ``script`` returns what it is given; what needs a compiled program raises."""
+"""``torch.jit``: Python runs as it is.
+
+``script`` and ``trace`` return what they are given; what needs a compiled program raises.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,12 @@ from typing import Any, NoReturn, TypeVar
 
 from ferrograd import _public
 from ferrograd._core import FerrogradError
+from ferrograd.torch.nn.modules.module import Module
 
 __all__ = [
     "Final",
+    "ScriptFunction",
+    "ScriptModule",
     "export",
     "freeze",
     "ignore",
@@ -21,6 +27,7 @@ __all__ = [
     "script",
     "script_if_tracing",
     "trace",
+    "trace_module",
     "unused",
 ]
 
@@ -63,6 +70,14 @@ def unused(fn: T) -> T:
     return fn
 
 
+def _overload(fn: T) -> T:
+    """The function itself."""
+    return fn
+
+
+_overload_method = _overload
+
+
 def optimize_for_inference(mod: T, other_methods: Any = None) -> T:
     """The module itself."""
     return mod
@@ -90,9 +105,38 @@ def _refuse(function: str) -> NoReturn:
     )
 
 
-def trace(func: Any, example_inputs: Any = None, *args: Any, **kwargs: Any) -> NoReturn:
-    """Raises: a trace fixes what Python decides, which calling the function does not."""
-    _refuse("trace")
+def trace(func: T, example_inputs: Any = None, *args: Any, **kwargs: Any) -> T:
+    """The function or module itself, with a warning: it runs as Python, so what it decides by values is not fixed.
+
+    >>> import warnings, ferrograd.torch as torch
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     double = torch.jit.trace(lambda x: x * 2, torch.ones(1))
+    >>> double(torch.ones(2)).tolist()
+    [2.0, 2.0]
+    """
+    warnings.warn("torch.jit.trace: there is no TorchScript here; the program runs as Python", stacklevel=2)
+    return func
+
+
+def trace_module(mod: T, inputs: Any = None, *args: Any, **kwargs: Any) -> T:
+    """The module itself, with a warning: see :func:`trace`."""
+    warnings.warn("torch.jit.trace_module: there is no TorchScript here; the program runs as Python", stacklevel=2)
+    return mod
+
+
+class ScriptModule(Module):
+    """The class of modules of TorchScript. No module here is one."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        _refuse("ScriptModule")
+
+
+class ScriptFunction:
+    """The class of functions of TorchScript. No function here is one."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        _refuse("ScriptFunction")
 
 
 def save(m: Any, f: Any, _extra_files: Any = None) -> NoReturn:

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use super::arguments::Arguments;
 use super::callable::Callable;
 use super::inplace;
+use super::overrides::overridden;
 use super::parameters::match_arguments;
 use crate::bind::convert::argument::{argument, refusal};
 use crate::bind::convert::list::objects;
@@ -110,8 +111,13 @@ fn run<'py>(
     let namespace = dialect.or(from).unwrap_or(Dialect::Native);
     let dialect = from.or(dialect).unwrap_or(Dialect::Native);
     for (arg, o) in args.iter_mut().zip(given) {
-        if matches!(arg, Arg::Ints(axes) if axes.is_empty()) && namespace.no_axes_are_all(name) {
-            *arg = Arg::None;
+        if matches!(arg, Arg::Ints(axes) if axes.is_empty()) {
+            if namespace.no_axes_are_all(name) {
+                *arg = Arg::None;
+            } else if namespace.refuses_no_axes(name) {
+                let text = format!("{name}: dim has no axes; leave it out for all of them");
+                return Err(raise(py, "ArgumentError", text));
+            }
         }
         if let (Arg::DType(dtype), Some(o)) = (arg, o) {
             *dtype = dtype_in(o, dialect)?.unwrap_or(*dtype);
@@ -253,12 +259,21 @@ pub fn call<'py>(
     slf: Option<Bound<'py, PyAny>>,
     args: &Arguments<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (given, out) = match_arguments(callable, slf, args)?;
-    let result = run(args.py(), callable, dialect, &given)?;
-    match out {
-        None => Ok(result),
-        Some(out) => write_out(callable.name, &result, out),
-    }
+    let result = match_arguments(callable, slf.clone(), args).and_then(|(given, out)| {
+        let result = run(args.py(), callable, dialect, &given)?;
+        match out {
+            None => Ok(result),
+            Some(out) => write_out(callable.name, &result, out),
+        }
+    });
+    result.or_else(|error| {
+        let dialect = dialect.or_else(|| slf.as_ref().and_then(Var::dialect_of));
+        let given = match dialect {
+            Some(Dialect::Torch) => overridden(callable.name, slf.as_ref(), args)?,
+            _ => None,
+        };
+        given.ok_or(error)
+    })
 }
 
 /// Writes a result into the tensor that `out` names, and returns that tensor.

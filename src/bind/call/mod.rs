@@ -6,6 +6,7 @@ pub mod indexing;
 pub mod inplace;
 pub mod invoke;
 pub mod operators;
+pub mod overrides;
 pub mod parameters;
 pub mod register;
 pub mod shims;

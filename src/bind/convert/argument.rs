@@ -9,7 +9,9 @@ use super::list::items;
 use super::number::{index, number, truth};
 use super::numpy::{dtype, no_dtype};
 use super::tensor::{tensor, tensors};
+use crate::array::Item;
 use crate::bind::value::var::Var;
+use crate::graph::modes;
 use crate::ops::entry::{Arg, ParamKind, ParamType};
 
 /// A Python object as an argument of a type. `Ok(None)` if it is not of that type.
@@ -33,12 +35,8 @@ pub fn argument(kind: ParamType, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> 
         },
         ParamKind::Bool => truth(o).map(Arg::Bool),
         ParamKind::Int => index(o)?.map(Arg::Int),
-        ParamKind::Float => match number(o)? {
-            Some(n) => n.to_f64().map(Arg::Float),
-            // A tensor of one element is taken as its number.
-            None => o.cast::<Var>().ok().and_then(|_| o.extract().ok()).map(Arg::Float),
-        },
-        ParamKind::Number => number(o)?.map(Arg::Number),
+        ParamKind::Float => scalar(o)?.and_then(|n| n.to_f64()).map(Arg::Float),
+        ParamKind::Number => scalar(o)?.map(Arg::Number),
         ParamKind::Ints => ints(o)?.map(Arg::Ints),
         ParamKind::IntsOrStr => match o.extract() {
             Ok(word) => Some(Arg::Str(word)),
@@ -55,13 +53,27 @@ pub fn argument(kind: ParamType, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> 
         ParamKind::Widths => widths(o)?.map(Arg::Widths),
         ParamKind::Str => o.extract().ok().map(Arg::Str),
         ParamKind::Choice => truth(o).map(Arg::Bool).or_else(|| o.extract().ok().map(Arg::Str)),
-        ParamKind::Order => match number(o)? {
+        ParamKind::Order => match scalar(o)? {
             Some(n) => n.to_f64().map(|_| Arg::Number(n)),
             None => o.extract().ok().map(Arg::Str),
         },
         ParamKind::DType => dtype(o)?.map(Arg::DType),
         ParamKind::Index => indices(o)?.map(Arg::Index),
     })
+}
+
+/// The number of a Python or NumPy scalar, or of a tensor of one element whose gradient is not wanted.
+fn scalar(o: &Bound<'_, PyAny>) -> PyResult<Option<Item>> {
+    match o.cast::<Var>() {
+        Ok(v) if v.get().tensor().array.len() != 1 || loses_gradient(o) => Ok(None),
+        Ok(_) => number(&o.call_method0("item")?),
+        Err(_) => number(o),
+    }
+}
+
+/// Whether an object is a tensor whose gradient would end where its number is taken.
+fn loses_gradient(o: &Bound<'_, PyAny>) -> bool {
+    modes::is_recording() && o.cast::<Var>().is_ok_and(|v| v.get().tensor().is_tracked())
 }
 
 /// Says why an object does not have a parameter's type: the end of a sentence about the parameter.
@@ -87,6 +99,10 @@ pub fn refusal(kind: ParamType, o: &Bound<'_, PyAny>) -> PyResult<String> {
             }
             Ok(format!("must be {wanted}"))
         }
+        ParamKind::Float | ParamKind::Number | ParamKind::Order if loses_gradient(o) => Ok(format!(
+            "must be {wanted}, not a tensor that requires a gradient, which would end here: write x.detach(), or \
+             compute with operators"
+        )),
         _ => Ok(format!("must be {wanted}, not {}", class(o)?)),
     }
 }

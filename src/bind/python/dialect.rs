@@ -146,6 +146,12 @@ impl Dialect {
         }
     }
 
+    /// A function of this name over an empty list of axes: raises.
+    pub fn refuses_no_axes(self, name: &str) -> bool {
+        self == Dialect::Torch
+            && ["logsumexp", "max", "min", "nanquantile", "prod", "quantile"].contains(&name)
+    }
+
     /// A function of this name that has nothing to do: gives its operand back, or makes a new tensor.
     pub fn gives_operand_back(self, name: &str) -> bool {
         match self {

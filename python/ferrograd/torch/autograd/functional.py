@@ -277,4 +277,34 @@ def hessian(
     return call.given(_unpacked(found, call.several, call.several))
 
 
+# Helpers that minimizers of functions import.
+
+
+def _as_tuple(inp: Any, arg_name: str | None = None, fn_name: str | None = None) -> tuple[bool, Values]:
+    """Whether a value is a tuple, and its tensors as a tuple."""
+    return _tuple(inp, arg_name or "value", fn_name or "the function")
+
+
+def _tuple_postprocess(res: Any, to_unpack: Any) -> Any:
+    """What a tuple stands for: itself, or its only element. Two truth values are for two levels."""
+    outer, *inner = to_unpack if isinstance(to_unpack, tuple) else (to_unpack,)
+    if inner:
+        res = tuple(_tuple_postprocess(part, inner[0]) for part in res)
+    return res if outer else res[0]
+
+
+def _grad_postprocess(inputs: Any, create_graph: bool) -> Any:
+    """Tensors in tuples, detached unless a graph was wanted."""
+    return inputs if create_graph else _tree.mapped(lambda t: t.detach(), inputs)
+
+
+def _construct_standard_basis_for(tensors: Values, tensor_numels: tuple[int, ...]) -> Values:
+    """For tensors that together are one vector: the parts for each of them of the rows of a unit matrix."""
+    total = sum(tensor_numels)
+    rows = (_core.torch.eye(total, dtype=t.dtype) for t in tensors)
+    ends = [sum(tensor_numels[: i + 1]) for i in range(len(tensors))]
+    parts = zip(rows, ends, tensor_numels, strict=True)
+    return tuple(eye[:, end - n : end] for eye, end, n in parts)
+
+
 __dir__ = _public.names(globals())

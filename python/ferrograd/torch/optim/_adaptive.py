@@ -252,6 +252,9 @@ class Adagrad(Optimizer):
         fused: bool | None = None,
     ) -> None:
         super().__init__(params, given(locals()))
+        for group in self.param_groups:
+            for p in group["params"]:
+                rules.begin_adagrad(p, self.state[p], group["initial_accumulator_value"])
 
     def _check(self, group: dict[str, Any]) -> None:
         steps.at_least("Adagrad", 0, **{"learning rate": group["lr"], "lr_decay value": group["lr_decay"]})

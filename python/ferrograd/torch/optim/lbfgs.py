@@ -65,4 +65,38 @@ class LBFGS(Optimizer):
         )
 
 
+# The parts of the search, by the names and arguments that packages of minimizers import.
+
+
+def _cubic_interpolate(x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: Any = None) -> Any:
+    """The minimizer of the cubic with the values and slopes of two points; see :func:`lbfgs.cubic`."""
+    return lbfgs.cubic(lbfgs.Point(x1, f1, g1, g1), lbfgs.Point(x2, f2, g2, g2), bounds)
+
+
+def _strong_wolfe(
+    obj_func: Any,
+    x: Any,
+    t: Any,
+    d: Tensor,
+    f: Any,
+    g: Tensor,
+    gtd: Any,
+    c1: float = 1e-4,
+    c2: float = 0.9,
+    tolerance_change: float = 1e-9,
+    max_ls: int = 25,
+) -> tuple[Any, Tensor, Any, int]:
+    """The value, the gradient and the length of a step along ``d`` for the strong Wolfe conditions, and how often
+    ``obj_func(x, t, d)``, which gives the value and the gradient there, was called.
+    """
+
+    def at(t: Any) -> lbfgs.Point:
+        value, gradient = obj_func(x, t, d)
+        return lbfgs.Point(t, value, gradient, gradient.dot(d))
+
+    start, size = lbfgs.Point(0, f, g, gtd), d.abs().max()
+    found, calls = lbfgs.search(at, t, start, size, tolerance_change, max_ls, c1, c2)
+    return found.value, found.g, found.t, calls
+
+
 __dir__ = _public.names(globals())

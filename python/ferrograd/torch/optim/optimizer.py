@@ -35,6 +35,15 @@ Hooks = dict[int, Callable[..., Any]]
 
 #: The kinds of hooks that a step has.
 _STEP = ("step_pre", "step_post")
+#: The attributes that hold the hooks of an optimizer, which have torch's names because wrappers make them, too.
+_HOOKS = {
+    "step_pre": "_optimizer_step_pre_hooks",
+    "step_post": "_optimizer_step_post_hooks",
+    "save_pre": "_optimizer_state_dict_pre_hooks",
+    "save_post": "_optimizer_state_dict_post_hooks",
+    "load_pre": "_optimizer_load_state_dict_pre_hooks",
+    "load_post": "_optimizer_load_state_dict_post_hooks",
+}
 #: Hooks of every optimizer, by kind.
 _global_hooks: dict[str, Hooks] = {"step_pre": {}, "step_post": {}}
 
@@ -63,11 +72,11 @@ def _with_hooks(step: Callable[..., Any], is_traceable: bool = False) -> Callabl
         __tracebackhide__ = True
         if self._is_stepping:
             return step(self, *args, **kwargs)
-        if not is_traceable or any(hooks[kind] for hooks in (_global_hooks, self._hooks) for kind in _STEP):
+        if not is_traceable or any(_global_hooks[kind] or _hooks(self, kind) for kind in _STEP):
             _core.give_up_trace(steps.NOT_TRACED)
         self._opt_called = self._is_stepping = True
         try:
-            for hook in [*_global_hooks["step_pre"].values(), *self._hooks["step_pre"].values()]:
+            for hook in [*_global_hooks["step_pre"].values(), *_hooks(self, "step_pre").values()]:
                 changed = hook(self, args, kwargs)
                 if changed is not None:
                     if not isinstance(changed, tuple) or len(changed) != 2:
@@ -76,7 +85,7 @@ def _with_hooks(step: Callable[..., Any], is_traceable: bool = False) -> Callabl
                         )
                     args, kwargs = changed
             result = step(self, *args, **kwargs)
-            for hook in [*self._hooks["step_post"].values(), *_global_hooks["step_post"].values()]:
+            for hook in [*_hooks(self, "step_post").values(), *_global_hooks["step_post"].values()]:
                 hook(self, args, kwargs)
             return result
         finally:
@@ -92,8 +101,10 @@ def given(arguments: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in arguments.items() if key not in ("self", "params", "__class__")}
 
 
-def _no_hooks() -> dict[str, Hooks]:
-    return {kind: {} for kind in ("step_pre", "step_post", "save_pre", "save_post", "load_pre", "load_post")}
+def _hooks(optimizer: Any, kind: str) -> Hooks:
+    """The hooks of an optimizer of one kind. A wrapper of optimizers may not have called ``Optimizer.__init__``."""
+    found: Hooks = vars(optimizer).setdefault(_HOOKS[kind], {})
+    return found
 
 
 def rate_of(group: dict[str, Any]) -> steps.Rate:
@@ -124,7 +135,6 @@ class Optimizer:
             cls.step = _with_hooks(cls.step)  # type: ignore[method-assign]
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
-        self._hooks = _no_hooks()
         self.defaults = defaults
         #: By parameter, and what a rule of the user's keeps under names of its own.
         self.state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
@@ -146,11 +156,10 @@ class Optimizer:
 
     def __getstate__(self) -> dict[str, Any]:
         """What a copy or a pickle keeps: not the hooks."""
-        return {key: value for key, value in vars(self).items() if key != "_hooks"}
+        return {key: value for key, value in vars(self).items() if key not in _HOOKS.values()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._hooks = _no_hooks()
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Adds a group ``{"params": ...}``, with the options that differ from the defaults.
@@ -273,31 +282,31 @@ class Optimizer:
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls ``hook(optimizer, args, kwargs)`` before each step. It may return other ``(args, kwargs)``."""
-        return add(self._hooks["step_pre"], hook)
+        return add(_hooks(self, "step_pre"), hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls ``hook(optimizer, args, kwargs)`` after each step."""
-        return add(self._hooks["step_post"], hook)
+        return add(_hooks(self, "step_post"), hook)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Calls ``hook(optimizer)`` before :meth:`state_dict`; with ``prepend`` before the other hooks."""
-        return add(self._hooks["save_pre"], hook, first=prepend)
+        return add(_hooks(self, "save_pre"), hook, first=prepend)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Calls ``hook(optimizer, state_dict)``, which may return another one, after :meth:`state_dict`."""
-        return add(self._hooks["save_post"], hook, first=prepend)
+        return add(_hooks(self, "save_post"), hook, first=prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Calls ``hook(optimizer, state_dict)``, which may return another one, before :meth:`load_state_dict`."""
-        return add(self._hooks["load_pre"], hook, first=prepend)
+        return add(_hooks(self, "load_pre"), hook, first=prepend)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Calls ``hook(optimizer)`` after :meth:`load_state_dict`."""
-        return add(self._hooks["load_post"], hook, first=prepend)
+        return add(_hooks(self, "load_post"), hook, first=prepend)
 
     def state_dict(self) -> dict[str, Any]:
         """The state by parameter number, and the options of the groups. Its tensors are those of the optimizer."""
-        for hook in self._hooks["save_pre"].values():
+        for hook in _hooks(self, "save_pre").values():
             hook(self)
         numbers: dict[int, int] = {}
         for p in (p for group in self.param_groups for p in group["params"]):
@@ -307,7 +316,7 @@ class Optimizer:
             "state": dict(self._numbered(*item, numbers) for item in self.state.items()),
             "param_groups": groups,
         }
-        for hook in self._hooks["save_post"].values():
+        for hook in _hooks(self, "save_post").values():
             found = hook(self, found) or found
         return found
 
@@ -356,7 +365,7 @@ class Optimizer:
         if not isinstance(state_dict, dict) or not {"state", "param_groups"} <= state_dict.keys():
             raise ArgumentError("load_state_dict: state_dict must be a dict with 'state' and 'param_groups'")
         state_dict = dict(state_dict)
-        for hook in self._hooks["load_pre"].values():
+        for hook in _hooks(self, "load_pre").values():
             state_dict = hook(self, state_dict) or state_dict
         groups = state_dict["param_groups"]
         if not isinstance(state_dict["state"], dict):
@@ -383,7 +392,7 @@ class Optimizer:
         self.state.update(states)
         for mine, theirs in zip(self.param_groups, options, strict=True):
             mine.update(theirs)
-        for hook in self._hooks["load_post"].values():
+        for hook in _hooks(self, "load_post").values():
             hook(self)
 
     def __repr__(self) -> str:

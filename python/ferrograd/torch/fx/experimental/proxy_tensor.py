@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
+from typing import Any, NoReturn
 
-__all__ = ["get_proxy_mode"]
+from ferrograd import _public
+from ferrograd._core import FerrogradError
+
+__all__ = ["get_proxy_mode", "make_fx"]
 
 
 def get_proxy_mode() -> None:
     """None: nothing is traced symbolically."""
+
+
+def make_fx(f: Any, *args: Any, **kwargs: Any) -> NoReturn:
+    """Raises: nothing is traced symbolically."""
+    raise FerrogradError("make_fx: use torch.compile, or ferrograd.graph for a picture of the graph")
 
 
 __dir__ = _public.names(globals())

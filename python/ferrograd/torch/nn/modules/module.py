@@ -107,6 +107,11 @@ class Module(BaseModule):
             _load_state_dict_post_hooks={},
         )
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Takes the attributes of a copy or pickle. Tables that they lack are empty."""
+        self._set_up()
+        self.__dict__.update(state)
+
     # Parameters, buffers and modules.
 
     def _not_set_up(self, kind: str) -> Exception:

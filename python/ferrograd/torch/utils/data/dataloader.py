@@ -20,6 +20,10 @@ from ferrograd.torch.utils.data.sampler import BatchSampler, RandomSampler, Samp
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
+# Names that libraries import.
+_BaseDataLoaderIter = _SingleProcessDataLoaderIter = Batches
+_collate_fn_t = _worker_init_fn_t = Callable[[Any], Any]
+
 #: Attributes that a loader needs as they were given.
 _FIXED = {"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"}
 
@@ -231,6 +235,14 @@ class DataLoader:
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "_MultiProcessingDataLoaderIter":
+        from ferrograd._data import workers
+
+        return workers.WorkerBatches
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class _Endless(Sampler[None]):

@@ -1,0 +1,40 @@
+"""What programs use of PyTorch's tracer by its private name: the functions of ``torch.compiler``, and switches."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from ferrograd import _public
+from ferrograd.torch.compiler import OptimizedModule, allow_in_graph, compile, disable, is_compiling, reset
+
+__all__ = ["OptimizedModule", "allow_in_graph", "config", "disable", "is_compiling", "optimize", "reset"]
+
+#: Switches, which can be set and read, and change nothing.
+config = SimpleNamespace(
+    cache_size_limit=8,
+    capture_scalar_outputs=False,
+    error_on_recompile=False,
+    recompile_limit=8,
+    suppress_errors=False,
+    verbose=False,
+)
+
+
+def optimize(backend: Any = "inductor", *, nopython: bool = False, **options: Any) -> Any:
+    """``torch.compile`` as a decorator; with ``nopython`` a function that cannot be traced is an error."""
+    return compile(backend=backend, fullgraph=nopython)
+
+
+def mark_dynamic(t: Any, index: Any, **bounds: Any) -> None:
+    """Does nothing: a function is traced again for other shapes."""
+
+
+mark_static = maybe_mark_dynamic = mark_dynamic
+
+
+def graph_break() -> None:
+    """Does nothing: a function is traced as a whole."""
+
+
+__dir__ = _public.names(globals())

@@ -1,0 +1,13 @@
+"""``vmap`` under the name that it had before ``torch.func``."""
+
+from __future__ import annotations
+
+from ferrograd import _public
+from ferrograd.torch._vmap import vmap
+
+__all__ = ["vmap"]
+
+_vmap = vmap
+
+
+__dir__ = _public.names(globals())

@@ -1,0 +1,14 @@
+"""``torch.distributed.tensor``: the class of tensors that are divided among processes, which there are none of."""
+
+from __future__ import annotations
+
+from ferrograd import _public
+
+__all__ = ["DTensor"]
+
+
+class DTensor:
+    """The class of tensors that are divided among processes. No tensor here is one."""
+
+
+__dir__ = _public.names(globals())

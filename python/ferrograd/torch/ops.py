@@ -1,0 +1,84 @@
+"""``torch.ops``: the ops of ``torch.ops.aten``, which are the functions of torch or the methods of its tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, NoReturn
+
+from ferrograd import _public
+from ferrograd._core import FerrogradError
+from ferrograd.torch._tensor import Tensor
+
+__all__ = ["OpOverload", "OpOverloadPacket", "aten"]
+
+
+class OpOverload:
+    """An op for one list of types of arguments, such as ``torch.ops.aten.add.Tensor``. It takes any arguments."""
+
+    def __init__(self, packet: OpOverloadPacket, overload: str) -> None:
+        self.overloadpacket = packet
+        self._overloadname = overload
+        self.__name__ = f"{packet.__name__}.{overload}"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The result of the op."""
+        return self.overloadpacket(*args, **kwargs)
+
+    def name(self) -> str:
+        """The name of the op with its namespace."""
+        kind = "" if self._overloadname == "default" else f".{self._overloadname}"
+        return f"aten::{self.overloadpacket.__name__}{kind}"
+
+    def __repr__(self) -> str:
+        return f"<OpOverload(op='aten.{self.overloadpacket.__name__}', overload='{self._overloadname}')>"
+
+
+class OpOverloadPacket:
+    """An op of aten. Its attributes, such as ``default`` and ``Tensor``, are the op for one list of types."""
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        self.__name__ = name
+        self._function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The result of the op."""
+        return self._function(*args, **kwargs)
+
+    def __getattr__(self, overload: str) -> OpOverload:
+        if overload.startswith("__"):
+            raise AttributeError(overload)
+        found = OpOverload(self, overload)
+        setattr(self, overload, found)
+        return found
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='aten.{self.__name__}')>"
+
+
+class _Aten:
+    """The ops of PyTorch's tensor library, each made when asked for. Calling one that is not here raises."""
+
+    def __getattr__(self, name: str) -> OpOverloadPacket:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        places: tuple[Any, ...] = (import_module("ferrograd.torch"), Tensor)
+        known = (getattr(place, name, None) for place in places)
+        functions = [f for f in known if callable(f) and not isinstance(f, type)]
+        found = OpOverloadPacket(name, functions[0] if functions else _missing(name))
+        setattr(self, name, found)
+        return found
+
+
+def _missing(name: str) -> Callable[..., Any]:
+    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+        raise FerrogradError(f"torch.ops.aten.{name}: neither torch nor its tensors have a function of this name here")
+
+    return refuse
+
+
+#: ``torch.ops.aten.add(x, y)`` and ``torch.ops.aten.add.Tensor(x, y)`` are ``torch.add(x, y)``.
+aten = _Aten()
+
+
+__dir__ = _public.names(globals())

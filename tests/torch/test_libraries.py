@@ -1,0 +1,247 @@
+"""What libraries and older programs read of torch beside its documented names."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+from typing import Any
+
+import ferrograd.torch as _torch
+import numpy as np
+import pytest
+from ferrograd import FerrogradError
+from ferrograd.torch._tensor_str import PRINT_OPTS, _tensor_str
+from ferrograd.torch._utils import _element_size, _flatten_dense_tensors, _unflatten_dense_tensors
+from ferrograd.torch._vmap_internals import _vmap
+from ferrograd.torch.autograd.functional import (
+    _as_tuple,
+    _construct_standard_basis_for,
+    _grad_postprocess,
+    _tuple_postprocess,
+)
+from ferrograd.torch.optim.lbfgs import _cubic_interpolate, _strong_wolfe
+
+torch: Any = _torch
+
+
+def test_aten() -> None:
+    x = torch.tensor([1.0, -2.0], requires_grad=True)
+    aten = torch.ops.aten
+    for op in (aten.relu, aten.relu.default):
+        (g,) = torch.autograd.grad(op(x).sum(), x)
+        assert g.tolist() == [1.0, 0.0]
+    assert aten.add.Tensor(x, x, alpha=3).tolist() == [4.0, -8.0]
+    assert aten.view.default(x, [2, 1]).shape == (2, 1)
+    assert aten.add is aten.add
+    assert aten.add.Tensor is aten.add.Tensor
+    assert aten.add.Tensor.name() == "aten::add.Tensor"
+    assert aten.mm.default.name() == "aten::mm"
+    assert aten.add.Tensor.overloadpacket is aten.add
+    with pytest.raises(FerrogradError, match=r"aten\._to_copy"):
+        aten._to_copy.default(x)
+
+
+def test_elements_of_a_sparse_matrix() -> None:
+    values = torch.tensor([3.0, 4.0, 5.0], requires_grad=True)
+    x = torch.sparse_coo_tensor([[0, 1, 1], [2, 0, 1]], values, (2, 3)).coalesce()
+    assert x.indices().tolist() == [[0, 1, 1], [2, 0, 1]] == x._indices().tolist()
+    assert x._nnz() == 3
+    assert x.is_coalesced()
+    (x.values() * torch.tensor([1.0, 2.0, 3.0])).sum().backward()
+    assert values.grad.tolist() == [1.0, 2.0, 3.0]
+    assert x.crow_indices().tolist() == [0, 1, 3]
+    assert x.col_indices().tolist() == [2, 0, 1]
+    again = torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), x.values(), x.shape)
+    assert again.tolist() == x.tolist()
+    assert torch.sparse_csc_tensor([0, 1, 3], [2, 0, 1], [3.0, 4.0, 5.0]).tolist() == x.t().tolist()
+    assert torch.dsmm(x, torch.ones(3, 1)).tolist() == [[3.0], [9.0]]
+    with pytest.raises(RuntimeError, match="matrix"):
+        torch.ones(3).crow_indices()
+
+
+def test_compressed_indices() -> None:
+    rows = torch._convert_indices_from_coo_to_csr(torch.tensor([0, 0, 2]), 4)
+    assert rows.tolist() == [0, 2, 2, 3, 3]
+    assert rows.dtype == torch.int64
+    pairs = torch._convert_indices_from_csr_to_coo(rows, torch.tensor([1, 2, 0]), out_int32=True)
+    assert pairs.tolist() == [[0, 0, 2], [1, 2, 0]]
+    assert pairs.dtype == torch.int32
+
+
+def test_segments_by_older_names() -> None:
+    x = torch.tensor([1.0, 3.0, 2.0])
+    assert torch._segment_reduce(x, "amax", lengths=torch.tensor([2, 1])).tolist() == [3.0, 2.0]
+
+
+def test_vectors_of_tensors() -> None:
+    parts = [torch.ones(2, 2), torch.zeros(3)]
+    flat = _flatten_dense_tensors(parts)
+    assert flat.shape == (7,)
+    assert [x.tolist() for x in _unflatten_dense_tensors(flat, parts)] == [x.tolist() for x in parts]
+    assert _element_size(torch.float64) == 8
+
+
+def test_texts_of_elements() -> None:
+    assert PRINT_OPTS.threshold == 1000
+    assert _tensor_str(torch.tensor([[1.0], [2.0]], dtype=torch.float64), 2) == "[[1.],\n   [2.]]"
+    assert _tensor_str(torch.tensor(1.5)) == "1.5000"
+
+
+def test_helpers_of_minimizers() -> None:
+    several, (x,) = _as_tuple(torch.ones(2))
+    assert not several
+    assert _tuple_postprocess((x,), several) is x
+    assert _tuple_postprocess(((x,),), (True, False)) == (x,)
+    left, right = _construct_standard_basis_for((torch.ones(2), torch.ones(1)), (2, 1))
+    assert left.tolist() == [[1, 0], [0, 1], [0, 0]]
+    assert right.tolist() == [[0], [0], [1]]
+    assert _vmap(torch.sum)(torch.ones(2, 3)).tolist() == [3.0, 3.0]
+    w = torch.ones(1, requires_grad=True)
+    assert not _grad_postprocess((w * 2,), False)[0].requires_grad
+    assert _grad_postprocess((w * 2,), True)[0].requires_grad
+
+
+def test_search_along_a_line() -> None:
+    """The parabola (x - 3)**2 has its minimum at the step 3."""
+    x, d = torch.zeros(1), torch.ones(1)
+
+    def value_and_gradient(x: Any, t: Any, d: Any) -> Any:
+        at = x + t * d
+        return float((at - 3) ** 2), 2 * (at - 3)
+
+    f, g = value_and_gradient(x, 0, d)
+    value, _, t, calls = _strong_wolfe(value_and_gradient, x, 1.0, d, f, g, g.dot(d))
+    assert value < f
+    assert abs(float(t) - 3) < 2.7
+    assert calls >= 1
+    slopes = torch.tensor(-6.0), torch.tensor(6.0)
+    assert float(_cubic_interpolate(0.0, 9.0, slopes[0], 6.0, 9.0, slopes[1])) == pytest.approx(3.0)
+
+
+def test_switches_of_compilers() -> None:
+    torch._dynamo.config.suppress_errors = True
+    torch._inductor.config.coordinate_descent_tuning = True
+    torch._dynamo.reset()
+
+    @torch._dynamo.optimize("eager", nopython=True)
+    def double(x: Any) -> Any:
+        return x * 2
+
+    x = torch.ones(2)
+    torch._dynamo.mark_dynamic(x, 0)
+    with torch.compiler.set_stance("force_eager"):
+        assert double(x).tolist() == [2.0, 2.0]
+    torch.compiler.set_stance("default")
+    assert torch.compiler.set_stance("default")(double)(x).tolist() == [2.0, 2.0]
+    with pytest.raises(ValueError, match="eager"):
+        torch.compiler.set_stance("eager")
+    assert torch.compiler.list_backends() == ["inductor"]
+    assert torch.compiler.assume_constant_result(double) is double
+
+
+def test_traces_of_torchscript_are_python() -> None:
+    def f(x: Any) -> Any:
+        return x * 2
+
+    with pytest.warns(UserWarning, match="TorchScript"):
+        assert torch.jit.trace(f, torch.ones(1)) is f
+    model = torch.nn.Linear(2, 1)
+    with pytest.warns(UserWarning, match="TorchScript"):
+        assert torch.jit.trace_module(model, {"forward": torch.ones(1, 2)}) is model
+    assert not isinstance(model, torch.jit.ScriptModule)
+    assert not isinstance(f, torch.jit.ScriptFunction)
+    with pytest.raises(FerrogradError, match="TorchScript"):
+        torch.jit.ScriptModule()
+
+
+def test_classes_that_no_value_has() -> None:
+    from ferrograd.torch.distributed import rpc
+    from ferrograd.torch.distributed.tensor import DTensor
+    from ferrograd.torch.fx.experimental.proxy_tensor import make_fx
+
+    x = torch.ones(1)
+    assert not rpc.is_available()
+    assert not isinstance(x, DTensor | rpc.RRef)
+    with pytest.raises(FerrogradError, match="compile"):
+        make_fx(torch.sin)
+    assert isinstance(x.untyped_storage(), torch.UntypedStorage)
+    assert x.untyped_storage()._cdata == x[0].untyped_storage()._cdata
+    assert x._cdata != torch.ones(1)._cdata
+
+
+def test_plain_tensors_of_a_subclass_on_purpose() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+
+        class Tagged(torch.Tensor):  # type: ignore[misc]
+            __torch_function__ = torch._C._disabled_torch_function_impl
+
+    assert torch._C._disabled_torch_function_impl(torch.sin, (Tagged,), (torch.zeros(1),)).tolist() == [0.0]
+    with torch._C.DisableTorchFunctionSubclass():
+        assert torch.ones(1).item() == 1
+
+
+def test_membership() -> None:
+    x = torch.tensor([1.0, 2.0])
+    assert 2 in x
+    assert np.float32(1) in x
+    assert torch.tensor([2.0]) in x
+    assert 3 not in x
+    for wrong in ("params", None, [1.0]):
+        with pytest.raises(RuntimeError, match="contains numbers"):
+            assert wrong in x
+
+
+def test_tensors_without_axes_as_numbers() -> None:
+    x, y, half = torch.ones(2), torch.tensor([2.0, 4.0]), torch.tensor(0.5)
+    assert x.add(half, y).tolist() == torch.add(x, y, alpha=half).tolist() == [2.0, 3.0]
+    assert x.clone().sub_(half, y).tolist() == [0.0, -1.0]
+    assert x.clone().addcmul_(half, y, y).tolist() == [3.0, 9.0]
+    assert torch.addmv(x, torch.eye(2), y, alpha=half).tolist() == [2.0, 3.0]
+    assert torch.arange(torch.tensor(3)).tolist() == [0, 1, 2]
+    assert y.norm(p=torch.tensor(1)).item() == 6.0
+    with pytest.raises(TypeError):
+        x.add(y, y)
+
+
+def test_a_gradient_does_not_end_in_a_number() -> None:
+    x, slope = torch.tensor([-1.0, 1.0]), torch.tensor(0.5, requires_grad=True)
+    calls: list[Any] = [
+        lambda: torch.nn.functional.leaky_relu(x, slope),
+        lambda: torch.nn.functional.elu(x, alpha=slope),
+        lambda: torch.linspace(slope, 1, 3),
+        lambda: torch.norm(x, slope),
+    ]
+    for call in calls:
+        with pytest.raises(RuntimeError, match=r"would end here: write x\.detach\(\)"):
+            call()
+        with torch.no_grad():
+            call()
+    assert torch.nn.functional.leaky_relu(x, slope.detach()).tolist() == [-0.5, 1.0]
+    torch.full((2,), slope).sum().backward()
+    assert slope.grad.item() == 2.0
+
+
+def test_modules_take_their_state_by_method() -> None:
+    class Kept(torch.nn.Linear):  # type: ignore[misc]
+        def __setstate__(self, state: dict[str, Any]) -> None:
+            super().__setstate__(state)
+            self.restored = True
+
+    model = copy.deepcopy(Kept(2, 1))
+    assert model.restored
+    assert model(torch.ones(1, 2)).shape == (1, 1)
+    old = pickle.loads(pickle.dumps(torch.nn.Linear(2, 1)))
+    del old.__dict__["_backward_hooks"]
+    assert copy.copy(old)(torch.ones(1, 2)).shape == (1, 1)
+
+
+def test_loaders_by_the_names_of_their_parts() -> None:
+    from ferrograd.torch.utils.data import dataloader
+
+    batches = iter(dataloader.DataLoader(range(3)))
+    assert isinstance(batches, dataloader._BaseDataLoaderIter)
+    assert not isinstance(batches, dataloader._MultiProcessingDataLoaderIter)
+    with pytest.raises(AttributeError, match="_Other"):
+        dataloader._Other  # noqa: B018
