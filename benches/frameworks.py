@@ -302,6 +302,12 @@ class JaxJit(Jax):
     def conv(self, x: Any, w: Any) -> Any:
         return self.root.lax.conv_general_dilated(x, w, (1, 1), "SAME")
 
+    def scan(self, step: Function, carry: Any, length: int) -> Any:
+        return self.root.lax.scan(step, carry, None, length)
+
+    def logsumexp(self, x: Any, axis: int) -> Any:
+        return self.root.nn.logsumexp(x, axis)
+
 
 class Compiled(Functional):
     """Functions of ferrograd, compiled."""
@@ -334,6 +340,9 @@ class Compiled(Functional):
 
     def conv(self, x: Any, w: Any) -> Any:
         return self.module.nn.functional.conv2d(x, w, padding=1)
+
+    def scan(self, step: Function, carry: Any, length: int) -> Any:
+        return self.func.scan(step, carry, None, length)
 
     def series(self, f: Function, order: int, x: np.ndarray) -> Callable[[], Any]:
         value = self.const(x)

@@ -262,3 +262,63 @@ def options(f: Any) -> Any:
     bounds = [(80.0, 120.0), (80.0, 120.0), (0.1, 2.0), (0.1, 0.5)]
     arrays = [rng.uniform(low, high, 100_000) for low, high in bounds]
     return f.gradients(prices, *arrays)
+
+
+@row("orbit of a planet, a scan of 500 steps, gradient", PROGRAMS)
+def orbit(f: Any) -> Any:
+    def step(state: Any, _: Any) -> Any:
+        q, v = state
+        square = (q * q).sum()
+        v = v - 0.01 * q / (square * f.sqrt(square))
+        return (q + 0.01 * v, v), None
+
+    def end(q: Any, v: Any) -> Any:
+        (q, v), _ = f.scan(step, (q, v), 500)
+        return f.total(q * q)
+
+    return f.gradients(end, np.array([1.0, 0.0]), np.array([0.0, 1.0]))
+
+
+@row("arm of 8 joints, rotations of 3 x 3, gradient", PROGRAMS)
+def arm(f: Any) -> Any:
+    eye, along, goal = f.const(np.eye(3)), f.const(np.eye(3)[:, :1]), f.const(np.array([[1.0], [2.0], [0.0]]))
+
+    def distance(angles: Any) -> Any:
+        turn, at = eye, goal * 0
+        for i in range(8):
+            c, s = f.cos(angles[i]), f.sin(angles[i])
+            rows = [[c, -s, c * 0], [s, c, c * 0], [c * 0, c * 0, c * 0 + 1]]
+            turn = f.matmul(turn, f.stack([f.stack(row) for row in rows]))
+            at = at + f.matmul(turn, along)
+        return f.total((at - goal) ** 2)
+
+    return f.gradients(distance, normal(8, dtype=np.float64))
+
+
+@row("20 bodies in space, 10 steps, gradient", PROGRAMS)
+def bodies(f: Any) -> Any:
+    mass = f.const(np.abs(normal(20, dtype=np.float64)) + 1)
+
+    def end(x: Any, v: Any) -> Any:
+        for _ in range(10):
+            d = x.reshape((1, 20, 3)) - x.reshape((20, 1, 3))
+            square = (d * d).sum(2) + 0.01
+            pull = mass / (square * f.sqrt(square))
+            v = v + 0.01 * (d * pull.reshape((20, 20, 1))).sum(1)
+            x = x + 0.01 * v
+        return f.total(x * x)
+
+    return f.gradients(end, normal(20, 3, dtype=np.float64), normal(3, 20, dtype=np.float64).T.copy())
+
+
+@row("transport by Sinkhorn's iterations, 50 x 50, 10 steps, gradient", PROGRAMS)
+def transport(f: Any) -> Any:
+    def cost(c: Any) -> Any:
+        k = -10 * c
+        u, v = k.sum(1) * 0, k.sum(0) * 0
+        for _ in range(10):
+            u = -f.logsumexp(k + v.reshape((1, 50)), 1)
+            v = -f.logsumexp(k + u.reshape((50, 1)), 0)
+        return f.total(f.exp(k + u.reshape((50, 1)) + v.reshape((1, 50))) * c)
+
+    return f.gradients(cost, np.abs(normal(50, 50, dtype=np.float64)))
