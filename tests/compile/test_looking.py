@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import ferrograd as fg
+import ferrograd.torch as torch
 import numpy as np
 import pytest
 from ferrograd import linalg
@@ -244,3 +245,39 @@ def test_a_large_array_of_numpy_is_the_reason() -> None:
 
 def test_the_exponential_of_no_matrices() -> None:
     assert fg.func.vmap(linalg.matrix_exp)(fg.zeros((0, 2, 2))).shape == (0, 2, 2)
+
+
+@pytest.mark.parametrize("validate", [None, True, False])
+def test_distributions_are_compiled_with_their_checks(validate: bool | None) -> None:
+    def f(loc: Any, scale: Any) -> Any:
+        q = torch.distributions.Normal(loc, scale, validate_args=validate)
+        x = q.rsample()
+        p = torch.distributions.Normal(torch.zeros(3), torch.ones(3))
+        return q.log_prob(x).sum() + torch.distributions.kl_divergence(q, p).sum()
+
+    compiled = torch.compile(f)
+    loc, scale = torch.tensor(array(3)), torch.tensor(array(3)).abs() + 0.1
+    for k in (1.0, 2.0, 3.0):
+        found = []
+        for g in (f, compiled):
+            torch.manual_seed(3)
+            found.append(bits(g(loc * k, scale * k)))
+        assert found[0] == found[1]
+    assert compiled.cache_info()[:3] == (2, 1, 0)
+    if validate is not False:
+        refused = pytest.raises(ValueError, match=r"parameter scale .* invalid values")
+        with refused, pytest.warns(UserWarning, match="depends on numbers"):
+            compiled(loc, -scale)
+
+
+def test_a_variance_that_becomes_negative_is_refused() -> None:
+    def loss(x: Any, var: Any) -> Any:
+        return torch.nn.functional.gaussian_nll_loss(x, x * 2.0, var)
+
+    x = torch.ones(3)
+    compiled = torch.compile(loss)
+    for k in (1.0, 2.0):
+        assert bits(compiled(x, x * k)) == bits(loss(x, x * k))
+    assert compiled.cache_info()[:3] == (1, 1, 0)
+    with pytest.raises(ValueError, match="negative"), pytest.warns(UserWarning, match="depends on numbers"):
+        compiled(x, -x)
