@@ -1,9 +1,11 @@
-//! Numbers that an op refuses. A check is an op without outputs, so a compiled program makes it in each run.
+//! Numbers that are refused, and numbers by which the caller goes on. A check is an op without outputs, so a compiled
+//! program makes it in each run. A decision is an op that says it in a shape, so a program runs where it is the same.
 
 use crate::array::Array;
-use crate::dtype::{DType, Ordered, dispatch};
+use crate::dtype::{Bool8, DType, Ordered, dispatch};
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, checked};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, checked};
+use crate::shape::Dims;
 use crate::stored::Stored;
 
 /// What all numbers have to be.
@@ -75,4 +77,51 @@ pub(in crate::ops) fn all(op: &'static str, x: &Tensor, test: Test, refusal: &'s
         return Ok(());
     }
     checked(Check { op, test, refusal }, x)
+}
+
+/// The result of an op that [decides](Op::decides): a number as the first size of an empty array.
+pub(in crate::ops) fn decision(n: usize, batch_ndim: usize) -> Result<Outputs> {
+    let dims: Dims = std::iter::repeat_n(1, batch_ndim).chain([n, 0]).collect();
+    Ok([Array::zeros("decision", DType::I64, &dims)?].into())
+}
+
+/// The number that such an op decides on.
+pub(in crate::ops) fn decided(op: impl Op, x: &Tensor) -> Result<usize> {
+    Ok(apply(op, &[&x.detach()])?.dims()[0])
+}
+
+/// Whether all truth values hold: 1 or 0, as a decision.
+#[derive(Stored)]
+#[stored(op)]
+struct AllHold;
+
+impl Op for AllHold {
+    fn name(&self) -> &'static str {
+        "all"
+    }
+
+    fn decides(&self) -> bool {
+        true
+    }
+
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        decision(usize::from(ins[0].view::<Bool8>().iter().all(|v| v.0 != 0)), batch_ndim)
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
+    }
+
+    fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
+        unreachable!("integers have no gradient")
+    }
+}
+
+/// Whether no element of a tensor is zero, hidden axes included. A program that this thread traces is for the answer.
+///
+/// # Errors
+/// For want of memory.
+#[cfg(feature = "python")]
+pub fn all_hold(x: &Tensor) -> Result<bool> {
+    Ok(decided(AllHold, &crate::ops::movement::cast(&x.detach(), DType::Bool)?)? == 1)
 }

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 pub(crate) mod args;
-mod check;
+pub mod check;
 pub mod entry;
 mod linear;
 mod operators;

@@ -66,16 +66,32 @@ pub fn take_failed() -> Option<(&'static str, Site)> {
     FAILED.take()
 }
 
+/// Why a program is not for its inputs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Misfit {
+    /// An op [decides](crate::graph::Op::decides) on another number than in the trace.
+    Decision,
+    /// Another value has another layout than in the trace: an input, or one whose shape depends on numbers.
+    Layout,
+}
+
 /// How much work is done between two looks for an interrupt.
 const STRETCH: usize = 256;
 
 impl Program {
-    /// Computes the outputs. None where a value has another layout than in the trace: an input, or one whose shape depends
-    /// on numbers.
+    /// Computes the outputs. None where the program is not for the inputs: see [`Misfit`].
     ///
     /// # Errors
     /// Those of the ops.
     pub fn run(&self, inputs: &[Array]) -> Result<Option<Vec<Array>>> {
+        Ok(self.attempt(inputs)?.ok())
+    }
+
+    /// [`Program::run`] that says why there are no outputs.
+    ///
+    /// # Errors
+    /// Those of the ops.
+    pub fn attempt(&self, inputs: &[Array]) -> Result<Result<Vec<Array>, Misfit>> {
         if !self.is_from_file {
             return self.run_steps(inputs);
         }
@@ -88,12 +104,12 @@ impl Program {
         })
     }
 
-    fn run_steps(&self, inputs: &[Array]) -> Result<Option<Vec<Array>>> {
+    fn run_steps(&self, inputs: &[Array]) -> Result<Result<Vec<Array>, Misfit>> {
         let mut slots: SmallVec<[Option<Array>; 16]> = smallvec![None; self.kept];
         assert_eq!(inputs.len(), self.inputs, "a program gets as many inputs as its trace");
         for (id, x) in inputs.iter().enumerate() {
             if !self.fits(id as Id, x) {
-                return Ok(None);
+                return Ok(Err(Misfit::Layout));
             }
             slots[self.slots[id] as usize] = Some(x.clone());
         }
@@ -116,7 +132,8 @@ impl Program {
                             out = out.packed()?;
                         }
                         if !self.fits(id, &out) {
-                            return Ok(None);
+                            let is_decision = step.op.decides();
+                            return Ok(Err(if is_decision { Misfit::Decision } else { Misfit::Layout }));
                         }
                         slots[self.slots[id as usize] as usize] = Some(out);
                     }
@@ -141,7 +158,12 @@ impl Program {
                 slots[self.slots[id as usize] as usize] = None;
             }
         }
-        Ok(Some(self.outputs.iter().map(|&id| self.read(&slots, id)).collect()))
+        Ok(Ok(self.outputs.iter().map(|&id| self.read(&slots, id)).collect()))
+    }
+
+    /// Whether it was read from a file.
+    pub fn is_from_file(&self) -> bool {
+        self.is_from_file
     }
 
     /// How many inputs it has.

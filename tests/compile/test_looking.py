@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import ferrograd as fg
+import ferrograd.torch as torch
 import numpy as np
 import pytest
 from ferrograd import linalg
@@ -140,33 +140,36 @@ def test_derivatives_of_the_exponential_of_large_matrices() -> None:
         assert exact == pytest.approx((near[0] - near[1]) / (2 * h), rel=1e-6)
 
 
-def test_determinants_that_become_singular() -> None:
+def test_determinants_that_become_singular_have_two_programs() -> None:
     f = gradients(linalg.det)
     regular = fg.tensor(np.array([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 4.0]]))
     singular = fg.tensor(np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [0.0, 1.0, 4.0]]))
     compiled = fg.compile(f)
-    for x in (regular, regular * 2, regular):
+    for x in (regular, regular * 2, singular, regular, singular * 2):
         assert bits(compiled(x)) == bits(f(x))
-    assert compiled.cache_info()[:3] == (2, 1, 0)
-    with pytest.warns(UserWarning, match="depends on numbers"):
-        assert bits(compiled(singular)) == bits(f(singular))
-    assert bits(compiled(regular)) == bits(f(regular))
+    assert compiled.cache_info()[:3] == (3, 2, 0)
 
 
-def test_residuals_where_the_rank_falls() -> None:
+def test_a_program_for_other_numbers_draws_none() -> None:
+    def f(x: Any) -> Any:
+        x = (x + fg.uniform(0.0, 1.0, (3, 3), dtype=fg.float64)).requires_grad_()
+        (g,) = fg.grad(linalg.det(x * fg.where(x > 5.0, 1.0, 0.0)), [x])
+        return g.detach(), fg.uniform(0.0, 1.0, (3,))
+
+    regular = fg.tensor(np.eye(3) * 5 + 5)
+    assert agree(f, [regular], [fg.zeros((3, 3), dtype=fg.float64)]).cache_info().currsize == 2
+
+
+def test_residuals_where_the_rank_falls_have_two_programs() -> None:
     def f(x: Any, y: Any) -> Any:
         return linalg.lstsq(x, y)[:2]
 
     full, y = array(4, 2).astype("float64"), fg.tensor(array(4, 3).astype("float64"))
     compiled = fg.compile(f)
-    for x in (full, full * 2):
-        assert bits(compiled(fg.tensor(x), y)) == bits(f(fg.tensor(x), y))
-    assert compiled.cache_info()[:3] == (1, 1, 0)
-    x = fg.tensor(full[:, [0, 0]])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    for x in map(fg.tensor, (full, full * 2, full[:, [0, 0]], full, full[:, [1, 1]])):
         assert bits(compiled(x, y)) == bits(f(x, y))
     assert f(x, y)[1].shape == (0,)
+    assert compiled.cache_info()[:3] == (3, 2, 0)
 
 
 #: By name: a function and two lists of arguments.
@@ -244,3 +247,42 @@ def test_a_large_array_of_numpy_is_the_reason() -> None:
 
 def test_the_exponential_of_no_matrices() -> None:
     assert fg.func.vmap(linalg.matrix_exp)(fg.zeros((0, 2, 2))).shape == (0, 2, 2)
+
+
+@pytest.mark.parametrize("validate", [None, True, False])
+def test_distributions_are_compiled_with_their_checks(validate: bool | None) -> None:
+    def f(loc: Any, scale: Any) -> Any:
+        q = torch.distributions.Normal(loc, scale, validate_args=validate)
+        x = q.rsample()
+        p = torch.distributions.Normal(torch.zeros(3), torch.ones(3))
+        return q.log_prob(x).sum() + torch.distributions.kl_divergence(q, p).sum()
+
+    compiled: Any = torch.compile(f)
+    loc, scale = torch.tensor(array(3)), torch.tensor(array(3)).abs() + 0.1
+    for k in (1.0, 2.0, 3.0):
+        found = []
+        for g in (f, compiled):
+            torch.manual_seed(3)
+            found.append(bits(g(loc * k, scale * k)))
+        assert found[0] == found[1]
+    assert compiled.cache_info()[:3] == (2, 1, 0)
+    if validate is not False:
+        with pytest.raises(ValueError, match=r"parameter scale .* invalid values"):
+            compiled(loc, -scale)
+        compiled(loc, scale)
+        assert compiled.cache_info().hits == 3
+
+
+def test_a_variance_that_becomes_negative_is_refused() -> None:
+    def loss(x: Any, var: Any) -> Any:
+        return torch.nn.functional.gaussian_nll_loss(x, x * 2.0, var)
+
+    x = torch.ones(3)
+    compiled: Any = torch.compile(loss)
+    for k in (1.0, 2.0):
+        assert bits(compiled(x, x * k)) == bits(loss(x, x * k))
+    assert compiled.cache_info()[:3] == (1, 1, 0)
+    with pytest.raises(ValueError, match="negative"):
+        compiled(x, -x)
+    assert bits(compiled(x, x * 3.0)) == bits(loss(x, x * 3.0))
+    assert compiled.cache_info().hits == 2

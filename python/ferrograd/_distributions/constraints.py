@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ferrograd import _core
 from ferrograd._core import torch as ops
 from ferrograd._tensor.dtypes import finfo
 
@@ -268,7 +269,7 @@ class _Symmetric(_Square):
 class _PositiveSemidefinite(_Symmetric):
     def check(self, value: Any) -> Any:
         symmetric = super().check(value)
-        if not symmetric.all().item():
+        if not _core.all_hold(symmetric):
             return symmetric
         return ops.all(ops.linalg.eigvalsh(value) >= 0, -1)
 
@@ -276,7 +277,7 @@ class _PositiveSemidefinite(_Symmetric):
 class _PositiveDefinite(_Symmetric):
     def check(self, value: Any) -> Any:
         symmetric = super().check(value)
-        if not symmetric.all().item():
+        if not _core.all_hold(symmetric):
             return symmetric
         return ops.all(ops.linalg.eigvalsh(value) > 0, -1)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
@@ -182,7 +183,7 @@ class Geometric(_OneProbability):
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         super().__init__(probs, logits, validate_args)
-        if self._validate_args and probs is not None and not (self.probs > 0).all().item():
+        if self._validate_args and probs is not None and not _core.all_hold(self.probs > 0):
             raise ValueError(f"Geometric: probs must be positive, but found invalid values:\n{self.probs}")
 
     @property

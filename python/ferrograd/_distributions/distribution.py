@@ -63,7 +63,7 @@ class Distribution:
     def _require(self, name: str, value: Any) -> None:
         """Raises unless a parameter satisfies its constraint."""
         constraint = self.arg_constraints[name]
-        if not constraint.check(value).all().item():
+        if not _core.all_hold(constraint.check(value)):
             raise ValueError(
                 f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution "
                 f"{self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
@@ -177,7 +177,7 @@ class Distribution:
             raise ValueError(
                 f"Value is not broadcastable with batch_shape+event_shape: {value.shape} vs {Size(tuple(wanted))}."
             )
-        if not self.support.check(value).all().item():
+        if not _core.all_hold(self.support.check(value)):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {shape}) to be within the support "
                 f"({self.support!r}) of the distribution {self!r}, but found invalid values:\n{value}"

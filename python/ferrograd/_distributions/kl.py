@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ferrograd import _core
 from ferrograd._core import torch as ops
 from ferrograd._distributions.counts import Binomial, Poisson
 from ferrograd._distributions.discrete import Bernoulli, Categorical, Geometric, OneHotCategorical
@@ -200,7 +201,7 @@ def _poisson(p: Any, q: Any) -> Any:
 
 @register_kl(Binomial, Binomial)
 def _binomial(p: Any, q: Any) -> Any:
-    if (p.total_count < q.total_count).any().item():
+    if not _core.all_hold(p.total_count >= q.total_count):
         raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
     found = p.total_count * (p.probs * (p.logits - q.logits) + ops.log1p(-p.probs) - ops.log1p(-q.probs))
     return ops.where(p.total_count > q.total_count, math.inf, found)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import torch as ops
 from ferrograd._distributions import _draws, constraints
@@ -202,14 +203,14 @@ class Wishart(ExponentialFamily):
             df = ops.full([], float(df), matrix.dtype)
         n = int(matrix.shape[-1])
         check = self._validate_args if validate_args is None else validate_args
-        if check and not self.arg_constraints[name].check(matrix).all().item():
+        if check and not _core.all_hold(self.arg_constraints[name].check(matrix)):
             raise ValueError(
                 f"Expected parameter {name} of distribution Wishart to satisfy the constraint "
                 f"{self.arg_constraints[name]!r}, but found invalid values:\n{matrix}"
             )
-        if not (df > n - 1).all().item():
+        if not _core.all_hold(df > n - 1):
             raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {n - 1}.")
-        if (df < n).any().item():
+        if not _core.all_hold(df >= n):
             warnings.warn(
                 "Low df values detected. Singular samples are highly likely for ndim - 1 < df < ndim.", stacklevel=2
             )

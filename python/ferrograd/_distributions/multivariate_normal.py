@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ferrograd import _core
 from ferrograd._core import torch as ops
 from ferrograd._distributions import _draws, constraints
 from ferrograd._distributions.distribution import Distribution
@@ -72,7 +73,7 @@ class MultivariateNormal(Distribution):
         n = int(loc.shape[-1])
         batch = np.broadcast_shapes(tuple(loc.shape[:-1]), tuple(matrix.shape[:-2]))
         check = self._validate_args if validate_args is None else validate_args
-        if check and not self.arg_constraints[name].check(matrix).all().item():
+        if check and not _core.all_hold(self.arg_constraints[name].check(matrix)):
             raise ValueError(
                 f"Expected parameter {name} (Tensor of shape {tuple(matrix.shape)}) of distribution "
                 f"MultivariateNormal to satisfy the constraint {self.arg_constraints[name]!r}, but found invalid "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ferrograd import _core
 from ferrograd._core import torch as ops
 from ferrograd._distributions import _draws, constraints
 from ferrograd._distributions.distribution import Distribution, broadcast_all
@@ -177,7 +178,7 @@ class Uniform(Distribution):
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
         self.low, self.high = broadcast_all(low, high)
         super().__init__(self.low.shape, (), validate_args)
-        if self._validate_args and not (self.low < self.high).all().item():
+        if self._validate_args and not _core.all_hold(self.low < self.high):
             raise ValueError("Uniform is not defined when low>= high")
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)

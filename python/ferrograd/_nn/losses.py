@@ -55,7 +55,7 @@ def gaussian_nll_loss(
     shape = tuple(_arguments.tensor(input, "gaussian_nll_loss", "input").shape)
     if not isinstance(var, Tensor):
         var = ops.full_like(input, var)
-    if bool(ops.any(var < 0)):
+    if not _core.all_hold(ops.logical_not(var < 0)):
         raise ArgumentError("var has negative entry/entries")
     sizes = tuple(var.shape)
     if sizes != shape:

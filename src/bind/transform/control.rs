@@ -11,6 +11,7 @@ use crate::bind::python::gil::without_gil;
 use crate::bind::value::storage::Place;
 use crate::bind::value::var::Var;
 use crate::graph::{Op, Tensor, apply_all};
+use crate::ops::check;
 use crate::ops::control::{Cond, Scan, While, WhileGradient};
 use crate::program::Program;
 
@@ -144,7 +145,15 @@ fn cond<'py>(
     applied(py, op, &ins, yes.dialects.iter().copied())
 }
 
+/// Whether no element of a tensor is zero, as a bool. A program that this thread traces is for the answer: a run where it is
+/// another one is given up, and the function runs as it is.
+#[pyfunction]
+fn all_hold(x: &Bound<'_, Var>) -> PyResult<bool> {
+    Ok(check::all_hold(&x.get().operand())?)
+}
+
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(all_hold, m)?)?;
     m.add_class::<Subprogram>()?;
     m.add_function(wrap_pyfunction!(scan, m)?)?;
     m.add_function(wrap_pyfunction!(while_loop, m)?)?;

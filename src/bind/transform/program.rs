@@ -30,7 +30,7 @@ use crate::graph::{DetachReason, Edge, Levels, Modes, Tensor, Trace};
 use crate::ops::movement::broadcast_to;
 use crate::ops::promote::default_float;
 use crate::ops::random;
-use crate::program::Program;
+use crate::program::{Misfit, Program};
 use crate::shape::{Dims, Strides};
 
 /// Takes the trace of a function on this thread, from the moment it is made until ``finish`` or ``cancel``.
@@ -919,7 +919,7 @@ type ReadInputs = SmallVec<[(Array, Option<Place>); 8]>;
 /// What came of a run: the outputs and what is saved for the gradients, or why there are none.
 enum Outcome<'py> {
     Done(Vec<Bound<'py, PyAny>>, Vec<Bound<'py, Var>>),
-    /// The program is not for these arguments.
+    /// The program is not for these arguments, or not for their numbers.
     OtherArguments,
     /// The shape of a value depends on numbers.
     OtherLayout,
@@ -951,14 +951,23 @@ impl Compiled {
         let Some(mut advanced) = Advanced::of(py, &self.hosts)? else { return Ok(Outcome::OtherArguments) };
         arrays.append(&mut advanced.arrays);
         let _silence = self.is_fresh.swap(false, Relaxed).then(Silence::new);
+        let position = random::position();
         let ran = if self.forward.is_short() {
-            self.forward.run(&arrays)
+            self.forward.attempt(&arrays)
         } else {
-            without_gil(py, || self.forward.run(&arrays))
+            without_gil(py, || self.forward.attempt(&arrays))
         };
         let dialect = arguments.first().map_or(Dialect::Native, |x| x.get().dialect());
         let ran = ran.map_err(|error| with_line(py, dialect.index_error(error)))?;
-        let Some(mut results) = ran else { return Ok(Outcome::OtherLayout) };
+        let mut results = match ran {
+            Ok(results) => results,
+            Err(misfit) => {
+                // Whoever computes it now draws the same numbers.
+                random::go_to(position);
+                let is_another = misfit == Misfit::Decision && !self.forward.is_from_file();
+                return Ok(if is_another { Outcome::OtherArguments } else { Outcome::OtherLayout });
+            }
+        };
         drop(arrays);
         let mut saved = vec![];
         for array in results.split_off(self.saved_from) {

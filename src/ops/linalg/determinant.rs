@@ -6,10 +6,11 @@ use super::parts::{columns, epsilon, weigh};
 use super::solve::inverse_or_nan;
 use super::svd;
 use crate::array::Array;
-use crate::dtype::{DType, Ordered, dispatch};
+use crate::dtype::{Ordered, dispatch};
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, apply_all, only};
 use crate::kernel::linalg as kernel;
+use crate::ops::check::{decided, decision};
 use crate::ops::entry::op;
 use crate::ops::linalg::{h, mm, over_matrices, square, t};
 use crate::ops::movement::parts::from_parts;
@@ -109,7 +110,7 @@ fn over_rows(x: &Tensor) -> Result<Tensor> {
 fn near_singular(x: &Tensor) -> Result<Tensor> {
     let (u, s, vh) = svd::reduced(&x.detach())?;
     let n = s.dims()[s.rank() - 1];
-    let large = apply(FewestLarge, &[&s])?.dims()[0];
+    let large = decided(FewestLarge, &s)?;
     let frame = |x: &Tensor, start, count| {
         let array = x.array.slice_axis(x.array.rank() - 1, start, count, 1);
         Tensor { array, ..x.clone() }
@@ -140,12 +141,6 @@ fn fewest_large(s: &Array) -> Result<usize> {
         let large = |list: &[T]| list.iter().filter(|&&v| v.to_f64() > least * list[0].to_f64()).count();
         lists.chunks_exact(n.max(1)).map(large).min().unwrap_or(n)
     }, else n))
-}
-
-/// A number by which derivatives are chosen, as the shape of an array.
-fn decision(n: usize, batch_ndim: usize) -> Result<Outputs> {
-    let dims: Dims = std::iter::repeat_n(1, batch_ndim).chain([n, 0]).collect();
-    Ok([Array::zeros("linalg.det", DType::I64, &dims)?].into())
 }
 
 /// The decision of [`fewest_large`].
@@ -216,7 +211,7 @@ pub fn det(x: &Tensor) -> Result<Tensor> {
     square("linalg.det", x)?;
     let x = promoted_inexact(x)?;
     let y = apply(Det, &[&x])?;
-    if !x.is_tracked() || apply(IsNearSingular, &[&x.detach()])?.dims()[0] == 0 {
+    if !x.is_tracked() || decided(IsNearSingular, &x)? == 0 {
         return Ok(y);
     }
     // The value comes from the factorisation, the derivatives from the other form.

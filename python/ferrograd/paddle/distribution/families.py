@@ -59,7 +59,7 @@ def _vector(value: Any) -> Any:
 
 
 def _require_positive(name: str, x: Any) -> None:
-    if not ops.all(x > 0).item():
+    if not _core.all_hold(x > 0):
         raise ValueError(f"The arg of `{name}` must be positive.")
 
 
@@ -202,7 +202,7 @@ class StudentT(Distribution, gamma.StudentT):
         self.name = name or "StudentT"
         gamma.StudentT.__init__(self, *parameters(df, loc, scale))
         for key in ("df", "scale"):
-            if not ops.all(vars(self)[key] >= 0).item():
+            if not _core.all_hold(vars(self)[key] >= 0):
                 raise ValueError(f"Every element of input parameter `{key}` should be nonnegative.")
 
 
