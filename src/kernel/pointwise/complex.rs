@@ -5,7 +5,7 @@ use num_complex::Complex;
 use crate::array::Array;
 use crate::dtype::{DTYPES, DType, c64, c128};
 use crate::error::Result;
-use crate::kernel::num::{ComplexNum, angle, modulus, sgn, truth};
+use crate::kernel::num::{ComplexNum, sgn, truth};
 use crate::kernel::pointwise::binary::{self, BinaryLoop, BinaryLoops, binary_loops};
 use crate::kernel::pointwise::unary::{self, UnaryLoop, UnaryLoops, unary_loops};
 
@@ -62,12 +62,16 @@ pub fn real(x: &Array) -> Array {
 
 /// The absolute values.
 pub fn abs(x: &Array) -> Result<Array> {
-    converted("abs", both!(c64 c128, z => modulus(z)), x, x.dtype().real())
+    const HYPOT: &BinaryLoops = binary_loops!(real x, y => x.hypot(y));
+    let (re, im) = x.parts();
+    binary::apply("abs", HYPOT, &re.contiguous()?, &im.contiguous()?, 0)
 }
 
 /// The angles of complex numbers.
 pub fn angles(x: &Array) -> Result<Array> {
-    converted("angle", both!(c64 c128, z => angle(z)), x, x.dtype().real())
+    const ATAN2: &BinaryLoops = binary_loops!(real y, x => y.atan2(x));
+    let (re, im) = x.parts();
+    binary::apply("angle", ATAN2, &im.contiguous()?, &re.contiguous()?, 0)
 }
 
 /// The complex conjugates.
