@@ -15,7 +15,7 @@ fn converted(op: &'static str, [narrow, wide]: [UnaryLoop; 2], x: &Array, out: D
     let mut loops = [None; DTYPES];
     let wider = matches!(x.dtype(), DType::F64 | DType::C128);
     loops[x.dtype() as usize] = Some(if wider { wide } else { narrow });
-    unary::apply(op, &UnaryLoops { loops, out: Some(out), arithmetic: None }, x)
+    unary::apply(op, &UnaryLoops { loops, out: Some(out), arithmetic: None, weight: 1 }, x)
 }
 
 /// The loops of a function of complex numbers (or floats) that gives another type.
@@ -94,7 +94,8 @@ pub fn from_parts(re: &Array, im: &Array, batch_ndim: usize) -> Result<Array> {
     loops[DType::F64 as usize] = Some(|n, x, sx, y, sy, out, _| unsafe {
         binary::zip(|x: f64, y| c128::new(x, y), n, (x, sx), (y, sy), out)
     });
-    let table = BinaryLoops { loops, out: Some(re.dtype().complex()), divides: false, arithmetic: None };
+    let table =
+        BinaryLoops { loops, out: Some(re.dtype().complex()), divides: false, arithmetic: None, weight: 1 };
     binary::apply("complex", &table, re, im, batch_ndim)
 }
 
