@@ -8,6 +8,7 @@ use crate::error::{Result, bail};
 use crate::graph::{Kernel, Tensor, Unrecorded, unrecorded};
 use crate::ops::create::linspace;
 use crate::ops::index::{index_add, narrow, take};
+use crate::ops::movement::parts::conj;
 use crate::ops::movement::{cast, concat, flip, pad, reshape_to};
 use crate::ops::nn::conv::conv1d;
 use crate::ops::pointwise::arithmetic::{
@@ -157,7 +158,7 @@ pub fn convolve(x: &Tensor, y: &Tensor, #[default("full")] mode: &str) -> Result
     shifted_products("convolve", &x, &flip(&y, None)?, mode)
 }
 
-/// The correlation of two vectors: the sums of `x[k + i] y[i]` for each shift k. The modes are those of `convolve`.
+/// The correlation of two vectors: the sums of `x[k + i] y[i]` for each shift k, with the complex conjugates of y. The modes are those of `convolve`.
 ///
 /// ```python
 /// >>> fg.correlate(fg.tensor([1., 2., 3.]), fg.tensor([1., 1.])).tolist()
@@ -166,7 +167,7 @@ pub fn convolve(x: &Tensor, y: &Tensor, #[default("full")] mode: &str) -> Result
 #[op(function)]
 pub fn correlate(x: &Tensor, y: &Tensor, #[default("valid")] mode: &str) -> Result<Tensor> {
     let (x, y) = promoted(Class::Num, x.into(), y.into())?;
-    shifted_products("correlate", &x, &y, mode)
+    shifted_products("correlate", &x, &conj(&y)?, mode)
 }
 
 /// The edges of so many bins of one width, for the elements of a vector.

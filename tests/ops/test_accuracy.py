@@ -37,7 +37,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "atanh": np.arctanh,
 }
 #: Functions that NumPy lacks: SciPy's, in float64.
-SPECIAL: dict[str, Callable[[Any], Any]] = {"erf": special.erf}
+SPECIAL: dict[str, Callable[[Any], Any]] = {"erf": special.erf, "erfinv": special.erfinv, "lgamma": special.gammaln}
 
 
 def sample(dtype: Any, each: int) -> np.ndarray:

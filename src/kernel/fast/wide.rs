@@ -133,6 +133,42 @@ pub fn atanh(x: f32) -> f32 {
     ((0.5 * ln_1p(2.0 * a / (1.0 - a))) as f32).copysign(x)
 }
 
+/// By the recurrence up to 8, and the asymptotic series from there. NaN near zeros, where the terms cancel, and unless `x` is
+/// positive and finite.
+#[inline(always)]
+pub fn lgamma(x: f32) -> f32 {
+    let x = f64::from(x);
+    let (mut z, mut product) = (x, 1.0);
+    for _ in 0..8 {
+        let is_near = z < 8.0;
+        product *= if is_near { z } else { 1.0 };
+        z += if is_near { 1.0 } else { 0.0 };
+    }
+    let ln = |x| {
+        let (k, log) = ln_parts(x, |f| f);
+        k.mul_add(LN_2, log)
+    };
+    let inverse = 1.0 / z;
+    let y = inverse * inverse;
+    let series = inverse * horner!(f64 y; -1.0 / 1680.0, 1.0 / 1260.0, -1.0 / 360.0, 1.0 / 12.0);
+    // Half of the logarithm of 2π.
+    let constant = 0.918_938_533_204_672_8;
+    let value = (z - 0.5).mul_add(ln(z), (constant - z) + series) - ln(product);
+    (if x > 0.0 && value.abs() > 1e-3 { value } else { f64::NAN }) as f32
+}
+
+/// A polynomial of `ln(1 - y²)`, and far out of its root. The errors are 2e-9.
+#[inline(always)]
+pub fn erfinv(y: f32) -> f32 {
+    let y = f64::from(y);
+    let (k, log) = ln_parts((1.0 - y) * (1.0 + y), |f| f);
+    let w = -k.mul_add(LN_2, log);
+    let near = horner!(f64 w; 6.522_958_743_218_092e-11, -1.354_774_186_027_424_7e-9, 1.618_268_041_499_455e-9, 1.929_130_993_134_670_2e-7, -2.051_006_942_757_617_5e-6, 4.752_970_668_212_76e-6, 4.214_180_165_399_084e-5, -0.000_123_543_010_220_542_67, -0.002_337_731_339_294_869, 0.011_550_127_868_046_17, 0.232_013_575_212_212_89, 0.886_226_927_199_205_8);
+    let s = w.sqrt();
+    let far = horner!(f64 s; -3.854_854_767_280_143_5e-5, 0.001_335_324_481_929_127_2, -0.020_718_398_421_430_27, 0.189_354_661_122_041_63, -1.126_736_608_243_738_2, 4.548_123_341_729_607, -12.557_125_792_067_497, 23.246_785_791_819_814, -27.259_545_386_314_926, 18.807_536_557_192_27, -4.784_906_665_480_919);
+    (y * if w < 5.5 { near } else { far }) as f32
+}
+
 #[inline(always)]
 pub fn trigamma(x: f32) -> f32 {
     double::trigamma(f64::from(x)) as f32

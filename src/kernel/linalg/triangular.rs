@@ -39,7 +39,7 @@ pub fn cholesky(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
 }
 
 /// Matrices up to this size are factorised column by column.
-const SMALL: usize = 8;
+const SMALL: usize = 4;
 
 /// Writes the factor of a small matrix, where `faer`'s preparations would take longer. Returns whether there is one.
 fn by_columns<T: Scalar>(x: &Batch<'_>, i: usize, out: &BatchOutput<T>) -> Result<bool, NoMemory> {

@@ -93,13 +93,6 @@ pub fn modulus<Z: ComplexNum>(z: Z) -> Z::Part {
     Z::Part::from_f64(z.re.hypot(z.im))
 }
 
-/// The angle in `[-pi, pi]`.
-#[inline(always)]
-pub fn angle<Z: ComplexNum>(z: Z) -> Z::Part {
-    let z = z.wide();
-    Z::Part::from_f64(z.im.atan2(z.re))
-}
-
 /// `z` divided by its absolute value, and 0 for 0.
 pub fn sgn<Z: ComplexNum>(z: Z) -> Z {
     let z = z.wide();
@@ -109,7 +102,7 @@ pub fn sgn<Z: ComplexNum>(z: Z) -> Z {
         return if scale == 0.0 { Z::ZERO } else { Z::of(NAN) };
     }
     let z = Complex::new(z.re / scale, z.im / scale);
-    Z::of(z.unscale(z.re.hypot(z.im)))
+    Z::of(z.unscale((z.re * z.re + z.im * z.im).sqrt()))
 }
 
 fn sqrt(z: c128) -> c128 {

@@ -84,8 +84,11 @@ pub trait Real: Plain + Analytic {
     fn normal_cdf(self) -> Self;
     /// `x` times [`Real::normal_cdf`].
     fn gelu(self) -> Self;
-    /// The second derivative of the logarithm of the gamma function.
+    /// `ln |Γ(x)|`.
+    fn lgamma(self) -> Self;
+    /// The second derivative of `lgamma`.
     fn trigamma(self) -> Self;
+    fn erfinv(self) -> Self;
 }
 
 /// `erfc(-x / √2)`, which is twice the distribution function, and a correction to subtract: the rounding error of its
@@ -180,6 +183,8 @@ macro_rules! float {
                 let (tail, off) = normal_tail(f64::from(self));
                 (0.5 * (tail - off)) as $t
             }
+            #[inline(always)] fn lgamma(self) -> Self { special::lgamma(f64::from(self)) as $t }
+            #[inline(always)] fn erfinv(self) -> Self { special::erfinv(f64::from(self)) as $t }
             #[inline(always)] fn trigamma(self) -> Self { special::polygamma(1.0, f64::from(self)) as $t }
             #[inline(always)] fn gelu(self) -> Self {
                 // The result has underflowed, and infinity times zero would be NaN.

@@ -6,6 +6,6 @@ mod float;
 mod number;
 
 pub use bits::{Bits, truth};
-pub use complex::{ComplexNum, angle, modulus, power, sgn};
+pub use complex::{ComplexNum, modulus, power, sgn};
 pub use float::{Analytic, Inexact, Plain, Real};
 pub use number::{Field, Num};

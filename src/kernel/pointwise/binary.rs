@@ -21,8 +21,8 @@ use crate::shape;
 pub type BinaryLoop =
     unsafe fn(n: usize, x: *const u8, sx: usize, y: *const u8, sy: usize, out: *mut u8, p: &Scalars);
 
-/// A loop, and the scalars that it reads.
-type Row<'a> = (BinaryLoop, &'a Scalars);
+/// A loop, the scalars that it reads, and the weight of an element.
+type Row<'a> = (BinaryLoop, &'a Scalars, usize);
 
 /// The loops of one formula by the dtype of its inputs.
 pub struct BinaryLoops {
@@ -33,6 +33,8 @@ pub struct BinaryLoops {
     pub divides: bool,
     /// The formula, if it is one that takes less time than a call.
     pub arithmetic: Option<Arithmetic>,
+    /// About how many sums take the time of one pair.
+    pub weight: usize,
 }
 
 /// An element, repeated.
@@ -254,7 +256,7 @@ macro_rules! binary_loops {
         let mut loops: [Option<binary::BinaryLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
         // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of dtype `out`.
         $( loops[DType::$V as usize] = Some($crate::kernel::pointwise::binary::binary_loop!($Trait row $Out $t)); )*
-        &binary::BinaryLoops { loops, out: $out, divides: false, arithmetic: None }
+        &binary::BinaryLoops { loops, out: $out, divides: false, arithmetic: None, weight: $crate::kernel::pointwise::unary::unary_loops!(@weight $Trait) }
     }};
     (@row Special $Out:ident $x:ident $y:ident $p:tt $e:expr) => {
         // One copy of the formula for both dtypes.
@@ -363,6 +365,7 @@ pub fn apply_with(
     let Some(row) = table.loops[x.dtype() as usize] else {
         bail!(Dtype, op, "not defined for {}", x.dtype());
     };
+    let row = (row, p, table.weight);
     assert_eq!(x.dtype(), y.dtype(), "{op}: the dtypes were promoted before");
     let out = table.out.unwrap_or(x.dtype());
     if table.divides && x.len() > 0 {
@@ -371,13 +374,13 @@ pub fn apply_with(
     if x.is_contiguous() && y.is_contiguous() {
         // This comes first, since a power of a number has the bits that it has in a vector.
         if y.len() == 1 && y.rank() <= x.rank() {
-            return apply_contiguous(op, (row, p), out, x.dims(), (x, 1), (y, 0));
+            return apply_contiguous(op, row, out, x.dims(), (x, 1), (y, 0));
         }
         if shape::same(x.dims(), y.dims()) {
-            return apply_contiguous(op, (row, p), out, x.dims(), (x, 1), (y, 1));
+            return apply_contiguous(op, row, out, x.dims(), (x, 1), (y, 1));
         }
         if x.len() == 1 && x.rank() <= y.rank() {
-            return apply_contiguous(op, (row, p), out, y.dims(), (x, 0), (y, 1));
+            return apply_contiguous(op, row, out, y.dims(), (x, 0), (y, 1));
         }
     }
     let own = |error| match shape::broadcast(op, x.dims(), y.dims()) {
@@ -385,14 +388,14 @@ pub fn apply_with(
         Err(own) if batch_ndim == 0 => own,
         _ => error,
     };
-    broadcast(op, (row, p), out, x, y, batch_ndim).map_err(own)
+    broadcast(op, row, out, x, y, batch_ndim).map_err(own)
 }
 
 /// The common layouts: contiguous arrays of the result's shape, and single elements (stride 0).
 #[inline]
 fn apply_contiguous(
     op: &'static str,
-    (row, p): (BinaryLoop, &Scalars),
+    (row, p, weight): Row<'_>,
     out: DType,
     dims: &[usize],
     (x, sx): (&Array, usize),
@@ -400,7 +403,7 @@ fn apply_contiguous(
 ) -> Result<Array> {
     let (from, to, n) = (x.dtype().size(), out.size(), shape::len(dims));
     Array::build_raw(op, out, dims, |o| {
-        if !par::is_worthwhile(n * from) {
+        if !par::is_worthwhile(n * from * weight) {
             // SAFETY: the arrays have the dtype that the loop was looked up for, and `n` elements, or one where the
             // stride is 0.
             return unsafe { row(n, x.ptr(), sx, y.ptr(), sy, o, p) };
@@ -450,7 +453,7 @@ fn broadcast(
         let o = SendPtr(o);
         // SAFETY: the output has the shape of the iteration, and pieces are disjoint.
         let work = |range: Range<usize>| unsafe { walked(row, &walk, &ins, range, o.get(), out.size()) };
-        if !par::is_worthwhile(n * from) {
+        if !par::is_worthwhile(n * from * row.2) {
             work(0..n);
         } else {
             par::pieces(n, par::piece_size(n), &work);
@@ -463,7 +466,7 @@ fn broadcast(
 /// # Safety
 /// `o` has room for all elements of the iteration, of `to` bytes each, and no other thread writes those of the range.
 unsafe fn walked(
-    (row, p): Row<'_>,
+    (row, p, _): Row<'_>,
     walk: &BroadcastIter<2>,
     ins: &[Array; 2],
     range: Range<usize>,

@@ -219,7 +219,7 @@ pub fn cast(x: &Array, to: DType) -> Result<Array> {
     }
     let mut loops = [None; DTYPES];
     loops[x.dtype() as usize] = conversion(x.dtype(), to);
-    unary::apply("cast", &UnaryLoops { loops, out: Some(to), arithmetic: None }, x)
+    unary::apply("cast", &UnaryLoops { loops, out: Some(to), arithmetic: None, weight: 1 }, x)
 }
 
 /// The loop that converts between two dtypes. None for those that take two steps.

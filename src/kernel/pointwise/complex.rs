@@ -5,7 +5,7 @@ use num_complex::Complex;
 use crate::array::Array;
 use crate::dtype::{DTYPES, DType, c64, c128};
 use crate::error::Result;
-use crate::kernel::num::{ComplexNum, angle, modulus, sgn, truth};
+use crate::kernel::num::{ComplexNum, sgn, truth};
 use crate::kernel::pointwise::binary::{self, BinaryLoop, BinaryLoops, binary_loops};
 use crate::kernel::pointwise::unary::{self, UnaryLoop, UnaryLoops, unary_loops};
 
@@ -15,7 +15,7 @@ fn converted(op: &'static str, [narrow, wide]: [UnaryLoop; 2], x: &Array, out: D
     let mut loops = [None; DTYPES];
     let wider = matches!(x.dtype(), DType::F64 | DType::C128);
     loops[x.dtype() as usize] = Some(if wider { wide } else { narrow });
-    unary::apply(op, &UnaryLoops { loops, out: Some(out), arithmetic: None }, x)
+    unary::apply(op, &UnaryLoops { loops, out: Some(out), arithmetic: None, weight: 1 }, x)
 }
 
 /// The loops of a function of complex numbers (or floats) that gives another type.
@@ -62,12 +62,16 @@ pub fn real(x: &Array) -> Array {
 
 /// The absolute values.
 pub fn abs(x: &Array) -> Result<Array> {
-    converted("abs", both!(c64 c128, z => modulus(z)), x, x.dtype().real())
+    const HYPOT: &BinaryLoops = binary_loops!(real x, y => x.hypot(y));
+    let (re, im) = x.parts();
+    binary::apply("abs", HYPOT, &re.contiguous()?, &im.contiguous()?, 0)
 }
 
 /// The angles of complex numbers.
 pub fn angles(x: &Array) -> Result<Array> {
-    converted("angle", both!(c64 c128, z => angle(z)), x, x.dtype().real())
+    const ATAN2: &BinaryLoops = binary_loops!(real y, x => y.atan2(x));
+    let (re, im) = x.parts();
+    binary::apply("angle", ATAN2, &im.contiguous()?, &re.contiguous()?, 0)
 }
 
 /// The complex conjugates.
@@ -90,7 +94,8 @@ pub fn from_parts(re: &Array, im: &Array, batch_ndim: usize) -> Result<Array> {
     loops[DType::F64 as usize] = Some(|n, x, sx, y, sy, out, _| unsafe {
         binary::zip(|x: f64, y| c128::new(x, y), n, (x, sx), (y, sy), out)
     });
-    let table = BinaryLoops { loops, out: Some(re.dtype().complex()), divides: false, arithmetic: None };
+    let table =
+        BinaryLoops { loops, out: Some(re.dtype().complex()), divides: false, arithmetic: None, weight: 1 };
     binary::apply("complex", &table, re, im, batch_ndim)
 }
 

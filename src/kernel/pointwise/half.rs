@@ -59,7 +59,7 @@ fn nearest(x: f32) -> u16 {
 fn converted(row: UnaryLoop, x: &Array, to: DType) -> Result<Array> {
     let mut loops = [None; DTYPES];
     loops[x.dtype() as usize] = Some(row);
-    unary::apply("cast", &UnaryLoops { loops, out: Some(to), arithmetic: None }, x)
+    unary::apply("cast", &UnaryLoops { loops, out: Some(to), arithmetic: None, weight: 1 }, x)
 }
 
 #[cfg(test)]

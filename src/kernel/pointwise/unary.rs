@@ -25,6 +25,8 @@ pub struct UnaryLoops {
     pub out: Option<DType>,
     /// The formula, if it is one that takes less time than a call.
     pub arithmetic: Option<Arithmetic>,
+    /// About how many sums take the time of one element.
+    pub weight: usize,
 }
 
 /// `out[i] = row(x[i])`.
@@ -167,8 +169,10 @@ macro_rules! unary_loops {
         let mut loops: [Option<unary::UnaryLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
         // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of dtype `out`.
         $( loops[DType::$V as usize] = Some($crate::kernel::pointwise::unary::unary_loop!($Trait row $Out $t)); )*
-        &unary::UnaryLoops { loops, out: $out, arithmetic: None }
+        &unary::UnaryLoops { loops, out: $out, arithmetic: None, weight: $crate::kernel::pointwise::unary::unary_loops!(@weight $Trait) }
     }};
+    (@weight Special) => { 32 };
+    (@weight $Trait:ident) => { 1 };
     (@row Special $Out:ident $x:ident $p:tt $e:expr) => {
         // One copy of the formula for both dtypes.
         #[inline(never)]
@@ -242,7 +246,7 @@ pub fn apply_with(op: &'static str, table: &UnaryLoops, x: &Array, p: &Scalars) 
     let out = table.out.unwrap_or(x.dtype());
     let (from, to, n) = (x.dtype().size(), out.size(), x.len());
     Array::build_raw(op, out, x.dims(), |o| {
-        if !par::is_worthwhile(n * from) {
+        if !par::is_worthwhile(n * from * table.weight) {
             // SAFETY: the array has `n` elements of the dtype that the loop was looked up for.
             return unsafe { row(n, x.ptr(), o, p) };
         }
