@@ -219,7 +219,13 @@ impl Tracer {
         let trace = Trace::new(Box::new(Captures::inside()));
         Captures::of(&trace).seeded = again;
         let given = arguments.into_iter().map(Bound::unbind).collect();
-        Ok(Tracer { trace, given, begun: OnceLock::new(), gradients: Mutex::new(None), random: random::position() })
+        Ok(Tracer {
+            trace,
+            given,
+            begun: OnceLock::new(),
+            gradients: Mutex::new(None),
+            random: random::position(),
+        })
     }
 
     /// Begins the trace. Returns the arguments that the function is called with.
