@@ -153,9 +153,10 @@ pub fn pow(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
 
 crate::graph::stored_pass!(Binary "pow" => power::GRADIENT);
 
-/// `g y x^(y - 1)`, in one pass if all elements have the same exponent.
+/// `g y x^(y - 1)`, in one pass if all elements have the same exponent, and it is known.
 fn pow_gradient(g: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
-    if y.array.len() == 1 && y.edge.is_none() && y.levels.is_empty() && x.dtype().is_float() {
+    let is_known = y.edge.is_none() && y.levels.is_empty() && !y.array.is_sealed();
+    if y.array.len() == 1 && is_known && x.dtype().is_float() {
         let exponent = y.array.item().to_f64().unwrap_or(f64::NAN);
         if let Some(grad) = in_one_pass(("pow", "pow"), power::GRADIENT, g, x, [exponent, 0.0, 0.0])? {
             return Ok(grad);
