@@ -37,12 +37,12 @@ void ferrograd_free(ferrograd_program *program);
 size_t ferrograd_arguments(const ferrograd_program *program);
 size_t ferrograd_results(const ferrograd_program *program);
 
-/* Describes an argument or a result. Returns 0, or -1 if there is no such one. */
+/* Describes an argument or a result. Returns 0, or -1 if there is no such one. A program that is NULL has none. */
 int ferrograd_argument(const ferrograd_program *program, size_t index, ferrograd_tensor *tensor);
 int ferrograd_result(const ferrograd_program *program, size_t index, ferrograd_tensor *tensor);
 
 /* Computes the results from the arguments: one address for each, where all elements lie in C order. The memory of the
- * results is the caller's and overlaps nothing. Returns 0, or -1: see ferrograd_error. */
+ * results is the caller's and overlaps nothing. Returns 0, or -1, with nothing written: see ferrograd_error. */
 int ferrograd_run(ferrograd_program *program, const void *const *arguments, void *const *results);
 
 /* What went wrong last on this thread. Lives until the next call on this thread. */

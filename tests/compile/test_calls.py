@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import sys
 import threading
 import time
 import weakref
@@ -261,3 +262,57 @@ def test_the_time_of_a_trace_grows_with_its_length_and_its_tensors() -> None:
     # Sixteen times as much. What compares each with each other one would take 256 times as long.
     assert many[0] < 80 * few[0]
     assert many[1] < 80 * max(few[1], 1e-3)
+
+
+def test_ctrl_c_before_a_trace_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    w = fg.zeros(2)
+    f = fg.compile(lambda x: w.add_(x) * 2)
+    with monkeypatch.context() as patch:
+        patch.setattr("ferrograd._compile.function.Watch", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            f(fg.ones(2))
+    for i in range(3):
+        assert f(fg.ones(2)).tolist() == [2.0 * (i + 1)] * 2
+    assert f.cache_info().hits == 2
+
+
+def test_threads_that_call_a_function_for_the_first_time_at_once() -> None:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(20):
+            w = fg.zeros(1)
+            f = fg.compile(lambda x: (w * x, x * 2))  # noqa: B023
+            barrier = threading.Barrier(3)
+            results: list[Any] = []
+
+            def work() -> None:
+                barrier.wait()  # noqa: B023
+                for _ in range(3):
+                    results.append(f(fg.ones(1))[1].item())  # noqa: B023
+
+            threads = [threading.Thread(target=work) for _ in range(3)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+            assert results == [2.0] * 9
+            assert not f._eager
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_variables_of_functions_of_long_ago_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ferrograd._compile.function._PLACES", 20)
+    f = fg.compile(lambda x, g: g(x), maxsize=4)
+    for i in range(60):
+        assert f(fg.ones(1), lambda x, i=i: x * i).item() == i
+    assert len(f._names.places) < 30
+
+
+def test_the_number_of_programs_is_not_negative() -> None:
+    with pytest.raises(fg.ArgumentError, match="maxsize is a number of programs, not -1"):
+        fg.compile(lambda x: x, maxsize=-1)

@@ -488,3 +488,18 @@ def test_positions_are_looked_at_in_each_run() -> None:
             found, wanted = outcome(partial(compiled, x, given)), outcome(partial(f, x, given))
             # The error of a program may name another function.
             assert found == wanted or (wanted[0] is fg.IndexOutOfRange and found[0] is wanted[0])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_powers_of_an_exponent_that_varies(dtype: str) -> None:
+    def power(x: Any, p: Any) -> Any:
+        return func.grad(lambda x, p: (x**p).sum(), (0, 1))(x, p)
+
+    compiled = fg.compile(power, fullgraph=True)
+    rng = np.random.default_rng(0)
+    for p in (2.5, 2.0, 0.5, -1.0, 0.0, 4.0, 1.5, np.nan, np.inf):
+        for n in (3, 200):
+            x, exponent = fg.tensor(rng.normal(size=n).astype(dtype)), fg.tensor(np.asarray(p, dtype))
+            assert [np.nan_to_num(y.numpy(), nan=7.0).tobytes() for y in compiled(x, exponent)] == [
+                np.nan_to_num(y.numpy(), nan=7.0).tobytes() for y in power(x, exponent)
+            ]

@@ -14,6 +14,7 @@ import contextvars
 import functools
 import operator
 import sys
+import threading
 import types
 import weakref
 from collections.abc import Collection, Iterator
@@ -171,9 +172,14 @@ class Names:
         self._kinds: dict[type, tuple[bool, list[type]]] = {}
         self._functions: list[types.FunctionType] = []
         self._objects: list[Any] = []
+        self._lock = threading.RLock()
 
     def meet(self, *values: Any) -> bool:
         """Searches functions, objects that they get, and what they lead to. Whether that finds anything new."""
+        with self._lock:
+            return self._find_all(values)
+
+    def _find_all(self, values: tuple[Any, ...]) -> bool:
         known = len(self.names), len(self.places)
         for value in values:
             self._meet(value, held=True)

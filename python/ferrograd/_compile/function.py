@@ -8,6 +8,8 @@ import itertools
 import json
 import os
 import sys
+import threading
+import time
 import types
 import warnings
 import weakref
@@ -44,6 +46,8 @@ _KEPT = "a tensor that it computes is kept"
 _PINNED = "it needs the value of an argument"
 #: Why there is no program of a call that met hooks for the first time.
 _HOOKED = "hooks are called that may read other variables"
+#: A function may look values up at so many places, before those that calls of long ago led to are forgotten.
+_PLACES = 1000
 #: After so many traces in a row that change what the function reads, it is not traced any more.
 _RESTLESS = 3
 _NUMBERS = itertools.count()
@@ -244,6 +248,8 @@ def _gradients_of_some(call: _Call, leaves: tuple[Tensor, ...], has: list[bool])
         tracer = _core.Tracer(call.tensors, again=True, constants=True)
         watch = Watch()
         core = None
+        if not _TRACING.acquire(timeout=_PATIENCE):
+            return None
         try:
             used = tracer.arguments()
             by = {id(x): y for x, y in zip(call.tensors, used, strict=True)}
@@ -263,6 +269,7 @@ def _gradients_of_some(call: _Call, leaves: tuple[Tensor, ...], has: list[bool])
             watch.close()
             if core is None:
                 tracer.cancel(True)
+            _TRACING.release()
     program.partial[tuple(has)] = core
     return core
 
@@ -286,6 +293,8 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
     def __init__(
         self, function: Callable[P, R], fullgraph: bool = False, maxsize: int = 64, dynamic: bool = False
     ) -> None:
+        if maxsize < 0:
+            raise ArgumentError(f"compile: maxsize is a number of programs, not {maxsize}")
         self._function: Callable[..., Any] = function
         self._fullgraph = fullgraph
         self._maxsize = maxsize
@@ -517,6 +526,11 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
     def _first(self, args: Any, kwargs: Any, modes: Any) -> Any:
         """Calls the function where there is no program yet."""
         __tracebackhide__ = True
+        if len(self._names.places) > _PLACES:
+            # Each call comes with functions of its own, whose variables would be kept for ever.
+            self._names = Names()
+            self._programs.clear()
+            self._forget()
         self._names.meet(self._function, args, kwargs)
         for name, value in (*enumerate(args), *kwargs.items()):
             is_new = type(value) is float and name not in self._pinned
@@ -542,6 +556,24 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
                 self._counts[0] += 1
                 self._expect(args, kwargs, program, reader)
                 return called[0]
+        if not _TRACING.acquire(blocking=False):
+            # The other thread may trace this function.
+            if not _TRACING.acquire(timeout=_PATIENCE):
+                self._counts[2] += 1
+                return self._function(*args, **kwargs)
+            try:
+                return self._first(args, kwargs, modes)
+            finally:
+                _TRACING.release()
+        try:
+            return self._trace_and_run(args, kwargs, key, shapes, reader, modes)
+        finally:
+            _TRACING.release()
+
+    def _trace_and_run(self, args: Any, kwargs: Any, key: Any, shapes: Any, reader: Reader, modes: Any) -> Any:
+        """Calls the function as it is traced, and runs its program if there is one."""
+        __tracebackhide__ = True
+        call = functools.partial(self._function, *args, **kwargs)
         self._counts[1] += 1
         result, made, reason = self._trace(args, kwargs, reader, modes)
         if made is not None and (change := self._change(args, kwargs, reader, modes)) is not None:
@@ -555,6 +587,12 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         if made is not None:
             self._changes = 0
             called = made.call(call, reader.tensors)
+            for _ in range(1000):
+                if called is not None or threading.active_count() == 1:
+                    break
+                # Another thread runs a program that writes to the same tensors.
+                time.sleep(0.001)
+                called = made.call(call, reader.tensors)
             if called is None:
                 raise _core.InternalError("compile: a program does not take the arguments of its own trace")
             self._keep(key, made, reader)
@@ -728,6 +766,10 @@ def _drawing() -> list[Any]:
     return states
 
 
+#: Held while a function is traced: what it reads and writes is then in the hands of this thread.
+_TRACING = threading.RLock()
+#: For how many seconds a thread waits for the trace of another one, before it calls its function as it is.
+_PATIENCE = 10.0
 #: All compiled functions.
 _ALL: weakref.WeakSet[CompiledFunction[..., Any]] = weakref.WeakSet()
 
@@ -822,6 +864,7 @@ def compile(
 
     Raises:
         CompileError: the function cannot be traced, and ``fullgraph`` is set.
+        ArgumentError: ``maxsize`` is negative.
 
     >>> import ferrograd as fg
     >>> f = fg.compile(lambda x: fg.func.grad(lambda x: (x**3).sum())(x))

@@ -1,7 +1,7 @@
 //! Compiled programs: a trace of a function's ops, and the program that runs in the function's place.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
@@ -33,11 +33,13 @@ use crate::ops::random;
 use crate::program::{Misfit, Program};
 use crate::shape::{Dims, Strides};
 
-/// Takes the trace of a function on this thread, from the moment it is made until ``finish`` or ``cancel``.
+/// Takes the trace of a function on this thread, from ``arguments`` until ``finish`` or ``cancel``. Python calls
+/// ``arguments`` where it cancels the trace whatever happens, Ctrl-C included.
 #[pyclass(frozen, module = "ferrograd._core")]
 pub struct Tracer {
     trace: Arc<Trace>,
-    arguments: Vec<Argument>,
+    given: Vec<Py<Var>>,
+    begun: OnceLock<Vec<Argument>>,
     /// What `finish` needs of the gradients, once they are asked for.
     gradients: Mutex<Option<Gradients>>,
     /// The state of the random numbers when the trace began.
@@ -140,6 +142,11 @@ pub struct Compiled {
 }
 
 impl Tracer {
+    /// The arguments, once the trace has begun.
+    fn begun(&self) -> &[Argument] {
+        self.begun.get().map_or(&[], Vec::as_slice)
+    }
+
     fn gradients(&self) -> MutexGuard<'_, Option<Gradients>> {
         self.gradients.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -204,9 +211,9 @@ fn is_same_view(a: &Array, b: &Array) -> bool {
 
 #[pymethods]
 impl Tracer {
-    /// Begins a trace. The arguments are inputs of the program. `again` is a trace of a call that has been made: it prints
-    /// nothing. With `constants`, a tensor that is made of a NumPy array is a constant; a trace inside of another one does as
-    /// the other one does.
+    /// The arguments are inputs of the program. `again` is a trace of a call that has been made: it prints nothing. With
+    /// `constants`, a tensor that is made of a NumPy array is a constant; a trace inside of another one does as the other one
+    /// does.
     #[new]
     #[pyo3(signature = (arguments, again=false, constants=false))]
     fn new(
@@ -220,29 +227,36 @@ impl Tracer {
         let mut captured = Captures::of(&trace);
         (captured.seeded, captured.makes_constants) = (again, outer.unwrap_or(constants));
         drop(captured);
-        let mut given = vec![];
-        let same_memory = same_memory(arguments.iter().map(Bound::get));
+        let given = arguments.into_iter().map(Bound::unbind).collect();
+        Ok(Tracer {
+            trace,
+            given,
+            begun: OnceLock::new(),
+            gradients: Mutex::new(None),
+            random: random::position(),
+        })
+    }
+
+    /// Begins the trace. Returns the arguments that the function is called with.
+    fn arguments(&self, py: Python<'_>) -> PyResult<Vec<Py<Var>>> {
+        let mut begun = vec![];
+        let same_memory = same_memory(self.given.iter().map(Py::get));
         let counts = counts(&same_memory);
-        for (i, x) in arguments.iter().enumerate() {
+        for (i, x) in self.given.iter().map(|x| x.bind(py)).enumerate() {
             let key = match &x.get().lock().value {
                 Value::Shared(p) if p.place().is_none() => Some(p.place_of_part().key()),
                 _ => None,
             };
             let used = if let (Some(key), 1) = (key, counts[same_memory[i]]) {
-                Tracer::part(&trace, x, key)?
+                Tracer::part(&self.trace, x, key)?
             } else {
-                x.get().capture_as(&trace, Some(i));
+                x.get().capture_as(&self.trace, Some(i));
                 x.clone().unbind()
             };
-            given.push(Argument { given: x.clone().unbind(), used });
+            begun.push(Argument { given: x.clone().unbind(), used });
         }
-        Modes::update(|m| m.trace = Some(trace.clone()));
-        Ok(Tracer { trace, arguments: given, gradients: Mutex::new(None), random: random::position() })
-    }
-
-    /// The arguments that the function is called with.
-    fn arguments(&self, py: Python<'_>) -> Vec<Py<Var>> {
-        self.arguments.iter().map(|a| a.used.clone_ref(py)).collect()
+        Modes::update(|m| m.trace = Some(self.trace.clone()));
+        Ok(self.begun.get_or_init(|| begun).iter().map(|a| a.used.clone_ref(py)).collect())
     }
 
     /// Why the trace was given up, and the line of the user's program where that was. None while it is taken.
@@ -264,7 +278,7 @@ impl Tracer {
     /// Whether an output is a view of an argument that the function got in the place of a part of a larger tensor, so that it is
     /// no view of what the caller has.
     fn returns_part(&self, #[pyo3(from_py_with = list)] outputs: Vec<Bound<'_, Var>>) -> bool {
-        let mut replaced = self.arguments.iter().filter(|a| !a.used.is(&a.given));
+        let mut replaced = self.begun().iter().filter(|a| !a.used.is(&a.given));
         replaced.any(|a| outputs.iter().any(|o| !a.used.is(o) && key_of(a.used.get()) == key_of(o.get())))
     }
 
@@ -275,7 +289,7 @@ impl Tracer {
 
     /// The tracked tensors from outside that the function read: first the arguments.
     fn leaves<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, Var>> {
-        let arguments = self.arguments.iter().map(|a| a.used.bind(py).clone());
+        let arguments = self.begun().iter().map(|a| a.used.bind(py).clone());
         let arguments = arguments.filter(|a| a.get().tensor().is_tracked());
         let captured = Captures::of(&self.trace);
         let slots: Vec<Arc<Slot>> =
@@ -431,7 +445,7 @@ impl Tracer {
         }
         let (arguments, others): (Vec<&Cell>, Vec<&Cell>) =
             captured.cells.iter().partition(|cell| cell.argument.is_some());
-        if arguments.len() != self.arguments.len() {
+        if arguments.len() != self.begun().len() {
             return None;
         }
         let count = arguments.len();
@@ -461,7 +475,7 @@ impl Tracer {
             !(returned.contains(&key_of(v.get()))
                 || outputs.iter().chain(grads).any(|o| o.is(v))
                 || stored.iter().any(|g| g.is(v))
-                || self.arguments.iter().any(|a| a.used.is(v)))
+                || self.begun().iter().any(|a| a.used.is(v)))
         })
     }
 
@@ -482,8 +496,8 @@ impl Tracer {
         };
         let differentiates = self.gradients().as_ref().map_or(captured.differentiates, |g| g.differentiates);
         let hooks = |edge: Option<&Edge>| differentiates.then(|| hooks_of(edge));
-        let same_memory = same_memory(self.arguments.iter().map(|a| a.given.get()));
-        let shared = shared_layouts(self.arguments.iter().map(|a| a.given.get()), &same_memory);
+        let same_memory = same_memory(self.begun().iter().map(|a| a.given.get()));
+        let shared = shared_layouts(self.begun().iter().map(|a| a.given.get()), &same_memory);
         // The gradient of a tensor that the function has made goes with it.
         let kept: Vec<&GradCell> = captured.slots.iter().filter(|s| !s.slot.is_orphan(py)).collect();
         let (mut inputs, mut starts, mut results) = (vec![], vec![], vec![]);
@@ -496,7 +510,7 @@ impl Tracer {
                 return None;
             }
             let source = match (cell.argument, cell.grad_of) {
-                (Some(i), _) if is_part(self.arguments[i].given.get()) => Origin::Larger(i),
+                (Some(i), _) if is_part(self.begun()[i].given.get()) => Origin::Larger(i),
                 (Some(i), _) => Origin::Argument(i),
                 (_, Some(i)) => Origin::Grad(kept.iter().position(|s| std::ptr::eq(*s, &captured.slots[i]))?),
                 _ => Origin::Memory(cell.place.downgrade()),
@@ -517,7 +531,7 @@ impl Tracer {
             inputs.push(Input { source, dtype, dims, strides, tracked, hooks: hooks(edge), written });
             starts.push(x.clone());
         }
-        for (i, a) in self.arguments.iter().enumerate().filter(|(_, a)| !a.used.is(&a.given)) {
+        for (i, a) in self.begun().iter().enumerate().filter(|(_, a)| !a.used.is(&a.given)) {
             let t = a.used.get().tensor();
             if a.used.get().lock().version() != 0 {
                 return None;
@@ -568,7 +582,7 @@ impl Tracer {
         let mut out = vec![];
         let mut returned: Vec<(usize, usize)> = vec![];
         for (j, o) in outputs.iter().enumerate() {
-            if let Some(i) = self.arguments.iter().position(|a| a.used.is(o)) {
+            if let Some(i) = self.begun().iter().position(|a| a.used.is(o)) {
                 out.push(Output::Argument(i));
                 continue;
             }
