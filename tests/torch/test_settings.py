@@ -48,7 +48,6 @@ def test_queries_that_end_on_the_cpu() -> None:
         lambda: torch.cuda.device(0),
         lambda: torch.accelerator.set_device_index(0),
         lambda: torch.set_default_device("cuda"),
-        lambda: torch.jit.trace(torch.sin, torch.ones(1)),
         lambda: torch.onnx.export(torch.nn.Linear(1, 1), torch.ones(1), "x"),
         lambda: torch.distributed.init_process_group("nccl"),
         lambda: torch.nn.Linear(1, 1).share_memory(),
