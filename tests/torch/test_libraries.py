@@ -123,6 +123,12 @@ def test_switches_of_compilers() -> None:
     torch._dynamo.config.suppress_errors = True
     torch._inductor.config.coordinate_descent_tuning = True
     torch._dynamo.reset()
+    with torch._dynamo.config.patch(suppress_errors=False), torch._inductor.config.patch({"debug": True}):
+        assert not torch._dynamo.config.suppress_errors
+        assert torch._inductor.config.debug
+    assert torch._dynamo.config.suppress_errors
+    assert not hasattr(torch._inductor.config, "debug")
+    assert torch._dynamo.config.patch("verbose", value=True)(lambda: torch._dynamo.config.verbose)()
 
     @torch._dynamo.optimize("eager", nopython=True)
     def double(x: Any) -> Any:
