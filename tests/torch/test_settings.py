@@ -344,6 +344,8 @@ def test_devices_that_are_not_here_have_names() -> None:
     assert (cuda.type, cuda.index, str(cuda), repr(cuda)) == ("cuda", 1, "cuda:1", "device(type='cuda', index=1)")
     assert torch.device("cuda:1") == cuda != torch.device("cuda")
     assert torch.ones(1).device != cuda
+    assert repr(torch.ones(1).device) == "device(type='cpu')"
+    assert type(torch.device("cuda").type) is str
     assert pickle.loads(pickle.dumps(cuda)).index == 1
     calls: list[Any] = [
         lambda: torch.ones(1, device=cuda),

@@ -75,12 +75,12 @@ class TorchDevice(Device):
     @property
     def type(self) -> str:
         """The kind of device."""
-        return self.partition(":")[0]
+        return str(self).partition(":")[0]
 
     @property
     def index(self) -> int | None:  # type: ignore[override]
         """The number of the device among those of its kind, if it was given."""
-        number = self.partition(":")[2]
+        number = str(self).partition(":")[2]
         return int(number) if number else None
 
     def __enter__(self) -> TorchDevice:
