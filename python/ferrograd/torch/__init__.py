@@ -148,6 +148,7 @@ _LAZY = {
     "fx",
     "hub",
     "jit",
+    "library",
     "masked",
     "mps",
     "multiprocessing",
@@ -248,7 +249,6 @@ else:
     _PLACES = {
         "eig": "torch.linalg.eig",
         "export": "torch.compile",
-        "library": "torch.autograd.Function",
         "lstsq": "torch.linalg.lstsq",
         "matrix_rank": "torch.linalg.matrix_rank",
         "nested": "torch.nn.utils.rnn.pad_sequence",
