@@ -1,4 +1,4 @@
-"""``torch.ops``: the ops of aten, which are functions of torch or methods of its tensors, and those of ``torch.library``."""
+"""``torch.ops``: the ops of aten, which are functions of torch or methods of its tensors, and of ``torch.library``."""
 
 from __future__ import annotations
 
