@@ -196,7 +196,11 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         fg.ArgumentError,
         "the only device is 'cpu'",
     ),
-    "a device object": (lambda: torch.device("cuda"), fg.ArgumentError, "cuda.is_available() is False"),
+    "a device object": (
+        lambda: torch.ones(2).to(torch.device("cuda")),
+        fg.ArgumentError,
+        "cuda.is_available() is False",
+    ),
     "what a function returned, for the function": (
         lambda: wrong.func.grad(fg.ones(2))(fg.ones(2)),
         fg.ArgumentError,

@@ -29,17 +29,17 @@ TORCH = """
 _cdata _grad _indices _make_subclass _nnz _values add addbmm addcdiv addcmul addmm addmv addr adjoint aminmax apply_
 argwhere as_strided as_strided_scatter as_subclass baddbmm bernoulli_ bucketize cauchy_ cdouble cfloat chalf
 cholesky_inverse cholesky_solve clamp_max clamp_min clone coalesce col_indices conj constant_pad_nd contiguous cpu
-cross crow_indices cuda cummax cummin div divide dot dsplit equal exponential_ fill fill_diagonal_ float_power_ frexp
-gather geometric_ geqrf ger get_device gradient H histc histogram histogramdd hsplit index_add index_put indices inner
-is_coalesced is_complex is_conj is_contiguous is_cpu is_cuda is_meta is_mkldnn is_mps is_neg is_nested is_nonzero
-is_pinned is_quantized is_same_size is_shared is_signed is_sparse is_sparse_csr is_xpu isneginf isposinf kthvalue
-layout log_normal_ log_softmax logit lu lu_solve map_ max median mH min mm mode multinomial nanmedian narrow_copy
-ndimension nelement new new_empty new_empty_strided new_full new_ones new_tensor new_zeros nonzero nonzero_static norm
-normal_ numpy orgqr ormqr outer pin_memory pinverse polygamma put random_ repeat repeat_interleave resize_ resize_as_
-rsub scatter share_memory_ slogdet softmax sort split squeeze std std_mean stft storage sub svd t take_along_dim
-tensor_split to to_dense to_sparse to_sparse_coo to_sparse_csc to_sparse_csr topk trace transpose triangular_solve
-true_divide type unbind unfold uniform_ unique unique_consecutive unsafe_chunk unsafe_split untyped_storage values
-vander var var_mean vdot view view_as vsplit where
+cross crow_indices cuda cummax cummin dense_dim div divide dot dsplit equal exponential_ fill fill_diagonal_
+float_power_ frexp gather geometric_ geqrf ger get_device gradient H histc histogram histogramdd hsplit index_add
+index_put indices inner is_coalesced is_complex is_conj is_contiguous is_cpu is_cuda is_meta is_mkldnn is_mps is_neg
+is_nested is_nonzero is_pinned is_quantized is_same_size is_shared is_signed is_sparse is_sparse_csr is_xpu isneginf
+isposinf kthvalue layout log_normal_ log_softmax logit lu lu_solve map_ max median mH min mm mode multinomial
+nanmedian narrow_copy ndimension nelement new new_empty new_empty_strided new_full new_ones new_tensor new_zeros
+nonzero nonzero_static norm normal_ numpy orgqr ormqr outer pin_memory pinverse polygamma put random_ repeat
+repeat_interleave resize_ resize_as_ rsub scatter share_memory_ slogdet softmax sort sparse_dim split squeeze std
+std_mean stft storage sub svd t take_along_dim tensor_split to to_dense to_sparse to_sparse_coo to_sparse_csc
+to_sparse_csr topk trace transpose triangular_solve true_divide type unbind unfold uniform_ unique unique_consecutive
+unsafe_chunk unsafe_split untyped_storage values vander var var_mean vdot view view_as vsplit where
 """
 #: Those whose in-place forms are the dialect's own too.
 IN_PLACE = {

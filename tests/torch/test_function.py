@@ -307,3 +307,25 @@ def test_a_saved_result_that_is_a_view_keeps_its_place_in_the_graph() -> None:
         np.testing.assert_allclose(h.numpy(), np.exp([1.0, 2.0]), rtol=1e-6)
     h = torch.func.hessian(lambda x: Exp.apply(x).sum())(torch.tensor([1.0, 2.0]))
     np.testing.assert_allclose(h.numpy(), np.diag(np.exp([1.0, 2.0])), rtol=1e-6, atol=1e-6)
+
+
+def test_a_node_has_the_attributes_of_its_context() -> None:
+    class Scaled(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.factor = 2
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * ctx.factor
+
+    x = torch.ones(1, requires_grad=True)
+    y = Scaled.apply(x)
+    y.grad_fn.factor, y.grad_fn.note = 5, "changed"
+    assert (y.grad_fn.factor, y.grad_fn.note) == (5, "changed")
+    y.backward()
+    assert x.grad.item() == 5
+    node: Any = x.sin().grad_fn
+    with pytest.raises(AttributeError, match="'SinBackward0' object has no attribute 'note'"):
+        node.note = 1

@@ -123,6 +123,12 @@ def test_switches_of_compilers() -> None:
     torch._dynamo.config.suppress_errors = True
     torch._inductor.config.coordinate_descent_tuning = True
     torch._dynamo.reset()
+    with torch._dynamo.config.patch(suppress_errors=False), torch._inductor.config.patch({"debug": True}):
+        assert not torch._dynamo.config.suppress_errors
+        assert torch._inductor.config.debug
+    assert torch._dynamo.config.suppress_errors
+    assert not hasattr(torch._inductor.config, "debug")
+    assert torch._dynamo.config.patch("verbose", value=True)(lambda: torch._dynamo.config.verbose)()
 
     @torch._dynamo.optimize("eager", nopython=True)
     def double(x: Any) -> Any:
@@ -245,3 +251,76 @@ def test_loaders_by_the_names_of_their_parts() -> None:
     assert not isinstance(batches, dataloader._MultiProcessingDataLoaderIter)
     with pytest.raises(AttributeError, match="_Other"):
         dataloader._Other  # noqa: B018
+
+
+def test_checks_and_symbols() -> None:
+    torch._check(True)
+    torch._assert(torch.tensor(True), "no")
+    for check, error in (
+        (torch._check, RuntimeError),
+        (torch._check_index, IndexError),
+        (torch._check_value, ValueError),
+        (torch._check_type, TypeError),
+    ):
+        with pytest.raises(error, match="2 is too many"):
+            check(False, lambda: "2 is too many")
+        with pytest.raises(error, match="Expected cond to be True"):
+            check(False)
+    with pytest.raises(AssertionError, match="no"):
+        torch._assert(False, "no")
+    assert torch.sym_max(2, 3) == 3
+    assert torch.sym_min(2, 3) == 2
+    assert torch.sym_int(2.7) == 2
+    assert torch.sym_float(2) == 2.0
+    assert torch.sym_not(False)
+    assert torch._VF.tanh is torch.tanh
+
+
+def test_branches() -> None:
+    x = torch.tensor([2.0], requires_grad=True)
+    torch.cond(x.sum() > 0, lambda x: x * 3, lambda x: -x, (x,)).backward()
+    assert x.grad.tolist() == [3.0]
+
+
+def test_names_that_programs_of_torchscript_use() -> None:
+    assert torch.jit.annotate(list, [1]) == [1]
+    assert torch.jit.wait(torch.jit.fork(lambda x, y=1: x + y, 2, y=3)) == 5
+    assert isinstance(torch.jit.fork(len, []), torch.jit.Future)
+
+
+def test_overrides() -> None:
+    class Answers:
+        def __init__(self, answer: Any) -> None:
+            self.answer = answer
+
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return args[0].answer
+
+    x, no = Answers(4), Answers(NotImplemented)
+    overrides = torch.overrides
+    assert overrides.has_torch_function((torch.ones(1), x))
+    assert overrides.has_torch_function_unary(x)
+    assert not overrides.has_torch_function_variadic(torch.ones(1), 2.0, None)
+    assert overrides.handle_torch_function(torch.sin, (x,), x) == 4
+    with pytest.raises(TypeError, match="no implementation found for sin"):
+        overrides.handle_torch_function(torch.sin, (no,), no)
+    assert overrides.is_tensor_like(x)
+    assert not overrides.is_tensor_like(2.0)
+
+
+def test_more_structures() -> None:
+    from ferrograd.torch.utils import _pytree as pytree
+
+    tree = {"a": [1, 2], "b": 3}
+    assert pytree.tree_structure(tree) == pytree.tree_flatten(tree)[1]
+    assert pytree.tree_all(lambda leaf: leaf > 0, tree)
+    assert pytree.tree_any(lambda leaf: leaf > 2, tree)
+    assert not pytree.tree_any(lambda leaf: leaf > 3, tree)
+
+
+def test_contexts_and_devices_that_change_nothing() -> None:
+    with torch.backends.cuda.sdp_kernel(enable_flash=False, enable_math=True, enable_mem_efficient=False):
+        assert torch.nn.parallel.data_parallel(torch.nn.Identity(), torch.ones(1)).item() == 1
+    x = torch.ones(2, 3)
+    assert (x.sparse_dim(), x.dense_dim()) == (0, 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import pickle
 import signal
@@ -48,7 +49,6 @@ def test_queries_that_end_on_the_cpu() -> None:
         lambda: torch.cuda.device(0),
         lambda: torch.accelerator.set_device_index(0),
         lambda: torch.set_default_device("cuda"),
-        lambda: torch.jit.trace(torch.sin, torch.ones(1)),
         lambda: torch.onnx.export(torch.nn.Linear(1, 1), torch.ones(1), "x"),
         lambda: torch.distributed.init_process_group("nccl"),
         lambda: torch.nn.Linear(1, 1).share_memory(),
@@ -336,3 +336,29 @@ def test_modules_that_libraries_import_refuse_when_they_are_used() -> None:
     for name in ("Graph", "GraphModule", "Interpreter", "Node", "Tracer", "symbolic_trace"):
         with pytest.raises(FerrogradError, match=rf"torch.fx.{name}: use torch.compile"):
             getattr(torch.fx, name)(torch.nn.Linear(1, 1))
+
+
+def test_devices_that_are_not_here_have_names() -> None:
+    """Programs compare them before they ask whether they are there."""
+    cuda = torch.device("cuda", 1)
+    assert (cuda.type, cuda.index, str(cuda), repr(cuda)) == ("cuda", 1, "cuda:1", "device(type='cuda', index=1)")
+    assert torch.device("cuda:1") == cuda != torch.device("cuda")
+    assert torch.ones(1).device != cuda
+    assert repr(torch.ones(1).device) == "device(type='cpu')"
+    assert type(torch.device("cuda").type) is str
+    assert pickle.loads(pickle.dumps(cuda)).index == 1
+    calls: list[Any] = [
+        lambda: torch.ones(1, device=cuda),
+        lambda: torch.ones(1).to(cuda),
+        lambda: torch.nn.Linear(1, 1).to(cuda),
+        lambda: torch.nn.Linear(1, 1, device=cuda),
+        lambda: torch.set_default_device(cuda),
+        lambda: torch.testing.make_tensor(2, dtype=torch.float32, device=cuda),
+        lambda: torch.load(io.BytesIO(), map_location=cuda),
+        lambda: torch.Generator(cuda),
+        lambda: cuda.__enter__(),
+        lambda: torch.device("gpu"),
+    ]
+    for call in calls:
+        with pytest.raises(RuntimeError, match=r"CPU is the only device|only device is 'cpu'"):
+            call()

@@ -45,25 +45,47 @@ class Place(Device):
     __str__ = __repr__
 
 
+#: The kinds of devices that torch has, and that no tensor can be on here.
+_KINDS = ("cuda", "hpu", "ipu", "meta", "mps", "mtia", "privateuseone", "vulkan", "xla", "xpu")
+
+
 class TorchDevice(Device):
-    """A device with torch's text. Any other than the CPU is refused.
+    """A device with torch's text. Those that are not here can be named and compared; a function that takes one raises.
 
     >>> import ferrograd.torch as torch
     >>> torch.device("cuda" if torch.cuda.is_available() else "cpu")
     device(type='cpu')
+    >>> torch.device("cuda:1").index
+    1
     """
 
     __slots__ = ()
 
     def __new__(cls, type: object = "cpu", index: int | None = None) -> TorchDevice:
-        """The device of a name; raises if it is not here."""
+        """The device of a name; raises if torch has none of this name."""
+        kind, _, number = str(type).partition(":")
+        if kind in _KINDS and (number.isdecimal() or not number):
+            number = number or ("" if index is None else str(int(index)))
+            return super().__new__(cls, f"{kind}:{number}" if number else kind)
         _core.check_device("device", type)
         if index not in (None, 0):
             raise _core.ArgumentError(f"device: there is one CPU, and no number {index}")
         return super().__new__(cls, "cpu")
 
+    @property
+    def type(self) -> str:
+        """The kind of device."""
+        return str(self).partition(":")[0]
+
+    @property
+    def index(self) -> int | None:  # type: ignore[override]
+        """The number of the device among those of its kind, if it was given."""
+        number = str(self).partition(":")[2]
+        return int(number) if number else None
+
     def __enter__(self) -> TorchDevice:
-        """Makes it the device of new tensors, which the CPU is always."""
+        """Makes it the device of new tensors, which the CPU is always; raises for another one."""
+        _core.check_device("device", self)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -71,11 +93,12 @@ class TorchDevice(Device):
 
     def __repr__(self) -> str:
         """Torch's text."""
-        return "device(type='cpu')"
+        number = "" if self.index is None else f", index={self.index}"
+        return f"device(type={self.type!r}{number})"
 
     def __str__(self) -> str:
         """The bare name."""
-        return "cpu"
+        return "".join(self)
 
 
 DEVICES = (Device("cpu"), Place("cpu"), TorchDevice("cpu"))

@@ -6,6 +6,7 @@ import contextlib
 from typing import Any
 
 from ferrograd import _public
+from ferrograd.func import _control as control
 from ferrograd.torch._framework import _disabled_torch_function_impl as _disabled_torch_function_impl
 from ferrograd.torch._generator import Generator
 from ferrograd.torch._tensor import Tensor as TensorBase
@@ -43,6 +44,67 @@ class DisableTorchFunctionSubclass(contextlib.nullcontext[None]):
 
 
 DisableTorchFunction = DisableTorchFunctionSubclass
+
+
+def _check(cond: Any, message: Any = None) -> None:
+    """Raises ``RuntimeError`` with the text that ``message()`` gives unless the condition holds."""
+    _checked(RuntimeError, cond, message)
+
+
+def _check_index(cond: Any, message: Any = None) -> None:
+    """:func:`_check` with ``IndexError``."""
+    _checked(IndexError, cond, message)
+
+
+def _check_value(cond: Any, message: Any = None) -> None:
+    """:func:`_check` with ``ValueError``."""
+    _checked(ValueError, cond, message)
+
+
+def _check_type(cond: Any, message: Any = None) -> None:
+    """:func:`_check` with ``TypeError``."""
+    _checked(TypeError, cond, message)
+
+
+def _checked(error: type[Exception], cond: Any, message: Any) -> None:
+    if not cond:
+        raise error(str(message()) if callable(message) else message or "Expected cond to be True, but got False.")
+
+
+def _assert(condition: Any, message: Any) -> None:
+    """Raises ``AssertionError`` unless the condition holds."""
+    if not condition:
+        raise AssertionError(message)
+
+
+def sym_max(a: Any, b: Any) -> Any:
+    """The larger of two numbers."""
+    return max(a, b)
+
+
+def sym_min(a: Any, b: Any) -> Any:
+    """The smaller of two numbers."""
+    return min(a, b)
+
+
+def sym_int(a: Any) -> int:
+    """A number as an integer, rounded towards 0."""
+    return int(a)
+
+
+def sym_float(a: Any) -> float:
+    """A number as a float."""
+    return float(a)
+
+
+def sym_not(a: Any) -> bool:
+    """Whether a truth value is False."""
+    return not a
+
+
+def cond(pred: Any, true_fn: Any, false_fn: Any, operands: Any = ()) -> Any:
+    """:func:`ferrograd.func.cond` with the operands in a list or tuple."""
+    return control.cond(pred, true_fn, false_fn, *operands)
 
 
 def _log_api_usage_once(event: str) -> None:

@@ -148,11 +148,13 @@ _LAZY = {
     "fx",
     "hub",
     "jit",
+    "library",
     "masked",
     "mps",
     "multiprocessing",
     "onnx",
     "ops",
+    "overrides",
     "profiler",
     "random",
     "return_types",
@@ -191,6 +193,17 @@ _ELSEWHERE = {
     "SymBool": "_C",
     "SymFloat": "_C",
     "SymInt": "_C",
+    "_assert": "_C",
+    "_check": "_C",
+    "_check_index": "_C",
+    "_check_type": "_C",
+    "_check_value": "_C",
+    "cond": "_C",
+    "sym_float": "_C",
+    "sym_int": "_C",
+    "sym_max": "_C",
+    "sym_min": "_C",
+    "sym_not": "_C",
     "_assert_async": "_C",
     "_convert_indices_from_coo_to_csr": "_more",
     "_convert_indices_from_csr_to_coo": "_more",
@@ -236,7 +249,6 @@ else:
     _PLACES = {
         "eig": "torch.linalg.eig",
         "export": "torch.compile",
-        "library": "torch.autograd.Function",
         "lstsq": "torch.linalg.lstsq",
         "matrix_rank": "torch.linalg.matrix_rank",
         "nested": "torch.nn.utils.rnn.pad_sequence",
@@ -251,7 +263,7 @@ else:
     def __getattr__(name: str) -> _Any:
         if name in _PLACES:
             raise AttributeError(f"module 'ferrograd.torch' has no attribute {name!r}: use {_PLACES[name]}")
-        if name == "torch":
+        if name in ("torch", "_VF"):
             return _import_module("ferrograd.torch")
         if name.startswith("_foreach_"):
             return _import_module("ferrograd.torch._foreach").function(name)

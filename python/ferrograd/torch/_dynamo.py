@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,8 +12,24 @@ from ferrograd.torch.compiler import OptimizedModule, allow_in_graph, compile, d
 
 __all__ = ["OptimizedModule", "allow_in_graph", "config", "disable", "is_compiling", "optimize", "reset"]
 
-#: Switches, which can be set and read, and change nothing.
-config = SimpleNamespace(
+
+class Switches(SimpleNamespace):
+    """Settings that can be set and read, and change nothing."""
+
+    @contextmanager
+    def patch(self, changes: Any = None, **others: Any) -> Iterator[None]:
+        """A context, or a decorator, in which settings have other values."""
+        before = dict(vars(self))
+        vars(self).update({changes: others.pop("value")} if isinstance(changes, str) else changes or {}, **others)
+        try:
+            yield
+        finally:
+            vars(self).clear()
+            vars(self).update(before)
+
+
+#: Switches of the tracer.
+config = Switches(
     cache_size_limit=8,
     capture_scalar_outputs=False,
     error_on_recompile=False,

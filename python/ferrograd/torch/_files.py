@@ -379,7 +379,7 @@ def load(
         MemoryError: what the file says of itself takes more memory than there is.
     """
     if map_location is not None and not callable(map_location) and not isinstance(map_location, dict):
-        TorchDevice(map_location)
+        _core.check_device("load", map_location)
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
             return load(file, pickle_module=pickle_module, weights_only=weights_only)

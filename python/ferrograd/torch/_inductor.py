@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 from ferrograd import _public
+from ferrograd.torch._dynamo import Switches
 
 __all__ = ["config"]
 
-config = SimpleNamespace(triton=SimpleNamespace())
+config = Switches(triton=Switches())
 
 __dir__ = _public.names(globals())

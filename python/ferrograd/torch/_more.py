@@ -225,6 +225,14 @@ class Methods:
         """True: values at one place have been added."""
         return True
 
+    def sparse_dim(self: Any) -> int:
+        """0: all tensors are dense."""
+        return 0
+
+    def dense_dim(self: Any) -> int:
+        """The number of axes: all tensors are dense."""
+        return int(self.ndim)
+
     def _nnz(self: Any) -> int:
         """The number of elements that are not zero."""
         return int((self.detach() != 0).sum())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ferrograd import _arguments
+from ferrograd import _arguments, _core
 from ferrograd._core import ArgumentError
 from ferrograd._tensor.device import TorchDevice
 from ferrograd._tensor.repr import TORCH_OPTIONS as _print_options
@@ -75,8 +75,7 @@ def get_default_device() -> TorchDevice:
 
 def set_default_device(device: Any) -> None:
     """Takes the CPU, or None for it; raises for another device."""
-    if device is not None:
-        TorchDevice(device)
+    _core.check_device("set_default_device", device)
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:

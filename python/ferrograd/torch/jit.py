@@ -6,17 +6,22 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 from ferrograd import _public
 from ferrograd._core import FerrogradError
+from ferrograd.torch.futures import Future
 from ferrograd.torch.nn.modules.module import Module
 
 __all__ = [
     "Final",
+    "Future",
     "ScriptFunction",
     "ScriptModule",
+    "annotate",
     "export",
+    "fork",
     "freeze",
     "ignore",
     "is_scripting",
@@ -29,6 +34,7 @@ __all__ = [
     "trace",
     "trace_module",
     "unused",
+    "wait",
 ]
 
 from typing import Final
@@ -68,6 +74,29 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
 def unused(fn: T) -> T:
     """The function itself."""
     return fn
+
+
+def annotate(the_type: Any, the_value: T) -> T:
+    """The value itself."""
+    return the_value
+
+
+def fork(func: Callable[..., T], *args: Any, **kwargs: Any) -> Future[T]:
+    """A future with the result of the function, which is called here and now.
+
+    >>> import ferrograd.torch as torch
+    >>> future = torch.jit.fork(torch.add, torch.ones(1), 2)
+    >>> torch.jit.wait(future).item()
+    3.0
+    """
+    found: Future[T] = Future()
+    found.set_result(func(*args, **kwargs))
+    return found
+
+
+def wait(future: Future[T]) -> T:
+    """The result of a future."""
+    return future.wait()
 
 
 def _overload(fn: T) -> T:

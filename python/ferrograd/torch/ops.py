@@ -1,4 +1,4 @@
-"""``torch.ops``: the ops of ``torch.ops.aten``, which are the functions of torch or the methods of its tensors."""
+"""``torch.ops``: the ops of aten, which are functions of torch or methods of its tensors, and of ``torch.library``."""
 
 from __future__ import annotations
 
@@ -28,18 +28,20 @@ class OpOverload:
     def name(self) -> str:
         """The name of the op with its namespace."""
         kind = "" if self._overloadname == "default" else f".{self._overloadname}"
-        return f"aten::{self.overloadpacket.__name__}{kind}"
+        return f"{self.overloadpacket._namespace}::{self.overloadpacket.__name__}{kind}"
 
     def __repr__(self) -> str:
-        return f"<OpOverload(op='aten.{self.overloadpacket.__name__}', overload='{self._overloadname}')>"
+        packet = self.overloadpacket
+        return f"<OpOverload(op='{packet._namespace}.{packet.__name__}', overload='{self._overloadname}')>"
 
 
 class OpOverloadPacket:
     """An op of aten. Its attributes, such as ``default`` and ``Tensor``, are the op for one list of types."""
 
-    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+    def __init__(self, name: str, function: Callable[..., Any], namespace: str = "aten") -> None:
         self.__name__ = name
         self._function = function
+        self._namespace = namespace
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The result of the op."""
@@ -53,7 +55,7 @@ class OpOverloadPacket:
         return found
 
     def __repr__(self) -> str:
-        return f"<OpOverloadPacket(op='aten.{self.__name__}')>"
+        return f"<OpOverloadPacket(op='{self._namespace}.{self.__name__}')>"
 
 
 class _Aten:
@@ -79,6 +81,25 @@ def _missing(name: str) -> Callable[..., Any]:
 
 #: ``torch.ops.aten.add(x, y)`` and ``torch.ops.aten.add.Tensor(x, y)`` are ``torch.add(x, y)``.
 aten = _Aten()
+
+
+class _Namespace:
+    """The ops that :func:`torch.library.custom_op` has defined under one namespace."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> OpOverloadPacket:
+        op = import_module("ferrograd.torch.library")._ops.get(f"{self._name}::{name}")
+        if op is None:
+            raise AttributeError(f"torch.ops.{self._name} has no op {name!r}: torch.library.custom_op defines one")
+        return OpOverloadPacket(name, op, self._name)
+
+
+def __getattr__(name: str) -> _Namespace:
+    if name.startswith("__"):
+        raise AttributeError(f"module 'ferrograd.torch.ops' has no attribute {name!r}")
+    return _Namespace(name)
 
 
 __dir__ = _public.names(globals())

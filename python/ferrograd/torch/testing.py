@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _public
-from ferrograd._tensor.device import TorchDevice
+from ferrograd import _core, _public
 from ferrograd.torch._creation import rand, randint, tensor
 from ferrograd.torch._tensor import Tensor
 
@@ -155,7 +154,7 @@ def make_tensor(
     >>> torch.testing.make_tensor(2, 3, dtype=torch.float64, device="cpu").shape
     torch.Size([2, 3])
     """
-    TorchDevice(getattr(device, "type", device))
+    _core.check_device("make_tensor", device)
     sizes = list(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else list(shape)
     kind = np.dtype(dtype)
     if noncontiguous and sizes:

@@ -90,6 +90,11 @@ impl Node {
         }
     }
 
+    fn no_attribute(&self, name: &str) -> PyErr {
+        let class = self.dialect.node_name(&self.edge.node).1;
+        PyAttributeError::new_err(format!("'{class}' object has no attribute '{name}'"))
+    }
+
     /// The context of a function that the user defined.
     fn context(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         let NodeKind::Op(op) = &self.edge.node.kind else { return None };
@@ -123,8 +128,14 @@ impl Node {
                 return Ok(saved.into_any());
             }
         }
-        let text =
-            format!("'{}' object has no attribute '{name}'", self.dialect.node_name(&self.edge.node).1);
-        Err(PyAttributeError::new_err(text))
+        Err(self.no_attribute(name))
+    }
+
+    /// Sets an attribute of the context, for a function that the user defined. Other nodes have none that can be set.
+    fn __setattr__(&self, py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        match self.context(py) {
+            Some(context) if !name.starts_with("__") => context.bind(py).setattr(name, value),
+            _ => Err(self.no_attribute(name)),
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 from ferrograd import _public
@@ -17,6 +19,7 @@ __all__ = [
     "math_sdp_enabled",
     "matmul",
     "mem_efficient_sdp_enabled",
+    "sdp_kernel",
 ]
 
 #: Switches of matrix products.
@@ -48,6 +51,20 @@ def cudnn_sdp_enabled() -> bool:
 def math_sdp_enabled() -> bool:
     """True: attention follows its formula."""
     return True
+
+
+@contextmanager
+def sdp_kernel(
+    enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
+) -> Iterator[None]:
+    """A context that changes nothing: there is one implementation of attention.
+
+    >>> import ferrograd.torch as torch
+    >>> with torch.backends.cuda.sdp_kernel(enable_flash=True, enable_math=False):
+    ...     torch.ones(1).item()
+    1.0
+    """
+    yield
 
 
 def enable_flash_sdp(enabled: bool) -> None:

@@ -10,11 +10,14 @@ from ferrograd import _tree
 __all__ = [
     "PyTree",
     "TreeSpec",
+    "tree_all",
+    "tree_any",
     "tree_flatten",
     "tree_leaves",
     "tree_map",
     "tree_map_",
     "tree_map_only",
+    "tree_structure",
     "tree_unflatten",
 ]
 
@@ -75,6 +78,21 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
 def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
     """The leaves of a structure."""
     return tree_flatten(tree, is_leaf)[0]
+
+
+def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> TreeSpec:
+    """The structure without its leaves."""
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether the function holds for all leaves."""
+    return all(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether the function holds for a leaf."""
+    return any(map(pred, tree_leaves(tree, is_leaf)))
 
 
 def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:

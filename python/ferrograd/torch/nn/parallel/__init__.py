@@ -10,7 +10,24 @@ from ferrograd.torch.nn.modules.module import Module
 if TYPE_CHECKING:
     from ferrograd.torch.nn.parallel.distributed import DistributedDataParallel
 
-__all__ = ["DataParallel", "DistributedDataParallel"]
+__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]
+
+
+def data_parallel(
+    module: Module,
+    inputs: Any,
+    device_ids: Any = None,
+    output_device: Any = None,
+    dim: int = 0,
+    module_kwargs: Any = None,
+) -> Any:
+    """The output of the module, which one device computes.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.nn.parallel.data_parallel(torch.nn.Identity(), torch.ones(1)).item()
+    1.0
+    """
+    return module(*(inputs if isinstance(inputs, tuple) else (inputs,)), **(module_kwargs or {}))
 
 
 class DataParallel(Module):
