@@ -555,7 +555,8 @@ def test_layers_call_the_next_class(make: Any) -> None:
     class Both(make, Named):  # type: ignore[misc]
         pass
 
-    module = Both(2, 1) if make is nn.Linear else Both()
+    made: Any = Both
+    module = made(2, 1) if make is nn.Linear else made()
     assert module.name == "none"
     assert module.training
 
