@@ -566,6 +566,7 @@ def test_members_of_the_tree() -> None:
     found = dict(model._named_members(lambda m: m._parameters.items(), prefix="net"))
     assert list(found) == ["net.0.weight", "net.1.weight", "net.1.bias"]
     assert list(model._named_members(lambda m: m._parameters.items(), recurse=False)) == []
+    assert len(list(model._named_members(lambda m: [("a", [1]), ("b", [2])]))) == 6
     assert model._get_abs_string_index(-1) == "1"
     with pytest.raises(IndexError):
         model._get_abs_string_index(2)
