@@ -51,7 +51,7 @@ class OfFunction(BaseModule):
         cls.__signature__ = cls._signature  # type: ignore[attr-defined]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self._set_up()
+        super().__init__()
         try:
             given = self._signature.bind(*args, **kwargs)
         except TypeError as error:

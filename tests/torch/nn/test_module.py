@@ -541,3 +541,32 @@ def test_a_module_without_numbers_of_its_own_is_called_with_those_of_others() ->
     assert base.to(device="meta") is base
     with pytest.raises(ValueError, match="the only device is 'cpu'"):
         base.to("cuda")
+
+
+@pytest.mark.parametrize("make", [nn.ReLU, nn.CrossEntropyLoss, nn.Dropout, nn.Linear, nn.Softmax, nn.ModuleList])
+def test_layers_call_the_next_class(make: Any) -> None:
+    """A class beside a layer is initialized with it, as by ``super().__init__()``."""
+
+    class Named(nn.Module):  # type: ignore[misc]
+        def __init__(self, name: str = "none") -> None:
+            super().__init__()
+            self.name = name
+
+    class Both(make, Named):  # type: ignore[misc]
+        pass
+
+    made: Any = Both
+    module = made(2, 1) if make is nn.Linear else made()
+    assert module.name == "none"
+    assert module.training
+
+
+def test_members_of_the_tree() -> None:
+    model = nn.ModuleList([nn.Linear(2, 1, bias=False), nn.BatchNorm1d(1)])
+    found = dict(model._named_members(lambda m: m._parameters.items(), prefix="net"))
+    assert list(found) == ["net.0.weight", "net.1.weight", "net.1.bias"]
+    assert list(model._named_members(lambda m: m._parameters.items(), recurse=False)) == []
+    assert len(list(model._named_members(lambda m: [("a", [1]), ("b", [2])]))) == 6
+    assert model._get_abs_string_index(-1) == "1"
+    with pytest.raises(IndexError):
+        model._get_abs_string_index(2)

@@ -84,6 +84,10 @@ class ModuleList(ListOfModules, Module):
     def _adopt(self, name: str, module: Any) -> None:
         self.add_module(name, module)
 
+    def _get_abs_string_index(self, idx: Any) -> str:
+        """The name of the module at a place, which may be counted from the end."""
+        return self._key(idx)
+
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList([*self, *other])
 

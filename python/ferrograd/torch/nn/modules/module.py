@@ -235,6 +235,23 @@ class Module(BaseModule):
         for _, module in self.named_modules():
             yield module
 
+    def _named_members(
+        self,
+        get_members_fn: Callable[[Any], Any],
+        prefix: str = "",
+        recurse: bool = True,
+        remove_duplicate: bool = True,
+    ) -> Iterator[tuple[str, Any]]:
+        """What a function gives for each module of the tree, pairs of names and values, with dotted names."""
+        # The values are kept, as those that a function has just made could have the id of one that is gone.
+        seen: dict[int, Any] = {}
+        for path, module in self._walk(prefix, remove_duplicate) if recurse else [(prefix, self)]:
+            for name, value in get_members_fn(module):
+                if value is not None and id(value) not in seen:
+                    if remove_duplicate:
+                        seen[id(value)] = value
+                    yield path + ("." if path else "") + name, value
+
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
