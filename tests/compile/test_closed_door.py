@@ -81,6 +81,11 @@ def compute(case: Case) -> Callable[..., Any]:
     return lambda *x: op(*lead, *prepare(*x), **kw)
 
 
+def copies(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with results that share no memory, which a file could not describe."""
+    return lambda *x: [t.clone() if isinstance(t, fg.Tensor) else t for t in leaves(f(*x))]
+
+
 def gradients(case: Case) -> Callable[..., Any]:
     """The first and second gradients of a sum of the row's results."""
     wrt, order, pick, function = differentiated(case), case.order, case.pick, compute(case)

@@ -20,11 +20,10 @@ import ferrograd.torch as torch
 import numpy as np
 import pytest
 from ferrograd import func
-from ferrograd._tree import leaves
 
 from tests.cases import Case
 from tests.check import differentiated
-from tests.compile.test_closed_door import CASES, bits, compute, gradients, others, outcome, tensors
+from tests.compile.test_closed_door import CASES, bits, compute, copies, gradients, others, outcome, tensors
 from tests.compile.test_programs import COMPILED, array
 
 nn: Any = torch.nn
@@ -58,11 +57,7 @@ def holds_after_a_file(f: Callable[..., Any], first: list[Any], second: list[Any
 def test_every_op(case: Case, tmp_path: Path) -> None:
     first, second = tensors(case.inputs), tensors(others(case))
     for function in [compute(case), *([gradients(case)] if differentiated(case) else [])]:
-        # A file describes no results that share memory.
-        def copies(*x: Any, function: Callable[..., Any] = function) -> list[Any]:
-            return [t.clone() if isinstance(t, fg.Tensor) else t for t in leaves(function(*x))]
-
-        holds_after_a_file(copies, first, second, tmp_path)
+        holds_after_a_file(copies(function), first, second, tmp_path)
 
 
 #: Functions whose results a file cannot describe.

@@ -19,7 +19,7 @@ from ferrograd._compile.loaded import LoadedFunction
 
 from tests.cases import all_cases
 from tests.check import differentiated
-from tests.compile.test_closed_door import compute, gradients, tensors
+from tests.compile.test_closed_door import compute, copies, gradients, tensors
 
 #: Magic bytes, format, length and checksum.
 HEADER = struct.Struct("<18sIQQ")
@@ -70,7 +70,7 @@ def programs() -> Iterator[tuple[str, bytes]]:
     for case in all_cases():
         makes: list[Callable[..., Any]] = [compute(case), *([gradients(case)] if differentiated(case) else [])]
         for make in makes:
-            compiled = fg.compile(make)
+            compiled = fg.compile(copies(make))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 try:
