@@ -8,12 +8,14 @@ use spec_math::cephes64::{i0e, i1e, igam, igamc, k0e, k1e};
 pub use spec_math::cephes64::{lbeta as betaln, ndtri, psi as digamma};
 
 /// `ln |Γ(x)|`.
+#[inline(never)]
 pub fn lgamma(x: f64) -> f64 {
     // The series of `libm` is for finite numbers.
     if x.is_infinite() { f64::INFINITY } else { libm::lgamma(x) }
 }
 
 /// The `n`-th derivative of `digamma`, `(-1)^(n+1) n! ζ(n + 1, x)`.
+#[inline(never)]
 pub fn polygamma(n: f64, x: f64) -> f64 {
     if n == 0.0 {
         return digamma(x);
@@ -57,6 +59,7 @@ pub fn erfcx(x: f64) -> f64 {
 
 /// The inverse of `erf`: near 0 a polynomial that interpolates `erfinv(y) / y` as a function of `y²` in Chebyshev's nodes,
 /// else that of the normal distribution function.
+#[inline(never)]
 pub fn erfinv(y: f64) -> f64 {
     const NEAR_ZERO: [f64; 16] = [
         0.886226925452758,

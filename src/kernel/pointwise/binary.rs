@@ -177,7 +177,7 @@ pub unsafe fn zip_fast<T: Num, F: Fn(T, T) -> T + Copy>(
 ) where
     Fast<T>: Num,
 {
-    simd::multiversion_for::<F, ()>(
+    simd::multiversion_once_for::<F, ()>(
         // SAFETY: as the function's `# Safety` section requires.
         #[inline(always)]
         move || unsafe { zip(row, n, (x, sx), (y, sy), out) },

@@ -57,7 +57,6 @@ unsafe fn fold_blocks<T: Copy, F: Fold<T>>(
             [out] if stride == 1 => *out = pairwise(fold, x),
             [..] if is_float && inner == 2 && stride == 2 => narrow::<2, T, F>(fold, x, out),
             [..] if is_float && inner == 3 && stride == 3 => narrow::<3, T, F>(fold, x, out),
-            [..] if is_float && inner == 4 && stride == 4 => narrow::<4, T, F>(fold, x, out),
             out => columns(fold, (n, stride), x, out),
         }
     }

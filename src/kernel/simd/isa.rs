@@ -237,6 +237,23 @@ fn multiversion_with_for<Owner, A, R>(args: A, plain: impl FnOnce(A) -> R, vecto
     plain(args)
 }
 
+/// [`multiversion_for`] without a copy for AVX-512: for long loops that are seldom the ones to wait for.
+#[inline(always)]
+pub fn multiversion_once_for<Owner, R>(plain: impl FnOnce() -> R, vector: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    if isa() != Isa::Baseline {
+        // SAFETY: every instruction set above the baseline has these features.
+        return unsafe { Owner::avx2(vector) };
+    }
+    #[cfg(target_arch = "aarch64")]
+    if isa() == Isa::Neon {
+        return vector();
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = vector;
+    plain()
+}
+
 /// Runs a loop compiled for AVX2 where the processor has it. The loop must give the same bits with any vectors and
 /// without.
 #[inline(always)]

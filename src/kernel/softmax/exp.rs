@@ -69,13 +69,18 @@ impl<T: Real> Less<T> {
         Less { elements: [T::ZERO; simd::BLOCK], m: [T::ZERO; simd::BLOCK] }
     }
 
+    /// The elements of these rows, and what is left to subtract from them: of a single long row all.
     #[inline(always)]
-    fn set(&mut self, n: usize, rows: &[T], m_of: impl Fn(usize, &[T]) -> T) {
-        for (r, (row, less)) in each(rows, n).zip(self.elements.chunks_exact_mut(n)).enumerate() {
+    fn set<'a>(&'a mut self, n: usize, rows: &'a [T], m_of: impl Fn(usize, &[T]) -> T) -> (&'a [T], T) {
+        let is_long = rows.len() > simd::BLOCK;
+        for (r, row) in each(rows, n).enumerate() {
             let m = m_of(r, row);
             self.m[r] = m;
-            less.iter_mut().zip(row).for_each(|(less, &v)| *less = v.sub(m));
+            if !is_long {
+                self.elements[r * n..][..n].iter_mut().zip(row).for_each(|(less, &v)| *less = v.sub(m));
+            }
         }
+        if is_long { (rows, self.m[0]) } else { (&self.elements[..rows.len()], T::ZERO) }
     }
 }
 
@@ -91,21 +96,15 @@ pub(super) fn exp_of_rows<T: Real, const FAST: bool>(
 ) where
     Fast<T>: Real,
 {
-    if n > SHORT || n == 0 {
-        for (b, (row, out)) in each(x, n).zip(out.chunks_exact_mut(n.max(1))).enumerate() {
-            let m = m_of(b, row);
-            for part in interrupt::parts(0..n, 1) {
-                exp_less::<T, FAST>(&row[part.clone()], m, &mut out[part]);
-            }
-            then(b, m, out);
-        }
+    if n == 0 {
         return;
     }
-    let (most, mut less, mut done) = (simd::BLOCK / n, Less::new(), 0);
+    let (most, mut less) = (if n > SHORT { 1 } else { simd::BLOCK / n }, Less::new());
     for (k, (rows, out)) in x.chunks(most * n).zip(out.chunks_mut(most * n)).enumerate() {
-        interrupt::count(&mut done, rows.len());
-        less.set(n, rows, |r, row| m_of(k * most + r, row));
-        exp_less::<T, FAST>(&less.elements[..rows.len()], T::ZERO, out);
+        let (from, m) = less.set(n, rows, |r, row| m_of(k * most + r, row));
+        for part in interrupt::parts(0..rows.len(), 1) {
+            exp_less::<T, FAST>(&from[part.clone()], m, &mut out[part]);
+        }
         for (r, out) in out.chunks_exact_mut(n).enumerate() {
             then(k * most + r, less.m[r], out);
         }
@@ -122,50 +121,30 @@ pub(super) fn log_sum_exp_of_rows<T: Real, const FAST: bool>(
 ) where
     Fast<T>: Real,
 {
-    if n > SHORT || n == 0 {
-        for (b, row) in each(x, n).enumerate() {
-            let (m, rest) = log_sum_exp::<T, FAST>(row);
-            then(b, m, rest);
-        }
+    if n == 0 {
         return;
     }
-    let (most, mut less, mut done) = (simd::BLOCK / n, Less::new(), 0);
+    let (most, mut less, mut done) = (if n > SHORT { 1 } else { simd::BLOCK / n }, Less::new(), 0);
     let (mut exps, mut sums) = ([T::ZERO; simd::BLOCK], [T::ZERO; simd::BLOCK]);
     let mut logs = [T::ZERO; simd::BLOCK];
     for (k, rows) in x.chunks(most * n).enumerate() {
-        interrupt::count(&mut done, rows.len());
-        let (count, exps) = (rows.len() / n, &mut exps[..rows.len()]);
-        less.set(n, rows, |_, row| largest(row));
-        exp_less::<T, FAST>(&less.elements[..rows.len()], T::ZERO, exps);
-        sums.iter_mut().zip(each(exps, n)).for_each(|(sum, row)| *sum = total(row));
+        let count = rows.len() / n;
+        let (from, m) = less.set(n, rows, |_, row| largest(row));
+        sums[..count].fill(T::ZERO);
+        // Short rows are one block, and a block of a long row is a part of it.
+        for block in from.chunks(simd::BLOCK) {
+            interrupt::count(&mut done, block.len());
+            let exps = &mut exps[..block.len()];
+            exp_less::<T, FAST>(block, m, exps);
+            sums.iter_mut()
+                .zip(each(exps, n.min(block.len())))
+                .for_each(|(sum, row)| *sum = sum.add(total(row)));
+        }
         logarithms::<T, FAST>(&sums[..count], &mut logs[..count]);
         for (r, (&m, &log)) in less.m.iter().zip(&logs[..count]).enumerate() {
             then(k * most + r, m, if m.is_finite() { log } else { T::ZERO });
         }
     }
-}
-
-/// The largest element `m` of a row, and the log-sum-exp of the row minus `m`.
-#[inline(always)]
-fn log_sum_exp<T: Real, const FAST: bool>(row: &[T]) -> (T, T)
-where
-    Fast<T>: Real,
-{
-    let m = largest(row);
-    if !m.is_finite() {
-        return (m, T::ZERO);
-    }
-    let mut exps = [T::ZERO; simd::BLOCK];
-    let (mut sum, mut done) = ([T::ZERO], 0);
-    for block in row.chunks(simd::BLOCK) {
-        interrupt::count(&mut done, block.len());
-        let exps = &mut exps[..block.len()];
-        exp_less::<T, FAST>(block, m, exps);
-        sum[0] = sum[0].add(total(exps));
-    }
-    let mut log = [T::ZERO];
-    logarithms::<T, FAST>(&sum, &mut log);
-    (m, log[0])
 }
 
 /// The logarithm of each element.
