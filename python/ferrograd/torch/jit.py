@@ -96,6 +96,8 @@ def fork(func: Callable[..., T], *args: Any, **kwargs: Any) -> Future[T]:
 
 def wait(future: Future[T]) -> T:
     """The result of a future."""
+    if not isinstance(future, Future):
+        raise TypeError(f"wait: a Future is wanted, not {type(future).__name__}")
     return future.wait()
 
 

@@ -45,6 +45,9 @@ pub fn convolve(
         }
         return cast(&cast(&sum, DType::I64)?, a.dtype());
     }
+    if !g.fits(out, [&a.dims()[batch_ndim..], &b.dims()[batch_ndim..]]) {
+        bail!(Shape, op, "these are not the arrays of the convolution: {:?} and {:?}", a.dims(), b.dims());
+    }
     let lead = shape::broadcast(op, &a.dims()[..batch_ndim], &b.dims()[..batch_ndim])?;
     let laid = |x: &Array| -> Result<Array> {
         let x = x.contiguous()?;

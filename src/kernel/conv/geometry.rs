@@ -44,6 +44,23 @@ impl Geometry {
         [a, b].iter().chain(&axes[3 - self.axes..]).copied().collect()
     }
 
+    /// Whether the numbers are those of a convolution of two such arrays to the third one. Files may say other ones.
+    pub fn fits(&self, out: ConvArray, ins: [&[usize]; 2]) -> bool {
+        let unused = 3usize.wrapping_sub(self.axes);
+        let divides = |n: usize| self.groups > 0 && n.is_multiple_of(self.groups);
+        let of_one = [&self.image, &self.window, &self.places, &self.stride, &self.dilation];
+        let mut others = [ConvArray::Image, ConvArray::Weight, ConvArray::Result].into_iter();
+        unused < 3
+            && divides(self.channels)
+            && divides(self.filters)
+            && (0..3).all(|a| self.stride[a] > 0 && self.dilation[a] > 0)
+            && (0..unused).all(|a| of_one.iter().all(|sizes| sizes[a] == 1) && self.before[a] == 0)
+            && ins.iter().all(|dims| {
+                let third = others.find(|&t| t != out).expect("two of three");
+                self.dims(third).as_slice() == *dims
+            })
+    }
+
     /// The elements of a window.
     pub fn taps(&self) -> usize {
         self.window.iter().product()
