@@ -34,6 +34,17 @@ pub enum ConvArray {
     Result,
 }
 
+impl ConvArray {
+    /// The two arrays that this one is computed from, in their order.
+    pub fn others(self) -> [ConvArray; 2] {
+        match self {
+            ConvArray::Image => [ConvArray::Weight, ConvArray::Result],
+            ConvArray::Weight => [ConvArray::Image, ConvArray::Result],
+            ConvArray::Result => [ConvArray::Image, ConvArray::Weight],
+        }
+    }
+}
+
 impl Geometry {
     pub fn dims(&self, third: ConvArray) -> Dims {
         let (a, b, axes) = match third {
@@ -49,16 +60,12 @@ impl Geometry {
         let unused = 3usize.wrapping_sub(self.axes);
         let divides = |n: usize| self.groups > 0 && n.is_multiple_of(self.groups);
         let of_one = [&self.image, &self.window, &self.places, &self.stride, &self.dilation];
-        let mut others = [ConvArray::Image, ConvArray::Weight, ConvArray::Result].into_iter();
         unused < 3
             && divides(self.channels)
             && divides(self.filters)
             && (0..3).all(|a| self.stride[a] > 0 && self.dilation[a] > 0)
             && (0..unused).all(|a| of_one.iter().all(|sizes| sizes[a] == 1) && self.before[a] == 0)
-            && ins.iter().all(|dims| {
-                let third = others.find(|&t| t != out).expect("two of three");
-                self.dims(third).as_slice() == *dims
-            })
+            && out.others().iter().zip(ins).all(|(&array, dims)| self.dims(array).as_slice() == dims)
     }
 
     /// The elements of a window.

@@ -23,10 +23,14 @@ macro_rules! vectors {
 }
 pub(super) use vectors;
 
-/// `exp(x - m)` for each element. `FAST` is only for callers compiled for vectors.
+/// A function of each element. `FAST` is only for callers compiled for vectors.
 #[inline(always)]
-pub(super) fn exp_less<T: Real, const FAST: bool>(x: &[T], m: T, out: &mut [T])
-where
+fn map<T: Real, const FAST: bool>(
+    row: impl Fn(T) -> T,
+    fast: impl Fn(Fast<T>) -> Fast<T>,
+    x: &[T],
+    out: &mut [T],
+) where
     Fast<T>: Real,
 {
     assert_eq!(x.len(), out.len());
@@ -34,25 +38,27 @@ where
     // SAFETY: both slices have `n` elements.
     unsafe {
         if FAST {
-            unary::map_fast_inline(
-                #[inline(always)]
-                |v: T| v.sub(m).exp(),
-                #[inline(always)]
-                |v: Fast<T>| v.sub(Fast(m)).exp(),
-                n,
-                x,
-                out,
-            );
+            unary::map_fast_inline(row, fast, n, x, out);
         } else {
-            unary::map(
-                #[inline(always)]
-                |v: T| v.sub(m).exp(),
-                n,
-                x,
-                out,
-            );
+            unary::map(row, n, x, out);
         }
     }
+}
+
+/// `exp(x - m)` for each element. `FAST` is only for callers compiled for vectors.
+#[inline(always)]
+pub(super) fn exp_less<T: Real, const FAST: bool>(x: &[T], m: T, out: &mut [T])
+where
+    Fast<T>: Real,
+{
+    map::<T, FAST>(
+        #[inline(always)]
+        |v: T| v.sub(m).exp(),
+        #[inline(always)]
+        |v: Fast<T>| v.sub(Fast(m)).exp(),
+        x,
+        out,
+    );
 }
 
 /// Rows of at most this many elements are taken several at a time, which fills the vectors.
@@ -153,28 +159,12 @@ fn logarithms<T: Real, const FAST: bool>(x: &[T], out: &mut [T])
 where
     Fast<T>: Real,
 {
-    assert_eq!(x.len(), out.len());
-    let (n, x, out) = (x.len(), x.as_ptr().cast(), out.as_mut_ptr().cast());
-    // SAFETY: both slices have `n` elements.
-    unsafe {
-        if FAST {
-            unary::map_fast_inline(
-                #[inline(always)]
-                |v: T| v.ln(),
-                #[inline(always)]
-                |v: Fast<T>| v.ln(),
-                n,
-                x,
-                out,
-            );
-        } else {
-            unary::map(
-                #[inline(always)]
-                |v: T| v.ln(),
-                n,
-                x,
-                out,
-            );
-        }
-    }
+    map::<T, FAST>(
+        #[inline(always)]
+        |v: T| v.ln(),
+        #[inline(always)]
+        |v: Fast<T>| v.ln(),
+        x,
+        out,
+    );
 }

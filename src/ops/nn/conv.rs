@@ -18,10 +18,7 @@ use crate::ops::promote::{Class, promoted};
 use crate::ops::terms::add_terms;
 use crate::stored::Stored;
 
-const THIRDS: [ConvArray; 3] = [ConvArray::Image, ConvArray::Weight, ConvArray::Result];
-
-/// One of the three arrays of a convolution, computed from the other two, which come in the order of
-/// [`THIRDS`].
+/// One of the three arrays of a convolution, computed from [the two others](ConvArray::others).
 #[derive(Clone, Stored)]
 #[stored(op)]
 struct Conv {
@@ -31,12 +28,6 @@ struct Conv {
 }
 
 impl Conv {
-    /// Which arrays the inputs are.
-    fn inputs(&self) -> [ConvArray; 2] {
-        let mut others = THIRDS.into_iter().filter(|&t| t != self.out);
-        std::array::from_fn(|_| others.next().expect("two of three"))
-    }
-
     /// The array `out` of the same convolution, from two others.
     fn third(&self, out: ConvArray, a: (ConvArray, &Tensor), b: (ConvArray, &Tensor)) -> Result<Tensor> {
         let (a, b) = if (a.0 as usize) < b.0 as usize { (a.1, b.1) } else { (b.1, a.1) };
@@ -59,13 +50,13 @@ impl Op for Conv {
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let g = only(g);
-        let of = self.inputs();
+        let of = self.out.others();
         let one = |i: usize| self.third(of[i], (of[1 - i], &s.input(1 - i)), (self.out, g));
         (0..2).map(|i| s.needs(i).then(|| one(i)).transpose()).collect()
     }
 
     fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let of = self.inputs();
+        let of = self.out.others();
         let one =
             |i: usize| d[i].as_ref().map(|d| self.third(self.out, (of[i], d), (of[1 - i], &s.input(1 - i))));
         Ok(smallvec![add_terms([one(0).transpose()?, one(1).transpose()?])])
