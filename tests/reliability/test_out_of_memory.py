@@ -47,6 +47,7 @@ WORK = {
     "matmul": ("x = fg.ones((1200, 1200))", "x @ x"),
     "matmul of float64": ("x = fg.tensor(np.ones((500, 300)))", "x @ x.mT"),
     "batched matmul": ("x = fg.ones((64, 100, 100))", "x @ x"),
+    "small matmuls": ("x = fg.ones((60, 100))", "[x.mT @ x for _ in range(10_000)]"),
     "diagonal matmul": ("x = fg.eye(1500)", "x @ x"),
     "einsum": ("x = fg.ones((40, 50, 60))", "fg.einsum('ijk,ijl,kl->i', x, x, x[0].mT @ x[0])"),
     "conv": ("x = fg.ones((8, 16, 100, 100)); w = fg.ones((32, 16, 3, 3))", "fg.conv2d(x, w)"),

@@ -13,7 +13,7 @@ use crate::bind::convert::tensor::tensor;
 use crate::bind::python::dialect::Operator;
 use crate::bind::python::gil::without_gil;
 use crate::bind::value::var::{Reading, Var};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::Tensor;
 use crate::ops::contract;
 use crate::ops::entry::Operand;
@@ -72,7 +72,7 @@ fn run(
 ) -> Result<Tensor> {
     let bytes = |t: &Tensor| t.array.len().saturating_mul(t.dtype().size());
     if bytes(&x).max(y.as_ref().map_or(0, |y| bytes(y))) < LONG {
-        return f(&x, y.as_ref().map_or(&*x, |y| y));
+        return Error::catch(|| f(&x, y.as_ref().map_or(&*x, |y| y)));
     }
     let (x, y) = (x.copied(), y.map(Reading::copied));
     without_gil(py, || f(&x, y.as_ref().unwrap_or(&x)))
