@@ -1,5 +1,5 @@
-//! The ops that change which axes are hidden: a level of `vmap` is entered or left, and hidden axes are
-//! summed or added.
+//! The ops that change which axes are hidden: a level of `vmap` is entered or left, and hidden axes are added. Sums over
+//! hidden axes.
 
 use smallvec::smallvec;
 
@@ -8,9 +8,7 @@ use crate::error::Result;
 use crate::graph::{
     Cotangents, Grads, Level, Levels, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, only, recorded,
 };
-use crate::kernel::pointwise::{cast, half};
-use crate::kernel::reduce;
-use crate::ops::movement::SUM;
+use crate::ops::movement::sum_to;
 use crate::shape::Dims;
 
 #[derive(Clone)]
@@ -19,8 +17,6 @@ enum BatchAxis {
     Enter(Level, usize),
     /// The hidden axis of a level becomes a visible axis.
     Leave(Level, usize),
-    /// The sum over the hidden axes of these levels.
-    Sum(Levels),
     /// The value broadcast over the hidden axes of these levels.
     Spread(Levels),
 }
@@ -58,12 +54,6 @@ impl BatchAxis {
                     (one.expand(&dims, 0), x.levels.clone())
                 }
             },
-            BatchAxis::Sum(over) => {
-                let axes: Dims = (0..hidden.len()).filter(|&i| over.contains(hidden[i])).collect();
-                let levels = Levels::new(hidden.iter().copied().filter(|l| !over.contains(*l)));
-                let sum = reduce::apply("sum", SUM, &half::widened(&x.array)?, &axes)?;
-                (cast::cast(&sum, x.dtype())?, levels)
-            }
             BatchAxis::Spread(over) => {
                 let levels = x.levels.union(over);
                 let array = crate::graph::align(x, &levels);
@@ -80,7 +70,6 @@ impl Op for BatchAxis {
         match self {
             BatchAxis::Enter(..) => "enter_level",
             BatchAxis::Leave(..) => "leave_level",
-            BatchAxis::Sum(_) => "sum_batch",
             BatchAxis::Spread(_) => "expand_batch",
         }
     }
@@ -98,7 +87,6 @@ impl Op for BatchAxis {
         Ok(smallvec![Some(match self {
             BatchAxis::Enter(level, axis) => leave(g, *level, *axis)?,
             BatchAxis::Leave(level, axis) => enter(g, *level, *axis)?,
-            BatchAxis::Sum(over) => expand_batch(g, over)?,
             // The engine sums over the hidden axes that the input did not have.
             BatchAxis::Spread(_) => g.clone(),
         })])
@@ -121,11 +109,11 @@ pub fn leave(x: &Tensor, level: Level, axis: usize) -> Result<Tensor> {
 
 /// The sum over the hidden axes of those levels that the tensor has.
 pub fn sum_batch(x: &Tensor, over: &Levels) -> Result<Tensor> {
-    if over.as_slice().iter().any(|l| x.levels.contains(*l)) {
-        BatchAxis::Sum(over.clone()).apply(x)
-    } else {
-        Ok(x.clone())
+    let mut visible = x.clone();
+    for &level in over.as_slice().iter().filter(|l| x.levels.contains(**l)) {
+        visible = leave(&visible, level, 0)?;
     }
+    sum_to(&visible, x.dims())
 }
 
 /// The tensor broadcast over those of the levels that it lacks.

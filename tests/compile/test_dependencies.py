@@ -655,3 +655,12 @@ def test_a_compiled_module_runs_without_python() -> None:
         for _ in range(4):
             net(torch.ones(2))
     assert net._compiled._runs > 0
+
+
+def test_arrays_beside_a_transformed_function() -> None:
+    import numpy as np
+
+    slopes = fg.func.jacfwd(lambda x: x * x)
+    compiled = fg.compile(lambda x: slopes(x) + fg.asarray(np.eye(2)), fullgraph=True)
+    for _ in range(2):
+        assert compiled(fg.tensor([1.0, 2.0])).tolist() == [[3.0, 0.0], [0.0, 5.0]]

@@ -85,12 +85,38 @@ def gate(v: Any) -> Any:
     return torch.tanh(v) * v.sum()
 
 
+ROWS = torch.tensor(array(6, 16, seed=7))
+
+
+def over_rows(f: Any, w: Any) -> Any:
+    """The sum of a function of each row of constants and of a tensor that all rows share."""
+    return func.vmap(lambda row: f(row, w))(ROWS).sum()
+
+
 COMPILED = {
     "writes": of(written),
     "gradient through writes": of(func.grad(lambda x: (written(x) ** 2).sum())),
     "write to a new tensor": of(onto_zeros),
     "vmap": of(func.vmap(gate), 4, 16),
     "vmap of grad": of(func.vmap(func.grad(lambda v: gate(v).sum())), 4, 16),
+    "grad of a vmap": of(func.grad(partial(over_rows, lambda row, w: (row * w).sum().tanh()))),
+    "grad of a vmap of matrices": of(func.grad(partial(over_rows, lambda row, w: (row @ w).sin().sum())), 16, 5),
+    "grad of a vmap in half precision": of(
+        lambda x: func.grad(partial(over_rows, lambda row, w: (row.half() * w).sum().tanh()))(x.half()).float()
+    ),
+    "grad of nested vmaps": of(
+        func.grad(partial(over_rows, lambda row, w: func.vmap(lambda n: (n * w).sum().tanh())(row).sum()))
+    ),
+    "hessian of a vmap": of(func.hessian(partial(over_rows, lambda row, w: (row * w).sum().tanh()))),
+    "grad of a vmap of grad": of(
+        func.grad(partial(over_rows, lambda row, w: func.grad(lambda row: (row * w).sin().sum())(row).pow(2).sum()))
+    ),
+    "grad of a hessian": of(
+        func.grad(lambda w: func.hessian(lambda x: (x * w).sin().sum())(torch.ones(16)).pow(2).sum())
+    ),
+    "jvp of a grad of a vmap": of(
+        lambda x: func.jvp(func.grad(partial(over_rows, lambda row, w: (row * w).sum().tanh())), (x,), (x,))
+    ),
     "jacrev": of(func.jacrev(gate)),
     "jacfwd": of(func.jacfwd(gate)),
     "hessian": of(func.hessian(lambda v: gate(v).sum())),

@@ -173,3 +173,31 @@ def test_gradients_that_are_set_to_none_first() -> None:
         step(fg.full([3], float(i), dtype="float64"))
         assert holder.w.grad.tolist() == [i] * 3
     assert step.cache_info().hits == 4
+
+
+def test_views_that_a_function_closes_over() -> None:
+    whole = fg.tensor(state(3, 4))
+    row, column = whole[1], whole[:, 2]
+    compiled = fg.compile(lambda x: (x * row).sum() + column.sum(), fullgraph=True)
+    for i in range(3):
+        x = fg.tensor(state(4, seed=i))
+        assert compiled(x).item() == ((x * row).sum() + column.sum()).item()
+        assert compiled(row).item() == ((row * row).sum() + column.sum()).item()
+        # The next call sees the new numbers.
+        whole.mul_(2)
+    assert compiled.cache_info().misses == 2
+
+
+def test_a_view_that_a_function_closes_over_is_written_to() -> None:
+    whole, same = fg.tensor(state(3, 4)), fg.tensor(state(3, 4))
+
+    def step(row: fg.Tensor, x: fg.Tensor) -> fg.Tensor:
+        row.add_(x)
+        return (row * x).sum()
+
+    (row, other) = (whole[1], same[1])
+    compiled = fg.compile(lambda x: step(row, x), fullgraph=True)
+    for i in range(3):
+        x = fg.tensor(state(4, seed=i))
+        assert compiled(x).item() == step(other, x).item()
+        assert whole.tolist() == same.tolist()

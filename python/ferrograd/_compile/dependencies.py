@@ -366,6 +366,8 @@ class Reader:
 
     def __init__(self, modes: Any, names: Names, floats: Collection[Any] = ()) -> None:
         self.tensors: list[Tensor] = []
+        #: The places in `tensors` of those that the code finds elsewhere than in its arguments.
+        self.elsewhere: set[int] = set()
         self.key: list[Any] = [modes]
         #: What the code finds elsewhere than in its arguments: a place, its value, and whether its tensors are told by
         #: identity.
@@ -376,6 +378,8 @@ class Reader:
         self.floats: dict[Any, int] = {}
         self._as_tensors = floats
         self._names = names
+        #: Whether what is read comes from an argument.
+        self._is_argument = True
         self._places: dict[int, int] = {}
         self._seen: set[int] = set()
         #: Where the parts of the key begin that a name leads to.
@@ -394,6 +398,7 @@ class Reader:
                 self.key.append(Number)
             else:
                 self._read(value)
+        self._is_argument = False
         for place in self._names.places:
             self._begins.append((len(self.key), ("", place[1])))
             self._find(place)
@@ -412,7 +417,8 @@ class Reader:
 
         It is not known where code may draw from generators of its own, and what objects of other libraries hold.
         """
-        objects = (x for x in self.objects if not isinstance(x, (type, types.ModuleType, np.ufunc, np.dtype)))
+        told = (type, types.ModuleType, types.FunctionType, np.ufunc, np.dtype)
+        objects = (x for x in self.objects if not isinstance(x, told))
         return all(_is_python(type(x)) for x in objects) and self._names.names.isdisjoint(_UNTOLD)
 
     def _name(self, i: int) -> str:
@@ -452,6 +458,8 @@ class Reader:
             if place is None:
                 place = self._places[id(value)] = len(self.tensors)
                 self.tensors.append(value)
+            if not self._is_argument:
+                self.elsewhere.add(place)
             key.append(value.__class__)
             key.append(place)
         elif isinstance(value, (float, *PLAIN)):

@@ -661,7 +661,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         tracer = _core.Tracer(tensors, constants=reader.sees_all())
         watch = Watch()
         try:
-            used = tracer.arguments()
+            used = tracer.arguments(sorted(reader.elsewhere))
             replaced = {id(x): y for x, y in zip(tensors, used, strict=True) if x is not y}
             given = {id(y): x for x, y in zip(tensors, used, strict=True) if x is not y}
             draws = _drawing()

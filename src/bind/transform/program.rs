@@ -237,8 +237,10 @@ impl Tracer {
         })
     }
 
-    /// Begins the trace. Returns the arguments that the function is called with.
-    fn arguments(&self, py: Python<'_>) -> PyResult<Vec<Py<Var>>> {
+    /// Begins the trace. Returns the arguments that the function is called with. Those in ``found`` are the given ones: the
+    /// function finds them elsewhere, too.
+    #[pyo3(signature = (found=vec![]))]
+    fn arguments(&self, py: Python<'_>, found: Vec<usize>) -> PyResult<Vec<Py<Var>>> {
         let mut begun = vec![];
         let same_memory = same_memory(self.given.iter().map(Py::get));
         let counts = counts(&same_memory);
@@ -247,7 +249,7 @@ impl Tracer {
                 Value::Shared(p) if p.place().is_none() => Some(p.place_of_part().key()),
                 _ => None,
             };
-            let used = if let (Some(key), 1) = (key, counts[same_memory[i]]) {
+            let used = if let (Some(key), 1, false) = (key, counts[same_memory[i]], found.contains(&i)) {
                 Tracer::part(&self.trace, x, key)?
             } else {
                 x.get().capture_as(&self.trace, Some(i));
