@@ -319,10 +319,8 @@ fn needed(v: &Values, steps: Vec<(Step, Way)>, outputs: &[Id]) -> Vec<(Step, Way
     outputs.iter().for_each(|&id| read[v.whole(id) as usize] = true);
     let mut kept = vec![];
     for (step, pointwise) in steps.into_iter().rev() {
-        // What has no inputs draws random numbers, and those that follow depend on how many were drawn. What has no outputs
-        // tells the user something, or refuses numbers.
-        let says = step.ins.is_empty() || step.outs.is_empty() || step.op.decides();
-        if says || step.outs.iter().any(|&id| read[id as usize]) {
+        // Random numbers that follow depend on how many were drawn, so what stays in order is needed.
+        if step.is_in_order() || step.op.decides() || step.outs.iter().any(|&id| read[id as usize]) {
             step.ins.iter().for_each(|&id| read[v.whole(id) as usize] = true);
             kept.push((step, pointwise));
         }

@@ -56,6 +56,14 @@ pub struct Step {
     pub site: Site,
 }
 
+impl Step {
+    /// Whether it stays behind all steps like it that the trace met before: it draws random numbers, and so has no inputs;
+    /// tells the user something, or refuses numbers, and so has no outputs; or calls Python, which may do all of that.
+    pub fn is_in_order(&self) -> bool {
+        self.ins.is_empty() || self.outs.is_empty() || self.op.calls_host()
+    }
+}
+
 /// What a program does at a time.
 pub enum Work {
     Op(Step),

@@ -217,7 +217,7 @@ pub(super) fn planned(values: &[Value], steps: Vec<(Step, Way)>, outputs: &[Id])
     // What is read outside of the group that makes it.
     let mut outside: FxHashSet<Id> = outputs.iter().map(|&id| memory.whole(id).0).collect();
     let mut before: Vec<FxHashSet<usize>> = vec![FxHashSet::default(); groups.len()];
-    let mut draws = None;
+    let mut last_in_order = None;
     for (i, (step, _)) in steps.iter().enumerate() {
         for &id in &step.ins {
             let whole = memory.whole(id).0;
@@ -226,9 +226,8 @@ pub(super) fn planned(values: &[Value], steps: Vec<(Step, Way)>, outputs: &[Id])
                 before[group_of[i]].insert(group_of[m]);
             }
         }
-        // Random numbers are drawn, and the user is told something, in the order of the program.
-        if (step.ins.is_empty() || step.outs.is_empty())
-            && let Some(last) = draws.replace(group_of[i])
+        if step.is_in_order()
+            && let Some(last) = last_in_order.replace(group_of[i])
         {
             before[group_of[i]].insert(last);
         }
@@ -276,7 +275,7 @@ fn grouped(memory: &Memory<'_>, steps: &[(Step, Way)], maker: &FxHashMap<Id, usi
     // The lengths that the tiles of each group can have.
     let mut lengths: Vec<Lengths> = vec![];
     let mut known: FxHashMap<(usize, (usize, bool)), usize> = FxHashMap::default();
-    // The stage of the last step that draws random numbers, or has no outputs.
+    // The stage of the last step that stays in order.
     let mut last = 0;
     for (i, (step, way)) in steps.iter().enumerate() {
         let mut joined = None;
@@ -296,7 +295,7 @@ fn grouped(memory: &Memory<'_>, steps: &[(Step, Way)], maker: &FxHashMap<Id, usi
             stage[i] = stage[i].max(stage[m] + usize::from(!together));
         }
         // These stay in order, so what waits for one of them does not share a cluster with what an earlier one reads.
-        if step.ins.is_empty() || step.outs.is_empty() {
+        if step.is_in_order() {
             stage[i] = stage[i].max(last);
             last = stage[i];
         }

@@ -121,3 +121,58 @@ def test_a_function_that_reads_no_numbers_is_traced_through() -> None:
     for x in INPUTS:
         assert bits(compiled(x)) == bits(func.grad(lambda x: Cube.apply(x).sum())(x))
     assert compiled.cache_info().hits == 3
+
+
+class Noisy(torch.autograd.Function):
+    """Draws numbers in a function that reads others."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        noise = torch.rand(x.shape) * float(np.abs(x.detach().numpy()).max())
+        ctx.save_for_backward(noise)
+        return x * noise
+
+    @staticmethod
+    def backward(ctx: Any, *g: Any) -> Any:
+        return g[0] * ctx.saved_tensors[0]
+
+
+def drawn_between(x: Any) -> Any:
+    first = torch.rand(5)
+    Noisy.apply(x)
+    return first + Noisy.apply(x) * torch.rand(5) + Noisy.apply(x)
+
+
+t: Any = torch.distributions
+DRAWS: dict[str, Callable[[Any], Any]] = {
+    "Function": lambda x: Noisy.apply(x * 2) * x,
+    "drawn between": drawn_between,
+    "Gamma": lambda x: t.Gamma(x.abs() + 0.5, 2.0).rsample((3,)) * torch.rand(5),
+    "Beta": lambda x: t.Beta(x.abs() + 0.5, x * x + 1).rsample(),
+    "StudentT": lambda x: t.StudentT(x.abs() + 3).rsample() * x,
+    "Poisson": lambda x: t.Poisson(x.abs()).sample((3,)) * x,
+    "Binomial": lambda x: t.Binomial(5, torch.sigmoid(x)).sample() * x,
+    "NegativeBinomial": lambda x: t.NegativeBinomial(5.0, logits=x).sample() * x,
+    "Categorical": lambda x: (lambda d: d.log_prob(d.sample((4,))))(t.Categorical(logits=x)),
+    "Multinomial": lambda x: (lambda d: d.log_prob(d.sample()))(t.Multinomial(4, logits=x)),
+    "VonMises": lambda x: t.VonMises(x, x.abs() + 1).sample() * x,
+    "LKJCholesky": lambda x: t.LKJCholesky(3, x.abs() + 1).sample().sum((-1, -2)) * x,
+    "multinomial": lambda x: torch.multinomial(torch.softmax(x, 0), 3) * x[:3],
+    "poisson": lambda x: torch.poisson(x.abs()) * x,
+}
+
+
+@pytest.mark.parametrize("f", DRAWS.values(), ids=DRAWS)
+def test_numbers_that_numpy_draws(f: Callable[[Any], Any]) -> None:
+    compiled = fg.compile(f, fullgraph=True)
+
+    def run(f: Callable[[Any], Any], i: int) -> Any:
+        torch.manual_seed(i)
+        x = torch.tensor(array(5, seed=i), requires_grad=True)
+        y = f(x)
+        (g,) = torch.autograd.grad(y.sum(), x)
+        return bits([y, g, torch.rand(2)])
+
+    for i in range(4):
+        assert run(compiled, i) == run(f, i)
+    assert compiled.cache_info().hits == 3

@@ -265,18 +265,20 @@ class _Replayed(Function):
     @staticmethod
     def forward(ctx: Any, function: Callable[..., Any], found: list[Any], *tensors: Tensor) -> Any:
         def call(given: list[Tensor]) -> list[Tensor]:
+            random = _core.native.get_rng_state()
             outputs, *found[:] = function(given)
-            return outputs
+            return [*outputs, random]
 
+        *results, random = _core.call_at_replay(call, tensors)
         ctx.function = function
-        ctx.save_for_backward(*tensors)
-        return tuple(_core.call_at_replay(call, tensors))
+        ctx.save_for_backward(*tensors, random)
+        return tuple(results)
 
     @staticmethod
     def backward(ctx: Any, *g: Tensor) -> Any:
-        tensors = ctx.saved_tensors
+        *tensors, random = ctx.saved_tensors
         wanted = [i for i, x in enumerate(tensors) if x.requires_grad]
-        found = _ReplayedGradient.apply(ctx.function, wanted, len(tensors), *tensors, *g)
+        found = _ReplayedGradient.apply(ctx.function, wanted, len(tensors), random, *tensors, *g)
         grads = dict(zip(wanted, found, strict=True))
         return (None, None, *(grads.get(i) for i in range(len(tensors))))
 
@@ -287,17 +289,25 @@ class _ReplayedGradient(Function):
     _reads_numbers = False
 
     @staticmethod
-    def forward(ctx: Any, function: Callable[..., Any], wanted: list[int], count: int, *tensors: Tensor) -> Any:
+    def forward(
+        ctx: Any, function: Callable[..., Any], wanted: list[int], count: int, random: Tensor, *tensors: Tensor
+    ) -> Any:
         def call(given: list[Tensor]) -> list[Tensor]:
-            with enable_grad():
-                leaves = [x.detach() for x in given]
-                for i in wanted:
-                    leaves[i].requires_grad_()
-                return _gradients(function, wanted, count, leaves, False)
+            random, *leaves = (x.detach() for x in given)
+            now = _core.native.get_rng_state()
+            # The function draws the numbers that its first call drew.
+            _core.native.set_rng_state(random)
+            try:
+                with enable_grad():
+                    for i in wanted:
+                        leaves[i].requires_grad_()
+                    return _gradients(function, wanted, count, leaves, False)
+            finally:
+                _core.native.set_rng_state(now)
 
         ctx.of = function, wanted, count
         ctx.save_for_backward(*tensors)
-        return tuple(_core.call_at_replay(call, tensors))
+        return tuple(_core.call_at_replay(call, [random, *tensors]))
 
     @staticmethod
     def backward(ctx: Any, *h: Tensor) -> Any:
@@ -308,7 +318,7 @@ class _ReplayedGradient(Function):
             tensors = [x * 1 if x.requires_grad else x for x in ctx.saved_tensors]
             found = _gradients(function, asked, count, tensors, True)
         left = iter(pulled_back(found, h, [x for x in tensors if x.requires_grad], _core.is_grad_enabled()))
-        return (None, None, None, *(next(left) if x.requires_grad else None for x in tensors))
+        return (None, None, None, None, *(next(left) if x.requires_grad else None for x in tensors))
 
 
 def pulled_back(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,20 @@ def generator() -> np.random.Generator:
 def drawn(values: Any, like: Tensor) -> Any:
     """An array of NumPy's generator as a tensor with the class and the dtype of ``like``."""
     return _core.make(np.asarray(values, order="C"), like.dtype, False, dialect_of(like))
+
+
+def by_numpy(draw: Callable[..., Any], shape: Sequence[int], *parameters: Tensor, like: Tensor) -> Any:
+    """What ``draw`` makes of NumPy's generator and of parameters, as a tensor with the class and the dtype of ``like``.
+
+    It gets the parameters as float64 arrays of this shape. A program calls it at its place, so it holds no tensor.
+    """
+    shape, dtype, dialect = tuple(shape), like.dtype, dialect_of(like)
+
+    def call(given: list[Tensor]) -> list[Tensor]:
+        arrays = (np.broadcast_to(ops.astype(x, "float64").numpy(), shape) for x in given)
+        return [_core.make(np.asarray(draw(generator(), *arrays), order="C"), dtype, False, dialect)]
+
+    return _core.call_at_replay(call, [x.detach() for x in parameters])[0]
 
 
 def in_parts(draw: Callable[..., Any], *parameters: Any, row: int = 0) -> Any:
@@ -45,18 +59,24 @@ def in_parts(draw: Callable[..., Any], *parameters: Any, row: int = 0) -> Any:
 
 def poisson(rates: Tensor) -> Any:
     """Random numbers of events, one for each rate."""
-    values = ops.astype(rates.detach(), "float64").numpy()
-    if not (values >= 0).all():
-        raise ArgumentError("poisson: rates must not be negative or NaN")
-    return drawn(in_parts(generator().poisson, values), rates)
+
+    def draw(source: np.random.Generator, values: Any) -> Any:
+        if not (values >= 0).all():
+            raise ArgumentError("poisson: rates must not be negative or NaN")
+        return in_parts(source.poisson, values)
+
+    return by_numpy(draw, rates.shape, rates, like=rates)
 
 
 def binomial(count: Tensor, prob: Tensor) -> Any:
     """Random numbers of successes in ``count`` trials, each with the probability ``prob``."""
-    n, p = np.broadcast_arrays(*(ops.astype(x.detach(), "float64").numpy() for x in (count, prob)))
-    if not ((n >= 0) & (n < 2.0**63) & (p >= 0) & (p <= 1)).all():
-        raise ArgumentError("binomial: counts lie between 0 and 2**63 and probabilities between 0 and 1")
-    return drawn(in_parts(generator().binomial, n.astype(np.int64), p), count)
+
+    def draw(source: np.random.Generator, n: Any, p: Any) -> Any:
+        if not ((n >= 0) & (n < 2.0**63) & (p >= 0) & (p <= 1)).all():
+            raise ArgumentError("binomial: counts lie between 0 and 2**63 and probabilities between 0 and 1")
+        return in_parts(source.binomial, n.astype(np.int64), p)
+
+    return by_numpy(draw, np.broadcast_shapes(count.shape, prob.shape), count, prob, like=count)
 
 
 def multinomial(weights: Tensor, num_samples: int, replacement: bool) -> Any:
@@ -71,6 +91,11 @@ def multinomial(weights: Tensor, num_samples: int, replacement: bool) -> Any:
         raise DtypeError(f"multinomial: weights are floats, not {weights.dtype}")
     if num_samples < 1:
         raise ArgumentError("cannot sample n_sample <= 0 samples")
+    return _core.call_at_replay(lambda given: [_chosen(given[0], num_samples, replacement)], [weights])[0]
+
+
+def _chosen(weights: Tensor, num_samples: int, replacement: bool) -> Any:
+    """The indices of :func:`multinomial`."""
     if not bool(ops.all(ops.isfinite(weights) & (weights >= 0))):
         raise ArgumentError("probability tensor contains either `inf`, `nan` or element < 0")
     weights = ops.astype(weights, "float64")

@@ -12,12 +12,13 @@ from ferrograd import _core
 from ferrograd._autograd.function import Function, once_differentiable
 from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import torch as ops
-from ferrograd._dialects.draws import drawn, generator, in_parts, multinomial
+from ferrograd._dialects.draws import by_numpy, drawn, generator, in_parts, multinomial
 from ferrograd._dialects.numbers import TORCH
 from ferrograd._tensor.dtypes import finfo
 
 __all__ = [
     "beta_slope",
+    "by_numpy",
     "dirichlet",
     "drawn",
     "gamma_slope",

@@ -45,8 +45,11 @@ class Poisson(ExponentialFamily):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         """Numbers of events."""
-        rates = _draws.values(self.rate, self._extended_shape(sample_shape))
-        return _draws.drawn(_draws.in_parts(_draws.generator().poisson, rates), self.rate)
+
+        def draw(source: Any, rates: Any) -> Any:
+            return _draws.in_parts(source.poisson, rates)
+
+        return _draws.by_numpy(draw, self._extended_shape(sample_shape), self.rate, like=self.rate)
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability."""
@@ -117,11 +120,12 @@ class Binomial(_ByProbability):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         """Numbers of successes."""
+
+        def draw(source: Any, n: Any, p: Any) -> Any:
+            return _draws.in_parts(source.binomial, n.astype(np.int64), p)
+
         shape = self._extended_shape(sample_shape)
-        with no_grad():
-            n, p = (_draws.values(v, shape) for v in (self.total_count, self.probs))
-            drawn = _draws.in_parts(_draws.generator().binomial, n.astype(np.int64), p)
-            return _draws.drawn(drawn, self.probs)
+        return _draws.by_numpy(draw, shape, self.total_count, self.probs, like=self.probs)
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability."""
@@ -180,12 +184,13 @@ class NegativeBinomial(_ByProbability):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         """Numbers of successes."""
+
+        def draw(source: Any, n: Any, odds: Any) -> Any:
+            return _draws.in_parts(source.poisson, _draws.in_parts(source.standard_gamma, n) * odds)
+
         shape = self._extended_shape(sample_shape)
         with no_grad():
-            n, odds = (_draws.values(v, shape) for v in (self.total_count, ops.exp(self.logits)))
-            source = _draws.generator()
-            drawn = _draws.in_parts(source.poisson, _draws.in_parts(source.standard_gamma, n) * odds)
-            return _draws.drawn(drawn, self.logits)
+            return _draws.by_numpy(draw, shape, self.total_count, ops.exp(self.logits), like=self.logits)
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability."""
@@ -240,12 +245,13 @@ class Multinomial(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         """Counts."""
-        shape = self._extended_shape(sample_shape)
-        with no_grad():
-            p = _draws.values(self.probs, shape)
-            draw = functools.partial(_draws.generator().multinomial, self.total_count)
-            drawn = _draws.in_parts(draw, p / p.sum(-1, keepdims=True), row=1)
-            return _draws.drawn(drawn, self.probs)
+        count = self.total_count
+
+        def draw(source: Any, p: Any) -> Any:
+            shares = p / p.sum(-1, keepdims=True)
+            return _draws.in_parts(functools.partial(source.multinomial, count), shares, row=1)
+
+        return _draws.by_numpy(draw, self._extended_shape(sample_shape), self.probs, like=self.probs)
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability."""

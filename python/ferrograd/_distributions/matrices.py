@@ -138,18 +138,21 @@ class LKJCholesky(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         """Cholesky factors."""
-        n, lead = self.dim, self._extended_shape(sample_shape)[:-2]
-        with no_grad():
-            source, eta = _draws.generator(), _draws.values(self.concentration, lead)
-            found = np.zeros((*lead, n, n))
+        n, tiny = self.dim, finfo(self.concentration.dtype).tiny
+
+        def draw(source: Any, eta: Any) -> Any:
+            found = np.zeros((*eta.shape, n, n))
             found[..., 0, 0] = 1
             for row in range(1, n):
                 share = source.beta(row / 2, eta + (n - 1 - row) / 2)
-                direction = source.standard_normal((*lead, row))
+                direction = source.standard_normal((*eta.shape, row))
                 length = np.sqrt((direction * direction).sum(-1, keepdims=True))
                 found[..., row, :row] = np.sqrt(share)[..., None] * direction / length
-                found[..., row, row] = np.sqrt(np.maximum(1 - share, finfo(self.concentration.dtype).tiny))
-            return _draws.drawn(found, self.concentration)
+                found[..., row, row] = np.sqrt(np.maximum(1 - share, tiny))
+            return found
+
+        lead = self._extended_shape(sample_shape)[:-2]
+        return _draws.by_numpy(draw, lead, self.concentration, like=self.concentration)
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density."""

@@ -6,7 +6,6 @@ import functools
 import math
 from typing import Any
 
-from ferrograd._autograd.modes import no_grad
 from ferrograd._core import torch as ops
 from ferrograd._distributions import _draws, constraints
 from ferrograd._distributions.counts import _ByProbability
@@ -382,11 +381,13 @@ class VonMises(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         """Angles in [-pi, pi)."""
+
+        def draw(source: Any, loc: Any, k: Any) -> Any:
+            drawn = _draws.in_parts(functools.partial(source.vonmises, 0.0), k)
+            return (drawn + math.pi + loc) % (2 * math.pi) - math.pi
+
         shape = self._extended_shape(sample_shape)
-        with no_grad():
-            loc, k = (_draws.values(v, shape) for v in (self.loc, self.concentration))
-            drawn = _draws.in_parts(functools.partial(_draws.generator().vonmises, 0.0), k)
-            return _draws.drawn((drawn + math.pi + loc) % (2 * math.pi) - math.pi, self.loc)
+        return _draws.by_numpy(draw, shape, self.loc, self.concentration, like=self.loc)
 
     @property
     def mean(self) -> Any:

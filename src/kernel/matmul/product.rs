@@ -24,6 +24,9 @@ const PARALLEL: usize = 1 << 20;
 /// Products of at most this many multiplications finish before `gemm` has packed their factors.
 const TINY: usize = 128;
 
+/// Products of complex matrices of more multiplications are computed by their real and imaginary parts.
+const SHORT_COMPLEX: usize = 1 << 9;
+
 /// Products of at most this many multiplications use our own tiles, which have less overhead than `gemm`.
 const FEW: usize = 1 << 12;
 
@@ -44,7 +47,7 @@ const WIDE: usize = 512;
 /// `x @ y` over the last two axes of both. Of the leading axes the first `batch_ndim` are matched from the left, the
 /// others broadcast from the right.
 pub fn matmul(op: &'static str, x: &Array, y: &Array, batch_ndim: usize) -> Result<Array> {
-    if x.dtype().is_complex() {
+    if x.dtype().is_complex() && !is_short(x, y) {
         return complex::by_parts(op, x, y, |x, y| matmul(op, x, y, batch_ndim));
     }
     if let ([m, k], [rows, n]) = (x.dims(), y.dims())
@@ -68,6 +71,14 @@ pub fn matmul(op: &'static str, x: &Array, y: &Array, batch_ndim: usize) -> Resu
         return matrices(op, &x, &y, &[x.dims()[0], y.dims()[1]])?.reshape(&dims);
     }
     matrices(op, &x, &y, &dims)
+}
+
+/// Whether a complex product is computed sooner than its factors are taken apart into real and imaginary parts.
+fn is_short(x: &Array, y: &Array) -> bool {
+    match (x.dims(), y.dims()) {
+        ([m, k], [_, n]) => m.saturating_mul(*k).saturating_mul(*n) <= SHORT_COMPLEX,
+        _ => false,
+    }
 }
 
 /// A long inner axis is summed in parts of about this many multiplications, but not fewer than `PART` elements. The
@@ -119,7 +130,7 @@ fn whole(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Result<Array
         }
     }
     dispatch!(x.dtype(), float T => floats::<T>(op, x, y, dims), else {
-        dispatch!(x.dtype(), int T => product(op, x, y, dims, plain::<T>, false), else bail!(Dtype, op, "not defined for bool"))
+        dispatch!(x.dtype(), field T => product(op, x, y, dims, plain::<T>, false), else bail!(Dtype, op, "not defined for bool"))
     })
 }
 

@@ -184,7 +184,12 @@ impl Cluster {
                 // what is given or written to the carry or to a result, or from the carry to a result.
                 unsafe {
                     let (from, to) = (m.from.offset(m.from_step * t), m.to.offset(m.to_step * t));
-                    to.copy_from_nonoverlapping(from, m.bytes);
+                    match m.bytes {
+                        // Most moves are single numbers, for which a call would take longer than the copy.
+                        8 => to.cast::<[u8; 8]>().write(from.cast::<[u8; 8]>().read()),
+                        4 => to.cast::<[u8; 4]>().write(from.cast::<[u8; 4]>().read()),
+                        bytes => to.copy_from_nonoverlapping(from, bytes),
+                    }
                 }
             }
         };
