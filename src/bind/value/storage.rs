@@ -242,7 +242,19 @@ impl SharedValue {
     fn is_whole(&self, storage: &Storage) -> bool {
         self.layout.offset == 0
             && self.layout.dims.as_slice() == storage.whole.dims()
-            && self.layout == Layout::contiguous(&self.layout.dims)
+            && self.layout.is_contiguous()
+    }
+
+    /// Calls `f` with the value, if it is all of the memory and has no edge.
+    pub fn with_untracked<R>(&self, f: impl FnOnce(&Tensor) -> R) -> Option<R> {
+        let history = lock(&self.history);
+        if self.edge.is_some() || self.changes_seen != history.changes {
+            return None;
+        }
+        drop(history);
+        let mut storage = lock(&self.storage);
+        storage.take_back();
+        self.is_whole(&storage).then(|| f(&storage.whole))
     }
 
     /// The value with its edge. The edge is made anew if the history has changed.
