@@ -319,9 +319,9 @@ impl Call {
                 return if result.is_none() { Ok(None) } else { Ok(Some(result.get_item(0)?)) };
             }
         };
-        let Some(outputs) = program.get().results(py, &found)? else { return Ok(None) };
+        let Some(mut outputs) = program.get().results(py, &found)? else { return Ok(None) };
         Ok(Some(match shape {
-            Shape::One => outputs.into_iter().next().expect("it has one output"),
+            Shape::One => outputs.pop().expect("it has one output"),
             Shape::Tuple => PyTuple::new(py, outputs)?.into_any(),
             Shape::List => PyList::new(py, outputs)?.into_any(),
         }))

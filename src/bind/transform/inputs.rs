@@ -92,11 +92,11 @@ pub(super) fn laid_out(x: &Array, input: &Input) -> crate::error::Result<Option<
     if fits { x.with_strides(&input.strides) } else { Ok(None) }
 }
 
-/// Whether a run changes no memory, differentiates nothing and returns no views, and all that it reads are arguments,
-/// which shared no memory in the trace.
+/// Whether a run changes no memory, differentiates nothing and returns no views, and all that it reads are whole tensors.
 pub(super) fn only_reads(inputs: &[Input], outputs: &[Output]) -> bool {
     let is_read = |input: &Input| {
-        !input.tracked && input.written.is_none() && matches!(input.source, Origin::Argument(_))
+        let is_whole = matches!(input.source, Origin::Argument(_) | Origin::Memory(_));
+        !input.tracked && input.written.is_none() && is_whole
     };
     let is_new = |output: &Output| {
         matches!(output, Output::New(..) | Output::Argument(_) | Output::Object(_) | Output::Again(_))
@@ -197,16 +197,24 @@ impl Compiled {
         Ok(Some(inputs))
     }
 
-    /// The input arrays of a program that only reads its arguments. None where they are not of the kind that it is for.
-    pub(super) fn read_arguments(&self, arguments: &[Bound<'_, Var>]) -> Option<Arrays> {
-        let mut arrays = Arrays::new();
-        for input in &self.inputs {
-            let Origin::Argument(i) = input.source else { return None };
+    /// Adds the input arrays of a program that only reads. False where they are not of the kind that it is for.
+    pub(super) fn read_only(&self, arguments: &[Bound<'_, Var>], arrays: &mut Arrays) -> bool {
+        self.inputs.iter().all(|input| {
             // Whoever shares the memory sees no difference.
-            let read = |t: &Tensor| input.takes(t).then(|| t.array.clone());
-            arrays.push(arguments[i].get().lock().with_untracked(read).flatten()?);
-        }
-        Some(arrays)
+            let read = |t: &Tensor| {
+                let is_right = input.takes(t);
+                if is_right {
+                    arrays.push(t.array.clone());
+                }
+                is_right
+            };
+            let is_right = match &input.source {
+                Origin::Argument(i) => arguments[*i].get().lock().with_untracked(read),
+                Origin::Memory(place) => place.with_untracked(read),
+                _ => None,
+            };
+            is_right == Some(true)
+        })
     }
 
     pub(super) fn slot(&self, i: usize, arguments: &[Bound<'_, Var>]) -> Option<Arc<Slot>> {

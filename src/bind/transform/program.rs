@@ -83,7 +83,7 @@ pub struct Compiled {
     pub(super) is_fresh: AtomicBool,
     /// Whether a run draws random numbers.
     pub(super) draws: bool,
-    /// Whether a run does nothing else than read arguments and make results.
+    /// Whether a run does nothing else than read tensors and make results.
     pub(super) only_reads: bool,
     pub(super) inputs: Vec<Input>,
     /// The sources of the last inputs. Each run asks them for numbers.

@@ -30,9 +30,9 @@ fn view<'py>(of: &Bound<'py, Var>, layout: &Layout, dialect: Dialect) -> PyResul
 /// The outputs of a run.
 pub(super) type Made<'py> = SmallVec<[Bound<'py, PyAny>; 2]>;
 
-/// What came of a run: the outputs and what is saved for the gradients, or why there are none.
-enum Outcome<'py> {
-    Done(Made<'py>, Vec<Bound<'py, Var>>),
+/// What came of a run.
+enum Outcome {
+    Done,
     /// The program is not for these arguments, or not for their numbers.
     OtherArguments,
     /// The shape of a value depends on numbers.
@@ -46,24 +46,35 @@ impl Compiled {
         py: Python<'py>,
         arguments: &[Bound<'py, Var>],
     ) -> PyResult<Option<Made<'py>>> {
-        Ok(match self.outcome(py, arguments)? {
-            Outcome::Done(outputs, _) => Some(outputs),
-            Outcome::OtherArguments | Outcome::OtherLayout => None,
-        })
+        let mut outputs = Made::new();
+        let outcome = self.outcome(py, arguments, &mut outputs, &mut vec![])?;
+        Ok(matches!(outcome, Outcome::Done).then_some(outputs))
     }
 
-    fn outcome<'py>(&self, py: Python<'py>, arguments: &[Bound<'py, Var>]) -> PyResult<Outcome<'py>> {
-        let mut arrays: Arrays;
+    /// Adds the outputs to `outputs`, and what is saved for the gradients to `saved`.
+    fn outcome<'py>(
+        &self,
+        py: Python<'py>,
+        arguments: &[Bound<'py, Var>],
+        outputs: &mut Made<'py>,
+        saved: &mut Vec<Bound<'py, Var>>,
+    ) -> PyResult<Outcome> {
+        let mut arrays = Arrays::new();
         let mut places: SmallVec<[Option<Place>; 8]> = SmallVec::new();
         if self.only_reads {
-            let Some(read) = self.read_arguments(arguments) else { return Ok(Outcome::OtherArguments) };
-            arrays = read;
+            if !self.read_only(arguments, &mut arrays) {
+                return Ok(Outcome::OtherArguments);
+            }
         } else {
             let Some(read) = self.read(py, arguments)? else { return Ok(Outcome::OtherArguments) };
             (arrays, places) = read.into_iter().unzip();
         }
-        let Some(mut advanced) = Advanced::of(py, &self.hosts)? else { return Ok(Outcome::OtherArguments) };
-        arrays.append(&mut advanced.arrays);
+        let mut advanced = None;
+        if !self.hosts.is_empty() {
+            let Some(mut now) = Advanced::of(py, &self.hosts)? else { return Ok(Outcome::OtherArguments) };
+            arrays.append(&mut now.arrays);
+            advanced = Some(now);
+        }
         let is_fresh = self.is_fresh.load(Relaxed) && self.is_fresh.swap(false, Relaxed);
         let _silence = is_fresh.then(Silence::new);
         let position = self.draws.then(random::position);
@@ -84,11 +95,9 @@ impl Compiled {
             }
         };
         drop(arrays);
-        let mut saved = vec![];
         for array in results.drain(self.saved_from..) {
             saved.push(Var::object(py, Value::Own(Tensor::constant(array)), Dialect::Native)?);
         }
-        let mut outputs = Made::with_capacity(self.outputs.len());
         for o in &self.outputs {
             outputs.push(match o {
                 Output::New(i, dialect) => {
@@ -126,8 +135,10 @@ impl Compiled {
                 }
             }
         }
-        advanced.keep();
-        Ok(Outcome::Done(outputs, saved))
+        if let Some(advanced) = advanced {
+            advanced.keep();
+        }
+        Ok(Outcome::Done)
     }
 }
 
@@ -148,8 +159,9 @@ impl Compiled {
         py: Python<'py>,
         #[pyo3(from_py_with = list)] arguments: Vec<Bound<'py, Var>>,
     ) -> PyResult<Run<'py>> {
-        Ok(match self.outcome(py, &arguments)? {
-            Outcome::Done(outputs, saved) => Run::Done(outputs.into_vec(), saved),
+        let (mut outputs, mut saved) = (Made::new(), vec![]);
+        Ok(match self.outcome(py, &arguments, &mut outputs, &mut saved)? {
+            Outcome::Done => Run::Done(outputs.into_vec(), saved),
             Outcome::OtherArguments => Run::Other(None),
             Outcome::OtherLayout => Run::Other(Some(false)),
         })

@@ -68,7 +68,7 @@ impl Tracer {
     }
 
     /// Takes the seals off the memory from outside. The values are those that the function left there.
-    fn unseal(py: Python<'_>, captured: &Captured) {
+    fn unseal(py: Python<'_>, captured: Captured) {
         for cell in &captured.cells {
             let array = cell.place.read().array.unsealed().clone();
             cell.place.put(array);
@@ -223,9 +223,10 @@ impl Tracer {
         let captured = std::mem::take(&mut *Captures::of(&self.trace));
         if undo {
             self.undo(py, captured);
-            return Ok(());
+        } else {
+            Tracer::unseal(py, captured);
         }
-        Tracer::unseal(py, &captured);
+        self.unshare();
         Ok(())
     }
 
@@ -251,11 +252,12 @@ impl Tracer {
         }
         let compiled = self.compile(py, &outputs, grads, some);
         let captured = std::mem::take(&mut *Captures::of(&self.trace));
-        if compiled.is_none() {
-            Tracer::unseal(py, &captured);
-            return Ok(None);
+        if compiled.is_some() {
+            self.undo(py, captured);
+        } else {
+            Tracer::unseal(py, captured);
         }
-        self.undo(py, captured);
+        self.unshare();
         Ok(compiled)
     }
 
@@ -288,6 +290,11 @@ impl Tracer {
 }
 
 impl Tracer {
+    /// Takes the arguments out of the shared memory that the trace has put them into.
+    fn unshare(&self) {
+        self.given.iter().for_each(|x| x.get().lock().unshare());
+    }
+
     /// Puts everything from outside back as it was before the trace.
     fn undo(&self, py: Python<'_>, captured: Captured) {
         for cell in &captured.cells {

@@ -283,6 +283,16 @@ impl State {
         }
     }
 
+    /// Takes the value out of memory that may be shared, where nobody else has it.
+    pub fn unshare(&mut self) {
+        if let Value::Shared(p) = &mut self.value
+            && let Some((t, writes, inference)) = p.alone()
+        {
+            (self.version, self.inference) = (writes, inference);
+            self.value = Value::Own(t);
+        }
+    }
+
     /// Makes `retained` follow this tensor's edge from now on. Only the first one of a tensor counts.
     pub fn retain(&mut self, edge: &Edge, retained: impl EdgeFollower + 'static) {
         if !self.is_retained() {
