@@ -44,6 +44,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     transform::calls::add(m)?;
     transform::control::add(m)?;
     transform::program::add(m)?;
+    transform::tracer::add(m)?;
     transform::host::add(m)?;
     transform::print::add(m)?;
     transform::saved::add(m)?;

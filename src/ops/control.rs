@@ -197,12 +197,15 @@ impl Op for While {
     }
 }
 
-/// The gradients of a [`While`]. It runs the loop again and then goes back from the last step to the first: `back` computes
-/// the next `sums` from the sums, the carry before the step and its own constants. The inputs are the sums, the inputs
-/// of the loop and the constants of `back`. The outputs are the last sums.
+/// The gradients of a [`While`]. It runs the loop again and then goes back from the last step to the first: each of `back`
+/// computes the next `sums` from the sums, the carry before the step and its own constants. The inputs are the sums, the
+/// inputs of the loop and the constants of each of `back`. The outputs are the last sums.
 pub struct WhileGradient {
     pub forward: While,
-    pub back: Arc<Program>,
+    /// The programs in turn, from the last step on, each with how many constants it has.
+    pub back: Vec<(Arc<Program>, usize)>,
+    /// The program that follows the last one.
+    pub again: usize,
     pub sums: usize,
     /// How many inputs the loop has.
     pub inputs: usize,
@@ -220,7 +223,13 @@ impl Op for WhileGradient {
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let mut sums = plain("while_loop", ins, batch_ndim)?;
         let mut given = sums.split_off(self.sums);
-        let constants = given.split_off(self.inputs);
+        let mut constants = given.split_off(self.inputs);
+        let mut turns = vec![];
+        for (program, count) in &self.back {
+            let others = constants.split_off(*count);
+            turns.push((program, std::mem::replace(&mut constants, others)));
+        }
+        let period = turns.len() - self.again;
         let mut before: Vec<Vec<Array>> = vec![];
         self.forward.walk(given, |carry| {
             if before.len() % STRETCH == STRETCH - 1 {
@@ -234,8 +243,10 @@ impl Op for WhileGradient {
             if k % STRETCH == STRETCH - 1 {
                 interrupt::check()?;
             }
-            let inputs = [&sums[..], &carry, &constants].concat();
-            sums = contiguous(run(&self.back, "while_loop", &inputs)?)?;
+            let turn = if k < turns.len() { k } else { self.again + (k - self.again) % period };
+            let (program, constants) = &turns[turn];
+            let inputs = [&sums[..], &carry, constants].concat();
+            sums = contiguous(run(program, "while_loop", &inputs)?)?;
         }
         Ok(sums.into_iter().collect())
     }

@@ -328,6 +328,55 @@ def test_unused_results_of_branches_and_of_a_while_loop() -> None:
         agrees(func.grad(f), *((zero, fg.tensor(p)) for p in (1.0, -1.0)))
 
 
+def test_a_while_loop_whose_steps_do_not_read_all_that_the_last_one_made() -> None:
+    """Before the last step the root has no gradient, where zeros times its derivative would be NaN."""
+
+    def root(v: Any) -> Any:
+        return v[0] + 1, v[1] + 1, fg.sqrt(v[1]), v[2]
+
+    def loop(h: Any, p: Any) -> Any:
+        last = while_loop(lambda v: v[0] < p, root, (fg.tensor(0.0), h, h + 1, h + 2))
+        return (last[1] * last[2]).sum()
+
+    def turned(h: Any, p: Any) -> Any:
+        last = while_loop(lambda v: v[0] < p, lambda v: (v[0] + 1, v[2] + 1, fg.sqrt(v[1]) + 1), (p * 0, h, h + 1))
+        return last[1].sum()
+
+    for f in (loop, turned):
+        steps = [(fg.zeros(2, dtype="float64"), fg.tensor(p)) for p in (5.0, 2.0, 3.0, 6.0)]
+        compiled = agrees(func.grad(f), *steps)
+        assert compiled.cache_info().hits == 3
+        assert not fg.any(fg.isnan(compiled(*steps[0])))
+
+
+def test_what_decides_by_numbers_is_no_part_of_a_loop_or_branch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gradient of a determinant takes other ops where the matrix is singular."""
+    singular, regular = fg.ones((2, 2), dtype="float64"), fg.tensor([[2.0, 1.0], [1.0, 3.0]], dtype="float64")
+    taken: Callable[[Any], Any] = func.grad(lambda a: cond(a.sum() > 0, fg.linalg.det, fg.sum, a))
+    repeated: Callable[[Any], Any] = func.grad(
+        lambda a: while_loop(lambda v: v[0] < 2, lambda v: (v[0] + 1, fg.linalg.det(a) + v[1]), (a[0, 0] * 0, a[0, 0]))[
+            1
+        ]
+    )
+    for f in (taken, repeated):
+        compiled = fg.compile(f)
+        with pytest.warns(UserWarning, match="runs uncompiled"):
+            compiled(singular)
+        for a in (regular, singular):
+            np.testing.assert_array_equal(compiled(a), f(a))
+
+    def steps(a: Any) -> Any:
+        return scan(lambda c, k: (c + fg.linalg.det(a * k), c), a[0, 0], fg.tensor([0.0, 1.0, 2.0, 3.0, 0.0]))[0]
+
+    found = [func.grad(steps)(a) for a in (regular, singular)]
+    compiled = fg.compile(func.grad(steps))
+    for a, expected in zip((regular, singular), found, strict=True):
+        np.testing.assert_array_equal(compiled(a), expected)
+    monkeypatch.setattr("ferrograd.func._control._FEW", N)
+    for a, expected in zip((regular, singular), found, strict=True):
+        np.testing.assert_array_equal(func.grad(steps)(a), expected)
+
+
 def test_branches_that_return_other_values_than_tensors() -> None:
     def same(h: Any, p: Any) -> Any:
         return cond(p > 0, lambda h: (h * 2, None, 3, "a", 0.5), lambda h: (h, None, 3, "a", 0.5), h)

@@ -532,6 +532,89 @@ def test_code_that_is_replaced_where_it_is() -> None:
     check(f, fg.tensor(X), reload(helper, lambda x: x * 3), reload(f, lambda x: helper(x) - 5))
 
 
+def test_defaults_that_are_replaced_where_they_are() -> None:
+    def helper(x: Any, k: float = 2.0, *, offset: float = 1.0) -> Any:
+        return x * k + offset
+
+    def f(x: Any, k: float = 3.0) -> Any:
+        return helper(x) * k
+
+    changes = [
+        lambda: setattr(helper, "__defaults__", (5.0,)),
+        lambda: setattr(helper, "__kwdefaults__", {"offset": -1.0}),
+        lambda: setattr(f, "__defaults__", (7.0,)),
+        lambda: (helper.__kwdefaults__ or {}).update(offset=4.0),
+    ]
+    check(f, fg.tensor(X), *changes)
+
+
+def test_objects_that_get_another_class() -> None:
+    class Tripled(Scale):
+        def scaled(self, x: Any) -> Any:
+            return x * self.k * 3
+
+    a = Scale(2.0)
+    check(a.scaled, fg.tensor(X), lambda: setattr(a, "k", 3.0))
+    check(lambda x: a.scaled(x), fg.tensor(X), lambda: setattr(a, "__class__", Tripled))
+
+
+def test_attributes_of_metaclasses() -> None:
+    class Meta(type):
+        factor: float
+        k = 2.0
+
+        @property
+        def rate(cls) -> float:
+            return cls.factor * 5
+
+        def scaled(cls, x: Any) -> Any:
+            return x * 3
+
+    class Settings(metaclass=Meta):
+        factor = 1.0
+
+    changes = [
+        lambda: setattr(Settings, "factor", 2.0),
+        lambda: setattr(Meta, "k", 4.0),
+        lambda: setattr(Meta, "scaled", lambda cls, x: x * 7),
+        lambda: setattr(Settings, "k", 6.0),
+    ]
+    check(lambda x: Settings.scaled(x) + Settings.k + Settings.rate, fg.tensor(X), *changes)
+
+
+def test_functions_that_are_registered_for_a_type() -> None:
+    @functools.singledispatch
+    def scaled(k: Any, x: Any) -> Any:
+        return x * 2
+
+    class Scaling:
+        @functools.singledispatchmethod
+        def scaled(self, k: Any, x: Any) -> Any:
+            return x * 2
+
+    a = Scaling()
+    check(lambda x: scaled(3, x), fg.tensor(X), lambda: scaled.register(int, lambda k, x: x * k))
+    method = vars(Scaling)["scaled"]
+    check(lambda x: a.scaled(3, x), fg.tensor(X), lambda: method.register(int, lambda self, k, x: x * k))
+
+
+def test_a_variable_of_a_closure_that_is_deleted() -> None:
+    def made(k: float) -> tuple[Callable[[Any], Any], Callable[[], None]]:
+        def delete() -> None:
+            nonlocal k
+            del k
+
+        return lambda x: x * k, delete
+
+    f, delete = made(2.0)
+    compiled = fg.compile(f)
+    for _ in range(3):
+        compiled(fg.tensor(X))
+    delete()
+    with pytest.raises(NameError):
+        compiled(fg.tensor(X))
+
+
 def test_attributes_of_functions_and_special_methods() -> None:
     def helper(x: Any) -> Any:
         return x * helper.k  # type: ignore[attr-defined]

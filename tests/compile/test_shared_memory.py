@@ -9,6 +9,7 @@ from typing import Any
 import ferrograd as fg
 import numpy as np
 import pytest
+from ferrograd import func
 
 
 def state(*shape: int, seed: int = 0) -> np.ndarray:
@@ -201,3 +202,53 @@ def test_a_view_that_a_function_closes_over_is_written_to() -> None:
         x = fg.tensor(state(4, seed=i))
         assert compiled(x).item() == step(other, x).item()
         assert whole.tolist() == same.tolist()
+def test_an_argument_is_after_a_trace_what_it_was_before() -> None:
+    """The trace shares its memory with the program for a while."""
+
+    def changed(x: Any) -> Any:
+        x[0] = 5.0
+        return x * 2
+
+    functions: list[Callable[[Any], Any]] = [lambda x: x * 2, changed, lambda x: x * 2 if x.sum() > 0 else x * 3]
+    for f in functions:
+        found = []
+        for function in (f, fg.compile(f)):
+            x = fg.tensor(state(3))
+            x.add_(1.0)
+            part, whole = x[1:], x.detach()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                results = [function(x).tolist() for _ in range(3)]
+                x.mul_(2)
+                results += [function(x).tolist(), part.tolist(), whole.tolist()]
+                alone = fg.tensor(state(3))
+                alone.add_(1.0)
+                results.append(function(alone).tolist())
+                alone.requires_grad_()
+                with fg.no_grad():
+                    results.append(function(alone).tolist())
+                results.append(func.grad(lambda y: (y * y).sum())(alone).tolist())
+            # The trace writes once more than the function.
+            writes = None if f is changed else (x.inplace_version, alone.inplace_version)
+            found.append((results, writes, alone.is_leaf))
+        assert found[0] == found[1]
+
+
+def test_parameters_that_become_tracked_are_seen() -> None:
+    class Held:
+        w = fg.tensor(state(3))
+
+        def __call__(self, x: Any) -> Any:
+            return x * self.scaled()
+
+        def scaled(self) -> Any:
+            return vars(Held)["w"] * 2
+
+    held, x = Held(), fg.tensor(state(3, seed=1))
+    f = fg.compile(held)
+    for _ in range(4):
+        assert f(x).tolist() == held(x).tolist()
+    Held.w.requires_grad_()
+    assert f(x).requires_grad
+    Held.w.detach().mul_(2)
+    assert f(x).tolist() == held(x).tolist()

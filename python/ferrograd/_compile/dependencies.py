@@ -76,7 +76,7 @@ _BYTES = 4096
 #: Stands for the value of a name that is not there.
 MISSING = types.SimpleNamespace()
 
-#: A dict or an object with slots and a name in it, or None with the cell of a closure, or with a function for its code.
+#: A dict, a function or an object with slots and a name in it; or None with a cell, or with a function for its code.
 Place = tuple[Any, Any]
 
 
@@ -134,7 +134,7 @@ def value_at(place: Place) -> Any:
     """The value at a place now."""
     where, name = place
     if isinstance(where, types.FunctionType):
-        return where.__code__
+        return where.__code__ if name is None else getattr(where, name)
     try:
         return where.cell_contents if name is None else where.get(name, MISSING)
     except ValueError:  # The cell is empty yet.
@@ -154,8 +154,8 @@ class Names:
     """What the code of a function, and of the functions and methods that it calls, looks up."""
 
     def __init__(self) -> None:
-        #: The globals and closures that it names, and what it holds by itself: owners of methods, defaults, arguments
-        #: of ``functools.partial``.
+        #: The globals and closures that it names, its defaults, and what it holds by itself: owners of methods,
+        #: arguments of ``functools.partial``.
         self.places: list[Place] = []
         #: All names. Each may be that of an attribute. The call of a module looks up one by itself.
         self.names: set[str] = {"forward"}
@@ -209,12 +209,18 @@ class Names:
                 # It may be a transform of a function.
                 self._meet(getattr(value, "__wrapped__", None))
                 for cell in value.__closure__ or ():
-                    self._meet(value_at((cell, None)))
+                    content = value_at((cell, None))
+                    if value.__module__ == "functools" and type(content) is dict:
+                        # The functions of ``singledispatch``, to which others may be added.
+                        self._watch((cell, None))
+                    self._meet(content)
             else:
                 self._functions.append(value)
                 self._watch((value, None))
-                self._hold(value.__defaults__)
-                self._hold(value.__kwdefaults__)
+                for name in ("__defaults__", "__kwdefaults__"):
+                    if (defaults := getattr(value, name)) is not None:
+                        self._watch((value, name))
+                        self._meet(defaults)
         elif isinstance(value, weakref.ref):
             self._meet(value())
         elif isinstance(value, contextvars.ContextVar):
@@ -271,7 +277,8 @@ class Names:
 
     def _look_into(self, value: Any) -> None:
         """Meets the attributes of an object, and those of its methods that the code names or Python calls."""
-        kinds = (value if isinstance(value, type) else type(value)).__mro__
+        kind: type = type(value)
+        kinds = (*value.__mro__, *kind.__mro__) if isinstance(value, type) else kind.__mro__
         held = getattr(value, "__dict__", {})
         if isinstance(value, BaseModule) and _EVERY in sys.modules:
             self._watch((vars(sys.modules[_EVERY]), "called"))
@@ -279,6 +286,8 @@ class Names:
             for attribute in held.values():
                 self._meet(attribute)
         self._meet(held.get("__wrapped__"))
+        if isinstance(value, functools.singledispatchmethod):
+            self._meet(value.dispatcher)
         for place, _ in self.of(value):
             self._meet(value_at(place))
         # A library calls what its base classes leave to be defined.
@@ -303,6 +312,12 @@ class Names:
             known = self._kinds[kind] = _is_of(kind, _FRAMEWORKS), own
         return known
 
+    def _bases(self, value: Any) -> list[type]:
+        """The classes in whose attributes those of an object or a class are found, if it has none of its own."""
+        if not isinstance(value, type):
+            return self._kind(type(value))[1]
+        return [*self._kind(value)[1], *self._kind(type(value))[1]]
+
     def of(self, value: Any) -> Iterator[tuple[Place, bool]]:
         """The attributes of an object that the code may read, and whether their tensors are told by identity."""
         names = self.names
@@ -318,7 +333,7 @@ class Names:
         if isinstance(value, type) and _is_of(value, _LIBRARIES):
             return
         kind = value if isinstance(value, type) else type(value)
-        is_ours, own = self._kind(kind)
+        is_ours = self.is_of_framework(kind)
         if isinstance(value, BaseModule):
             held = value.__dict__
             for name in held:
@@ -328,7 +343,7 @@ class Names:
             held = getattr(value, "__dict__", {})
             if type(held) is dict:
                 yield from (((held, name), False) for name in held if self.any or name in names)
-        for base in own:
+        for base in self._bases(value):
             for name, attribute in base.__dict__.items():
                 if name[:2] == "__":
                     if isinstance(attribute, types.FunctionType) and name not in _UNUSED:
@@ -343,7 +358,7 @@ class Names:
 
     def hidden(self, value: Any) -> Iterator[Place]:
         """Names of attributes that a class has from another one, at the places that would hide these."""
-        _, own = self._kind(value if isinstance(value, type) else type(value))
+        own = self._bases(value)
         for i, base in enumerate(own):
             names = [name for name in base.__dict__ if name[:2] != "__" and (self.any or name in self.names)]
             for other in own[:i]:
@@ -504,6 +519,7 @@ class Reader:
             if isinstance(value, Iterator) or type(value).__module__ in _DRAWING:
                 raise Refused(f"it looks up a {type(value).__name__}, which gives something else each time")
             key.append(_Same(value))
+            key.append(_Same(type(value)))
             if not isinstance(value, _FUNCTIONS) or (isinstance(value, types.FunctionType) and vars(value)):
                 self._look_into(value)
 
@@ -536,7 +552,7 @@ def pattern(value: Any, tensors: dict[int, int], by_identity: bool = False) -> t
         return "same", value
     if isinstance(value, (*PLAIN, *_IN_PYTHON)) or value is MISSING or children(value) is not None:
         raise Refused("it is compared in Python")
-    return "same", value
+    return "object", value
 
 
 def lookups(names: Names, reader: Reader, tensors: dict[int, int]) -> list[tuple[Any, Any, tuple[str, Any]]]:

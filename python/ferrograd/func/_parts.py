@@ -201,7 +201,7 @@ def _back(step: Part, count: int, has: Sequence[bool]) -> tuple[Callable[..., li
             outputs = [y for y in step.function(*inner) if is_inexact(y)]
         own = [x for x in inner if is_inexact(x)]
         wanted = [*own, *ends]
-        grads = pulled_back(outputs, g, wanted, creates) if wanted else []
+        grads = pulled_back(outputs, g, wanted, creates) if wanted and any(has) else [None for _ in wanted]
         reached[:] = [d is not None for d in grads]
         kinds = [*map(Kind.of, own), *of_constants]
         return [kind.zeros() if d is None else d for d, kind in zip(grads, kinds, strict=True)]
@@ -451,9 +451,8 @@ class Repeated:
     def __init__(self, test: Part, step: Part) -> None:
         self.test = test
         self.step = step
-        #: By which of the carries have gradients at the end: the step back, and which of the carries and of the
-        #: constants get one.
-        self._back: dict[tuple[bool, ...], tuple[Part, list[bool]]] = {}
+        #: By which of the carries have gradients at the end: what :meth:`backward` returns.
+        self._back: dict[tuple[bool, ...], tuple[list[Part], int, list[bool]]] = {}
 
     def run(self, carry: Sequence[Tensor]) -> list[Tensor]:
         """The last carry."""
@@ -461,13 +460,20 @@ class Repeated:
         tested = [x.detach() for x in self.test.constants]
         return list(_While.apply(self, *carry, *tested, *self.step.constants))
 
-    def backward(self, carry: Sequence[Kind], has: tuple[bool, ...]) -> tuple[Part, list[bool]]:
-        """The step back, and which of the carries and of the constants get a gradient."""
+    def backward(self, carry: Sequence[Kind], has: tuple[bool, ...]) -> tuple[list[Part], int, list[bool]]:
+        """The steps back in turn, the one that follows the last of these, and which of the carries and of the constants
+        get a gradient.
+
+        Each step is for those of the carries that have a gradient there: zeros in the place of the others would be
+        gradients too, and where a derivative is infinite they would be NaN.
+        """
         if has in self._back:
             return self._back[has]
         constants, sums = _tracked(self.step), len(has)
+        turns: dict[tuple[bool, ...], Part] = {}
+        reached_at_all = [*has, *(False for _ in constants)]
         now = has
-        while True:
+        while now not in turns:
             of_step, reached = _back(self.step, len(carry), now)
 
             def step(*x: Tensor, of_step: Any = of_step) -> list[Tensor]:
@@ -475,23 +481,21 @@ class Repeated:
                 grads = of_step(*x[:sums], *x[sums + len(constants) :])
                 return [*grads[:sums], *(a + b for a, b in zip(totals, grads[sums:], strict=True))]
 
-            back = self.step.derivative(step, [*_inexact(carry), *constants, *carry])
-            then = tuple(map(operator.or_, now, reached))
-            if then == now:
-                break
-            now = then
-        self._back[has] = found = back, [*now, *reached[sums:]]
+            turns[now] = self.step.derivative(step, [*_inexact(carry), *constants, *carry])
+            reached_at_all = list(map(operator.or_, reached_at_all, reached))
+            now = tuple(reached[:sums])
+        self._back[has] = found = list(turns.values()), list(turns).index(now), reached_at_all
         return found
 
     def gradients(self, tensors: Sequence[Tensor], g: Sequence[Tensor], has: tuple[bool, ...]) -> list[Any]:
         """The gradients of the carry and of the constants, computed by a second run and a walk back."""
         carry, constants = tensors[: len(self.step.outputs)], _tracked(self.step)
         sums = len(has)
-        back, _ = self.backward([Kind.of(x) for x in carry], has)
+        back, again, _ = self.backward([Kind.of(x) for x in carry], has)
         first = [*g, *(kind.zeros() for kind in constants)]
-        found = _core.while_gradient(
-            self.test.program, self.step.program, back.program, [*first, *tensors, *back.constants]
-        )
+        others = [x for part in back for x in part.constants]
+        programs = [part.program for part in back]
+        found = _core.while_gradient(self.test.program, self.step.program, programs, again, [*first, *tensors, *others])
         return [
             *_placed(found[:sums], carry),
             *(None for _ in self.test.constants),
@@ -527,7 +531,7 @@ class _While(Function):
         seeds, has = _filled(g, loop.step.outputs), _there(g, loop.step.outputs)
         found = _placed(_WhileGradient.apply(loop, has, *seeds, *tensors), tensors, _is_tracked)
         carry = tensors[: len(loop.step.outputs)]
-        _, reached = loop.backward([Kind.of(x) for x in carry], has)
+        *_, reached = loop.backward([Kind.of(x) for x in carry], has)
         is_there = [
             *_placed(reached[: len(has)], carry),
             *(None for _ in loop.test.constants),

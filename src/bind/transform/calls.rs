@@ -1,4 +1,4 @@
-//! Calls of compiled functions. One that is like the last one runs its program without Python.
+//! Calls of compiled functions: what each is compared by. One that is like the last one runs its program without Python.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,15 +6,49 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyList, PyTuple, PyType};
+use pyo3::types::{PyDict, PyFloat, PyList, PyString, PyTuple, PyType};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-use super::program::{Compiled, FEW, ProgramModes, modes_of_programs};
+use super::inputs::FEW;
+use super::program::Compiled;
 use crate::array::Array;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::value::var::{Value, Var};
+use crate::dtype::DType;
 use crate::graph::Tensor;
+use crate::graph::modes::{self, Flags, Watch};
+use crate::ops::promote::default_float;
+
+/// Whether gradients are recorded, inference mode, the dtype of autocast, and the default dtype.
+type ProgramModes = (bool, bool, Option<DType>, DType);
+
+/// The modes of this thread that a program depends on. None where functions run as they are: while a trace is taken,
+/// inside vmap, and while ops are watched. With `tracing` they are those of a trace, and with `inner` those of a trace of a
+/// step or a branch, which may be inside vmap.
+fn modes_of_programs(tracing: bool, inner: bool) -> Option<ProgramModes> {
+    let flags = modes::flags();
+    // A program can be profiled, but not watched otherwise.
+    let is_watched = || modes::with(|m| m.watch.without_profile() != Watch::NOTHING);
+    if flags.has(Flags::PACKING)
+        || flags.has(Flags::WATCHING) && is_watched()
+        || !inner && flags.has(Flags::LIVE_LEVELS)
+        || !tracing && !inner && flags.has(Flags::TRACING)
+    {
+        return None;
+    }
+    let autocast = if flags.has(Flags::AUTOCAST) { modes::with(|m| m.autocast) } else { None };
+    let records = !flags.has(Flags::NOT_RECORDING);
+    Some((records, flags.has(Flags::INFERENCE), autocast, default_float()))
+}
+
+/// [`modes_of_programs`] for Python.
+#[pyfunction]
+#[pyo3(signature = (tracing=false, inner=false))]
+fn program_modes(tracing: bool, inner: bool) -> Option<(bool, bool, Option<&'static str>, &'static str)> {
+    let (records, inference, autocast, default) = modes_of_programs(tracing, inner)?;
+    Some((records, inference, autocast.map(DType::name), default.name()))
+}
 
 /// What a value was in the last call.
 enum Pattern {
@@ -22,6 +56,8 @@ enum Pattern {
     Tensor(Py<PyType>, usize),
     /// This object.
     Same(Py<PyAny>),
+    /// This object, with this class.
+    Object(Py<PyAny>, Py<PyType>),
     /// Any float, as a tensor: the first one, the second, …
     Float(usize),
     /// A number or a string of this value.
@@ -56,6 +92,10 @@ impl Pattern {
             }
             "float" => Pattern::Float(what.extract()?),
             "same" => Pattern::Same(what.unbind()),
+            "object" => {
+                let kind = what.get_type().unbind();
+                Pattern::Object(what.unbind(), kind)
+            }
             "equal" => Pattern::Equal(what.unbind()),
             "sequence" => {
                 let (t, parts): (Bound<'_, PyType>, Vec<Bound<'_, PyAny>>) = what.extract()?;
@@ -75,7 +115,7 @@ impl Pattern {
     /// Whether a value is what it was. Its tensors are added to `found`.
     fn matches<'py>(&self, value: &Bound<'py, PyAny>, found: &mut Found<'py>) -> PyResult<bool> {
         let py = value.py();
-        let is_a = |t: &Py<PyType>| value.get_type().is(t.bind(py));
+        let is_a = |t: &Py<PyType>| value.get_type_ptr() == t.as_ptr().cast();
         Ok(match self {
             Pattern::Tensor(t, place) => {
                 if !is_a(t) {
@@ -105,6 +145,7 @@ impl Pattern {
                 true
             }
             Pattern::Same(object) => value.is(object),
+            Pattern::Object(object, kind) => value.is(object) && is_a(kind),
             Pattern::Size(n) => value.len()? == *n,
             Pattern::Absent => false,
             Pattern::Equal(known) => {
@@ -148,27 +189,68 @@ impl Pattern {
     }
 }
 
-/// A name that the function looks up, and what it was: in a dict, in the attributes of a class, or in the cell of a
-/// closure. A dict without a name is looked at as a whole, and a function by its code.
+/// Where a function looks a value up.
+enum Place {
+    /// A name in a dict.
+    Dict(Py<PyDict>, Py<PyAny>),
+    /// All of a dict.
+    WholeDict(Py<PyDict>),
+    /// A name in the attributes of a class.
+    Attributes(Py<PyAny>, Py<PyAny>),
+    /// The attribute of a function or of the cell of a closure that has this name.
+    Attribute(Py<PyAny>, Py<PyString>),
+}
+
+impl Place {
+    /// A place as Python writes it. Without a name it is a dict as a whole, a function for its code, or a cell.
+    fn new(place: Bound<'_, PyAny>, name: Option<Bound<'_, PyAny>>) -> PyResult<Place> {
+        let py = place.py();
+        let code = pyo3::intern!(py, "__code__");
+        let is_function = place.hasattr(code)?;
+        Ok(match (place.cast_into::<PyDict>(), name) {
+            (Ok(dict), Some(name)) => Place::Dict(dict.unbind(), name.unbind()),
+            (Ok(dict), None) => Place::WholeDict(dict.unbind()),
+            (Err(other), Some(name)) if is_function => {
+                Place::Attribute(other.into_inner().unbind(), name.cast_into()?.unbind())
+            }
+            (Err(other), Some(name)) => Place::Attributes(other.into_inner().unbind(), name.unbind()),
+            (Err(other), None) => {
+                let name = if is_function { code } else { pyo3::intern!(py, "cell_contents") };
+                Place::Attribute(other.into_inner().unbind(), name.clone().unbind())
+            }
+        })
+    }
+
+    /// The value that is there now, if there is one.
+    fn value<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        Ok(match self {
+            Place::Dict(dict, name) => dict.bind(py).get_item(name)?,
+            Place::WholeDict(dict) => Some(dict.bind(py).clone().into_any()),
+            Place::Attributes(place, name) => place.bind(py).get_item(name).ok(),
+            // A cell may be empty.
+            Place::Attribute(place, name) => place.bind(py).getattr(name).ok(),
+        })
+    }
+
+    fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self {
+            Place::Dict(dict, name) => visit.call(dict).and_then(|()| visit.call(name)),
+            Place::WholeDict(dict) => visit.call(dict),
+            Place::Attributes(place, name) => visit.call(place).and_then(|()| visit.call(name)),
+            Place::Attribute(place, _) => visit.call(place),
+        }
+    }
+}
+
+/// A place where the function looks a value up, and what was there.
 struct Lookup {
-    place: Py<PyAny>,
-    name: Option<Py<PyAny>>,
+    place: Place,
     pattern: Pattern,
 }
 
 impl Lookup {
     fn matches<'py>(&self, py: Python<'py>, found: &mut Found<'py>) -> PyResult<bool> {
-        let place = self.place.bind(py);
-        let value = match (&self.name, place.cast::<PyDict>()) {
-            (Some(name), Ok(dict)) => dict.get_item(name)?,
-            (Some(name), Err(_)) => place.get_item(name).ok(),
-            (None, Ok(dict)) => return self.pattern.matches(dict.as_any(), found),
-            (None, Err(_)) => match place.getattr_opt(pyo3::intern!(py, "__code__"))? {
-                None => place.getattr_opt(pyo3::intern!(py, "cell_contents"))?,
-                code => code,
-            },
-        };
-        match value {
+        match self.place.value(py)? {
             Some(value) => self.pattern.matches(&value, found),
             None => Ok(matches!(self.pattern, Pattern::Absent)),
         }
@@ -208,12 +290,12 @@ impl Call {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        if modes_of_programs() != Some(self.modes) || args.len() != self.arguments.len() {
+        if modes_of_programs(false, false) != Some(self.modes) || args.len() != self.arguments.len() {
             return Ok(None);
         }
         let mut found = Found::new();
         for (i, pattern) in self.arguments.iter().enumerate() {
-            if !pattern.matches(&args.get_borrowed_item(i)?.to_owned(), &mut found)? {
+            if !pattern.matches(&*args.get_borrowed_item(i)?, &mut found)? {
                 return Ok(None);
             }
         }
@@ -237,9 +319,9 @@ impl Call {
                 return if result.is_none() { Ok(None) } else { Ok(Some(result.get_item(0)?)) };
             }
         };
-        let Some(outputs) = program.get().results(py, &found)? else { return Ok(None) };
+        let Some(mut outputs) = program.get().results(py, &found)? else { return Ok(None) };
         Ok(Some(match shape {
-            Shape::One => outputs.into_iter().next().expect("it has one output"),
+            Shape::One => outputs.pop().expect("it has one output"),
             Shape::Tuple => PyTuple::new(py, outputs)?.into_any(),
             Shape::List => PyList::new(py, outputs)?.into_any(),
         }))
@@ -270,6 +352,7 @@ impl Pattern {
         match self {
             Pattern::Tensor(t, _) => visit.call(t),
             Pattern::Same(x) | Pattern::Equal(x) => visit.call(x),
+            Pattern::Object(x, kind) => visit.call(x).and_then(|()| visit.call(kind)),
             Pattern::Sequence(t, parts) => {
                 visit.call(t)?;
                 parts.iter().try_for_each(|part| part.visit(visit))
@@ -295,8 +378,7 @@ impl CompiledCalls {
             }
             call.arguments.iter().chain(&call.keywords).try_for_each(|pattern| pattern.visit(&visit))?;
             call.lookups.iter().try_for_each(|lookup| {
-                visit.call(&lookup.place)?;
-                visit.call(&lookup.name)?;
+                lookup.place.visit(&visit)?;
                 lookup.pattern.visit(&visit)
             })
         })
@@ -349,7 +431,7 @@ impl CompiledCalls {
         shape: Option<&str>,
         py: Python<'_>,
     ) -> PyResult<()> {
-        let Some(modes) = modes_of_programs() else { return Ok(()) };
+        let Some(modes) = modes_of_programs(false, false) else { return Ok(()) };
         let shape = match shape {
             Some("one") => Some(Shape::One),
             Some("tuple") => Some(Shape::Tuple),
@@ -361,8 +443,9 @@ impl CompiledCalls {
             None => Runner::Host(runner),
         };
         let lookup = |from: &Bound<'_, PyAny>| {
-            let (place, name, pattern): (Py<PyAny>, Option<Py<PyAny>>, Bound<'_, PyAny>) = from.extract()?;
-            Ok(Lookup { place, name, pattern: Pattern::new(&pattern)? })
+            let (place, name, pattern): (Bound<'_, PyAny>, Option<Bound<'_, PyAny>>, Bound<'_, PyAny>) =
+                from.extract()?;
+            Ok(Lookup { place: Place::new(place, name)?, pattern: Pattern::new(&pattern)? })
         };
         let call = Call {
             modes,
@@ -387,5 +470,6 @@ impl CompiledCalls {
 }
 
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(program_modes, m)?)?;
     m.add_class::<CompiledCalls>()
 }

@@ -114,21 +114,29 @@ fn is_loop(test: &Subprogram, step: &Subprogram) -> bool {
     test.dialects.len() == 1 && test.arguments == step.arguments && step.arguments == step.dialects.len()
 }
 
-/// The last sums of the way back through a loop. `ins` are the first sums, what [`while_loop`] gets, and the constants of
-/// `back`.
+/// The last sums of the way back through a loop. The parts `back` take the steps in turn, from the last step of the loop
+/// on, and after the last part comes part `again`. `ins` are the first sums, what [`while_loop`] gets, and the constants of
+/// each of `back`.
 #[pyfunction]
 fn while_gradient<'py>(
     py: Python<'py>,
     test: &Subprogram,
     step: &Subprogram,
-    back: &Subprogram,
+    #[pyo3(from_py_with = list)] back: Vec<Bound<'py, Subprogram>>,
+    again: usize,
     #[pyo3(from_py_with = list)] ins: Vars<'py>,
 ) -> PyResult<Vars<'py>> {
-    let (sums, inputs) = (back.dialects.len(), step.inputs() + test.constants.len());
-    check(py, is_loop(test, step) && back.arguments == sums + step.arguments)?;
-    check(py, ins.len() == sums + inputs + back.constants.len())?;
-    let op = WhileGradient { forward: looped(test, step), back: back.program.clone(), sums, inputs };
-    applied(py, op, &ins, back.dialects.iter().copied())
+    check(py, is_loop(test, step) && again < back.len())?;
+    let dialects = &back[again].get().dialects;
+    let (sums, inputs) = (dialects.len(), step.inputs() + test.constants.len());
+    let fits = |part: &Subprogram| part.dialects.len() == sums && part.arguments == sums + step.arguments;
+    check(py, back.iter().all(|part| fits(part.get())))?;
+    let constants: usize = back.iter().map(|part| part.get().constants.len()).sum();
+    check(py, ins.len() == sums + inputs + constants)?;
+    let turn = |part: &Bound<'_, Subprogram>| (part.get().program.clone(), part.get().constants.len());
+    let back_steps = back.iter().map(turn).collect();
+    let op = WhileGradient { forward: looped(test, step), back: back_steps, again, sums, inputs };
+    applied(py, op, &ins, dialects.iter().copied())
 }
 
 /// What one of two branches makes of operands. `ins` are the condition, the operands, and the constants of each branch.

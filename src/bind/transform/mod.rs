@@ -1,12 +1,16 @@
-//! Batching and forward mode.
+//! Batching, forward mode and compiled programs.
 
 pub mod callback;
 pub mod calls;
 pub mod control;
 pub mod forward;
 pub mod host;
+mod inputs;
 pub mod print;
 pub mod program;
+mod run;
 pub mod saved;
 pub mod seen;
+mod traced;
+pub mod tracer;
 pub mod vmap;

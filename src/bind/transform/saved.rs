@@ -5,7 +5,8 @@ use std::sync::atomic::AtomicBool;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::program::{Compiled, GradWrite, Input, Origin, Output, laid_out};
+use super::inputs::laid_out;
+use super::program::{Compiled, GradWrite, Input, Origin, Output};
 use crate::array::Layout;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::gil::without_gil;
@@ -222,6 +223,8 @@ impl Compiled {
             forward: file.forward,
             backward: file.backward,
             is_fresh: AtomicBool::new(false),
+            draws: true,
+            only_reads: false,
             inputs,
             hosts: vec![],
             slots: vec![],

@@ -102,6 +102,17 @@ pub struct WeakPlace {
 }
 
 impl WeakPlace {
+    /// Calls `f` with all elements, if the memory exists and has no edge.
+    pub fn with_untracked<R>(&self, f: impl FnOnce(&Tensor) -> R) -> Option<R> {
+        let (storage, history) = (self.storage.upgrade()?, self.history.upgrade()?);
+        if lock(&history).edge.is_some() {
+            return None;
+        }
+        let mut storage = lock(&storage);
+        storage.take_back();
+        Some(f(&storage.whole))
+    }
+
     pub fn upgrade(&self) -> Option<Place> {
         Some(Place { storage: self.storage.upgrade()?, history: self.history.upgrade()? })
     }
@@ -242,7 +253,34 @@ impl SharedValue {
     fn is_whole(&self, storage: &Storage) -> bool {
         self.layout.offset == 0
             && self.layout.dims.as_slice() == storage.whole.dims()
-            && self.layout == Layout::contiguous(&self.layout.dims)
+            && self.layout.is_contiguous()
+    }
+
+    /// The value, how often it was written to, and whether it was made in inference mode, if no other tensor and no program
+    /// has this memory and its history.
+    pub fn alone(&mut self) -> Option<(Tensor, u32, bool)> {
+        let history = Arc::get_mut(&mut self.history)?.get_mut().ok()?;
+        let storage = Arc::get_mut(&mut self.storage)?.get_mut().ok()?;
+        if self.base.is_some() || storage.lent || self.changes_seen != history.changes {
+            return None;
+        }
+        let (writes, inference) = (storage.writes, storage.inference);
+        let t =
+            Tensor { edge: self.edge.clone(), detach_reason: self.detach_reason, ..storage.whole.clone() };
+        let whole = self.layout.offset == 0 && *self.layout.dims == *t.dims() && self.layout.is_contiguous();
+        whole.then_some((t, writes, inference))
+    }
+
+    /// Calls `f` with the value, if it is all of the memory and has no edge.
+    pub fn with_untracked<R>(&self, f: impl FnOnce(&Tensor) -> R) -> Option<R> {
+        let history = lock(&self.history);
+        if self.edge.is_some() || self.changes_seen != history.changes {
+            return None;
+        }
+        drop(history);
+        let mut storage = lock(&self.storage);
+        storage.take_back();
+        self.is_whole(&storage).then(|| f(&storage.whole))
     }
 
     /// The value with its edge. The edge is made anew if the history has changed.

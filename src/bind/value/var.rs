@@ -255,6 +255,15 @@ impl State {
         own.as_ref().zip(edge).is_some_and(|(own, edge)| own.is_same(edge))
     }
 
+    /// Calls `f` with the value, if it is all of its memory and has no edge.
+    pub fn with_untracked<R>(&self, f: impl FnOnce(&Tensor) -> R) -> Option<R> {
+        match &self.value {
+            Value::Own(t) if t.edge.is_none() => Some(f(t)),
+            Value::Own(_) => None,
+            Value::Shared(p) => p.with_untracked(f),
+        }
+    }
+
     /// Whether the value was made in inference mode.
     pub fn is_inference(&self) -> bool {
         match &self.value {
@@ -271,6 +280,16 @@ impl State {
         match &mut self.value {
             Value::Shared(p) => p,
             Value::Own(_) => unreachable!("just made shared"),
+        }
+    }
+
+    /// Takes the value out of memory that may be shared, where nobody else has it.
+    pub fn unshare(&mut self) {
+        if let Value::Shared(p) = &mut self.value
+            && let Some((t, writes, inference)) = p.alone()
+        {
+            (self.version, self.inference) = (writes, inference);
+            self.value = Value::Own(t);
         }
     }
 

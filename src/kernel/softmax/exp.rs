@@ -1,5 +1,7 @@
 //! Vectorised `exp(x - m)` over slices and rows, and its sums.
 
+use std::mem::MaybeUninit;
+
 use crate::kernel::fast::Fast;
 use crate::kernel::interrupt;
 use crate::kernel::num::{Analytic, Field, Real};
@@ -64,29 +66,60 @@ where
 /// Rows of at most this many elements are taken several at a time, which fills the vectors.
 const SHORT: usize = simd::BLOCK / 2;
 
+/// Room for a block of numbers. Only what is used of it is set, since most rows are much shorter.
+struct Room<T>(MaybeUninit<[T; simd::BLOCK]>);
+
+impl<T: Real> Room<T> {
+    fn new() -> Room<T> {
+        Room(MaybeUninit::uninit())
+    }
+
+    /// So many zeros.
+    #[inline(always)]
+    fn zeros(&mut self, n: usize) -> &mut [T] {
+        assert!(n <= simd::BLOCK);
+        let first = self.0.as_mut_ptr().cast::<T>();
+        // SAFETY: there is room for as many numbers, and all of them are written before they are read.
+        unsafe {
+            for i in 0..n {
+                first.add(i).write(T::ZERO);
+            }
+            std::slice::from_raw_parts_mut(first, n)
+        }
+    }
+}
+
 /// Short rows, each minus a number `m` of its own.
 struct Less<T> {
-    elements: [T; simd::BLOCK],
-    m: [T; simd::BLOCK],
+    elements: Room<T>,
+    m: Room<T>,
 }
 
 impl<T: Real> Less<T> {
     fn new() -> Less<T> {
-        Less { elements: [T::ZERO; simd::BLOCK], m: [T::ZERO; simd::BLOCK] }
+        Less { elements: Room::new(), m: Room::new() }
     }
 
-    /// The elements of these rows, and what is left to subtract from them: of a single long row all.
+    /// The elements of these rows, what is left to subtract from them, which is all for a single long row, and `m` by row.
     #[inline(always)]
-    fn set<'a>(&'a mut self, n: usize, rows: &'a [T], m_of: impl Fn(usize, &[T]) -> T) -> (&'a [T], T) {
-        let is_long = rows.len() > simd::BLOCK;
-        for (r, row) in each(rows, n).enumerate() {
-            let m = m_of(r, row);
-            self.m[r] = m;
-            if !is_long {
-                self.elements[r * n..][..n].iter_mut().zip(row).for_each(|(less, &v)| *less = v.sub(m));
-            }
+    fn set<'a>(
+        &'a mut self,
+        n: usize,
+        rows: &'a [T],
+        m_of: impl Fn(usize, &[T]) -> T,
+    ) -> (&'a [T], T, &'a [T]) {
+        let m = self.m.zeros(rows.len() / n);
+        for ((r, row), m) in each(rows, n).enumerate().zip(&mut *m) {
+            *m = m_of(r, row);
         }
-        if is_long { (rows, self.m[0]) } else { (&self.elements[..rows.len()], T::ZERO) }
+        if rows.len() > simd::BLOCK {
+            return (rows, m[0], m);
+        }
+        let elements = self.elements.zeros(rows.len());
+        for ((less, row), &m) in elements.chunks_exact_mut(n).zip(each(rows, n)).zip(&*m) {
+            less.iter_mut().zip(row).for_each(|(less, &v)| *less = v.sub(m));
+        }
+        (elements, T::ZERO, m)
     }
 }
 
@@ -107,12 +140,12 @@ pub(super) fn exp_of_rows<T: Real, const FAST: bool>(
     }
     let (most, mut less) = (if n > SHORT { 1 } else { simd::BLOCK / n }, Less::new());
     for (k, (rows, out)) in x.chunks(most * n).zip(out.chunks_mut(most * n)).enumerate() {
-        let (from, m) = less.set(n, rows, |r, row| m_of(k * most + r, row));
+        let (from, m, ms) = less.set(n, rows, |r, row| m_of(k * most + r, row));
         for part in interrupt::parts(0..rows.len(), 1) {
             exp_less::<T, FAST>(&from[part.clone()], m, &mut out[part]);
         }
-        for (r, out) in out.chunks_exact_mut(n).enumerate() {
-            then(k * most + r, less.m[r], out);
+        for ((r, out), &m) in out.chunks_exact_mut(n).enumerate().zip(ms) {
+            then(k * most + r, m, out);
         }
     }
 }
@@ -131,23 +164,22 @@ pub(super) fn log_sum_exp_of_rows<T: Real, const FAST: bool>(
         return;
     }
     let (most, mut less, mut done) = (if n > SHORT { 1 } else { simd::BLOCK / n }, Less::new(), 0);
-    let (mut exps, mut sums) = ([T::ZERO; simd::BLOCK], [T::ZERO; simd::BLOCK]);
-    let mut logs = [T::ZERO; simd::BLOCK];
+    let (mut exps, mut sums, mut logs) = (Room::<T>::new(), Room::<T>::new(), Room::<T>::new());
     for (k, rows) in x.chunks(most * n).enumerate() {
-        let count = rows.len() / n;
-        let (from, m) = less.set(n, rows, |_, row| largest(row));
-        sums[..count].fill(T::ZERO);
+        let (from, m, ms) = less.set(n, rows, |_, row| largest(row));
+        let sums = sums.zeros(ms.len());
         // Short rows are one block, and a block of a long row is a part of it.
         for block in from.chunks(simd::BLOCK) {
             interrupt::count(&mut done, block.len());
-            let exps = &mut exps[..block.len()];
+            let exps = exps.zeros(block.len());
             exp_less::<T, FAST>(block, m, exps);
             sums.iter_mut()
                 .zip(each(exps, n.min(block.len())))
                 .for_each(|(sum, row)| *sum = sum.add(total(row)));
         }
-        logarithms::<T, FAST>(&sums[..count], &mut logs[..count]);
-        for (r, (&m, &log)) in less.m.iter().zip(&logs[..count]).enumerate() {
+        let logs = logs.zeros(ms.len());
+        logarithms::<T, FAST>(sums, logs);
+        for (r, (&m, &log)) in ms.iter().zip(&*logs).enumerate() {
             then(k * most + r, m, if m.is_finite() { log } else { T::ZERO });
         }
     }

@@ -1,0 +1,195 @@
+//! Runs of programs.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use pyo3::prelude::*;
+use smallvec::SmallVec;
+
+use super::host::Advanced;
+use super::inputs::Arrays;
+use super::print::{Silence, with_line};
+use super::program::{Compiled, GradWrite, Output};
+use crate::array::{Array, Layout};
+use crate::bind::convert::list::list;
+use crate::bind::python::dialect::Dialect;
+use crate::bind::python::gil::without_gil;
+use crate::bind::value::storage::Place;
+use crate::bind::value::var::{Value, Var};
+use crate::graph::{DetachReason, Tensor};
+use crate::ops::random;
+use crate::program::Misfit;
+
+/// A view of untracked memory.
+fn view<'py>(of: &Bound<'py, Var>, layout: &Layout, dialect: Dialect) -> PyResult<Bound<'py, PyAny>> {
+    of.get().share()?;
+    let base = of.clone().into_any().unbind();
+    let view = of.get().lock().shared().view(layout.clone(), None, DetachReason::default(), base);
+    Ok(Var::object(of.py(), Value::Shared(Box::new(view)), dialect)?.into_any())
+}
+
+/// The outputs of a run.
+pub(super) type Made<'py> = SmallVec<[Bound<'py, PyAny>; 2]>;
+
+/// What came of a run.
+enum Outcome {
+    Done,
+    /// The program is not for these arguments, or not for their numbers.
+    OtherArguments,
+    /// The shape of a value depends on numbers.
+    OtherLayout,
+}
+
+impl Compiled {
+    /// The outputs. None where the program is not for these arguments.
+    pub fn results<'py>(
+        &self,
+        py: Python<'py>,
+        arguments: &[Bound<'py, Var>],
+    ) -> PyResult<Option<Made<'py>>> {
+        let mut outputs = Made::new();
+        let outcome = self.outcome(py, arguments, &mut outputs, &mut vec![])?;
+        Ok(matches!(outcome, Outcome::Done).then_some(outputs))
+    }
+
+    /// Adds the outputs to `outputs`, and what is saved for the gradients to `saved`.
+    fn outcome<'py>(
+        &self,
+        py: Python<'py>,
+        arguments: &[Bound<'py, Var>],
+        outputs: &mut Made<'py>,
+        saved: &mut Vec<Bound<'py, Var>>,
+    ) -> PyResult<Outcome> {
+        let mut arrays = Arrays::new();
+        let mut places: SmallVec<[Option<Place>; 8]> = SmallVec::new();
+        if self.only_reads {
+            if !self.read_only(arguments, &mut arrays) {
+                return Ok(Outcome::OtherArguments);
+            }
+        } else {
+            let Some(read) = self.read(py, arguments)? else { return Ok(Outcome::OtherArguments) };
+            (arrays, places) = read.into_iter().unzip();
+        }
+        let mut advanced = None;
+        if !self.hosts.is_empty() {
+            let Some(mut now) = Advanced::of(py, &self.hosts)? else { return Ok(Outcome::OtherArguments) };
+            arrays.append(&mut now.arrays);
+            advanced = Some(now);
+        }
+        let is_fresh = self.is_fresh.load(Relaxed) && self.is_fresh.swap(false, Relaxed);
+        let _silence = is_fresh.then(Silence::new);
+        let position = self.draws.then(random::position);
+        let ran = if self.forward.is_short() {
+            self.forward.attempt(&arrays)
+        } else {
+            without_gil(py, || self.forward.attempt(&arrays))
+        };
+        let dialect = arguments.first().map_or(Dialect::Native, |x| x.get().dialect());
+        let ran = ran.map_err(|error| with_line(py, dialect.index_error(error)))?;
+        let mut results = match ran {
+            Ok(results) => results,
+            Err(misfit) => {
+                // Whoever computes it now draws the same numbers.
+                position.into_iter().for_each(random::go_to);
+                let is_another = misfit == Misfit::Decision && !self.forward.is_from_file();
+                return Ok(if is_another { Outcome::OtherArguments } else { Outcome::OtherLayout });
+            }
+        };
+        drop(arrays);
+        for array in results.drain(self.saved_from..) {
+            saved.push(Var::object(py, Value::Own(Tensor::constant(array)), Dialect::Native)?);
+        }
+        for o in &self.outputs {
+            outputs.push(match o {
+                Output::New(i, dialect) => {
+                    Var::result(py, Tensor::constant(results[*i].clone()), *dialect)?.into_any()
+                }
+                Output::Argument(i) => arguments[*i].clone().into_any(),
+                Output::Object(o) => o.bind(py).clone(),
+                Output::ViewOfArgument(i, layout, dialect) => view(&arguments[*i], layout, *dialect)?,
+                Output::ViewOfNew(i, layout, dialect) => {
+                    let whole = Var::result(py, Tensor::constant(results[*i].clone()), *dialect)?;
+                    view(&whole, layout, *dialect)?
+                }
+                Output::ViewOfEarlier(i, layout, dialect) => {
+                    view(outputs[*i].cast::<Var>().expect("it is a tensor"), layout, *dialect)?
+                }
+                Output::Again(i) => outputs[*i].clone(),
+            });
+        }
+        for (input, place) in self.inputs.iter().zip(places) {
+            if let (Some(i), Some(place)) = (input.written, place) {
+                place.write(results[i].clone());
+            }
+        }
+        for (i, s) in self.slots.iter().enumerate() {
+            let Some(slot) = self.slot(i, arguments) else { continue };
+            match &s.written {
+                GradWrite::Keep => {}
+                GradWrite::Clear => slot.set_grad(None),
+                GradWrite::Set(i, dialect, requires_grad) => {
+                    let grad = Var::result(py, Tensor::constant(results[*i].clone()), *dialect)?;
+                    if *requires_grad {
+                        Var::make_leaf(&grad)?;
+                    }
+                    slot.set_grad(Some(grad.unbind()));
+                }
+            }
+        }
+        if let Some(advanced) = advanced {
+            advanced.keep();
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+/// What came of a run, for Python.
+#[derive(IntoPyObject)]
+enum Run<'py> {
+    Done(Vec<Bound<'py, PyAny>>, Vec<Bound<'py, Var>>),
+    #[pyo3(transparent)]
+    Other(Option<bool>),
+}
+
+#[pymethods]
+impl Compiled {
+    /// Runs the program. Returns the outputs and what is saved for the gradients; None where the program is not for
+    /// these arguments, and False where the shape of a value depends on numbers, so that no program can compute it.
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = list)] arguments: Vec<Bound<'py, Var>>,
+    ) -> PyResult<Run<'py>> {
+        let (mut outputs, mut saved) = (Made::new(), vec![]);
+        Ok(match self.outcome(py, &arguments, &mut outputs, &mut saved)? {
+            Outcome::Done => Run::Done(outputs.into_vec(), saved),
+            Outcome::OtherArguments => Run::Other(None),
+            Outcome::OtherLayout => Run::Other(Some(false)),
+        })
+    }
+
+    /// The gradients of the leaves, None where there is none, given what `run` saved and the gradients of the outputs. None
+    /// where the shape of a value depends on numbers.
+    fn gradients<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = list)] saved: Vec<Bound<'py, Var>>,
+        #[pyo3(from_py_with = list)] seeds: Vec<Bound<'py, Var>>,
+    ) -> PyResult<Option<Vec<Option<Bound<'py, Var>>>>> {
+        let Some(backward) = self.backward.as_ref().filter(|p| p.inputs() == saved.len() + seeds.len())
+        else {
+            return Ok(None);
+        };
+        let mut arrays: Vec<Array> = saved.iter().map(|v| v.get().tensor().array).collect();
+        for seed in &seeds {
+            arrays.push(seed.get().tensor().array.contiguous()?);
+        }
+        let Some(grads) = without_gil(py, || backward.run(&arrays)).map_err(|error| with_line(py, error))?
+        else {
+            return Ok(None);
+        };
+        let grad = |i: &Option<usize>| {
+            i.map(|i| Var::result(py, Tensor::constant(grads[i].clone()), Dialect::Native)).transpose()
+        };
+        self.grads.iter().map(grad).collect::<PyResult<_>>().map(Some)
+    }
+}

@@ -1,0 +1,351 @@
+//! Traces of functions on this thread, as Python begins and ends them.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use pyo3::prelude::*;
+
+use super::control::Subprogram;
+use super::host::undo_all;
+use super::inputs::{counts, key_of, same_memory};
+use super::program::Compiled;
+use crate::array::Array;
+use crate::bind::convert::list::list;
+use crate::bind::hooks::list::HookList;
+use crate::bind::python::dialect::Dialect;
+use crate::bind::python::stack;
+use crate::bind::value::capture::{Captured, Captures, Part};
+use crate::bind::value::var::{Slot, Value, Var};
+use crate::error::interned;
+use crate::graph::{Levels, Modes, Tensor, Trace, modes};
+use crate::ops::movement::broadcast_to;
+use crate::ops::random;
+
+/// Takes the trace of a function on this thread, from ``arguments`` until ``finish`` or ``cancel``. Python calls
+/// ``arguments`` where it cancels the trace whatever happens, Ctrl-C included.
+#[pyclass(frozen, module = "ferrograd._core")]
+pub struct Tracer {
+    pub(super) trace: Arc<Trace>,
+    given: Vec<Py<Var>>,
+    begun: OnceLock<Vec<Argument>>,
+    /// What `finish` needs of the gradients, once they are asked for.
+    gradients: Mutex<Option<Gradients>>,
+    /// The state of the random numbers when the trace began.
+    random: (u64, u64),
+}
+
+pub(super) struct Argument {
+    pub(super) given: Py<Var>,
+    /// What the function gets.
+    pub(super) used: Py<Var>,
+}
+
+/// The second part of a trace, which computes gradients, and perhaps a third one, which computes those of some outputs.
+pub(super) struct Gradients {
+    /// How many ops the function itself applied.
+    pub(super) boundary: usize,
+    /// How many ops came before the last part.
+    pub(super) last: usize,
+    /// The seeds of the last part.
+    pub(super) seeds: Vec<Array>,
+    /// Whether the function itself runs backward passes.
+    pub(super) differentiates: bool,
+}
+
+impl Tracer {
+    /// The arguments, once the trace has begun.
+    pub(super) fn begun(&self) -> &[Argument] {
+        self.begun.get().map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn gradients(&self) -> MutexGuard<'_, Option<Gradients>> {
+        self.gradients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the trace on this thread.
+    fn leave(&self) {
+        let outer = Captures::outer(&self.trace).cloned();
+        drop(Modes::update(|m| std::mem::replace(&mut m.trace, outer)));
+    }
+
+    /// Takes the seals off the memory from outside. The values are those that the function left there.
+    fn unseal(py: Python<'_>, captured: Captured) {
+        for cell in &captured.cells {
+            let array = cell.place.read().array.unsealed().clone();
+            cell.place.put(array);
+        }
+        captured.parts.iter().for_each(|part| part.rejoin(py));
+    }
+
+    /// What the function gets in the place of an argument that is part of a larger tensor.
+    fn part(trace: &Arc<Trace>, given: &Bound<'_, Var>, key: usize) -> PyResult<Py<Var>> {
+        let py = given.py();
+        let all = given.get().lock().shared().place_of_part().read().array.unsealed().clone();
+        let mut sealed = trace.seal(all);
+        if Captures::of(trace).meets_again(sealed.unsealed().place().0) {
+            // Tensors that have equal numbers now may have others in the next run.
+            sealed = trace.seal(sealed.unsealed().packed()?);
+        }
+        // The edge is made anew, if it is an old one.
+        drop(given.get().tensor());
+        let used = given.get().lock().shared().apart(py, sealed);
+        let used = Var::object(py, Value::Shared(Box::new(used)), given.get().dialect())?.unbind();
+        let part = Part { given: given.clone().unbind(), used: used.clone_ref(py), key };
+        Captures::of(trace).parts.push(part);
+        Ok(used)
+    }
+}
+
+#[pymethods]
+impl Tracer {
+    /// The arguments are inputs of the program. `again` is a trace of a call that has been made: it prints nothing. With
+    /// `constants`, a tensor that is made of a NumPy array is a constant; a trace inside of another one does as the other one
+    /// does.
+    #[new]
+    #[pyo3(signature = (arguments, again=false, constants=false))]
+    fn new(
+        #[pyo3(from_py_with = list)] arguments: Vec<Bound<'_, Var>>,
+        again: bool,
+        constants: bool,
+    ) -> PyResult<Tracer> {
+        stack::check()?;
+        let trace = Trace::new(Box::new(Captures::inside()));
+        let outer = Captures::outer(&trace).map(|outer| Captures::of(outer).makes_constants);
+        let mut captured = Captures::of(&trace);
+        (captured.seeded, captured.makes_constants) = (again, outer.unwrap_or(constants));
+        drop(captured);
+        let given = arguments.into_iter().map(Bound::unbind).collect();
+        Ok(Tracer {
+            trace,
+            given,
+            begun: OnceLock::new(),
+            gradients: Mutex::new(None),
+            random: random::position(),
+        })
+    }
+
+    /// Begins the trace. Returns the arguments that the function is called with. Those in ``found`` are the given ones: the
+    /// function finds them elsewhere, too.
+    #[pyo3(signature = (found=vec![]))]
+    fn arguments(&self, py: Python<'_>, found: Vec<usize>) -> PyResult<Vec<Py<Var>>> {
+        let mut begun = vec![];
+        let same_memory = same_memory(self.given.iter().map(Py::get));
+        let counts = counts(&same_memory);
+        for (i, x) in self.given.iter().map(|x| x.bind(py)).enumerate() {
+            let key = match &x.get().lock().value {
+                Value::Shared(p) if p.place().is_none() => Some(p.place_of_part().key()),
+                _ => None,
+            };
+            let used = if let (Some(key), 1, false) = (key, counts[same_memory[i]], found.contains(&i)) {
+                Tracer::part(&self.trace, x, key)?
+            } else {
+                x.get().capture_as(&self.trace, Some(i));
+                x.clone().unbind()
+            };
+            begun.push(Argument { given: x.clone().unbind(), used });
+        }
+        Modes::update(|m| m.trace = Some(self.trace.clone()));
+        Ok(self.begun.get_or_init(|| begun).iter().map(|a| a.used.clone_ref(py)).collect())
+    }
+
+    /// Why the trace was given up, and the line of the user's program where that was. None while it is taken.
+    #[getter]
+    fn given_up(&self) -> Option<(&'static str, Option<String>)> {
+        self.trace.given_up().map(|g| (g.reason, g.site.describe()))
+    }
+
+    /// The functions that are called with the gradients of tensors from outside, in a function that runs backward passes.
+    fn hooks(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
+        let captured = Captures::of(&self.trace);
+        if !captured.differentiates {
+            return vec![];
+        }
+        let edges = captured.cells.iter().flat_map(|cell| cell.edges.iter().flatten());
+        edges.flat_map(|e| HookList::functions(&e.node, py)).collect()
+    }
+
+    /// Whether an output is a view of an argument that the function got in the place of a part of a larger tensor, so that it is
+    /// no view of what the caller has.
+    fn returns_part(&self, #[pyo3(from_py_with = list)] outputs: Vec<Bound<'_, Var>>) -> bool {
+        let mut replaced = self.begun().iter().filter(|a| !a.used.is(&a.given));
+        replaced.any(|a| outputs.iter().any(|o| !a.used.is(o) && key_of(a.used.get()) == key_of(o.get())))
+    }
+
+    /// Gives the trace up.
+    fn give_up(&self) {
+        self.trace.give_up("");
+    }
+
+    /// The tracked tensors from outside that the function read: first the arguments.
+    fn leaves<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, Var>> {
+        let arguments = self.begun().iter().map(|a| a.used.bind(py).clone());
+        let arguments = arguments.filter(|a| a.get().tensor().is_tracked());
+        let captured = Captures::of(&self.trace);
+        let slots: Vec<Arc<Slot>> =
+            captured.slots.iter().filter(|s| s.argument.is_none()).map(|s| s.slot.clone()).collect();
+        drop(captured);
+        let others = slots.into_iter().filter_map(|s| s.tensor(py));
+        arguments.chain(others.filter(|v| v.get().tensor().is_tracked())).collect()
+    }
+
+    /// Begins the second part of the trace, which computes the gradients of the leaves, or the third one, where only
+    /// some outputs have gradients. Returns tensors of ones, like each output, which stand for the gradients that will
+    /// arrive there.
+    fn seeds<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = list)] outputs: Vec<Bound<'py, Var>>,
+    ) -> PyResult<Vec<Bound<'py, Var>>> {
+        let mut seeds = vec![];
+        let mut found = vec![];
+        for o in &outputs {
+            let t = o.get().tensor();
+            let ones = broadcast_to(&Tensor::scalar_of(t.dtype(), 1.0), t.dims())?.array.packed()?;
+            let sealed = self.trace.seal(ones);
+            seeds.push(sealed.unsealed().clone());
+            found.push(Var::result(py, Tensor::constant(sealed), o.get().dialect())?);
+        }
+        let last = self.trace.count();
+        let mut captured = Captures::of(&self.trace);
+        captured.seeded = true;
+        let differentiates = captured.differentiates;
+        drop(captured);
+        let mut gradients = self.gradients();
+        *gradients = Some(match gradients.take() {
+            Some(first) => Gradients { last, seeds, ..first },
+            None => Gradients { boundary: last, last, seeds, differentiates },
+        });
+        Ok(found)
+    }
+
+    /// Ends the trace without a program. Everything stays as the function left it, or with `undo` as it was before.
+    #[pyo3(signature = (undo=false))]
+    fn cancel(&self, py: Python<'_>, undo: bool) -> PyResult<()> {
+        self.leave();
+        self.trace.give_up("");
+        let captured = std::mem::take(&mut *Captures::of(&self.trace));
+        if undo {
+            self.undo(py, captured);
+        } else {
+            Tracer::unseal(py, captured);
+        }
+        self.unshare();
+        Ok(())
+    }
+
+    /// Ends the trace. Returns the program, and puts everything from outside back as it was before the trace. None where
+    /// there is no program: then everything stays as the function left it.
+    ///
+    /// `grads` are the gradients of the leaves where those of the outputs are the seeds, None where a leaf has none. Where
+    /// only some outputs have gradients, those of the leaves follow in `some`: then the program of the gradients is for
+    /// these, and reads what the program for all saves.
+    #[pyo3(signature = (outputs, grads=None, some=None))]
+    fn finish(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = list)] outputs: Vec<Bound<'_, Var>>,
+        grads: Option<Vec<Option<Bound<'_, Var>>>>,
+        some: Option<Vec<Option<Bound<'_, Var>>>>,
+    ) -> PyResult<Option<Compiled>> {
+        self.leave();
+        let all: Vec<_> = grads.iter().chain(&some).flatten().flatten().cloned().collect();
+        let escaped = self.has_escaped(py, &outputs, &all);
+        if escaped {
+            self.trace.give_up("a tensor that it computes is kept after it has returned");
+        }
+        let compiled = self.compile(py, &outputs, grads, some);
+        let captured = std::mem::take(&mut *Captures::of(&self.trace));
+        if compiled.is_some() {
+            self.undo(py, captured);
+        } else {
+            Tracer::unseal(py, captured);
+        }
+        self.unshare();
+        Ok(compiled)
+    }
+
+    /// Ends the trace of a step or a branch. Returns the program, and the tensors besides the arguments that it reads, and puts
+    /// everything from outside back as it was. None where there is no such program, because the function writes
+    /// to something, draws random numbers or keeps a tensor: then the trace goes on, until `cancel`.
+    fn finish_inner<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = list)] outputs: Vec<Bound<'py, Var>>,
+    ) -> PyResult<Option<(Subprogram, Vec<Bound<'py, Var>>)>> {
+        if self.has_escaped(py, &outputs, &[]) {
+            return Ok(None);
+        }
+        let Some(inner) = self.inner(&outputs) else { return Ok(None) };
+        let captured = std::mem::take(&mut *Captures::of(&self.trace));
+        let mut constants = vec![];
+        for cell in captured.cells.iter().filter(|cell| cell.argument.is_none()) {
+            let edge = cell.edges.iter().flatten().next().cloned();
+            constants.push(Var::result(
+                py,
+                Tensor::made(cell.found.clone(), edge, Levels::default()),
+                Dialect::Native,
+            )?);
+        }
+        self.leave();
+        self.undo(py, captured);
+        Ok(Some((inner, constants)))
+    }
+}
+
+impl Tracer {
+    /// Takes the arguments out of the shared memory that the trace has put them into.
+    fn unshare(&self) {
+        self.given.iter().for_each(|x| x.get().lock().unshare());
+    }
+
+    /// Puts everything from outside back as it was before the trace.
+    fn undo(&self, py: Python<'_>, captured: Captured) {
+        for cell in &captured.cells {
+            cell.place.put(cell.found.clone());
+        }
+        let slots: Vec<_> = captured
+            .slots
+            .iter()
+            .map(|s| (s.slot.clone(), s.before.as_ref().map(|g| g.clone_ref(py))))
+            .collect();
+        for (slot, before) in slots {
+            slot.set_grad(before);
+        }
+        undo_all(py, captured.hosts);
+        random::go_to(self.random);
+    }
+
+    /// Whether a tensor that was made while the trace was taken still exists, besides those that the program makes anew.
+    fn has_escaped(&self, py: Python<'_>, outputs: &[Bound<'_, Var>], grads: &[Bound<'_, Var>]) -> bool {
+        let captured = Captures::of(&self.trace);
+        let alive = captured.alive(py);
+        let stored: Vec<_> = captured.slots.iter().filter_map(|s| s.slot.grad(py)).collect();
+        drop(captured);
+        let returned: Vec<usize> = outputs.iter().map(|o| key_of(o.get())).collect();
+        alive.iter().any(|v| {
+            !(returned.contains(&key_of(v.get()))
+                || outputs.iter().chain(grads).any(|o| o.is(v))
+                || stored.iter().any(|g| g.is(v))
+                || self.begun().iter().any(|a| a.used.is(v)))
+        })
+    }
+}
+
+/// Whether this thread takes a trace.
+#[pyfunction]
+fn is_tracing() -> bool {
+    modes::trace().is_some()
+}
+
+/// Gives up the trace that this thread takes, if it does.
+#[pyfunction]
+fn give_up_trace(reason: &str) {
+    if let Some(trace) = modes::trace() {
+        trace.give_up(interned(reason));
+    }
+}
+
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(is_tracing, m)?)?;
+    m.add_function(wrap_pyfunction!(give_up_trace, m)?)?;
+    m.add_class::<Tracer>()
+}
