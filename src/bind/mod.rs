@@ -40,6 +40,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     grad::run::add(m)?;
     grad::snapshot::add(m)?;
     transform::forward::add(m)?;
+    transform::aliases::add(m)?;
     transform::callback::add(m)?;
     transform::calls::add(m)?;
     transform::control::add(m)?;

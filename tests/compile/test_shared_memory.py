@@ -202,6 +202,8 @@ def test_a_view_that_a_function_closes_over_is_written_to() -> None:
         x = fg.tensor(state(4, seed=i))
         assert compiled(x).item() == step(other, x).item()
         assert whole.tolist() == same.tolist()
+
+
 def test_an_argument_is_after_a_trace_what_it_was_before() -> None:
     """The trace shares its memory with the program for a while."""
 

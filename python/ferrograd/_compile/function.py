@@ -23,6 +23,7 @@ from ferrograd import _core
 from ferrograd._autograd.autocast import Autocast
 from ferrograd._autograd.function import Function
 from ferrograd._autograd.modes import P, R, enable_grad
+from ferrograd._compile.aliases import Way, joined, parted
 from ferrograd._compile.dependencies import PLAIN, Names, Reader, Refused, lookups, pattern
 from ferrograd._compile.files import described, numbered, write
 from ferrograd._compile.floats import Number, Watch
@@ -80,10 +81,11 @@ class CacheInfo(NamedTuple):
 class _Program:
     """What runs in the place of a function for one kind of arguments."""
 
-    def __init__(self, core: Any, result: Any, outs: list[Tensor], leaves: list[Any], tracked: list[int]) -> None:
+    def __init__(self, core: Any, result: Any, ways: list[Way] | None, leaves: list[Any], tracked: list[int]) -> None:
         self.core = core
         self._result = result
-        self._count = len(outs)
+        #: How the results are made of what the program makes, where they are something else.
+        self.ways = ways
         #: The tracked tensors that the outputs depend on: the number of an argument, or a weak reference.
         self._leaves = leaves
         self.tracked = tracked
@@ -113,7 +115,7 @@ class _Program:
             if not run:
                 self.shapes_depend_on_numbers |= run is False
                 return None
-            return (self._built(run[0]),)
+            return (self._built(joined(self.ways, run[0], tensors)),)
         leaves = [tensors[x] if isinstance(x, int) else x() for x in self._leaves]
         if any(x is None for x in leaves):
             return None
@@ -126,7 +128,7 @@ class _Program:
         outs = call.outputs
         for i, y in zip(self.tracked, results, strict=True):
             outs[i] = y
-        return (self._built(outs),)
+        return (self._built(joined(self.ways, outs, tensors)),)
 
     def data(self, name: str) -> bytes:
         """The program as the bytes of a file.
@@ -136,6 +138,8 @@ class _Program:
         """
         if isinstance(self.signature, ArgumentError):
             raise self.signature
+        if self.ways is not None:
+            raise ArgumentError("save: tensors with gradients that the function returns share memory; copy them first")
         arguments, keywords, count = self.signature
         outs = itertools.count()
 
@@ -217,7 +221,7 @@ class _Gradient(Function):
             )
         with _modes_of(ctx.call.program):
             result = ctx.call.function()
-        outs = [x for x in _leaves(result) if isinstance(x, Tensor)]
+        outs, _ = parted([x for x in _leaves(result) if isinstance(x, Tensor)], ctx.call.tensors)
         ends = [outs[i] for i, seeded in zip(ctx.call.program.tracked, has, strict=True) if seeded]
         return (None, *_core.grad(ends, ctx.leaves, seeds, NATIVE, create_graph=records, stops=True))
 
@@ -256,7 +260,7 @@ def _gradients_of_some(call: _Call, leaves: tuple[Tensor, ...], has: list[bool])
             args, kwargs = _replaced(function.args, by), _replaced(function.keywords, by)
             if floats:
                 args, kwargs = _with_numbers(args, kwargs, floats, used, watch)
-            outs = [x for x in _leaves(function.func(*args, **kwargs)) if isinstance(x, Tensor)]
+            outs, _ = parted([x for x in _leaves(function.func(*args, **kwargs)) if isinstance(x, Tensor)], used)
             ends = [outs[i] for i in program.tracked]
             inputs = tracer.leaves()
             if [id(x) for x in inputs] == [id(by.get(id(x), x)) for x in leaves]:
@@ -365,7 +369,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             others = lookups(self._names, reader, tensors)
         except Refused:
             return
-        if program.shape is not None and not program.tracked:
+        if program.shape is not None and not program.tracked and program.ways is None:
             self._remember(program.core, arguments, keywords, others, program.shape)
         else:
             function = self._function
@@ -692,18 +696,19 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             is_recorded = [x.grad_fn is not None and id(x) not in own for x in outs]
             if any(is_recorded) and not _core.is_grad_enabled():
                 reason = "it returns a tensor with a graph where ops are not recorded"
+            made, ways = parted(outs, used)
             if reason is None and tracer.given_up is None:
                 if _core.is_grad_enabled():
-                    tracked = [i for i, x in enumerate(outs) if x.requires_grad and id(x) not in own]
+                    tracked = [i for i, x in enumerate(made) if x.requires_grad and id(x) not in own]
                 if tracked:
                     inputs = tracer.leaves()
-                    ends = [outs[i] for i in tracked]
+                    ends = [made[i] for i in tracked]
                     try:
                         grads = _core.grad(ends, inputs, tracer.seeds(ends), NATIVE, retain_graph=True, stops=True)
                     except FreedGraphError:
                         # The function has used the graph up; only values leave it.
                         tracked, inputs, grads = [], [], None
-                core = tracer.finish(outs, grads)
+                core = tracer.finish(made, grads, views=outs if ways is not None else [])
             else:
                 tracer.cancel()
         except BaseException as error:
@@ -724,7 +729,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         kept = [at[id(x)] if id(x) in at else weakref.ref(x) for x in inputs]
         marks = iter([_HOLE if isinstance(x, Tensor) else x for x in leaves])
         shape = rebuilt(result, marks)
-        program = _Program(core, shape, outs, kept, tracked)
+        program = _Program(core, shape, ways, kept, tracked)
         program.traced_with = modes, reader.floats
         program.signature = _signature(given_args, given_kwargs)
         if reader.floats:

@@ -49,7 +49,7 @@ class LoadedFunction(_core.CompiledCalls):
         if places != set(range(len(core.parameters()))):
             raise ProgramFileError("load_compiled: the file has other arguments than its program")
         kept = [x if isinstance(x, int) else weakref.ref(x) for x in leaves]
-        self._program = _Program(core, result, [], kept, tracked)
+        self._program = _Program(core, result, None, kept, tracked)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True

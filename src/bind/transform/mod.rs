@@ -1,5 +1,6 @@
 //! Batching, forward mode and compiled programs.
 
+pub mod aliases;
 pub mod callback;
 pub mod calls;
 pub mod control;

@@ -293,7 +293,7 @@ impl Tracer {
             forward: Arc::new(Program::new(&draft.starts, first, &draft.results)?),
             backward,
             is_fresh: AtomicBool::new(true),
-            draws: first.iter().any(|call| call.ins.is_empty()),
+            draws: first.iter().any(|call| call.ins.is_empty() || call.op.calls_host()),
             only_reads: slots.is_empty() && shared.is_empty() && only_reads(&draft.inputs, &outputs),
             inputs: draft.inputs,
             hosts,

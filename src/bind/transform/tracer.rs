@@ -237,18 +237,20 @@ impl Tracer {
     ///
     /// `grads` are the gradients of the leaves where those of the outputs are the seeds, None where a leaf has none. Where
     /// only some outputs have gradients, those of the leaves follow in `some`: then the program of the gradients is for
-    /// these, and reads what the program for all saves.
-    #[pyo3(signature = (outputs, grads=None, some=None))]
+    /// these, and reads what the program for all saves. `views` are results that Python makes of the outputs and arguments.
+    #[pyo3(signature = (outputs, grads=None, some=None, views=vec![]))]
     fn finish(
         &self,
         py: Python<'_>,
         #[pyo3(from_py_with = list)] outputs: Vec<Bound<'_, Var>>,
         grads: Option<Vec<Option<Bound<'_, Var>>>>,
         some: Option<Vec<Option<Bound<'_, Var>>>>,
+        views: Vec<Bound<'_, Var>>,
     ) -> PyResult<Option<Compiled>> {
         self.leave();
         let all: Vec<_> = grads.iter().chain(&some).flatten().flatten().cloned().collect();
-        let escaped = self.has_escaped(py, &outputs, &all);
+        let returned: Vec<_> = outputs.iter().chain(&views).cloned().collect();
+        let escaped = self.has_escaped(py, &returned, &all);
         if escaped {
             self.trace.give_up("a tensor that it computes is kept after it has returned");
         }
@@ -323,7 +325,7 @@ impl Tracer {
         let returned: Vec<usize> = outputs.iter().map(|o| key_of(o.get())).collect();
         alive.iter().any(|v| {
             !(returned.contains(&key_of(v.get()))
-                || outputs.iter().chain(grads).any(|o| o.is(v))
+                || grads.iter().any(|g| g.is(v))
                 || stored.iter().any(|g| g.is(v))
                 || self.begun().iter().any(|a| a.used.is(v)))
         })
