@@ -184,6 +184,19 @@ def manual_descent() -> Scene:
     return step, batches(), lambda: [w]
 
 
+def descent_on_data() -> Scene:
+    w = parameter()
+
+    def step(x: Any) -> Any:
+        loss = ((w * x) ** 2).sum()
+        loss.backward()
+        w.data -= 0.1 * w.grad
+        w.grad = None
+        return loss.detach()
+
+    return step, batches(), lambda: [w]
+
+
 def accumulation() -> Scene:
     w = parameter()
 
@@ -237,7 +250,15 @@ def tensor_in_a_dict() -> Scene:
 
 WRITING = {
     f.__name__: f
-    for f in (manual_descent, accumulation, descent_on_fresh_gradients, written_arguments, batch_norm, tensor_in_a_dict)
+    for f in (
+        manual_descent,
+        descent_on_data,
+        accumulation,
+        descent_on_fresh_gradients,
+        written_arguments,
+        batch_norm,
+        tensor_in_a_dict,
+    )
 }
 
 

@@ -48,6 +48,12 @@ impl Var {
             let text = format!("data: a Tensor is wanted, not {}", value.get_type().name()?);
             return Err(raise(py, "ArgumentError", text));
         };
+        if let (Some(own), Some(set)) = (slf.get().region(), source.get().region())
+            && own.is_same(&set)
+        {
+            // Such is the end of `x.data += y`, which has written to the memory.
+            return Ok(());
+        }
         let (old, new) = (slf.get().tensor(), source.get().tensor());
         let inner = old.edge.as_ref().is_some_and(|e| !e.node.is_leaf());
         if old.is_tracked() && new.dtype() != old.dtype() || old.levels != new.levels {
