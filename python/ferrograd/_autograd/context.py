@@ -66,6 +66,17 @@ class Context:
     def __init__(self, function: type[Rules]) -> None:
         self._function = function
 
+    @classmethod
+    def of_call(
+        cls, function: type[Rules], call: _core.FunctionCall, needs: list[bool], saved: int, results: int
+    ) -> Context:
+        """The context of a call that was recorded without one. Its arguments are tensors, and so are its results."""
+        ctx = cls(function)
+        ctx._call, ctx._needs, ctx._count = call, needs, len(needs)
+        ctx._ins, ctx._outs = list(range(len(needs))), list(range(results))
+        ctx.needs_input_grad, ctx._saved, ctx._finished = tuple(needs), (SLOT,) * saved, True
+        return ctx
+
     def save_for_backward(self, *tensors: Any) -> None:
         """Saves tensors for ``backward`` with their present values. Replaces what an earlier call saved."""
         self._saved = tensors

@@ -15,12 +15,13 @@ import warnings
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, cast, overload
 
 import numpy as np
 
 from ferrograd import _core
 from ferrograd._autograd.autocast import Autocast
+from ferrograd._autograd.context import Context
 from ferrograd._autograd.function import Function
 from ferrograd._autograd.modes import P, R, enable_grad
 from ferrograd._compile.aliases import Way, joined, parted
@@ -119,16 +120,12 @@ class _Program:
         leaves = [tensors[x] if isinstance(x, int) else x() for x in self._leaves]
         if any(x is None for x in leaves):
             return None
-        call = _Call(self, function, tensors)
-        try:
-            results = _Gradient.apply(call, *leaves)
-        except _Mismatch as mismatch:
-            self.shapes_depend_on_numbers |= mismatch.args[0] is False
+        call = _Call(self, function, tensors, leaves)
+        run = self.core.run_recorded(tensors, leaves, self.tracked, call, self.traced_with is None)
+        if not run:
+            self.shapes_depend_on_numbers |= run is False
             return None
-        outs = call.outputs
-        for i, y in zip(self.tracked, results, strict=True):
-            outs[i] = y
-        return (self._built(joined(self.ways, outs, tensors)),)
+        return (self._built(joined(self.ways, run[0], tensors)),)
 
     def data(self, name: str) -> bytes:
         """The program as the bytes of a file.
@@ -165,43 +162,34 @@ class _Program:
         return rebuilt(self._result, (next(values) if x is _HOLE else x for x in _leaves(self._result)))
 
 
-class _Mismatch(Exception):
-    """A program is not for the tensors that it was given."""
-
-
 class _Call:
-    """A call of a program that records a node."""
+    """A call of a program that is recorded as one node."""
 
-    __slots__ = ("function", "outputs", "program", "tensors")
+    __slots__ = ("function", "leaves", "program", "tensors")
 
-    def __init__(self, program: _Program, function: Callable[[], Any], tensors: list[Tensor]) -> None:
+    def __init__(
+        self, program: _Program, function: Callable[[], Any], tensors: list[Tensor], leaves: list[Tensor]
+    ) -> None:
         self.program = program
         self.function = function
         self.tensors = tensors
-        self.outputs: list[Any] = []
+        self.leaves = leaves
+
+    def context(
+        self, recorded: _core.FunctionCall, needs: list[bool], versions: list[int], counts: tuple[int, int]
+    ) -> Context:
+        """The context of a :class:`_Gradient`. Called by the core, for what the program of the gradients cannot do."""
+        ctx: Any = Context.of_call(_Gradient, recorded, needs, *counts)
+        ctx.call, ctx.leaves, ctx.versions = self, self.leaves, versions
+        return cast(Context, ctx)
 
 
 class _Gradient(Function):
-    """A program as one node, whose gradient is a program too.
+    """The gradients of a call where its program has none that is ready: they are recorded, or some outputs have none.
 
     Where some outputs have no gradient, that is another program: zeros in their place would be gradients too, and where
     a derivative is infinite they would be NaN.
     """
-
-    _looks_into_containers = True
-
-    @staticmethod
-    def forward(ctx: Any, call: Any, *leaves: Tensor) -> Any:
-        run = call.program.core.run(call.tensors)
-        if not run:
-            raise _Mismatch(run)
-        outputs, saved = run
-        call.outputs.extend(outputs)
-        ctx.save_for_backward(*saved)
-        ctx.call, ctx.leaves = call, leaves
-        ctx.set_materialize_grads(call.program.traced_with is None)
-        ctx.versions = [x._version for x in leaves]
-        return tuple(outputs[i] for i in call.program.tracked)
 
     @staticmethod
     def backward(ctx: Any, *seeds: Tensor) -> Any:
@@ -213,7 +201,7 @@ class _Gradient(Function):
             gradients = core if all(has) else _gradients_of_some(ctx.call, ctx.leaves, has)
             grads = None if gradients is None else gradients.gradients(ctx.saved_tensors, seeds)
             if grads is not None:
-                return (None, *grads)
+                return tuple(grads)
         if core.captured[1] or [x._version for x in ctx.leaves] != ctx.versions:
             raise RuntimeError(
                 "the gradient of a compiled function can itself be differentiated only if neither the function nor "
@@ -223,7 +211,7 @@ class _Gradient(Function):
             result = ctx.call.function()
         outs, _ = parted([x for x in _leaves(result) if isinstance(x, Tensor)], ctx.call.tensors)
         ends = [outs[i] for i, seeded in zip(ctx.call.program.tracked, has, strict=True) if seeded]
-        return (None, *_core.grad(ends, ctx.leaves, seeds, NATIVE, create_graph=records, stops=True))
+        return tuple(_core.grad(ends, ctx.leaves, seeds, NATIVE, create_graph=records, stops=True))
 
 
 @contextlib.contextmanager
@@ -234,7 +222,7 @@ def _modes_of(program: _Program) -> Iterator[None]:
         yield
 
 
-def _gradients_of_some(call: _Call, leaves: tuple[Tensor, ...], has: list[bool]) -> Any:
+def _gradients_of_some(call: _Call, leaves: list[Tensor], has: list[bool]) -> Any:
     """The program of the gradients where some outputs have none. None if there is no such program.
 
     The function is traced again for it. What the function writes to is put back.

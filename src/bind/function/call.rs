@@ -214,6 +214,13 @@ impl FunctionCall {
 }
 
 impl FunctionCall {
+    /// The call that a node records, which has saved this many arrays and none of its inputs and outputs.
+    pub fn of_node(node: &Arc<Node>, saved: usize, dialect: Dialect) -> FunctionCall {
+        let sources = (0..saved).map(|_| Source::Own(None)).collect();
+        let recorded = Recorded { node: Arc::downgrade(node), sources, outputs: vec![], dialect };
+        FunctionCall { inputs: Mutex::default(), recorded: OnceLock::from(recorded) }
+    }
+
     fn node(&self) -> Option<(&Recorded, Arc<Node>)> {
         let recorded = self.recorded.get()?;
         Some((recorded, recorded.node.upgrade()?))

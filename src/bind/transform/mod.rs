@@ -5,6 +5,7 @@ pub mod callback;
 pub mod calls;
 pub mod control;
 pub mod forward;
+mod gradient;
 pub mod host;
 mod inputs;
 pub mod print;

@@ -1,10 +1,12 @@
 //! Runs of programs.
 
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
+use super::gradient::ProgramOp;
 use super::host::Advanced;
 use super::inputs::Arrays;
 use super::print::{Silence, with_line};
@@ -15,7 +17,8 @@ use crate::bind::python::dialect::Dialect;
 use crate::bind::python::gil::without_gil;
 use crate::bind::value::storage::Place;
 use crate::bind::value::var::{Value, Var};
-use crate::graph::{DetachReason, Tensor};
+use crate::graph::site::Site;
+use crate::graph::{self, DetachReason, Edge, Levels, Node, SavedArray, Tensor};
 use crate::ops::random;
 use crate::program::Misfit;
 
@@ -57,7 +60,7 @@ impl Compiled {
         py: Python<'py>,
         arguments: &[Bound<'py, Var>],
         outputs: &mut Made<'py>,
-        saved: &mut Vec<Bound<'py, Var>>,
+        saved: &mut Vec<Array>,
     ) -> PyResult<Outcome> {
         let mut arrays = Arrays::new();
         let mut places: SmallVec<[Option<Place>; 8]> = SmallVec::new();
@@ -95,9 +98,7 @@ impl Compiled {
             }
         };
         drop(arrays);
-        for array in results.drain(self.saved_from..) {
-            saved.push(Var::object(py, Value::Own(Tensor::constant(array)), Dialect::Native)?);
-        }
+        saved.extend(results.drain(self.saved_from..));
         for o in &self.outputs {
             outputs.push(match o {
                 Output::New(i, dialect) => {
@@ -145,26 +146,74 @@ impl Compiled {
 /// What came of a run, for Python.
 #[derive(IntoPyObject)]
 enum Run<'py> {
-    Done(Vec<Bound<'py, PyAny>>, Vec<Bound<'py, Var>>),
+    Done((Vec<Bound<'py, PyAny>>,)),
     #[pyo3(transparent)]
     Other(Option<bool>),
 }
 
 #[pymethods]
 impl Compiled {
-    /// Runs the program. Returns the outputs and what is saved for the gradients; None where the program is not for
-    /// these arguments, and False where the shape of a value depends on numbers, so that no program can compute it.
+    /// Runs the program. Returns the outputs in a tuple; None where the program is not for these arguments, and False where the
+    /// shape of a value depends on numbers, so that no program can compute it.
     fn run<'py>(
         &self,
         py: Python<'py>,
         #[pyo3(from_py_with = list)] arguments: Vec<Bound<'py, Var>>,
     ) -> PyResult<Run<'py>> {
-        let (mut outputs, mut saved) = (Made::new(), vec![]);
-        Ok(match self.outcome(py, &arguments, &mut outputs, &mut saved)? {
-            Outcome::Done => Run::Done(outputs.into_vec(), saved),
+        let mut outputs = Made::new();
+        Ok(match self.outcome(py, &arguments, &mut outputs, &mut vec![])? {
+            Outcome::Done => Run::Done((outputs.into_vec(),)),
             Outcome::OtherArguments => Run::Other(None),
             Outcome::OtherLayout => Run::Other(Some(false)),
         })
+    }
+
+    /// Runs the program as [`Compiled::run`] does, and records the run as one node. Its inputs are the leaves and its outputs
+    /// those in `tracked`. `call` and `materialize` are those of [`ProgramOp`].
+    fn run_recorded<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = list)] arguments: Vec<Bound<'py, Var>>,
+        #[pyo3(from_py_with = list)] leaves: Vec<Bound<'py, Var>>,
+        #[pyo3(from_py_with = list)] tracked: Vec<usize>,
+        call: Py<PyAny>,
+        materialize: bool,
+    ) -> PyResult<Run<'py>> {
+        // The program may write to the leaves.
+        let ins: Vec<Tensor> = leaves.iter().map(|v| v.get().operand()).collect();
+        let (mut outputs, mut saved) = (Made::new(), vec![]);
+        match self.outcome(py, &arguments, &mut outputs, &mut saved)? {
+            Outcome::Done => {}
+            Outcome::OtherArguments => return Ok(Run::Other(None)),
+            Outcome::OtherLayout => return Ok(Run::Other(Some(false))),
+        }
+        let Some(backward) = self.backward.clone().filter(|_| ins.iter().any(Tensor::is_tracked)) else {
+            return Ok(Run::Done((outputs.into_vec(),)));
+        };
+        let leaf =
+            |(v, t): (&Bound<'_, Var>, &Tensor)| (t.dims().into(), t.dtype(), v.get().lock().version());
+        let made = |&i: &usize| outputs[i].cast::<Var>().expect("it is a tensor").get();
+        let op = ProgramOp {
+            backward,
+            grads: self.grads.clone(),
+            leaves: leaves.iter().zip(&ins).map(leaf).collect(),
+            call,
+            materialize,
+            dialect: tracked.first().map_or(Dialect::Native, |i| made(i).dialect()),
+            rules: OnceLock::new(),
+        };
+        let none = Levels::default();
+        let list = saved.into_iter().map(|array| Some(SavedArray::new(array, &none))).collect();
+        let state = graph::saved_state(list, |_| false)?;
+        let arrays: Vec<Array> = tracked.iter().map(|i| made(i).tensor().array).collect();
+        let ins: Vec<&Tensor> = ins.iter().collect();
+        let node = Node::of_op(Box::new(op), &ins, &arrays, &none, Site::current(), |saved| *saved = state);
+        for (k, (&i, array)) in tracked.iter().zip(arrays).enumerate() {
+            let edge = Edge { node: node.clone(), out: k as u32 };
+            let dialect = outputs[i].cast::<Var>().expect("it is a tensor").get().dialect();
+            outputs[i] = Var::result(py, Tensor::made(array, Some(edge), none.clone()), dialect)?.into_any();
+        }
+        Ok(Run::Done((outputs.into_vec(),)))
     }
 
     /// The gradients of the leaves, None where there is none, given what `run` saved and the gradients of the outputs. None
