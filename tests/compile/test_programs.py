@@ -510,7 +510,7 @@ def test_numbers_that_are_only_checked_are_no_reason_to_give_up(replacement: boo
     def drawn(p: Any) -> Any:
         return torch.multinomial(p, 3, replacement)
 
-    compiled = torch.compile(drawn, fullgraph=True)
+    compiled = fg.compile(drawn, fullgraph=True)
     weights = [torch.tensor(np.random.default_rng(i).random((4, 6))) for i in range(4)]
     for i, p in enumerate(weights):
         found = []
@@ -532,12 +532,13 @@ def test_rows_of_a_table_that_are_scaled() -> None:
     def looked_up(index: Any, weight: Any) -> Any:
         return torch.nn.functional.embedding(index, weight, max_norm=1.0)
 
-    compiled = torch.compile(looked_up, fullgraph=True)
+    compiled = fg.compile(looked_up, fullgraph=True)
+    functions: list[Callable[..., Any]] = [looked_up, compiled]
     for i in range(4):
         rng = np.random.default_rng(i)
         index, numbers = torch.tensor(rng.integers(0, 6, (2, 3))), rng.normal(size=(6, 4))
         tables = [torch.tensor(numbers), torch.tensor(numbers)]
-        found = [f(index, table) for f, table in zip((looked_up, compiled), tables, strict=True)]
+        found = [f(index, table) for f, table in zip(functions, tables, strict=True)]
         assert found[0].tolist() == found[1].tolist()
         assert tables[0].tolist() == tables[1].tolist() != numbers.tolist()
     assert compiled.cache_info().hits == 3

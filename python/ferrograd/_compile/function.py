@@ -26,6 +26,7 @@ from ferrograd._autograd.modes import P, R, enable_grad
 from ferrograd._compile.dependencies import PLAIN, Names, Reader, Refused, lookups, pattern
 from ferrograd._compile.files import described, numbered, write
 from ferrograd._compile.floats import Number, Watch
+from ferrograd._compile.holders import held_by_loops
 from ferrograd._core import ArgumentError, FreedGraphError, Tensor
 from ferrograd._dialects.numbers import NATIVE
 from ferrograd._graph.places import in_cells
@@ -264,7 +265,7 @@ def _gradients_of_some(call: _Call, leaves: tuple[Tensor, ...], has: list[bool])
                 grads = [
                     _core.grad(x, inputs, tracer.seeds(x), NATIVE, retain_graph=True, stops=True) for x in (ends, some)
                 ]
-                core = tracer.finish(outs, *grads)
+                core = tracer.finish(outs, *grads, excused=held_by_loops(tracer.alive()))
         finally:
             watch.close()
             if core is None:
@@ -703,7 +704,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
                     except FreedGraphError:
                         # The function has used the graph up; only values leave it.
                         tracked, inputs, grads = [], [], None
-                core = tracer.finish(outs, grads)
+                core = tracer.finish(outs, grads, excused=held_by_loops(tracer.alive()))
             else:
                 tracer.cancel()
         except BaseException as error:

@@ -168,6 +168,11 @@ impl Tracer {
         replaced.any(|a| outputs.iter().any(|o| !a.used.is(o) && key_of(a.used.get()) == key_of(o.get())))
     }
 
+    /// The tensors made while the trace was taken that still exist.
+    fn alive<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, Var>> {
+        Captures::of(&self.trace).alive(py)
+    }
+
     /// Gives the trace up.
     fn give_up(&self) {
         self.trace.give_up("");
@@ -235,17 +240,19 @@ impl Tracer {
     ///
     /// `grads` are the gradients of the leaves where those of the outputs are the seeds, None where a leaf has none. Where
     /// only some outputs have gradients, those of the leaves follow in `some`: then the program of the gradients is for
-    /// these, and reads what the program for all saves.
-    #[pyo3(signature = (outputs, grads=None, some=None))]
+    /// these, and reads what the program for all saves. Of the tensors that exist still, those that are `excused` are gone with
+    /// the graph of the outputs.
+    #[pyo3(signature = (outputs, grads=None, some=None, *, excused=vec![]))]
     fn finish(
         &self,
         py: Python<'_>,
         #[pyo3(from_py_with = list)] outputs: Vec<Bound<'_, Var>>,
         grads: Option<Vec<Option<Bound<'_, Var>>>>,
         some: Option<Vec<Option<Bound<'_, Var>>>>,
+        excused: Vec<Bound<'_, Var>>,
     ) -> PyResult<Option<Compiled>> {
         self.leave();
-        let all: Vec<_> = grads.iter().chain(&some).flatten().flatten().cloned().collect();
+        let all: Vec<_> = grads.iter().chain(&some).flatten().flatten().chain(&excused).cloned().collect();
         let escaped = self.has_escaped(py, &outputs, &all);
         if escaped {
             self.trace.give_up("a tensor that it computes is kept after it has returned");
@@ -312,8 +319,9 @@ impl Tracer {
         random::go_to(self.random);
     }
 
-    /// Whether a tensor that was made while the trace was taken still exists, besides those that the program makes anew.
-    fn has_escaped(&self, py: Python<'_>, outputs: &[Bound<'_, Var>], grads: &[Bound<'_, Var>]) -> bool {
+    /// Whether a tensor that was made while the trace was taken still exists, besides those that the program makes anew, and
+    /// others that are known.
+    fn has_escaped(&self, py: Python<'_>, outputs: &[Bound<'_, Var>], known: &[Bound<'_, Var>]) -> bool {
         let captured = Captures::of(&self.trace);
         let alive = captured.alive(py);
         let stored: Vec<_> = captured.slots.iter().filter_map(|s| s.slot.grad(py)).collect();
@@ -321,7 +329,7 @@ impl Tracer {
         let returned: Vec<usize> = outputs.iter().map(|o| key_of(o.get())).collect();
         alive.iter().any(|v| {
             !(returned.contains(&key_of(v.get()))
-                || outputs.iter().chain(grads).any(|o| o.is(v))
+                || outputs.iter().chain(known).any(|o| o.is(v))
                 || stored.iter().any(|g| g.is(v))
                 || self.begun().iter().any(|a| a.used.is(v)))
         })
