@@ -21,8 +21,10 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._autograd.autocast import Autocast
-from ferrograd._autograd.function import Function
+from ferrograd._autograd.context import Context
+from ferrograd._autograd.function import RESULT, Function
 from ferrograd._autograd.modes import P, R, enable_grad
+from ferrograd._autograd.nested import SLOT
 from ferrograd._compile.dependencies import PLAIN, Names, Reader, Refused, lookups, pattern
 from ferrograd._compile.files import described, numbered, write
 from ferrograd._compile.floats import Number, Watch
@@ -120,7 +122,7 @@ class _Program:
             return None
         call = _Call(self, function, tensors)
         try:
-            results = _Gradient.apply(call, *leaves)
+            results = _Gradient.recorded(call, leaves)
         except _Mismatch as mismatch:
             self.shapes_depend_on_numbers |= mismatch.args[0] is False
             return None
@@ -185,20 +187,29 @@ class _Gradient(Function):
     a derivative is infinite they would be NaN.
     """
 
-    _looks_into_containers = True
-
-    @staticmethod
-    def forward(ctx: Any, call: Any, *leaves: Tensor) -> Any:
-        run = call.program.core.run(call.tensors)
+    @classmethod
+    def recorded(cls, call: _Call, leaves: list[Tensor]) -> list[Tensor]:
+        """What ``apply`` does for a function of ``call`` and of ``leaves`` that returns a tuple of new tensors."""
+        ctx, count = Context(cls), len(leaves)
+        ctx._call = node = _core.FunctionCall(leaves)
+        ctx._ins, ctx._count, ctx._needs = [None, *range(count)], count, node.needs
+        before = _core.set_grad_mode(False)
+        try:
+            run = call.program.core.run(call.tensors)
+        finally:
+            _core.set_grad_mode(before)
         if not run:
             raise _Mismatch(run)
-        outputs, saved = run
-        call.outputs.extend(outputs)
-        ctx.save_for_backward(*saved)
-        ctx.call, ctx.leaves = call, leaves
-        ctx.set_materialize_grads(call.program.traced_with is None)
-        ctx.versions = [x._version for x in leaves]
-        return tuple(outputs[i] for i in call.program.tracked)
+        call.outputs, saved = run
+        ctx.__dict__.update(call=call, leaves=leaves, versions=[x._version for x in leaves])
+        ctx._outs = list(range(len(call.program.tracked)))
+        ctx._saved, ctx._materialize_grads = (SLOT,) * len(saved), call.program.traced_with is None
+        outputs = [(call.outputs[i], RESULT) for i in call.program.tracked]
+        # Nobody else has what the program has saved, so there is no need of copies.
+        pairs = [(x, x) for x in saved]
+        results = node.finish(ctx, cls.__name__, range(1, count + 1), ctx._materialize_grads, False, outputs, pairs, [])
+        ctx._finished = True
+        return results
 
     @staticmethod
     def backward(ctx: Any, *seeds: Tensor) -> Any:
