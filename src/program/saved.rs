@@ -126,7 +126,11 @@ impl SavedProgram {
             None
         };
         let Some(found) = self.file.forward.run(&inputs)? else {
-            bail!(Argument, NAME, "the shape of a value depends on numbers, so no program can compute it");
+            bail!(
+                Argument,
+                NAME,
+                "what is computed depends on numbers, and the file has the program for others"
+            );
         };
         if let Some(state) = &mut kept {
             for input in &self.file.inputs {

@@ -377,6 +377,61 @@ def test_what_decides_by_numbers_is_no_part_of_a_loop_or_branch(monkeypatch: pyt
         np.testing.assert_array_equal(func.grad(steps)(a), expected)
 
 
+LOOPS: list[Callable[[Any, Any], Any]] = [
+    lambda step, h: scan(lambda c, r: (step(c) * r, None), h, fg.ones(N, dtype="float64"))[0],
+    lambda step, h: while_loop(lambda v: v[0] < 3, lambda v: (v[0] + 1, step(v[1])), (fg.tensor(0.0), h))[1],
+    lambda step, h: cond(h.sum() > 0, step, lambda h: h - step(h), h),
+]
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_gradients_of_loops_that_read_what_the_function_has_made(loop: Callable[[Any, Any], Any]) -> None:
+    def f(h: Any, w: Any) -> Any:
+        scale = fg.sin(w)
+        parts: list[Any] = [w * 2, {"shift": w + 1}]
+        return loop(lambda c: fg.tanh(c * scale + parts[0]) + parts[1]["shift"], h)
+
+    compiled = fg.compile(f, fullgraph=True)
+    for i in range(4):
+        found = []
+        for function in (f, compiled):
+            h, w = x(i).requires_grad_(), x(i + 9).requires_grad_()
+            y = function(h, w)
+            found.append([y.tolist(), *(g.tolist() for g in fg.grad((y * y).sum(), [h, w]))])
+        np.testing.assert_allclose(found[0][1:], found[1][1:], rtol=1e-12)
+        assert found[0][0] == found[1][0]
+    assert compiled.cache_info().hits > 1
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_what_a_loop_reads_and_somebody_else_keeps(loop: Callable[[Any, Any], Any]) -> None:
+    kept: list[Any] = []
+
+    def keeps_tensor(h: Any) -> Any:
+        scale = fg.sin(h)
+        kept.append(scale)
+        return loop(lambda c: c * scale, h)
+
+    def keeps_function(h: Any) -> Any:
+        scale = fg.sin(h)
+
+        def step(c: Any) -> Any:
+            return c * scale
+
+        kept.append(step)
+        return loop(step, h)
+
+    def keeps_list(h: Any) -> Any:
+        scales = [fg.sin(h)]
+        kept.append(scales)
+        return loop(lambda c: c * scales[0], h)
+
+    for f in (keeps_tensor, keeps_function, keeps_list):
+        compiled = fg.compile(f)
+        with pytest.warns(UserWarning, match="is kept after it has returned"):
+            list(map(compiled, (x(i).requires_grad_() for i in range(4))))
+
+
 def test_branches_that_return_other_values_than_tensors() -> None:
     def same(h: Any, p: Any) -> Any:
         return cond(p > 0, lambda h: (h * 2, None, 3, "a", 0.5), lambda h: (h, None, 3, "a", 0.5), h)

@@ -550,3 +550,42 @@ def test_powers_of_an_exponent_that_varies(dtype: str) -> None:
             assert [np.nan_to_num(y.numpy(), nan=7.0).tobytes() for y in compiled(x, exponent)] == [
                 np.nan_to_num(y.numpy(), nan=7.0).tobytes() for y in power(x, exponent)
             ]
+
+
+@pytest.mark.parametrize("replacement", [True, False])
+def test_numbers_that_are_only_checked_are_no_reason_to_give_up(replacement: bool) -> None:
+    def drawn(p: Any) -> Any:
+        return torch.multinomial(p, 3, replacement)
+
+    compiled = fg.compile(drawn, fullgraph=True)
+    weights = [torch.tensor(np.random.default_rng(i).random((4, 6))) for i in range(4)]
+    for i, p in enumerate(weights):
+        found = []
+        for f in (drawn, compiled):
+            torch.manual_seed(i)
+            found.append((f(p).tolist(), torch.rand(1).item()))
+        assert found[0] == found[1]
+    assert compiled.cache_info().hits == 3
+    for refused in (weights[0] * 0, -weights[0], weights[0] * float("nan")):
+        messages = []
+        for f in (drawn, compiled):
+            with pytest.raises(fg.ArgumentError) as error:
+                f(refused)
+            messages.append(str(error.value))
+        assert messages[0] == messages[1]
+
+
+def test_rows_of_a_table_that_are_scaled() -> None:
+    def looked_up(index: Any, weight: Any) -> Any:
+        return torch.nn.functional.embedding(index, weight, max_norm=1.0)
+
+    compiled = fg.compile(looked_up, fullgraph=True)
+    functions: list[Callable[..., Any]] = [looked_up, compiled]
+    for i in range(4):
+        rng = np.random.default_rng(i)
+        index, numbers = torch.tensor(rng.integers(0, 6, (2, 3))), rng.normal(size=(6, 4))
+        tables = [torch.tensor(numbers), torch.tensor(numbers)]
+        found = [f(index, table) for f, table in zip(functions, tables, strict=True)]
+        assert found[0].tolist() == found[1].tolist()
+        assert tables[0].tolist() == tables[1].tolist() != numbers.tolist()
+    assert compiled.cache_info().hits == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import ferrograd as fg
@@ -184,3 +185,33 @@ def test_parts_of_tensors_with_equal_numbers() -> None:
         assert [y.item() for y in compiled(a[0], b[1], c)] == [3, 9 * value, 30]
         b.set_value(fg.full([2, 3], value + 1))
     assert compiled.cache_info().hits == 2
+
+
+EXPANDED: list[Callable[[Any], Any]] = [
+    lambda x: fg.broadcast_to(x * 2, (3, 2)),
+    lambda x: fg.broadcast_to(x, (3, 2)),
+    lambda x: fg.broadcast_to(x * 2, (3, 2)).T[::-1],
+    lambda x: fg.broadcast_to(fg.ones(2, dtype="float64"), (3, 2)),
+    lambda x: fg.broadcast_to(x * 2, (3, 2)) + 1,
+]
+
+
+@pytest.mark.parametrize("f", EXPANDED)
+def test_results_some_of_whose_elements_are_in_several_places(f: Callable[[Any], Any], tmp_path: Path) -> None:
+    def written(y: Any) -> Any:
+        y[0, 0] = 5.0
+        found = y.tolist()
+        try:
+            y.add_(1.0)
+        except fg.ArgumentError as error:
+            return found, str(error)
+        return found, y.tolist()
+
+    compiled = fg.compile(f, fullgraph=True)
+    for i in range(4):
+        x, z = (fg.tensor([1.0 + i, 2.0], dtype="float64") for _ in range(2))
+        assert written(f(x)) == written(compiled(z))
+        assert x.tolist() == z.tolist()
+    if f is not EXPANDED[1]:
+        compiled.save(tmp_path / "program")
+        assert fg.load_compiled(tmp_path / "program")(x).tolist() == f(x).tolist()

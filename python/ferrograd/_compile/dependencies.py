@@ -84,7 +84,7 @@ class Refused(Exception):
     """A value that no program can be told by."""
 
 
-class _Same:
+class Same:
     """An object that equals itself alone."""
 
     __slots__ = ("value",)
@@ -93,7 +93,7 @@ class _Same:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.value is other.value
+        return isinstance(other, Same) and self.value is other.value
 
     def __hash__(self) -> int:
         return id(self.value)
@@ -458,7 +458,7 @@ class Reader:
         value = value_at(place)
         self.found.append((place, value, by_identity))
         if isinstance(value, types.CodeType):
-            self.key.append(_Same(value))
+            self.key.append(Same(value))
         else:
             self._read(value, by_identity)
 
@@ -467,7 +467,7 @@ class Reader:
         key = self.key
         if isinstance(value, Tensor):
             if by_identity:
-                key.append(_Same(value))
+                key.append(Same(value))
                 return
             place = self._places.get(id(value))
             if place is None:
@@ -518,8 +518,8 @@ class Reader:
         else:
             if isinstance(value, Iterator) or type(value).__module__ in _DRAWING:
                 raise Refused(f"it looks up a {type(value).__name__}, which gives something else each time")
-            key.append(_Same(value))
-            key.append(_Same(type(value)))
+            key.append(Same(value))
+            key.append(Same(type(value)))
             if not isinstance(value, _FUNCTIONS) or (isinstance(value, types.FunctionType) and vars(value)):
                 self._look_into(value)
 

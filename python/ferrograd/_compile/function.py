@@ -28,6 +28,7 @@ from ferrograd._compile.aliases import Way, joined, parted
 from ferrograd._compile.dependencies import PLAIN, Names, Reader, Refused, lookups, pattern
 from ferrograd._compile.files import described, numbered, write
 from ferrograd._compile.floats import Number, Watch
+from ferrograd._compile.holders import held_by_loops
 from ferrograd._core import ArgumentError, FreedGraphError, Tensor
 from ferrograd._dialects.numbers import NATIVE
 from ferrograd._graph.places import in_cells
@@ -256,7 +257,7 @@ def _gradients_of_some(call: _Call, leaves: list[Tensor], has: list[bool]) -> An
                 grads = [
                     _core.grad(x, inputs, tracer.seeds(x), NATIVE, retain_graph=True, stops=True) for x in (ends, some)
                 ]
-                core = tracer.finish(outs, *grads)
+                core = tracer.finish(outs, *grads, excused=held_by_loops(tracer.alive()))
         finally:
             watch.close()
             if core is None:
@@ -696,7 +697,9 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
                     except FreedGraphError:
                         # The function has used the graph up; only values leave it.
                         tracked, inputs, grads = [], [], None
-                core = tracer.finish(made, grads, views=outs if ways is not None else [])
+                core = tracer.finish(
+                    made, grads, views=outs if ways is not None else [], excused=held_by_loops(tracer.alive())
+                )
             else:
                 tracer.cancel()
         except BaseException as error:

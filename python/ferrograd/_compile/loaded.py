@@ -100,7 +100,7 @@ class LoadedFunction(_core.CompiledCalls):
                     f"{name} is written to, so it has to be a tensor of its own, laid out as {tuple(shape)} in C order"
                 )
         if self._program.shapes_depend_on_numbers:
-            return "the shape of a value depends on numbers, so no program can compute it"
+            return "what is computed depends on numbers, and the file has the program for others"
         return "a program from a file runs outside of vmap, and on tensors that share no memory with those it writes to"
 
     def __reduce__(self) -> Any:

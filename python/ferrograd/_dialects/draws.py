@@ -91,18 +91,13 @@ def multinomial(weights: Tensor, num_samples: int, replacement: bool) -> Any:
         raise DtypeError(f"multinomial: weights are floats, not {weights.dtype}")
     if num_samples < 1:
         raise ArgumentError("cannot sample n_sample <= 0 samples")
-    return _core.call_at_replay(lambda given: [_chosen(given[0], num_samples, replacement)], [weights])[0]
-
-
-def _chosen(weights: Tensor, num_samples: int, replacement: bool) -> Any:
-    """The indices of :func:`multinomial`."""
-    if not bool(ops.all(ops.isfinite(weights) & (weights >= 0))):
+    if not _core.all_hold(ops.isfinite(weights) & (weights >= 0)):
         raise ArgumentError("probability tensor contains either `inf`, `nan` or element < 0")
     weights = ops.astype(weights, "float64")
-    present = int(ops.min(ops.sum(weights > 0, -1))) if 0 not in weights.shape else num_samples
-    if present == 0:
+    present = ops.sum(weights > 0, -1)
+    if not _core.all_hold(present > 0):
         raise ArgumentError("invalid multinomial distribution (sum of probabilities <= 0)")
-    if not replacement and num_samples > present:
+    if not replacement and not _core.all_hold(present >= num_samples):
         raise ArgumentError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     if replacement:
         ends = ops.expand_dims(ops.cumsum(weights, -1), -2)

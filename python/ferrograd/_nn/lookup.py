@@ -27,7 +27,9 @@ def check_indices(index: Tensor) -> None:
 @no_grad()
 def renormalize(weight: Tensor, index: Tensor, max_norm: float, norm_type: float) -> None:
     """Scales the rows that are looked up, in place, so that their norms are at most ``max_norm``."""
-    used = _constant(np.unique(index.detach().numpy()))
+    used = ops.reshape(index.detach(), [-1])
+    if not _core.is_tracing():
+        used = _constant(np.unique(used.numpy()))
     rows = _core.from_zero(ops.index_select, weight.detach(), 0, used)
     norms = ops.norm(rows, norm_type, 1, True)
     weight[used] = rows * ops.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)

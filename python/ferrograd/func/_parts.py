@@ -16,6 +16,7 @@ from ferrograd import _core
 from ferrograd._autograd.function import Function, pulled_back
 from ferrograd._autograd.modes import enable_grad, no_grad
 from ferrograd._compile.dependencies import Names, Reader, Refused
+from ferrograd._compile.holders import Holder, note
 from ferrograd._core import Tensor, VmapError, native
 from ferrograd._dialects.numbers import dialect_of
 
@@ -43,7 +44,7 @@ class Kind(NamedTuple):
         return _core.make(native.zeros([*lead, *self.shape], dtype=self.dtype), None, False, self.dialect)
 
 
-class Part:
+class Part(Holder):
     """A step or a branch that was traced: its program, and the tensors that it reads besides its arguments."""
 
     def __init__(self, function: Flat, reads: Callable[[], Any], first: Part | None = None) -> None:
@@ -237,10 +238,11 @@ def _refuse_batch(tensors: Sequence[Tensor]) -> None:
         raise VmapError("a program inside a loop or a branch does not run on a batch")
 
 
-class Loop:
+class Loop(Holder):
     """The steps of a scan: ``step(*carry, *row)`` returns the next carry and a row of each result."""
 
     def __init__(self, step: Part, carries: int, length: int, reverse: bool) -> None:
+        note(self)
         self.step = step
         self.carries = carries
         self.length = length
@@ -376,10 +378,11 @@ class _Scan(Function):
         return (None, *loop.gradients(given, before, g))
 
 
-class Branches:
+class Branches(Holder):
     """Two branches, of which one is taken: functions of the same tensors with outputs of the same kinds."""
 
     def __init__(self, yes: Part, no: Part) -> None:
+        note(self)
         self.parts = yes, no
         #: By which of the outputs have gradients: the branches that compute those of the operands and of the constants,
         #: and which of these get one.
@@ -445,10 +448,11 @@ class _Cond(Function):
         return (None, None, *ctx.branches.gradients(holds, given, g))
 
 
-class Repeated:
+class Repeated(Holder):
     """The steps of a loop that ends where a test fails, as one node. It is traced inside a compiled function."""
 
     def __init__(self, test: Part, step: Part) -> None:
+        note(self)
         self.test = test
         self.step = step
         #: By which of the carries have gradients at the end: what :meth:`backward` returns.

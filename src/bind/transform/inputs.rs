@@ -99,7 +99,14 @@ pub(super) fn only_reads(inputs: &[Input], outputs: &[Output]) -> bool {
         !input.tracked && input.written.is_none() && is_whole
     };
     let is_new = |output: &Output| {
-        matches!(output, Output::New(..) | Output::Argument(_) | Output::Object(_) | Output::Again(_))
+        matches!(
+            output,
+            Output::New(..)
+                | Output::Expanded(..)
+                | Output::Argument(_)
+                | Output::Object(_)
+                | Output::Again(_)
+        )
     };
     inputs.iter().all(is_read) && outputs.iter().all(is_new)
 }

@@ -67,6 +67,9 @@ pub(super) enum Output {
     ViewOfArgument(usize, Layout, Dialect),
     /// Some elements of new memory with an output of the program as its value. Later outputs have it too.
     ViewOfNew(usize, Layout, Dialect),
+    /// Elements of new memory, some of which are in several places of the output: the output of the program that is the
+    /// output, and the one that is the memory.
+    Expanded(usize, usize, Layout, Dialect),
     /// Some elements of the memory of an earlier output.
     ViewOfEarlier(usize, Layout, Dialect),
     /// The earlier output itself.

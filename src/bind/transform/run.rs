@@ -107,7 +107,7 @@ impl Compiled {
                 Output::Argument(i) => arguments[*i].clone().into_any(),
                 Output::Object(o) => o.bind(py).clone(),
                 Output::ViewOfArgument(i, layout, dialect) => view(&arguments[*i], layout, *dialect)?,
-                Output::ViewOfNew(i, layout, dialect) => {
+                Output::ViewOfNew(i, layout, dialect) | Output::Expanded(_, i, layout, dialect) => {
                     let whole = Var::result(py, Tensor::constant(results[*i].clone()), *dialect)?;
                     view(&whole, layout, *dialect)?
                 }

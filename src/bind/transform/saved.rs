@@ -118,7 +118,7 @@ impl Compiled {
         let mut outputs = vec![];
         for output in &self.outputs {
             let v = match output {
-                Output::New(i, dialect) => {
+                Output::New(i, dialect) | Output::Expanded(i, _, _, dialect) => {
                     outputs.push(file::Output::New(*i, *dialect as u8));
                     continue;
                 }

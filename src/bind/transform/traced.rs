@@ -204,6 +204,14 @@ impl Draft<'_> {
                     out.push(Output::ViewOfNew(self.computes(array), layout, dialect));
                     continue;
                 }
+                if !all && layout.overlaps() && !is_tracked(o) {
+                    // A write to one place of the output is seen at others.
+                    let whole = self.value(&o.get().lock().shared().place_of_part().read())?;
+                    let array = self.value(&o.get().tensor())?;
+                    let (array, whole) = (self.computes(array), self.computes(whole));
+                    out.push(Output::Expanded(array, whole, layout, dialect));
+                    continue;
+                }
             }
             let array = self.value(&o.get().tensor())?;
             out.push(Output::New(self.computes(array), dialect));

@@ -170,6 +170,11 @@ impl Tracer {
         replaced.any(|a| outputs.iter().any(|o| !a.used.is(o) && key_of(a.used.get()) == key_of(o.get())))
     }
 
+    /// The tensors made while the trace was taken that still exist.
+    fn alive<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, Var>> {
+        Captures::of(&self.trace).alive(py)
+    }
+
     /// Gives the trace up.
     fn give_up(&self) {
         self.trace.give_up("");
@@ -237,8 +242,9 @@ impl Tracer {
     ///
     /// `grads` are the gradients of the leaves where those of the outputs are the seeds, None where a leaf has none. Where
     /// only some outputs have gradients, those of the leaves follow in `some`: then the program of the gradients is for
-    /// these, and reads what the program for all saves. `views` are results that Python makes of the outputs and arguments.
-    #[pyo3(signature = (outputs, grads=None, some=None, views=vec![]))]
+    /// these, and reads what the program for all saves. `views` are results that Python makes of the outputs and arguments. Of the
+    /// tensors that exist still, those that are `excused` are gone with the graph of the outputs.
+    #[pyo3(signature = (outputs, grads=None, some=None, *, views=vec![], excused=vec![]))]
     fn finish(
         &self,
         py: Python<'_>,
@@ -246,9 +252,10 @@ impl Tracer {
         grads: Option<Vec<Option<Bound<'_, Var>>>>,
         some: Option<Vec<Option<Bound<'_, Var>>>>,
         views: Vec<Bound<'_, Var>>,
+        excused: Vec<Bound<'_, Var>>,
     ) -> PyResult<Option<Compiled>> {
         self.leave();
-        let all: Vec<_> = grads.iter().chain(&some).flatten().flatten().cloned().collect();
+        let all: Vec<_> = grads.iter().chain(&some).flatten().flatten().chain(&excused).cloned().collect();
         let returned: Vec<_> = outputs.iter().chain(&views).cloned().collect();
         let escaped = self.has_escaped(py, &returned, &all);
         if escaped {
@@ -316,8 +323,9 @@ impl Tracer {
         random::go_to(self.random);
     }
 
-    /// Whether a tensor that was made while the trace was taken still exists, besides those that the program makes anew.
-    fn has_escaped(&self, py: Python<'_>, outputs: &[Bound<'_, Var>], grads: &[Bound<'_, Var>]) -> bool {
+    /// Whether a tensor that was made while the trace was taken still exists, besides those that the program makes anew, and
+    /// others that are known.
+    fn has_escaped(&self, py: Python<'_>, outputs: &[Bound<'_, Var>], known: &[Bound<'_, Var>]) -> bool {
         let captured = Captures::of(&self.trace);
         let alive = captured.alive(py);
         let stored: Vec<_> = captured.slots.iter().filter_map(|s| s.slot.grad(py)).collect();
@@ -325,7 +333,7 @@ impl Tracer {
         let returned: Vec<usize> = outputs.iter().map(|o| key_of(o.get())).collect();
         alive.iter().any(|v| {
             !(returned.contains(&key_of(v.get()))
-                || grads.iter().any(|g| g.is(v))
+                || known.iter().any(|g| g.is(v))
                 || stored.iter().any(|g| g.is(v))
                 || self.begun().iter().any(|a| a.used.is(v)))
         })
