@@ -3,6 +3,7 @@
 pub(crate) mod broadcast;
 pub(crate) mod conv;
 pub(crate) mod copy;
+pub(crate) mod distance;
 pub(crate) mod fast;
 pub(crate) mod fft;
 pub(crate) mod index;

@@ -11,12 +11,12 @@ use crate::kernel::num::Bits;
 use crate::kernel::output::{self, AxisBlocks};
 use crate::kernel::rows::not_defined;
 use crate::kernel::simd;
-use crate::memory::TryPush;
+use crate::memory::{NoMemory, TryPush};
 use crate::shape::Dims;
 
 /// Maps elements to integers of the same order. Both zeros have the same key, and so have all NaNs.
 trait Key: Ordered {
-    type Bits: Bits + Ord;
+    type Bits: Bits + Ord + Into<u64>;
     /// What is sorted if an index fits into 32 bits.
     type KeyAndIndex: KeyAndIndex<Self::Bits>;
     fn key(self) -> Self::Bits;
@@ -462,13 +462,152 @@ impl Even {
     }
 }
 
+/// The keys of elements in 64 bits, which have the same order.
+fn long_keys<T: Key>(x: &[T], keys: &mut [u64]) {
+    keys.iter_mut().zip(x).for_each(|(key, v)| *key = v.key().into());
+}
+
+/// The distinct elements of a vector, found with a table of their keys.
+#[derive(Default)]
+struct Distinct {
+    /// A key and the number of its element, at about the place that the key's hash says. The number 0 is none.
+    table: Vec<(u64, u32)>,
+    /// Of each element its key, where it first occurs, and how often.
+    found: Vec<(u64, usize, i64)>,
+    /// The places that were looked at and held another element.
+    misses: usize,
+}
+
+impl Distinct {
+    /// Few elements that are sorted faster.
+    const FEW: usize = 256;
+    /// A table of more distinct elements does not stay in the cache.
+    const MOST: usize = 1 << 15;
+
+    /// The place of a key, or the empty place for it.
+    #[inline(always)]
+    fn place(&mut self, key: u64) -> usize {
+        let shift = 64 - self.table.len().trailing_zeros();
+        let mut at = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift) as usize;
+        while self.table[at].1 != 0 && self.table[at].0 != key {
+            self.misses += 1;
+            at = (at + 1) & (self.table.len() - 1);
+        }
+        at
+    }
+
+    /// Counts the elements with these keys, and writes the number of each. Returns whether a sort would take longer.
+    fn count(&mut self, first: usize, keys: &[u64], most: usize, out: &mut [i64]) -> Result<bool, NoMemory> {
+        for (i, (&key, number)) in (first..).zip(keys.iter().zip(out)) {
+            if 2 * self.found.len() >= self.table.len() && !self.grow(most)? {
+                return Ok(false);
+            }
+            let at = self.place(key);
+            if self.table[at].1 == 0 {
+                self.found.try_push((key, i, 0))?;
+                self.table[at] = (key, self.found.len() as u32);
+            }
+            let found = self.table[at].1 as usize - 1;
+            self.found[found].2 += 1;
+            *number = found as i64;
+        }
+        // Keys that were made to meet in one place of the table are sorted.
+        Ok(self.misses <= 8 * (first + keys.len()))
+    }
+
+    /// Makes the table larger. Returns whether it is worthwhile.
+    fn grow(&mut self, most: usize) -> Result<bool, NoMemory> {
+        if self.found.len() > most {
+            return Ok(false);
+        }
+        let size = (4 * self.table.len()).max(1 << 8);
+        self.table.clear();
+        self.table.try_room(size)?;
+        self.table.resize(size, (0, 0));
+        for k in 0..self.found.len() {
+            let key = self.found[k].0;
+            let at = self.place(key);
+            self.table[at] = (key, k as u32 + 1);
+        }
+        Ok(true)
+    }
+
+    /// [`unique`] for `n` elements of which few are distinct. `keys` writes those of a block that begins at an index. `None` if
+    /// many are, or if one that `is_alone` is among them.
+    fn of(
+        op: &'static str,
+        n: usize,
+        keys: &dyn Fn(usize, &mut [u64]),
+        is_alone: &dyn Fn(usize) -> bool,
+    ) -> Result<Option<[Array; 3]>> {
+        if n < Distinct::FEW {
+            return Ok(None);
+        }
+        let most = (n / 4).min(Distinct::MOST);
+        let mut distinct = Distinct::default();
+        let mut done = Ok(true);
+        let inverse = Array::build::<i64>(op, &[n], |out| {
+            let mut block = [0; simd::BLOCK];
+            for (i, out) in out.chunks_mut(simd::BLOCK).enumerate() {
+                if i % 256 == 255 {
+                    interrupt::listen();
+                }
+                let block = &mut block[..out.len()];
+                keys(i * simd::BLOCK, block);
+                done = distinct.count(i * simd::BLOCK, block, most, out);
+                if !matches!(done, Ok(true)) {
+                    return;
+                }
+            }
+            done = distinct.sort(out);
+        })?;
+        let found = &distinct.found;
+        let is_done = done.map_err(|_| Error::memory(op, vec![n], crate::dtype::DType::I64))?;
+        if !is_done || found.iter().any(|one| is_alone(one.1)) {
+            return Ok(None);
+        }
+        let list = |of: &dyn Fn(&(u64, usize, i64)) -> i64| {
+            Array::build::<i64>(op, &[found.len()], |out| {
+                out.iter_mut().zip(found).for_each(|(o, one)| *o = of(one));
+            })
+        };
+        Ok(Some([list(&|one| one.1 as i64)?, inverse, list(&|one| one.2)?]))
+    }
+
+    /// Sorts the elements, and numbers `out` in that order.
+    fn sort(&mut self, out: &mut [i64]) -> Result<bool, NoMemory> {
+        let (mut order, mut ranks) = (Vec::new(), Vec::new());
+        order.try_room(self.found.len())?;
+        order.extend(self.found.iter().zip(0..).map(|(one, k)| (one.0, k)));
+        order.sort_unstable();
+        ranks.try_room(order.len())?;
+        ranks.resize(order.len(), 0);
+        for (rank, &(_, k)) in (0..).zip(&order) {
+            let k: usize = k;
+            ranks[k] = rank;
+        }
+        self.found.sort_unstable();
+        interrupt::parts(0..out.len(), 1)
+            .for_each(|part| out[part].iter_mut().for_each(|o| *o = ranks[*o as usize]));
+        Ok(true)
+    }
+}
+
 /// The distinct elements of a vector in rising order: where each first occurs, which of them each element is, and how
 /// often each occurs. NaNs are one element, or each one its own.
 pub fn unique(op: &'static str, x: &Array, nan_is_one: bool) -> Result<[Array; 3]> {
     let n = x.len();
-    let order = argsort(op, x, 0, false, Ranks::First(n))?.contiguous()?;
-    let order = order.as_slice::<i64>().expect("contiguous");
     let x = x.contiguous()?;
+    let few = dispatch!(x.dtype(), ordered T => {
+        let all = x.as_slice::<T>().expect("contiguous");
+        let keys = |first: usize, keys: &mut [u64]| long_keys(&all[first..], keys);
+        Distinct::of(op, n, &keys, &|i| !nan_is_one && all[i].to_f64().is_nan())?
+    }, else None);
+    if let Some(found) = few {
+        return Ok(found);
+    }
+    let order = argsort(op, &x, 0, false, Ranks::First(n))?.contiguous()?;
+    let order = order.as_slice::<i64>().expect("contiguous");
     let starts = dispatch!(x.dtype(), ordered T => {
         let all = x.as_slice::<T>().expect("contiguous");
         let is_new = |i: usize| {

@@ -1,16 +1,24 @@
 //! Vectors normalised to length 1, and distances and angles between vectors.
 
+use smallvec::smallvec;
+
 use super::entry::{Order, op};
 use super::promote::{Class, promoted, promoted_float, promoted_inexact};
+use crate::array::Array;
 use crate::error::{Result, bail};
-use crate::graph::Tensor;
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, only};
+use crate::kernel::broadcast::{broadcast_batch, broadcast_batch_pair};
+use crate::kernel::distance;
+use crate::ops::contract::matmul;
 use crate::ops::index::take_along;
-use crate::ops::movement::{broadcast_to, expand_dims, reshape_to};
+use crate::ops::movement::{broadcast_to, expand_dims, matrix_transpose, reshape_to};
 use crate::ops::pointwise::arithmetic::{difference, divide, multiply, multiply_same, subtract_same};
 use crate::ops::pointwise::compare::less_equal;
 use crate::ops::pointwise::select::{at_least, select};
+use crate::ops::reduce::norm::ratio;
 use crate::ops::reduce::{norm, sum};
-use crate::shape;
+use crate::shape::{self, Dims};
+use crate::stored::Stored;
 
 /// The lengths of the vectors along an axis, which is kept, and at least `least`.
 fn lengths(x: &Tensor, p: f64, axis: i64, least: f64) -> Result<Tensor> {
@@ -90,6 +98,73 @@ pub fn dist(x: &Tensor, y: &Tensor, #[default(2.0)] p: f64) -> Result<Tensor> {
     norm(&difference(x.into(), y.into())?, Order::Number(p), None, false)
 }
 
+/// The Euclidean distances of all pairs of rows of two tensors with the same axes before them.
+#[derive(Stored)]
+#[stored(op)]
+struct Distances;
+
+impl Op for Distances {
+    fn name(&self) -> &'static str {
+        "cdist"
+    }
+
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        let (x, y) = broadcast_batch_pair(ins[0], ins[1], batch_ndim);
+        Ok([distance::euclidean(self.name(), &x, &y)?].into())
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(3).and(Saves::outputs(1))
+    }
+
+    /// Of a distance that is 0 the derivative is 0.
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let weights = ratio(only(g), &s.output(0))?;
+        let (x, y) = (&s.input(0), &s.input(1));
+        Ok(smallvec![
+            s.needs(0).then(|| apply(Pulls, &[&weights, x, y])).transpose()?,
+            s.needs(1).then(|| apply(Pulls, &[&matrix_transpose(&weights)?, y, x])).transpose()?,
+        ])
+    }
+}
+
+/// `Σⱼ w[…, i, j] (x[…, i, k] - y[…, j, k])`. The differences are not taken apart, because of near rows far from the origin
+/// nothing would be left.
+#[derive(Stored)]
+#[stored(op)]
+struct Pulls;
+
+impl Op for Pulls {
+    fn name(&self) -> &'static str {
+        "cdist"
+    }
+
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        let [w, x, y] = broadcast_batch([ins[0], ins[1], ins[2]], batch_ndim);
+        Ok([distance::pulls(self.name(), &w, &x, &y)?].into())
+    }
+
+    fn saves(&self, needs: NeedsGrad) -> Saves {
+        Saves::inputs(1).when(needs.has(1) || needs.has(2)).and(Saves::inputs(6).when(needs.has(0)))
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let g = only(g);
+        let of_weights = || {
+            let differences = expand_dims(&s.input(1), &[-2])? - expand_dims(&s.input(2), &[-3])?;
+            sum(&(expand_dims(g, &[-2])? * differences), Some(&[-1]), false, None)
+        };
+        Ok(smallvec![
+            s.needs(0).then(of_weights).transpose()?,
+            s.needs(1).then(|| sum(&s.input(0), Some(&[-1]), true, None)).transpose()?.map(|w| g * w),
+            s.needs(2)
+                .then(|| matmul((&matrix_transpose(&s.input(0))?).into(), g.into()))
+                .transpose()?
+                .map(|z| -z),
+        ])
+    }
+}
+
 /// The p-norms of the differences of all pairs of rows: `z[..., i, j] = norm(x[..., i, :] - y[..., j, :])`. The leading axes
 /// broadcast. Its derivative at equal rows is 0.
 ///
@@ -112,6 +187,14 @@ pub fn cdist(x: &Tensor, y: &Tensor, #[default(2.0)] p: f64) -> Result<Tensor> {
             x.dims(),
             y.dims()
         );
+    }
+    if p == 2.0 {
+        let lead = shape::broadcast(OP, &x.dims()[..x.rank() - 2], &y.dims()[..y.rank() - 2])?;
+        let full = |t: &Tensor| {
+            let dims: Dims = lead.iter().chain(&t.dims()[t.rank() - 2..]).copied().collect();
+            broadcast_to(t, &dims)
+        };
+        return apply(Distances, &[&full(&x)?, &full(&y)?]);
     }
     let d = subtract_same(&expand_dims(&x, &[-2])?, &expand_dims(&y, &[-3])?)?;
     norm(&d, Order::Number(p), Some(&[-1]), false)

@@ -44,6 +44,9 @@ CASES = [
     Case("outer", (normal(2, 2), normal(seed=1)), ref=np.outer),
     Case("kron", (normal(2, 3), normal(3, 2, seed=1)), ref=np.kron),
     Case("kron", (normal(2), normal(3, 2, seed=1)), ref=np.kron),
+    Case("kron", (normal(), normal(3, 2, seed=1)), ref=np.kron),
+    Case("kron", (normal(2, 2), normal(2, 65, seed=1)), ref=np.kron),
+    Case("kron", (normal(2, 1, 2), normal(3, 1, 2, seed=1)), ref=np.kron),
     Case("linear", (normal(4, 3), normal(2, 3, seed=1), normal(2, seed=2)), ref=linear),
     Case("linear", (normal(2, 4, 3), normal(3, 2, seed=1)), {"transpose": False}, ref=linear),
     Case(

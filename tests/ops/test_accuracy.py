@@ -8,6 +8,7 @@ from math import isqrt
 from typing import Any
 
 import ferrograd as fg
+import ferrograd.torch as torch
 import numpy as np
 import pytest
 from scipy import special
@@ -233,3 +234,51 @@ def test_trigamma() -> None:
     odd = fg.polygamma(1, fg.tensor([0.0, -0.0, -2.0, np.inf, np.nan, 1e-200])).tolist()
     assert odd[:4] + odd[5:] == [np.inf, np.inf, np.inf, 0.0, np.inf]
     assert np.isnan(odd[4])
+
+
+def test_bessel_functions_of_float32() -> None:
+    """Near their zeros, between them and far out, and with the signs and limits of the exact functions."""
+    roots = np.concatenate([f(n, 40) for n in (0, 1) for f in (special.jn_zeros, special.yn_zeros)])
+    x = np.concatenate([np.geomspace(1e-30, 1e7, 4000), np.linspace(0.01, 60, 6000), roots, roots * (1 + 1e-4)])
+    x = x.astype(np.float32)
+    both = np.concatenate([x, -x, [np.float32(0), np.float32(np.nan)]])
+    names = {"bessel_j0": special.j0, "bessel_j1": special.j1, "bessel_y0": special.y0, "bessel_y1": special.y1}
+    names |= {"i0": special.i0, "i1": special.i1, "i0e": special.i0e, "i1e": special.i1e}
+    names |= {"spherical_bessel_j0": lambda x: special.spherical_jn(0, x)}
+    for name, exact in names.items():
+        values = both if "_y" not in name else np.concatenate([x, [np.float32(0), np.float32(-1)]])
+        with np.errstate(all="ignore"):
+            want = exact(values.astype(np.float64))
+        got = getattr(torch.special, name)(torch.tensor(values)).numpy()
+        assert got.dtype == np.float32
+        # SciPy's own errors far out and at zeros.
+        loose = np.abs(want) < 1e-4 * np.sqrt(2 / np.pi / np.maximum(np.abs(values), 1))
+        loose |= np.abs(values) > 1e5
+        error = ulps(got, want)
+        assert error[~loose].max() <= 0.51, (name, values[~loose][error[~loose].argmax()])
+        np.testing.assert_allclose(got[loose], want[loose], rtol=2e-5, atol=1e-11, err_msg=name)
+    far = torch.tensor([-np.inf, np.inf])
+    limits = {"bessel_j0": [0, 0], "bessel_j1": [0, 0], "bessel_y0": [np.nan, 0], "bessel_y1": [np.nan, 0]}
+    limits |= {
+        "spherical_bessel_j0": [0, 0],
+        "i0": [np.inf, np.inf],
+        "i1": [-np.inf, np.inf],
+        "i0e": [0, 0],
+        "i1e": [0, 0],
+    }
+    for name, limit in limits.items():
+        np.testing.assert_array_equal(getattr(torch.special, name)(far).numpy(), limit, err_msg=name)
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant <= 52, reason="long double is no wider than float64 here")
+def test_erfinv_of_float64() -> None:
+    """The error function of the result is the argument, up to the rounding of the result."""
+    x = np.concatenate([np.geomspace(1e-300, 1e-3, 300), np.linspace(0.001, 0.999, 3000)])
+    tail = 1 - np.geomspace(1e-3, 2.0**-53, 300)
+    got = fg.erfinv(fg.tensor(np.concatenate([x, tail]))).numpy()
+    want = np.concatenate([special.erfinv(x), special.erfcinv(1 - tail)])
+    assert ulps(got, want.astype(np.longdouble)).max() <= 8
+    np.testing.assert_array_equal(fg.erfinv(fg.tensor(-x)).numpy(), -got[: len(x)])
+    odd = fg.erfinv(fg.tensor([0.0, -0.0, 1.0, -1.0, 1.5, np.nan])).numpy()
+    np.testing.assert_array_equal(odd, [0.0, 0.0, np.inf, -np.inf, np.nan, np.nan])
+    assert np.signbit(odd[1])

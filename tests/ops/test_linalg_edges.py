@@ -431,3 +431,62 @@ def test_what_the_factor_of_cholesky_reads(n: int) -> None:
     with pytest.raises(fg.LinAlgError, match="not positive definite"):
         fg.linalg.cholesky(fg.tensor(x))
     assert torch.linalg.cholesky_ex(torch.tensor(x))[1].item() == n
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 3), (16, 16), (5, 2), (2, 5), (16, 3)])
+def test_qr_of_many_small_matrices(shape: tuple[int, int], dtype: str) -> None:
+    """Their factors have the signs of LAPACK, also where a column has nothing to reflect."""
+    x = normal(75, *shape)
+    x[3, :, 0], x[4, 1:, 0], x[5, :, -1], x[7] = 0.0, 0.0, x[5, :, 0], 0.0
+    x = x.astype(dtype)
+    q, r = map(np.asarray, fg.linalg.qr(fg.tensor(x)))
+    expected = np.linalg.qr(x)
+    tol = 1e-5 if dtype == "float32" else 1e-13
+    near(q @ r, x, 4 * tol)
+    near(t(q) @ q, np.broadcast_to(np.eye(min(shape)), (75, min(shape), min(shape))), 4 * tol)
+    regular = [i for i in range(75) if i not in (5, 7)]
+    near(q[regular], expected[0][regular], 1e3 * tol)
+    near(r[regular], expected[1][regular], 1e3 * tol)
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e-200, 1e200])
+def test_qr_of_many_small_matrices_of_any_size(size: float) -> None:
+    dtype = "float32" if size == 1e-30 else "float64"
+    x = (normal(9, 3, 3) * size).astype(dtype)
+    q, r = map(np.asarray, fg.linalg.qr(fg.tensor(x)))
+    near(q @ (r / np.asarray(size, dtype)), x / np.asarray(size, dtype), 1e-5 if dtype == "float32" else 1e-13)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 16])
+def test_odd_matrices_among_many(n: int) -> None:
+    """A singular matrix and one that is not finite leave the others of their group as they are."""
+    x = normal(70, n, n, seed=n) + n * np.eye(n)
+    b = normal(70, n, 2, seed=n + 1)
+    x[33], x[40, 0, -1], b[41, 0, 0] = 1.0 if n > 1 else 0.0, np.nan, np.inf
+    good = [i for i in range(70) if i not in (33, 40, 41)]
+    a, y = torch.tensor(x), torch.tensor(b)
+    solved, info = map(np.asarray, torch.linalg.solve_ex(a, y))
+    assert info.nonzero()[0].tolist() == [33]
+    assert np.isnan(solved[[33, 40, 41]]).all()
+    near(solved[good], np.linalg.solve(x[good], b[good]))
+    inverse, info = map(np.asarray, torch.linalg.inv_ex(a))
+    assert info.nonzero()[0].tolist() == [33]
+    near(inverse[[*good, 41]], np.linalg.inv(x[[*good, 41]]))
+    with pytest.raises(fg.LinAlgError, match=r"matrix at \[33\]"):
+        torch.linalg.solve(a, y)
+    with pytest.raises(fg.LinAlgError, match=r"matrix at \[33\]"):
+        torch.linalg.inv(a)
+    found = np.asarray(torch.linalg.det(a))
+    near(found[good], np.linalg.det(x[good]), 1e-10)
+    assert found[33] == 0
+    assert np.isnan(found[40])
+    sign, log = map(np.asarray, torch.linalg.slogdet(a))
+    np.testing.assert_array_equal(sign[good], np.linalg.slogdet(x[good])[0])
+    near(log[good], np.linalg.slogdet(x[good])[1])
+    assert (sign[33], log[33]) == (0, -np.inf)
+    positive = x @ t(x)
+    positive[33], positive[40] = -np.eye(n), np.eye(n)
+    factor, info = map(np.asarray, torch.linalg.cholesky_ex(torch.tensor(positive)))
+    assert info.nonzero()[0].tolist() == [33]
+    near(factor[[*good, 40]], np.linalg.cholesky(positive[[*good, 40]]))

@@ -77,6 +77,13 @@ for shape, axes in [((300, 1000), (1,)), ((1000, 301), (0,)), ((40, 50, 60), (0,
     spectrum = fg.fft.rfftn(x, axes=axes)
     results[f"fft {shape}"], results[f"rfft {shape}"] = fg.fft.fftn(x, axes=axes).numpy(), spectrum.numpy()
     results[f"irfft {shape}"] = fg.fft.irfftn(spectrum, axes=axes).numpy()
+for n in (1, 3, 16):
+    for dtype in (np.float32, np.float64):
+        x = random.normal(size=(500, n, n))
+        a, p = fg.tensor(x.astype(dtype)), fg.tensor((x @ x.swapaxes(1, 2) + np.eye(n)).astype(dtype))
+        parts = (fg.linalg.solve(a, p), fg.linalg.inv(a), fg.linalg.det(a), fg.linalg.cholesky(p), *fg.linalg.qr(a))
+        results |= {f"exact linalg {n} {dtype.__name__} {i}": part.numpy() for i, part in enumerate(parts)}
+        results[f"exact cdist {n} {dtype.__name__}"] = fg.cdist(a, p).numpy()
 fg.manual_seed(5)
 results["exact randn"], results["exact rand"] = fg.randn((70_001,)).numpy(), fg.rand((70_001,)).numpy()
 np.savez(sys.argv[1], **results)

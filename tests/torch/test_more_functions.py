@@ -11,6 +11,7 @@ import ferrograd.torch
 import numpy as np
 import pytest
 from ferrograd import LinAlgError
+from ferrograd._core.native import unique_all
 
 # The type checker knows the core's functions, whose arguments are others.
 paddle: Any = ferrograd.paddle
@@ -98,6 +99,53 @@ def test_distinct_integers_are_those_of_numpy(dtype: str) -> None:
             np.testing.assert_array_equal(numbers(ours), wanted)
         places = paddle.unique(paddle.to_tensor(x), return_index=True)[1]
         np.testing.assert_array_equal(places.numpy(), first)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "int64", "uint8", "bool"])
+@pytest.mark.parametrize("many", [3, 1000, 1 << 17])
+def test_distinct_elements_of_long_vectors(many: int, dtype: str) -> None:
+    """Few of them are found by a table, and many by a sort."""
+    random = np.random.default_rng(0)
+    x = random.integers(-(many // 2), many, 100_000).astype(dtype)
+    if dtype[0] == "f":
+        x = x / np.asarray(8, dtype)
+        x[:4] = np.inf, -np.inf, 0.0, -0.0
+    values, first, inverse, counts = np.unique(x, True, True, True)
+    found = fg.unique_all(fg.tensor(x))
+    assert found.values.numpy().dtype == x.dtype
+    for ours, wanted in zip(found, (values, first, inverse, counts), strict=True):
+        np.testing.assert_array_equal(ours.numpy(), wanted)
+
+
+def test_distinct_elements_that_are_not_numbers() -> None:
+    x = np.tile([1.0, np.nan, 2.0, 1.0], 300)
+    for equal in (False, True):
+        values, first, inverse, counts = np.unique(x, True, True, True, equal_nan=equal)
+        found = unique_all(fg.tensor(x), equal)
+        for ours, wanted in zip(found, (values, first, inverse, counts), strict=True):
+            np.testing.assert_array_equal(ours.numpy(), wanted)
+
+
+def test_distinct_keys_that_meet_in_a_table() -> None:
+    """Numbers whose hashes are equal in their first bits are sorted in the time of others."""
+    inverse = pow(0x9E3779B97F4A7C15, -1, 1 << 64)
+    x = np.array([k * inverse % (1 << 64) for k in range(20_000)] * 5, np.uint64)
+    found = fg.unique_all(fg.tensor(x))
+    np.testing.assert_array_equal(found.values.numpy(), np.unique(x))
+    np.testing.assert_array_equal(found.counts.numpy(), np.full(20_000, 5))
+
+
+def test_parts_of_an_axis_without_elements() -> None:
+    assert [part.shape for part in torch.empty(2, 0).chunk(3, 1)] == [(2, 0)] * 3
+
+
+def test_shifts_and_axes_of_roll_align() -> None:
+    x = torch.arange(4).reshape(2, 2)
+    assert x.roll(1).tolist() == torch.roll(x, (1,), ()).tolist() == [[3, 0], [1, 2]]
+    assert torch.roll(x, (1, 1), (0, 1)).tolist() == [[3, 2], [1, 0]]
+    for shifts, axes in (((), ()), ((), (0,)), ((1, 2), ()), ((1, 2), 0), (1, (0, 1))):
+        with pytest.raises(fg.ArgumentError, match=r"roll: .*shifts"):
+            torch.roll(x, shifts, axes)
 
 
 def test_a_condition_alone_gives_indices() -> None:

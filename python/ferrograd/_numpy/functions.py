@@ -540,7 +540,8 @@ def polyval(p: Any, x: Any) -> Any:
 def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: bool = False) -> Any:
     """The coefficients, highest power first, of the polynomial that fits points best in the sense of least squares.
 
-    ``y`` has a value for each element of ``x``, or a row of them. ``w`` are weights of the errors.
+    ``y`` has a value for each element of ``x``, or a row of them. ``w`` are weights of the errors. The coefficients
+    have the promoted dtype of ``x`` and ``y``, and so float32 of float32, where NumPy computes in float64.
 
     >>> fg.polyfit(fg.tensor([0.0, 1.0, 2.0]), fg.tensor([1.0, 3.0, 5.0]), 1).round(4).tolist()
     [2.0, 1.0]

@@ -211,6 +211,8 @@ _ELSEWHERE = {
     "get_autocast_dtype": "amp",
     "GradScaler": "amp",
     "grid_sampler": "_aten",
+    "grid_sampler_2d": "_aten",
+    "grid_sampler_3d": "_aten",
     "TypedStorage": "storage",
     "UntypedStorage": "storage",
     "gru": "_recurrent",

@@ -33,6 +33,8 @@ __all__ = [
     "feature_dropout",
     "feature_dropout_",
     "grid_sampler",
+    "grid_sampler_2d",
+    "grid_sampler_3d",
     "hinge_embedding_loss",
     "instance_norm",
     "margin_ranking_loss",
@@ -213,6 +215,9 @@ def grid_sampler(
     mode = named("grid_sampler", "interpolation_mode", ("bilinear", "nearest", "bicubic"), interpolation_mode)
     padding = named("grid_sampler", "padding_mode", ("zeros", "border", "reflection"), padding_mode)
     return functional.grid_sample(input, grid, mode, padding, align_corners)
+
+
+grid_sampler_2d = grid_sampler_3d = grid_sampler
 
 
 def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Tensor:

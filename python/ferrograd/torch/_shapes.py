@@ -23,6 +23,7 @@ __all__ = [
     "conj",
     "dsplit",
     "hsplit",
+    "roll",
     "take_along_dim",
     "tensor_split",
     "unfold",
@@ -210,6 +211,27 @@ def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
 def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Parts along axis 2. See :func:`hsplit`."""
     return _split("dsplit", input, indices_or_sections, 2, 3)
+
+
+def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
+    """The elements moved by ``shifts`` places along ``dims``; those beyond the end come in at the start.
+
+    A single shift without ``dims`` moves all elements in C order.
+
+    Raises:
+        ArgumentError: there is no shift, or not one for each of ``dims``.
+
+    >>> import ferrograd.torch as torch
+    >>> x = torch.tensor([[1, 2], [3, 4]])
+    >>> torch.roll(x, 1).tolist(), torch.roll(x, 1, 0).tolist()
+    ([[4, 1], [2, 3]], [[3, 4], [1, 2]])
+    """
+    by, along = (list(v) if isinstance(v, list | tuple) else [v] for v in (shifts, () if dims is None else dims))
+    if not by:
+        raise ArgumentError("roll: `shifts` required")
+    if len(by) != len(along) and (along or len(by) > 1):
+        raise ArgumentError(f"roll: shifts and dimensions must align. shifts: {len(by)}, dims:{len(along)}")
+    return ops.roll(input, by, along or None)
 
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:

@@ -1,6 +1,7 @@
 //! `Fast`: a float with vectorised elementary functions, for the same formulas as the float itself. Where a function
 //! cannot guarantee its result it returns NaN, and the loop recomputes that element with the exact formula.
 
+pub mod bessel;
 mod double;
 mod poly;
 mod single;

@@ -209,8 +209,9 @@ pub fn ln_1p64(x: f64) -> f64 {
 }
 
 /// π/2 in parts of 33 bits, so that products with integers up to a million are exact.
-const HALF_PI: [f64; 3] = [1.570_796_326_734_125_6, 6.077_100_506_303_966e-11, 2.022_266_248_795_951e-21];
-const LARGEST: f64 = 1_048_576.0;
+pub(super) const HALF_PI: [f64; 3] =
+    [1.570_796_326_734_125_6, 6.077_100_506_303_966e-11, 2.022_266_248_795_951e-21];
+pub(super) const LARGEST: f64 = 1_048_576.0;
 
 /// The quadrant of `x` (in the lowest two bits), and the remainder, at most π/4 in size, with its rounding error.
 #[inline(always)]

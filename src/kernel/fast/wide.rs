@@ -9,7 +9,7 @@ use super::single::exp32;
 
 /// `e^x` with an error of 3e-12; 0 or above every f32 far out.
 #[inline(always)]
-fn exp(x: f64) -> f64 {
+pub(super) fn exp(x: f64) -> f64 {
     let x = if x > 300.0 { 300.0 } else { x };
     let x = if x < -300.0 { -300.0 } else { x };
     let rounded = x.mul_add(LOG2_E, ROUND64);
@@ -21,7 +21,7 @@ fn exp(x: f64) -> f64 {
 /// The exponent `k` of `x`, and `ln x - k ln 2` with an error of 1e-13. `less` replaces `x - 1` where `k` is 0. NaN
 /// unless `x` is positive and finite.
 #[inline(always)]
-fn ln_parts(x: f64, less: impl Fn(f64) -> f64) -> (f64, f64) {
+pub(super) fn ln_parts(x: f64, less: impl Fn(f64) -> f64) -> (f64, f64) {
     let (k, f) = mantissa64(x);
     let f = if k == 0.0 { less(f) } else { f };
     let s = f / (2.0 + f);

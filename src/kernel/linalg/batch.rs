@@ -1,6 +1,7 @@
 //! Batches of matrices: conversion to and from `faer`'s matrices, and parallel work on them.
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use faer::dyn_stack::{MemBuffer, StackReq};
@@ -15,7 +16,7 @@ use crate::kernel::copy::copy;
 use crate::kernel::num::{Field, Inexact, Num, Plain, modulus, sgn};
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::pointwise::cast::cast;
-use crate::memory::{self, NoMemory};
+use crate::memory::{self, NoMemory, TryPush};
 use crate::shape::{self, Dims, Strides};
 
 /// A number that `faer` computes with.
@@ -132,8 +133,20 @@ macro_rules! on_matrices {
 }
 pub(super) use on_matrices;
 
+/// How many small matrices are worked on at once. The compiler makes vectors of a loop of this length, but unrolls a shorter
+/// one.
+pub(super) const LANES: usize = 32;
+/// An element of each of so many matrices.
+pub(super) type Lanes<T> = [T; LANES];
+
 /// Batches of fewer multiplications stay on the calling thread.
 const PARALLEL: usize = 1 << 17;
+
+/// Works on a range of matrices, and notes the first one where it fails.
+type Group<'a> = dyn Fn(Range<usize>, &AtomicUsize) -> Result<(), NoMemory> + Sync + 'a;
+
+/// Works on a range of matrices with room for their elements, and says in which lanes it succeeds.
+type InLanes<'a, T> = dyn Fn(Range<usize>, &mut [Lanes<T>]) -> Lanes<bool> + Sync + 'a;
 
 /// An array of matrices, by its leading axes and the sizes of a matrix.
 pub(super) struct Batch<'a> {
@@ -158,7 +171,7 @@ impl<'a> Batch<'a> {
         Batch { x, lead, strides, apart, rows: matrix[0], columns: matrix[1] }
     }
 
-    fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.lead.iter().product()
     }
 
@@ -192,21 +205,42 @@ impl<'a> Batch<'a> {
         Ok(to.elements.iter().fold(true, |all, &v| all & Inexact::is_finite(v)))
     }
 
-    /// Copies matrix `i` into one whose columns are `apart` elements apart.
-    ///
-    /// # Safety
-    /// The elements have type `T`, and there is room for all of them.
-    unsafe fn copy_to<T: Scalar>(&self, i: usize, to: *mut T, apart: isize) {
+    /// The address of matrix `i`, and the strides of its rows and columns.
+    fn place<T>(&self, i: usize) -> (*const T, [isize; 2]) {
         let [.., down, across] = *self.strides else { unreachable!("a matrix has two axes") };
         let offset = match self.apart {
             Some(apart) => i as isize * apart,
             None => shape::offset(i, self.lead, &self.strides),
         };
-        // SAFETY: as the function's `# Safety` section requires.
-        unsafe {
-            let from = self.x.ptr().cast::<T>().offset(offset);
-            copy_matrix([self.rows, self.columns], (from, [down, across]), (to, [1, apart]));
+        (self.x.ptr().cast::<T>().wrapping_offset(offset), [down, across])
+    }
+
+    /// Copies a range of matrices in row order, each into its lane. Returns which of them are finite.
+    pub fn read_lanes<T: Scalar>(&self, range: Range<usize>, to: &mut [Lanes<T>]) -> Lanes<bool> {
+        let mut is_finite = [true; LANES];
+        for (l, i) in range.enumerate() {
+            let (from, [down, across]) = self.place::<T>(i);
+            let mut all = true;
+            for r in 0..self.rows {
+                for c in 0..self.columns {
+                    // SAFETY: the element lies in the matrix, whose elements have type `T`.
+                    let v = unsafe { *from.offset(r as isize * down + c as isize * across) };
+                    to[r * self.columns + c][l] = v;
+                    all &= Inexact::is_finite(v);
+                }
+            }
+            is_finite[l] = all;
         }
+        is_finite
+    }
+
+    /// Copies matrix `i` into one whose columns are `apart` elements apart.
+    ///
+    /// # Safety
+    /// The elements have type `T`, and there is room for all of them.
+    unsafe fn copy_to<T: Scalar>(&self, i: usize, to: *mut T, apart: isize) {
+        // SAFETY: as the function's `# Safety` section requires.
+        unsafe { copy_matrix([self.rows, self.columns], self.place(i), (to, [1, apart])) };
     }
 
     /// Matrix `i` in column order.
@@ -236,23 +270,57 @@ impl<'a> Batch<'a> {
         work: usize,
         f: impl Fn(usize) -> Result<bool, NoMemory> + Sync,
     ) -> Result<Option<usize>> {
-        let (failed, no_memory) = (AtomicUsize::new(usize::MAX), AtomicBool::new(false));
-        let one = |i: usize| {
-            if no_memory.load(Relaxed) {
-                return;
+        self.in_groups(op, work, 1, &|range, failed| {
+            for i in range {
+                if !f(i)? {
+                    failed.fetch_min(i, Relaxed);
+                }
             }
-            match f(i) {
-                Ok(true) => {}
-                Ok(false) => _ = failed.fetch_min(i, Relaxed),
-                Err(NoMemory) => no_memory.store(true, Relaxed),
+            Ok(())
+        })
+    }
+
+    /// Runs `f` on every range of matrices that fits into lanes, with room for `room` elements of each. Returns the first
+    /// matrix where it fails.
+    ///
+    /// # Errors
+    /// As [`Batch::each`].
+    pub fn in_lanes<T: Scalar>(
+        &self,
+        op: &'static str,
+        work: usize,
+        room: usize,
+        f: &InLanes<'_, T>,
+    ) -> Result<Option<usize>> {
+        self.in_groups(op, work, LANES, &|range, failed| {
+            let mut lanes: Vec<Lanes<T>> = Vec::new();
+            lanes.try_room(room)?;
+            lanes.resize(room, [T::ZERO; LANES]);
+            for start in range.clone().step_by(LANES) {
+                let range = start..range.end.min(start + LANES);
+                let done = f(range.clone(), &mut lanes);
+                if let Some(i) = range.zip(done).find(|(_, done)| !done) {
+                    failed.fetch_min(i.0, Relaxed);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Runs `f` on all matrices, by threads in ranges that begin at multiples of `unit`. Returns the first one where it fails.
+    fn in_groups(&self, op: &'static str, work: usize, unit: usize, f: &Group<'_>) -> Result<Option<usize>> {
+        let (failed, no_memory) = (AtomicUsize::new(usize::MAX), AtomicBool::new(false));
+        let run = |range: Range<usize>| {
+            if !no_memory.load(Relaxed) && f(range, &failed).is_err() {
+                no_memory.store(true, Relaxed);
             }
         };
         let count = self.count();
-        let group = PARALLEL.div_ceil(work.max(1).saturating_mul(8));
+        let group = PARALLEL.div_ceil(work.max(1).saturating_mul(8)).next_multiple_of(unit);
         if work.saturating_mul(count) < PARALLEL {
-            (0..count).for_each(one);
+            run(0..count);
         } else {
-            par::pieces(count, group, &|r| r.for_each(one));
+            par::pieces(count, group, &run);
         }
         if no_memory.into_inner() {
             return Err(Error::memory(op, vec![self.rows, self.columns], self.x.dtype()));
@@ -366,6 +434,20 @@ impl<T: Element> BatchOutput<T> {
 }
 
 impl<T: Scalar> BatchOutput<T> {
+    /// Writes a range of matrices, each from its lane; NaN where `is_done` is false.
+    pub fn put_lanes(&self, range: Range<usize>, from: &[Lanes<T>], is_done: impl Fn(usize) -> bool) {
+        for (l, i) in range.enumerate() {
+            let out = self.part(i);
+            if is_done(l) {
+                for (e, o) in out.iter_mut().enumerate() {
+                    *o = from[e][l];
+                }
+            } else {
+                out.fill(T::NAN);
+            }
+        }
+    }
+
     /// Writes matrix `i` in row order; NaN for `None`.
     pub fn put(&self, i: usize, matrix: Option<MatRef<'_, T>>) {
         let out = self.part(i);

@@ -6,6 +6,7 @@ use faer::linalg::lu::partial_pivoting;
 use smallvec::SmallVec;
 
 use super::batch::{Batch, BatchOutput, Columns, Part, Scalar, cube, on_matrices, scratch};
+use super::small;
 use crate::array::Array;
 use crate::dtype::Ordered;
 use crate::error::{Result, bail};
@@ -251,7 +252,7 @@ pub fn solve(op: &'static str, a: &Array, b: &Array, strict: bool) -> Result<Arr
         if a.rows == 0 {
             return Ok(out.array);
         }
-        let failed = a.each(op, work, |i| {
+        let failed = if small::suits::<T>(&a) { small::solve(op, &a, Some(&b), &out)? } else { a.each(op, work, |i| {
             let (mut factors, mut x) = (Lu::<T>::new(), Columns::new());
             if !factors.factorise(&a, i)? {
                 out.put(i, None);
@@ -264,7 +265,7 @@ pub fn solve(op: &'static str, a: &Array, b: &Array, strict: bool) -> Result<Arr
             }
             out.put(i, solves.then(|| x.as_ref()));
             Ok(!singular)
-        })?;
+        })? };
         a.blame(op, failed.filter(|_| strict), "is singular")?;
         Ok(out.array)
     })
@@ -278,7 +279,7 @@ pub fn inverse(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
         if x.rows == 0 {
             return Ok(out.array);
         }
-        let failed = x.each(op, cube(x.rows).saturating_mul(3), |i| {
+        let failed = if small::suits::<T>(&x) { small::solve(op, &x, None, &out)? } else { x.each(op, cube(x.rows).saturating_mul(3), |i| {
             let (mut factors, mut inverse) = (Lu::<T>::new(), Columns::new());
             let is_finite = factors.factorise(&x, i)?;
             let singular = is_finite && factors.singular();
@@ -291,7 +292,7 @@ pub fn inverse(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
             }
             out.put(i, inverts.then(|| inverse.as_ref()));
             Ok(!singular)
-        })?;
+        })? };
         x.blame(op, failed.filter(|_| strict), "is singular")?;
         Ok(out.array)
     })
@@ -314,24 +315,39 @@ pub fn first_zero_pivot(op: &'static str, x: &Array, result: &Array) -> Result<A
     })
 }
 
+/// Calls `f` with each matrix.
+fn each_pivots<T: Scalar>(op: &'static str, x: &Batch<'_>, f: &small::EachPivots<'_, T>) -> Result<()> {
+    if small::suits::<T>(x) {
+        return small::pivots(op, x, f);
+    }
+    x.each(op, cube(x.rows), |i| {
+        let mut factors = Lu::<T>::new();
+        let is_finite = factors.factorise(x, i)?;
+        let mut pivots: SmallVec<[T; SMALL]> = SmallVec::new();
+        pivots.try_reserve(x.rows).map_err(|_| NoMemory)?;
+        pivots.extend(factors.pivots());
+        f(i, is_finite.then_some((factors.parity(), &pivots)));
+        Ok(true)
+    })?;
+    Ok(())
+}
+
 /// The determinants of square matrices divided by their absolute values, and the logarithms of these; 0 and -inf for a
 /// singular matrix.
 pub fn slogdet(op: &'static str, x: &Array) -> Result<[Array; 2]> {
     on_matrices!(op, [x], T => {
         let x = Batch::of(x);
         let (sign, log) = (BatchOutput::<T>::new(op, &x, &[])?, BatchOutput::<Part<T>>::new(op, &x, &[])?);
-        x.each(op, cube(x.rows), |i| {
-            let mut factors = Lu::<T>::new();
-            let (s, l) = match factors.factorise(&x, i)?.then_some(&factors) {
+        each_pivots::<T>(op, &x, &|i, factors| {
+            let (s, l) = match factors {
                 None => (T::NAN, Part::<T>::NAN),
-                Some(f) if f.singular() => (T::ZERO, Field::neg(Part::<T>::INFINITY)),
-                Some(f) => f.pivots().fold((f.parity(), Part::<T>::ZERO), |(s, l), p| {
+                Some((_, pivots)) if pivots.contains(&T::ZERO) => (T::ZERO, Field::neg(Part::<T>::INFINITY)),
+                Some((parity, pivots)) => pivots.iter().fold((parity, Part::<T>::ZERO), |(s, l), p| {
                     (p.direction().mul(s), l.add(Part::<T>::lit(p.modulus().to_f64().ln())))
                 }),
             };
             sign.part(i)[0] = s;
             log.part(i)[0] = l;
-            Ok(true)
         })?;
         Ok([sign.array, log.array])
     })
@@ -342,20 +358,18 @@ pub fn det(op: &'static str, x: &Array) -> Result<[Array; 2]> {
     on_matrices!(op, [x], T => {
         let x = Batch::of(x);
         let (out, ratio) = (BatchOutput::<T>::new(op, &x, &[])?, BatchOutput::<Part<T>>::new(op, &x, &[])?);
-        x.each(op, cube(x.rows), |i| {
-            let mut factors = Lu::<T>::new();
-            let (det, least) = match factors.factorise(&x, i)?.then_some(&factors) {
+        each_pivots::<T>(op, &x, &|i, factors| {
+            let (det, least) = match factors {
                 None => (T::NAN, Part::<T>::NAN),
-                Some(f) if f.singular() => (T::ZERO, Part::<T>::ZERO),
-                Some(f) => {
-                    let sizes = || f.pivots().map(Scalar::modulus);
+                Some((_, pivots)) if pivots.contains(&T::ZERO) => (T::ZERO, Part::<T>::ZERO),
+                Some((parity, pivots)) => {
+                    let sizes = || pivots.iter().map(|p| p.modulus());
                     let (least, most) = (sizes().fold(Part::<T>::INFINITY, Num::min), sizes().fold(Part::<T>::ZERO, Num::max));
-                    (f.pivots().fold(f.parity(), Field::mul), least.div(most))
+                    (pivots.iter().fold(parity, |product, &p| Field::mul(product, p)), least.div(most))
                 }
             };
             out.part(i)[0] = det;
             ratio.part(i)[0] = least;
-            Ok(true)
         })?;
         Ok([out.array, ratio.array])
     })

@@ -5,6 +5,7 @@ mod batch;
 mod eigen;
 mod lu;
 mod orthogonal;
+mod small;
 mod triangular;
 
 pub use eigen::eig;

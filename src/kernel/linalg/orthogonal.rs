@@ -17,6 +17,7 @@ use super::batch::{
     Batch, BatchOutput, Part, Scalar, conjugate, cube, identity, matrix, on_matrices, real_diagonal, scratch,
     zeros,
 };
+use super::small;
 use crate::array::Array;
 use crate::dtype::{Element, Ordered};
 use crate::error::Result;
@@ -134,6 +135,9 @@ pub fn qr(op: &'static str, x: &Array) -> Result<[Array; 2]> {
         let k = m.min(n);
         let (q, r) = (BatchOutput::<T>::new(op, &x, &[m, k])?, BatchOutput::<T>::new(op, &x, &[k, n])?);
         if k == 0 {
+            return Ok([q.array, r.array]);
+        }
+        if small::suits::<T>(&x) && small::qr(op, &x, &q, &r)?.is_none() {
             return Ok([q.array, r.array]);
         }
         x.each(op, cube(m.max(n)), |i| {

@@ -6,6 +6,7 @@ use faer::linalg::triangular_solve as triangle;
 use faer::{Mat, Par};
 
 use super::batch::{Batch, BatchOutput, Columns, Scalar, cube, on_matrices, real_diagonal, scratch};
+use super::small;
 use crate::array::Array;
 use crate::error::Result;
 use crate::kernel::num::{Field, Inexact};
@@ -20,7 +21,7 @@ pub fn cholesky(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
         if n == 0 {
             return Ok(out.array);
         }
-        let failed = x.each(op, cube(n), |i| {
+        let failed = if small::suits::<T>(&x) { small::cholesky(op, &x, &out)? } else { x.each(op, cube(n), |i| {
             if n <= SMALL {
                 return by_columns(&x, i, &out);
             }
@@ -32,7 +33,7 @@ pub fn cholesky(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
             l.as_mut().col_iter_mut().enumerate().for_each(|(c, column)| column.subrows_mut(0, c).fill(T::ZERO));
             out.put(i, Some(l.as_ref()).filter(|_| done.is_ok()));
             Ok(done.is_ok())
-        })?;
+        })? };
         x.blame(op, failed.filter(|_| strict), "is not positive definite")?;
         Ok(out.array)
     })
@@ -102,7 +103,8 @@ pub fn first_failing_minor(op: &'static str, x: &Array, l: &Array) -> Result<Arr
                 // A row that is not finite is replaced by zeros, so its minor is not positive.
                 match x.part_of::<T>(i, |r, c| r >= c && r < rows)? {
                     Some(mut l) => match factorise(&mut l)? {
-                        Ok(()) => 0,
+                        // Which was lost by rounding in the other order of operations.
+                        Ok(()) => n as i32,
                         Err(LltError::NonPositivePivot { index }) => index as i32 + 1,
                     },
                     None => 1,

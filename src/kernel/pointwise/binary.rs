@@ -162,12 +162,12 @@ pub unsafe fn zip_repeated<T: Copy, F: Fn(T, T) -> T + Copy>(
 }
 
 /// [`zip`] for floats with vectors where the processor has them: `fast` first, then `row` for elements whose result
-/// is NaN.
+/// is NaN. Only the functions that are `WIDE` have a copy of the loop for AVX-512, because each takes some thousand bytes.
 ///
 /// # Safety
 /// As [`zip`].
 #[inline(always)]
-pub unsafe fn zip_fast<T: Num, F: Fn(T, T) -> T + Copy>(
+pub unsafe fn zip_fast<const WIDE: bool, T: Num, F: Fn(T, T) -> T + Copy>(
     row: F,
     fast: impl Fn(Fast<T>, Fast<T>) -> Fast<T> + Copy,
     n: usize,
@@ -177,7 +177,7 @@ pub unsafe fn zip_fast<T: Num, F: Fn(T, T) -> T + Copy>(
 ) where
     Fast<T>: Num,
 {
-    simd::multiversion_once_for::<F, ()>(
+    simd::multiversion_if_wide_for::<WIDE, F, ()>(
         // SAFETY: as the function's `# Safety` section requires.
         #[inline(always)]
         move || unsafe { zip(row, n, (x, sx), (y, sy), out) },
@@ -229,11 +229,11 @@ pub unsafe fn zip_fast<T: Num, F: Fn(T, T) -> T + Copy>(
 }
 
 /// The loops of a formula `x, y => expression` for a class of dtypes: `num` (integers and floats), `real` (floats),
-/// `plain` (floats, arithmetic only), `special` (floats, computed in f64), `test` (all dtypes but complex, the result
-/// is a truth value), `bits` (integers and truth values), `int` (integers, bitwise) or `integer` (integers as
-/// numbers). With complex numbers too, `num` is `field`, `plain` is `inexact` and `test` is `equality`; `complex` is
-/// complex numbers alone. A formula `x, y; p => expression` reads [`Scalars`] as `p[i]`. `table x, y => …` passes a
-/// table through, and so does `float_table`, whose dtypes are inexact.
+/// `wide32` and `wide64` (floats, and that dtype also with AVX-512), `plain` (floats, arithmetic only), `special` (floats,
+/// computed in f64), `test` (all dtypes but complex, the result is a truth value), `bits` (integers and truth values), `int`
+/// (integers, bitwise) or `integer` (integers as numbers). With complex numbers too, `num` is `field`, `plain` is `inexact`
+/// and `test` is `equality`; `complex` is complex numbers alone. A formula `x, y; p => expression` reads [`Scalars`] as
+/// `p[i]`. `table x, y => …` passes a table through, and so does `float_table`, whose dtypes are inexact.
 macro_rules! binary_loops {
     (num $x:ident, $y:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Num, T, None, $x, $y, ($($p)?), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
     (field $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Field, T, None, $x, $y, (), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64, C64 c64, C128 c128) };
@@ -241,6 +241,8 @@ macro_rules! binary_loops {
     (equality $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Element, Bool8, Some(DType::Bool), $x, $y, (), $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64, C64 c64, C128 c128) };
     (complex $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ ComplexNum, T, None, $x, $y, (), $e, C64 c64, C128 c128) };
     (real $x:ident, $y:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Real, T, None, $x, $y, ($($p)?), $e, F32 f32, F64 f64) };
+    (wide32 $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Wide32, T, None, $x, $y, (), $e, F32 f32, F64 f64) };
+    (wide64 $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Wide64, T, None, $x, $y, (), $e, F32 f32, F64 f64) };
     (plain $x:ident, $y:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Plain, T, None, $x, $y, ($($p)?), $e, F32 f32, F64 f64) };
     (special $x:ident, $y:ident $(; $p:ident)? => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Special, T, None, $x, $y, ($($p)?), $e, F32 f32, F64 f64) };
     (test $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Ordered, Bool8, Some(DType::Bool), $x, $y, (), $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
@@ -251,7 +253,7 @@ macro_rules! binary_loops {
     (int $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Bits, T, None, $x, $y, (), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
     (@ $Trait:ident, $Out:ident, $out:expr, $x:ident, $y:ident, $p:tt, $e:expr, $($V:ident $t:ident),*) => {{
         #[allow(unused_imports)]
-        use $crate::{dtype::{Bool8, DType, Element, Ordered, c64, c128}, kernel::{fast::Fast, num::{Bits, ComplexNum, Field, Inexact, Num, Plain, Real, truth}, pointwise::{binary, unary}}};
+        use $crate::{dtype::{Bool8, DType, Element, Ordered, c64, c128}, kernel::{fast::Fast, num::{Bits, ComplexNum, Field, Inexact, Num, Plain, Real, Real as Wide32, Real as Wide64, truth}, pointwise::{binary, unary}}};
         $crate::kernel::pointwise::binary::binary_loops!(@row $Trait $Out $x $y $p $e);
         let mut loops: [Option<binary::BinaryLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
         // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of dtype `out`.
@@ -282,11 +284,16 @@ macro_rules! binary_loops {
 }
 /// The loop of a formula for one type.
 macro_rules! binary_loop {
-    (Real $row:ident T $t:ident) => {
+    (Real $row:ident T $t:ident) => { $crate::kernel::pointwise::binary::binary_loop!(@fast false $row $t) };
+    (Wide32 $row:ident T f32) => { $crate::kernel::pointwise::binary::binary_loop!(@fast true $row f32) };
+    (Wide32 $row:ident T f64) => { $crate::kernel::pointwise::binary::binary_loop!(@fast false $row f64) };
+    (Wide64 $row:ident T f32) => { $crate::kernel::pointwise::binary::binary_loop!(@fast false $row f32) };
+    (Wide64 $row:ident T f64) => { $crate::kernel::pointwise::binary::binary_loop!(@fast true $row f64) };
+    (@fast $wide:literal $row:ident $t:ident) => {
         // SAFETY: `apply` passes arrays of the dtype that it looked up.
         |n, x, sx, y, sy, o, p| unsafe {
             let p = *p;
-            binary::zip_fast(
+            binary::zip_fast::<$wide, _, _>(
                 #[inline(always)] move |x, y| $row::<$t>(x, y, &p),
                 #[inline(always)] move |x, y| $row::<Fast<$t>>(x, y, &p),
                 n, (x, sx), (y, sy), o,

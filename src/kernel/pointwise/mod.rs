@@ -1,6 +1,7 @@
 //! Elementwise kernels: tables of loops by dtype, and the functions that run them over broadcast arrays.
 
 pub mod arithmetic;
+pub mod bessel;
 pub mod binary;
 pub mod cast;
 pub mod cluster;

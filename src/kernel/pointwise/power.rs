@@ -124,7 +124,7 @@ macro_rules! powers {
                 let Values(n, x, y, out) = self;
                 // SAFETY: as above.
                 unsafe {
-                    binary::zip_fast(
+                    binary::zip_fast::<true, _, _>(
                         #[inline(always)] move |x: $t, y| x.pow(y),
                         #[inline(always)] move |x: Fast<$t>, y| x.pow(y),
                         n, x, y, out,
@@ -146,7 +146,7 @@ macro_rules! powers {
                 let Slopes(n, x, y, out) = self;
                 // SAFETY: as above.
                 unsafe {
-                    binary::zip_fast(
+                    binary::zip_fast::<false, _, _>(
                         #[inline(always)] move |x: $t, y| slope(x, y),
                         #[inline(always)] move |x: Fast<$t>, y| slope(x, y),
                         n, x, y, out,
@@ -165,7 +165,7 @@ macro_rules! powers {
                 let Gradients(n, g, x, y, out) = self;
                 // SAFETY: as above.
                 unsafe {
-                    binary::zip_fast(
+                    binary::zip_fast::<false, _, _>(
                         #[inline(always)] move |g: $t, x| g.mul(slope(x, y)),
                         #[inline(always)] move |g: Fast<$t>, x| g.mul(slope(x, Fast(y))),
                         n, g, x, out,

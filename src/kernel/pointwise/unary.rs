@@ -29,6 +29,15 @@ pub struct UnaryLoops {
     pub weight: usize,
 }
 
+impl UnaryLoops {
+    /// The table with another loop for f32.
+    pub const fn with_f32(&self, row: UnaryLoop) -> UnaryLoops {
+        let mut loops = self.loops;
+        loops[DType::F32 as usize] = Some(row);
+        UnaryLoops { loops, out: self.out, arithmetic: None, weight: self.weight }
+    }
+}
+
 /// `out[i] = row(x[i])`.
 ///
 /// # Safety

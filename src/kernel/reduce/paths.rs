@@ -2,11 +2,14 @@
 //! allowed. Scores are `[.., steps, states]`. Weights are `[.., steps, 3, states]`: those of arriving by a move of 0, 1
 //! and 2 states.
 
+use std::cell::Cell;
+
 use crate::array::Array;
 use crate::dtype::{Bool8, dispatch};
 use crate::error::{Result, bail};
-use crate::kernel::num::Real;
-use crate::kernel::output;
+use crate::kernel::fast::Fast;
+use crate::kernel::num::{Analytic, Real};
+use crate::kernel::{output, simd};
 use crate::shape::Dims;
 
 /// The logarithm of no probability. It is finite, so that differences are numbers.
@@ -20,21 +23,55 @@ fn sizes(x: &Array) -> (usize, usize) {
     (x.dims()[x.rank() - 2], x.dims()[x.rank() - 1])
 }
 
-/// The scores of the states from which a path comes to `s` by a move of 0, 1 and 2 states.
+/// The score of a state from those of its sources.
 #[inline(always)]
-fn sources<T: Real>(last: &[T], skips: &[Bool8], s: usize) -> [T; 3] {
-    let never = T::lit(NEVER);
-    [
-        last[s],
-        if s > 0 { last[s - 1] } else { never },
-        if s > 1 && skips[s].0 != 0 { last[s - 2] } else { never },
-    ]
+fn joined<T: Real>(a: T, b: T, c: T, x: T, never: T) -> T {
+    let most = a.max(b).max(c);
+    let sum = a.sub(most).exp().add(b.sub(most).exp()).add(c.sub(most).exp());
+    most.add(sum.ln()).add(x).max(never)
+}
+
+/// [`joined`] for all states but the first two, of which `last` alone has the scores.
+#[inline(never)]
+fn join<T: Real>(last: &[T], skips: &[Bool8], x: &[T], now: &mut [T])
+where
+    Fast<T>: Real,
+{
+    #[inline(always)]
+    fn go<T: Real, R: Real>(
+        of: impl Fn(T) -> R,
+        back: impl Fn(R) -> T,
+        last: &[T],
+        skips: &[Bool8],
+        x: &[T],
+        now: &mut [T],
+    ) {
+        let n = now.len();
+        let (a, b, c, skips, x) = (&last[2..][..n], &last[1..][..n], &last[..n], &skips[..n], &x[..n]);
+        for s in 0..n {
+            let c = if skips[s].0 != 0 { c[s] } else { T::lit(NEVER) };
+            now[s] = back(joined(of(a[s]), of(b[s]), of(c), of(x[s]), R::lit(NEVER)));
+        }
+    }
+    if now.is_empty() {
+        return;
+    }
+    let now = Cell::new(now);
+    simd::multiversion_if_wide_for::<false, Fast<T>, ()>(
+        #[inline(always)]
+        || go(|v| v, |v| v, last, skips, x, now.take()),
+        #[inline(always)]
+        || go(Fast, |v: Fast<T>| v.0, last, skips, x, now.take()),
+    );
 }
 
 /// `out[t, s] = x[t, s] + ln Σ e^out[t-1, s']` over the states `s'` that lead to `s`, and not less than [`NEVER`]. A path
 /// begins in one of the first two states.
 pub fn scores(op: &'static str, skips: &Array, x: &Array) -> Result<Array> {
-    fn go<T: Real>(op: &'static str, skips: &Array, x: &Array) -> Result<Array> {
+    fn go<T: Real>(op: &'static str, skips: &Array, x: &Array) -> Result<Array>
+    where
+        Fast<T>: Real,
+    {
         let (steps, states) = sizes(x);
         let size = steps * states;
         let (all, skips) = (x.as_slice::<T>().expect("contiguous"), skips.as_slice().expect("contiguous"));
@@ -46,12 +83,12 @@ pub fn scores(op: &'static str, skips: &Array, x: &Array) -> Result<Array> {
                 }
                 for t in 1..steps {
                     let (last, now) = out[(t - 1) * states..][..2 * states].split_at_mut(states);
-                    for (s, now) in now.iter_mut().enumerate() {
-                        let [a, b, c] = sources(last, skips, s);
-                        let most = a.max(b).max(c);
-                        let sum = a.sub(most).exp().add(b.sub(most).exp()).add(c.sub(most).exp());
-                        *now = most.add(sum.ln()).add(x[t * states + s]).max(T::lit(NEVER));
-                    }
+                    let x = &x[t * states..][..states];
+                    let first = states.min(2);
+                    let never = T::lit(NEVER);
+                    let start = [never, never, last[0], last[first - 1]];
+                    join(&start, &skips[..first], &x[..first], &mut now[..first]);
+                    join(last, &skips[first..], &x[first..], &mut now[first..]);
                 }
             }
         })
@@ -60,13 +97,43 @@ pub fn scores(op: &'static str, skips: &Array, x: &Array) -> Result<Array> {
     dispatch!(x.dtype(), float T => go::<T>(op, &skips, &x), else not_defined(op, &x))
 }
 
+/// The weights of arriving at states with the scores `now` from others, one by one, or none where a skip is not allowed.
+#[inline(never)]
+fn arrive<T: Real>(last: &[T], skips: Option<&[Bool8]>, x: &[T], now: &[T], out: &mut [T])
+where
+    Fast<T>: Real,
+{
+    #[inline(always)]
+    fn go<T: Real>(exp: impl Fn(T) -> T, last: &[T], x: &[T], now: &[T], out: &mut [T]) {
+        let (n, never) = (out.len(), T::lit(NEVER / 2.0));
+        let (last, x, now) = (&last[..n], &x[..n], &now[..n]);
+        for s in 0..n {
+            let weight = exp(last[s].add(x[s].sub(now[s])));
+            out[s] = if last[s] < never || now[s] < never { T::ZERO } else { weight };
+        }
+    }
+    let all = Cell::new(&mut *out);
+    simd::multiversion_if_wide_for::<false, Fast<T>, ()>(
+        #[inline(always)]
+        || go(|v: T| v.exp(), last, x, now, all.take()),
+        #[inline(always)]
+        || go(|v| Fast(v).exp().0, last, x, now, all.take()),
+    );
+    for (out, skips) in out.iter_mut().zip(skips.unwrap_or_default()) {
+        *out = if skips.0 != 0 { *out } else { T::ZERO };
+    }
+}
+
 /// The derivatives of the scores `y` of [`scores`] by those of the step before, as weights. Those of the first step are 0.
 pub fn weights(op: &'static str, skips: &Array, x: &Array, y: &Array) -> Result<Array> {
-    fn go<T: Real>(op: &'static str, skips: &Array, x: &Array, y: &Array) -> Result<Array> {
+    fn go<T: Real>(op: &'static str, skips: &Array, x: &Array, y: &Array) -> Result<Array>
+    where
+        Fast<T>: Real,
+    {
         let (steps, states) = sizes(x);
         let (all, skips) = (x.as_slice::<T>().expect("contiguous"), skips.as_slice().expect("contiguous"));
         let results = y.as_slice::<T>().expect("contiguous");
-        let (size, never) = (steps * states, T::lit(NEVER / 2.0));
+        let size = steps * states;
         let mut dims = Dims::from_slice(x.dims());
         dims.insert(x.rank() - 1, 3);
         output::build_from::<T>(op, &dims, 3 * size, size * COST, |first, out| {
@@ -77,12 +144,12 @@ pub fn weights(op: &'static str, skips: &Array, x: &Array, y: &Array) -> Result<
                 for t in 1..steps {
                     let (last, now) = y[(t - 1) * states..][..2 * states].split_at(states);
                     let out = &mut out[3 * t * states..][..3 * states];
-                    for s in 0..states {
-                        for (move_, from) in sources(last, skips, s).into_iter().enumerate() {
-                            let rise = x[t * states + s].sub(now[s]);
-                            out[move_ * states + s] =
-                                if from < never || now[s] < never { T::ZERO } else { from.add(rise).exp() };
-                        }
+                    let x = &x[t * states..][..states];
+                    for (move_, out) in out.chunks_exact_mut(states.max(1)).enumerate() {
+                        let first = states.min(move_);
+                        out[..first].fill(T::ZERO);
+                        let skips = (move_ == 2).then_some(&skips[first..]);
+                        arrive(last, skips, &x[first..], &now[first..], &mut out[first..]);
                     }
                 }
             }

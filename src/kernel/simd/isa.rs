@@ -237,9 +237,16 @@ fn multiversion_with_for<Owner, A, R>(args: A, plain: impl FnOnce(A) -> R, vecto
     plain(args)
 }
 
-/// [`multiversion_for`] without a copy for AVX-512: for long loops that are seldom the ones to wait for.
+/// [`multiversion_for`] with a copy for AVX-512 if it is `WIDE`. Such a copy of a long loop takes some thousand bytes, and
+/// about half of the time.
 #[inline(always)]
-pub fn multiversion_once_for<Owner, R>(plain: impl FnOnce() -> R, vector: impl FnOnce() -> R) -> R {
+pub fn multiversion_if_wide_for<const WIDE: bool, Owner, R>(
+    plain: impl FnOnce() -> R,
+    vector: impl FnOnce() -> R,
+) -> R {
+    if WIDE {
+        return multiversion_for::<Owner, R>(plain, vector);
+    }
     #[cfg(target_arch = "x86_64")]
     if isa() != Isa::Baseline {
         // SAFETY: every instruction set above the baseline has these features.

@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::ops::entry::{Operand, Pairs, op};
-use crate::ops::movement::{conj, matrix_transpose, reshape_to, roll};
+use crate::ops::movement::{broadcast_to, conj, matrix_transpose, reshape_to, roll};
 use crate::ops::pointwise::arithmetic::{add, multiply, subtract};
 use crate::ops::pointwise::select::part;
 use crate::ops::reduce::sum;
@@ -52,6 +52,9 @@ pub fn outer(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     multiply((&reshape_to(x, &[m, 1])?).into(), (&reshape_to(y, &[1, n])?).into())
 }
 
+/// Shorter rows of a product take more time to begin than to compute.
+const SHORT: usize = 64;
+
 /// The Kronecker product: y repeated as blocks, each times one element of x.
 ///
 /// ```python
@@ -65,9 +68,24 @@ pub fn kron(x: &Tensor, y: &Tensor) -> Result<Tensor> {
         std::iter::repeat_n(1, rank - t.rank()).chain(t.dims().iter().copied()).collect()
     };
     let (a, b) = (full(x), full(y));
-    let fine: Dims = a.iter().flat_map(|&d| [d, 1]).collect();
-    let coarse: Dims = b.iter().flat_map(|&d| [1, d]).collect();
-    let out = multiply((&reshape_to(x, &fine)?).into(), (&reshape_to(y, &coarse)?).into())?;
+    let (Some(&p), Some(&q)) = (a.last(), b.last()) else { return multiply(x.into(), y.into()) };
+    let (lead_a, lead_b) = (&a[..rank - 1], &b[..rank - 1]);
+    // A short last axis of the product is written out for both factors, so that the product has long rows.
+    let short = q < SHORT;
+    let last = p.saturating_mul(q);
+    let tail = |t: &Tensor, own: [usize; 2]| -> Result<(Tensor, Dims)> {
+        let sizes =
+            |last: &[usize]| t.dims().iter().rev().skip(1).rev().chain(last).copied().collect::<Dims>();
+        let t = reshape_to(t, &sizes(&own))?;
+        if !short {
+            return Ok((t, Dims::from_slice(&own)));
+        }
+        Ok((reshape_to(&broadcast_to(&t, &sizes(&[p, q]))?, &sizes(&[last]))?, Dims::from_slice(&[last])))
+    };
+    let ((x, tail_x), (y, tail_y)) = (tail(x, [p, 1])?, tail(y, [1, q])?);
+    let fine: Dims = lead_a.iter().flat_map(|&d| [d, 1]).chain(tail_x).collect();
+    let coarse: Dims = lead_b.iter().flat_map(|&d| [1, d]).chain(tail_y).collect();
+    let out = multiply((&reshape_to(&x, &fine)?).into(), (&reshape_to(&y, &coarse)?).into())?;
     // The sizes multiply to those of an array that exists.
     reshape_to(&out, &a.iter().zip(&b).map(|(m, n)| m * n).collect::<Dims>())
 }

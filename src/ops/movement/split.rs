@@ -153,7 +153,8 @@ pub fn split_every(x: &Tensor, length: i64, #[default(0)] axis: i64) -> Result<V
     Ok(Value::Tuple(spans("split", x, at, (0..count).map(|i| size.min(n - i * size)))?))
 }
 
-/// The tensor cut along an axis into at most `chunks` parts of one size; the last one is the remainder.
+/// The tensor cut along an axis into at most `chunks` parts of one size; the last one is the remainder. An axis without
+/// elements gives so many parts without any.
 ///
 /// ```python
 /// >>> [t.shape for t in fg.chunk(fg.ones((5,)), 2)]
@@ -163,14 +164,14 @@ pub fn split_every(x: &Tensor, length: i64, #[default(0)] axis: i64) -> Result<V
 pub fn chunk(x: &Tensor, chunks: i64, #[default(0)] axis: i64) -> Result<Value> {
     let at = shape::axis("chunk", axis, x.rank())?;
     let n = x.dims()[at];
-    if chunks < 1 {
+    let Some(chunks) = usize::try_from(chunks).ok().filter(|&c| c > 0) else {
         bail!(Argument, "chunk", "{chunks} is not a number of parts");
+    };
+    if n == 0 {
+        held("chunk", chunks)?;
+        return Ok(Value::Tuple(spans("split", x, at, std::iter::repeat_n(0, chunks))?));
     }
-    split_every(
-        x,
-        i64::try_from(n.div_ceil(usize::try_from(chunks).unwrap_or(usize::MAX))).unwrap_or(i64::MAX),
-        axis,
-    )
+    split_every(x, n.div_ceil(chunks) as i64, axis)
 }
 
 /// The slices along an axis, which is removed, as views.

@@ -216,7 +216,7 @@ pub fn logsumexp(
 binary_rows! {
     /// `max(x, y) + ln(1 + e^-|x - y|)`; the one that is infinite.
     LogAddExp log_add_exp "logaddexp",
-        real x, y => {
+        wide64 x, y => {
             let most = x.max(y);
             let rest = x.sub(y).abs().neg().exp().ln_1p();
             if most.is_finite() { most.add(rest) } else { most }

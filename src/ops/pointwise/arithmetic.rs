@@ -47,7 +47,7 @@ binary_ops! {
         [] g => g.clone(); [x, y] g => -(g * floor_with_rest(x, y)?);
         "What `floor_divide` leaves, x - y * floor(x / y), with the sign of y; of a finite x and an infinite y, x or y, as by Python's `%`; an integer modulo 0 is 0, with a RuntimeWarning (in the other dialects an error).",
         "fg.remainder(fg.tensor([7, -7]), 3).tolist()" => "[1, 2]";
-    Atan2 atan2, atan2_same(arctan2): real x, y => x.atan2(y);
+    Atan2 atan2, atan2_same(arctan2): wide32 x, y => x.atan2(y);
         [x, y] g => angle_gradient(g, y, x, y)?; [x, y] g => -angle_gradient(g, x, x, y)?;
         "The angle of the point (y, x): that of x / y in the quadrant that the signs tell, in radians from -pi to pi. \
         Its derivative at (0, 0) is 0.",

@@ -159,6 +159,7 @@ macro_rules! binary_ops {
     (@class special) => { Class::Real };
     (@class plain) => { Class::Real };
     (@class real) => { Class::Real };
+    (@class wide32) => { Class::Real };
     (@note num) => { " The shapes broadcast and the dtypes promote." };
     (@note field) => { binary_ops!(@note num) };
     (@note inexact) => { binary_ops!(@note real) };
@@ -166,6 +167,7 @@ macro_rules! binary_ops {
     (@note float_table) => { binary_ops!(@note real) };
     (@note special) => { $crate::ops::pointwise::binary::binary_ops!(@note real) };
     (@note plain) => { binary_ops!(@note real) };
+    (@note wide32) => { binary_ops!(@note real) };
     (@note real) => { " The shapes broadcast, the dtypes promote, and integers are taken as the default float." };
 }
 pub(in crate::ops) use {binary_ops, binary_rows};

@@ -73,16 +73,21 @@ pub(in crate::ops) fn parametrised<B: Parametrised>(x: &Tensor, p: Scalars) -> R
 
 /// Rows `Name "public name": class x; p => number; pass g, x; p => number; g => gradient;`. The class is that of
 /// [`unary_loops!`](crate::kernel::pointwise::unary). The first two expressions compute numbers, and `p` holds the
-/// function's parameters in their dtype. The gradient is a tensor, written in ops of `g`, `x` and `p`.
+/// function's parameters in their dtype. Another loop for float32 may follow the first. The gradient is a tensor, written in ops of `g`, `x` and `p`.
 macro_rules! parametrised_rows {
-    ($($(#[$attr:meta])* $Row:ident $name:literal: $class:ident $x:ident; $p:ident => $e:expr;
+    (@table $table:expr) => { $table };
+    (@table $table:expr, $quick:expr) => {{
+        const EXACT: &$crate::kernel::pointwise::unary::UnaryLoops = $table;
+        &EXACT.with_f32($quick)
+    }};
+    ($($(#[$attr:meta])* $Row:ident $name:literal: $class:ident $x:ident; $p:ident => $e:expr $(, f32 $quick:expr)?;
         pass $pg:ident, $px:ident; $pp:ident => $pass:expr; $g:ident => $rule:expr;)*) => { $(
         $(#[$attr])*
         struct $Row;
         impl $crate::ops::pointwise::parametrised::Parametrised for $Row {
             const NAME: &'static str = $name;
             const KEY: &'static str = stringify!($Row);
-            const TABLE: &'static $crate::kernel::pointwise::unary::UnaryLoops = $crate::kernel::pointwise::unary::unary_loops!($class $x; $p => $e);
+            const TABLE: &'static $crate::kernel::pointwise::unary::UnaryLoops = $crate::ops::pointwise::parametrised::parametrised_rows!(@table $crate::kernel::pointwise::unary::unary_loops!($class $x; $p => $e) $(, $quick)?);
             const PASS: &'static $crate::kernel::pointwise::binary::BinaryLoops = $crate::kernel::pointwise::binary::binary_loops!($class $pg, $px; $pp => $pass);
             #[allow(unused_variables)] // Not every gradient reads `p`.
             fn rule($g: &Tensor, $x: &Tensor, $p: $crate::kernel::pointwise::unary::Scalars) -> Result<Option<Tensor>> {

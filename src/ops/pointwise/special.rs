@@ -16,6 +16,7 @@ use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
+use crate::kernel::pointwise::bessel;
 use crate::kernel::pointwise::binary::{self, BinaryLoops, binary_loops};
 use crate::kernel::pointwise::cast::cast;
 use crate::kernel::special;
@@ -128,10 +129,10 @@ pub fn mvlgamma(x: &Tensor, p: i64) -> Result<Tensor> {
 
 /// Families of Bessel functions by their order: `Row function: the derivative in the function of other orders`.
 macro_rules! bessel_rows {
-    ($($(#[$doc:meta])* $Row:ident $of:ident: $f:ident, $x:ident, $n:ident, $of_n:ident => $derivative:expr;)*) => { $(
+    ($($(#[$doc:meta])* $Row:ident $of:ident: $f:ident $(with $quick:ident)?, $x:ident, $n:ident, $of_n:ident => $derivative:expr;)*) => { $(
         parametrised_rows! {
             $(#[$doc])*
-            $Row "bessel": special x; p => special::$f(p[0], x);
+            $Row "bessel": special x; p => special::$f(p[0], x) $(, f32 bessel::$quick)?;
                 pass g, x; p => {
                     let ($x, $n, $of_n) = (x, p[0], special::$f);
                     g * $derivative
@@ -151,11 +152,11 @@ macro_rules! bessel_rows {
 
 bessel_rows! {
     /// Of the first kind (DLMF 10.6.1).
-    BesselJ bessel_j: bessel_j, x, n, j => 0.5 * (j(n - 1.0, x) - j(n + 1.0, x));
+    BesselJ bessel_j: bessel_j with J, x, n, j => 0.5 * (j(n - 1.0, x) - j(n + 1.0, x));
     /// Of the second kind.
-    BesselY bessel_y: bessel_y, x, n, y => 0.5 * (y(n - 1.0, x) - y(n + 1.0, x));
+    BesselY bessel_y: bessel_y with Y, x, n, y => 0.5 * (y(n - 1.0, x) - y(n + 1.0, x));
     /// Modified, of the first kind (DLMF 10.29.1).
-    BesselI bessel_i: bessel_i, x, n, i => 0.5 * (i(n - 1.0, x) + i(n + 1.0, x));
+    BesselI bessel_i: bessel_i with I, x, n, i => 0.5 * (i(n - 1.0, x) + i(n + 1.0, x));
     /// Modified, of the second kind.
     BesselK bessel_k: bessel_k, x, n, k => -0.5 * (k(n - 1.0, x) + k(n + 1.0, x));
     /// `e^x` times those.
@@ -164,7 +165,7 @@ bessel_rows! {
 
 parametrised_rows! {
     /// `e^-|x|` times the modified function of the first kind.
-    BesselIe "bessel": special x; p => special::bessel_ie(p[0], x);
+    BesselIe "bessel": special x; p => special::bessel_ie(p[0], x), f32 bessel::IE;
         pass g, x; p => {
             let i = |n| special::bessel_ie(n, x);
             let side = if x == 0.0 { 0.0 } else { x.signum() };
@@ -175,7 +176,7 @@ parametrised_rows! {
             g * (0.5 * (i(p[0] - 1.0)? + i(p[0] + 1.0)?) - sign(x)? * i(p[0])?)
         };
     /// Spherical, of the first kind (DLMF 10.51.2).
-    SphericalJ "spherical_bessel": special x; p => special::spherical_bessel_j(p[0], x);
+    SphericalJ "spherical_bessel": special x; p => special::spherical_bessel_j(p[0], x), f32 bessel::SPHERICAL_J;
         pass g, x; p => {
             let (n, j) = (p[0], |n| special::spherical_bessel_j(n, x));
             let low = if n == 0.0 { 0.0 } else { n * j(n - 1.0) };

@@ -106,7 +106,7 @@ impl Op for Ratio {
     }
 }
 
-fn ratio(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+pub(in crate::ops) fn ratio(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     apply(Ratio, &[x, y])
 }
 
