@@ -480,3 +480,21 @@ def test_wrong_arguments_raise() -> None:
             call()
     with pytest.warns(UserWarning, match="unused values in state_dict"):
         P.StepDecay(0.1, 2).set_state_dict({"last_epoch": 1, "last_lr": 0.1, "other": 2})
+
+
+def test_schedules_do_not_follow_writes_to_the_tensors_they_were_given() -> None:
+    makers: list[Callable[[Any, Any], Any]] = [
+        lambda o, high: T.CyclicLR(o, base_lr=0.1, max_lr=high),
+        lambda o, high: T.OneCycleLR(o, max_lr=high, total_steps=9),
+        lambda o, high: torch.optim.swa_utils.SWALR(o, swa_lr=high),
+    ]
+    for make in makers:
+        rates = []
+        for factor in (1.0, 0.5):
+            given, o = torch.tensor(0.2), torch.optim.SGD([torch.ones(1)], lr=0.1, momentum=0.9)
+            schedule = make(o, given)
+            given.mul_(factor)
+            o.step()
+            schedule.step()
+            rates.append(float(o.param_groups[0]["lr"]))
+        assert rates[0] == rates[1]

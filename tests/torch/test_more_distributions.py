@@ -464,3 +464,21 @@ def test_a_subclass_fills_an_instance_of_its_own_when_it_is_expanded(make: Any) 
     torch.manual_seed(1)
     x = larger.sample()
     assert larger.log_prob(x).tolist() == plain.expand([4]).log_prob(x).tolist()
+
+
+def test_a_distribution_without_support_warns_and_takes_the_value() -> None:
+    class Point(D.Distribution):  # type: ignore[misc]
+        def log_prob(self, value: Any) -> Any:
+            self._validate_sample(value)
+            return -(value**2)
+
+    with pytest.warns(UserWarning, match="does not define `support`"):
+        assert Point(validate_args=True).log_prob(t(2.0)).item() == -4
+
+
+def test_samples_of_wishart_are_positive_definite() -> None:
+    torch.manual_seed(1)
+    with pytest.warns(UserWarning, match="Low df values"):
+        wishart = D.Wishart(t(2.2), torch.eye(3, dtype=torch.float64))
+    found = wishart.sample((3000,))
+    assert C.positive_definite.check(found).all()

@@ -86,15 +86,14 @@ def _set(group: dict[str, Any], key: str, value: Rate) -> None:
 
 
 def for_groups(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
-    """A value for each group, from one for all or a list."""
-    if not isinstance(value, list | tuple):
-        return [value] * len(optimizer.param_groups)
-    if len(value) != len(optimizer.param_groups):
+    """A value for each group, from one for all or a list. Of tensors copies, which do not follow later writes."""
+    values = list(value) if isinstance(value, list | tuple) else [value] * len(optimizer.param_groups)
+    if len(values) != len(optimizer.param_groups):
         raise ValueError(
-            f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, param_groups "
-            f"has {len(optimizer.param_groups)}."
+            f"{name} must have the same length as optimizer.param_groups. {name} has {len(values)} values, "
+            f"param_groups has {len(optimizer.param_groups)}."
         )
-    return list(value)
+    return [v.clone() if isinstance(v, Tensor) else v for v in values]
 
 
 def _check_optimizer(optimizer: Any) -> None:

@@ -98,6 +98,9 @@ def given(arguments: dict[str, Any]) -> dict[str, Any]:
     """The options among the arguments of ``__init__``. ``foreach``, ``fused`` and ``capturable`` change nothing."""
     if arguments.get("fused") and arguments.get("foreach"):
         raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+    lr = arguments.get("lr")
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ArgumentError("Tensor lr must be 1-element")
     return {key: value for key, value in arguments.items() if key not in ("self", "params", "__class__")}
 
 
