@@ -651,3 +651,12 @@ def test_a_rate_is_one_number() -> None:
     for kind in kinds:
         with pytest.raises(ValueError, match="Tensor lr must be 1-element"):
             kind([torch.ones(1, requires_grad=True)], lr=torch.tensor([0.1, 0.2]))
+
+
+def test_the_norm_of_no_gradients_belongs_to_the_namespace() -> None:
+    found = torch.nn.utils.clip_grad_norm_([torch.ones(2, requires_grad=True)], 1.0)
+    assert type(found) is torch.Tensor
+    assert type(torch.nn.utils.get_total_norm([])) is torch.Tensor
+    none = paddle.nn.utils.clip_grad_norm_([paddle.ones([2])], 1.0)
+    assert type(none) is paddle.Tensor
+    assert found.item() == none.item() == 0
