@@ -134,8 +134,8 @@ def checkpoint(
 
     The function runs a second time when a gradient is computed: less memory, more time. Gradients of any order, hooks
     and nested checkpoints work as without it. Both runs draw the same random numbers, unless ``preserve_rng_state`` is
-    False, and are under the autocast of the call. ``context_fn`` returns two context managers, one for each run. ``use_reentrant``, ``debug`` and
-    ``early_stop`` are accepted for torch and change nothing.
+    False, and are under the autocast of the call. ``context_fn`` returns two context managers, one for each run.
+    ``use_reentrant``, ``debug`` and ``early_stop`` are accepted for torch and change nothing.
 
     Raises:
         CheckpointError: the two runs save different shapes, dtypes or numbers of arrays, unless ``determinism_check``
