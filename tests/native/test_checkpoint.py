@@ -264,8 +264,9 @@ def test_a_checkpoint_saves_only_its_arguments(nested: bool) -> None:
 @pytest.mark.parametrize("inside", [True, False])
 def test_both_runs_are_under_the_autocast_of_the_call(inside: bool) -> None:
     torch: Any = fg.torch
+    runs: list[Any] = [lambda f, *args: f(*args), lambda f, *args: checkpoint(f, *args, use_reentrant=False)]
     found = []
-    for run in (lambda f, *args: f(*args), lambda f, *args: checkpoint(f, *args, use_reentrant=False)):
+    for run in runs:
         x, w = (torch.linspace(0.1, 1.3, 9).reshape(3, 3).requires_grad_() for _ in range(2))
         with torch.autocast("cpu", torch.bfloat16, enabled=inside):
             y = run(lambda x, w: torch.exp(x @ w), x, w).float().sum()
