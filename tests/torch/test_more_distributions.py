@@ -482,3 +482,19 @@ def test_samples_of_wishart_are_positive_definite() -> None:
         wishart = D.Wishart(t(2.2), torch.eye(3, dtype=torch.float64))
     found = wishart.sample((3000,))
     assert C.positive_definite.check(found).all()
+
+
+@pytest.mark.parametrize(("n", "diag"), [(1, 0), (3, 0), (3, -1), (4, 1), (4, 3), (4, -3)])
+def test_triangles_as_vectors(n: int, diag: int) -> None:
+    from ferrograd.torch.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
+
+    m: Any = torch.randn(2, n, n, dtype=torch.float64, requires_grad=True)
+    v = tril_matrix_to_vec(m, diag)
+    rows, columns = np.tril_indices(n, diag)
+    assert v.tolist() == m.detach().numpy()[:, rows, columns].tolist()
+    assert torch.equal(vec_to_tril_matrix(v, diag), m.tril(diag))
+    assert torch.equal(torch.autograd.grad(vec_to_tril_matrix(v, diag).sum(), m)[0], torch.ones_like(m).tril(diag))
+    with pytest.raises(ValueError, match="outside"):
+        tril_matrix_to_vec(m, n)
+    with pytest.raises(ValueError, match="cannot be expressed"):
+        vec_to_tril_matrix(torch.ones(4))

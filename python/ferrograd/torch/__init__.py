@@ -247,12 +247,16 @@ if _TYPE_CHECKING:
 else:
     #: What replaces functions that torch has removed, or that are not here.
     _PLACES = {
+        "_higher_order_ops": "torch.func",
+        "ao": "torch.autocast for half precision; there are no quantized tensors",
         "eig": "torch.linalg.eig",
-        "export": "torch.compile",
+        "export": "torch.compile, whose functions ferrograd.save writes",
+        "lobpcg": "torch.linalg.eigh, or scipy.sparse.linalg.lobpcg",
         "lstsq": "torch.linalg.lstsq",
         "matrix_rank": "torch.linalg.matrix_rank",
         "nested": "torch.nn.utils.rnn.pad_sequence",
         "qr": "torch.linalg.qr",
+        "quasirandom": "scipy.stats.qmc.Sobol",
         "solve": "torch.linalg.solve",
         "symeig": "torch.linalg.eigh",
         **{name: f"torch.func.{name}" for name in ("hessian", "jacfwd", "jacrev", "jvp", "vjp")},
