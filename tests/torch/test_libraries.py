@@ -324,3 +324,30 @@ def test_contexts_and_devices_that_change_nothing() -> None:
         assert torch.nn.parallel.data_parallel(torch.nn.Identity(), torch.ones(1)).item() == 1
     x = torch.ones(2, 3)
     assert (x.sparse_dim(), x.dense_dim()) == (0, 2)
+
+
+def test_classes_become_structures() -> None:
+    from ferrograd.torch.utils import _pytree as pytree
+
+    class Output(dict[str, Any]):
+        def __init__(self, **given: Any) -> None:
+            super().__init__({key: value for key, value in given.items() if value is not None})
+
+    pytree.register_pytree_node(
+        Output,
+        lambda output: (list(output.values()), list(output)),
+        lambda parts, names: Output(**dict(zip(names, parts, strict=True))),
+        serialized_type_name="Output",
+    )
+    leaves, spec = pytree.tree_flatten([Output(loss=1, logits=2), 3])
+    assert leaves == [1, 2, 3]
+    assert spec.num_leaves == 3
+    back = pytree.tree_unflatten([4, 5, 6], spec)
+    assert back == [{"loss": 4, "logits": 5}, 6]
+    assert type(back[0]) is Output
+    found = torch.func.vmap(lambda x: Output(twice=2 * x))(torch.ones(3))
+    assert type(found) is Output
+    assert found["twice"].tolist() == [2, 2, 2]
+    with pytest.raises(ValueError, match="already registered"):
+        pytree.register_pytree_node(Output, lambda x: ([], x), lambda parts, x: x)
+    assert not isinstance(found, torch.fx.Proxy)
