@@ -351,3 +351,41 @@ def test_classes_become_structures() -> None:
     with pytest.raises(ValueError, match="already registered"):
         pytree.register_pytree_node(Output, lambda x: ([], x), lambda parts, x: x)
     assert not isinstance(found, torch.fx.Proxy)
+
+
+def test_structures_as_libraries_take_them_apart() -> None:
+    from ferrograd.torch.utils import _pytree as pytree
+
+    tree = [1, (2, {"a": 3})]
+    kind = pytree._get_node_type(tree)
+    assert kind in pytree.SUPPORTED_NODES
+    assert int not in pytree.SUPPORTED_NODES
+    parts, context = pytree.SUPPORTED_NODES[kind].flatten_fn(tree)
+    assert list(parts) == tree
+    spec = pytree.TreeSpec(kind, context, [pytree.LeafSpec(), pytree.tree_structure(tree[1])])
+    assert pytree.tree_unflatten([4, 5, 6], spec) == [4, (5, {"a": 6})]
+    assert pytree.tree_is_leaf(tree, lambda x: x is tree)
+    with pytest.raises(KeyError):
+        pytree.SUPPORTED_NODES[int]
+
+
+def test_modes_of_functions_cannot_be_entered() -> None:
+    from ferrograd.torch.utils.flop_counter import FlopCounterMode
+
+    class Mode(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
+        pass
+
+    for mode in (Mode(), FlopCounterMode(display=False)):
+        with pytest.raises(FerrogradError, match="ask no mode"), mode:
+            pass
+    with pytest.raises(FerrogradError, match=r"torch\.load"):
+        torch.PyTorchFileReader("file")
+
+
+def test_arguments_of_to_as_libraries_read_them() -> None:
+    parse = torch._C._nn._parse_to
+    assert parse("cpu", torch.float64) == (torch.device("cpu"), torch.float64, False, None)
+    assert parse(dtype=torch.float16)[:2] == (None, torch.float16)
+    assert parse(torch.ones(1, dtype=torch.float64))[1] == torch.float64
+    with pytest.raises(ValueError, match="the only device is 'cpu'"):
+        parse("cuda")

@@ -192,6 +192,8 @@ _ELSEWHERE = {
     "Future": "futures",
     "SymBool": "_C",
     "SymFloat": "_C",
+    "PyTorchFileReader": "_C",
+    "ScriptModule": "jit",
     "SymInt": "_C",
     "_assert": "_C",
     "_check": "_C",

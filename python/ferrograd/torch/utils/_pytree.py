@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ferrograd import _tree
 
 __all__ = [
+    "SUPPORTED_NODES",
+    "LeafSpec",
+    "NodeDef",
     "PyTree",
     "TreeSpec",
     "register_pytree_node",
     "tree_all",
     "tree_any",
     "tree_flatten",
+    "tree_is_leaf",
     "tree_leaves",
     "tree_map",
     "tree_map_",
@@ -57,42 +61,79 @@ def register_pytree_node(
 _register_pytree_node = register_pytree_node
 
 
-class _Registered(NamedTuple):
-    """What a structure of a registered class has besides its parts."""
+class NodeDef(NamedTuple):
+    """How structures of a class are taken apart and put together."""
 
-    cls: type
-    context: Any
+    type: Any
+    flatten_fn: Callable[[Any], tuple[Iterable[Any], Any]]
+    unflatten_fn: Callable[[Iterable[Any], Any], Any]
+
+
+def _shell(tree: Any) -> tuple[list[Any], Any]:
+    parts = list(tree.values() if isinstance(tree, dict) else tree)
+    return parts, _tree._with(tree, [None] * len(parts))
+
+
+class _Supported:
+    """The classes of structures and their definitions, like a dict."""
+
+    def __contains__(self, kind: Any) -> bool:
+        return kind in _tree.NODES or (isinstance(kind, type) and issubclass(kind, (list, tuple, dict)))
+
+    def __getitem__(self, kind: Any) -> NodeDef:
+        if kind in _tree.NODES:
+            apart, together = _tree.NODES[kind]
+            return NodeDef(kind, apart, lambda parts, context: together(context, list(parts)))
+        if kind not in self:
+            raise KeyError(kind)
+        return NodeDef(kind, _shell, lambda parts, shell: _tree._with(shell, list(parts)))
+
+
+SUPPORTED_NODES = _Supported()
+
+
+def _get_node_type(tree: Any) -> Any:
+    """The class of a structure."""
+    return type(tree)
 
 
 class TreeSpec(NamedTuple):
-    """A structure: a container with the structures of its parts, or None for a leaf."""
+    """A structure: a class, what an instance has besides its parts, and the structures of the parts."""
 
-    container: Any
-    parts: tuple[TreeSpec, ...]
+    type: Any
+    context: Any
+    children_specs: Sequence[TreeSpec]
 
     @property
     def num_leaves(self) -> int:
         """The number of leaves."""
-        return 1 if self.container is None else sum(part.num_leaves for part in self.parts)
+        return 1 if self.type is None else sum(part.num_leaves for part in self.children_specs)
 
 
-_LEAF = TreeSpec(None, ())
+def LeafSpec() -> TreeSpec:
+    """The structure of a leaf.
+
+    >>> LeafSpec().num_leaves
+    1
+    """
+    return TreeSpec(None, None, ())
+
+
+def tree_is_leaf(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether a value is a leaf.
+
+    >>> tree_is_leaf(1), tree_is_leaf([1])
+    (True, False)
+    """
+    return (is_leaf is not None and is_leaf(tree)) or type(tree) not in SUPPORTED_NODES
 
 
 def _flatten(tree: Any, is_leaf: Callable[[Any], bool] | None, leaves: list[Any]) -> TreeSpec:
-    if is_leaf is not None and is_leaf(tree):
+    if tree_is_leaf(tree, is_leaf):
         leaves.append(tree)
-        return _LEAF
-    if type(tree) in _tree.NODES:
-        inside, context = _tree.NODES[type(tree)][0](tree)
-        return TreeSpec(_Registered(type(tree), context), tuple(_flatten(part, is_leaf, leaves) for part in inside))
-    if not isinstance(tree, list | tuple | dict):
-        leaves.append(tree)
-        return _LEAF
-    parts = tree.values() if isinstance(tree, dict) else tree
-    found = tuple(_flatten(part, is_leaf, leaves) for part in parts)
-    empty = _tree._with(tree, [None] * len(found))
-    return TreeSpec(empty, found)
+        return LeafSpec()
+    parts, context = SUPPORTED_NODES[type(tree)].flatten_fn(tree)
+    return TreeSpec(type(tree), context, tuple(_flatten(part, is_leaf, leaves) for part in parts))
 
 
 def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
@@ -108,12 +149,10 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
 
 
 def _rebuilt(spec: TreeSpec, leaves: Iterator[Any]) -> Any:
-    if spec.container is None:
+    if spec.type is None:
         return next(leaves)
-    parts = [_rebuilt(part, leaves) for part in spec.parts]
-    if isinstance(spec.container, _Registered):
-        return _tree.NODES[spec.container.cls][1](spec.container.context, parts)
-    return _tree._with(spec.container, parts)
+    parts = [_rebuilt(part, leaves) for part in spec.children_specs]
+    return SUPPORTED_NODES[spec.type].unflatten_fn(parts, spec.context)
 
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
