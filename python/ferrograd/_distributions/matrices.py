@@ -164,10 +164,6 @@ class LKJCholesky(Distribution):
         return density - (0.5 * m * math.log(math.pi) + numerator - ops.lgamma(alpha) * m)
 
 
-#: How often singular matrices are drawn again.
-_AGAIN = 3
-
-
 class Wishart(ExponentialFamily):
     """The distribution of sums of ``df`` outer products of normal vectors.
 
@@ -255,19 +251,8 @@ class Wishart(ExponentialFamily):
         return self.df[..., None, None] * (v * v + d[..., :, None] * d[..., None, :])
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        """Values through which the gradient flows to the parameters, by Bartlett's decomposition.
-
-        Those that rounding makes singular are drawn again, up to three times.
-        """
-        found = self._drawn(self._extended_shape(sample_shape))
-        for _ in range(_AGAIN):
-            fits = constraints.positive_definite.check(found.detach())
-            if _core.all_hold(fits):
-                break
-            found = ops.where(fits[..., None, None], found, self._drawn(list(found.shape)))
-        return found
-
-    def _drawn(self, shape: list[int]) -> Any:
+        """Values through which the gradient flows to the parameters, by Bartlett's decomposition."""
+        shape = self._extended_shape(sample_shape)
         n = shape[-1]
         steps = ops.astype(ops.arange(0, n, 1), self.df.dtype)
         halves = ops.broadcast_to((self.df[..., None] - steps) / 2, shape[:-1])
