@@ -498,3 +498,22 @@ def test_schedules_do_not_follow_writes_to_the_tensors_they_were_given() -> None
             schedule.step()
             rates.append(float(o.param_groups[0]["lr"]))
         assert rates[0] == rates[1]
+
+
+def test_the_verbose_of_older_programs_warns() -> None:
+    makers: list[Any] = [T.ReduceLROnPlateau, lambda o, verbose: T.StepLR(o, 1, verbose=verbose)]
+    for make in makers:
+        with pytest.warns(UserWarning, match="verbose parameter is deprecated"):
+            make(optimizer(), verbose=True)
+
+    class Own(T.LRScheduler):  # type: ignore[misc]
+        def __init__(self, o: Any, last_epoch: int = -1, verbose: bool = False) -> None:
+            super().__init__(o, last_epoch, verbose)
+
+        def get_lr(self) -> list[float]:
+            return [group["lr"] for group in self.optimizer.param_groups]
+
+    with pytest.warns(UserWarning, match="verbose parameter is deprecated"):
+        assert Own(optimizer(), verbose=True).get_last_lr() == BASES
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        T.StepLR(optimizer(), 1, loud=True)

@@ -490,3 +490,12 @@ def test_triangles_as_vectors(n: int, diag: int) -> None:
         tril_matrix_to_vec(m, n)
     with pytest.raises(ValueError, match="cannot be expressed"):
         vec_to_tril_matrix(torch.ones(4))
+
+
+def test_classes_of_constraints_have_the_names_that_libraries_use() -> None:
+    for constraint, name in (
+        (C.positive, "_GreaterThan"),
+        (C.simplex, "_Simplex"),
+        (C.positive_integer, "_IntegerGreaterThan"),
+    ):
+        assert isinstance(constraint, getattr(C, name))
