@@ -142,6 +142,8 @@ class Optimizer:
         #: By parameter, and what a rule of the user's keeps under names of its own.
         self.state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
+        if not any(value is required for value in defaults.values()):
+            self._check(defaults)
         if isinstance(params, Tensor) or not isinstance(params, Iterable):
             raise ArgumentError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
