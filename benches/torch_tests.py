@@ -604,7 +604,8 @@ def end_of(case: unittest.TestCase) -> tuple[str, str]:
     try:
         state, text = json.loads(data)
     except ValueError:
-        return "failed", "it takes too long" if left <= 0 else f"the process ended with status {status}"
+        is_late = time.monotonic() >= limit
+        return "failed", "it takes too long" if is_late else f"the process ended with status {status}"
     return (state, text) if "Internals:" not in text and "_C'" not in text else ("internals", text)
 
 
@@ -667,6 +668,9 @@ def main() -> None:
     if not given.peer:
         # Tests take much more of the compiled module than the library has for others.
         sys.modules["torch._C"] = torch._C = _Module("torch._C")
+    else:
+        # What PyTorch imports of its own later would take the helpers of tests.
+        importlib.import_module("torch._dynamo")
     importlib.import_module("torch.testing")
     HELPERS.update(helpers())
     sys.modules.update(HELPERS)

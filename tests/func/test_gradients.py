@@ -293,3 +293,18 @@ def test_exceptions_of_the_function_arrive_unchanged() -> None:
     with pytest.raises(KeyError, match="mine"):
         grad(f)(sample(2))
     assert fg.is_grad_enabled()
+
+
+def test_constant_slopes_of_inner_transforms_are_not_leaves() -> None:
+    def slope(x: Any) -> Any:
+        return grad(lambda x: (2 * x).sum())(x)
+
+    x = fg.tensor([1.0, 2.0])
+    value, moved = jvp(slope, (x,), (x,))
+    assert not value.requires_grad
+    assert moved.tolist() == [0, 0]
+    assert not vjp(slope, x)[0].requires_grad
+    assert not grad(lambda x: slope(x).sum())(x).requires_grad
+    w = fg.tensor([1.0, 3.0], requires_grad=True)
+    value, moved = jvp(lambda x: grad(lambda x: (w * x).sum())(x), (x,), (x,))
+    assert value.requires_grad

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import weakref
 from typing import Any
@@ -259,3 +260,36 @@ def test_a_checkpoint_saves_only_its_arguments(nested: bool) -> None:
         assert meter.live == 0
     assert kept["plain"] >= 100
     assert kept["checkpoint"] <= 4 + 1, "only the arguments of each call"
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_both_runs_are_under_the_autocast_of_the_call(inside: bool) -> None:
+    torch: Any = fg.torch
+    runs: list[Any] = [lambda f, *args: f(*args), lambda f, *args: checkpoint(f, *args, use_reentrant=False)]
+    found = []
+    for run in runs:
+        x, w = (torch.linspace(0.1, 1.3, 9).reshape(3, 3).requires_grad_() for _ in range(2))
+        with torch.autocast("cpu", torch.bfloat16, enabled=inside):
+            y = run(lambda x, w: torch.exp(x @ w), x, w).float().sum()
+        with torch.autocast("cpu", torch.bfloat16, enabled=not inside):
+            y.backward()
+            assert torch.is_autocast_enabled("cpu") is not inside
+        found.append((x.grad, w.grad))
+    assert all(map(torch.equal, *found))
+
+
+def test_selective_checkpoints_have_the_same_gradients() -> None:
+    torch: Any = fg.torch
+    from ferrograd.torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
+
+    def policy(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> Any:
+        return CheckpointPolicy.MUST_SAVE
+
+    x = torch.randn(3, 3, requires_grad=True)
+    wanted = torch.autograd.grad(torch.sin(x @ x).sum(), x)[0]
+    for given in (policy, [torch.ops.aten.mm.default]):
+        contexts = functools.partial(create_selective_checkpoint_contexts, given)
+        y: Any = checkpoint(torch.sin, x @ x, use_reentrant=False, context_fn=contexts)
+        assert torch.equal(torch.autograd.grad(y.sum(), x)[0], wanted)
+    with pytest.raises(TypeError, match="either a function or a list of ops"):
+        create_selective_checkpoint_contexts(3)  # type: ignore[arg-type]

@@ -632,3 +632,31 @@ def test_the_state_of_adagrad_begins_with_the_optimizer() -> None:
     assert o.state[p]["step"] == 0
     assert o.state[p]["sum"].tolist() == [0.5, 0.5]
     assert o.state_dict()["state"][0]["sum"].tolist() == [0.5, 0.5]
+
+
+def test_complex_parameters_of_adagrad_step_as_their_parts() -> None:
+    z = torch.tensor([1.0 + 2.0j, 0.5 - 1.0j], requires_grad=True)
+    parts = torch.view_as_real(z.detach()).clone().requires_grad_()
+    optimizers = [torch.optim.Adagrad([p], lr=0.1, initial_accumulator_value=0.5) for p in (z, parts)]
+    for _ in range(2):
+        for o, x in zip(optimizers, (torch.view_as_real(z), parts), strict=True):
+            o.zero_grad()
+            (x**2).sum().backward()
+            o.step()
+    assert torch.equal(torch.view_as_real(z), parts)
+
+
+def test_a_rate_is_one_number() -> None:
+    kinds: list[Any] = [torch.optim.SGD, torch.optim.Adam, torch.optim.LBFGS]
+    for kind in kinds:
+        with pytest.raises(ValueError, match="Tensor lr must be 1-element"):
+            kind([torch.ones(1, requires_grad=True)], lr=torch.tensor([0.1, 0.2]))
+
+
+def test_the_norm_of_no_gradients_belongs_to_the_namespace() -> None:
+    found = torch.nn.utils.clip_grad_norm_([torch.ones(2, requires_grad=True)], 1.0)
+    assert type(found) is torch.Tensor
+    assert type(torch.nn.utils.get_total_norm([])) is torch.Tensor
+    none = paddle.nn.utils.clip_grad_norm_([paddle.ones([2])], 1.0)
+    assert type(none) is paddle.Tensor
+    assert found.item() == none.item() == 0

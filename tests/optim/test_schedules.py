@@ -480,3 +480,40 @@ def test_wrong_arguments_raise() -> None:
             call()
     with pytest.warns(UserWarning, match="unused values in state_dict"):
         P.StepDecay(0.1, 2).set_state_dict({"last_epoch": 1, "last_lr": 0.1, "other": 2})
+
+
+def test_schedules_do_not_follow_writes_to_the_tensors_they_were_given() -> None:
+    makers: list[Callable[[Any, Any], Any]] = [
+        lambda o, high: T.CyclicLR(o, base_lr=0.1, max_lr=high),
+        lambda o, high: T.OneCycleLR(o, max_lr=high, total_steps=9),
+        lambda o, high: torch.optim.swa_utils.SWALR(o, swa_lr=high),
+    ]
+    for make in makers:
+        rates = []
+        for factor in (1.0, 0.5):
+            given, o = torch.tensor(0.2), torch.optim.SGD([torch.ones(1)], lr=0.1, momentum=0.9)
+            schedule = make(o, given)
+            given.mul_(factor)
+            o.step()
+            schedule.step()
+            rates.append(float(o.param_groups[0]["lr"]))
+        assert rates[0] == rates[1]
+
+
+def test_the_verbose_of_older_programs_warns() -> None:
+    makers: list[Any] = [T.ReduceLROnPlateau, lambda o, verbose: T.StepLR(o, 1, verbose=verbose)]
+    for make in makers:
+        with pytest.warns(UserWarning, match="verbose parameter is deprecated"):
+            make(optimizer(), verbose=True)
+
+    class Own(T.LRScheduler):  # type: ignore[misc]
+        def __init__(self, o: Any, last_epoch: int = -1, verbose: bool = False) -> None:
+            super().__init__(o, last_epoch, verbose)
+
+        def get_lr(self) -> list[float]:
+            return [group["lr"] for group in self.optimizer.param_groups]
+
+    with pytest.warns(UserWarning, match="verbose parameter is deprecated"):
+        assert Own(optimizer(), verbose=True).get_last_lr() == BASES
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        T.StepLR(optimizer(), 1, loud=True)

@@ -142,3 +142,13 @@ def test_a_jvp_may_delete_what_forward_left() -> None:
             assert torch.equal(fwd.unpack_dual(y).tangent, torch.exp(x).detach())
     options: Any = {"check_backward_ad": False, "check_undefined_grad": False, "check_batched_grad": False}
     assert torch.autograd.gradcheck(Exp.apply, (x,), check_forward_ad=True, **options)
+
+
+def test_complex_duals() -> None:
+    z, v = torch.tensor([1.0 + 2.0j, 0.5j]), torch.tensor([0.3 - 1.0j, 1.0 + 0.0j])
+    with fwd.dual_level():
+        dual = fwd.make_dual(z, v)
+        assert torch.allclose(fwd.unpack_dual(dual * dual).tangent, 2 * z * v)
+        assert torch.allclose(fwd.unpack_dual(dual * dual.conj()).tangent.real, 2 * (z.conj() * v).real)
+        with pytest.raises(ValueError, match=r"to be floating point or complex, but got: torch\.int64"):
+            fwd.make_dual(torch.ones(2, dtype=torch.int64), torch.ones(2))

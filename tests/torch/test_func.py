@@ -192,3 +192,17 @@ def test_wrong_arguments_raise(text: str, call: Any) -> None:
         call()
     assert isinstance(caught.value, RuntimeError)
     assert isinstance(caught.value, ValueError)
+
+
+def test_functionalize_gives_the_results_of_the_function() -> None:
+    def f(x: Any) -> Any:
+        y = x.clone()
+        y.view(-1)[0] = 3.0
+        return (y * x).sum()
+
+    x = torch.tensor([1.0, 2.0])
+    g = torch.func.functionalize(f, remove="mutations_and_views")
+    assert g(x).item() == f(x).item()
+    assert torch.equal(torch.func.grad(g)(x), torch.func.grad(f)(x))
+    with pytest.raises(RuntimeError, match="invalid argument for remove"):
+        torch.func.functionalize(f, remove="views")

@@ -106,3 +106,32 @@ def test_a_seed_may_be_a_time() -> None:
     assert torch.cuda.random.get_rng_state_all() == []
     with pytest.raises(RuntimeError, match="there is no GPU"):
         torch.cuda.random.get_rng_state()
+
+
+def test_points_of_the_sobol_sequence() -> None:
+    qmc = pytest.importorskip("scipy.stats.qmc", reason="SobolEngine draws with SciPy")
+    engine = torch.quasirandom.SobolEngine(4)
+    found = engine.draw(5, dtype=torch.float64)
+    wanted = qmc.Sobol(4, scramble=False).random_base2(3)
+    assert found.tolist() == wanted[:5].tolist()
+    assert engine.num_generated == 5
+    assert engine.fast_forward(1).draw().dtype == torch.float32
+    out = torch.zeros(1)
+    assert engine.reset().draw_base2(2, out=out) is out
+    assert torch.equal(out.double(), found[:4])
+    assert engine.draw(0).shape == (0, 4)
+    assert repr(engine) == "SobolEngine(dimension=4)"
+    torch.manual_seed(3)
+    scrambled = [torch.quasirandom.SobolEngine(2, scramble=True) for _ in range(2)]
+    again = torch.quasirandom.SobolEngine(2, scramble=True, seed=scrambled[0].seed)
+    points = [e.draw(8) for e in (*scrambled, again)]
+    assert torch.equal(points[0], points[2])
+    assert not torch.equal(points[0], points[1])
+    calls: list[Any] = [
+        lambda: torch.quasirandom.SobolEngine(0),
+        lambda: engine.draw(-1),
+        lambda: (engine.draw(1), engine.draw_base2(3)),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"dimensionality|negative|power of 2"):
+            call()

@@ -324,3 +324,68 @@ def test_contexts_and_devices_that_change_nothing() -> None:
         assert torch.nn.parallel.data_parallel(torch.nn.Identity(), torch.ones(1)).item() == 1
     x = torch.ones(2, 3)
     assert (x.sparse_dim(), x.dense_dim()) == (0, 2)
+
+
+def test_classes_become_structures() -> None:
+    from ferrograd.torch.utils import _pytree as pytree
+
+    class Output(dict[str, Any]):
+        def __init__(self, **given: Any) -> None:
+            super().__init__({key: value for key, value in given.items() if value is not None})
+
+    pytree.register_pytree_node(
+        Output,
+        lambda output: (list(output.values()), list(output)),
+        lambda parts, names: Output(**dict(zip(names, parts, strict=True))),
+        serialized_type_name="Output",
+    )
+    leaves, spec = pytree.tree_flatten([Output(loss=1, logits=2), 3])
+    assert leaves == [1, 2, 3]
+    assert spec.num_leaves == 3
+    back = pytree.tree_unflatten([4, 5, 6], spec)
+    assert back == [{"loss": 4, "logits": 5}, 6]
+    assert type(back[0]) is Output
+    found = torch.func.vmap(lambda x: Output(twice=2 * x))(torch.ones(3))
+    assert type(found) is Output
+    assert found["twice"].tolist() == [2, 2, 2]
+    with pytest.raises(ValueError, match="already registered"):
+        pytree.register_pytree_node(Output, lambda x: ([], x), lambda parts, x: x)
+    assert not isinstance(found, torch.fx.Proxy)
+
+
+def test_structures_as_libraries_take_them_apart() -> None:
+    from ferrograd.torch.utils import _pytree as pytree
+
+    tree = [1, (2, {"a": 3})]
+    kind = pytree._get_node_type(tree)
+    assert kind in pytree.SUPPORTED_NODES
+    assert int not in pytree.SUPPORTED_NODES
+    parts, context = pytree.SUPPORTED_NODES[kind].flatten_fn(tree)
+    assert list(parts) == tree
+    spec = pytree.TreeSpec(kind, context, [pytree.LeafSpec(), pytree.tree_structure(tree[1])])
+    assert pytree.tree_unflatten([4, 5, 6], spec) == [4, (5, {"a": 6})]
+    assert pytree.tree_is_leaf(tree, lambda x: x is tree)
+    with pytest.raises(KeyError):
+        pytree.SUPPORTED_NODES[int]
+
+
+def test_modes_of_functions_cannot_be_entered() -> None:
+    from ferrograd.torch.utils.flop_counter import FlopCounterMode
+
+    class Mode(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
+        pass
+
+    for mode in (Mode(), FlopCounterMode(display=False)):
+        with pytest.raises(FerrogradError, match="ask no mode"), mode:
+            pass
+    with pytest.raises(FerrogradError, match=r"torch\.load"):
+        torch.PyTorchFileReader("file")
+
+
+def test_arguments_of_to_as_libraries_read_them() -> None:
+    parse = torch._C._nn._parse_to
+    assert parse("cpu", torch.float64) == (torch.device("cpu"), torch.float64, False, None)
+    assert parse(dtype=torch.float16)[:2] == (None, torch.float16)
+    assert parse(torch.ones(1, dtype=torch.float64))[1] == torch.float64
+    with pytest.raises(ValueError, match="the only device is 'cpu'"):
+        parse("cuda")

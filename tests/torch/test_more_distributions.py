@@ -464,3 +464,38 @@ def test_a_subclass_fills_an_instance_of_its_own_when_it_is_expanded(make: Any) 
     torch.manual_seed(1)
     x = larger.sample()
     assert larger.log_prob(x).tolist() == plain.expand([4]).log_prob(x).tolist()
+
+
+def test_a_distribution_without_support_warns_and_takes_the_value() -> None:
+    class Point(D.Distribution):  # type: ignore[misc]
+        def log_prob(self, value: Any) -> Any:
+            self._validate_sample(value)
+            return -(value**2)
+
+    with pytest.warns(UserWarning, match="does not define `support`"):
+        assert Point(validate_args=True).log_prob(t(2.0)).item() == -4
+
+
+@pytest.mark.parametrize(("n", "diag"), [(1, 0), (3, 0), (3, -1), (4, 1), (4, 3), (4, -3)])
+def test_triangles_as_vectors(n: int, diag: int) -> None:
+    from ferrograd.torch.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
+
+    m: Any = torch.randn(2, n, n, dtype=torch.float64, requires_grad=True)
+    v = tril_matrix_to_vec(m, diag)
+    rows, columns = np.tril_indices(n, diag)
+    assert v.tolist() == m.detach().numpy()[:, rows, columns].tolist()
+    assert torch.equal(vec_to_tril_matrix(v, diag), m.tril(diag))
+    assert torch.equal(torch.autograd.grad(vec_to_tril_matrix(v, diag).sum(), m)[0], torch.ones_like(m).tril(diag))
+    with pytest.raises(ValueError, match="outside"):
+        tril_matrix_to_vec(m, n)
+    with pytest.raises(ValueError, match="cannot be expressed"):
+        vec_to_tril_matrix(torch.ones(4))
+
+
+def test_classes_of_constraints_have_the_names_that_libraries_use() -> None:
+    for constraint, name in (
+        (C.positive, "_GreaterThan"),
+        (C.simplex, "_Simplex"),
+        (C.positive_integer, "_IntegerGreaterThan"),
+    ):
+        assert isinstance(constraint, getattr(C, name))

@@ -87,3 +87,12 @@ def test_the_overwritten_value_has_no_gradient() -> None:
 def test_wrong_arguments_raise(name: str, args: Any) -> None:
     with pytest.raises(RuntimeError):
         getattr(torch.zeros(2), name)(*args)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_draws_have_the_tails_of_their_distribution(dtype: Any) -> None:
+    x = torch.empty(100 * N, dtype=dtype)
+    assert abs(x.exponential_(0.2).double().var().item() - 25) < 0.5
+    assert x.max().item() > 50
+    assert abs(x.geometric_(0.3).double().var().item() - 7.78) < 0.15
+    assert torch.nn.functional.gumbel_softmax(torch.zeros(N, 2, dtype=dtype)).isfinite().all()

@@ -180,3 +180,16 @@ def test_what_is_no_tensor_is_named() -> None:
     for call in calls:
         with pytest.raises(ValueError, match="must be a Tensor, not"):
             call()
+
+
+def test_meta_tensors_are_refused() -> None:
+    calls: list[Any] = [
+        lambda: torch.empty(2, device="meta"),
+        lambda: torch.nn.Linear(2, 1, device="meta"),
+        lambda: torch.nn.Linear(2, 1).to_empty(device="meta"),
+    ]
+    for call in calls:
+        with pytest.raises(RuntimeError, match="there are no tensors without numbers"):
+            call()
+    layer = torch.nn.Linear(2, 1)
+    assert layer.to("meta").to_empty(device="cpu") is layer

@@ -160,3 +160,17 @@ if "safe_open" in dir(safetensors) and safetensors.safe_open.__module__.startswi
     from safetensors import SafetensorError, safe_open
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_memory_of_tensors_and_bytes_of_files(tmp_path: Path) -> None:
+    x = torch.arange(6.0)
+    assert safetensors.storage_ptr(x[2:]) == safetensors.storage_ptr(x) != safetensors.storage_ptr(x.clone())
+    assert safetensors.storage_size(x[2:]) == x.storage().size() == 24
+    path = tmp_path / "bytes"
+    path.write_bytes(np.array([1.0, 2.0], np.float32).tobytes())
+    # What the reader of the package of this name does.
+    stored = torch.UntypedStorage.from_file(str(path), shared=False, size=8).untyped()
+    assert stored.nbytes() == 8
+    assert torch.asarray(stored[4:8], dtype=torch.uint8).numpy().view(np.float32).tolist() == [2.0]
+    with pytest.raises(ValueError, match="only read"):
+        torch.UntypedStorage.from_file(str(path), shared=True, size=8)

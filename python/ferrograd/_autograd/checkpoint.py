@@ -58,6 +58,7 @@ class _Call:
         self._check = options["determinism_check"] != "none"
         self._context = options["recompute_context"]
         self._random = _core.native.get_rng_state() if options["preserve_rng_state"] else None
+        self._autocast = _core.autocast_dtype()
         # For each saved array in order: its placeholder while a node holds it, and its shape and dtype.
         self._places: list[weakref.ref[_Placeholder]] = []
         self._kinds: list[tuple[Any, Any]] = []
@@ -102,10 +103,12 @@ class _Call:
         before = _core.native.get_rng_state()
         if self._random is not None:
             _core.native.set_rng_state(self._random)
+        outside = _core.set_autocast(self._autocast)
         try:
             with enable_grad(), saved_tensors_hooks(keep, lambda x: x), self._context:
                 _core.call_in_scope(self._scope, self._function, args, kwargs)
         finally:
+            _core.set_autocast(outside)
             if self._random is not None:
                 _core.native.set_rng_state(before)
         # A gradient computed inside the call recomputes it before its first run has ended.
@@ -131,8 +134,8 @@ def checkpoint(
 
     The function runs a second time when a gradient is computed: less memory, more time. Gradients of any order, hooks
     and nested checkpoints work as without it. Both runs draw the same random numbers, unless ``preserve_rng_state`` is
-    False. ``context_fn`` returns two context managers, one for each run. ``use_reentrant``, ``debug`` and
-    ``early_stop`` are accepted for torch and change nothing.
+    False, and are under the autocast of the call. ``context_fn`` returns two context managers, one for each run.
+    ``use_reentrant``, ``debug`` and ``early_stop`` are accepted for torch and change nothing.
 
     Raises:
         CheckpointError: the two runs save different shapes, dtypes or numbers of arrays, unless ``determinism_check``

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import Any
 
 from ferrograd import _core
@@ -177,10 +178,19 @@ class Distribution:
             raise ValueError(
                 f"Value is not broadcastable with batch_shape+event_shape: {value.shape} vs {Size(tuple(wanted))}."
             )
-        if not _core.all_hold(self.support.check(value)):
+        try:
+            support = self.support
+        except NotImplementedError:
+            warnings.warn(
+                f"{type(self)} does not define `support` to enable sample validation. Please initialize the "
+                "distribution with `validate_args=False` to turn off validation.",
+                stacklevel=3,
+            )
+            return value
+        if not _core.all_hold(support.check(value)):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {shape}) to be within the support "
-                f"({self.support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
+                f"({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
             )
         return value
 

@@ -103,7 +103,8 @@ def sparse_adam(p: Tensor, g: Tensor, state: State, *, rate: Rate, betas: tuple[
 
 def begin_adagrad(p: Tensor, state: State, initial: float) -> None:
     """Begins the state of :func:`adagrad`."""
-    state.update(step=0, sum=zeros(p).add_(initial))
+    start = complex(initial, initial) if p.dtype.kind == "c" else initial
+    state.update(step=0, sum=zeros(p).add_(start))
 
 
 def adagrad(

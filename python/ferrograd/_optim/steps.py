@@ -216,21 +216,21 @@ def gradients(parameters: Any, op: str) -> list[Tensor]:
     return [p.grad for p in tensors if _arguments.tensor(p, op, "each of the parameters").grad is not None]
 
 
-def total_norm(grads: list[Tensor], order: Any) -> Tensor:
-    """The norm of the vector of all gradient elements."""
+def total_norm(grads: list[Tensor], order: Any, ops: Any = native) -> Tensor:
+    """The norm of the vector of all gradient elements; of none it is a zero made by ``ops``, a dialect's functions."""
     norms = [native.norm(g, order) for g in grads]
-    return native.norm(native.stack(norms), order) if norms else native.zeros(())
+    return native.norm(native.stack(norms), order) if norms else ops.zeros([])
 
 
 @no_grad()
-def clip_norm(parameters: Any, max_norm: float, order: Any, strict: bool, op: str) -> Tensor:
+def clip_norm(parameters: Any, max_norm: float, order: Any, strict: bool, op: str, ops: Any) -> Tensor:
     """Scales gradients in place so that their total norm is at most ``max_norm``; returns the norm before.
 
     Raises:
         RuntimeError: ``strict``, and the norm is not finite.
     """
     grads = gradients(parameters, op)
-    total = total_norm(grads, order)
+    total = total_norm(grads, order, ops)
     if strict and not native.isfinite(total).item():
         raise RuntimeError(
             f"{op}: The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be "

@@ -227,7 +227,7 @@ class Record:
         if not found:
             return [zeros(x, *batch) for x in self.inside]
         outs, starts = zip(*found, strict=True)
-        return _core.grad(
+        slopes = _core.grad(
             list(outs),
             self.inside,
             list(starts),
@@ -237,6 +237,9 @@ class Record:
             unused="zeros",
             batched=batch_size is not None,
         )
+        # A recorded gradient that depends on nothing is a leaf, which is no result of a function.
+        is_constant = record and not any(g.requires_grad for g in starts)
+        return [g.detach() if g.is_leaf else g for g in slopes] if is_constant else slopes
 
     def reached(self, outputs: Sequence[Tensor]) -> list[bool]:
         """For each argument, whether any of ``outputs`` depends on it."""

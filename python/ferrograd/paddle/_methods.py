@@ -240,9 +240,13 @@ def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, name: str | None = N
 
 def exponential_(x: Tensor, lam: float = 1.0, name: str | None = None) -> Tensor:
     """Overwrites with random numbers of the exponential distribution with rate ``lam``."""
-    return _overwrite(
-        x, "exponential", lambda x: ops.divide(ops.negative(ops.log1p(-ops.rand(list(x.shape), x.dtype))), lam)
-    )
+
+    def drawn(x: Tensor) -> Any:
+        # Uniform numbers of half precision have too few values.
+        uniform = ops.rand(list(x.shape), "float64" if x.dtype == "float64" else "float32")
+        return ops.cast(ops.log1p(-uniform) / -lam, x.dtype)
+
+    return _overwrite(x, "exponential", drawn)
 
 
 def argwhere(x: Tensor) -> Tensor:

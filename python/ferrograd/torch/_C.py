@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import types
 from typing import Any
 
-from ferrograd import _public
+from ferrograd import _core, _public
+from ferrograd._core import FerrogradError
+from ferrograd._tensor import dtypes
+from ferrograd._tensor.device import TorchDevice
 from ferrograd.func import _control as control
 from ferrograd.torch._framework import _disabled_torch_function_impl as _disabled_torch_function_impl
 from ferrograd.torch._generator import Generator
@@ -15,12 +19,20 @@ __all__ = [
     "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
     "Generator",
+    "PyTorchFileReader",
     "SymBool",
     "SymFloat",
     "SymInt",
     "TensorBase",
     "Value",
 ]
+
+
+class PyTorchFileReader:
+    """The class of PyTorch's reader of files. It cannot be made here: ``torch.load`` reads such files."""
+
+    def __init__(self, *_: Any) -> None:
+        raise FerrogradError("PyTorchFileReader: torch.load reads PyTorch's files")
 
 
 class Value:
@@ -44,6 +56,26 @@ class DisableTorchFunctionSubclass(contextlib.nullcontext[None]):
 
 
 DisableTorchFunction = DisableTorchFunctionSubclass
+
+#: The class of the class of tensors.
+_TensorMeta = type(TensorBase)
+
+
+def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """The arguments of ``Module.to``: a device, a dtype, ``non_blocking`` and a memory format."""
+    device, dtype = kwargs.get("device"), kwargs.get("dtype")
+    for arg in args:
+        if isinstance(arg, TensorBase):
+            device, dtype = arg.device, arg.dtype
+        elif isinstance(arg, dtypes.dtype):
+            dtype = arg
+        elif not isinstance(arg, bool):
+            device = arg
+    _core.check_device("to", device)
+    return None if device is None else TorchDevice("cpu"), dtype, False, kwargs.get("memory_format")
+
+
+_nn = types.SimpleNamespace(_parse_to=_parse_to)
 
 
 def _check(cond: Any, message: Any = None) -> None:

@@ -156,6 +156,7 @@ _LAZY = {
     "ops",
     "overrides",
     "profiler",
+    "quasirandom",
     "random",
     "return_types",
     "serialization",
@@ -192,6 +193,8 @@ _ELSEWHERE = {
     "Future": "futures",
     "SymBool": "_C",
     "SymFloat": "_C",
+    "PyTorchFileReader": "_C",
+    "ScriptModule": "jit",
     "SymInt": "_C",
     "_assert": "_C",
     "_check": "_C",
@@ -249,8 +252,11 @@ if _TYPE_CHECKING:
 else:
     #: What replaces functions that torch has removed, or that are not here.
     _PLACES = {
+        "_higher_order_ops": "torch.func",
+        "ao": "torch.autocast for half precision; there are no quantized tensors",
         "eig": "torch.linalg.eig",
-        "export": "torch.compile",
+        "export": "torch.compile, whose functions ferrograd.save writes",
+        "lobpcg": "torch.linalg.eigh, or scipy.sparse.linalg.lobpcg",
         "lstsq": "torch.linalg.lstsq",
         "matrix_rank": "torch.linalg.matrix_rank",
         "nested": "torch.nn.utils.rnn.pad_sequence",

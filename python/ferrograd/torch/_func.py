@@ -17,6 +17,7 @@ from ferrograd.torch._tensor import Tensor
 Function = Callable[..., Any]
 #: A function whose transform has its parameters and its result.
 F = TypeVar("F", bound=Callable[Concatenate[Tensor, ...], Tensor])
+P = TypeVar("P", bound=Callable[..., Any])
 Argnums = int | tuple[int, ...]
 
 VJP = "vjp(f, *primals)"
@@ -275,4 +276,25 @@ def hessian(func: Function, argnums: Argnums = 0) -> Function:
     return _over_tensors("hessian", transforms.hessian(func, argnums), argnums)
 
 
-__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
+def functionalize(func: P, *, remove: str = "mutations") -> P:
+    """A function with the same results. In torch a trace of it has no writes; here it may write, as everywhere.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.func.functionalize(lambda x: x.clone().add_(1))(torch.ones(2)).tolist()
+    [2.0, 2.0]
+    """
+    check_function("functionalize", func)
+    if remove not in ("mutations", "mutations_and_views"):
+        raise ArgumentError(
+            f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. Valid options are "
+            "'mutations' and 'mutations_and_views'"
+        )
+
+    @wraps(func)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        return func(*args, **kwargs)
+
+    return wrapped  # type: ignore[return-value]
+
+
+__all__ = ["functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]

@@ -20,9 +20,14 @@ def _real(x: Any) -> Any:
     return x.dtype if x.is_floating_point() else np.dtype("float64")
 
 
+def _fine(x: Any) -> Any:
+    """The dtype of uniform numbers that a function is taken of: those of a half have too few values for its tails."""
+    return np.dtype("float32") if x.is_floating_point() and x.dtype.itemsize == 2 else _real(x)
+
+
 def bernoulli_(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
     """Overwrites with ones, with probability ``p`` (a number or tensor), and zeros."""
-    probabilities = ops.broadcast_to(ops.astype(_tensor(p), _real(self)), self.shape)
+    probabilities = ops.broadcast_to(ops.astype(_tensor(p), _fine(self)), self.shape)
     with drawing(generator, "bernoulli_"):
         drawn = ops.bernoulli(probabilities)
     return self.copy_(drawn)
@@ -33,7 +38,7 @@ def exponential_(self: Any, lambd: float = 1, *, generator: Any = None) -> Any:
     if not lambd > 0:
         raise ArgumentError(f"exponential_ expects lambd > 0.0, but found lambd={lambd}")
     with drawing(generator, "exponential_"):
-        drawn = ops.rand(self.shape, _real(self))
+        drawn = ops.rand(self.shape, _fine(self))
     # 1 - u is in (0, 1].
     return self.copy_(ops.log(1 - drawn) / -lambd)
 
@@ -43,7 +48,7 @@ def cauchy_(self: Any, median: float = 0, sigma: float = 1, *, generator: Any = 
     if not sigma > 0:
         raise ArgumentError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
     with drawing(generator, "cauchy_"):
-        drawn = ops.rand(self.shape, _real(self))
+        drawn = ops.rand(self.shape, _fine(self))
     return self.copy_(ops.tan((drawn - 0.5) * math.pi) * sigma + median)
 
 
@@ -52,7 +57,7 @@ def geometric_(self: Any, p: float, *, generator: Any = None) -> Any:
     if not 0 < p < 1:
         raise ArgumentError(f"geometric_ expects p to be in (0, 1), but got p={p}")
     with drawing(generator, "geometric_"):
-        drawn = ops.rand(self.shape, _real(self))
+        drawn = ops.rand(self.shape, _fine(self))
     # 1 - u is in (0, 1].
     return self.copy_(ops.clip(ops.ceil(ops.log(1 - drawn) / math.log1p(-p)), 1, None))
 
@@ -62,7 +67,7 @@ def log_normal_(self: Any, mean: float = 1, std: float = 2, *, generator: Any = 
     if not std > 0:
         raise ArgumentError(f"log_normal_ expects std > 0.0, but found std={std}")
     with drawing(generator, "log_normal_"):
-        drawn = ops.randn(self.shape, _real(self))
+        drawn = ops.randn(self.shape, _fine(self))
     return self.copy_(ops.exp(drawn * std + mean))
 
 

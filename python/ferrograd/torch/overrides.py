@@ -9,9 +9,15 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ferrograd import _public
+from ferrograd._core import FerrogradError
 from ferrograd.torch._tensor import Tensor
 
-__all__ = ["handle_torch_function", "has_torch_function", "is_tensor_like"]
+__all__ = [
+    "TorchFunctionMode",
+    "handle_torch_function",
+    "has_torch_function",
+    "is_tensor_like",
+]
 
 
 def _answers(x: object) -> bool:
@@ -71,6 +77,20 @@ def is_tensor_like(inp: Any) -> bool:
     (True, False)
     """
     return isinstance(inp, Tensor) or _answers(inp)
+
+
+class TorchFunctionMode:
+    """The base of contexts that in torch see each call of a function. Such a context cannot be entered here."""
+
+    def __enter__(self) -> Any:
+        """Raises: functions of tensors do not ask a context."""
+        raise FerrogradError(
+            f"{type(self).__name__}: functions of tensors ask no mode; ferrograd.graph shows what is recorded, and "
+            "hooks of modules see their calls"
+        )
+
+    def __exit__(self, *_: object) -> None:
+        """Does nothing."""
 
 
 __dir__ = _public.names(globals())

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import enum
+import os
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from ferrograd import _public
 from ferrograd.torch.autograd import profiler as _profiler
 from ferrograd.torch.autograd.profiler import record_function
 
-__all__ = ["ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule"]
+__all__ = [
+    "ProfilerAction",
+    "ProfilerActivity",
+    "kineto_available",
+    "profile",
+    "record_function",
+    "schedule",
+    "tensorboard_trace_handler",
+]
 
 
 class ProfilerActivity(enum.Enum):
@@ -47,6 +57,38 @@ def schedule(
         return ProfilerAction.RECORD_AND_SAVE if at == length - 1 else ProfilerAction.RECORD
 
     return action
+
+
+def kineto_available() -> bool:
+    """Whether there is a profiler with a timeline: no.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.profiler.kineto_available()
+    False
+    """
+    return False
+
+
+def tensorboard_trace_handler(
+    dir_name: str, worker_name: str | None = None, use_gzip: bool = False
+) -> Callable[[Any], None]:
+    """A function for ``on_trace_ready`` that writes the table of a profile to a file of text: there is no timeline.
+
+    >>> import pathlib, tempfile
+    >>> import ferrograd.torch as torch
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with torch.profiler.profile(on_trace_ready=torch.profiler.tensorboard_trace_handler(folder, "me")):
+    ...         y = torch.ones(2).sin()
+    ...     "sin" in (pathlib.Path(folder) / "me.txt").read_text()
+    True
+    """
+
+    def write(found: Any) -> None:
+        folder = Path(dir_name)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{worker_name or os.getpid()}.txt").write_text(found.key_averages().table())
+
+    return write
 
 
 class profile(_profiler.profile):

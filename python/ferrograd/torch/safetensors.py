@@ -20,6 +20,8 @@ __all__ = [
     "save",
     "save_file",
     "save_model",
+    "storage_ptr",
+    "storage_size",
 ]
 
 #: Makes ``safetensors.torch`` importable where this module stands for ``safetensors``.
@@ -96,6 +98,29 @@ def load_model(
                 texts.append(f"    {what} key(s) in state_dict: " + ", ".join(f'"{name}"' for name in sorted(wrong)))
         raise RuntimeError("\n".join(texts))
     return missing, unexpected
+
+
+def storage_ptr(tensor: Any) -> int:
+    """The address of the memory that a tensor is in: views have that of their base.
+
+    >>> import ferrograd.torch as torch
+    >>> from ferrograd.torch import safetensors
+    >>> x = torch.ones(4)
+    >>> safetensors.storage_ptr(x[2:]) == safetensors.storage_ptr(x)
+    True
+    """
+    return int(tensor.untyped_storage().data_ptr())
+
+
+def storage_size(tensor: Any) -> int:
+    """The size in bytes of the memory that a tensor is in.
+
+    >>> import ferrograd.torch as torch
+    >>> from ferrograd.torch import safetensors
+    >>> safetensors.storage_size(torch.ones(4)[2:])
+    16
+    """
+    return int(tensor.untyped_storage().nbytes())
 
 
 def _module(name: str, model: Any) -> Module:

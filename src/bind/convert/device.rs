@@ -16,6 +16,10 @@ pub fn on_cpu(op: &str, device: &Bound<'_, PyAny>) -> PyResult<()> {
     if matches!(text, "cpu" | "cpu:0") {
         return Ok(());
     }
+    if text == "meta" {
+        let text = format!("{op}: there are no tensors without numbers ('meta'); make it on the CPU, or under compile");
+        return Err(raise(device.py(), "ArgumentError", text));
+    }
     let text = format!(
         "{op}: {text} is neither a dtype nor a device that is here; the only device is 'cpu' \
          (cuda.is_available() is False)"

@@ -32,7 +32,7 @@ def clip_grad_norm_(
     parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
 ) -> Tensor:
     """Scales the gradients in place so that their total norm is at most ``max_norm``; returns the norm before."""
-    return _steps.clip_norm(parameters, max_norm, norm_type, error_if_nonfinite, "clip_grad_norm_")
+    return _steps.clip_norm(parameters, max_norm, norm_type, error_if_nonfinite, "clip_grad_norm_", _ops)
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:

@@ -58,7 +58,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
 def _floating(x: Any, what: str) -> None:
     if not isinstance(x, Tensor):
         raise TypeError(f"make_dual: the {what} must be a Tensor, not {type(x).__name__}")
-    if x.dtype.kind != "f":
+    if x.dtype.kind not in "fc":
         raise ArgumentError(f"Expected {what} to be floating point or complex, but got: {x.dtype}")
 
 

@@ -56,6 +56,8 @@ class ReduceOp:
 
     SUM, AVG, PRODUCT, MIN, MAX = "sum", "mean", "prod", "min", "max"
     BAND, BOR, BXOR = "band", "bor", "bxor"
+    #: The class of the values.
+    RedOpType = str
 
 
 reduce_op = ReduceOp

@@ -11,9 +11,18 @@ from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import torch as ops
 from ferrograd._distributions.discrete import _clipped
 from ferrograd._distributions.distribution import broadcast_all, sum_last
+from ferrograd.torch._creation import tril_indices
 from ferrograd.torch._tensor import Tensor
 
-__all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits"]
+__all__ = [
+    "broadcast_all",
+    "clamp_probs",
+    "lazy_property",
+    "logits_to_probs",
+    "probs_to_logits",
+    "tril_matrix_to_vec",
+    "vec_to_tril_matrix",
+]
 
 
 class lazy_property(cached_property[Any]):
@@ -42,6 +51,46 @@ def probs_to_logits(probs: Any, is_binary: bool = False) -> Any:
     """``log(p / (1 - p))`` for one probability, else ``log(p)``, where p is kept from 0 and 1."""
     p = _clipped(probs)
     return ops.log(p) - ops.log1p(-p) if is_binary else ops.log(p)
+
+
+@typed(mat=Tensor)
+def tril_matrix_to_vec(mat: Any, diag: int = 0) -> Any:
+    """The elements of matrices up to the diagonal ``diag``, row by row: [..., n, n] to [..., number of elements].
+
+    >>> import ferrograd.torch as torch
+    >>> from ferrograd.torch.distributions.utils import tril_matrix_to_vec
+    >>> tril_matrix_to_vec(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [1.0, 3.0, 4.0]
+    """
+    n = mat.shape[-1]
+    if not -n <= diag < n:
+        raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
+    rows, columns = tril_indices(n, n, diag)
+    return mat[..., rows, columns]
+
+
+@typed(vec=Tensor)
+def vec_to_tril_matrix(vec: Any, diag: int = 0) -> Any:
+    """Square matrices whose elements up to the diagonal ``diag`` are those of vectors, row by row; the others are 0.
+
+    >>> import ferrograd.torch as torch
+    >>> from ferrograd.torch.distributions.utils import vec_to_tril_matrix
+    >>> vec_to_tril_matrix(torch.tensor([1.0, 3.0, 4.0])).tolist()
+    [[1.0, 0.0], [3.0, 4.0]]
+    """
+    size, n, count = vec.shape[-1], 0, 0
+    while count < size or n <= abs(diag):
+        n += 1
+        count = sum(max(0, min(n, i + 1 + diag)) for i in range(n))
+    if count != size:
+        raise ValueError(
+            f"The size of last dimension is {size} which cannot be expressed as the lower triangular part of a square "
+            "D x D matrix."
+        )
+    rows, columns = tril_indices(n, n, diag)
+    flat = ops.zeros([*vec.shape[:-1], n * n], vec.dtype)
+    places = ops.broadcast_to(rows * n + columns, list(vec.shape))
+    return ops.reshape(ops.scatter(flat, -1, places, vec), [*vec.shape[:-1], n, n])
 
 
 def _standard_normal(shape: Any, dtype: Any, device: object) -> Any:

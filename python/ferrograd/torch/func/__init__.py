@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ferrograd import _public
-from ferrograd.torch._func import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
+from ferrograd.torch._func import functionalize, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
 from ferrograd.torch._vmap import vmap
 from ferrograd.torch.nn.modules.batchnorm import replace_all_batch_norm_modules_
 from ferrograd.torch.nn.utils.stateless import (
@@ -17,6 +17,7 @@ from ferrograd.torch.nn.utils.stateless import (
 __all__ = [
     "combine_state_for_ensemble",
     "functional_call",
+    "functionalize",
     "grad",
     "grad_and_value",
     "hessian",

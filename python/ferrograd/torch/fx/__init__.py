@@ -7,7 +7,7 @@ from typing import Any, NoReturn, TypeVar
 from ferrograd import _public
 from ferrograd._core import FerrogradError
 
-__all__ = ["Graph", "GraphModule", "Interpreter", "Node", "Tracer", "symbolic_trace", "wrap"]
+__all__ = ["Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "symbolic_trace", "wrap"]
 
 T = TypeVar("T")
 
@@ -41,6 +41,10 @@ class Interpreter(_Absent):
 
 class Node(_Absent):
     """A node of a :class:`Graph`, which cannot be made here."""
+
+
+class Proxy(_Absent):
+    """A value that a symbolic tracer records, which cannot be made here. No value here is one."""
 
 
 class Tracer(_Absent):

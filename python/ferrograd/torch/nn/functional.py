@@ -388,7 +388,9 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     With ``hard`` it is a one-hot vector, whose gradient is that of the softmax.
     """
     shape = list(_arguments.tensor(logits, "gumbel_softmax", "logits").shape)
-    noise = -ops.log(-ops.log(1 - ops.rand(shape, logits.dtype)))
+    # Of half precision u would have too few values. 1 - u is in (0, 1], and its logarithm is kept from 0.
+    waiting = -ops.log1p(-ops.rand(shape, "float64" if logits.dtype == "float64" else "float32"))
+    noise = ops.astype(-ops.log(ops.clip(waiting, 1e-38, None)), logits.dtype)
     soft = ops.softmax((logits + noise) / tau, dim)
     if not hard:
         return soft

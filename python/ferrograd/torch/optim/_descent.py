@@ -155,7 +155,7 @@ class Muon(Optimizer):
             raise ArgumentError(f"Adjust learning rate function {group['adjust_lr_fn']} is not supported")
         if len(group["ns_coefficients"]) != 3:
             raise ArgumentError("Coefficients must be a tuple of exactly 3 values")
-        for p in group["params"]:
+        for p in group.get("params", ()):
             if len(p.shape) != 2:
                 raise ArgumentError(
                     f"Muon only supports 2D parameters whereas we found a parameter with size: {list(p.shape)}"

@@ -33,9 +33,10 @@ class LBFGS(Optimizer):
     ) -> None:
         if line_search_fn not in (None, "strong_wolfe"):
             raise ArgumentError(f"LBFGS: only 'strong_wolfe' is supported as line_search_fn, not {line_search_fn!r}")
-        steps.at_least("LBFGS", 0, **{"learning rate": lr})
         max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
-        super().__init__(params, given(locals()))
+        options = given(locals())
+        steps.at_least("LBFGS", 0, **{"learning rate": lr})
+        super().__init__(params, options)
         if len(self.param_groups) != 1:
             raise ArgumentError("LBFGS doesn't support per-parameter options (parameter groups)")
 

@@ -16,6 +16,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import types
 import warnings
@@ -61,11 +62,14 @@ _REPLACED = (
     "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. Please, make sure "
     f"to call `optimizer.step()` before `lr_scheduler.step()`. {_SEE}"
 )
-_EPOCH = (
+EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
     "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed "
     "form is used instead of the new chainable form, where available."
 )
+
+_VERBOSE = "The verbose parameter is deprecated. Please use get_last_lr() to access the learning rate."
+_UNSET: Any = object()
 
 #: A learning rate: a number, or a tensor that an optimizer was given.
 Rate = Any
@@ -86,15 +90,14 @@ def _set(group: dict[str, Any], key: str, value: Rate) -> None:
 
 
 def for_groups(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
-    """A value for each group, from one for all or a list."""
-    if not isinstance(value, list | tuple):
-        return [value] * len(optimizer.param_groups)
-    if len(value) != len(optimizer.param_groups):
+    """A value for each group, from one for all or a list. Of tensors copies, which do not follow later writes."""
+    values = list(value) if isinstance(value, list | tuple) else [value] * len(optimizer.param_groups)
+    if len(values) != len(optimizer.param_groups):
         raise ValueError(
-            f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, param_groups "
-            f"has {len(optimizer.param_groups)}."
+            f"{name} must have the same length as optimizer.param_groups. {name} has {len(values)} values, "
+            f"param_groups has {len(optimizer.param_groups)}."
         )
-    return list(value)
+    return [v.clone() if isinstance(v, Tensor) else v for v in values]
 
 
 def _check_optimizer(optimizer: Any) -> None:
@@ -111,6 +114,18 @@ def _flag(scheduler: Any, name: str) -> Iterator[None]:
         setattr(scheduler, name, False)
 
 
+def _old(init: Any) -> Any:
+    """An ``__init__`` that takes the ``verbose`` of older programs, too, and warns of it."""
+
+    @functools.wraps(init)
+    def taking(self: Any, *args: Any, verbose: Any = _UNSET, **kwargs: Any) -> None:
+        if verbose is not _UNSET:
+            warnings.warn(_VERBOSE, UserWarning, stacklevel=2)
+        init(self, *args, **kwargs)
+
+    return taking
+
+
 class LRScheduler:
     """The base of schedules. A subclass has ``get_lr``, the rates at ``last_epoch``, one for each group.
 
@@ -121,8 +136,16 @@ class LRScheduler:
     _get_lr_called_within_step: bool = False
     _is_initial: bool = False
 
-    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        init = vars(cls).get("__init__")
+        if isinstance(init, types.FunctionType) and "verbose" not in init.__code__.co_varnames:
+            cls.__init__ = _old(init)  # type: ignore[method-assign]
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1, verbose: Any = "deprecated") -> None:
         _check_optimizer(optimizer)
+        if verbose != "deprecated":
+            warnings.warn(_VERBOSE, UserWarning, stacklevel=2)
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
@@ -169,7 +192,7 @@ class LRScheduler:
                 warnings.warn(_BEFORE, UserWarning, stacklevel=2)
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(_EPOCH, UserWarning, stacklevel=2)
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:
@@ -631,7 +654,7 @@ class ReduceLROnPlateau(LRScheduler):
         _core.give_up_trace(NOT_TRACED)
         current = float(metrics)
         if epoch is not None:
-            warnings.warn(_EPOCH, UserWarning, stacklevel=2)
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(current, self.best):
             self.best = current

@@ -98,6 +98,9 @@ def given(arguments: dict[str, Any]) -> dict[str, Any]:
     """The options among the arguments of ``__init__``. ``foreach``, ``fused`` and ``capturable`` change nothing."""
     if arguments.get("fused") and arguments.get("foreach"):
         raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+    lr = arguments.get("lr")
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ArgumentError("Tensor lr must be 1-element")
     return {key: value for key, value in arguments.items() if key not in ("self", "params", "__class__")}
 
 
@@ -139,6 +142,8 @@ class Optimizer:
         #: By parameter, and what a rule of the user's keeps under names of its own.
         self.state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
+        if not any(value is required for value in defaults.values()):
+            self._check(defaults)
         if isinstance(params, Tensor) or not isinstance(params, Iterable):
             raise ArgumentError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -12,8 +14,11 @@ from ferrograd.torch._tensor import Tensor
 
 __all__ = [
     "CheckpointError",
+    "CheckpointPolicy",
+    "SelectiveCheckpointContext",
     "checkpoint",
     "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
     "detach_variable",
     "get_device_states",
     "noop_context_fn",
@@ -21,6 +26,40 @@ __all__ = [
     "set_checkpoint_early_stop",
     "set_device_states",
 ]
+
+
+class CheckpointPolicy(enum.Enum):
+    """What a policy says of an op."""
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+
+
+class SelectiveCheckpointContext:
+    """What a policy gets as its first argument: ``is_recompute`` says in which of the two runs it is."""
+
+    def __init__(self, *, is_recompute: bool) -> None:
+        self.is_recompute = is_recompute
+
+
+def create_selective_checkpoint_contexts(
+    policy_fn_or_list: Callable[..., Any] | list[Any], allow_cache_entry_mutation: bool = False
+) -> tuple[nullcontext[None], nullcontext[None]]:
+    """Two contexts that do nothing: whatever the policy says, all is recomputed, which gives the same gradients.
+
+    >>> import functools
+    >>> import ferrograd.torch as torch
+    >>> from ferrograd.torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
+    >>> contexts = functools.partial(create_selective_checkpoint_contexts, [torch.ops.aten.mm.default])
+    >>> x = torch.ones(2, 2, requires_grad=True)
+    >>> checkpoint(lambda x: (x @ x).sum(), x, use_reentrant=False, context_fn=contexts).item()
+    8.0
+    """
+    if not callable(policy_fn_or_list) and not isinstance(policy_fn_or_list, list):
+        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+    return noop_context_fn()
 
 
 def noop_context_fn() -> tuple[nullcontext[None], nullcontext[None]]:

@@ -353,6 +353,11 @@ class Module(BaseModule):
         """The module itself: the CPU is the only device."""
         return self
 
+    def to_empty(self: M, *, device: Any, recurse: bool = True) -> M:
+        """The module itself: torch leaves its numbers open, and here they stay."""
+        _core.check_device("to_empty", device)
+        return self
+
     def cuda(self: M, device: Any = None) -> M:
         """Raises: there is no GPU."""
         raise ArgumentError(

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from ferrograd import _public
 from ferrograd._core import Tensor
+from ferrograd._core import torch as _ops
 from ferrograd._optim import steps as _steps
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
@@ -26,7 +27,7 @@ def clip_grad_norm_(
     >>> torch.nn.utils.clip_grad_norm_([w], 5.0).item()
     10.0
     """
-    return _steps.clip_norm(parameters, max_norm, norm_type, error_if_nonfinite, "clip_grad_norm_")
+    return _steps.clip_norm(parameters, max_norm, norm_type, error_if_nonfinite, "clip_grad_norm_", _ops)
 
 
 #: The old name.
@@ -51,7 +52,7 @@ def get_total_norm(
     5.0
     """
     many = [tensors] if isinstance(tensors, Tensor) else list(tensors)
-    total = _steps.total_norm(many, norm_type)
+    total = _steps.total_norm(many, norm_type, _ops)
     if error_if_nonfinite and not abs(total.item()) < float("inf"):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "

@@ -1,0 +1,10 @@
+"""``torch.optim.adam``: the module that some programs import ``Adam`` from."""
+
+from __future__ import annotations
+
+from ferrograd import _public
+from ferrograd.torch.optim._adaptive import Adam
+
+__all__ = ["Adam"]
+
+__dir__ = _public.names(globals())
