@@ -349,6 +349,36 @@ def test_a_while_loop_whose_steps_do_not_read_all_that_the_last_one_made() -> No
         assert not fg.any(fg.isnan(compiled(*steps[0])))
 
 
+def test_what_is_read_through_derivatives_that_are_zero() -> None:
+    """A sign passes no gradient on, where zeros times the derivative of the root would be NaN."""
+
+    def step(v: Any) -> Any:
+        return v[0] + 1, fg.sign(v[1]) * fg.sqrt(v[2]), fg.ones(3, dtype="float64") * v[0] + 1
+
+    def steps(h: Any, w: Any) -> Any:
+        v = fg.tensor(0.0, dtype="float64"), h, w
+        for _ in range(N):
+            v = step(v)
+        return v[1].sum()
+
+    def scanned(h: Any, w: Any) -> Any:
+        return scan(lambda v, _: (step(v), None), (fg.tensor(0.0, dtype="float64"), h, w), length=N)[0][1].sum()
+
+    def repeated(h: Any, w: Any) -> Any:
+        return while_loop(lambda v: v[0] < N, step, (fg.tensor(0.0, dtype="float64"), h, w))[1].sum()
+
+    h, w = x(1), fg.zeros(3, dtype="float64")
+    expected = [g.tolist() for g in func.grad(steps, argnums=(0, 1))(h, w)]
+    for f in (scanned, repeated):
+        gradient: Callable[..., Any] = func.grad(f, argnums=(0, 1))
+        assert [g.tolist() for g in gradient(h, w)] == expected
+        compiled = fg.compile(gradient, fullgraph=True)
+        for _ in range(2):
+            assert [g.tolist() for g in compiled(h, w)] == expected
+    h.requires_grad_()
+    assert fg.grad(scanned(h, w), h).tolist() == expected[0]
+
+
 def test_what_decides_by_numbers_is_no_part_of_a_loop_or_branch(monkeypatch: pytest.MonkeyPatch) -> None:
     """The gradient of a determinant takes other ops where the matrix is singular."""
     singular, regular = fg.ones((2, 2), dtype="float64"), fg.tensor([[2.0, 1.0], [1.0, 3.0]], dtype="float64")

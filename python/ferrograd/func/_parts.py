@@ -18,7 +18,7 @@ from ferrograd._autograd.modes import enable_grad, no_grad
 from ferrograd._compile.dependencies import Names, Reader, Refused
 from ferrograd._compile.holders import Holder, note
 from ferrograd._core import Tensor, VmapError, native
-from ferrograd._dialects.numbers import dialect_of
+from ferrograd._dialects.numbers import NATIVE, dialect_of
 
 Flat = Callable[..., list[Tensor]]
 
@@ -181,15 +181,16 @@ def _tracked(part: Part) -> list[Kind]:
     return [Kind.of(x) for x in part.constants if x.requires_grad]
 
 
-def _back(step: Part, count: int, has: Sequence[bool]) -> tuple[Callable[..., list[Tensor]], list[bool]]:
+def _back(step: Part, count: int, has: Sequence[bool]) -> tuple[Callable[..., list[Tensor]], list[bool | None]]:
     """The gradients of a step: of its inexact ones of ``count`` arguments, and of its tracked constants.
 
     The function gets the gradients of the inexact outputs, of which only those count that there are (``has``), and the
-    arguments. The list says, once it is traced, which of its results are gradients; the others are zeros.
+    arguments. The list says, once it is traced, which of its results are gradients. The others are zeros: False stands
+    for one whose derivatives are all zero, as those of a sign, and None for one that is not read at all.
     """
     ends = [_edge(x) for x in step.constants if x.requires_grad]
     of_constants = _tracked(step)
-    reached: list[bool] = []
+    reached: list[bool | None] = []
 
     def back(*given: Tensor) -> list[Tensor]:
         g = [x if is_there else None for x, is_there in zip(given, has, strict=False)]
@@ -202,12 +203,30 @@ def _back(step: Part, count: int, has: Sequence[bool]) -> tuple[Callable[..., li
             outputs = [y for y in step.function(*inner) if is_inexact(y)]
         own = [x for x in inner if is_inexact(x)]
         wanted = [*own, *ends]
-        grads = pulled_back(outputs, g, wanted, creates) if wanted and any(has) else [None for _ in wanted]
-        reached[:] = [d is not None for d in grads]
+        grads, reached[:] = _pulled_back(outputs, g, wanted, creates)
         kinds = [*map(Kind.of, own), *of_constants]
         return [kind.zeros() if d is None else d for d, kind in zip(grads, kinds, strict=True)]
 
     return back, reached
+
+
+def _pulled_back(
+    outputs: list[Tensor], g: list[Tensor | None], wanted: list[Any], creates: bool
+) -> tuple[list[Any], list[bool | None]]:
+    """The gradients of the wanted tensors, None where no cotangent arrives, and what :func:`_back` says of them."""
+    pairs = [(y, h) for y, h in zip(outputs, g, strict=True) if y.requires_grad and h is not None]
+    if not pairs or not wanted:
+        return [None for _ in wanted], [None for _ in wanted]
+    ends, seeds = map(list, zip(*pairs, strict=True))
+    keeps: dict[str, Any] = {"retain_graph": True, "create_graph": creates, "stops": True}
+    found: list[Any] = _core.grad(ends, wanted, seeds, NATIVE, unused="missing", **keeps)
+    reached: list[bool | None] = [None if d is None else True for d in found]
+    missing = [i for i, d in enumerate(found) if d is None]
+    if missing:
+        zeros = _core.grad(ends, [wanted[i] for i in missing], seeds, NATIVE, **keeps)
+        for i, d in zip(missing, zeros, strict=True):
+            reached[i] = None if d is None else False
+    return found, reached
 
 
 def _where(reached: Sequence[bool], grads: Sequence[Tensor]) -> list[Tensor | None]:
@@ -248,7 +267,7 @@ class Loop(Holder):
         self.length = length
         self.reverse = reverse
         #: The steps back: see :meth:`_back_step`.
-        self._back: dict[Any, tuple[Part, list[bool]]] = {}
+        self._back: dict[Any, tuple[Part, list[bool | None]]] = {}
 
     def run(self, given: Sequence[Tensor]) -> list[Tensor]:
         """The last carry and the results, of the first carry and the columns."""
@@ -262,7 +281,7 @@ class Loop(Holder):
 
     def _back_step(
         self, given: Sequence[Kind], has: tuple[bool, ...], more: tuple[bool, ...]
-    ) -> tuple[Part, list[bool]]:
+    ) -> tuple[Part, list[bool | None]]:
         """The step of the loop that computes the gradients, for a first carry and columns of these kinds.
 
         It carries the gradient of the carry and those of the constants. Its columns are the carries before each step,
@@ -298,7 +317,7 @@ class Loop(Holder):
 
     def _turns(
         self, given: Sequence[Kind], has: tuple[bool, ...], more: tuple[bool, ...]
-    ) -> Iterator[tuple[Part, list[bool], tuple[bool, ...], bool]]:
+    ) -> Iterator[tuple[Part, list[bool | None], tuple[bool, ...], bool]]:
         """The steps back from the last step on: each with what gets a gradient, which of the carries that it begins
         with do, and whether it is the one for all steps that are left.
         """
@@ -306,7 +325,7 @@ class Loop(Holder):
         now, of_results = has[:sums], has[sums:]
         while any((*now, *of_results, *more)):
             step, reached = self._back_step(given, (*now, *of_results), more)
-            then = tuple(map(operator.or_, reached[:sums], more or (False,) * sums))
+            then = tuple(map(operator.or_, map(bool, reached[:sums]), more or (False,) * sums))
             yield step, reached, then, then == now
             now = then
 
@@ -324,6 +343,7 @@ class Loop(Holder):
         parts: list[list[Tensor]] = []
         has_rows, has_constants = [False] * len(rows), [False] * len(constants)
         has_carry: tuple[bool, ...] = ()
+        is_hidden = False
         left = self.length
         for step, reached, has_carry, is_last in self._turns(
             kinds, _there(g, outputs), _there(of_before, outputs[: len(of_before)])
@@ -335,11 +355,17 @@ class Loop(Holder):
             carry = found[: len(carry)]
             parts.append(found[len(carry) :])
             places = len(has_carry), len(reached) - len(constants)
-            has_rows = list(map(operator.or_, has_rows, reached[slice(*places)]))
-            has_constants = list(map(operator.or_, has_constants, reached[places[1] :]))
+            is_read = [x is not None for x in reached]
+            is_hidden = is_hidden or False in reached
+            has_rows = list(map(operator.or_, has_rows, is_read[slice(*places)]))
+            has_constants = list(map(operator.or_, has_constants, is_read[places[1] :]))
             left -= size
             if not left:
                 break
+        if is_hidden:
+            # What is read by way of derivatives that are zero is not looked for: zeros do for all.
+            has_carry, has_rows = (True,) * len(has_carry), [True for _ in rows]
+            has_constants = [True for _ in constants]
         if left:
             parts.append(
                 [_core.make(native.zeros([left, *x.shape[1:]], dtype=x.dtype), None, False, x.dialect) for x in rows]
@@ -410,7 +436,8 @@ class Branches(Holder):
 
             traced = step.derivative(run, [*_inexact(yes.outputs), *given])
             none = [False] * len(before), [False] * len(after)
-            return traced, [*reached[:count], *none[0], *reached[count:], *none[1]]
+            is_read = [x is not None for x in reached]
+            return traced, [*is_read[:count], *none[0], *is_read[count:], *none[1]]
 
         (first, of_first), (second, of_second) = back(yes, [], of_no), back(no, of_yes, [])
         self._back[has] = found = Branches(first, second), list(map(operator.or_, of_first, of_second))
@@ -476,7 +503,7 @@ class Repeated(Holder):
         constants, sums = _tracked(self.step), len(has)
         turns: dict[tuple[bool, ...], Part] = {}
         reached_at_all = [*has, *(False for _ in constants)]
-        now = has
+        now, is_hidden = has, False
         while now not in turns:
             of_step, reached = _back(self.step, len(carry), now)
 
@@ -486,8 +513,12 @@ class Repeated(Holder):
                 return [*grads[:sums], *(a + b for a, b in zip(totals, grads[sums:], strict=True))]
 
             turns[now] = self.step.derivative(step, [*_inexact(carry), *constants, *carry])
-            reached_at_all = list(map(operator.or_, reached_at_all, reached))
-            now = tuple(reached[:sums])
+            is_hidden = is_hidden or False in reached
+            reached_at_all = [before or x is not None for before, x in zip(reached_at_all, reached, strict=True)]
+            now = tuple(map(bool, reached[:sums]))
+        if is_hidden:
+            # What is read by way of derivatives that are zero is not looked for: zeros do for all.
+            reached_at_all = [True for _ in reached_at_all]
         self._back[has] = found = list(turns.values()), list(turns).index(now), reached_at_all
         return found
 

@@ -125,6 +125,8 @@ enum Unused {
     Refused,
     Nothing,
     Zeros,
+    /// As nothing, also where an input is used with derivatives that are all zero.
+    Missing,
 }
 
 fn outputs<'py>(given: &Bound<'py, PyAny>) -> PyResult<Vec<Endpoint<'py>>> {
@@ -141,7 +143,8 @@ fn some_inputs<'py>(given: &Bound<'py, PyAny>) -> PyResult<Option<Vec<Endpoint<'
 
 /// The gradients of `outputs` with respect to `inputs`, each a tensor or None. `outputs` and `inputs` are tensors or
 /// gradient edges. With `leaves` all other leaves add to their `.grad`. No gradient flows into the tensors of
-/// `blocked`. `unused` says what happens to inputs that no gradient reaches: "refused", "none" or "zeros". With
+/// `blocked`. `unused` says what happens to inputs that no gradient reaches: "refused", "none" or "zeros". Those
+/// that are used, but with derivatives that are all zero, get zeros, unless `unused` is "missing": then they get none. With
 /// `batched` every seed, and every gradient, has one more axis, the first. With `stops` no gradient flows through an input
 /// to what it was computed from, and hooks on inputs are not called.
 #[pyfunction]
@@ -165,6 +168,7 @@ fn grad<'py>(
     let unused = match unused {
         "refused" => Unused::Refused,
         "zeros" => Unused::Zeros,
+        "missing" => Unused::Missing,
         _ => Unused::Nothing,
     };
     let request = Request {
@@ -184,6 +188,7 @@ fn grad<'py>(
     for (i, (g, input)) in answer.wanted.into_iter().zip(&inputs).enumerate() {
         let g = match (g, unused) {
             (Some(g), _) => Some(g),
+            (None, Unused::Missing) => None,
             // The input was used, but all its derivatives are zero.
             (None, _) if answer.reached[i] == Reached::Used => Some(zeros(input, batch_size)?),
             (None, Unused::Refused)
