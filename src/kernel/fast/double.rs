@@ -143,6 +143,14 @@ pub fn erfinv(y: f64) -> f64 {
     y * size
 }
 
+/// `ln(1 + a + a² / (1 + √(a² + 1)))`. NaN where the square overflows.
+#[inline(always)]
+pub fn asinh(x: f64) -> f64 {
+    let a = x.abs();
+    let z = a * a;
+    ln_1p64(a + z / (1.0 + (z + 1.0).sqrt())).copysign(x)
+}
+
 #[inline(always)]
 pub fn atanh(x: f64) -> f64 {
     let a = x.abs();
