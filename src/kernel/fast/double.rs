@@ -151,6 +151,13 @@ pub fn asinh(x: f64) -> f64 {
     ln_1p64(a + z / (1.0 + (z + 1.0).sqrt())).copysign(x)
 }
 
+/// With `t = x - 1`, `ln(1 + t + √(t² + 2 t))`. NaN where the square overflows.
+#[inline(always)]
+pub fn acosh(x: f64) -> f64 {
+    let t = x - 1.0;
+    ln_1p64(if t >= 0.0 { t + t.mul_add(t, 2.0 * t).sqrt() } else { f64::NAN })
+}
+
 #[inline(always)]
 pub fn atanh(x: f64) -> f64 {
     let a = x.abs();
