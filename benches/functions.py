@@ -75,10 +75,12 @@ def special(f: Any) -> Any:
     return importlib.import_module(names.get(f.module.__name__, f"{f.module.__name__}.special"))
 
 
-def numbers(f: Any, names: tuple[str, str], dtype: type, bounds: tuple[float, float], arguments: int) -> Any:
+def numbers(
+    f: Any, names: tuple[str, str], dtype: type, bounds: tuple[float, float], arguments: int, count: int
+) -> Any:
     functions = special(f)
     call = next(getattr(functions, name) for name in names if hasattr(functions, name))
-    x = f.const(np.random.default_rng(0).uniform(*bounds, 100_000).astype(dtype))
+    x = f.const(np.random.default_rng(0).uniform(*bounds, count).astype(dtype))
     return lambda: call(*[x] * arguments)
 
 
@@ -86,9 +88,17 @@ def special_rows(names: str, low: float, high: float, arguments: int = 1) -> Non
     """Rows of functions of numbers between two bounds, for both dtypes. ``name=other`` is SciPy's other name."""
     for name in names.split():
         ours, _, theirs = name.partition("=")
-        for dtype in (np.float32, np.float64):
-            FUNCTIONS[f"{ours} of 100 000 {dtype.__name__}"] = partial(
-                numbers, names=(ours, theirs or ours), dtype=dtype, bounds=(low, high), arguments=arguments
+        for dtype, size, count in (
+            (np.float32, "100", 100),
+            *((t, "100 000", 100_000) for t in (np.float32, np.float64)),
+        ):
+            FUNCTIONS[f"{ours} of {size} {dtype.__name__}"] = partial(
+                numbers,
+                names=(ours, theirs or ours),
+                dtype=dtype,
+                bounds=(low, high),
+                arguments=arguments,
+                count=count,
             )
 
 
@@ -98,6 +108,51 @@ special_rows("scaled_modified_bessel_k0=k0e scaled_modified_bessel_k1=k1e", 0.1,
 special_rows("bessel_j0=j0 bessel_j1=j1 bessel_y0=y0 bessel_y1=y1 spherical_bessel_j0 airy_ai", 0.1, 5)
 special_rows("erfinv ndtri logit", 0.01, 0.99)
 special_rows("gammainc gammaincc zeta xlogy xlog1py", 1.1, 5, arguments=2)
+
+
+def arrays(f: Any, name: str, operands: list[np.ndarray]) -> Callable[[], Any]:
+    """A function of arrays under the name that all frameworks have, such as ``linalg.solve``."""
+    call = f.module
+    for part in name.split("."):
+        call = getattr(call, part)
+    inputs = [f.const(x) for x in operands]
+    return lambda: call(*inputs)
+
+
+for name in ["atan2", "hypot", "pow", "logaddexp", "remainder", "floor_divide"]:
+    for dtype, count in ((np.float32, 100), (np.float32, 100_000), (np.float64, 100_000)):
+        operands = list(np.random.default_rng(0).uniform(0.1, 9, (2, count)).astype(dtype))
+        FUNCTIONS[f"{name} of {count} {dtype.__name__}"] = partial(arrays, name=name, operands=operands)
+for name in ["asin", "acos", "atan", "sinh", "cosh", "tan", "asinh", "atanh", "log1p", "expm1", "log10", "exp2"]:
+    for dtype, count in ((np.float32, 100), (np.float32, 100_000), (np.float64, 100_000)):
+        operands = [np.random.default_rng(0).uniform(0.01, 0.9, count).astype(dtype)]
+        FUNCTIONS[f"{name} of {count} {dtype.__name__}"] = partial(arrays, name=name, operands=operands)
+for n, count in ((2, 5000), (4, 1250), (8, 300), (16, 80), (200, 1)):
+    matrices = normal(count, n, n, dtype=np.float64)
+    matrices = matrices @ matrices.swapaxes(1, 2) + n * np.eye(n)
+    for name in ["solve", "inv", "det", "cholesky", "qr", "eigh", "svd"]:
+        for dtype in (np.float32, np.float64):
+            if name in ("eigh", "svd") and n not in (4, 200):
+                continue
+            operands = [matrices.astype(dtype)] + [normal(count, n, 1, dtype=dtype)] * (name == "solve")
+            FUNCTIONS[f"{name} of {count} {n} x {n} {dtype.__name__}"] = partial(
+                arrays, name=f"linalg.{name}", operands=operands
+            )
+kernel("cdist of 100 x 16 and 100 x 16 f32", lambda f, x: f.cdist(x, x), 100, 16, table=FUNCTIONS)
+kernel("cdist of 1000 x 64 and 1000 x 64 f32", lambda f, x: f.cdist(x, x), 1000, 64, table=FUNCTIONS)
+kernel("kron of 20 x 20 and 20 x 20 f32", lambda f, x: f.kron(x, x), 20, 20, table=FUNCTIONS)
+
+
+@row("unique of 100 000 f32 with two digits", FUNCTIONS)
+def rounded(f: Any) -> Callable[[], Any]:
+    x = f.const(np.round(normal(100_000) * 100))
+    return lambda: f.unique(x)
+
+
+@row("product of 200 x 10 and 10 f32", FUNCTIONS)
+def short_rows(f: Any) -> Callable[[], Any]:
+    x, y = f.const(normal(200, 10)), f.const(normal(10))
+    return lambda: f.matmul(x, y)
 
 
 @row("polygamma of order 2 of 100 000 float64", FUNCTIONS)

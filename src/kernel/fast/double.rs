@@ -143,6 +143,21 @@ pub fn erfinv(y: f64) -> f64 {
     y * size
 }
 
+/// `ln(1 + a + a² / (1 + √(a² + 1)))`. NaN where the square overflows.
+#[inline(always)]
+pub fn asinh(x: f64) -> f64 {
+    let a = x.abs();
+    let z = a * a;
+    ln_1p64(a + z / (1.0 + (z + 1.0).sqrt())).copysign(x)
+}
+
+/// With `t = x - 1`, `ln(1 + t + √(t² + 2 t))`. NaN where the square overflows.
+#[inline(always)]
+pub fn acosh(x: f64) -> f64 {
+    let t = x - 1.0;
+    ln_1p64(if t >= 0.0 { t + t.mul_add(t, 2.0 * t).sqrt() } else { f64::NAN })
+}
+
 #[inline(always)]
 pub fn atanh(x: f64) -> f64 {
     let a = x.abs();

@@ -131,6 +131,6 @@ fast!(f32: exp32 exp2_32 exp_m132 ln32 ln_1p32 sin32 cos32 tanh32 sigmoid32 soft
         (log2 log10 tan asin acos atan sinh cosh asinh acosh atanh) (erf erfc normal_density normal_cdf gelu lgamma trigamma erfinv);
     exact () ());
 fast!(f64: exp64 exp2_64 exp_m164 ln64 ln_1p64 sin64 cos64 tanh64 sigmoid64 softplus64;
-    poly double (atan2 hypot) (log2 log10 tan asin acos atan sinh cosh atanh)
+    poly double (atan2 hypot) (log2 log10 tan asin acos atan sinh cosh asinh acosh atanh)
         (erf erfc normal_density normal_cdf gelu lgamma trigamma erfinv);
-    exact () (asinh acosh));
+    exact () ());
