@@ -17,9 +17,7 @@ pub fn on_cpu(op: &str, device: &Bound<'_, PyAny>) -> PyResult<()> {
         return Ok(());
     }
     if text == "meta" {
-        let text = format!(
-            "{op}: there are no tensors without numbers ('meta'); make it on the CPU, or under compile"
-        );
+        let text = format!("{op}: there are no tensors without numbers ('meta'); make it on the CPU");
         return Err(raise(device.py(), "ArgumentError", text));
     }
     let text = format!(
