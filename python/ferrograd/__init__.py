@@ -82,7 +82,7 @@ _OF_NUMPY = """
 """.split()  # noqa: SIM905
 
 if _typing.TYPE_CHECKING:
-    from ferrograd import distributed, fft, func, paddle, testing, torch  # noqa: F401
+    from ferrograd import distributed, fft, func, optim, paddle, testing, torch  # noqa: F401
     from ferrograd._array_api import (
         __array_namespace_info__,
         broadcast_shapes,
@@ -172,7 +172,7 @@ else:
     # A function of the standard replaces the core's function of the same name.
     for _name in _MODULE.keys() & globals().keys():
         del globals()[_name]
-    _FOLDERS = ("distributed", "fft", "func", "paddle", "testing", "torch")
+    _FOLDERS = ("distributed", "fft", "func", "optim", "paddle", "testing", "torch")
     #: What replaces names of other libraries that are not here.
     _PLACES = {
         "GradientTape": "ferrograd.func.grad, or y.backward()",
@@ -193,8 +193,7 @@ else:
         "modf": "x - ferrograd.trunc(x), and ferrograd.trunc(x)",
         "nn": "ferrograd.torch.nn, or ferrograd.paddle.nn",
         "numpy": "ferrograd itself: sin, sum, where, linalg",
-        "optim": "ferrograd.torch.optim, or ferrograd.paddle.optimizer",
-        "optimizer": "ferrograd.torch.optim, or ferrograd.paddle.optimizer",
+        "optimizer": "ferrograd.optim, or ferrograd.paddle.optimizer",
         "random": "ferrograd itself: rand, randn, randint, manual_seed",
         "seed": "ferrograd.manual_seed",
         "vectorize": "ferrograd.func.vmap",

@@ -10,7 +10,7 @@ from typing import Any
 
 # Where names are, below ``ferrograd``, by library. A name is looked for in this order.
 _PLACES = {
-    "": ("", "func", "linalg", "fft", "testing", "distributed"),
+    "": ("", "func", "linalg", "fft", "optim", "testing", "distributed"),
     "torch": (
         "torch",
         "torch.autograd",
