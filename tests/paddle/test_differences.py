@@ -36,7 +36,7 @@ is_nested is_nonzero is_pinned is_quantized is_same_size is_shared is_signed is_
 isposinf kthvalue layout log_normal_ log_softmax logit lu lu_solve map_ max median mH min mm mode multinomial
 nanmedian narrow_copy ndimension nelement new new_empty new_empty_strided new_full new_ones new_tensor new_zeros
 nonzero nonzero_static norm normal_ numpy orgqr ormqr outer pin_memory pinverse polygamma put random_ repeat
-repeat_interleave resize_ resize_as_ rsub scatter share_memory_ slogdet softmax sort sparse_dim split squeeze std
+repeat_interleave resize_ resize_as_ roll rsub scatter share_memory_ slogdet softmax sort sparse_dim split squeeze std
 std_mean stft storage sub svd t take_along_dim tensor_split to to_dense to_sparse to_sparse_coo to_sparse_csc
 to_sparse_csr topk trace transpose triangular_solve true_divide type unbind unfold uniform_ unique unique_consecutive
 unsafe_chunk unsafe_split untyped_storage values vander var var_mean vdot view view_as vsplit where
