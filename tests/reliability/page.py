@@ -614,7 +614,7 @@ UNSAFE: dict[str, str] = {
     "kernel/conv/": "tests/ops/test_conv.py",
     "kernel/copy/": "tests/ops/test_layouts.py",
     "kernel/fast/": "tests/ops/test_accuracy.py",
-    "kernel/fft.rs": "tests/ops/test_fft.py",
+    "kernel/fft/": "tests/ops/test_fft.py",
     "kernel/index/": "tests/ops/test_index.py",
     "kernel/linalg/": "tests/ops/test_linalg_edges.py",
     "kernel/matmul/": "tests/ops/test_matmul_sizes.py",

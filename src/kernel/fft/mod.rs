@@ -4,11 +4,13 @@
 //! An even number of real numbers is transformed as half as many complex ones: the even elements are the real parts,
 //! the odd ones the imaginary parts.
 
+mod plan;
+
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use num_complex::Complex;
-use rustfft::{Fft, FftDirection, FftNum, FftPlanner};
+use rustfft::{Fft, FftDirection, FftNum};
 
 use crate::array::Array;
 use crate::dtype::{DType, Element};
@@ -517,7 +519,7 @@ fn new_plan<T: Scalar>(key: Key) -> Result<Plan<T>> {
     Ok(match key {
         Key::Complex(n, inverse) => {
             let direction = if inverse { FftDirection::Inverse } else { FftDirection::Forward };
-            Plan::Complex(FftPlanner::new().plan_fft(n, direction))
+            Plan::Complex(plan::planned(n, direction))
         }
         Key::Roots(n) => {
             let root = |k: usize| {
