@@ -322,3 +322,30 @@ def transport(f: Any) -> Any:
         return f.total(f.exp(k + u.reshape((50, 1)) + v.reshape((1, 50))) * c)
 
     return f.gradients(cost, np.abs(normal(50, 50, dtype=np.float64)))
+
+
+@row("mean field of 40 spins, 20 steps, gradient", PROGRAMS)
+def mean_field(f: Any) -> Any:
+    def total(pull: Any, field: Any) -> Any:
+        x = field * 0
+        for _ in range(20):
+            x = 0.5 * x + 0.5 * f.tanh(f.matmul(pull, x) + field)
+        return f.total(x * x)
+
+    couplings = normal(40, 40, dtype=np.float64)
+    return f.gradients(total, (couplings + couplings.T) / 20, normal(40, 1, dtype=np.float64))
+
+
+@row("planar flow of 8 layers, 256 points, gradient", PROGRAMS)
+def planar_flow(f: Any) -> Any:
+    points = f.const(normal(256, 2, dtype=np.float64))
+
+    def loss(u: Any, w: Any, b: Any) -> Any:
+        z, log_det = points, 0.0
+        for k in range(8):
+            a = f.tanh((z * w[k]).sum(1) + b[k])
+            z = z + u[k] * a.reshape((256, 1))
+            log_det = log_det + f.log(1 + (1 - a * a) * f.total(w[k] * u[k]) ** 2)
+        return f.total((z * z).sum(1) / 2 - log_det)
+
+    return f.gradients(loss, *(normal(*shape, dtype=np.float64) for shape in ((8, 2), (8, 2), (8,))))

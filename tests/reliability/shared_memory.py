@@ -184,7 +184,7 @@ def rows(x: Array, axis: int) -> list[Array]:
 def chunks(x: Array, axis: int) -> list[Array]:
     n = x.shape[axis]
     length = max(1, -(-n // 2))
-    return np.split(x, range(length, n, length), axis) if n else [x]
+    return np.split(x, range(length, n, length), axis) if n else [x, x]
 
 
 @dataclass

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ferrograd import _core, _public, _safetensors
+from ferrograd._arguments import typed
 from ferrograd._dialects.numbers import TORCH
 from ferrograd._safetensors import SafetensorError, save, save_file
+from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn.modules.module import Module
 
 __all__ = [
@@ -100,6 +102,7 @@ def load_model(
     return missing, unexpected
 
 
+@typed(tensor=Tensor)
 def storage_ptr(tensor: Any) -> int:
     """The address of the memory that a tensor is in: views have that of their base.
 
@@ -109,9 +112,10 @@ def storage_ptr(tensor: Any) -> int:
     >>> safetensors.storage_ptr(x[2:]) == safetensors.storage_ptr(x)
     True
     """
-    return int(tensor.untyped_storage().data_ptr())
+    return int(tensor.data_ptr() - tensor.storage_offset() * tensor.element_size())
 
 
+@typed(tensor=Tensor)
 def storage_size(tensor: Any) -> int:
     """The size in bytes of the memory that a tensor is in.
 
@@ -120,7 +124,8 @@ def storage_size(tensor: Any) -> int:
     >>> safetensors.storage_size(torch.ones(4)[2:])
     16
     """
-    return int(tensor.untyped_storage().nbytes())
+    whole = tensor if tensor._base is None else tensor._base
+    return int(whole.nbytes)
 
 
 def _module(name: str, model: Any) -> Module:

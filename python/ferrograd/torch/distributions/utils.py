@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import operator
 from functools import cached_property
 from typing import Any
 
@@ -62,6 +64,8 @@ def tril_matrix_to_vec(mat: Any, diag: int = 0) -> Any:
     >>> tril_matrix_to_vec(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [1.0, 3.0, 4.0]
     """
+    if mat.ndim < 2:
+        raise ValueError("tril_matrix_to_vec: a matrix has two axes")
     n = mat.shape[-1]
     if not -n <= diag < n:
         raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
@@ -78,11 +82,20 @@ def vec_to_tril_matrix(vec: Any, diag: int = 0) -> Any:
     >>> vec_to_tril_matrix(torch.tensor([1.0, 3.0, 4.0])).tolist()
     [[1.0, 0.0], [3.0, 4.0]]
     """
-    size, n, count = vec.shape[-1], 0, 0
-    while count < size or n <= abs(diag):
-        n += 1
-        count = sum(max(0, min(n, i + 1 + diag)) for i in range(n))
-    if count != size:
+
+    def count(n: int) -> int:
+        if diag < 0:
+            return (n + diag) * (n + diag + 1) // 2
+        # In each row but the last few one element more than in the row above.
+        growing = max(0, n - 1 - diag)
+        return n * (n - growing) + growing * (1 + diag) + growing * (growing - 1) // 2
+
+    if vec.ndim == 0:
+        raise ValueError("vec_to_tril_matrix: a vector has an axis")
+    size = vec.shape[-1]
+    least = abs(operator.index(diag)) + 1
+    n = least + bisect.bisect_left(range(size + 1), size, key=lambda more: count(least + more))
+    if count(n) != size:
         raise ValueError(
             f"The size of last dimension is {size} which cannot be expressed as the lower triangular part of a square "
             "D x D matrix."
