@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyFloat, PyList, PyMappingProxy, PyString, PyTuple, PyType};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
@@ -201,12 +201,26 @@ enum Place {
     Attribute(Py<PyAny>, Py<PyString>),
 }
 
+/// The dict behind the attributes of a class. A name that it lacks raises no error there.
+fn dict_behind<'py>(place: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyDict>>> {
+    if !place.is_instance_of::<PyMappingProxy>() {
+        return Ok(None);
+    }
+    let behind: Bound<'_, PyList> =
+        place.py().import("gc")?.call_method1("get_referents", (place,))?.cast_into()?;
+    Ok(if behind.len() == 1 { behind.get_item(0)?.cast_into().ok() } else { None })
+}
+
 impl Place {
     /// A place as Python writes it. Without a name it is a dict as a whole, a function for its code, or a cell.
     fn new(place: Bound<'_, PyAny>, name: Option<Bound<'_, PyAny>>) -> PyResult<Place> {
         let py = place.py();
         let code = pyo3::intern!(py, "__code__");
         let is_function = place.hasattr(code)?;
+        let place = match dict_behind(&place)? {
+            Some(dict) => dict.into_any(),
+            None => place,
+        };
         Ok(match (place.cast_into::<PyDict>(), name) {
             (Ok(dict), Some(name)) => Place::Dict(dict.unbind(), name.unbind()),
             (Ok(dict), None) => Place::WholeDict(dict.unbind()),
