@@ -8,7 +8,7 @@ use crate::kernel::pointwise::repeated::{From, Out, Steps};
 use crate::shape;
 
 impl Program {
-    /// Runs the steps of a loop all at once: see [`Cluster::repeat`](crate::kernel::pointwise::cluster::Cluster::repeat). The
+    /// Runs the steps of a loop all at once: see `Cluster::repeat`. The
     /// inputs are those of the first step, with whole columns, all contiguous. None if the program does more than to compute a
     /// few numbers, or is not for these inputs.
     ///

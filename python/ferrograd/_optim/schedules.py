@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from ferrograd._core import ArgumentError
 
+L = TypeVar("L", bound=Callable[..., None])
 
-def all_or_nothing(load: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+
+def all_or_nothing(load: L) -> L:
     """The method of a schedule that loads a state, where an error leaves the schedule as it was.
 
     So it leaves what the schedule is made of, schedules and functions.
@@ -31,7 +33,7 @@ def all_or_nothing(load: Callable[[Any, Any], None]) -> Callable[[Any, Any], Non
                 vars(part).update(were)
             raise
 
-    return loaded
+    return cast(L, loaded)
 
 
 def _parts(schedule: Any, name: str) -> Iterator[Any]:

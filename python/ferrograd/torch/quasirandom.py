@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ class SobolEngine:
         if not 1 <= _arguments.integer(dimension, "SobolEngine", "dimension") <= self.MAXDIM:
             raise ValueError(f"Supported range of dimensionality for SobolEngine is [1, {self.MAXDIM}]")
         try:
-            from scipy.stats import qmc
+            qmc = import_module("scipy.stats.qmc")
         except ImportError as error:
             raise ImportError("SobolEngine draws with SciPy; install it with: pip install scipy") from error
         if scramble and seed is None:
