@@ -23,6 +23,13 @@ pub struct Call {
     pub site: Site,
 }
 
+impl Call {
+    /// Whether it may draw random numbers: it does so itself, and so has no inputs, or it calls the host's functions.
+    pub fn may_draw(&self) -> bool {
+        self.ins.is_empty() || self.op.calls_host()
+    }
+}
+
 /// Why a trace was given up, and the line of the user's program where that was.
 #[derive(Clone, Copy, Debug)]
 pub struct GivenUp {

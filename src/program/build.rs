@@ -310,7 +310,7 @@ enum Expression<K> {
 
 /// Whether an op of this type computes the same for equal inputs: it keeps nothing, and draws no random numbers.
 fn is_same_for_equal_inputs(call: &Call) -> bool {
-    size_of_val(&*call.op) == 0 && !call.op.calls_host() && !call.ins.is_empty()
+    size_of_val(&*call.op) == 0 && !call.may_draw()
 }
 
 /// The steps that the outputs depend on.

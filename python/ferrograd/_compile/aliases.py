@@ -43,17 +43,14 @@ def parted(outs: Sequence[Tensor], arguments: Sequence[Tensor]) -> tuple[list[Te
 
     def way(x: Tensor) -> Way:
         alias = None if id(x) in own else _core.alias(x)
-        if alias is None:
-            return Way(False, number(x))
-        i = given.get(alias.memory)
-        whole = wholes[alias.memory] if i is None else arguments[i]
-        if whole is None or whole is x or not (whole.requires_grad or x.requires_grad):
-            return Way(False, number(x))
-        shared = _core.alias(whole)
-        is_detached = shared is None or shared.history != alias.history
-        if is_detached and x.requires_grad:
-            return Way(False, number(x))
-        return Way(i is not None, number(whole) if i is None else i, alias, is_detached)
+        if alias is not None:
+            i = given.get(alias.memory)
+            whole = wholes[alias.memory] if i is None else arguments[i]
+            if whole is not None and whole is not x and (whole.requires_grad or x.requires_grad):
+                is_detached = _core.alias(whole).history != alias.history
+                if not (is_detached and x.requires_grad):
+                    return Way(i is not None, number(whole) if i is None else i, alias, is_detached)
+        return Way(False, number(x))
 
     ways = [way(x) for x in outs]
     if all(way == Way(False, k) for k, way in enumerate(ways)):

@@ -363,7 +363,7 @@ class Loop(Holder):
             if not left:
                 break
         if is_hidden:
-            # What is read by way of derivatives that are zero is not looked for: zeros do for all.
+            # A derivative that is all zero hides what else it would reach, so every input gets zeros.
             has_carry, has_rows = (True,) * len(has_carry), [True for _ in rows]
             has_constants = [True for _ in constants]
         if left:
@@ -517,7 +517,7 @@ class Repeated(Holder):
             reached_at_all = [before or x is not None for before, x in zip(reached_at_all, reached, strict=True)]
             now = tuple(map(bool, reached[:sums]))
         if is_hidden:
-            # What is read by way of derivatives that are zero is not looked for: zeros do for all.
+            # A derivative that is all zero hides what else it would reach, so every input gets zeros.
             reached_at_all = [True for _ in reached_at_all]
         self._back[has] = found = list(turns.values()), list(turns).index(now), reached_at_all
         return found

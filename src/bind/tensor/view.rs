@@ -51,7 +51,7 @@ impl Var {
         if let (Some(own), Some(set)) = (slf.get().region(), source.get().region())
             && own.is_same(&set)
         {
-            // Such is the end of `x.data += y`, which has written to the memory.
+            // Python sets this at the end of `x.data += y`, which has already written to the memory.
             return Ok(());
         }
         let (old, new) = (slf.get().tensor(), source.get().tensor());

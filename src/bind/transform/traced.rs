@@ -301,7 +301,7 @@ impl Tracer {
             forward: Arc::new(Program::new(&draft.starts, first, &draft.results)?),
             backward,
             is_fresh: AtomicBool::new(true),
-            draws: first.iter().any(|call| call.ins.is_empty() || call.op.calls_host()),
+            draws: first.iter().any(Call::may_draw),
             only_reads: slots.is_empty() && shared.is_empty() && only_reads(&draft.inputs, &outputs),
             inputs: draft.inputs,
             hosts,
@@ -350,7 +350,7 @@ impl Tracer {
         let calls = self.trace.end()?;
         // Each step draws other random numbers, and a derivative would need the same ones. What decides by numbers takes
         // another program for some of them, which a step or a branch does not have.
-        if calls.iter().any(|call| call.ins.is_empty() || call.op.calls_host() || call.op.decides()) {
+        if calls.iter().any(|call| call.may_draw() || call.op.decides()) {
             return None;
         }
         let dialects = outputs.iter().map(|o| o.get().dialect()).collect();
