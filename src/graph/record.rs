@@ -14,11 +14,12 @@ use super::meta::Metas;
 use super::one_or_many::OneOrMany;
 use super::saved::{SavedArray, SavedState};
 use super::saves::{NeedsGrad, Saves};
-use crate::array::Array;
+use crate::array::{Array, Layout};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernel::pointwise::row::Row;
 use crate::kernel::reduce::ReduceLoops;
+use crate::kernel::sequence::Kernel;
 use crate::shape::Dims;
 
 /// An immutable value with the edge to the node that computed it.
@@ -143,6 +144,16 @@ pub trait Op: Any + Send + Sync {
     /// The loops and the axes, in ascending order, by which `forward` folds its one input of this shape. None where it does
     /// more than to fold.
     fn fold(&self, _dims: &[usize], _batch_ndim: usize) -> Option<(&'static ReduceLoops, Dims)> {
+        None
+    }
+
+    /// What computes the one output as `forward` does, for inputs of these dtypes and layouts. None where that is `forward` alone.
+    fn kernel(
+        &self,
+        _ins: &[(DType, Layout)],
+        _out: &(DType, Layout),
+        _batch_ndim: usize,
+    ) -> Option<Box<dyn Kernel>> {
         None
     }
 

@@ -21,6 +21,7 @@ pub(crate) mod random;
 pub(crate) mod recurrent;
 pub(crate) mod reduce;
 mod rows;
+pub(crate) mod sequence;
 mod simd;
 pub(crate) mod softmax;
 pub(crate) mod sort;

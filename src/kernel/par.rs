@@ -263,6 +263,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// A raw output pointer that several threads may use: each writes its own, disjoint elements.
+#[derive(Clone, Copy)]
 pub struct SendPtr(pub *mut u8);
 // SAFETY: the pointer itself is only data; every write through it is `unsafe` and states why it is disjoint.
 unsafe impl Sync for SendPtr {}

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::parts::{Id, Origin, Step, Value, Work};
 use super::plan::{Pointwise, Way, planned};
+use super::sequences::{SHORT, sequenced, weight};
 use super::unroll::unrolled;
 use super::{Counts, Program};
 use crate::array::Array;
@@ -240,9 +241,6 @@ impl Program {
     }
 }
 
-/// A program whose clusters together write fewer bytes is short.
-const SHORT: usize = 16 << 10;
-
 impl Program {
     /// The program that consists of these steps, each of which computes what later ones read.
     pub(super) fn of(
@@ -254,22 +252,14 @@ impl Program {
     ) -> Program {
         let all = steps.iter().map(|(step, _)| step.clone()).collect();
         let steps = unrolled(&mut values, steps, &outputs);
-        let work = planned(&values, steps, &outputs);
+        let work = sequenced(&values, planned(&values, steps, &outputs), &outputs);
         let mut slots = vec![u32::MAX; values.len()];
         let mut kept = 0;
-        let made = work.iter().flat_map(|work| match work {
-            Work::Op(step) => &step.outs[..],
-            Work::Cluster(group) => &group.writes[..],
-        });
-        for id in (0..inputs).chain(made.map(|&id| id as usize)) {
+        for id in (0..inputs).chain(work.iter().flat_map(Work::outs).map(|&id| id as usize)) {
             slots[id] = kept;
             kept += 1;
         }
-        let bytes = work.iter().map(|work| match work {
-            Work::Op(_) => SHORT,
-            Work::Cluster(group) => group.cluster.bytes(),
-        });
-        let is_short = bytes.sum::<usize>() < SHORT;
+        let is_short = work.iter().map(weight).sum::<usize>() < SHORT;
         Program {
             inputs,
             values,

@@ -8,6 +8,7 @@ mod parts;
 mod plan;
 mod repeated;
 mod saved;
+mod sequences;
 mod unroll;
 
 use std::cell::Cell;
@@ -22,9 +23,10 @@ use crate::graph::computed;
 use crate::graph::site::Site;
 use crate::graph::watch;
 use crate::kernel::interrupt;
+use crate::kernel::sequence::Failure;
 use crate::shape;
 pub use drawn::{Drawn, DrawnNode, Source};
-use parts::{Id, Origin, Step, Value, Work};
+use parts::{Group, Id, Made, Origin, Step, Value, Work};
 pub use saved::{SavedProgram, TensorKind};
 
 /// A list of ops and clusters of ops that computes outputs from inputs.
@@ -118,9 +120,9 @@ impl Program {
             if i % STRETCH == STRETCH - 1 {
                 interrupt::check().inspect_err(|_| FAILED.set(work.ops().last()))?;
             }
-            let start = watches.then(Instant::now);
-            let last = match work {
+            match work {
                 Work::Op(step) => {
+                    let start = watches.then(Instant::now);
                     let ins: SmallVec<[Array; 4]> =
                         step.ins.iter().map(|&id| self.read(&slots, id)).collect();
                     let refs: SmallVec<[&Array; 4]> = ins.iter().collect();
@@ -137,24 +139,22 @@ impl Program {
                         }
                         slots[self.slots[id as usize] as usize] = Some(out);
                     }
-                    &step.last[..]
+                    if let Some(start) = start {
+                        self.count(&step.outs, work.ops(), start);
+                    }
                 }
-                Work::Cluster(group) => {
+                Work::Sequence(group) => {
                     let arrays: SmallVec<[&Array; 8]> =
                         group.reads.iter().map(|&id| self.whole(&slots, id)).collect();
-                    let made =
-                        group.cluster.run(&arrays).inspect_err(|_| FAILED.set(group.ops.last().copied()))?;
+                    let made = self.watched(group, watches, |done| group.sequence.run(&arrays, done))?;
                     drop(arrays);
+                    let Some(made) = made else { return Ok(Err(Misfit::Layout)) };
                     for (&id, array) in group.writes.iter().zip(made) {
                         slots[self.slots[id as usize] as usize] = Some(array);
                     }
-                    &group.last
                 }
-            };
-            if let Some(start) = start {
-                self.count(work, start);
             }
-            for &id in last {
+            for &id in work.last() {
                 slots[self.slots[id as usize] as usize] = None;
             }
         }
@@ -237,18 +237,37 @@ impl Program {
             .map(|value| (value.dims.as_slice(), value.dtype))
     }
 
-    /// Adds what a work cost to the profile of this thread: to each op of a cluster the same share.
-    #[cold]
-    fn count(&self, work: &Work, start: Instant) {
-        let made: &[Id] = match work {
-            Work::Op(step) => &step.outs,
-            Work::Cluster(group) => &group.writes,
+    /// Runs a sequence. Adds what its items cost to the profile of this thread, if there is one, and notes the op that fails.
+    fn watched<T>(
+        &self,
+        group: &Group,
+        watches: bool,
+        run: impl FnOnce(Option<&mut dyn FnMut(usize)>) -> std::result::Result<T, Failure>,
+    ) -> Result<T> {
+        let result = if watches {
+            let mut start = Instant::now();
+            run(Some(&mut |i: usize| {
+                let Made { outs, ops } = &group.items[i];
+                self.count(outs, ops.iter().copied(), start);
+                start = Instant::now();
+            }))
+        } else {
+            run(None)
         };
+        result.map_err(|Failure { item, error }| {
+            FAILED.set(group.items[item].ops.last().copied());
+            error
+        })
+    }
+
+    /// Adds what has been done since `start` to the profile of this thread: to each of several ops the same share.
+    #[cold]
+    fn count(&self, made: &[Id], ops: impl DoubleEndedIterator<Item = (&'static str, Site)>, start: Instant) {
         let bytes = made.iter().map(|&id| {
             let value = &self.values[id as usize];
             shape::len(&value.dims) * value.dtype.size()
         });
-        watch::count_together(work.ops(), start, bytes.sum());
+        watch::count_together(ops, start, bytes.sum());
     }
 
     pub fn counts(&self) -> Counts {
@@ -258,7 +277,10 @@ impl Program {
     /// By pass over memory, in the order in which they run: the names of its ops, each with the line of the user's program
     /// that applied it.
     pub fn passes(&self) -> impl Iterator<Item = Vec<(&'static str, Site)>> + '_ {
-        self.work.iter().map(|work| work.ops().collect())
+        self.work.iter().flat_map(|work| match work {
+            Work::Op(_) => vec![work.ops().collect()],
+            Work::Sequence(group) => group.items.iter().map(|made| made.ops.to_vec()).collect(),
+        })
     }
 
     /// The most bytes of computed values, outputs among them, that a run keeps at a time.
@@ -270,13 +292,13 @@ impl Program {
         };
         let (mut now, mut most) = (0usize, 0);
         for work in &self.work {
-            let (made, last): (&[Id], &[Id]) = match work {
-                Work::Op(step) => (&step.outs, &step.last),
-                Work::Cluster(group) => (&group.writes, &group.last),
+            now = work.outs().iter().fold(now, |sum, id| sum.saturating_add(bytes(id)));
+            let own = match work {
+                Work::Op(_) => 0,
+                Work::Sequence(group) => group.sequence.most_bytes(),
             };
-            now = made.iter().fold(now, |sum, id| sum.saturating_add(bytes(id)));
-            most = most.max(now);
-            now = last.iter().fold(now, |sum, id| sum.saturating_sub(bytes(id)));
+            most = most.max(now.saturating_add(own));
+            now = work.last().iter().fold(now, |sum, id| sum.saturating_sub(bytes(id)));
         }
         most
     }

@@ -9,6 +9,7 @@ use crate::dtype::DType;
 use crate::graph::Op;
 use crate::graph::site::Site;
 use crate::kernel::pointwise::cluster::Cluster;
+use crate::kernel::sequence::{Kind, Sequence};
 use crate::shape::{Dims, Strides};
 
 /// The number of a value of a program.
@@ -35,6 +36,11 @@ pub struct Value {
 }
 
 impl Value {
+    /// The dtype and the layout.
+    pub fn kind(&self) -> Kind {
+        Kind { dtype: self.dtype, dims: self.dims.clone(), strides: self.strides.clone() }
+    }
+
     /// The number of the value whose memory this one, which has number `id`, lies in.
     pub fn whole(&self, id: Id) -> Id {
         match self.origin {
@@ -64,20 +70,40 @@ impl Step {
     }
 }
 
+/// A step, or steps that compute together.
+pub enum Piece {
+    Op(Step),
+    Cluster(Gathered),
+}
+
+/// A cluster, and the values that it reads and makes. What it reads are whole values, no views.
+pub struct Gathered {
+    pub cluster: Cluster,
+    pub reads: Vec<Id>,
+    pub outs: Vec<Id>,
+    pub ops: Vec<(&'static str, Site)>,
+}
+
 /// What a program does at a time.
 pub enum Work {
     Op(Step),
-    Cluster(Group),
+    Sequence(Group),
 }
 
-/// A cluster, and the values that it reads and writes. What it reads are whole values, no views.
+/// A sequence, and the values that it reads and writes. What it reads are whole values, no views.
 pub struct Group {
-    pub cluster: Cluster,
+    pub sequence: Sequence,
     pub reads: Vec<Id>,
     pub writes: Vec<Id>,
     /// The values that no later work reads.
     pub last: Vec<Id>,
-    pub ops: Vec<(&'static str, Site)>,
+    pub items: Vec<Made>,
+}
+
+/// What an item of a sequence makes, and its ops, each with the line of the user's program that applied it.
+pub struct Made {
+    pub outs: SmallVec<[Id; 1]>,
+    pub ops: SmallVec<[(&'static str, Site); 1]>,
 }
 
 impl Work {
@@ -85,8 +111,24 @@ impl Work {
     pub fn ops(&self) -> impl DoubleEndedIterator<Item = (&'static str, Site)> + '_ {
         let (one, many) = match self {
             Work::Op(step) => (Some((step.op.name(), step.site)), &[][..]),
-            Work::Cluster(group) => (None, &group.ops[..]),
+            Work::Sequence(group) => (None, &group.items[..]),
         };
-        one.into_iter().chain(many.iter().copied())
+        one.into_iter().chain(many.iter().flat_map(|made| made.ops.iter().copied()))
+    }
+
+    /// The values that it makes for others.
+    pub fn outs(&self) -> &[Id] {
+        match self {
+            Work::Op(step) => &step.outs,
+            Work::Sequence(group) => &group.writes,
+        }
+    }
+
+    /// The values that no later work reads.
+    pub fn last(&self) -> &[Id] {
+        match self {
+            Work::Op(step) => &step.last,
+            Work::Sequence(group) => &group.last,
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::parts::{Group, Id, Origin, Step, Value, Work};
+use super::parts::{Gathered, Id, Origin, Piece, Step, Value};
 use crate::array::Layout;
 use crate::dtype::DType;
 use crate::graph::Op;
@@ -203,7 +203,7 @@ impl Memory<'_> {
 }
 
 /// The work of a program, in an order in which everything is made before it is read.
-pub(super) fn planned(values: &[Value], steps: Vec<(Step, Way)>, outputs: &[Id]) -> Vec<Work> {
+pub(super) fn planned(values: &[Value], steps: Vec<(Step, Way)>, outputs: &[Id]) -> Vec<Piece> {
     let memory = Memory(values);
     let mut maker: FxHashMap<Id, usize> = FxHashMap::default();
     for (i, (step, _)) in steps.iter().enumerate() {
@@ -242,7 +242,7 @@ pub(super) fn planned(values: &[Value], steps: Vec<(Step, Way)>, outputs: &[Id])
                 Way::Pointwise(p) => members.push((step, p)),
                 Way::Fold(fold) if !members.is_empty() => folds.push((step, fold)),
                 Way::Pack => packs.push(step),
-                _ => work.push(Work::Op(step)),
+                _ => work.push(Piece::Op(step)),
             }
         }
         let outside = made_for(&members, &outside);
@@ -257,7 +257,6 @@ pub(super) fn planned(values: &[Value], steps: Vec<(Step, Way)>, outputs: &[Id])
         let members = if is_of_numbers { in_runs(&memory, asked) } else { asked };
         clusters(&memory, Parts { members, folds, packs }, &outside, &mut work);
     }
-    mark_last(&memory, &mut work, outputs);
     work
 }
 
@@ -354,9 +353,9 @@ struct Parts {
 }
 
 /// The steps of a group as clusters: one, or several if one would need too many registers.
-fn clusters(memory: &Memory<'_>, mut parts: Parts, outside: &FxHashSet<Id>, work: &mut Vec<Work>) {
+fn clusters(memory: &Memory<'_>, mut parts: Parts, outside: &FxHashSet<Id>, work: &mut Vec<Piece>) {
     if let Some(group) = cluster(memory, &parts, outside) {
-        work.push(Work::Cluster(group));
+        work.push(Piece::Cluster(group));
         return;
     }
     let Parts { members, folds, packs } = &mut parts;
@@ -366,8 +365,8 @@ fn clusters(memory: &Memory<'_>, mut parts: Parts, outside: &FxHashSet<Id>, work
         let outside = outside.iter().copied().chain(read).collect();
         let folds = std::mem::take(folds);
         let alone = cluster(memory, &parts, &outside).expect("there is room for one step");
-        work.push(Work::Cluster(alone));
-        work.extend(folds.into_iter().map(|(step, _)| Work::Op(step)));
+        work.push(Piece::Cluster(alone));
+        work.extend(folds.into_iter().map(|(step, _)| Piece::Op(step)));
         return;
     }
     let second = members.split_off(members.len() / 2);
@@ -479,7 +478,7 @@ fn cluster(
     memory: &Memory<'_>,
     Parts { members, folds, packs }: &Parts,
     outside: &FxHashSet<Id>,
-) -> Option<Group> {
+) -> Option<Gathered> {
     let n = members.first().map_or(1, |(_, p)| p.n);
     let lengths = folds.iter().try_fold(Lengths::ANY, |lengths, (_, fold)| lengths.with(fold))?;
     let made: FxHashMap<Id, usize> =
@@ -627,27 +626,5 @@ fn cluster(
     let mut named = FxHashSet::default();
     let steps = steps.filter(|step| named.insert(Arc::as_ptr(&step.op).cast::<()>()));
     let ops = steps.map(|step| (step.op.name(), step.site)).collect();
-    Some(Group { cluster, reads, writes, last: vec![], ops })
-}
-
-/// Notes the values that each work is the last to read, or that nothing reads.
-fn mark_last(memory: &Memory<'_>, work: &mut [Work], outputs: &[Id]) {
-    let mut read: FxHashSet<Id> = outputs.iter().map(|&id| memory.whole(id).0).collect();
-    for w in work.iter_mut().rev() {
-        let mut last: Vec<Id> = vec![];
-        let (ins, outs): (Vec<Id>, Vec<Id>) = match w {
-            Work::Op(step) => (step.ins.iter().map(|&id| memory.whole(id).0).collect(), step.outs.to_vec()),
-            Work::Cluster(group) => (group.reads.clone(), group.writes.clone()),
-        };
-        last.extend(outs.into_iter().filter(|id| !read.contains(id)));
-        for id in ins {
-            if read.insert(id) && matches!(memory.0[id as usize].origin, Origin::Made) {
-                last.push(id);
-            }
-        }
-        match w {
-            Work::Op(step) => step.last = last.into(),
-            Work::Cluster(group) => group.last = last,
-        }
-    }
+    Some(Gathered { cluster, reads, outs: writes, ops })
 }

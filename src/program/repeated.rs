@@ -4,13 +4,14 @@ use super::Program;
 use super::parts::{Id, Origin, Work};
 use crate::array::Array;
 use crate::error::Result;
-use crate::kernel::pointwise::repeated::{From, Out, Steps};
+use crate::graph::watch;
+use crate::kernel::sequence::{From, StepOut, Steps};
 use crate::shape;
 
 impl Program {
-    /// Runs the steps of a loop all at once: see `Cluster::repeat`. The
-    /// inputs are those of the first step, with whole columns, all contiguous. None if the program does more than to compute a
-    /// few numbers, or is not for these inputs.
+    /// Runs the steps of a loop all at once: see [`Sequence::repeat`](crate::kernel::sequence::Sequence::repeat). The
+    /// inputs are those of the first step, with whole columns; the carries and columns are contiguous. None if the program is more
+    /// than one sequence, or is not for these inputs.
     ///
     /// # Errors
     /// For want of memory, and if the loop is interrupted.
@@ -22,7 +23,7 @@ impl Program {
         reverse: bool,
         keeps: bool,
     ) -> Result<Option<Vec<Array>>> {
-        let [Work::Cluster(group)] = &self.work[..] else { return Ok(None) };
+        let [Work::Sequence(group)] = &self.work[..] else { return Ok(None) };
         let mut given = inputs.to_vec();
         let is_row = |id: usize| (carries..carries + columns).contains(&id);
         for (id, x) in inputs.iter().enumerate() {
@@ -67,9 +68,9 @@ impl Program {
                 return Ok(None);
             }
             let start = offset as usize * value.dtype.size();
-            outs.push(Out { from, start, dtype: value.dtype, dims: value.dims.clone() });
+            outs.push(StepOut { from, start, dtype: value.dtype, dims: value.dims.clone() });
         }
         let steps = Steps { op, carries, columns, length, reverse, keeps, reads: &reads, outs: &outs };
-        group.cluster.repeat(&given, &steps)
+        self.watched(group, watch::profiles(), |done| group.sequence.repeat(&given, &steps, done))
     }
 }

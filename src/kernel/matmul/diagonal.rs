@@ -2,9 +2,11 @@
 
 use std::marker::PhantomData;
 
+use super::tile::MatrixPtr;
 use crate::array::Array;
 use crate::error::{Error, Result};
 use crate::kernel::num::Plain;
+use crate::shape;
 
 /// Factors of at least this size are checked for being diagonal.
 const DIAGONAL: usize = 32;
@@ -67,42 +69,75 @@ pub(super) fn product<T: Plain>(
     dims: &[usize],
 ) -> Result<Option<Array>> {
     let (a, b) = (MatrixView::<T>::of(x), MatrixView::<T>::of(y));
+    let Some(by_row) = kind(a, b) else { return Ok(None) };
+    let n = shape::len(dims);
+    Array::build_raw(op, T::DTYPE, dims, |out| {
+        // SAFETY: the output has as many elements.
+        scale(by_row, a, b, unsafe { std::slice::from_raw_parts_mut(out.cast::<T>(), n) });
+    })
+    .map(Some)
+}
+
+/// Whether sizes are those of a product with a square matrix that is checked for being diagonal.
+pub(super) fn may_be_diagonal((m, k, n): (usize, usize, usize)) -> bool {
+    k >= DIAGONAL && m > 0 && n > 0 && (m == k || k == n)
+}
+
+/// [`product`] of matrices that lie in memory. Returns false if the factors are not of this kind.
+///
+/// # Safety
+/// The matrices, each told by its address and the strides of rows and columns, have these sizes, and `out` has room for the
+/// product.
+pub(super) unsafe fn product_into<T: Plain>(
+    (m, k, n): (usize, usize, usize),
+    (a, down_a, across_a): MatrixPtr<T>,
+    (b, down_b, across_b): MatrixPtr<T>,
+    out: *mut T,
+) -> bool {
+    let a = MatrixView(a, (down_a, across_a), (m, k), PhantomData);
+    let b = MatrixView(b, (down_b, across_b), (k, n), PhantomData);
+    let Some(by_row) = kind(a, b) else { return false };
+    // SAFETY: as the function's `# Safety` section requires.
+    scale(by_row, a, b, unsafe { std::slice::from_raw_parts_mut(out, m * n) });
+    true
+}
+
+/// Whether the first of two factors is diagonal and the second finite, else whether it is the other way round. None if
+/// neither is so.
+fn kind<T: Plain>(a: MatrixView<'_, T>, b: MatrixView<'_, T>) -> Option<bool> {
+    if !may_be_diagonal((a.2.0, a.2.1, b.2.1)) {
+        return None;
+    }
+    if a.is_diagonal() && b.is_finite() {
+        return Some(true);
+    }
+    (b.is_diagonal() && a.is_finite()).then_some(false)
+}
+
+fn scale<T: Plain>(by_row: bool, a: MatrixView<'_, T>, b: MatrixView<'_, T>, out: &mut [T]) {
     let ((m, k), n) = (a.2, b.2.1);
-    if k < DIAGONAL || m == 0 || n == 0 {
-        return Ok(None);
-    }
-    let by_row = a.is_diagonal() && b.is_finite();
-    let by_column = !by_row && b.is_diagonal() && a.is_finite();
-    if !(by_row || by_column) {
-        return Ok(None);
-    }
     let (factors, of) = if by_row { (a, b) } else { (b, a) };
     Error::ensure_memory(k * size_of::<T>() + n * size_of::<&[T]>());
     let factors: Vec<T> = (0..k).map(|i| factors.at(i, i)).collect();
-    let out = Array::build_raw(op, T::DTYPE, dims, |out| {
-        // SAFETY: the output has `m` rows of `n` elements.
-        let out = unsafe { std::slice::from_raw_parts_mut(out.cast::<T>(), m * n) };
-        // Adding zero turns -0 into 0, as the full sum would.
-        let put = |o: &mut T, f: T, v: T| *o = f.mul(v).add(T::ZERO);
-        let by_line = |i: usize, row: &mut [T], line: &[T]| match by_row {
-            true => row.iter_mut().zip(line).for_each(|(o, &v)| put(o, factors[i], v)),
-            false => row.iter_mut().zip(line).zip(&factors).for_each(|((o, &v), &f)| put(o, f, v)),
-        };
-        if of.1.1 == 1 {
-            let lines = of.lines().expect("rows");
-            out.chunks_exact_mut(n).zip(lines).enumerate().for_each(|(i, (row, line))| by_line(i, row, line));
-            return;
-        }
-        // The other factor has adjacent columns. Tiles make both reads and writes local.
-        let columns: Vec<&[T]> = of.lines().expect("columns").collect();
-        for (i, j) in (0..m).step_by(TILE).flat_map(|i| (0..n).step_by(TILE).map(move |j| (i, j))) {
-            for (j, column) in columns.iter().enumerate().skip(j).take(TILE) {
-                let rows = i..m.min(i + TILE);
-                for (i, &v) in rows.clone().zip(&column[rows]) {
-                    put(&mut out[i * n + j], factors[if by_row { i } else { j }], v);
-                }
+    // Adding zero turns -0 into 0, as the full sum would.
+    let put = |o: &mut T, f: T, v: T| *o = f.mul(v).add(T::ZERO);
+    let by_line = |i: usize, row: &mut [T], line: &[T]| match by_row {
+        true => row.iter_mut().zip(line).for_each(|(o, &v)| put(o, factors[i], v)),
+        false => row.iter_mut().zip(line).zip(&factors).for_each(|((o, &v), &f)| put(o, f, v)),
+    };
+    if of.1.1 == 1 {
+        let lines = of.lines().expect("rows");
+        out.chunks_exact_mut(n).zip(lines).enumerate().for_each(|(i, (row, line))| by_line(i, row, line));
+        return;
+    }
+    // The other factor has adjacent columns. Tiles make both reads and writes local.
+    let columns: Vec<&[T]> = of.lines().expect("columns").collect();
+    for (i, j) in (0..m).step_by(TILE).flat_map(|i| (0..n).step_by(TILE).map(move |j| (i, j))) {
+        for (j, column) in columns.iter().enumerate().skip(j).take(TILE) {
+            let rows = i..m.min(i + TILE);
+            for (i, &v) in rows.clone().zip(&column[rows]) {
+                put(&mut out[i * n + j], factors[if by_row { i } else { j }], v);
             }
         }
-    })?;
-    Ok(Some(out))
+    }
 }

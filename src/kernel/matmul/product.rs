@@ -1,6 +1,7 @@
 //! Chooses how a matrix product is computed, and splits it among threads.
 
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use gemm::Parallelism;
 
@@ -50,27 +51,49 @@ pub fn matmul(op: &'static str, x: &Array, y: &Array, batch_ndim: usize) -> Resu
     if x.dtype().is_complex() && !is_short(x, y) {
         return complex::by_parts(op, x, y, |x, y| matmul(op, x, y, batch_ndim));
     }
+    by_loops(Task { op, notes: None }, x, y, batch_ndim)
+}
+
+/// A product that is computed, or that is only to be noted.
+#[derive(Clone, Copy)]
+pub(super) struct Task<'a> {
+    pub op: &'static str,
+    /// Takes the calls of loops instead.
+    pub notes: Option<&'a Mutex<Vec<Call>>>,
+}
+
+/// A call of a loop.
+pub(super) struct Call {
+    pub method: Method,
+    pub pairs: MatrixPairs<u8>,
+}
+
+// SAFETY: the addresses of a noted call are only compared.
+unsafe impl Send for Call {}
+
+/// [`matmul`] of real matrices, or of few complex numbers.
+pub(super) fn by_loops(task: Task<'_>, x: &Array, y: &Array, batch_ndim: usize) -> Result<Array> {
     if let ([m, k], [rows, n]) = (x.dims(), y.dims())
         && k == rows
     {
-        return matrices(op, x, y, &[*m, *n]);
+        return matrices(task, x, y, &[*m, *n]);
     }
     let rank = x.rank().max(y.rank());
     let (x, y) = (x.with_rank(rank, batch_ndim), y.with_rank(rank, batch_ndim));
     let (batch_x, mx) = x.dims().split_at(rank - 2);
     let (batch_y, my) = y.dims().split_at(rank - 2);
     if mx[1] != my[0] {
-        bail!(Shape, op, "{:?} @ {:?}: inner sizes {} and {} differ", x.dims(), y.dims(), mx[1], my[0]);
+        bail!(Shape, task.op, "{:?} @ {:?}: inner sizes {} and {} differ", x.dims(), y.dims(), mx[1], my[0]);
     }
     let (m, n) = (mx[0], my[1]);
-    let batch = shape::broadcast(op, batch_x, batch_y)?;
+    let batch = shape::broadcast(task.op, batch_x, batch_y)?;
     let full = |mat: &[usize]| batch.iter().chain(mat).copied().collect::<Dims>();
     let (x, y) = (x.expand(&full(mx), 0), y.expand(&full(my), 0));
     let dims = full(&[m, n]);
     if let Some((x, y)) = one(&x, &y, batch.len()) {
-        return matrices(op, &x, &y, &[x.dims()[0], y.dims()[1]])?.reshape(&dims);
+        return matrices(task, &x, &y, &[x.dims()[0], y.dims()[1]])?.reshape(&dims);
     }
-    matrices(op, &x, &y, &dims)
+    matrices(task, &x, &y, &dims)
 }
 
 /// Whether a complex product is computed sooner than its factors are taken apart into real and imaginary parts.
@@ -87,15 +110,15 @@ const WORK: usize = 1 << 36;
 const PART: usize = 1 << 14;
 
 /// The products of a batch, with leading axes already broadcast.
-fn matrices(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Result<Array> {
+fn matrices(task: Task<'_>, x: &Array, y: &Array, dims: &[usize]) -> Result<Array> {
     let inner = x.rank() - 1;
     let k = x.dims()[inner];
     if dims.contains(&0) && x.dtype() != DType::Bool {
-        return Array::build_raw(op, x.dtype(), dims, |_| {});
+        return Array::build_raw(task.op, x.dtype(), dims, |_| {});
     }
     let part = (WORK / shape::checked_len(dims).unwrap_or(WORK).max(1)).clamp(PART, 1 << 24);
     if k <= part {
-        return whole(op, x, y, dims);
+        return whole(task, x, y, dims);
     }
     let slice = |of: &Array, axis: usize, start: usize| {
         let mut sizes: Dims = of.dims().into();
@@ -105,7 +128,7 @@ fn matrices(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Result<Ar
     let mut sum: Option<Array> = None;
     for start in (0..k).step_by(part) {
         interrupt::check()?;
-        let next = whole(op, &slice(x, inner, start), &slice(y, inner - 1, start), dims)?;
+        let next = whole(task, &slice(x, inner, start), &slice(y, inner - 1, start), dims)?;
         match &mut sum {
             None => sum = Some(next),
             Some(sum) => dispatch!(x.dtype(), float T => add::<T>(sum, &next), else {
@@ -122,15 +145,16 @@ fn add<T: Field>(sum: &mut Array, next: &Array) {
     sum.zip(next.as_slice::<T>().into_iter().flatten()).for_each(|(s, &v)| *s = s.add(v));
 }
 
-fn whole(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Result<Array> {
-    if x.dims()[..x.rank() - 2].iter().all(|d| *d == 1) {
+fn whole(task: Task<'_>, x: &Array, y: &Array, dims: &[usize]) -> Result<Array> {
+    let Task { op, notes } = task;
+    if notes.is_none() && x.dims()[..x.rank() - 2].iter().all(|d| *d == 1) {
         let scaled = dispatch!(x.dtype(), float T => diagonal::product::<T>(op, x, y, dims)?, else None);
         if let Some(out) = scaled {
             return Ok(out);
         }
     }
-    dispatch!(x.dtype(), float T => floats::<T>(op, x, y, dims), else {
-        dispatch!(x.dtype(), field T => product(op, x, y, dims, plain::<T>, false), else bail!(Dtype, op, "not defined for bool"))
+    dispatch!(x.dtype(), float T => floats::<T>(task, x, y, dims), else {
+        dispatch!(x.dtype(), field T => product::<T>(task, x, y, dims, (Method::Plain, plain), false), else bail!(Dtype, op, "not defined for bool"))
     })
 }
 
@@ -156,33 +180,56 @@ fn one(x: &Array, y: &Array, batch: usize) -> Option<(Array, Array)> {
     None
 }
 
+/// How products are computed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Method {
+    Streamed,
+    Tiled,
+    Packed,
+    Plain,
+}
+
 /// A function that computes products.
 ///
 /// # Safety
 /// `MatrixPairs` describes valid matrices, and the output has room for the products.
 type MatmulInto<T> = unsafe fn(&MatrixPairs<T>);
 
+impl Method {
+    /// The function for floats.
+    pub fn of_floats<T: Tiled>(self) -> MatmulInto<T> {
+        match self {
+            Method::Streamed => streamed::<T>,
+            Method::Tiled => T::tiled,
+            Method::Packed => packed::<T>,
+            Method::Plain => plain::<T>,
+        }
+    }
+}
+
 /// Products of floats: the fastest method for the sizes.
-fn floats<T: Tiled>(op: &'static str, x: &Array, y: &Array, dims: &[usize]) -> Result<Array> {
+fn floats<T: Tiled>(task: Task<'_>, x: &Array, y: &Array, dims: &[usize]) -> Result<Array> {
+    let by = |method: Method| (method, method.of_floats::<T>());
     let [.., m, n] = *dims else { unreachable!("matrices") };
     let k = x.dims()[x.rank() - 1];
     let work = m.saturating_mul(k).saturating_mul(n);
     let rows = x.rank() - 2;
     if m == 1 && n >= NARROW && y.strides()[rows + 1] == 1 {
-        return product(op, x, y, dims, streamed::<T>, false);
+        return product(task, x, y, dims, by(Method::Streamed), false);
     }
     if n == 1 && m >= NARROW && x.strides()[rows] == 1 {
         // The column has the elements of the row that the transposed product is.
         let mut row: Dims = dims.into();
         row.swap(rows, rows + 1);
-        return product(op, &transposed(y), &transposed(x), &row, streamed::<T>, false)?.reshape(dims);
+        return product(task, &transposed(y), &transposed(x), &row, by(Method::Streamed), false)?
+            .reshape(dims);
     }
     let length = if simd::isa() == Isa::Avx512 { SHORT..usize::MAX } else { SHORT..LONG };
     let fits = n >= NARROW && length.contains(&k) && work <= LARGE;
     if m > 1 && n > 3 && (work <= FEW || fits) {
-        return product(op, x, y, dims, T::tiled, false);
+        return product(task, x, y, dims, by(Method::Tiled), false);
     }
-    product(op, x, y, dims, packed::<T>, true)
+    product(task, x, y, dims, by(Method::Packed), true)
 }
 
 /// Whether [`floats`] computes each element of such a product as zero and the products of its terms, added one by one.
@@ -199,16 +246,23 @@ fn transposed(x: &Array) -> Array {
 /// All products of a batch. With `fixed`, matrices are split by their sizes alone, because the bits depend on the
 /// cuts.
 fn product<T: Field>(
-    op: &'static str,
+    task: Task<'_>,
     x: &Array,
     y: &Array,
     dims: &[usize],
-    into: MatmulInto<T>,
+    (method, into): (Method, MatmulInto<T>),
     fixed: bool,
 ) -> Result<Array> {
+    if let Some(notes) = task.notes {
+        let note = |pairs: &MatrixPairs<u8>| {
+            let pairs = MatrixPairs { ..*pairs };
+            notes.lock().unwrap_or_else(PoisonError::into_inner).push(Call { method, pairs });
+        };
+        return products(task.op, x, y, dims, T::DTYPE, &note, fixed);
+    }
     // SAFETY: the elements have type `T`, and the pairs are valid.
     let into = |pairs: &MatrixPairs<u8>| unsafe { into(&pairs.cast()) };
-    products(op, x, y, dims, T::DTYPE, &into, fixed)
+    products(task.op, x, y, dims, T::DTYPE, &into, fixed)
 }
 
 /// [`product`] for elements of any type, whose addresses are those of bytes.

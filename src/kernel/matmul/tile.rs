@@ -22,6 +22,9 @@ const DOWN: usize = 4;
 /// Columns of the widest tile.
 pub(super) const ACROSS: usize = 32;
 
+/// A panel of at most this many elements gets no more memory than that, because it takes time to make the stack larger.
+const FEW: usize = 512;
+
 /// The length of a part of the inner axis; a panel has room for it.
 const DEPTH: usize = PANEL / ACROSS;
 
@@ -353,14 +356,38 @@ pub(super) trait Tiled: Num {
     /// # Safety
     /// `pairs` describes valid matrices, and the output has room for the products.
     unsafe fn tiled(pairs: &MatrixPairs<Self>);
+
+    /// The same with memory for the columns of the right factor that are packed together: [`PANEL`] elements, or as many as a
+    /// part of the inner axis and the columns of a tile have, if these are fewer.
+    ///
+    /// # Safety
+    /// As [`tiled`](Tiled::tiled), and there is this memory.
+    unsafe fn in_panel(pairs: &MatrixPairs<Self>, panel: *mut Self);
 }
 
 macro_rules! tiled {
     ($t:ident $($isa:ident $(if $fast:ident)? $features:literal $V:ident $H:ident $O:ty, $M:literal $N:literal);*; $plain:literal) => {
         impl Tiled for $t {
             unsafe fn tiled(pairs: &MatrixPairs<$t>) {
-                let mut panel = [const { MaybeUninit::<$t>::uninit() }; PANEL];
-                let panel = panel.as_mut_ptr().cast::<$t>();
+                /// # Safety
+                /// As [`Tiled::tiled`].
+                #[inline(never)]
+                unsafe fn with_whole_panel(pairs: &MatrixPairs<$t>) {
+                    let mut panel = [const { MaybeUninit::<$t>::uninit() }; PANEL];
+                    // SAFETY: as the function's `# Safety` section requires.
+                    unsafe { $t::in_panel(pairs, panel.as_mut_ptr().cast()) }
+                }
+                let (_, k, n) = pairs.sizes;
+                if k.min(DEPTH) * n.min(ACROSS) > FEW {
+                    // SAFETY: as the function's `# Safety` section requires.
+                    return unsafe { with_whole_panel(pairs) };
+                }
+                let mut panel = [const { MaybeUninit::<$t>::uninit() }; FEW];
+                // SAFETY: as above. There are so few elements in a panel.
+                unsafe { $t::in_panel(pairs, panel.as_mut_ptr().cast()) }
+            }
+
+            unsafe fn in_panel(pairs: &MatrixPairs<$t>, panel: *mut $t) {
                 let (_, k, n) = pairs.sizes;
                 let size = k.min(DEPTH) * (STRIPS / size_of::<$t>() + n);
                 let size = if packs(size_of::<$t>(), pairs.sizes, (pairs.a.1, pairs.a.2)) { size } else { 0 };

@@ -7,15 +7,13 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use crate::array::{Array, Unwritten, by_size};
+use crate::array::by_size;
 use crate::dtype::DType;
-use crate::error::Result;
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::pointwise::numbers::Numbers;
 use crate::kernel::pointwise::row::{Address, Instruction, Loop, Operand};
-use crate::kernel::reduce::tiles::{Folding, Lengths, RowFold};
+use crate::kernel::reduce::tiles::{Lengths, RowFold};
 use crate::kernel::simd;
-use crate::memory::NoMemory;
 use crate::shape::{self, Dims, Strides};
 
 /// The bytes of all registers of a thread.
@@ -27,7 +25,7 @@ const ADDRESSES: usize = 4096;
 /// The most cells that a cluster of single numbers has.
 const CELLS: usize = 1 << 20;
 /// The alignment of a register, in bytes: a cache line.
-const ALIGNMENT: usize = 64;
+pub const ALIGNMENT: usize = 64;
 /// Processors tell a load from an earlier store by the position in the page alone, so a loop that reads this few bytes
 /// behind where it writes, in another page, waits for each store.
 const BEHIND: usize = 640;
@@ -221,8 +219,8 @@ pub struct Cluster {
     n: usize,
     tile: usize,
     instructions: Box<[Instruction]>,
-    pub(super) reads: Box<[Read]>,
-    pub(super) writes: Box<[Write]>,
+    reads: Box<[Read]>,
+    writes: Box<[Write]>,
     /// In the order of the instructions.
     ends: Box<[End]>,
     lengths: Lengths,
@@ -231,7 +229,7 @@ pub struct Cluster {
     /// The bytes that all instructions write.
     bytes: usize,
     /// How it runs if `n` is 1.
-    pub(super) numbers: Option<Numbers>,
+    numbers: Option<Numbers>,
 }
 
 /// Whether a cluster of `n` elements of at most `widest` bytes computes single numbers, which fit into cells.
@@ -239,9 +237,12 @@ fn is_of_numbers(n: usize, widest: usize) -> bool {
     n == 1 && widest <= size_of::<u64>()
 }
 
-/// Memory for the registers, and for what lies between them.
+/// The most bytes of memory for registers, and for what lies between them.
+const SPREAD: usize = REGISTERS + REGISTERS / 2;
+
+/// The registers of a thread, and the addresses.
 #[repr(C, align(4096))]
-struct Registers([MaybeUninit<u8>; REGISTERS + REGISTERS / 2]);
+struct Room([MaybeUninit<u8>; SPREAD], [MaybeUninit<*mut u8>; ADDRESSES]);
 
 /// How many bytes apart registers of `bytes` bytes are, so that none lies somewhat behind another in its page.
 fn apart(bytes: usize, registers: usize) -> usize {
@@ -251,7 +252,7 @@ fn apart(bytes: usize, registers: usize) -> usize {
         let distances = (1..registers).map(|k| k * apart);
         distances.clone().all(|d| !is_behind(d) && !is_behind(PAGE - d % PAGE))
     };
-    let most = size_of::<Registers>() / registers.max(1);
+    let most = SPREAD / registers.max(1);
     (bytes..=most).step_by(ALIGNMENT).take(PAGE / ALIGNMENT).find(is_good).unwrap_or(bytes)
 }
 
@@ -293,7 +294,7 @@ impl Cluster {
         let tile = lengths.longest(whole.clamp(TILE.start, TILE.end)).min(n);
         let register_bytes = apart(tile * widest, registers);
         assert!(Cluster::has_room(n, widest, registers, addresses, lengths), "a cluster is too large");
-        assert!(is_of_numbers(n, widest) || registers * register_bytes <= size_of::<Registers>());
+        assert!(is_of_numbers(n, widest) || registers * register_bytes <= SPREAD);
         let fits = |o: &Operand| (o.address as usize) < addresses;
         assert!(instructions.iter().all(|i| (i.to as usize) < addresses && i.from.iter().all(fits)));
         let is_register = |r: Address| (addresses - registers..addresses).contains(&(r as usize));
@@ -333,43 +334,88 @@ impl Cluster {
         self.bytes
     }
 
-    /// Computes all results, those that are written before those of the folds.
-    ///
-    /// # Errors
-    /// For want of memory.
-    ///
-    /// # Panics
-    /// If an array is too small for what is read of it.
-    pub fn run(&self, arrays: &[&Array]) -> Result<SmallVec<[Array; 4]>> {
-        assert_eq!(arrays.len(), self.reads.len());
-        let address = |(read, x): (&Read, &&Array)| {
-            let size = read.dtype.size() as isize;
-            let (low, high) = match &read.reading {
-                Reading::Along => (0, self.n as isize - 1),
-                Reading::Once => (0, 0),
-                Reading::Walk(walk, _) => walk.reach(),
-            };
-            x.bytes(read.start, read.start + low * size..read.start + (high + 1) * size)
+    /// How many arrays it reads.
+    pub fn reads(&self) -> usize {
+        self.reads.len()
+    }
+
+    /// Which bytes it reads of an array, counted from the first element.
+    pub fn reach(&self, read: usize) -> Range<isize> {
+        let read = &self.reads[read];
+        let size = read.dtype.size() as isize;
+        let (low, high) = match &read.reading {
+            Reading::Along => (0, self.n as isize - 1),
+            Reading::Once => (0, 0),
+            Reading::Walk(walk, _) => walk.reach(),
         };
-        let reads: SmallVec<[SendPtr; 8]> =
-            self.reads.iter().zip(arrays).map(|r| SendPtr(address(r).cast_mut())).collect();
-        let mut made: SmallVec<[Unwritten; 4]> = SmallVec::new();
-        for write in &self.writes {
-            made.push(Array::unwritten("compile", write.dtype, &write.dims)?);
+        read.start + low * size..read.start + (high + 1) * size
+    }
+
+    /// The dtype and shape of each result, those that are written before those of the folds. The last part is how the
+    /// elements lie in memory, if that is not in their order.
+    pub fn results(&self) -> impl Iterator<Item = (DType, &[usize], Option<&Strides>)> {
+        let writes = self.writes.iter().map(|w| (w.dtype, &w.dims[..], w.strides.as_ref()));
+        writes.chain(self.ends.iter().map(|end| (end.fold.out(), end.fold.dims(), None)))
+    }
+
+    /// How many bytes of memory it works in, aligned to [`ALIGNMENT`].
+    pub fn room(&self) -> usize {
+        if self.numbers.is_some() {
+            return self.cells() * size_of::<u64>();
         }
-        let writes: SmallVec<[SendPtr; 4]> = made.iter_mut().map(|z| SendPtr(z.ptr())).collect();
-        let mut folded: SmallVec<[Folding; 2]> = SmallVec::new();
-        for end in &self.ends {
-            folded.push(end.fold.begin("compile")?);
-        }
-        let folds: SmallVec<[SendPtr; 2]> = folded.iter_mut().map(Folding::address).collect();
-        // SAFETY: `bytes` checked the arrays, which outlive the work. The results are new, and pieces do not overlap.
-        let work = |range| unsafe { self.part(range, &reads, &writes, &folds) };
+        let folds: usize = self.ends.iter().map(|end| end.fold.room().next_multiple_of(ALIGNMENT)).sum();
+        folds + if self.is_shared() { 0 } else { self.room_of_part() }
+    }
+
+    /// How many bytes a thread works in.
+    fn room_of_part(&self) -> usize {
+        self.registers * self.register_bytes + self.addresses() * size_of::<*mut u8>()
+    }
+
+    fn addresses(&self) -> usize {
+        self.reads.len() + self.writes.len() + self.registers
+    }
+
+    /// Whether it is so large that several threads may share it.
+    pub fn is_shared(&self) -> bool {
+        self.n > self.tile
+    }
+
+    /// Computes all results.
+    ///
+    /// # Safety
+    /// `reads` are the addresses of the arrays, which have the bytes that [`reach`](Cluster::reach) says. `outs` are as many as
+    /// there are results, and have room for those, and `room` has as many bytes as [`room`](Cluster::room) says, aligned. Nobody
+    /// else uses the memory of the results and the room.
+    pub unsafe fn run(&self, reads: &[SendPtr], outs: &[SendPtr], room: *mut u8) {
         if let Some(numbers) = &self.numbers {
-            // SAFETY: as above.
-            unsafe { self.single(numbers, &reads, &writes)? };
-        } else if self.n <= self.tile || !par::is_worthwhile(self.bytes) {
-            work(0..self.n);
+            // SAFETY: as the function's `# Safety` section requires.
+            return unsafe { self.compute(numbers, room.cast(), reads, outs) };
+        }
+        let mut folds: SmallVec<[(SendPtr, SendPtr); 2]> = SmallVec::new();
+        let (writes, folded) = outs.split_at(self.writes.len());
+        let mut rest = room;
+        for (end, &out) in self.ends.iter().zip(folded) {
+            folds.push((SendPtr(rest), out));
+            // SAFETY: `room` counts these bytes.
+            rest = unsafe { rest.add(end.fold.room().next_multiple_of(ALIGNMENT)) };
+        }
+        // SAFETY: as the function's `# Safety` section requires. Pieces do not overlap, and each has registers of its own.
+        let shared = |range| unsafe {
+            let mut own = MaybeUninit::<Room>::uninit();
+            let addresses = (&raw mut (*own.as_mut_ptr()).1).cast::<MaybeUninit<*mut u8>>();
+            let addresses = std::slice::from_raw_parts_mut(addresses, ADDRESSES);
+            self.part(range, reads, writes, &folds, own.as_mut_ptr().cast(), addresses);
+        };
+        if !self.is_shared() {
+            // SAFETY: as above; the room has these bytes for registers and addresses.
+            unsafe {
+                let addresses = rest.add(self.registers * self.register_bytes).cast();
+                let addresses = std::slice::from_raw_parts_mut(addresses, self.addresses());
+                self.part(0..self.n, reads, writes, &folds, rest, addresses);
+            }
+        } else if !par::is_worthwhile(self.bytes) {
+            shared(0..self.n);
         } else {
             let piece = self.n.div_ceil(4 * par::threads()).next_multiple_of(64).max(self.tile);
             let piece = if self.ends.is_empty() {
@@ -377,71 +423,36 @@ impl Cluster {
             } else {
                 piece.next_multiple_of(self.lengths.piece(self.tile))
             };
-            par::pieces(self.n, piece, &work);
+            par::pieces(self.n, piece, &shared);
         }
-        let laid_out = |(write, array): (&Write, Unwritten)| match &write.strides {
-            Some(strides) => array.written().restride(&write.dims, strides, 0),
-            None => array.written(),
-        };
-        let mut results: SmallVec<[Array; 4]> = self.writes.iter().zip(made).map(laid_out).collect();
-        for (end, folding) in self.ends.iter().zip(folded) {
-            results.push(end.fold.end("compile", folding)?);
+        for (end, (room, out)) in self.ends.iter().zip(&folds) {
+            // SAFETY: all elements have been folded, with these addresses.
+            unsafe { end.fold.end(room.get(), out.get()) };
         }
-        Ok(results)
-    }
-
-    /// Computes the single numbers.
-    ///
-    /// # Errors
-    /// For want of memory.
-    ///
-    /// # Safety
-    /// As [`part`](Cluster::part).
-    unsafe fn single(&self, numbers: &Numbers, reads: &[SendPtr], writes: &[SendPtr]) -> Result<()> {
-        let count = self.cells();
-        let mut few = [const { MaybeUninit::<u64>::uninit() }; 1024];
-        let mut many = Vec::new();
-        let cells: *mut u64 = if count <= few.len() {
-            few.as_mut_ptr().cast()
-        } else {
-            many.try_reserve_exact(count).map_err(NoMemory::from)?;
-            many.as_mut_ptr()
-        };
-        // SAFETY: as the function's `# Safety` section requires; there are as many cells.
-        unsafe { self.compute(numbers, cells, |i| reads[i].get().cast_const(), |i| writes[i].get()) };
-        Ok(())
     }
 
     /// How many cells it has.
-    pub(super) fn cells(&self) -> usize {
-        self.reads.len() + self.writes.len() + self.registers
+    fn cells(&self) -> usize {
+        self.addresses()
     }
 
     /// Computes the single numbers in cells.
     ///
     /// # Safety
-    /// There are as many cells as [`cells`](Cluster::cells) says. `read` gives the addresses of the elements that are read, and
-    /// `write` those of room for the results.
-    #[inline]
-    pub(super) unsafe fn compute(
-        &self,
-        numbers: &Numbers,
-        cells: *mut u64,
-        read: impl Fn(usize) -> *const u8,
-        write: impl Fn(usize) -> *mut u8,
-    ) {
-        for (i, own) in self.reads.iter().enumerate() {
-            // SAFETY: the array has an element of this size, which is at most that of a cell.
-            unsafe { copy_number(read(i), cells.add(i).cast(), own.dtype.size()) };
+    /// There are as many cells as [`cells`](Cluster::cells) says, and the addresses are those of [`run`](Cluster::run).
+    unsafe fn compute(&self, numbers: &Numbers, cells: *mut u64, reads: &[SendPtr], writes: &[SendPtr]) {
+        for (i, (own, x)) in self.reads.iter().zip(reads).enumerate() {
+            // SAFETY: the array has an element of this size there, and that is at most the size of a cell.
+            unsafe { copy_number(x.get().offset(own.start), cells.add(i).cast(), own.dtype.size()) };
         }
         // SAFETY: `new` checked that all operands have addresses, and what is read of those was written above, or is
         // written before it is read.
         unsafe { numbers.run(&self.instructions, cells) };
-        for (i, own) in self.writes.iter().enumerate() {
+        for (i, (own, z)) in self.writes.iter().zip(writes).enumerate() {
             let (first, size) = ([(self.reads.len() + i) as Address], own.dtype.size());
             for (k, &cell) in own.from.as_deref().unwrap_or(&first).iter().enumerate() {
                 // SAFETY: `new` checked that the result has room for as many elements of this size.
-                unsafe { copy_number(cells.add(cell as usize).cast(), write(i).add(k * size), size) };
+                unsafe { copy_number(cells.add(cell as usize).cast(), z.get().add(k * size), size) };
             }
         }
     }
@@ -449,25 +460,32 @@ impl Cluster {
     /// Computes a range of the elements.
     ///
     /// # Safety
-    /// Each of `reads` is the address where what is read begins, and each of `writes` has room for `n` elements, of
-    /// which nobody else reads or writes those of the range. Each of `folds` is the address of a [`Folding`], and nobody else
-    /// folds elements of the range.
-    unsafe fn part(&self, range: Range<usize>, reads: &[SendPtr], writes: &[SendPtr], folds: &[SendPtr]) {
-        let mut memory = MaybeUninit::<Registers>::uninit();
-        let mut addresses = [const { MaybeUninit::<*mut u8>::uninit() }; ADDRESSES];
+    /// The addresses are those of [`run`](Cluster::run), each fold with the room that it has and its results. Nobody else
+    /// computes elements of the range. `memory` has room for the registers, and `addresses` for the addresses.
+    unsafe fn part(
+        &self,
+        range: Range<usize>,
+        reads: &[SendPtr],
+        writes: &[SendPtr],
+        folds: &[(SendPtr, SendPtr)],
+        memory: *mut u8,
+        addresses: &mut [MaybeUninit<*mut u8>],
+    ) {
         let first_register = reads.len() + writes.len();
         for (i, address) in addresses[first_register..][..self.registers].iter_mut().enumerate() {
-            // SAFETY: `new` checked that there is room for all registers.
-            address.write(unsafe { memory.as_mut_ptr().cast::<u8>().add(i * self.register_bytes) });
+            // SAFETY: there is room for all registers.
+            address.write(unsafe { memory.add(i * self.register_bytes) });
         }
-        for (address, x) in addresses.iter_mut().zip(reads) {
-            address.write(x.get());
+        for (address, (own, x)) in addresses.iter_mut().zip(self.reads.iter().zip(reads)) {
+            // SAFETY: the array has an element there.
+            address.write(unsafe { x.get().offset(own.start) });
         }
         let mut start = range.start;
         while start < range.end {
             let n = self.tile.min(range.end - start);
             for (i, (read, x)) in self.reads.iter().zip(reads).enumerate() {
-                let (x, size) = (x.get(), read.dtype.size());
+                // SAFETY: the array has an element there.
+                let (x, size) = (unsafe { x.get().offset(read.start) }, read.dtype.size());
                 match &read.reading {
                     // SAFETY: the array has `n` elements.
                     Reading::Along => _ = addresses[i].write(unsafe { x.add(start * size) }),
@@ -505,10 +523,10 @@ impl Cluster {
                         Loop::Ternary(f) => f(n, [x(0), x(1), x(2)], [step(0), step(1), step(2)], to, p),
                     }
                 }
-                while let Some((end, results)) = ends.next_if(|(end, _)| end.of == number) {
+                while let Some((end, (room, out))) = ends.next_if(|(end, _)| end.of == number) {
                     // SAFETY: the instruction has made the elements of the tile. `new` chose tiles, and `run` pieces, that suit the
                     // fold.
-                    unsafe { end.fold.add(start, n, to, results.get()) };
+                    unsafe { end.fold.add(start, n, to, room.get(), out.get()) };
                 }
             }
             start += n;

@@ -10,7 +10,6 @@ pub mod division;
 pub mod half;
 pub mod numbers;
 pub mod power;
-pub mod repeated;
 pub mod row;
 pub mod select;
 pub mod tanh;

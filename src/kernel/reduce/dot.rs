@@ -1,12 +1,16 @@
 //! Inner products along the last axis of two arrays of the same shape.
 
-use crate::array::Array;
-use crate::dtype::dispatch;
+use std::ops::Range;
+
+use crate::array::{Array, Layout};
+use crate::dtype::{DType, dispatch};
 use crate::error::{Result, bail};
 use crate::kernel::num::Field;
+use crate::kernel::par::{self, SendPtr};
 use crate::kernel::reduce::pairwise::{SumOf, pairwise};
+use crate::kernel::sequence::Kernel;
 use crate::kernel::{output, simd};
-use crate::shape::Dims;
+use crate::shape::{self, Dims};
 
 /// Products in one part of a sum, each added to one of `LANES` accumulators.
 const PART: usize = 1024;
@@ -34,6 +38,55 @@ fn sum<T: Field>(x: &[T], y: &[T]) -> T {
     pairwise(SumOf(|v: T| v), &sums[..x.len().div_ceil(PART)])
 }
 
+/// The sums of products of parts of rows of `n` elements, from part `first` on.
+fn sums<T: Field>((n, parts): (usize, usize), first: usize, (x, y): (&[T], &[T]), out: &mut [T]) {
+    simd::autovectorize(
+        #[inline(always)]
+        || {
+            for (part, out) in (first..).zip(out) {
+                let start = part % parts * LONG;
+                let at = part / parts * n + start..part / parts * n + n.min(start + LONG);
+                *out = sum(&x[at.clone()], &y[at]);
+            }
+        },
+    );
+}
+
+/// [`last_axis`] for few rows, which are contiguous.
+struct InnerProducts {
+    dtype: DType,
+    rows: usize,
+    n: usize,
+}
+
+/// The kernel of [`last_axis`] for operands of these dtypes and layouts. None if it is not for them.
+pub fn kernel(ins: &[(DType, Layout)]) -> Option<Box<dyn Kernel>> {
+    let [(dtype, x), (other, y)] = ins else { return None };
+    let (&n, lead) = x.dims.split_last()?;
+    let rows = shape::len(lead);
+    let is_small = (1..=LONG).contains(&n) && rows > 0 && rows * n * dtype.size() < par::MIN_BYTES;
+    let is_like = x.dims == y.dims && dtype == other && x.is_contiguous() && y.is_contiguous();
+    let is_float = matches!(dtype, DType::F32 | DType::F64);
+    (is_small && is_like && is_float).then(|| Box::new(InnerProducts { dtype: *dtype, rows, n }) as _)
+}
+
+impl Kernel for InnerProducts {
+    fn reach(&self, _: usize) -> Range<isize> {
+        0..(self.rows * self.n * self.dtype.size()) as isize
+    }
+
+    unsafe fn run(&self, ins: &[SendPtr], out: *mut u8, _: *mut u8) {
+        dispatch!(self.dtype, float T => {
+            // SAFETY: the operands have these elements, and there is room for a result of each row.
+            let (x, y, out) = unsafe {
+                let of = |x: &SendPtr| std::slice::from_raw_parts(x.get().cast_const().cast::<T>(), self.rows * self.n);
+                (of(&ins[0]), of(&ins[1]), std::slice::from_raw_parts_mut(out.cast::<T>(), self.rows))
+            };
+            sums((self.n, 1), 0, (x, y), out);
+        }, else unreachable!("floats"));
+    }
+}
+
 /// The inner products along the last axis, which is removed, of two arrays of the same shape and dtype.
 pub fn last_axis(op: &'static str, x: &Array, y: &Array) -> Result<Array> {
     assert_eq!((x.dims(), x.dtype()), (y.dims(), y.dtype()), "{op}: another shape or dtype");
@@ -43,16 +96,9 @@ pub fn last_axis(op: &'static str, x: &Array, y: &Array) -> Result<Array> {
     dispatch!(x.dtype(), field T => {
         let (all_x, all_y) = (x.as_slice::<T>().expect("contiguous"), y.as_slice::<T>().expect("contiguous"));
         let dims: Dims = lead.iter().copied().chain([parts]).collect();
-        let cut = output::build_from::<T>(op, &dims, 1, n.min(LONG), |first, out| simd::autovectorize(
-            #[inline(always)]
-            || {
-                for (part, out) in (first..).zip(out) {
-                    let start = part % parts * LONG;
-                    let at = part / parts * n + start..part / parts * n + n.min(start + LONG);
-                    *out = sum(&all_x[at.clone()], &all_y[at]);
-                }
-            },
-        ))?;
+        let cut = output::build_from::<T>(op, &dims, 1, n.min(LONG), |first, out| {
+            sums((n, parts), first, (all_x, all_y), out);
+        })?;
         if parts == 1 {
             return cut.reshape(lead);
         }

@@ -1,15 +1,17 @@
 //! Reductions over axes. The order of a fold depends on shape, dtype and layout only, never on threads.
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
 
-use crate::array::Array;
+use crate::array::{Array, Layout};
 use crate::dtype::{DType, Element};
 use crate::error::{Result, bail};
 use crate::kernel::broadcast::dense_order;
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::reduce::loops::{ReduceLoop, ReduceLoops, Slab, WIDE, height_of_part, width_of_part};
 use crate::kernel::reduce::pairwise::{Fold, columns, narrow, pairwise};
-
+use crate::kernel::sequence::Kernel;
 use crate::kernel::simd;
 use crate::shape::{self, Dims};
 
@@ -125,6 +127,44 @@ pub fn apply(op: &'static str, table: &ReduceLoops, x: &Array, axes: &[usize]) -
     dense(op, (fold, combine), &x.contiguous()?, axes, out)
 }
 
+/// [`apply`] for a small contiguous array, of which adjacent axes are folded.
+struct SmallFold {
+    fold: ReduceLoop,
+    slab: Slab,
+    bytes: usize,
+}
+
+/// The kernel of [`apply`] for an array of this dtype and layout. None if it is not small, or takes several folds.
+pub fn kernel(table: &ReduceLoops, (dtype, x): &(DType, Layout), axes: &[usize]) -> Option<Box<dyn Kernel>> {
+    let (fold, _) = table.loops[*dtype as usize].zip(table.combines[*dtype as usize])?;
+    let (&first, &last) = axes.first().zip(axes.last())?;
+    let len = |dims: &[usize]| shape::checked_len(dims);
+    let (outer, n, inner) =
+        (len(x.dims.get(..first)?)?, len(x.dims.get(first..=last)?)?, len(&x.dims[last + 1..])?);
+    let bytes = outer.checked_mul(n)?.checked_mul(inner)?.checked_mul(dtype.size())?;
+    let is_one_run = axes.len() == last + 1 - first;
+    let is_small = (1..par::MIN_BYTES).contains(&bytes) && grouped(n, inner).is_none();
+    let slab = Slab { outer, n, inner, stride: inner };
+    (x.is_contiguous() && is_one_run && is_small).then(|| Box::new(SmallFold { fold, slab, bytes }) as _)
+}
+
+impl Kernel for SmallFold {
+    fn reach(&self, _: usize) -> Range<isize> {
+        0..self.bytes as isize
+    }
+
+    unsafe fn run(&self, ins: &[SendPtr], out: *mut u8, _: *mut u8) {
+        // SAFETY: the operand has the elements of the slab, and there is room for its results.
+        unsafe { (self.fold)(self.slab, ins[0].get(), out) }
+    }
+}
+
+/// How many short rows are grouped into a long one, if they are.
+fn grouped(n: usize, inner: usize) -> Option<usize> {
+    let most = if inner > 1 { TOGETHER / inner } else { 0 };
+    (2..=most).rev().find(|k| n >= MANY * k && n.is_multiple_of(*k))
+}
+
 /// [`apply`] for a contiguous array. Runs of adjacent axes are reduced one after another, the last run first.
 fn dense(
     op: &'static str,
@@ -152,16 +192,15 @@ fn reduce_adjacent(
     op: &'static str,
     (fold, combine): (ReduceLoop, ReduceLoop),
     x: &Array,
-    axes: std::ops::Range<usize>,
+    axes: Range<usize>,
     out: DType,
 ) -> Result<Array> {
-    let size = |r: std::ops::Range<usize>| x.dims()[r].iter().product::<usize>();
+    let size = |r: Range<usize>| x.dims()[r].iter().product::<usize>();
     let (outer, n, inner) = (size(0..axes.start), size(axes.clone()), size(axes.end..x.rank()));
     let dims: Dims = x.dims()[..axes.start].iter().chain(&x.dims()[axes.end..]).copied().collect();
     let (from, to) = (x.dtype().size(), out.size());
     // Groups several short rows into one long row; the group's results are folded at the end.
-    let most = if inner > 1 { TOGETHER / inner } else { 0 };
-    if let Some(k) = (2..=most).rev().find(|k| n >= MANY * k && n.is_multiple_of(*k)) {
+    if let Some(k) = grouped(n, inner) {
         let wide = x.reshape(&[outer, n / k, k * inner])?;
         let rows = reduce_adjacent(op, (fold, combine), &wide, 1..2, out)?.reshape(&[outer, k, inner])?;
         return reduce_adjacent(op, (combine, combine), &rows, 1..2, out)?.reshape(&dims);

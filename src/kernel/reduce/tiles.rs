@@ -1,10 +1,7 @@
 //! Folds of rows whose elements come a tile at a time and need not be in memory together. The bits are those of
 //! [`apply`](super::apply).
 
-use crate::array::{Array, Unwritten};
 use crate::dtype::DType;
-use crate::error::Result;
-use crate::kernel::par::SendPtr;
 use crate::kernel::reduce::loops::{ReduceLoop, ReduceLoops, Slab, TileLoops, height_of_part};
 use crate::kernel::reduce::pairwise::{Fold, LANES, LEAF, ROWS, SumOf, TREE, add_rows, end_of_leaf, tree};
 use crate::kernel::simd;
@@ -94,12 +91,6 @@ pub struct RowFold {
     way: Rows,
 }
 
-/// The results of a fold, while they are made.
-pub struct Folding {
-    /// The results of the rows, or the accumulators of all leaves.
-    memory: Unwritten,
-}
-
 impl RowFold {
     /// The fold of `rows` rows of `n` elements to an array of this shape. None if the rows cannot come in tiles.
     pub fn new(
@@ -131,32 +122,51 @@ impl RowFold {
         self.out == dtype
     }
 
-    /// Memory for the results.
-    pub fn begin(&self, op: &'static str) -> Result<Folding> {
-        let memory = match self.way {
-            Rows::Short => Array::unwritten(op, self.out, &self.dims)?,
-            Rows::Long(_) => Array::unwritten(op, self.out, &[self.rows, self.n.div_ceil(LEAF), LANES])?,
-        };
-        Ok(Folding { memory })
+    /// The shape of the results.
+    pub fn dims(&self) -> &[usize] {
+        &self.dims
+    }
+
+    /// The dtype of the results.
+    pub fn out(&self) -> DType {
+        self.out
+    }
+
+    /// How many bytes of memory it needs for what is not complete: the accumulators of all leaves, and the results of the
+    /// parts of each row.
+    pub fn room(&self) -> usize {
+        match self.way {
+            Rows::Short => 0,
+            Rows::Long(_) => {
+                let parts = if self.parts() > 1 { self.parts() } else { 0 };
+                self.rows * (self.n.div_ceil(LEAF) * LANES + parts) * self.out.size()
+            }
+        }
+    }
+
+    /// How many parts of each row are folded before their results are.
+    fn parts(&self) -> usize {
+        self.n.div_ceil(height_of_part(self.rows, self.n, 1, self.dtype.size()))
     }
 
     /// Folds the `n` elements of a tile. Its first element has number `start`.
     ///
     /// # Safety
-    /// `x` has the elements. `results` is the address of a [`Folding`] of this fold, and no other thread folds the same rows
-    /// or leaves. A tile holds whole rows, or lies inside of a leaf. The tiles of a leaf come in order.
-    pub unsafe fn add(&self, start: usize, n: usize, x: *const u8, results: *mut u8) {
+    /// `x` has the elements. `out` has room for the results, and `room` as many bytes as [`RowFold::room`] says. No other
+    /// thread folds the same rows or leaves. A tile holds whole rows, or lies inside of a leaf. The tiles of a leaf come in
+    /// order.
+    pub unsafe fn add(&self, start: usize, n: usize, x: *const u8, room: *mut u8, out: *mut u8) {
         let size = self.out.size();
         // SAFETY: as the function's `# Safety` section requires.
         unsafe {
             match self.way {
                 Rows::Short => {
                     let slab = Slab { outer: n / self.n, n: self.n, inner: 1, stride: 1 };
-                    (self.fold)(slab, x, results.add(start / self.n * size));
+                    (self.fold)(slab, x, out.add(start / self.n * size));
                 }
                 Rows::Long(loops) => {
                     // Where there are several rows, they consist of whole leaves.
-                    let lanes = results.add(start / LEAF * LANES * size);
+                    let lanes = room.add(start / LEAF * LANES * size);
                     let end = start + n;
                     let ends = end.is_multiple_of(LEAF) || end == self.rows * self.n;
                     (loops.add)(n, x, lanes, start.is_multiple_of(LEAF), ends);
@@ -165,37 +175,30 @@ impl RowFold {
         }
     }
 
-    /// The results, once all elements have been folded.
+    /// Completes the results, once all elements have been folded.
     ///
-    /// # Errors
-    /// For want of memory.
-    pub fn end(&self, op: &'static str, folding: Folding) -> Result<Array> {
-        let leaves = folding.memory.written();
-        let Rows::Long(loops) = self.way else { return Ok(leaves) };
+    /// # Safety
+    /// `room` and `out` are those of [`RowFold::add`].
+    pub unsafe fn end(&self, room: *mut u8, out: *mut u8) {
+        let Rows::Long(loops) = self.way else { return };
         let size = self.out.size();
         let part = height_of_part(self.rows, self.n, 1, self.dtype.size());
-        let (parts, all) = (self.n.div_ceil(part), self.n.div_ceil(LEAF));
+        let (parts, all) = (self.parts(), self.n.div_ceil(LEAF));
         let most = part.div_ceil(LEAF);
-        let fill = |out: *mut u8| {
-            for row in 0..self.rows {
-                for k in 0..parts {
-                    let first = k * most;
-                    // SAFETY: the leaves of the part are among those of the row, and all of them have ended. There is room for a
-                    // result of each part.
-                    unsafe {
-                        let x = leaves.ptr().add((row * all + first) * LANES * size);
-                        (loops.end)(most.min(all - first), x, out.add((row * parts + k) * size));
-                    }
-                }
+        // SAFETY: the leaves of a part are among those of its row, and all of them have ended. Behind the leaves there is room for
+        // a result of each part, if there are several. The parts are the rows of the slab, and there is a result of each row.
+        unsafe {
+            let to = if parts == 1 { out } else { room.add(self.rows * all * LANES * size) };
+            for (row, k) in (0..self.rows).flat_map(|row| (0..parts).map(move |k| (row, k))) {
+                let first = k * most;
+                let x = room.add((row * all + first) * LANES * size);
+                (loops.end)(most.min(all - first), x, to.add((row * parts + k) * size));
             }
-        };
-        if parts == 1 {
-            return Array::build_raw(op, self.out, &self.dims, fill);
+            if parts > 1 {
+                let slab = Slab { outer: self.rows, n: parts, inner: 1, stride: 1 };
+                (self.combine)(slab, to, out);
+            }
         }
-        let folded = Array::build_raw(op, self.out, &[self.rows, parts], fill)?;
-        let slab = Slab { outer: self.rows, n: parts, inner: 1, stride: 1 };
-        // SAFETY: the parts are the rows of the slab, and there is a result of each row.
-        Array::build_raw(op, self.out, &self.dims, |out| unsafe { (self.combine)(slab, folded.ptr(), out) })
     }
 }
 
@@ -203,13 +206,6 @@ impl RowFold {
 fn consists_of_leaves(rows: usize, n: usize, dtype: DType) -> bool {
     let last = n % height_of_part(rows, n, 1, dtype.size());
     n >= TREE && (last == 0 || last >= TREE) && (rows == 1 || n.is_multiple_of(LEAF))
-}
-
-impl Folding {
-    /// Where the results are made.
-    pub fn address(&mut self) -> SendPtr {
-        SendPtr(self.memory.ptr())
-    }
 }
 
 /// The lengths that tiles can have.
@@ -269,6 +265,7 @@ fn common_multiple(a: usize, b: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::array::Array;
     use crate::kernel::reduce::{apply, reduce_loops};
 
     #[test]
@@ -291,14 +288,17 @@ mod tests {
             let lengths = Lengths::ANY.with(&fold).unwrap();
             for most in [1, 64, 200, 1000, 2048, 4096] {
                 let tile = lengths.longest(most);
-                let mut folding = fold.begin("t").unwrap();
+                let mut room = vec![0u64; fold.room().div_ceil(8)];
+                let mut found = vec![0f32; rows];
+                let (room, out) = (room.as_mut_ptr().cast::<u8>(), found.as_mut_ptr().cast::<u8>());
                 for start in (0..rows * n).step_by(tile) {
                     let count = tile.min(rows * n - start);
                     // SAFETY: the tile is inside of the array, and the tiles come in order.
-                    unsafe { fold.add(start, count, x.ptr().add(start * 4), folding.address().get()) };
+                    unsafe { fold.add(start, count, x.ptr().add(start * 4), room, out) };
                 }
+                // SAFETY: all tiles have come.
+                unsafe { fold.end(room, out) };
                 let bits = |x: &[f32]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-                let found = fold.end("t", folding).unwrap().to_vec::<f32>();
                 assert_eq!(bits(&found), bits(&whole), "{rows} {n} {tile}");
             }
         }

@@ -1,15 +1,22 @@
 //! Softmax and cross entropy along the last axis, with their gradients.
 
+use std::ops::Range;
+
 use super::exp::{exp_less, exp_of_rows, log_sum_exp_of_rows, vectors};
 use super::strided_axis::{self, StridedAxis};
-use crate::array::Array;
-use crate::dtype::dispatch;
+use crate::array::{Array, Layout};
+use crate::dtype::{DType, dispatch};
 use crate::error::Result;
+use crate::kernel::copy::copy;
 use crate::kernel::fast::Fast;
 use crate::kernel::num::Real;
+use crate::kernel::par::{self, SendPtr};
+use crate::kernel::pointwise::cluster::ALIGNMENT;
 use crate::kernel::reduce::extreme::largest;
 use crate::kernel::rows::{column, each, each_mut, last, not_defined, total};
+use crate::kernel::sequence::{Kernel, Kind};
 use crate::kernel::{interrupt, output};
+use crate::shape;
 use crate::stored::Stored;
 
 /// The variants of the softmax.
@@ -23,46 +30,47 @@ pub enum Softmax {
     Log,
 }
 
-/// The softmax of every row.
-pub fn softmax(op: &'static str, x: &Array, which: Softmax) -> Result<Array> {
-    #[inline(always)]
-    fn rows<T: Real, const FAST: bool>((which, n, x, out): (Softmax, usize, &[T], &mut [T]))
-    where
-        Fast<T>: Real,
-    {
-        if which == Softmax::Log {
-            return log_sum_exp_of_rows::<T, FAST>(n, x, |b, m, rest| {
-                let rest = if m.is_finite() { rest } else { T::lit(f64::NAN) };
-                for part in interrupt::parts(b * n..(b + 1) * n, 1) {
-                    out[part.clone()].iter_mut().zip(&x[part]).for_each(|(o, &v)| *o = v.sub(m).sub(rest));
-                }
-            });
-        }
-        exp_of_rows::<T, FAST>(
-            n,
-            x,
-            out,
-            |_, row| largest(row),
-            |b, m, out| {
-                if !m.is_finite() && !m.nan() {
-                    if which == Softmax::Plain {
-                        out.fill(T::lit(f64::NAN));
-                        return;
-                    }
-                    let x = &x[b * n..][..n];
-                    let hits = x.iter().filter(|&&v| v == T::INFINITY).count();
-                    let share = T::ONE.div(T::lit(hits as f64));
-                    let part = |&v: &T| if v == T::INFINITY { share } else { T::ZERO };
-                    out.iter_mut().zip(x).for_each(|(o, v)| *o = part(v));
+#[inline(always)]
+fn softmax_rows<T: Real, const FAST: bool>((which, n, x, out): (Softmax, usize, &[T], &mut [T]))
+where
+    Fast<T>: Real,
+{
+    if which == Softmax::Log {
+        return log_sum_exp_of_rows::<T, FAST>(n, x, |b, m, rest| {
+            let rest = if m.is_finite() { rest } else { T::lit(f64::NAN) };
+            for part in interrupt::parts(b * n..(b + 1) * n, 1) {
+                out[part.clone()].iter_mut().zip(&x[part]).for_each(|(o, &v)| *o = v.sub(m).sub(rest));
+            }
+        });
+    }
+    exp_of_rows::<T, FAST>(
+        n,
+        x,
+        out,
+        |_, row| largest(row),
+        |b, m, out| {
+            if !m.is_finite() && !m.nan() {
+                if which == Softmax::Plain {
+                    out.fill(T::lit(f64::NAN));
                     return;
                 }
-                let share = T::ONE.div(total(out));
-                for part in interrupt::parts(0..n, 1) {
-                    out[part].iter_mut().for_each(|o| *o = o.mul(share));
-                }
-            },
-        );
-    }
+                let x = &x[b * n..][..n];
+                let hits = x.iter().filter(|&&v| v == T::INFINITY).count();
+                let share = T::ONE.div(T::lit(hits as f64));
+                let part = |&v: &T| if v == T::INFINITY { share } else { T::ZERO };
+                out.iter_mut().zip(x).for_each(|(o, v)| *o = part(v));
+                return;
+            }
+            let share = T::ONE.div(total(out));
+            for part in interrupt::parts(0..n, 1) {
+                out[part].iter_mut().for_each(|o| *o = o.mul(share));
+            }
+        },
+    );
+}
+
+/// The softmax of every row.
+pub fn softmax(op: &'static str, x: &Array, which: Softmax) -> Result<Array> {
     if let (Softmax::Plain | Softmax::Log, Some(layout)) = (which, StridedAxis::of(x)) {
         return strided_axis::softmax(op, &layout, x, which == Softmax::Log);
     }
@@ -71,40 +79,40 @@ pub fn softmax(op: &'static str, x: &Array, which: Softmax) -> Result<Array> {
     dispatch!(x.dtype(), float T => {
         let all = x.as_slice::<T>().expect("contiguous");
         output::build::<T>(op, x.dims(), n, |first, out| {
-            let args = (which, n, &all[first * n..][..out.len()], out);
-            vectors!(rows, T, args);
+            in_vectors(Formula::Softmax(which), n, [&all[first * n..][..out.len()]; 2], out);
         })
     }, else not_defined(op, x.dtype()))
 }
 
-/// The gradient of the softmax from its result `z`: `z (g - Σ g z)` by row, or `g - exp(z) Σ g` for the logarithm.
-pub fn softmax_gradient(op: &'static str, g: &Array, z: &Array, log: bool) -> Result<Array> {
-    #[inline(always)]
-    fn rows<T: Real, const FAST: bool>((log, n, g, z, out): (bool, usize, &[T], &[T], &mut [T]))
-    where
-        Fast<T>: Real,
-    {
-        for ((g, z), out) in each(g, n).zip(each(z, n)).zip(each_mut(out, n)) {
-            if log {
-                let sum = total(g);
-                for part in interrupt::parts(0..n, 1) {
-                    let out = &mut out[part.clone()];
-                    exp_less::<T, FAST>(&z[part.clone()], T::ZERO, out);
-                    out.iter_mut().zip(&g[part]).for_each(|(o, &g)| *o = g.sub(o.mul(sum)));
-                }
-                continue;
-            }
+#[inline(always)]
+fn gradient_rows<T: Real, const FAST: bool>((log, n, g, z, out): (bool, usize, &[T], &[T], &mut [T]))
+where
+    Fast<T>: Real,
+{
+    for ((g, z), out) in each(g, n).zip(each(z, n)).zip(each_mut(out, n)) {
+        if log {
+            let sum = total(g);
             for part in interrupt::parts(0..n, 1) {
-                let pairs = g[part.clone()].iter().zip(&z[part.clone()]);
-                out[part].iter_mut().zip(pairs).for_each(|(o, (&g, &z))| *o = g.mul(z));
+                let out = &mut out[part.clone()];
+                exp_less::<T, FAST>(&z[part.clone()], T::ZERO, out);
+                out.iter_mut().zip(&g[part]).for_each(|(o, &g)| *o = g.sub(o.mul(sum)));
             }
-            let sum = total(out);
-            for part in interrupt::parts(0..n, 1) {
-                let pairs = g[part.clone()].iter().zip(&z[part.clone()]);
-                out[part].iter_mut().zip(pairs).for_each(|(o, (&g, &z))| *o = z.mul(g.sub(sum)));
-            }
+            continue;
+        }
+        for part in interrupt::parts(0..n, 1) {
+            let pairs = g[part.clone()].iter().zip(&z[part.clone()]);
+            out[part].iter_mut().zip(pairs).for_each(|(o, (&g, &z))| *o = g.mul(z));
+        }
+        let sum = total(out);
+        for part in interrupt::parts(0..n, 1) {
+            let pairs = g[part.clone()].iter().zip(&z[part.clone()]);
+            out[part].iter_mut().zip(pairs).for_each(|(o, (&g, &z))| *o = z.mul(g.sub(sum)));
         }
     }
+}
+
+/// The gradient of the softmax from its result `z`: `z (g - Σ g z)` by row, or `g - exp(z) Σ g` for the logarithm.
+pub fn softmax_gradient(op: &'static str, g: &Array, z: &Array, log: bool) -> Result<Array> {
     if let Some(layout) = StridedAxis::of(z) {
         return strided_axis::gradient(op, &layout, g, z, log);
     }
@@ -114,10 +122,27 @@ pub fn softmax_gradient(op: &'static str, g: &Array, z: &Array, log: bool) -> Re
         let (all_g, all_z) = (g.as_slice::<T>().expect("contiguous"), z.as_slice::<T>().expect("contiguous"));
         output::build::<T>(op, z.dims(), n, |first, out| {
             let part = first * n..first * n + out.len();
-            let args = (log, n, &all_g[part.clone()], &all_z[part], out);
-            vectors!(rows, T, args);
+            in_vectors(Formula::Gradient { log }, n, [&all_g[part.clone()], &all_z[part]], out);
         })
     }, else not_defined(op, z.dtype()))
+}
+
+#[inline(always)]
+fn log_sum_exp<T: Real, const FAST: bool>(
+    (n, x, classes, lse, loss): (usize, &[T], &[i64], &mut [T], &mut [T]),
+) where
+    Fast<T>: Real,
+{
+    if n == 0 {
+        lse.fill(T::lit(f64::NEG_INFINITY));
+    }
+    log_sum_exp_of_rows::<T, FAST>(n, x, |b, m, rest| {
+        lse[b] = m.add(rest);
+        if let Some(loss) = loss.get_mut(b) {
+            let class = usize::try_from(classes[b]).ok();
+            *loss = class.map_or(T::ZERO, |class| m.sub(x[b * n + class]).add(rest));
+        }
+    });
 }
 
 /// The log-sum-exp of every row and, if classes are given, the cross entropy of each row (0 for a negative class).
@@ -126,22 +151,6 @@ pub fn softmax_gradient(op: &'static str, g: &Array, z: &Array, log: bool) -> Re
 /// # Panics
 /// If a class is outside the row.
 pub fn cross_entropy(op: &'static str, x: &Array, classes: Option<&Array>) -> Result<(Array, Array)> {
-    #[inline(always)]
-    fn rows<T: Real, const FAST: bool>((n, x, classes, lse, loss): (usize, &[T], &[i64], &mut [T], &mut [T]))
-    where
-        Fast<T>: Real,
-    {
-        if n == 0 {
-            lse.fill(T::lit(f64::NEG_INFINITY));
-        }
-        log_sum_exp_of_rows::<T, FAST>(n, x, |b, m, rest| {
-            lse[b] = m.add(rest);
-            if let Some(loss) = loss.get_mut(b) {
-                let class = usize::try_from(classes[b]).ok();
-                *loss = class.map_or(T::ZERO, |class| m.sub(x[b * n + class]).add(rest));
-            }
-        });
-    }
     let (x, classes) = (x.contiguous()?, classes.map(Array::contiguous).transpose()?);
     let classes = classes.as_ref().map(|c| c.as_slice::<i64>().expect("contiguous"));
     let (n, dims) = (last(&x), column(&x));
@@ -151,8 +160,7 @@ pub fn cross_entropy(op: &'static str, x: &Array, classes: Option<&Array>) -> Re
         output::build_pair::<T, T>(op, (&dims, 1), of_loss, n, |first, lse, loss| {
             let part = first..first + lse.len();
             let classes = classes.map_or(&[][..], |c| &c[part.clone()]);
-            let args = (n, &all[part.start * n..part.end * n], classes, lse, loss);
-            vectors!(rows, T, args);
+            log_sum_exp_in_vectors(n, &all[part.start * n..part.end * n], classes, lse, loss);
         })
     }, else not_defined(op, x.dtype()))
 }
@@ -188,4 +196,107 @@ pub fn cross_entropy_gradient(op: &'static str, [g, x, lse, classes]: [&Array; 4
             vectors!(rows, T, (n, rows_of, &classes[first..], out));
         })
     }, else not_defined(op, x.dtype()))
+}
+
+/// What is computed of rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Formula {
+    /// The softmax of the first operand.
+    Softmax(Softmax),
+    /// See [`softmax_gradient`]: the operands are `g` and `z`.
+    Gradient { log: bool },
+    /// The log-sum-exp of the first operand.
+    LogSumExp,
+}
+
+/// Computes rows of `n` elements.
+fn in_vectors<T: Real>(formula: Formula, n: usize, [x, y]: [&[T]; 2], out: &mut [T])
+where
+    Fast<T>: Real,
+{
+    match formula {
+        Formula::Softmax(which) => vectors!(softmax_rows, T, (which, n, x, out)),
+        Formula::Gradient { log } => vectors!(gradient_rows, T, (log, n, x, y, out)),
+        Formula::LogSumExp => log_sum_exp_in_vectors(n, x, &[], out, &mut []),
+    }
+}
+
+fn log_sum_exp_in_vectors<T: Real>(n: usize, x: &[T], classes: &[i64], lse: &mut [T], loss: &mut [T])
+where
+    Fast<T>: Real,
+{
+    vectors!(log_sum_exp, T, (n, x, classes, lse, loss));
+}
+
+/// A formula for few rows.
+struct FewRows {
+    formula: Formula,
+    dtype: DType,
+    n: usize,
+    len: usize,
+    operands: Vec<(Kind, bool)>,
+}
+
+/// The kernel of a formula for operands of these dtypes and layouts, all of one shape. None if it is not for them.
+pub fn kernel(formula: Formula, ins: &[(DType, Layout)]) -> Option<Box<dyn Kernel>> {
+    let (dtype, first) = ins.first()?;
+    let (len, n) = (shape::len(&first.dims), *first.dims.last()?);
+    let is_small = (1..par::MIN_BYTES).contains(&(len * dtype.size()));
+    let is_float = matches!(dtype, DType::F32 | DType::F64);
+    if !is_small || !is_float || ins.iter().any(|(d, x)| d != dtype || x.dims != first.dims) {
+        return None;
+    }
+    let mut operands = vec![];
+    for (_, x) in ins {
+        let kind = Kind { dtype: *dtype, dims: x.dims.clone(), strides: x.strides.clone() };
+        // Columns that are adjacent in memory are computed together, and have other bits.
+        if formula != Formula::LogSumExp && StridedAxis::of(&kind.blank().ok()?).is_some() {
+            return None;
+        }
+        operands.push((kind, x.is_contiguous()));
+    }
+    Some(Box::new(FewRows { formula, dtype: *dtype, n, len, operands }))
+}
+
+impl FewRows {
+    /// How many bytes after the first one the copy of an operand begins.
+    fn apart(&self) -> usize {
+        (self.len * self.dtype.size()).next_multiple_of(ALIGNMENT)
+    }
+}
+
+impl Kernel for FewRows {
+    fn reach(&self, operand: usize) -> Range<isize> {
+        self.operands[operand].0.bytes()
+    }
+
+    fn room(&self) -> usize {
+        if self.operands.iter().all(|(_, is_contiguous)| *is_contiguous) { 0 } else { 2 * self.apart() }
+    }
+
+    unsafe fn run(&self, ins: &[SendPtr], out: *mut u8, room: *mut u8) {
+        let size = self.dtype.size();
+        let mut from = [ins[0].get().cast_const(); 2];
+        for (k, ((kind, is_contiguous), x)) in self.operands.iter().zip(ins).enumerate() {
+            from[k] = x.get();
+            if !is_contiguous {
+                // SAFETY: the operand has this layout, and there is room for a copy of each.
+                unsafe {
+                    let to = room.add(k * self.apart());
+                    let strides = shape::contiguous_strides(&kind.dims);
+                    copy(size, &kind.dims, (x.get(), &kind.strides), (to, &strides));
+                    from[k] = to;
+                }
+            }
+        }
+        let made = if self.formula == Formula::LogSumExp { self.len / self.n } else { self.len };
+        dispatch!(self.dtype, float T => {
+            // SAFETY: these are the elements of the operands, in C order, and there is room for the result.
+            let (x, out) = unsafe {
+                let x = from.map(|x| std::slice::from_raw_parts(x.cast::<T>(), self.len));
+                (x, std::slice::from_raw_parts_mut(out.cast::<T>(), made))
+            };
+            in_vectors(self.formula, self.n, x, out);
+        }, else unreachable!("floats"));
+    }
 }

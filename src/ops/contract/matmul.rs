@@ -4,13 +4,14 @@ use std::borrow::Cow;
 
 use smallvec::smallvec;
 
-use crate::array::Array;
+use crate::array::{Array, Layout};
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::broadcast::broadcast_batch_pair;
 use crate::kernel::matmul;
 use crate::kernel::reduce::dot;
+use crate::kernel::sequence::Kernel;
 use crate::ops::entry::{Operand, op};
 use crate::ops::movement::{conj, matrix_transpose, permute_dims, reshape_to};
 use crate::ops::promote::{Class, promoted};
@@ -30,6 +31,15 @@ impl Op for Matmul {
 
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         Ok([matmul::matmul("matmul", ins[0], ins[1], batch_ndim)?].into())
+    }
+
+    fn kernel(
+        &self,
+        ins: &[(DType, Layout)],
+        _: &(DType, Layout),
+        batch_ndim: usize,
+    ) -> Option<Box<dyn Kernel>> {
+        matmul::kernel(ins, batch_ndim)
     }
 
     fn is_product(&self) -> bool {
@@ -75,6 +85,10 @@ impl Op for Dot {
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let (x, y) = broadcast_batch_pair(ins[0], ins[1], batch_ndim);
         Ok([dot::last_axis("vecdot", &x, &y)?].into())
+    }
+
+    fn kernel(&self, ins: &[(DType, Layout)], _: &(DType, Layout), _: usize) -> Option<Box<dyn Kernel>> {
+        dot::kernel(ins)
     }
 
     fn is_product(&self) -> bool {

@@ -4,11 +4,13 @@ use std::f64::consts::{LN_2, LOG2_E};
 
 use smallvec::smallvec;
 
-use crate::array::Array;
+use crate::array::{Array, Layout};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::broadcast::broadcast_batch_pair;
-use crate::kernel::softmax::{self, Softmax};
+use crate::kernel::sequence::Kernel;
+use crate::kernel::softmax::{self, Formula, Softmax};
 use crate::ops::entry::{Axes, Operand, op};
 use crate::ops::movement::{permute_dims, real, reshape_to};
 use crate::ops::pointwise::arithmetic::{add, subtract};
@@ -39,6 +41,10 @@ impl Op for SoftmaxOp {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok([softmax::softmax(self.name(), ins[0], self.0)?].into())
+    }
+
+    fn kernel(&self, ins: &[(DType, Layout)], _: &(DType, Layout), _: usize) -> Option<Box<dyn Kernel>> {
+        softmax::kernel(Formula::Softmax(self.0), ins)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -75,6 +81,10 @@ impl Op for SoftmaxGrad {
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let (g, z) = broadcast_batch_pair(ins[0], ins[1], batch_ndim);
         Ok([softmax::softmax_gradient(self.name(), &g, &z, self.log)?].into())
+    }
+
+    fn kernel(&self, ins: &[(DType, Layout)], _: &(DType, Layout), _: usize) -> Option<Box<dyn Kernel>> {
+        softmax::kernel(Formula::Gradient { log: self.log }, ins)
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {
@@ -166,6 +176,10 @@ impl Op for LogSumExp {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok([softmax::cross_entropy("logsumexp", ins[0], None)?.0].into())
+    }
+
+    fn kernel(&self, ins: &[(DType, Layout)], _: &(DType, Layout), _: usize) -> Option<Box<dyn Kernel>> {
+        softmax::kernel(Formula::LogSumExp, ins)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

@@ -1,11 +1,15 @@
-//! Clusters of single numbers that run many times, each time with what the last one made: the steps of a loop over a few
-//! numbers.
+//! Sequences that run many times, each time with what the last one made: the steps of a loop.
 
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use super::run::{Failure, Few, Sequence};
 use crate::array::{Array, Unwritten};
 use crate::dtype::DType;
-use crate::error::Result;
 use crate::kernel::interrupt;
-use crate::kernel::pointwise::cluster::{Cluster, Reading};
+use crate::kernel::par::SendPtr;
 use crate::memory::NoMemory;
 use crate::shape::{self, Dims};
 
@@ -22,7 +26,7 @@ pub struct Steps<'a> {
     pub reverse: bool,
     /// Whether the carries before each step are results too.
     pub keeps: bool,
-    /// By what the cluster reads: the number of the array that has it.
+    /// By what the sequence reads: the number of the array that has it.
     pub reads: &'a [usize],
     /// The next carry, and then a row of each result.
     pub outs: &'a [Out],
@@ -40,11 +44,18 @@ pub struct Out {
 /// Where an array that a step makes lies.
 #[derive(Clone, Copy, PartialEq)]
 pub enum From {
-    /// In a result of the cluster.
+    /// In a result of the sequence.
     Write(usize),
     /// In an array that is no part of the carry, or the same part of the next carry.
     Given(usize),
 }
+
+const LINE: usize = 64;
+
+/// A cache line.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([u8; LINE]);
 
 /// Bytes that a step copies. In each step the addresses move on.
 struct Move {
@@ -66,17 +77,22 @@ impl Out {
     }
 }
 
-impl Cluster {
-    /// Runs the steps of a loop: the last carry, the results as columns, and perhaps the carries before each step. None if the
-    /// cluster computes more than single numbers, or a part of the next carry is another part of this one.
+impl Sequence {
+    /// Runs the steps of a loop: the last carry, the results as columns, and perhaps the carries before each step. None if a
+    /// part of the next carry is another part of this one, or if a result has another layout in some step.
     ///
     /// # Errors
-    /// For want of memory, and if the loop is interrupted.
+    /// For want of memory, those of functions of arrays, and if the loop is interrupted.
     ///
     /// # Panics
     /// If an array is too small for what is read of it, or is not contiguous.
-    pub fn repeat(&self, given: &[&Array], steps: &Steps<'_>) -> Result<Option<Vec<Array>>> {
-        let Some(numbers) = &self.numbers else { return Ok(None) };
+    pub fn repeat(
+        &self,
+        given: &[&Array],
+        steps: &Steps<'_>,
+        mut done: Option<&mut dyn FnMut(usize)>,
+    ) -> std::result::Result<Option<Vec<Array>>, Failure> {
+        let first = |error| Failure { item: 0, error };
         let Steps { op, carries, columns, length, .. } = *steps;
         let (carry, rows) = (&given[..carries], carries..carries + columns);
         let own = |(k, out): (usize, &Out)| match out.from {
@@ -88,21 +104,18 @@ impl Cluster {
         }
         assert!(given.iter().all(|x| x.is_contiguous()) && steps.reads.len() == self.reads.len());
         assert!(given[rows.clone()].iter().all(|x| x.dims().first() == Some(&length)));
-        // Memory of the carry and of what the cluster writes, each in words of its own.
-        let words = |bytes: usize| bytes.div_ceil(size_of::<u64>());
-        let written = self.writes.iter().map(|w| shape::len(&w.dims) * w.dtype.size());
+        // Memory of the carry and of what the sequence writes, each in lines of its own.
+        let written = self.writes.iter().map(|w| w.bytes);
         let sizes: Vec<usize> = carry.iter().map(|x| bytes_of(x)).chain(written).collect();
-        let cells = self.cells();
-        let mut memory: Vec<u64> = Vec::new();
-        let all = cells + sizes.iter().map(|&bytes| words(bytes)).sum::<usize>();
-        memory.try_reserve_exact(all).map_err(NoMemory::from)?;
-        memory.resize(all, 0);
-        let first = memory.as_mut_ptr();
-        let mut at = cells;
+        let all: usize = sizes.iter().map(|&bytes| bytes.div_ceil(LINE)).sum();
+        let mut memory: Vec<Line> = Vec::new();
+        memory.try_reserve_exact(all).map_err(|error| first(NoMemory::from(error).into()))?;
+        memory.resize(all, Line([0; LINE]));
+        let mut at = memory.as_mut_ptr();
         let mut places: Vec<*mut u8> = vec![];
         for &bytes in &sizes {
-            places.push(first.wrapping_add(at).cast());
-            at += words(bytes);
+            places.push(at.cast());
+            at = at.wrapping_add(bytes.div_ceil(LINE));
         }
         let (state, writes) = places.split_at(carries);
 
@@ -110,32 +123,32 @@ impl Cluster {
             let row = (bytes_of(x) / length) as isize;
             if steps.reverse { (row * (length as isize - 1), -row) } else { (0, row) }
         };
-        // The address of some bytes of an array that the first step reads, and how far the next step reads from there.
-        let source = |g: usize, start: usize, bytes: usize| -> (*const u8, isize) {
-            let end = start.checked_add(bytes).expect("a read lies in memory");
+        // The address of an array that the first step reads, and how far the next step reads from there. The bytes of the range,
+        // counted from that address, are read.
+        let source = |g: usize, range: Range<usize>| -> (*const u8, isize) {
             if g < carries {
-                assert!(end <= sizes[g], "a read leaves the carry");
-                return (state[g].wrapping_add(start), 0);
+                assert!(range.end <= sizes[g], "a read leaves the carry");
+                return (state[g], 0);
             }
             let (begin, step) = if rows.contains(&g) { forward(given[g]) } else { (0, 0) };
             let most = if rows.contains(&g) { bytes_of(given[g]) / length } else { bytes_of(given[g]) };
-            assert!(end <= most, "a read leaves the array");
-            let range = begin.min(begin + step * (length as isize - 1))..bytes_of(given[g]) as isize;
-            let x = if bytes == 0 { given[g].ptr() } else { given[g].bytes(begin, range) };
-            (x.wrapping_add(start), step)
+            assert!(range.end <= most, "a read leaves the array");
+            let all = begin.min(begin + step * (length as isize - 1))..bytes_of(given[g]) as isize;
+            let x = if range.is_empty() { given[g].ptr() } else { given[g].bytes(begin, all) };
+            (x, step)
         };
         let mut reads: Vec<(*const u8, isize)> = vec![];
-        for (read, &g) in self.reads.iter().zip(steps.reads) {
-            assert!(matches!(read.reading, Reading::Once) && read.start >= 0);
-            reads.push(source(g, read.start as usize, read.dtype.size()));
+        for (range, &g) in self.reads.iter().zip(steps.reads) {
+            let Ok(start) = usize::try_from(range.start) else { return Ok(None) };
+            reads.push(source(g, start..range.end as usize));
         }
 
         let mut made: Vec<Unwritten> = vec![];
         let mut before: Vec<Move> = vec![];
         let mut after: Vec<Move> = vec![];
-        let mut column = |dtype: DType, dims: &[usize]| -> Result<(*mut u8, isize)> {
+        let mut column = |dtype: DType, dims: &[usize]| -> std::result::Result<(*mut u8, isize), Failure> {
             let all: Dims = std::iter::once(length).chain(dims.iter().copied()).collect();
-            let mut z = Array::unwritten(op, dtype, &all)?;
+            let mut z = Array::unwritten(op, dtype, &all).map_err(first)?;
             let bytes = (shape::len(dims) * dtype.size()) as isize;
             let to = z.ptr();
             made.push(z);
@@ -153,7 +166,11 @@ impl Cluster {
                     assert!(out.start.checked_add(bytes).is_some_and(|end| end <= sizes[carries + w]));
                     (writes[w].wrapping_add(out.start).cast_const(), 0)
                 }
-                From::Given(g) => source(g, out.start, bytes),
+                From::Given(g) => {
+                    let end = out.start.checked_add(bytes).expect("a read lies in memory");
+                    let (x, step) = source(g, out.start..end);
+                    (x.wrapping_add(out.start), step)
+                }
             };
             if k < carries {
                 assert!(bytes == sizes[k], "the next carry is like the last one");
@@ -193,25 +210,32 @@ impl Cluster {
                 }
             }
         };
+        let (mut few, mut many) = (MaybeUninit::<Few>::uninit(), self.many().map_err(first)?);
+        let mut bases: SmallVec<[SendPtr; 16]> = SmallVec::new();
+        bases.push(SendPtr(many.as_mut().map_or(few.as_mut_ptr().cast(), Unwritten::ptr)));
+        bases.extend(reads.iter().map(|(x, _)| SendPtr(x.cast_mut())));
+        bases.extend(writes.iter().map(|&z| SendPtr(z)));
+        let moving: Vec<usize> = (0..reads.len()).filter(|&i| reads[i].1 != 0).collect();
+        let whole = |r: usize| given.get(steps.reads[r]).filter(|_| steps.reads[r] >= rows.end).copied();
         for t in 0..length {
             if t % STRETCH == STRETCH - 1 {
-                interrupt::check()?;
+                interrupt::check().map_err(first)?;
+            }
+            for &i in &moving {
+                let (x, step) = reads[i];
+                bases[1 + i] = SendPtr(x.wrapping_offset(step * t as isize).cast_mut());
             }
             pass(&before, t);
-            // SAFETY: the addresses are those of the elements that the cluster reads and of room for what it writes, in memory of
-            // this function or of arrays that outlive it, and there are as many cells as it has addresses.
-            unsafe {
-                let read = |i: usize| {
-                    let (x, step): (*const u8, isize) = reads[i];
-                    x.offset(step * t as isize)
-                };
-                self.compute(numbers, first, read, |w| writes[w]);
+            // SAFETY: the addresses are those of what the sequence reads and of room for what it writes, in memory of this function
+            // or of arrays that outlive it, for which `source` and `new` checked the bounds.
+            if !unsafe { self.compute(&bases, whole, &mut done)? } {
+                return Ok(None);
             }
             pass(&after, t);
         }
         let mut results = vec![];
         for (x, &from) in carry.iter().zip(state) {
-            let mut z = Array::unwritten(op, x.dtype(), x.dims())?;
+            let mut z = Array::unwritten(op, x.dtype(), x.dims()).map_err(first)?;
             // SAFETY: the new array has as many bytes as the carry.
             unsafe { z.ptr().copy_from_nonoverlapping(from, bytes_of(x)) };
             results.push(z.written());

@@ -1,0 +1,98 @@
+//! What a sequence consists of.
+
+use std::ops::Range;
+
+use super::arrays::Arrays;
+use crate::dtype::DType;
+use crate::kernel::par::SendPtr;
+use crate::kernel::pointwise::cluster::Cluster;
+use crate::shape::{self, Dims, Strides};
+
+/// A computation of one result from operands whose layouts were known when it was made.
+pub trait Kernel: Send + Sync {
+    /// Which bytes it reads of an operand, counted from the first element.
+    fn reach(&self, operand: usize) -> Range<isize>;
+
+    /// How many bytes of memory it works in.
+    fn room(&self) -> usize {
+        0
+    }
+
+    /// Computes the result.
+    ///
+    /// # Safety
+    /// `ins` are the addresses of the operands' first elements. `out` has room for the result, and `room` as many bytes as
+    /// [`room`](Kernel::room) says, aligned to a cache line. Nobody else uses both.
+    unsafe fn run(&self, ins: &[SendPtr], out: *mut u8, room: *mut u8);
+}
+
+/// How results are computed.
+pub enum Part {
+    Cluster(Cluster),
+    Kernel(Box<dyn Kernel>),
+    Arrays(Arrays),
+}
+
+/// Where an operand lies: in an array that the sequence reads, or in a result, which are numbered in the order in which they
+/// are made.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Source {
+    Read(usize),
+    Made(usize),
+}
+
+/// A result, whose elements lie one after the other in memory, in some order of the axes.
+pub struct Out {
+    pub dtype: DType,
+    pub dims: Dims,
+    /// None if the elements lie in C order.
+    pub strides: Option<Strides>,
+    /// Whether the sequence makes an array of it.
+    pub is_result: bool,
+}
+
+impl Out {
+    pub fn bytes(&self) -> usize {
+        shape::len(&self.dims) * self.dtype.size()
+    }
+}
+
+/// A computation in a sequence.
+pub struct Item {
+    pub part: Part,
+    /// The operands, each with the number of bytes from the beginning of its source.
+    pub ins: Vec<(Source, isize)>,
+    pub outs: Vec<Out>,
+}
+
+impl Part {
+    /// Which bytes are read of an operand, counted from its first element.
+    pub(super) fn reach(&self, operand: usize) -> Range<isize> {
+        match self {
+            Part::Cluster(cluster) => cluster.reach(operand),
+            Part::Kernel(kernel) => kernel.reach(operand),
+            Part::Arrays(arrays) => arrays.reach(operand),
+        }
+    }
+
+    /// How many bytes of memory it works in.
+    pub(super) fn room(&self) -> usize {
+        match self {
+            Part::Cluster(cluster) => cluster.room(),
+            Part::Kernel(kernel) => kernel.room(),
+            Part::Arrays(_) => 0,
+        }
+    }
+
+    /// Whether it makes results of these sizes from so many operands.
+    pub(super) fn is_for(&self, ins: usize, outs: &[Out]) -> bool {
+        match self {
+            Part::Cluster(cluster) => {
+                let bytes = cluster.results().map(|(dtype, dims, _)| shape::len(dims) * dtype.size());
+                cluster.reads() == ins && bytes.eq(outs.iter().map(Out::bytes))
+            }
+            Part::Kernel(_) => outs.len() == 1,
+            Part::Arrays(arrays) => arrays.is_for(ins, outs),
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Sequences: computations that run one after the other. Where each puts its results is planned once, so that a run makes
+//! no arrays but those that somebody reads afterwards.
+
+mod arrays;
+mod items;
+mod room;
+mod run;
+mod steps;
+
+pub use arrays::{Arrays, Kind};
+pub use items::{Item, Kernel, Out, Part, Source};
+pub use run::{Failure, Sequence};
+pub use steps::{From, Out as StepOut, Steps};

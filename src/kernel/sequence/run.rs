@@ -1,0 +1,249 @@
+//! A sequence, and how it runs.
+
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use super::items::{Item, Part, Source};
+use super::room::Plan;
+use crate::array::{Array, Unwritten};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::kernel::interrupt;
+use crate::kernel::par::SendPtr;
+use crate::kernel::pointwise::cluster::ALIGNMENT;
+use crate::shape::{Dims, Strides};
+
+/// After so many items a run looks for an interrupt.
+const STRETCH: usize = 256;
+
+/// Where an operand begins: this many bytes after a base, which is the sequence's own memory, an array that it reads, or one that
+/// it makes, in this order.
+#[derive(Clone, Copy)]
+pub(super) struct Address {
+    base: u32,
+    start: isize,
+}
+
+/// An item with its addresses.
+struct Placed {
+    item: Item,
+    ins: Box<[Address]>,
+    outs: Box<[Address]>,
+    /// Where the memory that it works in begins.
+    room: usize,
+}
+
+/// An array that a sequence makes.
+pub(super) struct Write {
+    pub dtype: DType,
+    pub dims: Dims,
+    pub strides: Option<Strides>,
+    pub bytes: usize,
+}
+
+/// Computations that run one after the other.
+pub struct Sequence {
+    items: Box<[Placed]>,
+    /// By array that it reads: the bytes, counted from the first element.
+    pub(super) reads: Box<[Range<isize>]>,
+    pub(super) writes: Box<[Write]>,
+    /// How much memory it needs.
+    bytes: usize,
+    /// The most bytes of values that are in that memory at a time.
+    most: usize,
+}
+
+/// The error of an item.
+pub struct Failure {
+    pub item: usize,
+    pub error: Box<Error>,
+}
+
+/// Memory of at most this many bytes is on the stack.
+const FEW: usize = 4096;
+
+/// Room for the memory of a sequence that needs little.
+#[repr(C, align(64))]
+pub(super) struct Few([MaybeUninit<u8>; FEW]);
+
+impl Sequence {
+    /// A sequence that reads so many arrays.
+    ///
+    /// # Panics
+    /// If an item has operands or results that do not suit it, or reads what no earlier item makes.
+    pub fn new(reads: usize, items: Vec<Item>) -> Sequence {
+        let mut ranges = vec![0..1isize; reads];
+        // By result: its bytes, and the last item that reads it.
+        let mut made: Vec<(usize, usize)> = vec![];
+        for (i, item) in items.iter().enumerate() {
+            assert!(item.part.is_for(item.ins.len(), &item.outs), "an item gets other operands or results");
+            for (k, &(source, start)) in item.ins.iter().enumerate() {
+                let reach = item.part.reach(k);
+                let (low, high) = (start + reach.start, start + reach.end);
+                match source {
+                    Source::Read(r) => {
+                        let range = &mut ranges[r];
+                        *range = range.start.min(low)..range.end.max(high);
+                    }
+                    Source::Made(m) => {
+                        assert!(
+                            low >= 0 && high as usize <= made[m].0,
+                            "an operand leaves the memory of a result"
+                        );
+                        made[m].1 = i;
+                    }
+                }
+            }
+            made.extend(item.outs.iter().map(|out| (out.bytes(), i)));
+        }
+        let mut plan = Plan::default();
+        let mut writes = vec![];
+        let mut addresses: Vec<Address> = vec![];
+        // By item: the results that are read last there.
+        let mut last: Vec<Vec<usize>> = vec![vec![]; items.len()];
+        made.iter().enumerate().for_each(|(m, &(_, i))| last[i].push(m));
+        let mut placed = vec![];
+        let (mut now, mut most) = (0, 0);
+        for (i, item) in items.into_iter().enumerate() {
+            let ins = item.ins.iter().map(|&(source, start)| match source {
+                Source::Read(r) => Address { base: 1 + r as u32, start },
+                Source::Made(m) => Address { start: addresses[m].start + start, ..addresses[m] },
+            });
+            let ins = ins.collect();
+            let mut outs = vec![];
+            for out in &item.outs {
+                let at = if out.is_result {
+                    let (dtype, dims, strides) = (out.dtype, out.dims.clone(), out.strides.clone());
+                    writes.push(Write { dtype, dims, strides, bytes: out.bytes() });
+                    Address { base: (reads + writes.len()) as u32, start: 0 }
+                } else {
+                    now += out.bytes();
+                    Address { base: 0, start: plan.take(out.bytes()) as isize }
+                };
+                addresses.push(at);
+                outs.push(at);
+            }
+            most = most.max(now);
+            let bytes = item.part.room();
+            let room = plan.take(bytes);
+            plan.give(room, bytes);
+            for &m in last[i].iter().filter(|&&m| addresses[m].base == 0) {
+                plan.give(addresses[m].start as usize, made[m].0);
+                now -= made[m].0;
+            }
+            placed.push(Placed { item, ins, outs: outs.into(), room });
+        }
+        let bytes = plan.bytes();
+        Sequence { items: placed.into(), reads: ranges.into(), writes: writes.into(), bytes, most }
+    }
+
+    /// The most bytes of values that it has at a time, besides what it makes for others.
+    pub fn most_bytes(&self) -> usize {
+        self.most
+    }
+
+    /// Its parts, in the order in which they run.
+    pub fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.items.iter().map(|placed| &placed.item.part)
+    }
+
+    /// Computes the results in the order in which they are made. None if one has another layout. `done` is called after each item
+    /// with its number.
+    ///
+    /// # Errors
+    /// For want of memory, those of functions of arrays, and if the run is interrupted.
+    ///
+    /// # Panics
+    /// If an array is too small for what is read of it.
+    pub fn run(
+        &self,
+        arrays: &[&Array],
+        mut done: Option<&mut dyn FnMut(usize)>,
+    ) -> std::result::Result<Option<SmallVec<[Array; 4]>>, Failure> {
+        assert_eq!(arrays.len(), self.reads.len());
+        let first = |error| Failure { item: 0, error };
+        let (mut few, mut many) = (MaybeUninit::<Few>::uninit(), self.many().map_err(first)?);
+        let mut bases: SmallVec<[SendPtr; 16]> = SmallVec::new();
+        bases.push(SendPtr(many.as_mut().map_or(few.as_mut_ptr().cast(), Unwritten::ptr)));
+        for (x, range) in arrays.iter().zip(&self.reads) {
+            bases.push(SendPtr(x.bytes(0, range.clone()).cast_mut()));
+        }
+        let mut made: SmallVec<[Unwritten; 4]> = SmallVec::new();
+        for write in &self.writes {
+            made.push(Array::unwritten("compile", write.dtype, &write.dims).map_err(first)?);
+        }
+        bases.extend(made.iter_mut().map(|z| SendPtr(z.ptr())));
+        // SAFETY: `bytes` checked the arrays, which outlive the run. The memory and the results are new and large enough.
+        let fits = unsafe { self.compute(&bases, |r| Some(arrays[r]), &mut done)? };
+        if !fits {
+            return Ok(None);
+        }
+        let laid_out = |(write, array): (&Write, Unwritten)| match &write.strides {
+            Some(strides) => array.written().restride(&write.dims, strides, 0),
+            None => array.written(),
+        };
+        Ok(Some(self.writes.iter().zip(made).map(laid_out).collect()))
+    }
+
+    /// Memory to work in, if that is more than [`Few`] has.
+    pub(super) fn many(&self) -> Result<Option<Unwritten>> {
+        if self.bytes <= FEW {
+            return Ok(None);
+        }
+        Array::unwritten("compile", DType::U8, &[self.bytes.next_multiple_of(ALIGNMENT)]).map(Some)
+    }
+
+    /// Runs all items. False if a result has another layout.
+    ///
+    /// # Errors
+    /// Those of functions of arrays, and if the run is interrupted.
+    ///
+    /// # Safety
+    /// `bases` are the addresses of memory to work in, of the arrays that are read, and of room for the results. Nobody else uses
+    /// that memory and that room, and no one writes to the arrays. `given` are arrays that are read.
+    pub(super) unsafe fn compute<'a>(
+        &self,
+        bases: &[SendPtr],
+        given: impl Fn(usize) -> Option<&'a Array>,
+        done: &mut Option<&mut dyn FnMut(usize)>,
+    ) -> std::result::Result<bool, Failure> {
+        let mut ins: SmallVec<[SendPtr; 16]> = SmallVec::new();
+        let mut outs: SmallVec<[SendPtr; 8]> = SmallVec::new();
+        for (i, Placed { item, ins: from, outs: to, room }) in self.items.iter().enumerate() {
+            if i % STRETCH == STRETCH - 1 {
+                interrupt::check().map_err(|error| Failure { item: i, error })?;
+            }
+            let at = |a: &Address| SendPtr(bases[a.base as usize].get().wrapping_offset(a.start));
+            ins.clear();
+            ins.extend(from.iter().map(at));
+            outs.clear();
+            outs.extend(to.iter().map(at));
+            // SAFETY: `new` checked that operands lie in what is read or was made before, and `Plan` gives no memory to two that need
+            // it at a time.
+            unsafe {
+                match &item.part {
+                    Part::Cluster(cluster) => cluster.run(&ins, &outs, bases[0].get().add(*room)),
+                    Part::Kernel(kernel) => kernel.run(&ins, outs[0].get(), bases[0].get().add(*room)),
+                    Part::Arrays(arrays) => {
+                        let whole = |&(source, start): &(Source, isize)| match source {
+                            Source::Read(r) => given(r).map(|x| (x, start)),
+                            Source::Made(_) => None,
+                        };
+                        let given: SmallVec<[_; 4]> = item.ins.iter().map(whole).collect();
+                        match arrays.run(&ins, &given, &outs, &item.outs) {
+                            Ok(true) => {}
+                            Ok(false) => return Ok(false),
+                            Err(error) => return Err(Failure { item: i, error }),
+                        }
+                    }
+                }
+            }
+            if let Some(done) = done {
+                done(i);
+            }
+        }
+        Ok(true)
+    }
+}
