@@ -148,8 +148,8 @@ fn kernel(values: &[Value], step: &Step) -> Option<Box<dyn Kernel>> {
     if let [x] = &ins[..]
         && let Some((table, axes)) = step.op.fold(&x.1.dims, step.batch_ndim)
     {
-        let is_alike = out.0 == table.out.unwrap_or(x.0) && out.1.is_contiguous();
-        return is_alike.then(|| reduce::kernel(table, x, &axes)).flatten();
+        let is_alike = out.0 == table.out.unwrap_or(x.0);
+        return is_alike.then(|| reduce::kernel(table, x, &axes, &out.1)).flatten();
     }
     if step.op.moves() {
         return moves(values, step).map(|moves| Box::new(moves) as _);

@@ -127,25 +127,45 @@ pub fn apply(op: &'static str, table: &ReduceLoops, x: &Array, axes: &[usize]) -
     dense(op, (fold, combine), &x.contiguous()?, axes, out)
 }
 
-/// [`apply`] for a small contiguous array, of which adjacent axes are folded.
+/// [`apply`] for a small array, of which axes that are adjacent in memory are folded.
 struct SmallFold {
     fold: ReduceLoop,
     slab: Slab,
     bytes: usize,
 }
 
-/// The kernel of [`apply`] for an array of this dtype and layout. None if it is not small, or takes several folds.
-pub fn kernel(table: &ReduceLoops, (dtype, x): &(DType, Layout), axes: &[usize]) -> Option<Box<dyn Kernel>> {
+/// The kernel of [`apply`] for an array of this dtype and layout, and a result of that layout, where folded axes may have stayed
+/// with size 1. None if it is not small, or takes several folds.
+pub fn kernel(
+    table: &ReduceLoops,
+    (dtype, x): &(DType, Layout),
+    axes: &[usize],
+    out: &Layout,
+) -> Option<Box<dyn Kernel>> {
     let (fold, _) = table.loops[*dtype as usize].zip(table.combines[*dtype as usize])?;
-    let (&first, &last) = axes.first().zip(axes.last())?;
-    let len = |dims: &[usize]| shape::checked_len(dims);
-    let (outer, n, inner) =
-        (len(x.dims.get(..first)?)?, len(x.dims.get(first..=last)?)?, len(&x.dims[last + 1..])?);
+    let rank = x.dims.len();
+    // The axes as they lie in memory, and those that are not folded, as they lie in the memory of the result.
+    let order = if x.is_contiguous() { (0..rank).collect() } else { x.dense_order()? };
+    let inside: Dims = (0..rank).filter(|&i| axes.contains(&order[i])).collect();
+    let (&first, &last) = inside.first().zip(inside.last())?;
+    let is_long = |&a: &usize| x.dims[a] > 1;
+    let kept: Dims = (0..rank).filter(|a| !axes.contains(a)).filter(is_long).collect();
+    let made: Dims = (0..out.dims.len()).filter(|&a| out.dims[a] > 1).collect();
+    let sizes = |dims: &Dims, of: &Layout| dims.iter().map(|&a| of.dims[a]).collect::<Dims>();
+    if sizes(&kept, x) != sizes(&made, out) {
+        return None;
+    }
+    let of_result = |a: &usize| kept.iter().position(|b| a == b).map(|i| made[i]);
+    let in_memory: Dims = order.iter().filter_map(of_result).collect();
+    let strides = shape::contiguous_strides(&sizes(&in_memory, out));
+    let is_alike = in_memory.iter().zip(&strides).all(|(&a, &s)| out.strides[a] == s);
+    let len = |r: Range<usize>| order[r].iter().try_fold(1usize, |n, &a| n.checked_mul(x.dims[a]));
+    let (outer, n, inner) = (len(0..first)?, len(first..last + 1)?, len(last + 1..rank)?);
     let bytes = outer.checked_mul(n)?.checked_mul(inner)?.checked_mul(dtype.size())?;
-    let is_one_run = axes.len() == last + 1 - first;
+    let is_one_run = inside.len() == last + 1 - first;
     let is_small = (1..par::MIN_BYTES).contains(&bytes) && grouped(n, inner).is_none();
     let slab = Slab { outer, n, inner, stride: inner };
-    (x.is_contiguous() && is_one_run && is_small).then(|| Box::new(SmallFold { fold, slab, bytes }) as _)
+    (is_alike && is_one_run && is_small).then(|| Box::new(SmallFold { fold, slab, bytes }) as _)
 }
 
 impl Kernel for SmallFold {

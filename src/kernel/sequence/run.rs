@@ -68,6 +68,13 @@ const FEW: usize = 4096;
 #[repr(C, align(64))]
 pub(super) struct Few([MaybeUninit<u8>; FEW]);
 
+/// The addresses of an item's operands and results.
+#[derive(Default)]
+pub(super) struct Lists {
+    ins: SmallVec<[SendPtr; 16]>,
+    outs: SmallVec<[SendPtr; 8]>,
+}
+
 impl Sequence {
     /// A sequence that reads so many arrays.
     ///
@@ -175,8 +182,9 @@ impl Sequence {
             made.push(Array::unwritten("compile", write.dtype, &write.dims).map_err(first)?);
         }
         bases.extend(made.iter_mut().map(|z| SendPtr(z.ptr())));
+        let mut lists = Lists::default();
         // SAFETY: `bytes` checked the arrays, which outlive the run. The memory and the results are new and large enough.
-        let fits = unsafe { self.compute(&bases, |r| Some(arrays[r]), &mut done)? };
+        let fits = unsafe { self.compute(&bases, &mut lists, |r| Some(arrays[r]), &mut done)? };
         if !fits {
             return Ok(None);
         }
@@ -206,11 +214,10 @@ impl Sequence {
     pub(super) unsafe fn compute<'a>(
         &self,
         bases: &[SendPtr],
+        Lists { ins, outs }: &mut Lists,
         given: impl Fn(usize) -> Option<&'a Array>,
         done: &mut Option<&mut dyn FnMut(usize)>,
     ) -> std::result::Result<bool, Failure> {
-        let mut ins: SmallVec<[SendPtr; 16]> = SmallVec::new();
-        let mut outs: SmallVec<[SendPtr; 8]> = SmallVec::new();
         for (i, Placed { item, ins: from, outs: to, room }) in self.items.iter().enumerate() {
             if i % STRETCH == STRETCH - 1 {
                 interrupt::check().map_err(|error| Failure { item: i, error })?;
@@ -224,15 +231,15 @@ impl Sequence {
             // it at a time.
             unsafe {
                 match &item.part {
-                    Part::Cluster(cluster) => cluster.run(&ins, &outs, bases[0].get().add(*room)),
-                    Part::Kernel(kernel) => kernel.run(&ins, outs[0].get(), bases[0].get().add(*room)),
+                    Part::Cluster(cluster) => cluster.run(ins, outs, bases[0].get().add(*room)),
+                    Part::Kernel(kernel) => kernel.run(ins, outs[0].get(), bases[0].get().add(*room)),
                     Part::Arrays(arrays) => {
                         let whole = |&(source, start): &(Source, isize)| match source {
                             Source::Read(r) => given(r).map(|x| (x, start)),
                             Source::Made(_) => None,
                         };
                         let given: SmallVec<[_; 4]> = item.ins.iter().map(whole).collect();
-                        match arrays.run(&ins, &given, &outs, &item.outs) {
+                        match arrays.run(ins, &given, outs, &item.outs) {
                             Ok(true) => {}
                             Ok(false) => return Ok(false),
                             Err(error) => return Err(Failure { item: i, error }),

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::run::{Failure, Few, Sequence};
+use super::run::{Failure, Few, Lists, Sequence};
 use crate::array::{Array, Unwritten};
 use crate::dtype::DType;
 use crate::kernel::interrupt;
@@ -217,6 +217,7 @@ impl Sequence {
         bases.extend(writes.iter().map(|&z| SendPtr(z)));
         let moving: Vec<usize> = (0..reads.len()).filter(|&i| reads[i].1 != 0).collect();
         let whole = |r: usize| given.get(steps.reads[r]).filter(|_| steps.reads[r] >= rows.end).copied();
+        let mut lists = Lists::default();
         for t in 0..length {
             if t % STRETCH == STRETCH - 1 {
                 interrupt::check().map_err(first)?;
@@ -228,7 +229,7 @@ impl Sequence {
             pass(&before, t);
             // SAFETY: the addresses are those of what the sequence reads and of room for what it writes, in memory of this function
             // or of arrays that outlive it, for which `source` and `new` checked the bounds.
-            if !unsafe { self.compute(&bases, whole, &mut done)? } {
+            if !unsafe { self.compute(&bases, &mut lists, whole, &mut done)? } {
                 return Ok(None);
             }
             pass(&after, t);
