@@ -225,3 +225,9 @@ def test_functions_under_the_address_tensor() -> None:
         paddle.jit.save(paddle.nn.Linear(2, 1), "net")
     with pytest.raises(FerrogradError, match=r"paddle.jit.load: there are no static programs.*paddle\.load"):
         paddle.jit.load("net")
+
+
+def test_switches_and_facts_of_the_framework() -> None:
+    paddle.framework.core.set_prim_eager_enabled(True)
+    assert paddle.framework.use_pir_api() is True
+    assert paddle.version.commit == "Unknown"
