@@ -18,6 +18,7 @@ import ferrograd as fg
 import ferrograd.torch as torch
 import pytest
 from ferrograd import func
+from ferrograd._compile import dependencies
 from ferrograd.torch import nn
 
 
@@ -700,6 +701,41 @@ def test_functions_that_may_read_any_variable(monkeypatch: pytest.MonkeyPatch) -
     # The method of a module has the name, too.
     net = nn.Linear(2, 2)
     assert fg.compile(lambda x: net.eval()(x) + 1, fullgraph=True)(torch.ones(2)).shape == (2,)
+
+
+def test_functions_of_whole_libraries_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dependencies, "_FUNCTIONS_AT_MOST", 2)
+
+    def one(x: Any) -> Any:
+        return x + 1
+
+    def two(x: Any) -> Any:
+        return one(x) * rate_of_a_test
+
+    few = fg.compile(two, fullgraph=True)
+    assert few(fg.ones(1)).item() == 2 * rate_of_a_test
+    many = fg.compile(lambda x: [f(x) for f in (one, two, lambda x: x)][1])
+    with pytest.warns(UserWarning, match="it leads to more than 2 functions, too many to search"):
+        assert many(fg.ones(1)).item() == 2 * rate_of_a_test
+    monkeypatch.setitem(globals(), "rate_of_a_test", rate_of_a_test + 1)
+    assert many(fg.ones(1)).item() == 2 * rate_of_a_test
+
+
+class Incomplete(collections.UserDict[str, float]):
+    """A mapping whose items cannot be read together, as those of a configuration that lacks some."""
+
+    def __iter__(self) -> Any:
+        raise LookupError("a value is missing")
+
+
+def test_mappings_that_do_not_give_their_items() -> None:
+    options = Incomplete()
+    options.data["k"] = 2.0
+    compiled = fg.compile(lambda x: x * options["k"])
+    with pytest.warns(UserWarning, match="it looks up a Incomplete, whose items raise LookupError"):
+        assert compiled(fg.ones(1)).item() == 2
+    options.data["k"] = 3.0
+    assert compiled(fg.ones(1)).item() == 3
 
 
 def test_hooks_of_all_modules() -> None:

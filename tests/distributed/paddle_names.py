@@ -103,6 +103,12 @@ def main() -> None:
     assert (fleet.worker_num(), fleet.worker_index(), fleet.is_first_worker()) == (n, rank, rank == 0)
     for found, wanted in zip(train(True), train(False), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=1e-5)
+    layer = paddle.nn.Linear(1, 1)
+    layer.weight.trainable = False
+    layer(paddle.full([1, 1], float(rank))).backward(paddle.full([1, 1], 2.0 * rank))
+    fleet.utils.hybrid_parallel_util.fused_allreduce_gradients(layer.parameters(), None)
+    assert layer.bias.grad.item() == n - 1
+    assert layer.weight.grad is None
     fleet.barrier_worker()
     if rank == 0:
         print("all the same")

@@ -23,7 +23,7 @@ strided_slice sub subtract sum svd svd_lowrank swapaxes swapdims t take take_alo
 tensor_split tensordot to_dlpack topk transpose triangular_solve unbind unfold uniform_ unique
 unique_consecutive unstack vander var vector_norm view vsplit zeros_like
 add_n atleast_1d atleast_2d atleast_3d block_diag cumulative_trapezoid is_tensor polar scatter_nd trainable trapezoid
-where where_
+where where_ get_device value
 """
 TORCH = """
 _cdata _grad _indices _make_subclass _nnz _values add addbmm addcdiv addcmul addmm addmv addr adjoint aminmax apply_
@@ -36,6 +36,7 @@ is_nested is_nonzero is_pinned is_quantized is_same_size is_shared is_signed is_
 isposinf kthvalue layout log_normal_ log_softmax logit lu lu_solve map_ max median mH min mm mode multinomial
 nanmedian narrow_copy ndimension nelement new new_empty new_empty_strided new_full new_ones new_tensor new_zeros
 nonzero nonzero_static norm normal_ numpy orgqr ormqr outer pin_memory pinverse polygamma put random_ repeat
+resize resize_as
 repeat_interleave resize_ resize_as_ roll rsub scatter share_memory_ slogdet softmax sort sparse_dim split squeeze std
 std_mean stft storage sub svd t take_along_dim tensor_split to to_dense to_sparse to_sparse_coo to_sparse_csc
 to_sparse_csr topk trace transpose triangular_solve true_divide type unbind unfold uniform_ unique unique_consecutive

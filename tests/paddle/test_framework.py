@@ -165,6 +165,8 @@ def test_methods_under_older_names() -> None:
     y[0] = 5.0
     assert y.inplace_version == y._inplace_version() == 1
     assert (y.ndimension(), y.get_strides(), y.is_dense(), y.is_same_shape(x)) == (2, [2, 1], True, True)
+    assert y.get_device() == -1
+    assert y.value() is y
     assert y.numpy(False).tolist() == [[5, 5]]
     assert values(y.apply(lambda t: t + 1)) == [[6, 6]]
     assert y.apply_(lambda t: t * 2) is y
@@ -225,3 +227,9 @@ def test_functions_under_the_address_tensor() -> None:
         paddle.jit.save(paddle.nn.Linear(2, 1), "net")
     with pytest.raises(FerrogradError, match=r"paddle.jit.load: there are no static programs.*paddle\.load"):
         paddle.jit.load("net")
+
+
+def test_switches_and_facts_of_the_framework() -> None:
+    paddle.framework.core.set_prim_eager_enabled(True)
+    assert paddle.framework.use_pir_api() is True
+    assert paddle.version.commit == "Unknown"

@@ -455,6 +455,16 @@ def test_strides_and_shapes_of_empty_tensors() -> None:
         torch.ones(2, requires_grad=True).resize_(1)
 
 
+def test_resize_is_reshape_of_as_many_elements() -> None:
+    x = torch.arange(4.0).requires_grad_()
+    y = x.resize(2, 2)
+    assert y.tolist() == x.resize_as(torch.ones(2, 2)).tolist() == [[0, 1], [2, 3]]
+    (y * y).sum().backward()
+    assert x.grad.tolist() == [0, 2, 4, 6]
+    with pytest.raises(RuntimeError, match=r"resize: the shape .* is not one of 4 elements"):
+        x.resize(3)
+
+
 def test_integers_stay_integers() -> None:
     x = torch.tensor([7, -1])
     assert F.relu6(x).tolist() == [6, 0]

@@ -36,8 +36,22 @@ def test_queries_that_end_on_the_cpu() -> None:
     torch.backends.cudnn.benchmark = torch.backends.cuda.matmul.allow_tf32 = True
     with torch.device("cpu") as device:
         assert torch.ones(1).device == device == torch.get_default_device()
-    with torch.backends.cudnn.flags(enabled=False), torch.cuda.device(None):
+    with torch.backends.cudnn.flags(enabled=False), torch.cuda.device(None), torch.accelerator.device_index(None):
         torch.cuda.manual_seed_all(3)
+    assert torch.has_cuda is torch.has_cudnn is torch.has_mps is torch.cuda.is_tf32_supported() is False
+    assert torch.cuda.get_arch_list() == []
+    assert torch.cuda.OutOfMemoryError is torch.OutOfMemoryError is MemoryError
+    assert torch._C._LinAlgError is torch.linalg.LinAlgError
+
+
+@pytest.mark.parametrize("module", ["accelerator", "cuda"])
+def test_the_memory_of_an_accelerator_is_nothing(module: str) -> None:
+    asked = getattr(torch, module)
+    for name in ("memory_allocated", "memory_reserved", "max_memory_allocated", "max_memory_reserved"):
+        assert getattr(asked, name)() == getattr(asked, name)(0) == 0
+    assert dict(asked.memory_stats()) == {}
+    for name in ("empty_cache", "reset_peak_memory_stats", "reset_accumulated_memory_stats"):
+        assert getattr(asked, name)() is None
 
 
 @pytest.mark.parametrize(
@@ -48,6 +62,7 @@ def test_queries_that_end_on_the_cpu() -> None:
         lambda: torch.cuda.get_device_name(0),
         lambda: torch.cuda.device(0),
         lambda: torch.accelerator.set_device_index(0),
+        lambda: torch.accelerator.device_index(0),
         lambda: torch.set_default_device("cuda"),
         lambda: torch.onnx.export(torch.nn.Linear(1, 1), torch.ones(1), "x"),
         lambda: torch.distributed.init_process_group("nccl"),

@@ -77,8 +77,35 @@ def test_data_takes_another_shape() -> None:
     x.data = torch.zeros(3, 2)
     (x + 1).sum().backward()
     assert values(x.grad) == [[1, 1]] * 3
-    with pytest.raises(RuntimeError, match="float32 cannot take values of dtype int64"):
+    with pytest.raises(RuntimeError, match="cannot take values of dtype int64"):
         x.data = torch.tensor([1])
+
+
+def test_data_of_a_leaf_takes_another_dtype() -> None:
+    x = torch.ones(2, requires_grad=True)
+    seen: list[Any] = []
+    x.register_hook(lambda g: seen.append(g.dtype))
+    y = (x * x).sum()
+    x.data = torch.tensor([3.0, 4.0], dtype=torch.float64)
+    assert x.dtype == torch.float64
+    assert x.is_leaf
+    assert x.requires_grad
+    y.backward()
+    assert values(x.grad) == [2, 2]
+    (x * x).sum().backward()
+    assert values(x.grad) == [8, 10]
+    assert x.grad.dtype == torch.float64
+    assert seen == [torch.float32, torch.float64]
+    optimizer = torch.optim.SGD([x], lr=0.5)
+    optimizer.step()
+    assert values(x) == [-1, -1]
+    x.data = x.data.to(torch.complex64)
+    optimizer.zero_grad()
+    x.abs().sum().backward()
+    assert x.grad.dtype == torch.complex64
+    z = x * 2
+    with pytest.raises(RuntimeError, match="a result of dtype complex64 cannot take values of dtype float64"):
+        z.data = torch.ones(2, dtype=torch.float64)
 
 
 def test_functions_that_write_in_place() -> None:

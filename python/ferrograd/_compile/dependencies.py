@@ -73,6 +73,8 @@ _IN_PYTHON = (
 _UNTOLD = frozenset({"default_rng", "Generator", "RandomState", "SystemRandom", "urandom", "secrets", "PCG64"})
 #: The most bytes of a NumPy array that calls are compared by.
 _BYTES = 4096
+#: The most functions that are searched for names. More of them take seconds, and are those of whole libraries.
+_FUNCTIONS_AT_MOST = 10_000
 #: Stands for the value of a name that is not there.
 MISSING = types.SimpleNamespace()
 
@@ -130,6 +132,26 @@ def _is_python(kind: type) -> bool:
     return all(map(is_written, kind.__mro__))
 
 
+def _read_parts(value: Any) -> list[tuple[Any, Any]] | None:
+    """The keys and parts of a structure; None for a leaf.
+
+    Raises:
+        Refused: a mapping of another library does not give its items.
+    """
+    try:
+        return children(value)
+    except Exception as error:
+        raise Refused(f"it looks up a {type(value).__name__}, whose items raise {type(error).__name__}") from error
+
+
+def _parts(value: Any) -> list[tuple[Any, Any]] | None:
+    """The keys and parts of a structure, without those that it does not give; None for a leaf."""
+    try:
+        return _read_parts(value)
+    except Refused:
+        return []
+
+
 def value_at(place: Place) -> Any:
     """The value at a place now."""
     where, name = place
@@ -163,8 +185,8 @@ class Names:
         self.attributes: set[str] = {"forward"}
         #: Whether it may read attributes that it does not name.
         self.any = False
-        #: What it calls that may read any variable.
-        self.any_variable: str | None = None
+        #: Why it cannot be known what it reads, if so.
+        self.unknown: str | None = None
         self._held: dict[int, Any] = {}
         self._known: set[tuple[int, Any]] = set()
         self._seen: dict[int, Any] = {}
@@ -184,9 +206,12 @@ class Names:
         for value in values:
             self._meet(value, held=True)
         before = None
-        while before != (before := (len(self.names), len(self._seen))):
+        while self.unknown is None and before != (before := (len(self.names), len(self._seen))):
             for f in self._functions:
                 self._search(f)
+                if len(self._functions) > _FUNCTIONS_AT_MOST:
+                    self.unknown = f"it leads to more than {_FUNCTIONS_AT_MOST} functions, too many to search"
+                    break
             for value in self._objects:
                 self._look_into(value)
         self._seen.clear()
@@ -225,7 +250,7 @@ class Names:
             self._meet(value())
         elif isinstance(value, contextvars.ContextVar):
             self._meet(value.get(None))
-        elif (parts := children(value)) is not None:
+        elif (parts := _parts(value)) is not None:
             for _, part in parts:
                 self._meet(part)
         elif not isinstance(value, _FUNCTIONS):
@@ -254,8 +279,9 @@ class Names:
     def _search(self, f: types.FunctionType) -> None:
         """Finds the names, globals and closures of a function."""
         names = {name for code in _codes(f) for name in code.co_names}
-        if not names.isdisjoint(_ANY_VARIABLE) and self.any_variable is None:
-            self.any_variable = next(iter(_called_for_variables(f)), None)
+        if not names.isdisjoint(_ANY_VARIABLE) and self.unknown is None:
+            called = next(iter(_called_for_variables(f)), None)
+            self.unknown = called and f"it calls {called}, which may read any variable"
         package = f.__globals__.get("__package__")
         # It may import these modules itself.
         paths = names | {f"{package}.{name}" for name in names} if package else names
@@ -402,8 +428,8 @@ class Reader:
 
     def read_all(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Reads the arguments, and what the code finds elsewhere. Returns the key."""
-        if self._names.any_variable is not None:
-            raise Refused(f"it calls {self._names.any_variable}, which may read any variable")
+        if self._names.unknown is not None:
+            raise Refused(self._names.unknown)
         self.key += len(args), tuple(kwargs)
         for name, value in (*enumerate(args), *kwargs.items()):
             self._begins.append((len(self.key), ("argument", name)))
@@ -494,7 +520,7 @@ class Reader:
         elif isinstance(value, slice):
             key.append(slice)
             self._read((value.start, value.stop, value.step))
-        elif (parts := children(value)) is not None:
+        elif (parts := _read_parts(value)) is not None:
             key.append(value.__class__)
             key.append(len(parts))
             for name, part in parts:

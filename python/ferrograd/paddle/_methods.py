@@ -45,6 +45,7 @@ __all__ = [
     "float16",
     "float32",
     "float64",
+    "get_device",
     "get_strides",
     "householder_product",
     "imag",
@@ -72,6 +73,7 @@ __all__ = [
     "trapezoid",
     "uint8",
     "uniform_",
+    "value",
     "where",
     "where_",
 ]
@@ -195,6 +197,16 @@ def ndimension(x: Tensor) -> int:
 def get_strides(x: Tensor) -> list[int]:
     """The stride of each axis in elements."""
     return list(x.strides)
+
+
+def get_device(x: Tensor) -> int:
+    """-1: the tensor is on the CPU."""
+    return -1
+
+
+def value(x: Tensor) -> Tensor:
+    """The tensor itself."""
+    return x
 
 
 def is_dense(x: Tensor) -> bool:

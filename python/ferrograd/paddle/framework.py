@@ -23,6 +23,13 @@ __all__ = [
     "seed",
     "set_default_dtype",
     "set_flags",
+    "use_pir_api",
 ]
+
+
+def use_pir_api() -> bool:
+    """True, which programs ask for the form of saved static programs; there are none here."""
+    return True
+
 
 __dir__ = _public.names(globals())

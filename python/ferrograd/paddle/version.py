@@ -7,9 +7,11 @@ from typing import Literal
 from ferrograd import _public
 from ferrograd.paddle._framework import VERSION as full_version
 
-__all__ = ["cuda", "cudnn", "full_version", "major", "minor", "patch", "show"]
+__all__ = ["commit", "cuda", "cudnn", "full_version", "major", "minor", "patch", "show"]
 
 major, minor, patch = full_version.split(".")[:3]
+#: What Paddle says where the commit of its source is not known.
+commit = "Unknown"
 
 
 def cuda() -> Literal["False"]:

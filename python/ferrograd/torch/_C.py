@@ -57,6 +57,8 @@ class DisableTorchFunctionSubclass(contextlib.nullcontext[None]):
 
 DisableTorchFunction = DisableTorchFunctionSubclass
 
+#: The class of errors about matrices.
+_LinAlgError = _core.LinAlgError
 #: The class of the class of tensors.
 _TensorMeta = type(TensorBase)
 

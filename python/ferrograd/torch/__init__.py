@@ -213,6 +213,7 @@ _ELSEWHERE = {
     "_segment_reduce": "_special",
     "get_autocast_dtype": "amp",
     "GradScaler": "amp",
+    "OutOfMemoryError": "cuda",
     "grid_sampler": "_aten",
     "grid_sampler_2d": "_aten",
     "grid_sampler_3d": "_aten",

@@ -27,6 +27,9 @@ __all__ = [
     "device",
     "e",
     "finfo",
+    "has_cuda",
+    "has_cudnn",
+    "has_mps",
     "iinfo",
     "inf",
     "is_anomaly_check_nan_enabled",
@@ -54,6 +57,7 @@ VERSION = f"2.15.0+ferrograd.{_core.__version__}"
 Size = TorchSize
 device = TorchDevice
 newaxis = None
+has_cuda = has_cudnn = has_mps = False
 e = math.e
 inf = math.inf
 nan = math.nan
@@ -373,6 +377,23 @@ class Methods:
         """:func:`ferrograd.torch.empty_strided`, by default with the dtype of this tensor."""
         dtype = self.dtype if dtype is None else dtype
         return _creation.empty_strided(size, stride, dtype=dtype, requires_grad=requires_grad, device=device)
+
+    def resize(self: Any, *sizes: Any) -> Any:
+        """The tensor in another shape of as many elements.
+
+        Raises:
+            ShapeError: the shape has another number of elements.
+        """
+        shape = _arguments.integers(_creation._shape(sizes, None), "resize", "sizes")
+        if math.prod(shape) != self.numel():
+            raise ShapeError(
+                f"resize: the shape {shape} is not one of {self.numel()} elements; resize_ changes the number"
+            )
+        return ops.reshape(self, shape)
+
+    def resize_as(self: Any, tensor: Any) -> Any:
+        """The tensor in the shape of another one: see :meth:`resize`."""
+        return self.resize(_arguments.tensor(tensor, "resize_as", "tensor").shape)
 
     def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
         """Gives the tensor another shape. It keeps its first elements; zeros follow if there are more.

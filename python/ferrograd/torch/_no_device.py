@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ferrograd._core import ArgumentError
 
-__all__ = ["device_count", "empty_cache", "is_available", "manual_seed", "refuse"]
+__all__ = [
+    "device_count",
+    "empty_cache",
+    "is_available",
+    "manual_seed",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "refuse",
+    "reset_accumulated_memory_stats",
+    "reset_peak_memory_stats",
+]
 
 
 def is_available() -> bool:
@@ -25,6 +38,39 @@ def device_count() -> int:
 
 
 def empty_cache() -> None:
+    """Does nothing: there is no memory of an accelerator."""
+
+
+def memory_allocated(device: object = None) -> int:
+    """0: there is no memory of an accelerator."""
+    return 0
+
+
+def memory_reserved(device: object = None) -> int:
+    """0: there is no memory of an accelerator."""
+    return 0
+
+
+def max_memory_allocated(device: object = None) -> int:
+    """0: there is no memory of an accelerator."""
+    return 0
+
+
+def max_memory_reserved(device: object = None) -> int:
+    """0: there is no memory of an accelerator."""
+    return 0
+
+
+def memory_stats(device: object = None) -> dict[str, Any]:
+    """An empty dictionary: there is no memory of an accelerator."""
+    return {}
+
+
+def reset_peak_memory_stats(device: object = None) -> None:
+    """Does nothing: there is no memory of an accelerator."""
+
+
+def reset_accumulated_memory_stats(device: object = None) -> None:
     """Does nothing: there is no memory of an accelerator."""
 
 

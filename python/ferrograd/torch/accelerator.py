@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import NoReturn
 
 from ferrograd import _public
 from ferrograd._core import ArgumentError
-from ferrograd.torch._no_device import device_count, empty_cache, is_available
+from ferrograd.torch._no_device import (
+    device_count,
+    empty_cache,
+    is_available,
+    max_memory_allocated,
+    max_memory_reserved,
+    memory_allocated,
+    memory_reserved,
+    memory_stats,
+    reset_accumulated_memory_stats,
+    reset_peak_memory_stats,
+)
 
 __all__ = [
     "current_accelerator",
     "current_device_index",
     "current_stream",
     "device_count",
+    "device_index",
     "empty_cache",
     "is_available",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "reset_accumulated_memory_stats",
+    "reset_peak_memory_stats",
     "set_device_index",
     "synchronize",
 ]
@@ -36,6 +56,13 @@ def current_device_index() -> NoReturn:
 def current_stream(device: object = None) -> NoReturn:
     """Raises: there is no accelerator."""
     _refuse("current_stream")
+
+
+def device_index(device: int | None, /) -> nullcontext[None]:
+    """A context for an accelerator. None chooses none, so it does nothing; any other raises."""
+    if device is not None:
+        _refuse("device_index")
+    return nullcontext()
 
 
 def set_device_index(device: object) -> NoReturn:

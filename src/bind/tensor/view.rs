@@ -56,10 +56,22 @@ impl Var {
         }
         let (old, new) = (slf.get().tensor(), source.get().tensor());
         let inner = old.edge.as_ref().is_some_and(|e| !e.node.is_leaf());
-        if old.is_tracked() && new.dtype() != old.dtype() || old.levels != new.levels {
+        if old.levels != new.levels {
+            let text = "data: a tensor cannot take the values of one of another call of vmap";
+            return Err(raise(py, "ArgumentError", text.to_owned()));
+        }
+        if old.is_tracked() && !new.dtype().is_differentiable() {
             let text = format!(
-                "data: a tracked tensor of dtype {} cannot take values of dtype {}; what is set as the data of one must be \
+                "data: a tensor that requires gradients cannot take values of dtype {}; what is set as its data must be of \
                  floating point or complex dtype",
+                new.dtype()
+            );
+            return Err(raise(py, "DtypeError", text));
+        }
+        if inner && new.dtype() != old.dtype() {
+            let text = format!(
+                "data: a result of dtype {} cannot take values of dtype {}, because its gradient has its dtype; write \
+                 y = y.detach().to(dtype), or cast the leaves before",
                 old.dtype(),
                 new.dtype()
             );

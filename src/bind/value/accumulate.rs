@@ -7,8 +7,10 @@ use pyo3::prelude::*;
 use super::var::{Slot, Var};
 use crate::bind::python::capi::track;
 use crate::bind::python::dialect::Dialect;
+use crate::dtype::DType;
 use crate::graph::site::Site;
 use crate::graph::{DetachReason, Tensor};
+use crate::ops::movement::cast;
 use crate::ops::pointwise::arithmetic::{add_in_place, add_same, can_add_in_place};
 
 /// One gradient, ready to be stored. All of them are made before the first one is stored, so that either all are stored
@@ -79,6 +81,11 @@ fn prepare(
     slot.check_fits(&g)?;
     let Some(old) = slot.grad(py) else { return fresh(g) };
     let sum = old.get().tensor();
+    if sum.dtype() != g.dtype() {
+        // The data of the tensor were set to those of another dtype after the old gradient was computed.
+        let dtype = DType::promote(sum.dtype(), g.dtype());
+        return fresh(add_same(&cast(&sum, dtype)?, &cast(&g, dtype)?)?);
+    }
     let recorded = sum.edge.as_ref().is_some_and(|e| !e.node.is_leaf());
     if create_graph || recorded || sum.levels != g.levels {
         // A graph may hold the old gradient, so the sum is another tensor.

@@ -6,7 +6,19 @@ from contextlib import nullcontext
 from typing import Any, NoReturn
 
 from ferrograd import _public
-from ferrograd.torch._no_device import device_count, empty_cache, is_available, refuse
+from ferrograd.torch._no_device import (
+    device_count,
+    empty_cache,
+    is_available,
+    max_memory_allocated,
+    max_memory_reserved,
+    memory_allocated,
+    memory_reserved,
+    memory_stats,
+    refuse,
+    reset_accumulated_memory_stats,
+    reset_peak_memory_stats,
+)
 from ferrograd.torch.cuda import amp, nvtx, random
 from ferrograd.torch.cuda.random import (
     get_rng_state,
@@ -20,6 +32,7 @@ from ferrograd.torch.cuda.random import (
 
 __all__ = [
     "Event",
+    "OutOfMemoryError",
     "Stream",
     "amp",
     "current_device",
@@ -27,6 +40,7 @@ __all__ = [
     "device",
     "device_count",
     "empty_cache",
+    "get_arch_list",
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
@@ -36,14 +50,17 @@ __all__ = [
     "is_available",
     "is_bf16_supported",
     "is_initialized",
+    "is_tf32_supported",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",
     "max_memory_reserved",
     "memory_allocated",
     "memory_reserved",
+    "memory_stats",
     "nvtx",
     "random",
+    "reset_accumulated_memory_stats",
     "reset_peak_memory_stats",
     "seed",
     "seed_all",
@@ -52,6 +69,10 @@ __all__ = [
     "stream",
     "synchronize",
 ]
+
+
+#: What an array raises that the memory has no place for.
+OutOfMemoryError = MemoryError
 
 
 def is_initialized() -> bool:
@@ -64,32 +85,18 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     return False
 
 
+def is_tf32_supported() -> bool:
+    """False: there is no GPU."""
+    return False
+
+
+def get_arch_list() -> list[str]:
+    """An empty list: the library is built for no GPU."""
+    return []
+
+
 def ipc_collect() -> None:
     """Does nothing."""
-
-
-def memory_allocated(device: object = None) -> int:
-    """0: there is no memory of a GPU."""
-    return 0
-
-
-def memory_reserved(device: object = None) -> int:
-    """0: there is no memory of a GPU."""
-    return 0
-
-
-def max_memory_allocated(device: object = None) -> int:
-    """0: there is no memory of a GPU."""
-    return 0
-
-
-def max_memory_reserved(device: object = None) -> int:
-    """0: there is no memory of a GPU."""
-    return 0
-
-
-def reset_peak_memory_stats(device: object = None) -> None:
-    """Does nothing: there is no memory of a GPU."""
 
 
 def device(device: Any) -> nullcontext[None]:

@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 
 from ferrograd import _public
 from ferrograd._autograd.checkpoint import checkpoint
+from ferrograd.paddle.distributed.fleet.utils import hybrid_parallel_util
 
-__all__ = ["recompute"]
+__all__ = ["hybrid_parallel_util", "recompute"]
 
 T = TypeVar("T")
 
