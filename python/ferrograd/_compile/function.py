@@ -45,6 +45,8 @@ _ENABLED = os.environ.get("FERROGRAD_COMPILE", "1") != "0"
 _MANY = 8
 #: How the reason of a trace begins that may be gone at the second call.
 _KEPT = "a tensor that it computes is kept"
+#: How the reason of a trace ends that has changed what calls are compared by.
+_CHANGES = ", which it reads itself"
 #: Why there is no program of a call that needed the value of a float: the next one is traced for its value.
 _PINNED = "it needs the value of an argument"
 #: Why there is no program of a call that met hooks for the first time.
@@ -298,6 +300,10 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         #: Why it is not traced any more, and how many traces in a row changed what it reads.
         self._never: str | None = None
         self._changes = 0
+        #: How many traces in a row, without a run in between, were taken because an array of NumPy had other numbers,
+        #: and how many runs there were before the last one.
+        self._rewritten = 0
+        self._runs_before = 0
         #: Kinds of arguments whose first trace was given up because the function kept a tensor.
         self._kept: set[tuple[Any, ...]] = set()
         #: By argument: the float of the last trace. Another float makes the argument a tensor, unless it was pinned.
@@ -349,7 +355,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
 
         def part(name: Any, value: Any) -> tuple[str, Any]:
             if name not in reader.floats:
-                return pattern(value, tensors)
+                return pattern(value, tensors, reader.numbers)
             return "float", tensors.setdefault(id(reader.tensors[reader.floats[name]]), len(tensors))
 
         try:
@@ -469,7 +475,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         self._forget()
         self._programs.clear()
         self._eager.clear()
-        self._never, self._changes = None, 0
+        self._never, self._changes, self._rewritten = None, 0, 0
 
     def explain(self) -> str:
         """The programs so far, and why calls ran without one.
@@ -568,15 +574,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         __tracebackhide__ = True
         call = functools.partial(self._function, *args, **kwargs)
         self._counts[1] += 1
-        result, made, reason = self._trace(args, kwargs, reader, modes)
-        if made is not None and (change := self._change(args, kwargs, reader, modes)) is not None:
-            # The first call of many functions makes state that later calls find.
-            self._counts[2] += 1
-            self._changes += 1
-            if self._changes == _RESTLESS:
-                self._never = f"it changes {change}, which it reads itself"
-                self._refuse(self._never)
-            return result
+        result, made, reason = self._trace(args, kwargs, reader, modes, keeps_all=True)
         if made is not None:
             self._changes = 0
             called = made.call(call, reader.tensors)
@@ -593,6 +591,13 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             return called[0]
         self._counts[2] += 1
         if reason in (_PINNED, _HOOKED):
+            return result
+        if reason.endswith(_CHANGES):
+            # The first call of many functions makes state that later calls find.
+            self._changes += 1
+            if self._changes == _RESTLESS:
+                self._never = reason
+                self._refuse(reason)
             return result
         if reason.startswith(_KEPT):
             self._changes += 1
@@ -627,6 +632,16 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
 
     def _keep(self, key: tuple[Any, ...], program: _Program, reader: Reader) -> None:
         last = next(reversed(self._programs), None)
+        runs = self._counts[0] + self._runs
+        is_rewritten = last is not None and reader.has_other_numbers(last) and runs == self._runs_before
+        self._rewritten, self._runs_before = self._rewritten + 1 if is_rewritten else 0, runs
+        if self._rewritten == _RESTLESS and not self._fullgraph:
+            self._never = (
+                f"a NumPy array ({reader.difference(last or ())}) has other numbers in each call; make it an argument"
+            )
+            self._programs.clear()
+            self._warn(self._name, self._never)
+            return
         programs = self._programs.setdefault(key, [])
         programs.insert(0, program)
         self._programs.move_to_end(key)
@@ -647,8 +662,13 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             size -= 1
             self._forget()
 
-    def _trace(self, args: Any, kwargs: Any, reader: Reader, modes: Any) -> tuple[Any, _Program | None, str]:
-        """Calls the function while its ops are traced. Returns its result and the program, or why there is none."""
+    def _trace(
+        self, args: Any, kwargs: Any, reader: Reader, modes: Any, keeps_all: bool = False
+    ) -> tuple[Any, _Program | None, str]:
+        """Calls the function while its ops are traced. Returns its result and the program, or why there is none.
+
+        With ``keeps_all`` there is none if the function changes what calls are compared by.
+        """
         __tracebackhide__ = True
         tensors = reader.tensors
         tracer = _core.Tracer(tensors, constants=reader.sees_all())
@@ -686,6 +706,10 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             if any(is_recorded) and not _core.is_grad_enabled():
                 reason = "it returns a tensor with a graph where ops are not recorded"
             made, ways = parted(outs, used)
+            if keeps_all and reason is None and tracer.given_up is None:
+                change = self._change(given_args, given_kwargs, reader, modes)
+                if change is not None and not tracer.keeps_others(outs, held_by_loops(tracer.alive())):
+                    reason = f"it changes {change}{_CHANGES}"
             if reason is None and tracer.given_up is None:
                 if _core.is_grad_enabled():
                     tracked = [i for i, x in enumerate(made) if x.requires_grad and id(x) not in own]
