@@ -181,6 +181,8 @@ class Names:
         self.any = False
         #: What it calls that may read any variable.
         self.any_variable: str | None = None
+        #: The tables of tensors of modules in which the function sets others, by their ids.
+        self.rebound: dict[int, Any] = {}
         self._held: dict[int, Any] = {}
         self._known: set[tuple[int, Any]] = set()
         self._seen: dict[int, Any] = {}
@@ -354,7 +356,7 @@ class Names:
             held = value.__dict__
             for name in held:
                 if name in _TABLES or name in names or (name[:1] != "_" if is_ours else self.any):
-                    yield (held, name), name in _TENSORS
+                    yield (held, name), name in _TENSORS and id(held[name]) not in self.rebound
         elif kind is not value:
             held = getattr(value, "__dict__", {})
             if type(held) is dict:
@@ -407,6 +409,10 @@ class Reader:
         #: What the code finds elsewhere than in its arguments: a place, its value, and whether its tensors are told by
         #: identity.
         self.found: list[tuple[Place, Any, bool]] = []
+        #: Lists and dicts that the code finds elsewhere, with a name and a value that are in them.
+        self.items: list[tuple[Any, Any, Any]] = []
+        #: Tables of tensors that are told by identity.
+        self.by_identity: list[Any] = []
         #: Objects whose attributes were read.
         self.objects: list[Any] = []
         #: The arguments that are floats with a tensor in their place, and the number of that tensor.
@@ -487,6 +493,8 @@ class Reader:
         """Reads the value at a place."""
         value = value_at(place)
         self.found.append((place, value, by_identity))
+        if by_identity:
+            self.by_identity.append(value)
         if isinstance(value, types.CodeType):
             self.key.append(Same(value))
         else:
@@ -531,6 +539,8 @@ class Reader:
         elif (parts := children(value)) is not None:
             key.append(value.__class__)
             key.append(len(parts))
+            if not self._is_argument and type(value) in (list, dict):
+                self.items += ((value, name, part) for name, part in parts)
             for name, part in parts:
                 key.append(Same(name) if isinstance(name, Tensor) else name)
                 self._read(part, by_identity)

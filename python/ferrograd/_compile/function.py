@@ -29,6 +29,7 @@ from ferrograd._compile.dependencies import PLAIN, Names, Reader, Refused, looku
 from ferrograd._compile.files import described, numbered, write
 from ferrograd._compile.floats import Number, Watch
 from ferrograd._compile.holders import held_by_loops
+from ferrograd._compile.stores import Store, as_before, containers, found_stores, give_back
 from ferrograd._core import ArgumentError, FreedGraphError, Tensor
 from ferrograd._dialects.numbers import NATIVE
 from ferrograd._graph.places import in_cells
@@ -105,6 +106,8 @@ class _Program:
         #: the tensors that the function found elsewhere.
         self.signature: tuple[Any, Any, int] | ArgumentError = [], [], 0
         self.outside: list[weakref.ref[Tensor]] = []
+        #: What each call sets, to the last outputs.
+        self.stores: list[Store] = []
         #: How the outputs make up the result, if that is simple.
         self.shape: str | None = None
         if result is _HOLE:
@@ -119,7 +122,7 @@ class _Program:
             if not run:
                 self.shapes_depend_on_numbers |= run is False
                 return None
-            return (self._built(joined(self.ways, run[0], tensors)),)
+            return (self._result_of(joined(self.ways, run[0], tensors)),)
         leaves = [tensors[x] if isinstance(x, int) else x() for x in self._leaves]
         if any(x is None for x in leaves):
             return None
@@ -128,7 +131,7 @@ class _Program:
         if not run:
             self.shapes_depend_on_numbers |= run is False
             return None
-        return (self._built(joined(self.ways, run[0], tensors)),)
+        return (self._result_of(joined(self.ways, run[0], tensors)),)
 
     def data(self, name: str) -> bytes:
         """The program as the bytes of a file.
@@ -138,6 +141,8 @@ class _Program:
         """
         if isinstance(self.signature, ArgumentError):
             raise self.signature
+        if self.stores:
+            raise ArgumentError("save: the function sets variables to tensors that it computes; return them instead")
         if self.ways is not None:
             raise ArgumentError("save: tensors with gradients that the function returns share memory; copy them first")
         arguments, keywords, count = self.signature
@@ -157,6 +162,15 @@ class _Program:
         if any(x is None for x in (*found, *leaves)):
             raise ArgumentError("save: a tensor that the program reads from outside exists no more")
         return bytes(self.core.save(count, found, leaves, self.tracked, json.dumps(about)))
+
+    def _result_of(self, outs: list[Any]) -> Any:
+        """The result, from all that the program gives. Sets what the function sets."""
+        if not self.stores:
+            return self._built(outs)
+        result, values = self._built(outs)
+        for store, value in zip(self.stores, values, strict=True):
+            store.value = value
+        return result
 
     def _built(self, outs: list[Any]) -> Any:
         if self._result is _HOLE:
@@ -211,10 +225,18 @@ class _Gradient(Function):
                 "anybody after it wrote to the tensors it reads: compile the function that computes the whole gradient"
             )
         with _modes_of(ctx.call.program):
-            result = ctx.call.function()
-        outs, _ = parted([x for x in _leaves(result) if isinstance(x, Tensor)], ctx.call.tensors)
+            outs = _outputs(ctx.call, ctx.call.function, ctx.call.tensors)
         ends = [outs[i] for i, seeded in zip(ctx.call.program.tracked, has, strict=True) if seeded]
         return tuple(_core.grad(ends, ctx.leaves, seeds, NATIVE, create_graph=records, stops=True))
+
+
+def _outputs(call: _Call, function: Callable[[], Any], used: list[Tensor]) -> list[Tensor]:
+    """What the program of a call would make, made by the function itself. What it sets is put back."""
+    stores = call.program.stores
+    with as_before(stores, call.tensors):
+        result = function()
+        leaves = _leaves((result, [store.value for store in stores]))
+    return parted([x for x in leaves if isinstance(x, Tensor)], used)[0]
 
 
 @contextlib.contextmanager
@@ -251,7 +273,7 @@ def _gradients_of_some(call: _Call, leaves: list[Tensor], has: list[bool]) -> An
             args, kwargs = _replaced(function.args, by), _replaced(function.keywords, by)
             if floats:
                 args, kwargs = _with_numbers(args, kwargs, floats, used, watch)
-            outs, _ = parted([x for x in _leaves(function.func(*args, **kwargs)) if isinstance(x, Tensor)], used)
+            outs = _outputs(call, lambda: function.func(*args, **kwargs), used)
             ends = [outs[i] for i in program.tracked]
             inputs = tracer.leaves()
             if [id(x) for x in inputs] == [id(by.get(id(x), x)) for x in leaves]:
@@ -319,10 +341,13 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         arrays: list[tuple[np.ndarray, Tensor]] = []
+        given = args, kwargs
         args, kwargs = _with_tensors(args, arrays), _with_tensors(kwargs, arrays)
+        copies = {"": containers(given, (args, kwargs))} if arrays else {}
         try:
             return self._call_with(args, kwargs)
         finally:
+            give_back(copies, {id(x): array for array, x in arrays})
             for array, x in arrays:
                 if x.inplace_version:
                     array[...] = x.numpy()
@@ -673,6 +698,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         tensors = reader.tensors
         tracer = _core.Tracer(tensors, constants=reader.sees_all())
         watch = Watch()
+        stores: list[Store] = []
         try:
             used = tracer.arguments(sorted(reader.elsewhere))
             replaced = {id(x): y for x, y in zip(tensors, used, strict=True) if x is not y}
@@ -682,9 +708,18 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             args, kwargs = _replaced(args, replaced), _replaced(kwargs, replaced)
             if reader.floats:
                 args, kwargs = _with_numbers(args, kwargs, reader.floats, used, watch)
-            result = self._function(*args, **kwargs)
-            del args, kwargs
+            named: dict[Any, Any] = dict(enumerate(zip(given_args, args, strict=True)))
+            named |= {name: (x, kwargs[name]) for name, x in given_kwargs.items()}
+            got = {name: containers(*pair) for name, pair in named.items()}
+            try:
+                result = self._function(*args, **kwargs)
+            finally:
+                changed = give_back(got, given)
+                del args, kwargs, named, got
             watch.close()
+            if changed is not None:
+                tracer.cancel()
+                return _without_numbers(_replaced(result, given)), None, f"it changes argument {changed}{_CHANGES}"
             if watch.pinned:
                 # The call stands: nothing else than the value was used.
                 tracer.cancel()
@@ -702,6 +737,20 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             tracked, inputs, grads, core = [], [], None, None
             reason = _obstacle(leaves, draws, modes)
             own = set(map(id, used))
+            if keeps_all and reason is None and tracer.given_up is None:
+                given_ids = {id(x) for i, x in enumerate(used) if i not in reader.elsewhere}
+                stores = found_stores(reader, given_ids | set(map(id, tracer.alive())))
+                tables = [table for table in reader.by_identity if any(store.is_in(table) for store in stores)]
+                if tables:
+                    # The next call reads the tensors in these tables as it reads others.
+                    tracer.cancel()
+                    self._names.rebound.update((id(table), table) for table in tables)
+                    return _replaced(result, given), None, _HOOKED
+                for store in stores:
+                    store.put_back(tensors)
+                if stores:
+                    leaves = _leaves((result, [store.now for store in stores]))
+                    outs = [x for x in leaves if isinstance(x, Tensor)]
             is_recorded = [x.grad_fn is not None and id(x) not in own for x in outs]
             if any(is_recorded) and not _core.is_grad_enabled():
                 reason = "it returns a tensor with a graph where ops are not recorded"
@@ -728,6 +777,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
                 tracer.cancel()
         except BaseException as error:
             watch.close()
+            _set_again(stores)
             if reader.floats and isinstance(error, Exception):
                 # A function that was called may take floats only.
                 tracer.cancel(True)
@@ -736,6 +786,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             tracer.cancel()
             raise
         if core is None:
+            _set_again(stores)
             if reason is None:
                 reason, site = tracer.given_up or ("a result or a write is not one that a program can make", None)
                 reason = f"{reason}{f' at {site}' if site else ''}"
@@ -743,8 +794,9 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         at = {id(x): i for i, x in enumerate(used)}
         kept = [at[id(x)] if id(x) in at else weakref.ref(x) for x in inputs]
         marks = iter([_HOLE if isinstance(x, Tensor) else x for x in leaves])
-        shape = rebuilt(result, marks)
+        shape = rebuilt((result, [store.now for store in stores]) if stores else result, marks)
         program = _Program(core, shape, ways, kept, tracked)
+        program.stores = stores
         program.traced_with = modes, reader.floats
         program.signature = _signature(given_args, given_kwargs)
         if reader.floats:
@@ -755,6 +807,12 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         mine = {id(x) for x in _leaves((given_args, given_kwargs))}
         program.outside = [weakref.ref(x) for x in tensors if id(x) not in mine]
         return result, program, ""
+
+
+def _set_again(stores: list[Store]) -> None:
+    """Sets what a function has set, which was put back."""
+    for store in stores:
+        store.value = store.now
 
 
 def _signature(args: Any, kwargs: Any) -> tuple[Any, Any, int] | ArgumentError:
