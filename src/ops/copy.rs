@@ -36,6 +36,13 @@ impl Linear for Clone {
 pub fn copy(x: &Tensor) -> Result<Tensor> {
     apply(LinearOp(Clone), &[x])
 }
+/// The tensor with its array in memory of its own. While a program is traced, the copy is one of its steps.
+#[cfg(feature = "python")]
+pub fn apart(x: &Tensor) -> Result<Tensor> {
+    let array = if x.array.is_sealed() { copy(&x.detach())?.array } else { x.array.packed()? };
+    Ok(Tensor { array, ..x.clone() })
+}
+
 #[derive(Clone, Stored)]
 #[stored(in LinearOp)]
 struct Alias;

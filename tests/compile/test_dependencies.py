@@ -279,15 +279,17 @@ def test_a_step_of_training_sees_a_new_layer() -> None:
 
 
 def test_a_function_that_counts_its_calls_runs_as_it_is() -> None:
-    a = types.SimpleNamespace(calls=0)
+    a, written = types.SimpleNamespace(calls=0), fg.zeros(1)
 
     def count(x: Any) -> Any:
         a.calls += 1
+        written.add_(1)
         return x * a.calls
 
     f = fg.compile(count)
     with pytest.warns(UserWarning, match=r"count runs uncompiled: it changes SimpleNamespace.calls, which it reads"):
         assert [f(fg.ones(1)).item() for _ in range(5)] == [1, 2, 3, 4, 5]
+    assert written.tolist() == [5.0]
     assert "not compiled: it changes SimpleNamespace.calls" in f.explain()
     strict = fg.compile(count, fullgraph=True)
     strict(fg.ones(1))
@@ -359,9 +361,9 @@ def test_the_warning_of_many_traces_names_what_varies() -> None:
 def test_arrays_that_are_attributes_are_refused_by_name() -> None:
     import numpy as np
 
-    a = types.SimpleNamespace(data=np.ones(1000))
+    a = types.SimpleNamespace(data=np.ones(600_000))
     f = fg.compile(lambda x: x * float(a.data[0]))
-    with pytest.warns(UserWarning, match="SimpleNamespace.data: it looks up a NumPy array"):
+    with pytest.warns(UserWarning, match="SimpleNamespace.data: it looks up a NumPy array of more than 4 MiB"):
         assert f(fg.ones(1)).item() == 1
     a.data[0] = 2
     assert f(fg.ones(1)).item() == 2
@@ -492,23 +494,75 @@ def test_a_graph_that_is_recorded_where_ops_are_not() -> None:
         assert torch.autograd.grad(y, w)[0].tolist() == [3, k]
 
 
-def test_small_arrays_of_numpy_are_compared_by_their_numbers() -> None:
+def test_arrays_of_numpy_are_compared_by_their_numbers() -> None:
     import numpy as np
 
-    outside = np.array([1.0, 2.0])
-    f = fg.compile(lambda x: x * fg.asarray(outside), fullgraph=True)
-    for k in (1.0, 1.0, 5.0, 1.0):
-        outside[1] = k
-        assert f(fg.ones(2, dtype="float64")).tolist() == [1, k]
-    assert f.cache_info().currsize == 2
+    a = types.SimpleNamespace(data=np.arange(60_000.0).reshape(200, 300))
+    part, turned = a.data[10:20, ::3], np.asfortranarray(a.data)
+    zero, sizes = np.array(2.0), np.array([2, 3])
+
+    def f(x: Any) -> Any:
+        y = fg.asarray(a.data)[0, :2] + fg.asarray(part)[0, :2] + fg.asarray(turned)[3, :2] + fg.asarray(zero)
+        return (x * y).reshape(1, -1).repeat(int(sizes[0]), 0).sum(0)
+
+    def replace() -> None:
+        a.data = a.data.copy()
+        a.data[0, 0] = 7.0
+
+    compiled = check(
+        f,
+        fg.tensor(X, dtype="float64"),
+        lambda: a.data.__setitem__((10, 0), -1.0),
+        lambda: turned.__setitem__((3, 1), 4.0),
+        lambda: zero.__setitem__((), 5.0),
+        lambda: sizes.__setitem__(0, 3),
+        lambda: setattr(zero, "dtype", "int64"),
+        replace,
+    )
+    assert compiled.cache_info().misses == 7
+
+
+def test_a_call_that_looks_up_arrays_of_numpy_does_not_enter_python() -> None:
+    import numpy as np
+
+    table, k = np.ones((100, 200)), np.float32(2.0)
+    f = fg.compile(lambda x: x * fg.asarray(table)[0, :2] * k, fullgraph=True)
+    x = fg.ones(2, dtype="float64")
+    for i in range(3):
+        f(x)
+        assert f._runs == i
+    table[0, 1] = 3.0
+    assert f(x).tolist() == [2.0, 6.0]
+    assert f(x).tolist() == [2.0, 6.0]
+    assert f._runs == 3
+
+
+def test_arrays_of_numpy_that_are_other_ones_in_each_call() -> None:
+    import numpy as np
+
+    batch = np.zeros(2)
+    f = fg.compile(lambda x: x * fg.asarray(batch))
+
+    def call(i: int) -> list[float]:
+        batch[:] = i
+        return list(f(fg.ones(2, dtype="float64")).tolist())
+
+    text = r"a NumPy array \(a variable of a closure\) has other numbers in each call; make it an argument"
+    with pytest.warns(UserWarning, match=text):
+        assert list(map(call, range(8))) == [[i, i] for i in range(8)]
+    assert f.cache_info()[1:3] == (4, 4)
+    assert f.cache_info().currsize == 0
 
 
 def test_arrays_of_numpy_are_constants_only_if_all_that_they_follow_from_is_known() -> None:
     import numpy as np
 
-    large, sparse = np.ones(1000), pytest.importorskip("scipy.sparse").csr_array(np.eye(2))
+    large, sparse = np.ones(600_000), pytest.importorskip("scipy.sparse").csr_array(np.eye(2))
+    masked, objects = np.ma.masked_array([1.0, 2.0]), np.array([1.0, 2.0], object)
     functions: list[Callable[[Any], Any]] = [
         lambda x: x * fg.asarray(large)[:2],
+        lambda x: x * fg.asarray(masked),
+        lambda x: x * fg.asarray(objects.astype("float64")),
         lambda x: x * fg.asarray(np.random.default_rng().normal(size=2)),
         lambda x: x * fg.asarray(np.random.rand(2)),
         lambda x: x @ fg.asarray(sparse.toarray()),

@@ -236,12 +236,13 @@ def test_masks_of_a_batch_take_elements_each_for_itself() -> None:
 
 
 def test_a_large_array_of_numpy_is_the_reason() -> None:
-    table = np.arange(1000.0)
+    table = np.arange(600_000.0)
     f = fg.compile(lambda x: x + table[0])
     with pytest.warns(UserWarning, match="looks up a NumPy array"):
         f(fg.ones(2))
     assert f.explain() == (
-        "not compiled: it looks up a NumPy array, whose numbers may change; make a tensor of it first"
+        "not compiled: it looks up a NumPy array of more than 4 MiB, whose numbers may change; "
+        "make a tensor of it first"
     )
 
 

@@ -262,3 +262,23 @@ def test_a_rate_that_is_a_tensor() -> None:
                 rate.mul_(0.5)
         found.append(p.tolist())
     assert found[0] == found[1]
+
+
+def test_a_learning_rate_that_the_function_reads() -> None:
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    sgd = torch.optim.SGD([w], lr=1.0)
+    schedule = torch.optim.lr_scheduler.StepLR(sgd, 2, 0.5)
+
+    def train(x: Any) -> Any:
+        sgd.zero_grad()
+        (w * x).sum().backward()
+        sgd.step()
+        return sgd.param_groups[0]["lr"], schedule.get_last_lr()
+
+    step, found = fg.compile(train, fullgraph=True), []
+    for _ in range(6):
+        found.append(step(torch.ones(2)))
+        schedule.step()
+    assert found == [(rate, [rate]) for rate in (1.0, 1.0, 0.5, 0.5, 0.25, 0.25)]
+    # The first call finds no gradients.
+    assert step.cache_info()[:2] == (2, 4)

@@ -58,6 +58,33 @@ def written(x: Any) -> Any:
     return y.sum() * y
 
 
+def moved_along(x: Any) -> Any:
+    y = x * 2
+    y[0] = y[1]
+    y[1:] = y[:-1]
+    return y
+
+
+def written_at_numbers(x: Any) -> Any:
+    """Writes where a tensor says, as into a cache of keys."""
+    place, table = x.argmax() % 4, x.reshape(4, 4) * 1
+    table[:, place] = 2.0 * x[:4]
+    table[place - 4] = x[0]
+    return table
+
+
+def by_frequency(x: Any) -> Any:
+    return nn.functional.embedding(x[:8].argsort() // 2, x.reshape(8, 2), scale_grad_by_freq=True).sin().sum()
+
+
+def divergence(x: Any) -> Any:
+    d = torch.distributions
+    p, q = (
+        d.TransformedDistribution(d.Normal(loc, 1.0), [d.AffineTransform(x.sum(), x[3].exp())]) for loc in (x[0], x[1])
+    )
+    return d.kl_divergence(p, q)
+
+
 def onto_zeros(x: Any) -> Any:
     z = torch.zeros(4)
     z[0] = x[0]
@@ -97,6 +124,12 @@ COMPILED = {
     "writes": of(written),
     "gradient through writes": of(func.grad(lambda x: (written(x) ** 2).sum())),
     "write to a new tensor": of(onto_zeros),
+    "writes of parts to others": of(moved_along),
+    "gradient through writes of parts to others": of(func.grad(lambda x: (moved_along(x) ** 2).sum())),
+    "writes at numbers": of(written_at_numbers),
+    "gradient through writes at numbers": of(func.grad(lambda x: (written_at_numbers(x) ** 2).sum())),
+    "embedding by frequency": of(func.grad(by_frequency)),
+    "divergence of transformed distributions": of(divergence),
     "vmap": of(func.vmap(gate), 4, 16),
     "vmap of grad": of(func.vmap(func.grad(lambda v: gate(v).sum())), 4, 16),
     "grad of a vmap": of(func.grad(partial(over_rows, lambda row, w: (row * w).sum().tanh()))),
@@ -184,6 +217,12 @@ def manual_descent() -> Scene:
     return step, batches(), lambda: [w]
 
 
+def average_of_batches() -> Scene:
+    layer = nn.BatchNorm1d(4, momentum=None)
+    inputs = [(torch.tensor(array(6, 4, seed=i)),) for i in range(5)]
+    return layer, inputs, lambda: [layer.running_mean, layer.running_var, layer.num_batches_tracked]
+
+
 def descent_on_data() -> Scene:
     w = parameter()
 
@@ -253,6 +292,7 @@ WRITING = {
     for f in (
         manual_descent,
         descent_on_data,
+        average_of_batches,
         accumulation,
         descent_on_fresh_gradients,
         written_arguments,

@@ -17,7 +17,7 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,7 @@ _UNUSED = frozenset(
 #: Values that the short way of a call does not compare.
 _IN_PYTHON = (
     float,
-    np.generic,
+    np.void,
     np.ndarray,
     set,
     frozenset,
@@ -71,8 +71,8 @@ _IN_PYTHON = (
 )
 #: Code with one of these names may draw numbers that no state tells.
 _UNTOLD = frozenset({"default_rng", "Generator", "RandomState", "SystemRandom", "urandom", "secrets", "PCG64"})
-#: The most bytes of a NumPy array that calls are compared by.
-_BYTES = 4096
+#: The most bytes of a NumPy array that calls are compared by. Larger ones would take longer than many functions do.
+_BYTES = 1 << 22
 #: The most functions that are searched for names. More of them take seconds, and are those of whole libraries.
 _FUNCTIONS_AT_MOST = 10_000
 #: Stands for the value of a name that is not there.
@@ -99,6 +99,22 @@ class Same:
 
     def __hash__(self) -> int:
         return id(self.value)
+
+
+class Numbers:
+    """The numbers of a NumPy array, as they were when they were read."""
+
+    __slots__ = ("data", "kind")
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.kind = array.dtype, array.shape, array.strides
+        self.data = array.tobytes()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Numbers) and self.kind == other.kind and self.data == other.data
+
+    def __hash__(self) -> int:
+        return hash(self.kind)
 
 
 class _Slots:
@@ -187,6 +203,8 @@ class Names:
         self.any = False
         #: Why it cannot be known what it reads, if so.
         self.unknown: str | None = None
+        #: The tables of tensors of modules in which the function sets others, by their ids.
+        self.rebound: dict[int, Any] = {}
         self._held: dict[int, Any] = {}
         self._known: set[tuple[int, Any]] = set()
         self._seen: dict[int, Any] = {}
@@ -364,11 +382,15 @@ class Names:
             held = value.__dict__
             for name in held:
                 if name in _TABLES or name in names or (name[:1] != "_" if is_ours else self.any):
-                    yield (held, name), name in _TENSORS
-        elif kind is not value and not is_ours:
+                    yield (held, name), name in _TENSORS and id(held[name]) not in self.rebound
+        elif kind is not value:
             held = getattr(value, "__dict__", {})
             if type(held) is dict:
-                yield from (((held, name), False) for name in held if self.any or name in names)
+                read = held if self.any and not is_ours else names & held.keys()
+                # The counts in the state of an optimizer change with each of its steps, which asks for them anew.
+                yield from (
+                    ((held, name), False) for name in held if name in read and not (is_ours and name == "state")
+                )
         for base in self._bases(value):
             for name, attribute in base.__dict__.items():
                 if name[:2] == "__":
@@ -413,10 +435,16 @@ class Reader:
         #: What the code finds elsewhere than in its arguments: a place, its value, and whether its tensors are told by
         #: identity.
         self.found: list[tuple[Place, Any, bool]] = []
+        #: Lists and dicts that the code finds elsewhere, with a name and a value that are in them.
+        self.items: list[tuple[Any, Any, Any]] = []
+        #: Tables of tensors that are told by identity.
+        self.by_identity: list[Any] = []
         #: Objects whose attributes were read.
         self.objects: list[Any] = []
         #: The arguments that are floats with a tensor in their place, and the number of that tensor.
         self.floats: dict[Any, int] = {}
+        #: By the ids of NumPy arrays: the numbers that are part of the key.
+        self.numbers: dict[int, Numbers] = {}
         self._as_tensors = floats
         self._names = names
         #: Whether what is read comes from an argument.
@@ -458,7 +486,7 @@ class Reader:
 
         It is not known where code may draw from generators of its own, and what objects of other libraries hold.
         """
-        told = (type, types.ModuleType, types.FunctionType, np.ufunc, np.dtype)
+        told = (type, types.ModuleType, types.FunctionType, types.SimpleNamespace, np.ufunc, np.dtype)
         objects = (x for x in self.objects if not isinstance(x, told))
         return all(_is_python(type(x)) for x in objects) and self._names.names.isdisjoint(_UNTOLD)
 
@@ -472,17 +500,27 @@ class Reader:
             return f"{of} {name}".strip() if isinstance(name, str) or of else "a variable of a closure"
         return f"{getattr(of, '__name__', type(of).__name__)}.{name}"
 
+    def _first_difference(self, key: tuple[Any, ...]) -> int | None:
+        pairs = enumerate(zip(self.key, key, strict=False))
+        return next((i for i, (mine, other) in pairs if mine != other), None)
+
     def difference(self, key: tuple[Any, ...]) -> str | None:
         """The name of what differs from a key, if anything does."""
-        for i, (mine, other) in enumerate(zip(self.key, key, strict=False)):
-            if mine != other:
-                return self._name(i)
+        if (i := self._first_difference(key)) is not None:
+            return self._name(i)
         return None if len(self.key) == len(key) else "an attribute"
+
+    def has_other_numbers(self, key: tuple[Any, ...]) -> bool:
+        """Whether the first difference from a key is in the numbers of a NumPy array."""
+        i = self._first_difference(key)
+        return i is not None and isinstance(self.key[i], Numbers) and isinstance(key[i], Numbers)
 
     def _find(self, place: Place, by_identity: bool = False) -> None:
         """Reads the value at a place."""
         value = value_at(place)
         self.found.append((place, value, by_identity))
+        if by_identity:
+            self.by_identity.append(value)
         if isinstance(value, types.CodeType):
             self.key.append(Same(value))
         else:
@@ -512,9 +550,13 @@ class Reader:
         elif isinstance(value, np.generic):
             key.append((value.dtype, value.tobytes()))
         elif type(value) is np.ndarray and value.nbytes <= _BYTES and not value.dtype.hasobject:
-            key.append((value.dtype, value.shape, value.tobytes()))
+            if (numbers := self.numbers.get(id(value))) is None:
+                numbers = self.numbers[id(value)] = Numbers(value)
+            key.append(numbers)
         elif isinstance(value, np.ndarray):
-            raise Refused("it looks up a NumPy array, whose numbers may change; make a tensor of it first")
+            kind = "a NumPy array" if type(value) is np.ndarray else f"a {type(value).__name__}"
+            what = f"{kind} of more than {_BYTES >> 20} MiB" if value.nbytes > _BYTES else kind
+            raise Refused(f"it looks up {what}, whose numbers may change; make a tensor of it first")
         elif isinstance(value, (set, frozenset)):
             key.append(frozenset(value))
         elif isinstance(value, slice):
@@ -523,8 +565,10 @@ class Reader:
         elif (parts := _read_parts(value)) is not None:
             key.append(value.__class__)
             key.append(len(parts))
+            if not self._is_argument and type(value) in (list, dict):
+                self.items += ((value, name, part) for name, part in parts)
             for name, part in parts:
-                key.append(name)
+                key.append(Same(name) if isinstance(name, Tensor) else name)
                 self._read(part, by_identity)
             self._read(rest(value))
         elif isinstance(value, types.MethodType):
@@ -555,10 +599,12 @@ class Reader:
             self.objects.append(value)
 
 
-def pattern(value: Any, tensors: dict[int, int], by_identity: bool = False) -> tuple[str, Any]:
+def pattern(
+    value: Any, tensors: dict[int, int], numbers: Mapping[int, Numbers], by_identity: bool = False
+) -> tuple[str, Any]:
     """What tells a value apart, for calls without Python: the same parts that :class:`Reader` reads.
 
-    ``tensors`` are the places of those that were met, by their ids.
+    ``tensors`` are the places of those that were met, by their ids, and ``numbers`` those of arrays.
 
     Raises:
         Refused: a call needs Python to compare it.
@@ -571,11 +617,15 @@ def pattern(value: Any, tensors: dict[int, int], by_identity: bool = False) -> t
     if kind in (int, float, str, bytes):
         return "equal", value
     if kind in (list, tuple):
-        return "sequence", (kind, [pattern(x, tensors, by_identity) for x in value])
+        return "sequence", (kind, [pattern(x, tensors, numbers, by_identity) for x in value])
     if kind is dict:
-        return "dict", [(name, pattern(x, tensors, by_identity)) for name, x in value.items()]
-    if isinstance(value, (bool, type(None), type(...))):
+        return "dict", [(name, pattern(x, tensors, numbers, by_identity)) for name, x in value.items()]
+    if isinstance(value, (bool, type(None), type(...))) or (
+        isinstance(value, np.generic) and not isinstance(value, np.void)
+    ):
         return "same", value
+    if kind is np.ndarray and value.flags.c_contiguous and id(value) in numbers:
+        return "numbers", (value, value.dtype, value.shape, numbers[id(value)].data)
     if isinstance(value, (*PLAIN, *_IN_PYTHON)) or value is MISSING or children(value) is not None:
         raise Refused("it is compared in Python")
     return "object", value
@@ -589,7 +639,9 @@ def lookups(names: Names, reader: Reader, tensors: dict[int, int]) -> list[tuple
     """
     if any(isinstance(place[0], _Slots) for place, _, _ in reader.found):
         raise Refused("it is compared in Python")
-    found = [(*place, pattern(value, tensors, by_identity)) for place, value, by_identity in reader.found]
+    found = [
+        (*place, pattern(value, tensors, reader.numbers, by_identity)) for place, value, by_identity in reader.found
+    ]
     for value in reader.objects:
         found += [(*place, ("absent", None)) for place in names.hidden(value)]
         held = getattr(value, "__dict__", None)

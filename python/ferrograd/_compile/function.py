@@ -29,6 +29,7 @@ from ferrograd._compile.dependencies import PLAIN, Names, Reader, Refused, looku
 from ferrograd._compile.files import described, numbered, write
 from ferrograd._compile.floats import Number, Watch
 from ferrograd._compile.holders import held_by_loops
+from ferrograd._compile.stores import Store, as_before, containers, found_stores, give_back
 from ferrograd._core import ArgumentError, FreedGraphError, Tensor
 from ferrograd._dialects.numbers import NATIVE
 from ferrograd._graph.places import in_cells
@@ -45,6 +46,8 @@ _ENABLED = os.environ.get("FERROGRAD_COMPILE", "1") != "0"
 _MANY = 8
 #: How the reason of a trace begins that may be gone at the second call.
 _KEPT = "a tensor that it computes is kept"
+#: How the reason of a trace ends that has changed what calls are compared by.
+_CHANGES = ", which it reads itself"
 #: Why there is no program of a call that needed the value of a float: the next one is traced for its value.
 _PINNED = "it needs the value of an argument"
 #: Why there is no program of a call that met hooks for the first time.
@@ -103,6 +106,8 @@ class _Program:
         #: the tensors that the function found elsewhere.
         self.signature: tuple[Any, Any, int] | ArgumentError = [], [], 0
         self.outside: list[weakref.ref[Tensor]] = []
+        #: What each call sets, to the last outputs.
+        self.stores: list[Store] = []
         #: How the outputs make up the result, if that is simple.
         self.shape: str | None = None
         if result is _HOLE:
@@ -117,7 +122,7 @@ class _Program:
             if not run:
                 self.shapes_depend_on_numbers |= run is False
                 return None
-            return (self._built(joined(self.ways, run[0], tensors)),)
+            return (self._result_of(joined(self.ways, run[0], tensors)),)
         leaves = [tensors[x] if isinstance(x, int) else x() for x in self._leaves]
         if any(x is None for x in leaves):
             return None
@@ -126,7 +131,7 @@ class _Program:
         if not run:
             self.shapes_depend_on_numbers |= run is False
             return None
-        return (self._built(joined(self.ways, run[0], tensors)),)
+        return (self._result_of(joined(self.ways, run[0], tensors)),)
 
     def data(self, name: str) -> bytes:
         """The program as the bytes of a file.
@@ -136,6 +141,8 @@ class _Program:
         """
         if isinstance(self.signature, ArgumentError):
             raise self.signature
+        if self.stores:
+            raise ArgumentError("save: the function sets variables to tensors that it computes; return them instead")
         if self.ways is not None:
             raise ArgumentError("save: tensors with gradients that the function returns share memory; copy them first")
         arguments, keywords, count = self.signature
@@ -155,6 +162,15 @@ class _Program:
         if any(x is None for x in (*found, *leaves)):
             raise ArgumentError("save: a tensor that the program reads from outside exists no more")
         return bytes(self.core.save(count, found, leaves, self.tracked, json.dumps(about)))
+
+    def _result_of(self, outs: list[Any]) -> Any:
+        """The result, from all that the program gives. Sets what the function sets."""
+        if not self.stores:
+            return self._built(outs)
+        result, values = self._built(outs)
+        for store, value in zip(self.stores, values, strict=True):
+            store.value = value
+        return result
 
     def _built(self, outs: list[Any]) -> Any:
         if self._result is _HOLE:
@@ -209,10 +225,18 @@ class _Gradient(Function):
                 "anybody after it wrote to the tensors it reads: compile the function that computes the whole gradient"
             )
         with _modes_of(ctx.call.program):
-            result = ctx.call.function()
-        outs, _ = parted([x for x in _leaves(result) if isinstance(x, Tensor)], ctx.call.tensors)
+            outs = _outputs(ctx.call, ctx.call.function, ctx.call.tensors)
         ends = [outs[i] for i, seeded in zip(ctx.call.program.tracked, has, strict=True) if seeded]
         return tuple(_core.grad(ends, ctx.leaves, seeds, NATIVE, create_graph=records, stops=True))
+
+
+def _outputs(call: _Call, function: Callable[[], Any], used: list[Tensor]) -> list[Tensor]:
+    """What the program of a call would make, made by the function itself. What it sets is put back."""
+    stores = call.program.stores
+    with as_before(stores, call.tensors):
+        result = function()
+        leaves = _leaves((result, [store.value for store in stores]))
+    return parted([x for x in leaves if isinstance(x, Tensor)], used)[0]
 
 
 @contextlib.contextmanager
@@ -249,7 +273,7 @@ def _gradients_of_some(call: _Call, leaves: list[Tensor], has: list[bool]) -> An
             args, kwargs = _replaced(function.args, by), _replaced(function.keywords, by)
             if floats:
                 args, kwargs = _with_numbers(args, kwargs, floats, used, watch)
-            outs, _ = parted([x for x in _leaves(function.func(*args, **kwargs)) if isinstance(x, Tensor)], used)
+            outs = _outputs(call, lambda: function.func(*args, **kwargs), used)
             ends = [outs[i] for i in program.tracked]
             inputs = tracer.leaves()
             if [id(x) for x in inputs] == [id(by.get(id(x), x)) for x in leaves]:
@@ -298,6 +322,10 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         #: Why it is not traced any more, and how many traces in a row changed what it reads.
         self._never: str | None = None
         self._changes = 0
+        #: How many traces in a row, without a run in between, were taken because an array of NumPy had other numbers,
+        #: and how many runs there were before the last one.
+        self._rewritten = 0
+        self._runs_before = 0
         #: Kinds of arguments whose first trace was given up because the function kept a tensor.
         self._kept: set[tuple[Any, ...]] = set()
         #: By argument: the float of the last trace. Another float makes the argument a tensor, unless it was pinned.
@@ -313,10 +341,13 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         arrays: list[tuple[np.ndarray, Tensor]] = []
+        given = args, kwargs
         args, kwargs = _with_tensors(args, arrays), _with_tensors(kwargs, arrays)
+        copies = {"": containers(given, (args, kwargs))} if arrays else {}
         try:
             return self._call_with(args, kwargs)
         finally:
+            give_back(copies, {id(x): array for array, x in arrays})
             for array, x in arrays:
                 if x.inplace_version:
                     array[...] = x.numpy()
@@ -349,7 +380,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
 
         def part(name: Any, value: Any) -> tuple[str, Any]:
             if name not in reader.floats:
-                return pattern(value, tensors)
+                return pattern(value, tensors, reader.numbers)
             return "float", tensors.setdefault(id(reader.tensors[reader.floats[name]]), len(tensors))
 
         try:
@@ -469,7 +500,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         self._forget()
         self._programs.clear()
         self._eager.clear()
-        self._never, self._changes = None, 0
+        self._never, self._changes, self._rewritten = None, 0, 0
 
     def explain(self) -> str:
         """The programs so far, and why calls ran without one.
@@ -568,15 +599,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         __tracebackhide__ = True
         call = functools.partial(self._function, *args, **kwargs)
         self._counts[1] += 1
-        result, made, reason = self._trace(args, kwargs, reader, modes)
-        if made is not None and (change := self._change(args, kwargs, reader, modes)) is not None:
-            # The first call of many functions makes state that later calls find.
-            self._counts[2] += 1
-            self._changes += 1
-            if self._changes == _RESTLESS:
-                self._never = f"it changes {change}, which it reads itself"
-                self._refuse(self._never)
-            return result
+        result, made, reason = self._trace(args, kwargs, reader, modes, keeps_all=True)
         if made is not None:
             self._changes = 0
             called = made.call(call, reader.tensors)
@@ -593,6 +616,13 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             return called[0]
         self._counts[2] += 1
         if reason in (_PINNED, _HOOKED):
+            return result
+        if reason.endswith(_CHANGES):
+            # The first call of many functions makes state that later calls find.
+            self._changes += 1
+            if self._changes == _RESTLESS:
+                self._never = reason
+                self._refuse(reason)
             return result
         if reason.startswith(_KEPT):
             self._changes += 1
@@ -627,6 +657,16 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
 
     def _keep(self, key: tuple[Any, ...], program: _Program, reader: Reader) -> None:
         last = next(reversed(self._programs), None)
+        runs = self._counts[0] + self._runs
+        is_rewritten = last is not None and reader.has_other_numbers(last) and runs == self._runs_before
+        self._rewritten, self._runs_before = self._rewritten + 1 if is_rewritten else 0, runs
+        if self._rewritten == _RESTLESS and not self._fullgraph:
+            self._never = (
+                f"a NumPy array ({reader.difference(last or ())}) has other numbers in each call; make it an argument"
+            )
+            self._programs.clear()
+            self._warn(self._name, self._never)
+            return
         programs = self._programs.setdefault(key, [])
         programs.insert(0, program)
         self._programs.move_to_end(key)
@@ -647,12 +687,18 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             size -= 1
             self._forget()
 
-    def _trace(self, args: Any, kwargs: Any, reader: Reader, modes: Any) -> tuple[Any, _Program | None, str]:
-        """Calls the function while its ops are traced. Returns its result and the program, or why there is none."""
+    def _trace(
+        self, args: Any, kwargs: Any, reader: Reader, modes: Any, keeps_all: bool = False
+    ) -> tuple[Any, _Program | None, str]:
+        """Calls the function while its ops are traced. Returns its result and the program, or why there is none.
+
+        With ``keeps_all`` there is none if the function changes what calls are compared by.
+        """
         __tracebackhide__ = True
         tensors = reader.tensors
         tracer = _core.Tracer(tensors, constants=reader.sees_all())
         watch = Watch()
+        stores: list[Store] = []
         try:
             used = tracer.arguments(sorted(reader.elsewhere))
             replaced = {id(x): y for x, y in zip(tensors, used, strict=True) if x is not y}
@@ -662,9 +708,18 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             args, kwargs = _replaced(args, replaced), _replaced(kwargs, replaced)
             if reader.floats:
                 args, kwargs = _with_numbers(args, kwargs, reader.floats, used, watch)
-            result = self._function(*args, **kwargs)
-            del args, kwargs
+            named: dict[Any, Any] = dict(enumerate(zip(given_args, args, strict=True)))
+            named |= {name: (x, kwargs[name]) for name, x in given_kwargs.items()}
+            got = {name: containers(*pair) for name, pair in named.items()}
+            try:
+                result = self._function(*args, **kwargs)
+            finally:
+                changed = give_back(got, given)
+                del args, kwargs, named, got
             watch.close()
+            if changed is not None:
+                tracer.cancel()
+                return _without_numbers(_replaced(result, given)), None, f"it changes argument {changed}{_CHANGES}"
             if watch.pinned:
                 # The call stands: nothing else than the value was used.
                 tracer.cancel()
@@ -682,10 +737,28 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             tracked, inputs, grads, core = [], [], None, None
             reason = _obstacle(leaves, draws, modes)
             own = set(map(id, used))
+            if keeps_all and reason is None and tracer.given_up is None:
+                given_ids = {id(x) for i, x in enumerate(used) if i not in reader.elsewhere}
+                stores = found_stores(reader, given_ids | set(map(id, tracer.alive())))
+                tables = [table for table in reader.by_identity if any(store.is_in(table) for store in stores)]
+                if tables:
+                    # The next call reads the tensors in these tables as it reads others.
+                    tracer.cancel()
+                    self._names.rebound.update((id(table), table) for table in tables)
+                    return _replaced(result, given), None, _HOOKED
+                for store in stores:
+                    store.put_back(tensors)
+                if stores:
+                    leaves = _leaves((result, [store.now for store in stores]))
+                    outs = [x for x in leaves if isinstance(x, Tensor)]
             is_recorded = [x.grad_fn is not None and id(x) not in own for x in outs]
             if any(is_recorded) and not _core.is_grad_enabled():
                 reason = "it returns a tensor with a graph where ops are not recorded"
             made, ways = parted(outs, used)
+            if keeps_all and reason is None and tracer.given_up is None:
+                change = self._change(given_args, given_kwargs, reader, modes)
+                if change is not None and not tracer.keeps_others(outs, held_by_loops(tracer.alive())):
+                    reason = f"it changes {change}{_CHANGES}"
             if reason is None and tracer.given_up is None:
                 if _core.is_grad_enabled():
                     tracked = [i for i, x in enumerate(made) if x.requires_grad and id(x) not in own]
@@ -704,6 +777,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
                 tracer.cancel()
         except BaseException as error:
             watch.close()
+            _set_again(stores)
             if reader.floats and isinstance(error, Exception):
                 # A function that was called may take floats only.
                 tracer.cancel(True)
@@ -712,6 +786,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             tracer.cancel()
             raise
         if core is None:
+            _set_again(stores)
             if reason is None:
                 reason, site = tracer.given_up or ("a result or a write is not one that a program can make", None)
                 reason = f"{reason}{f' at {site}' if site else ''}"
@@ -719,8 +794,9 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         at = {id(x): i for i, x in enumerate(used)}
         kept = [at[id(x)] if id(x) in at else weakref.ref(x) for x in inputs]
         marks = iter([_HOLE if isinstance(x, Tensor) else x for x in leaves])
-        shape = rebuilt(result, marks)
+        shape = rebuilt((result, [store.now for store in stores]) if stores else result, marks)
         program = _Program(core, shape, ways, kept, tracked)
+        program.stores = stores
         program.traced_with = modes, reader.floats
         program.signature = _signature(given_args, given_kwargs)
         if reader.floats:
@@ -731,6 +807,12 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         mine = {id(x) for x in _leaves((given_args, given_kwargs))}
         program.outside = [weakref.ref(x) for x in tensors if id(x) not in mine]
         return result, program, ""
+
+
+def _set_again(stores: list[Store]) -> None:
+    """Sets what a function has set, which was put back."""
+    for store in stores:
+        store.value = store.now
 
 
 def _signature(args: Any, kwargs: Any) -> tuple[Any, Any, int] | ArgumentError:

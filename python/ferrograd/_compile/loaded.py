@@ -71,8 +71,8 @@ class LoadedFunction(_core.CompiledCalls):
     def _expect(self, args: Any, kwargs: Any) -> None:
         """Lets later calls like this one run without Python."""
         tensors: dict[int, int] = {}
-        arguments = [pattern(x, tensors) for x in args]
-        keywords = pattern(kwargs, tensors) if kwargs else None
+        arguments = [pattern(x, tensors, {}) for x in args]
+        keywords = pattern(kwargs, tensors, {}) if kwargs else None
         program = self._program
         if program.shape is not None and not program.tracked:
             self._remember(program.core, arguments, keywords, [], program.shape)

@@ -23,10 +23,15 @@ def _check_channels(x: Tensor, function: str, **given: Tensor | None) -> None:
             raise ArgumentError(f"{function}: {name} has shape {list(t.shape)}, not [{channels}]")
 
 
-def _update_average(running: Tensor | None, value: Tensor, share: float) -> None:
+def _update_average(running: Tensor | None, value: Tensor, share: float | Tensor) -> None:
     """Updates a running average in place: ``running * (1 - share) + value * share``."""
-    if running is not None:
-        running.copy_(running * (1 - share) + value * share)
+    if running is None:
+        return
+    kept: Any = 1 - share
+    if isinstance(share, Tensor):
+        # They are rounded as numbers are.
+        kept, share = ops.cast(kept, running.dtype), ops.cast(share, value.dtype)
+    running.copy_(running * kept + value * share)
 
 
 def normalize(
@@ -35,7 +40,7 @@ def normalize(
     running: tuple[Tensor | None, Tensor | None],
     scale: tuple[Tensor | None, Tensor | None],
     fresh: bool,
-    share: float,
+    share: float | Tensor,
     eps: float,
     *,
     unbiased: bool,
@@ -68,7 +73,7 @@ def _fresh(
     x: Tensor,
     running: tuple[Tensor | None, Tensor | None],
     scale: tuple[Tensor | None, Tensor | None],
-    share: float,
+    share: float | Tensor,
     eps: float,
     *,
     unbiased: bool,

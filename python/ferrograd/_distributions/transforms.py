@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ferrograd import _core
 from ferrograd._core import torch as ops
 from ferrograd._distributions import constraints
 from ferrograd._distributions.constraints import Constraint
@@ -879,13 +880,11 @@ def _sign(value: Any) -> Any:
 
 
 def _same(a: Any, b: Any) -> bool:
+    """Whether two parameters, numbers or tensors, have one shape and equal numbers."""
     if isinstance(a, int | float) and isinstance(b, int | float):
         return bool(a == b)
-    return bool(np.array_equal(_values(a), _values(b)))
-
-
-def _values(a: Any) -> Any:
-    return a if isinstance(a, int | float) else a.detach().numpy()
+    shapes = [() if isinstance(x, int | float) else tuple(x.shape) for x in (a, b)]
+    return shapes[0] == shapes[1] and _core.all_hold(ops.equal(a, b))
 
 
 def _like(shape: Any, sizes: tuple[int, ...]) -> Any:

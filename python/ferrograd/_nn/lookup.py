@@ -35,8 +35,9 @@ def renormalize(weight: Tensor, index: Tensor, max_norm: float, norm_type: float
     weight[used] = rows * ops.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
 
 
-def by_frequency(rows: Tensor, flat: Tensor) -> Any:
-    """The rows; their gradients are divided by the number of times that each is looked up."""
-    _, which, counts = np.unique(flat.detach().numpy(), return_inverse=True, return_counts=True)
-    share = ops.cast(_constant(1 / counts[which.ravel()][:, None]), rows.dtype)
+def by_frequency(rows: Tensor, flat: Tensor, count: int) -> Any:
+    """The rows of a table of ``count``; their gradients are divided by the number of times that each is looked up."""
+    flat = flat.detach()
+    times = ops.index_add(ops.zeros([count], "int64"), 0, flat, ops.ones(flat.shape, "int64"))
+    share = ops.cast(ops.expand_dims(1.0 / ops.cast(ops.index_select(times, 0, flat), "float64"), -1), rows.dtype)
     return ops.add(rows.detach(), ops.multiply(ops.subtract(rows, rows.detach()), share))

@@ -14,6 +14,7 @@ use crate::bind::python::error::raise;
 use crate::bind::python::gil::{ask_in_turn, listening, without_gil};
 use crate::bind::value::var::Var;
 use crate::dtype::DType;
+use crate::graph::Tensor;
 use crate::ops::entry::Value;
 use crate::ops::movement::cast;
 use crate::ops::{Index, index, movement};
@@ -22,7 +23,7 @@ use crate::ops::{Index, index, movement};
 const LONG: usize = 1 << 20;
 
 /// The parts of an index expression, as the dialect reads them.
-fn index_of(key: &Bound<'_, PyAny>, dialect: Dialect) -> PyResult<Vec<Index>> {
+fn index_of(key: &Bound<'_, PyAny>, dialect: Dialect, writes: bool) -> PyResult<Vec<Index>> {
     let several = key.cast::<PyList>().ok().filter(|list| dialect.lists_are_tuples() && names_axes(list));
     let tuple = several.map(|list| list.to_tuple());
     if tuple.is_some() {
@@ -54,7 +55,7 @@ fn index_of(key: &Bound<'_, PyAny>, dialect: Dialect) -> PyResult<Vec<Index>> {
             }
         }
     }
-    if dialect.numbers_select() {
+    if dialect.numbers_select() && !(writes && all_are_numbers_of_a_trace(&parts)) {
         for part in &mut parts {
             if let Index::Tensor(t) = part
                 && t.rank() == 0
@@ -76,6 +77,15 @@ fn index_of(key: &Bound<'_, PyAny>, dialect: Dialect) -> PyResult<Vec<Index>> {
     Ok(parts)
 }
 
+/// Whether the tensors in an index are integers without axes, and a program reads one of them in each run. A write there
+/// is the same whether they are integers or positions.
+fn all_are_numbers_of_a_trace(parts: &[Index]) -> bool {
+    let mut tensors =
+        parts.iter().filter_map(|part| if let Index::Tensor(t) = part { Some(t) } else { None });
+    let is_number = |t: &Tensor| t.rank() == 0 && t.levels.is_empty() && t.dtype() != DType::Bool;
+    tensors.clone().all(is_number) && tensors.any(|t| t.array.is_sealed())
+}
+
 /// Whether a list holds more than numbers, so that each element is the index of one axis.
 fn names_axes(list: &Bound<'_, PyList>) -> bool {
     list.len() < 32
@@ -94,7 +104,7 @@ impl Var {
     fn __getitem__<'py>(slf: &Bound<'py, Self>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
         let py = slf.py();
         let dialect = slf.get().dialect();
-        let key = index_of(key, dialect)?;
+        let key = index_of(key, dialect, false)?;
         if !key.iter().any(|i| matches!(i, Index::Tensor(_))) {
             return Var::view_or_result(slf, |x| index::get(x, &key).map_err(|e| dialect.index_error(e)));
         }
@@ -108,7 +118,7 @@ impl Var {
     }
 
     fn __setitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let key = index_of(key, slf.get().dialect())?;
+        let key = index_of(key, slf.get().dialect(), true)?;
         inplace::write(slf, "setitem", &key, value)
     }
 

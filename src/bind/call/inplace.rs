@@ -17,6 +17,7 @@ use crate::bind::value::storage::{OldEdge, Region};
 use crate::bind::value::var::{State, Value, Var};
 use crate::dtype::DType;
 use crate::graph::Tensor;
+use crate::ops::copy::apart;
 use crate::ops::entry::Operand;
 use crate::ops::movement::cast;
 use crate::ops::{Index, index};
@@ -97,7 +98,7 @@ pub fn write(slf: &Bound<'_, Var>, op: &str, index: &[Index], value: &Bound<'_, 
             && p.shares_memory(&t.array)
         {
             // The value is copied, so that nobody else holds the memory that is written to.
-            copy = Tensor { array: t.array.packed()?, ..t.clone() };
+            copy = apart(t)?;
             value = Operand::Tensor(&copy);
         }
     }

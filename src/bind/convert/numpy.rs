@@ -178,6 +178,19 @@ pub fn copied(a: &Bound<'_, PyUntypedArray>) -> PyResult<Array> {
     Ok(listening(ask, || unsafe { Array::copied("tensor", dtype, dims, &strides, data) })?)
 }
 
+/// Whether the elements of a NumPy array lie in C order and are these bytes.
+pub fn has_bytes(a: &Bound<'_, PyUntypedArray>, bytes: &[u8]) -> bool {
+    if !a.is_c_contiguous() || a.len() * a.dtype().itemsize() != bytes.len() {
+        return false;
+    }
+    // SAFETY: an array in C order has its elements side by side, and it is alive; the GIL is held while they are read.
+    bytes.is_empty()
+        || bytes
+            == unsafe {
+                std::slice::from_raw_parts((*a.as_array_ptr()).fields.data.cast::<u8>(), bytes.len())
+            }
+}
+
 /// Keeps an array's memory alive for NumPy.
 #[pyclass(frozen)]
 struct Owner {

@@ -3,16 +3,18 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyList, PyMappingProxy, PyString, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyMappingProxy, PyString, PyTuple, PyType};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use super::inputs::FEW;
 use super::program::Compiled;
 use crate::array::Array;
+use crate::bind::convert::numpy::has_bytes;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::value::var::{Value, Var};
 use crate::dtype::DType;
@@ -62,6 +64,8 @@ enum Pattern {
     Float(usize),
     /// A number or a string of this value.
     Equal(Py<PyAny>),
+    /// This NumPy array, with this dtype and shape and these bytes in C order.
+    Numbers(Py<PyAny>, Py<PyAny>, Vec<usize>, Py<PyBytes>),
     /// A list or a tuple.
     Sequence(Py<PyType>, Vec<Pattern>),
     /// A dict with these keys.
@@ -97,6 +101,11 @@ impl Pattern {
                 Pattern::Object(what.unbind(), kind)
             }
             "equal" => Pattern::Equal(what.unbind()),
+            "numbers" => {
+                let (array, dtype, dims, bytes): (Bound<'_, PyAny>, Bound<'_, PyAny>, _, Bound<'_, PyBytes>) =
+                    what.extract()?;
+                Pattern::Numbers(array.unbind(), dtype.unbind(), dims, bytes.unbind())
+            }
             "sequence" => {
                 let (t, parts): (Bound<'_, PyType>, Vec<Bound<'_, PyAny>>) = what.extract()?;
                 Pattern::Sequence(t.unbind(), parts.iter().map(Pattern::new).collect::<PyResult<_>>()?)
@@ -157,6 +166,12 @@ impl Pattern {
                             _ => value.eq(known)?,
                         }
             }
+            Pattern::Numbers(array, dtype, dims, bytes) => match value.cast::<PyUntypedArray>() {
+                Ok(now) if value.is(array) => {
+                    now.dtype().is(dtype) && now.shape() == dims && has_bytes(now, bytes.as_bytes(py))
+                }
+                _ => false,
+            },
             Pattern::Sequence(t, parts) => {
                 if !is_a(t) || value.len()? != parts.len() {
                     return Ok(false);
@@ -367,6 +382,7 @@ impl Pattern {
             Pattern::Tensor(t, _) => visit.call(t),
             Pattern::Same(x) | Pattern::Equal(x) => visit.call(x),
             Pattern::Object(x, kind) => visit.call(x).and_then(|()| visit.call(kind)),
+            Pattern::Numbers(x, dtype, ..) => visit.call(x).and_then(|()| visit.call(dtype)),
             Pattern::Sequence(t, parts) => {
                 visit.call(t)?;
                 parts.iter().try_for_each(|part| part.visit(visit))

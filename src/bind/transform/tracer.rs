@@ -175,6 +175,16 @@ impl Tracer {
         Captures::of(&self.trace).alive(py)
     }
 
+    /// Whether a tensor that was made while the trace was taken is kept by somebody: it is no output, and not `excused`.
+    fn keeps_others(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = list)] outputs: Vec<Bound<'_, Var>>,
+        excused: Vec<Bound<'_, Var>>,
+    ) -> bool {
+        self.has_escaped(py, &outputs, &excused)
+    }
+
     /// Gives the trace up.
     fn give_up(&self) {
         self.trace.give_up("");

@@ -316,7 +316,9 @@ def embedding(
     if max_norm is not None:
         renormalize(weight, x, max_norm, norm_type)
     rows = _core.from_zero(ops.index_select, weight, 0, flat)
-    rows = ops.reshape(by_frequency(rows, flat) if scale_grad_by_freq else rows, [*x.shape, *weight.shape[1:]])
+    rows = ops.reshape(
+        by_frequency(rows, flat, weight.shape[0]) if scale_grad_by_freq else rows, [*x.shape, *weight.shape[1:]]
+    )
     if padding_idx is None:
         return rows
     count = weight.shape[0]

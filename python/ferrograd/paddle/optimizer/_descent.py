@@ -131,7 +131,7 @@ class Rprop(Optimizer):
         super().__init__(learning_rate, parameters, None, grad_clip, name)
         self._multi_precision = multi_precision
         low, high = learning_rate_range
-        if not 0 < low <= self.get_lr() <= high:
+        if not 0 < low <= self._rate_now() <= high:
             raise ArgumentError(
                 "'0.0 < learning_rate_range[0] <= learning_rate <= learning_rate_range[1]' must be true"
             )

@@ -64,7 +64,7 @@ class LBFGS(Optimizer):
             found = {id(p): g for p, g, _ in self._gradients(group)}
             return [found.get(id(p), steps.zeros(p)) for p in params]
 
-        return lbfgs.step(params, closure, gradients, self._memory, rate=self.get_lr(), **self._options)
+        return lbfgs.step(params, closure, gradients, self._memory, rate=self._rate_now(), **self._options)
 
     def state_dict(self) -> dict[str, Any]:
         """The state, under ``"state"``."""

@@ -68,6 +68,10 @@ class Optimizer:
 
     def get_lr(self) -> float:
         """The learning rate."""
+        steps.watch(self._rate_now)
+        return self._rate_now()
+
+    def _rate_now(self) -> float:
         return self._learning_rate() if isinstance(self._learning_rate, LRScheduler) else self._learning_rate
 
     def _repr_html_(self) -> str:
@@ -120,7 +124,7 @@ class Optimizer:
 
     def _rate(self, group: dict[str, Any]) -> float:
         """The learning rate of a group."""
-        return float(self.get_lr() * group["learning_rate"])
+        return float(self._rate_now() * group["learning_rate"])
 
     def _watched(self, group: dict[str, Any]) -> Any:
         """See :func:`steps.watched`."""

@@ -25,7 +25,7 @@ def _constant(values: Any) -> Tensor:
 def _rows(weight: Tensor, flat: Tensor, padding_idx: int | None, by_frequency: bool) -> Tensor:
     """The rows of the weight at a vector of indices. The row ``padding_idx`` gets no gradient."""
     rows = ops.index_select(weight, 0, flat)
-    rows = lookup.by_frequency(rows, flat) if by_frequency else rows
+    rows = lookup.by_frequency(rows, flat, weight.shape[0]) if by_frequency else rows
     if padding_idx is None:
         return rows
     return ops.where(ops.expand_dims(ops.equal(flat, padding_idx), -1), rows.detach(), rows)

@@ -30,7 +30,7 @@ from ferrograd import _core, _public
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor
 from ferrograd._optim import schedules
-from ferrograd._optim.steps import NOT_TRACED
+from ferrograd._optim.steps import NOT_TRACED, watch
 from ferrograd.torch.optim.optimizer import Optimizer
 
 __all__ = [
@@ -176,6 +176,7 @@ class LRScheduler:
 
     def get_last_lr(self) -> list[Rate]:
         """The rates that the last step set."""
+        watch(lambda: list(self._last_lr))
         return self._last_lr
 
     def get_lr(self) -> list[Rate]:

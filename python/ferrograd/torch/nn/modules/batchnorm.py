@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _public
+from ferrograd import _core, _public
 from ferrograd._arguments import typed
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import torch as ops
@@ -101,13 +101,20 @@ class _BatchNorm(_NormBase):
             with no_grad():
                 self.num_batches_tracked.add_(1)
             if self.momentum is None:
-                share = 1.0 / float(self.num_batches_tracked)
+                share = self._equal_share(self.num_batches_tracked)
         fresh = self.training or (self.running_mean is None and self.running_var is None)
         used = not self.training or self.track_running_stats
         mean, var = (self.running_mean, self.running_var) if used else (None, None)
         return self._normalized(input, mean, var, fresh, share)
 
-    def _normalized(self, input: Tensor, mean: Tensor | None, var: Tensor | None, fresh: bool, share: float) -> Tensor:
+    def _equal_share(self, count: Tensor) -> Any:
+        """The share of each of ``count`` batches. It is a number, and a tensor where a compiled function is traced."""
+        mean = self.running_mean
+        if _core.is_tracing() and mean is not None and mean.dtype.itemsize > 2:
+            return 1.0 / ops.cast(count, "float64")
+        return 1.0 / float(count)
+
+    def _normalized(self, input: Tensor, mean: Tensor | None, var: Tensor | None, fresh: bool, share: Any) -> Tensor:
         """The normalized input. ``mean`` and ``var`` are updated if ``fresh``, and used otherwise."""
         return F.batch_norm(input, mean, var, self.weight, self.bias, fresh, share, self.eps)
 
@@ -164,7 +171,14 @@ class SyncBatchNorm(_BatchNorm):
             # It raises before the batch is counted.
             blocks.current()
 
-    def _normalized(self, input: Tensor, mean: Tensor | None, var: Tensor | None, fresh: bool, share: float) -> Tensor:
+    def _equal_share(self, count: Tensor) -> Any:
+        """The share of each of ``count`` batches. It is a number, and a tensor where a compiled function is traced."""
+        mean = self.running_mean
+        if _core.is_tracing() and mean is not None and mean.dtype.itemsize > 2:
+            return 1.0 / ops.cast(count, "float64")
+        return 1.0 / float(count)
+
+    def _normalized(self, input: Tensor, mean: Tensor | None, var: Tensor | None, fresh: bool, share: Any) -> Tensor:
         group, together = self.process_group or GroupMember.WORLD, blocks.current() if fresh else None
         if not fresh or (together is None and (group is None or group.size() == 1)):
             return super()._normalized(input, mean, var, fresh, share)
