@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import operator
-import string
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
@@ -111,7 +110,7 @@ def formula(operands: Sequence[Any]) -> Sequence[Any]:
     """The arguments of ``einsum`` as text and operands; the axes may be lists: ``x, [0, 1], y, [1, 2], [0, 2]``."""
     if not operands or not isinstance(operands[0], Tensor):
         return operands
-    letters = dict(enumerate(string.ascii_uppercase + string.ascii_lowercase))
+    letters = dict(enumerate(map(chr, (*range(ord("A"), ord("Z") + 1), *range(ord("a"), ord("z") + 1)))))
 
     def text(axes: Any) -> str:
         try:

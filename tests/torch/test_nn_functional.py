@@ -182,3 +182,11 @@ def test_losses_of_unsigned_integers_do_not_wrap() -> None:
             # The logarithm of an integer variance is a float32.
             assert half.dtype == (torch.float32 if name == "gaussian_nll_loss" else torch.float16)
             assert half.item() == pytest.approx(wanted, rel=1e-2)
+
+
+def test_silu_of_complex_numbers() -> None:
+    x = torch.tensor([1 + 2j, -0.5j, 3 + 0j], dtype=torch.complex128, requires_grad=True)
+    y = torch.nn.functional.silu(x)
+    z = x.detach().numpy()
+    assert np.allclose(y.detach().numpy(), z / (1 + np.exp(-z)))
+    assert torch.autograd.gradcheck(torch.nn.functional.silu, x)

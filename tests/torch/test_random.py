@@ -59,6 +59,34 @@ def test_other_dtypes() -> None:
     assert torch.zeros(3, 2).bernoulli_(p).tolist() == [[0, 1]] * 3
 
 
+def test_both_parts_of_complex_numbers_are_drawn() -> None:
+    x = torch.empty(N, dtype=torch.complex64)
+    parts = torch.view_as_real(x.uniform_(-1, 3))
+    assert -1 <= parts.min().item() < -0.9
+    assert 2.9 < parts.max().item() < 3
+    parts = torch.view_as_real(x.normal_(2, 0.5))
+    assert np.allclose(parts.mean(0).numpy(), 2, atol=0.02)
+    assert abs(x.std().item() - 0.5) < 0.02
+    functional = torch.nn.functional
+    dropouts = (functional.dropout, functional.alpha_dropout, functional.dropout2d, functional.feature_alpha_dropout)
+    for dropout in dropouts:
+        y = dropout(x.reshape(-1, 50, 1, 1), 0.75, training=True).reshape(N)
+        values = (y / x).abs()[y.abs() > 4]
+        assert 0.15 * N < values.numel() < 0.35 * N
+        assert y.dtype == torch.complex64
+    assert set(np.unique((functional.dropout(x, 0.75) / x).real.round().numpy())) == {0, 4}
+
+
+@pytest.mark.parametrize("name", ["normal_", "uniform_", "exponential_", "cauchy_", "log_normal_"])
+def test_continuous_distributions_are_refused_for_integers(name: str) -> None:
+    for dtype in (torch.int64, torch.bool) if name in ("normal_", "uniform_") else (torch.int64, torch.complex64):
+        with pytest.raises(RuntimeError, match=f"{name}: not defined for"):
+            getattr(torch.zeros(2, dtype=dtype), name)()
+    for name, args in (("random_", ()), ("bernoulli_", ()), ("geometric_", (0.5,))):
+        with pytest.raises(RuntimeError, match=f"{name}: not defined for"):
+            getattr(torch.zeros(2, dtype=torch.complex64), name)(*args)
+
+
 def test_the_overwritten_value_has_no_gradient() -> None:
     a = torch.ones(3, requires_grad=True)
     x = a * 2

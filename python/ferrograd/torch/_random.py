@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import ArgumentError, TorchTensor
+from ferrograd._core import ArgumentError, DtypeError, TorchTensor
 from ferrograd._core import torch as ops
 from ferrograd._tensor.dtypes import finfo
 from ferrograd.torch._generator import drawing
@@ -25,8 +25,21 @@ def _fine(x: Any) -> Any:
     return np.dtype("float32") if x.is_floating_point() and x.dtype.itemsize == 2 else _real(x)
 
 
+def _in_parts(x: Any, shift: float) -> Any:
+    """The shift of random numbers for a tensor. Both parts of a complex number are shifted."""
+    return complex(shift, shift) if x.is_complex() else shift
+
+
+def _check(x: Any, function: str, kinds: str) -> None:
+    """Raises unless the dtype of the tensor is of one of the kinds, letters as NumPy has them."""
+    # Bfloat16, which NumPy lacks, has a letter of its own.
+    if not (x.is_floating_point() if x.dtype.kind not in "biuc" else x.dtype.kind in kinds):
+        raise DtypeError(f"{function}: not defined for {x.dtype}")
+
+
 def bernoulli_(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
     """Overwrites with ones, with probability ``p`` (a number or tensor), and zeros."""
+    _check(self, "bernoulli_", "biu")
     probabilities = ops.broadcast_to(ops.astype(_tensor(p), _fine(self)), self.shape)
     with drawing(generator, "bernoulli_"):
         drawn = ops.bernoulli(probabilities)
@@ -35,6 +48,7 @@ def bernoulli_(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
 
 def exponential_(self: Any, lambd: float = 1, *, generator: Any = None) -> Any:
     """Overwrites with random numbers of the exponential distribution with rate ``lambd``."""
+    _check(self, "exponential_", "")
     if not lambd > 0:
         raise ArgumentError(f"exponential_ expects lambd > 0.0, but found lambd={lambd}")
     with drawing(generator, "exponential_"):
@@ -45,6 +59,7 @@ def exponential_(self: Any, lambd: float = 1, *, generator: Any = None) -> Any:
 
 def cauchy_(self: Any, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Any:
     """Overwrites with random numbers of the Cauchy distribution."""
+    _check(self, "cauchy_", "")
     if not sigma > 0:
         raise ArgumentError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
     with drawing(generator, "cauchy_"):
@@ -54,6 +69,7 @@ def cauchy_(self: Any, median: float = 0, sigma: float = 1, *, generator: Any = 
 
 def geometric_(self: Any, p: float, *, generator: Any = None) -> Any:
     """Overwrites with random numbers of trials up to and with the first success, whose probability is ``p``."""
+    _check(self, "geometric_", "iu")
     if not 0 < p < 1:
         raise ArgumentError(f"geometric_ expects p to be in (0, 1), but got p={p}")
     with drawing(generator, "geometric_"):
@@ -64,6 +80,7 @@ def geometric_(self: Any, p: float, *, generator: Any = None) -> Any:
 
 def log_normal_(self: Any, mean: float = 1, std: float = 2, *, generator: Any = None) -> Any:
     """Overwrites with random numbers whose logarithms have the normal distribution."""
+    _check(self, "log_normal_", "")
     if not std > 0:
         raise ArgumentError(f"log_normal_ expects std > 0.0, but found std={std}")
     with drawing(generator, "log_normal_"):
@@ -73,11 +90,12 @@ def log_normal_(self: Any, mean: float = 1, std: float = 2, *, generator: Any = 
 
 def normal_(self: Any, mean: float = 0, std: float = 1, *, generator: Any = None) -> Any:
     """Overwrites with random numbers of the normal distribution."""
+    _check(self, "normal_", "c")
     if not std >= 0:
         raise ArgumentError(f"normal_ expects std >= 0.0, but found std {std}")
     with drawing(generator, "normal_"):
-        drawn = ops.randn(self.shape, _real(self))
-    return self.copy_(drawn * std + mean)
+        drawn = ops.randn(self.shape, self.dtype)
+    return self.copy_(drawn * std + _in_parts(self, mean))
 
 
 def random_(self: Any, low: int = 0, to: int | None = None, *, generator: Any = None) -> Any:
@@ -85,6 +103,7 @@ def random_(self: Any, low: int = 0, to: int | None = None, *, generator: Any = 
 
     Without bounds they are all integers from 0 on that the dtype holds exactly.
     """
+    _check(self, "random_", "biu")
     if to is None:
         low, to = (0, low) if low else (0, _end(self.dtype))
     with drawing(generator, "random_"):
@@ -94,11 +113,12 @@ def random_(self: Any, low: int = 0, to: int | None = None, *, generator: Any = 
 
 def uniform_(self: Any, low: float = 0, to: float = 1, *, generator: Any = None) -> Any:
     """Overwrites with random numbers of the uniform distribution on [``low``, ``to``)."""
+    _check(self, "uniform_", "c")
     if not low <= to:
         raise ArgumentError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
     with drawing(generator, "uniform_"):
-        drawn = ops.rand(self.shape, _real(self))
-    return self.copy_(drawn * (to - low) + low)
+        drawn = ops.rand(self.shape, self.dtype)
+    return self.copy_(drawn * (to - low) + _in_parts(self, low))
 
 
 def _tensor(p: Any) -> Any:

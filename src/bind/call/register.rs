@@ -1,7 +1,10 @@
 //! Puts the functions and methods of ops where Python finds them: in the namespaces of the dialects, and on the tensor
 //! class.
 
+use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyCFunction, PyDict, PyList, PyString, PyTuple};
 
 use super::callable::{CALLABLES, Callable};
 use super::inplace;
@@ -61,20 +64,71 @@ fn add_methods(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Puts every op as a function into a dialect's namespace: the module `ferrograd._core.native` (`paddle`, `torch`), and
-/// modules below it where a name has dots.
+/// The modules of a dialect's namespace: `ferrograd._core.native` (`paddle`, `torch`), and modules below it for the names
+/// with dots. They are filled when one of their names is first asked for, since few programs need all dialects.
 fn add_namespace(core: &Bound<'_, PyModule>, dialect: Dialect) -> PyResult<()> {
     let root = submodule(core, dialect.name())?;
-    for (i, Callable { entry, name }) in CALLABLES.iter().enumerate() {
-        let (module, short) = match name.rsplit_once('.') {
-            Some((path, short)) => (path.split('.').try_fold(root.clone(), |m, p| submodule(&m, p))?, short),
-            None => (root.clone(), *name),
+    let mut modules = vec![root.clone()];
+    for Callable { name, .. } in CALLABLES.iter() {
+        let (module, _) = module_of(&root, name)?;
+        if !modules.iter().any(|m| m.is(&module)) {
+            modules.push(module);
+        }
+    }
+    for module in modules {
+        let (root, own) = (root.clone().unbind(), module.clone().unbind());
+        let get = move |args: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| {
+            let name: Bound<'_, PyString> = args.get_item(0)?.cast_into()?;
+            late_name(root.bind(args.py()), dialect, own.bind(args.py()), &name).map(Bound::unbind)
         };
+        module.setattr("__getattr__", PyCFunction::new_closure(module.py(), None, None, get)?)?;
+    }
+    Ok(())
+}
+
+/// What a module of a dialect's namespace has under a name that it lacked when it was asked. Python's import system asks
+/// for names with underscores of modules that nobody uses.
+fn late_name<'py>(
+    root: &Bound<'py, PyModule>,
+    dialect: Dialect,
+    module: &Bound<'py, PyModule>,
+    name: &Bound<'py, PyString>,
+) -> PyResult<Bound<'py, PyAny>> {
+    static FILLED: [PyOnceLock<()>; Dialect::ALL.len()] = [const { PyOnceLock::new() }; Dialect::ALL.len()];
+    if name == "__all__" || !name.to_str()?.starts_with("__") {
+        FILLED[dialect as usize].get_or_try_init(root.py(), || fill_namespace(root, dialect))?;
+    }
+    match module.dict().get_item(name)? {
+        Some(found) => Ok(found),
+        None => {
+            Err(PyAttributeError::new_err(format!("module '{}' has no attribute '{name}'", module.name()?)))
+        }
+    }
+}
+
+/// Puts every op as a function into a dialect's namespace.
+fn fill_namespace(root: &Bound<'_, PyModule>, dialect: Dialect) -> PyResult<()> {
+    for (i, Callable { entry, name }) in CALLABLES.iter().enumerate() {
+        let (module, short) = module_of(root, name)?;
         let function = shims::function(i, dialect, short, doc(entry, short, false), &module)?;
         module.setattr(short, function)?;
+        if !module.dict().contains("__all__")? {
+            module.setattr("__all__", PyList::empty(root.py()))?;
+        }
         module.index()?.append(short)?;
     }
     Ok(())
+}
+
+/// The module below `root` that the function of that name is in, and the name there.
+fn module_of<'py, 'n>(
+    root: &Bound<'py, PyModule>,
+    name: &'n str,
+) -> PyResult<(Bound<'py, PyModule>, &'n str)> {
+    Ok(match name.rsplit_once('.') {
+        Some((path, short)) => (path.split('.').try_fold(root.clone(), |m, p| submodule(&m, p))?, short),
+        None => (root.clone(), name),
+    })
 }
 
 /// The module of that name below another. It is made, and made importable, when it is first asked for.

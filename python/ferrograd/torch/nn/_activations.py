@@ -121,7 +121,8 @@ def rrelu(
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """``input`` times its sigmoid."""
-    return _result(input, ops.silu(input), inplace)
+    is_complex = _arguments.tensor(input, "silu", "input").is_complex()
+    return _result(input, ops.multiply(input, ops.sigmoid(input)) if is_complex else ops.silu(input), inplace)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:

@@ -35,8 +35,16 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     input = _arguments.tensor(input, "dropout", "input")
     if not training or p == 0:
         return input
-    result = ops.dropout(input, p, True)
+    # A number is dropped as a whole, so the factors of complex numbers are real.
+    result = (
+        ops.multiply(input, ops.dropout(_ones(input), p, True)) if input.is_complex() else ops.dropout(input, p, True)
+    )
     return input.copy_(result) if inplace else result
+
+
+def _ones(input: Tensor) -> Tensor:
+    """Real ones in the shape of the tensor."""
+    return ops.ones_like(ops.real(input))
 
 
 def _channels(input: Tensor, p: float) -> Tensor:
@@ -44,7 +52,7 @@ def _channels(input: Tensor, p: float) -> Tensor:
     if input.ndim < 2:
         raise ShapeError("Feature dropout requires at least 2 dimensions in the input")
     shape = [*input.shape[:2], *[1] * (input.ndim - 2)]
-    return ops.dropout(ops.ones(shape, input.dtype), p, True)
+    return ops.dropout(ops.ones(shape, ops.real(input).dtype), p, True)
 
 
 def feature_dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -107,7 +115,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     input = _arguments.tensor(input, "alpha_dropout", "input")
     if not training or p == 0:
         return input
-    return _alpha(input, ops.sign(ops.dropout(ops.ones_like(input), p, True)), p, inplace)
+    return _alpha(input, ops.sign(ops.dropout(_ones(input), p, True)), p, inplace)
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
