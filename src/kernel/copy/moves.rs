@@ -145,8 +145,8 @@ mod tests {
                 .collect();
             assert_eq!(found, expected);
         }
-        assert!(Moves::new(4, vec![0..16], &[Some((0, 16))]).is_none());
-        assert!(Moves::new(4, vec![0..16], &[Some((0, -4))]).is_none());
-        assert!(Moves::new(4, vec![0..16], &[Some((1, 0))]).is_none());
+        for outside in [(0, 16), (0, -4), (1, 0)] {
+            assert!(Moves::new(4, std::iter::once(0..16).collect(), &[Some(outside)]).is_none());
+        }
     }
 }

@@ -228,8 +228,24 @@ pub struct Cluster {
     register_bytes: usize,
     /// The bytes that all instructions write.
     bytes: usize,
-    /// How it runs if `n` is 1.
-    numbers: Option<Numbers>,
+    /// How it runs if it computes single numbers.
+    numbers: Option<Single>,
+}
+
+/// How single numbers are computed.
+struct Single {
+    numbers: Numbers,
+    /// By what is read: how many bytes after the beginning of the array the number begins, and how many it has.
+    loads: Box<[(isize, usize)]>,
+    stores: Box<[Store]>,
+}
+
+/// A number that is part of a result.
+struct Store {
+    cell: Address,
+    write: u32,
+    start: usize,
+    size: usize,
 }
 
 /// Whether a cluster of `n` elements of at most `widest` bytes computes single numbers, which fit into cells.
@@ -254,6 +270,20 @@ fn apart(bytes: usize, registers: usize) -> usize {
     };
     let most = SPREAD / registers.max(1);
     (bytes..=most).step_by(ALIGNMENT).take(PAGE / ALIGNMENT).find(is_good).unwrap_or(bytes)
+}
+
+impl Single {
+    fn new(instructions: &[Instruction], reads: &[Read], writes: &[Write]) -> Single {
+        let mut stores = vec![];
+        for (i, own) in writes.iter().enumerate() {
+            let (first, size) = ([(reads.len() + i) as Address], own.dtype.size());
+            for (k, &cell) in own.from.as_deref().unwrap_or(&first).iter().enumerate() {
+                stores.push(Store { cell, write: i as u32, start: k * size, size });
+            }
+        }
+        let loads = reads.iter().map(|read| (read.start, read.dtype.size())).collect();
+        Single { numbers: Numbers::new(instructions), loads, stores: stores.into() }
+    }
 }
 
 impl Cluster {
@@ -311,7 +341,7 @@ impl Cluster {
         };
         assert!(writes.iter().all(is_whole), "a result has the elements of the cluster, or those of its own");
         let bytes = n * instructions.iter().map(|i| i.row.out.size()).sum::<usize>();
-        let numbers = is_of_numbers(n, widest).then(|| Numbers::new(&instructions));
+        let numbers = is_of_numbers(n, widest).then(|| Single::new(&instructions, &reads, &writes));
         let (instructions, reads, writes, ends) =
             (instructions.into(), reads.into(), writes.into(), ends.into());
         Cluster {
@@ -388,9 +418,9 @@ impl Cluster {
     /// there are results, and have room for those, and `room` has as many bytes as [`room`](Cluster::room) says, aligned. Nobody
     /// else uses the memory of the results and the room.
     pub unsafe fn run(&self, reads: &[SendPtr], outs: &[SendPtr], room: *mut u8) {
-        if let Some(numbers) = &self.numbers {
+        if let Some(single) = &self.numbers {
             // SAFETY: as the function's `# Safety` section requires.
-            return unsafe { self.compute(numbers, room.cast(), reads, outs) };
+            return unsafe { self.compute(single, room.cast(), 0..self.reads.len(), reads, outs) };
         }
         let mut folds: SmallVec<[(SendPtr, SendPtr); 2]> = SmallVec::new();
         let (writes, folded) = outs.split_at(self.writes.len());
@@ -436,23 +466,46 @@ impl Cluster {
         self.addresses()
     }
 
-    /// Computes the single numbers in cells.
+    /// Whether it computes single numbers, each of which fits into a cell.
+    pub fn is_of_numbers(&self) -> bool {
+        self.numbers.is_some()
+    }
+
+    /// [`run`](Cluster::run) for single numbers, of which only those in `read` may be others than in the last run.
     ///
     /// # Safety
-    /// There are as many cells as [`cells`](Cluster::cells) says, and the addresses are those of [`run`](Cluster::run).
-    unsafe fn compute(&self, numbers: &Numbers, cells: *mut u64, reads: &[SendPtr], writes: &[SendPtr]) {
-        for (i, (own, x)) in self.reads.iter().zip(reads).enumerate() {
+    /// As [`run`](Cluster::run). Nobody else has used the room since the last run.
+    pub unsafe fn run_again(&self, read: &[usize], reads: &[SendPtr], outs: &[SendPtr], room: *mut u8) {
+        let single = self.numbers.as_ref().expect("it computes single numbers");
+        // SAFETY: as the function's `# Safety` section requires.
+        unsafe { self.compute(single, room.cast(), read.iter().copied(), reads, outs) }
+    }
+
+    /// Computes single numbers in cells.
+    ///
+    /// # Safety
+    /// There are as many cells as [`cells`](Cluster::cells) says, and the addresses are those of [`run`](Cluster::run). What is
+    /// not in `read` is in its cell.
+    unsafe fn compute(
+        &self,
+        Single { numbers, loads, stores }: &Single,
+        cells: *mut u64,
+        read: impl Iterator<Item = usize>,
+        reads: &[SendPtr],
+        writes: &[SendPtr],
+    ) {
+        for i in read {
+            let (start, size) = loads[i];
             // SAFETY: the array has an element of this size there, and that is at most the size of a cell.
-            unsafe { copy_number(x.get().offset(own.start), cells.add(i).cast(), own.dtype.size()) };
+            unsafe { copy_number(reads[i].get().offset(start), cells.add(i).cast(), size) };
         }
         // SAFETY: `new` checked that all operands have addresses, and what is read of those was written above, or is
         // written before it is read.
         unsafe { numbers.run(&self.instructions, cells) };
-        for (i, (own, z)) in self.writes.iter().zip(writes).enumerate() {
-            let (first, size) = ([(self.reads.len() + i) as Address], own.dtype.size());
-            for (k, &cell) in own.from.as_deref().unwrap_or(&first).iter().enumerate() {
-                // SAFETY: `new` checked that the result has room for as many elements of this size.
-                unsafe { copy_number(cells.add(cell as usize).cast(), z.get().add(k * size), size) };
+        for &Store { cell, write, start, size } in stores {
+            // SAFETY: `new` checked that the result has room for as many elements of this size.
+            unsafe {
+                copy_number(cells.add(cell as usize).cast(), writes[write as usize].get().add(start), size);
             }
         }
     }

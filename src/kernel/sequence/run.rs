@@ -27,12 +27,23 @@ pub(super) struct Address {
 }
 
 /// An item with its addresses.
-struct Placed {
-    item: Item,
+pub(super) struct Placed {
+    pub item: Item,
     ins: Box<[Address]>,
     outs: Box<[Address]>,
     /// Where the memory that it works in begins.
-    room: usize,
+    pub room: usize,
+}
+
+impl Placed {
+    /// The addresses of its operands and results.
+    pub fn addresses(&self, bases: &[SendPtr], Lists { ins, outs }: &mut Lists) {
+        let at = |a: &Address| SendPtr(bases[a.base as usize].get().wrapping_offset(a.start));
+        ins.clear();
+        ins.extend(self.ins.iter().map(at));
+        outs.clear();
+        outs.extend(self.outs.iter().map(at));
+    }
 }
 
 /// An array that a sequence makes.
@@ -45,7 +56,7 @@ pub(super) struct Write {
 
 /// Computations that run one after the other.
 pub struct Sequence {
-    items: Box<[Placed]>,
+    pub(super) items: Box<[Placed]>,
     /// By array that it reads: the bytes, counted from the first element.
     pub(super) reads: Box<[Range<isize>]>,
     pub(super) writes: Box<[Write]>,
@@ -71,8 +82,8 @@ pub(super) struct Few([MaybeUninit<u8>; FEW]);
 /// The addresses of an item's operands and results.
 #[derive(Default)]
 pub(super) struct Lists {
-    ins: SmallVec<[SendPtr; 16]>,
-    outs: SmallVec<[SendPtr; 8]>,
+    pub ins: SmallVec<[SendPtr; 16]>,
+    pub outs: SmallVec<[SendPtr; 8]>,
 }
 
 impl Sequence {
@@ -214,19 +225,16 @@ impl Sequence {
     pub(super) unsafe fn compute<'a>(
         &self,
         bases: &[SendPtr],
-        Lists { ins, outs }: &mut Lists,
+        lists: &mut Lists,
         given: impl Fn(usize) -> Option<&'a Array>,
         done: &mut Option<&mut dyn FnMut(usize)>,
     ) -> std::result::Result<bool, Failure> {
-        for (i, Placed { item, ins: from, outs: to, room }) in self.items.iter().enumerate() {
+        for (i, placed) in self.items.iter().enumerate() {
             if i % STRETCH == STRETCH - 1 {
                 interrupt::check().map_err(|error| Failure { item: i, error })?;
             }
-            let at = |a: &Address| SendPtr(bases[a.base as usize].get().wrapping_offset(a.start));
-            ins.clear();
-            ins.extend(from.iter().map(at));
-            outs.clear();
-            outs.extend(to.iter().map(at));
+            placed.addresses(bases, lists);
+            let (Placed { item, room, .. }, Lists { ins, outs }) = (placed, &*lists);
             // SAFETY: `new` checked that operands lie in what is read or was made before, and `Plan` gives no memory to two that need
             // it at a time.
             unsafe {

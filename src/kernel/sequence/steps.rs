@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::run::{Failure, Few, Lists, Sequence};
+use super::items::{Item, Part, Source};
+use super::run::{Failure, Few, Lists, Placed, Sequence};
 use crate::array::{Array, Unwritten};
 use crate::dtype::DType;
 use crate::kernel::interrupt;
@@ -49,6 +50,9 @@ pub enum From {
     /// In an array that is no part of the carry, or the same part of the next carry.
     Given(usize),
 }
+
+/// The most bytes that are copied for a function of arrays.
+const LARGE: usize = 32 << 10;
 
 const LINE: usize = 64;
 
@@ -100,6 +104,15 @@ impl Sequence {
             _ => true,
         };
         if length == 0 || !steps.outs.iter().enumerate().all(own) {
+            return Ok(None);
+        }
+        // Functions of arrays get copies of what lies in a carry or a row.
+        let is_large = |&(source, _): &(Source, isize)| match source {
+            Source::Read(r) => steps.reads[r] < rows.end && self.reads[r].len() > LARGE,
+            Source::Made(_) => false,
+        };
+        let is_of_arrays = |placed: &&Placed| matches!(placed.item.part, Part::Arrays(_));
+        if self.items.iter().filter(is_of_arrays).any(|placed| placed.item.ins.iter().any(is_large)) {
             return Ok(None);
         }
         assert!(given.iter().all(|x| x.is_contiguous()) && steps.reads.len() == self.reads.len());
@@ -158,13 +171,37 @@ impl Sequence {
                 (to, bytes)
             })
         };
-        let mut next: Vec<Move> = vec![];
+        // A cluster of single numbers reads all that it reads before it writes, so it can write where its results end up: by write,
+        // where that is, and how far the next step writes from there.
+        let alone = match &self.items[..] {
+            [Placed { item: Item { part: Part::Cluster(cluster), ins, .. }, room, .. }] => {
+                cluster.is_of_numbers().then_some((cluster, ins, *room))
+            }
+            _ => None,
+        };
+        let mut homes: Vec<Option<(*mut u8, isize)>> = vec![None; writes.len()];
+        let mut targets: Vec<(*mut u8, isize)> = vec![];
+        let mut is_home: Vec<bool> = vec![];
         for (k, out) in steps.outs.iter().enumerate() {
+            let target = if k < carries { (state[k], 0) } else { column(out.dtype, &out.dims)? };
+            assert!(k >= carries || out.bytes() == sizes[k], "the next carry is like the last one");
+            targets.push(target);
+            is_home.push(match out.from {
+                From::Write(w) => {
+                    let is_first = alone.is_some() && out.bytes() == sizes[carries + w] && homes[w].is_none();
+                    is_first.then(|| homes[w] = Some(target)).is_some()
+                }
+                From::Given(_) => false,
+            });
+        }
+        let mut next: Vec<Move> = vec![];
+        for (k, (out, &(to, to_step))) in steps.outs.iter().zip(&targets).enumerate() {
             let bytes = out.bytes();
             let (from, from_step) = match out.from {
                 From::Write(w) => {
                     assert!(out.start.checked_add(bytes).is_some_and(|end| end <= sizes[carries + w]));
-                    (writes[w].wrapping_add(out.start).cast_const(), 0)
+                    let (x, step) = homes[w].unwrap_or((writes[w], 0));
+                    (x.wrapping_add(out.start).cast_const(), step)
                 }
                 From::Given(g) => {
                     let end = out.start.checked_add(bytes).expect("a read lies in memory");
@@ -172,14 +209,15 @@ impl Sequence {
                     (x.wrapping_add(out.start), step)
                 }
             };
-            if k < carries {
-                assert!(bytes == sizes[k], "the next carry is like the last one");
-                if out.from != From::Given(k) {
-                    next.push(Move { from, from_step, to: state[k], to_step: 0, bytes });
-                }
-            } else {
-                let (to, to_step) = column(out.dtype, &out.dims)?;
-                after.push(Move { from, from_step, to, to_step, bytes });
+            let moved = Move { from, from_step, to, to_step, bytes };
+            match out.from {
+                _ if is_home[k] => {}
+                // It stays as it is.
+                From::Given(g) if g == k && k < carries => {}
+                // The carry before the step.
+                From::Given(g) if g < carries => before.push(moved),
+                _ if k < carries => next.push(moved),
+                _ => after.push(moved),
             }
         }
         if steps.keeps {
@@ -218,6 +256,20 @@ impl Sequence {
         let moving: Vec<usize> = (0..reads.len()).filter(|&i| reads[i].1 != 0).collect();
         let whole = |r: usize| given.get(steps.reads[r]).filter(|_| steps.reads[r] >= rows.end).copied();
         let mut lists = Lists::default();
+        let home = |w: usize, t: usize| {
+            let (to, step) = homes[w].unwrap_or((writes[w], 0));
+            SendPtr(to.wrapping_offset(step * t as isize))
+        };
+        let going: Vec<usize> =
+            (0..writes.len()).filter(|&w| homes[w].is_some_and(|(_, step)| step != 0)).collect();
+        // The operands that differ from step to step.
+        let differs = |&(source, _): &(Source, isize)| match source {
+            Source::Read(r) => reads[r].1 != 0 || steps.reads[r] < carries,
+            Source::Made(_) => true,
+        };
+        let operands = alone.iter().flat_map(|(_, ins, _)| ins.iter().enumerate());
+        let differing: Vec<usize> = operands.filter(|(_, x)| differs(x)).map(|(i, _)| i).collect();
+        (0..writes.len()).for_each(|w| bases[1 + reads.len() + w] = home(w, 0));
         for t in 0..length {
             if t % STRETCH == STRETCH - 1 {
                 interrupt::check().map_err(first)?;
@@ -226,10 +278,24 @@ impl Sequence {
                 let (x, step) = reads[i];
                 bases[1 + i] = SendPtr(x.wrapping_offset(step * t as isize).cast_mut());
             }
+            for &w in &going {
+                bases[1 + reads.len() + w] = home(w, t);
+            }
             pass(&before, t);
             // SAFETY: the addresses are those of what the sequence reads and of room for what it writes, in memory of this function
-            // or of arrays that outlive it, for which `source` and `new` checked the bounds.
-            if !unsafe { self.compute(&bases, &mut lists, whole, &mut done)? } {
+            // or of arrays that outlive it, for which `source` and `new` checked the bounds. The room of a cluster that is alone is
+            // its own.
+            let fits = unsafe {
+                match alone.filter(|_| t > 0 && done.is_none()) {
+                    Some((cluster, _, room)) => {
+                        self.items[0].addresses(&bases, &mut lists);
+                        cluster.run_again(&differing, &lists.ins, &lists.outs, bases[0].get().add(room));
+                        true
+                    }
+                    None => self.compute(&bases, &mut lists, whole, &mut done)?,
+                }
+            };
+            if !fits {
                 return Ok(None);
             }
             pass(&after, t);
