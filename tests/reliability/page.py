@@ -625,6 +625,7 @@ UNSAFE: dict[str, str] = {
     "kernel/random.rs": "tests/ops/test_random.py",
     "kernel/recurrent.rs": "tests/ops/test_recurrent.py",
     "kernel/reduce/": "tests/ops/test_reduce_shapes.py",
+    "kernel/sequence/": "tests/compile/test_sequences.py",
     "kernel/simd/": T + "test_same_bits.py",
     "kernel/softmax/": "tests/ops/test_softmax.py",
     "kernel/team.rs": "tests/scheduler.rs",

@@ -1,0 +1,246 @@
+"""Small steps of a compiled program run one after the other in memory that was planned once, with the bits of the function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+import pytest
+from ferrograd import func
+
+from tests.compile.test_closed_door import bits
+from tests.compile.test_closed_door import agree as bits_agree
+
+
+def agree(f: Callable[..., Any], first: list[Any], second: list[Any]) -> Any:
+    """Compares a function at two inputs with the compiled one, which is a program."""
+    compiled = bits_agree(f, first, second)
+    assert "passes over memory" in compiled.explain() or "pass over memory" in compiled.explain()
+    return compiled
+
+
+def x(*shape: int, seed: int = 0, dtype: str = "float64") -> Any:
+    return fg.tensor(np.random.default_rng(seed + sum(shape)).standard_normal(shape).astype(dtype))
+
+
+def both(f: Callable[..., Any], *shapes: tuple[int, ...], dtype: str = "float64") -> Any:
+    """Compares a function and its gradient with the compiled ones."""
+
+    def total(*a: Any) -> Any:
+        return (f(*a) * 0.3).sum()
+
+    first, second = ([x(*s, seed=k, dtype=dtype) for s in shapes] for k in (0, 1))
+    agree(func.grad(total, tuple(range(len(shapes)))), first, second)
+    return agree(f, first, second)
+
+
+SQUARE, TABLE, WIDE = x(20, 20), x(20), x(30, 30)
+EYE = fg.tensor(np.eye(40))
+
+PRODUCTS = [
+    ((2, 3), (3, 4)),
+    ((5, 5), (5, 1)),
+    ((1, 5), (5, 5)),
+    ((17, 9), (9, 33)),
+    ((16, 32), (32, 32)),
+    ((1, 20), (20, 20)),
+    ((20, 20), (20, 1)),
+    ((3, 2, 4), (4, 5)),
+    ((3, 2, 4), (3, 4, 5)),
+    ((2, 1, 3, 4), (5, 4, 2)),
+    ((4, 1, 6), (4, 6, 1)),
+    ((3, 4), (2, 4, 1)),
+    ((40, 40), (40, 1)),
+    ((3, 40), (40, 40)),
+    ((2, 1, 40), (40, 40)),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("a", "b"), PRODUCTS)
+def test_products_of_small_matrices(a: tuple[int, ...], b: tuple[int, ...], dtype: str) -> None:
+    both(lambda x, y: fg.tanh(fg.tanh(x) @ fg.tanh(y)), a, b, dtype=dtype)
+    swapped = [(*s[:-2], s[-1], s[-2]) for s in (a, b)]
+    both(lambda x, y: fg.tanh(fg.tanh(x.mT) @ y.mT), *swapped, dtype=dtype)
+    both(lambda x, y: fg.tanh(x.mT @ fg.tanh(y)), swapped[0], b, dtype=dtype)
+    both(lambda x, y: fg.tanh(fg.tanh(x) @ y.mT), a, swapped[1], dtype=dtype)
+
+
+def test_a_product_with_a_diagonal_matrix_keeps_its_zeros() -> None:
+    def f(d: Any, y: Any) -> Any:
+        return fg.exp(d * EYE) @ fg.tanh(y), (d * EYE + 0.0) @ fg.tanh(y)
+
+    infinite = x(40, 3)
+    infinite[0, 0] = 400.0
+    agree(f, [x(40, 40), x(40, 3)], [x(40, 40, seed=1), infinite])
+    for of in (lambda d, y: fg.tanh(d) @ fg.tanh(y), lambda d, y: fg.tanh(y.T) @ fg.tanh(d)):
+        diagonal, full = fg.tensor(np.diag(np.arange(-3.0, 37.0))), x(40, 40)
+        agree(of, [full, x(40, 1)], [diagonal, x(40, 1, seed=1)])
+        agree(of, [diagonal, x(40, 1)], [full, x(40, 1, seed=1)])
+
+
+FOLDS: dict[str, Callable[[Any], Any]] = {
+    "of rows": lambda x: fg.exp(x).sum(1),
+    "of columns": lambda x: fg.exp(fg.exp(x).sum(0)),
+    "with their axis": lambda x: fg.exp(fg.exp(x).sum(0, keepdims=True)) - x,
+    "of transposed columns": lambda x: fg.exp(fg.exp(x).T.sum(1)),
+    "largest": lambda x: fg.exp(fg.exp(x).max(0)),
+    "product": lambda x: fg.exp(fg.cos(x).prod(0)),
+    "logarithm of sums of exponentials": lambda x: fg.exp(fg.logsumexp(fg.sin(x), 0)),
+    "softmax of columns": lambda x: fg.exp(fg.softmax(fg.sin(x), 0)),
+    "softmax of rows": lambda x: fg.exp(fg.softmax(fg.sin(x), 1)),
+    "logarithm of softmax": lambda x: fg.exp(fg.log_softmax(fg.sin(x), 1)),
+    "inner products": lambda x: fg.exp(fg.vecdot(fg.sin(x), fg.cos(x))),
+    "sums of products": lambda x: fg.exp(fg.vecdot(fg.sin(x), fg.cos(x), axis=0)),
+}
+
+
+@pytest.mark.parametrize("name", FOLDS)
+@pytest.mark.parametrize("shape", [(3, 4), (5, 5), (1, 7), (7, 1), (70, 3), (4, 130), (200, 20), (20, 200)])
+def test_folds_of_small_arrays(name: str, shape: tuple[int, ...]) -> None:
+    both(FOLDS[name], shape)
+    both(FOLDS[name], shape, dtype="float32")
+
+
+def test_folds_over_axes_of_three() -> None:
+    for axes in (0, 1, 2, (0, 1), (1, 2), (0, 2)):
+        both(lambda x, axes=axes: fg.exp(fg.sin(x).sum(axes)), (3, 4, 5))
+        both(lambda x, axes=axes: fg.exp(fg.permute(fg.sin(x), (2, 0, 1)).sum(axes)), (3, 4, 5))
+        both(lambda x, axes=axes: fg.exp(fg.permute(fg.sin(x), (1, 0, 2)).sum(axes, keepdims=True)), (3, 1, 5))
+
+
+MOVES: dict[str, Callable[[Any], Any]] = {
+    "roll": lambda x: fg.sin(fg.roll(fg.sin(x), 1)) + fg.roll(fg.cos(x), -3),
+    "concatenate": lambda x: fg.sin(fg.concat([fg.sin(x), x, fg.cos(x)[::-1]])),
+    "stack": lambda x: fg.sin(fg.stack([fg.sin(x), fg.cos(x)], 1)),
+    "reversed": lambda x: fg.sin(fg.flip(fg.sin(x))) * fg.sin(x)[::-1],
+    "part": lambda x: fg.sin(fg.sin(x)[2:-1]),
+    "padded": lambda x: fg.sin(fg.pad(fg.sin(x), ((2, 3),))),
+    "reshaped": lambda x: fg.sin(fg.reshape(fg.reshape(fg.sin(x), (3, 4)).T, (12,))),
+    "triangle": lambda x: fg.sin(fg.tril(fg.reshape(fg.sin(x), (3, 4)))),
+}
+
+
+@pytest.mark.parametrize("name", MOVES)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128", "float16"])
+def test_moves_of_small_arrays(name: str, dtype: str) -> None:
+    first, second = x(12).astype(dtype), x(12, seed=1).astype(dtype)
+    agree(MOVES[name], [first], [second])
+    if dtype.startswith("float"):
+        agree(func.grad(lambda x: fg.sum(MOVES[name](x))), [first], [second])
+
+
+def test_integers_and_truth_values_are_moved() -> None:
+    def f(k: Any, b: Any) -> Any:
+        return fg.concat([fg.roll(k + 1, 1), k * 2])[::-1] + 1, fg.roll(~b, 2) & fg.concat([b[1:], ~b[:1]])
+
+    k, b = fg.tensor(np.arange(300, dtype="int16")), fg.tensor(np.arange(300) % 3 == 0)
+    agree(f, [k, b], [k * 3, ~b])
+
+
+STEPS: dict[str, Callable[[Any, Any], Any]] = {
+    "matrix": lambda h, r: (fg.tanh(SQUARE @ h + r), h),
+    "heat": lambda h, r: (h + 0.1 * (fg.roll(h, 1) - 2 * h + fg.roll(h, -1)) + 0.01 * r, h.sum()),
+    "softmax": lambda h, r: (fg.softmax(h * r), fg.logsumexp(h)),
+    "old carry": lambda h, r: (h * 0.9 + r, (h, h * 0.9 + r)),
+    "part of the next": lambda h, r: (fg.concat([h[1:], (h * r).sum()[None]]), h[0]),
+    "sort": lambda h, r: (fg.sort(h * 0.9 + r), fg.argmax(h)),
+    "looked up": lambda h, r: (h + TABLE[fg.argmax(r)], h[fg.argmax(h)]),
+}
+
+
+#: Those that have constants of twenty elements.
+OF_TWENTY = ("matrix", "looked up")
+SIZES = [(name, n) for name in STEPS for n in (1, 3, 20) if n == 20 or name not in OF_TWENTY]
+
+
+@pytest.mark.parametrize(("name", "n"), SIZES)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_loops_over_small_arrays(name: str, n: int, reverse: bool) -> None:
+    step = STEPS[name]
+
+    def f(h: Any, rows: Any) -> Any:
+        return func.scan(step, h, rows, reverse=reverse)
+
+    def unrolled(h: Any, rows: Any) -> Any:
+        made = []
+        for t in range(len(rows))[:: -1 if reverse else 1]:
+            h, y = step(h, rows[t])
+            made.append(y)
+        made = made[:: -1 if reverse else 1]
+        return h, tuple(map(fg.stack, zip(*made, strict=True))) if isinstance(made[0], tuple) else fg.stack(made)
+
+    first, second = ([x(n, seed=k), x(7, n, seed=k)] for k in (0, 1))
+    compiled = agree(f, first, second)
+    assert bits(compiled(*first)) == bits(unrolled(*first))
+
+    def loss(h: Any, rows: Any) -> Any:
+        h, ys = f(h, rows)
+        ys = ys[0] if isinstance(ys, tuple) else ys
+        return (h * h).sum() + (ys * 0.5 if ys.dtype.kind == "f" else h).sum()
+
+    agree(func.grad(loss, (0, 1)), first, second)
+
+
+def test_a_carry_that_is_a_part_of_what_another_carry_is() -> None:
+    def step(c: Any, r: Any) -> Any:
+        a, b = c
+        both = fg.stack([a * r, b[1] + r])
+        return (both[0], both), both[1] * r
+
+    def f(a: Any, b: Any, rows: Any) -> Any:
+        return func.scan(step, (a, b), rows)
+
+    agree(f, [x(), x(2), x(9)], [x(seed=1), x(2, seed=1), x(9, seed=1)])
+
+
+def test_a_step_that_swaps_its_carries() -> None:
+    def f(a: Any, b: Any) -> Any:
+        return func.scan(lambda c, _: ((c[1], fg.sin(c[0])), c[0].sum()), (a, b), None, 5)
+
+    agree(f, [x(4), x(4, seed=3)], [x(4, seed=1), x(4, seed=2)])
+
+
+def test_long_chains_use_little_memory() -> None:
+    def f(h: Any) -> Any:
+        for _ in range(100):
+            h = fg.tanh(fg.roll(h, 1) @ WIDE) + h.sum(0)
+        return h
+
+    compiled = agree(f, [x(30, 30)], [x(30, 30, seed=1)])
+    found = compiled.explain().splitlines()[1]
+    most = int(found.split("at most ")[1].split(" bytes")[0].replace(",", ""))
+    assert 30 * 30 * 8 <= most <= 5 * 30 * 30 * 8
+
+
+def test_an_error_names_the_op_in_a_sequence() -> None:
+    def f(a: Any) -> Any:
+        return fg.linalg.solve(fg.sin(a) * 1.0, fg.cos(a)) @ a
+
+    compiled = fg.compile(f)
+    compiled(x(3, 3))
+    with pytest.raises(fg.FerrogradError, match=r"linalg\.solve"):
+        compiled(fg.zeros((3, 3), dtype="float64"))
+    assert bits(compiled(x(3, 3, seed=2))) == bits(f(x(3, 3, seed=2)))
+
+
+def test_a_profile_counts_the_ops_of_a_sequence() -> None:
+    def f(a: Any) -> Any:
+        return fg.roll(fg.softmax(fg.sin(a)), 1) @ a
+
+    compiled = fg.compile(f)
+    compiled(x(4, 4))
+    with fg.profile() as found:
+        compiled(x(4, 4))
+    for name in ("sin", "softmax", "roll", "matmul"):
+        assert name in str(found)
+
+
+def test_empty_arrays_between_small_ones() -> None:
+    def f(a: Any) -> Any:
+        return fg.sin(fg.concat([fg.sin(a), fg.cos(a)[:0]])), fg.sin(a)[:0].sum(0) + fg.roll(a, 1)
+
+    agree(f, [x(5)], [x(5, seed=1)])
+    agree(f, [x(0)], [x(0)])
