@@ -1,4 +1,4 @@
-"""Small steps of a compiled program run one after the other in memory that was planned once, with the bits of the function."""
+"""Small steps of a compiled program run in memory that was planned once, with the bits of the function."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from ferrograd import func
 
-from tests.compile.test_closed_door import bits
 from tests.compile.test_closed_door import agree as bits_agree
+from tests.compile.test_closed_door import bits
 
 
 def agree(f: Callable[..., Any], first: list[Any], second: list[Any]) -> Any:
