@@ -23,7 +23,8 @@ strided_slice sub subtract sum svd svd_lowrank swapaxes swapdims t take take_alo
 tensor_split tensordot to_dlpack topk transpose triangular_solve unbind unfold uniform_ unique
 unique_consecutive unstack vander var vector_norm view vsplit zeros_like
 add_n atleast_1d atleast_2d atleast_3d block_diag cumulative_trapezoid is_tensor polar scatter_nd trainable trapezoid
-where where_ get_device value
+where where_ get_device value coalesce indices is_sparse is_sparse_coo is_sparse_csr to_dense to_sparse_coo
+to_sparse_csr values
 """
 TORCH = """
 _cdata _grad _indices _make_subclass _nnz _values add addbmm addcdiv addcmul addmm addmv addr adjoint aminmax apply_

@@ -437,3 +437,29 @@ def test_cosine_embedding_loss_of_two_vectors_for_all_labels() -> None:
         F.cosine_embedding_loss(x, t([1.0, 1.0]), labels, margin=0.2, reduction="none"),
         [1 - 0.5**0.5, 0.5**0.5 - 0.2, 1 - 0.5**0.5],
     )
+
+
+def test_sparse_tensors_are_dense() -> None:
+    values = paddle.to_tensor([3.0, 4.0, 5.0], stop_gradient=False)
+    s = paddle.sparse.sparse_coo_tensor([[0, 1, 1], [2, 0, 0]], values, [2, 3])
+    assert s.to_dense().tolist() == [[0.0, 0.0, 3.0], [9.0, 0.0, 0.0]]
+    paddle.sparse.matmul(s, paddle.to_tensor([[1.0], [2.0], [3.0]])).sum().backward()
+    assert values.grad.tolist() == [3.0, 1.0, 1.0]
+    assert s.coalesce() is s.to_sparse_coo(2) is s.to_sparse_csr() is paddle.sparse.coalesce(s) is s
+    assert (s.is_sparse(), s.is_sparse_coo(), s.is_sparse_csr()) == (False, False, False)
+    assert (s.indices().tolist(), s.values().tolist()) == ([[0, 1], [2, 0]], [3.0, 9.0])
+    leaf = paddle.sparse.sparse_coo_tensor([[0], [1]], [2.0], [1, 2], stop_gradient=False)
+    assert leaf.is_leaf
+    assert not leaf.stop_gradient
+    again = paddle.sparse.sparse_csr_tensor([0, 1, 2], [2, 0], [3.0, 9.0], [2, 3], dtype="float64")
+    assert again.tolist() == s.tolist()
+    assert again.dtype == paddle.float64
+    mask = paddle.to_tensor([[0.0, 1.0], [1.0, 0.0]])
+    assert paddle.sparse.masked_matmul(paddle.ones([2, 2]), paddle.ones([2, 2]), mask).tolist() == [[0, 2], [2, 0]]
+    assert paddle.sparse.is_same_shape(s, again)
+    assert all(callable(getattr(paddle.sparse, name)) for name in paddle.sparse._SAME)
+    for crows, cols in (([0, 3], [0, 1]), ([[0, 1]], [0])):
+        with pytest.raises(ValueError, match="sparse_csr_tensor"):
+            paddle.sparse.sparse_csr_tensor(crows, cols, [1.0, 2.0], [1, 2])
+    with pytest.raises(AttributeError, match="all tensors are dense"):
+        paddle.sparse.divide  # noqa: B018

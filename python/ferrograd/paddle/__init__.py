@@ -174,13 +174,12 @@ else:
         "inference": "call the layer itself under paddle.no_grad()",
         "onnx": "use paddle.save with layer.state_dict()",
         "profiler": "use ferrograd.profile",
-        "sparse": "all tensors are dense: use the function of the same name in paddle",
         "text": _DATA,
         "vision": _DATA,
     }
 
     def __getattr__(name: str) -> _Any:
-        if name in ("distributed", "distribution", "tensor", "version"):
+        if name in ("distributed", "distribution", "sparse", "tensor", "version"):
             return _import_module(f"ferrograd.paddle.{name}")
         if name == "paddle":
             return _import_module("ferrograd.paddle")

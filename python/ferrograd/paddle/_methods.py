@@ -29,6 +29,7 @@ __all__ = [
     "cdouble",
     "cfloat",
     "cholesky_solve",
+    "coalesce",
     "combinations",
     "complex64",
     "complex128",
@@ -49,6 +50,7 @@ __all__ = [
     "get_strides",
     "householder_product",
     "imag",
+    "indices",
     "int8",
     "int16",
     "int32",
@@ -58,6 +60,9 @@ __all__ = [
     "is_empty",
     "is_integer",
     "is_same_shape",
+    "is_sparse",
+    "is_sparse_coo",
+    "is_sparse_csr",
     "is_tensor",
     "ndimension",
     "new_empty",
@@ -70,10 +75,14 @@ __all__ = [
     "real",
     "repeat",
     "scatter_nd",
+    "to_dense",
+    "to_sparse_coo",
+    "to_sparse_csr",
     "trapezoid",
     "uint8",
     "uniform_",
     "value",
+    "values",
     "where",
     "where_",
 ]
@@ -207,6 +216,37 @@ def get_device(x: Tensor) -> int:
 def value(x: Tensor) -> Tensor:
     """The tensor itself."""
     return x
+
+
+def is_sparse(x: Tensor) -> bool:
+    """False: all tensors are dense."""
+    return False
+
+
+is_sparse_coo = is_sparse_csr = is_sparse
+
+
+def to_dense(x: Tensor) -> Tensor:
+    """The tensor itself: all tensors are dense."""
+    return x
+
+
+def to_sparse_coo(x: Tensor, sparse_dim: int) -> Tensor:
+    """The tensor itself: there is one layout."""
+    return x
+
+
+to_sparse_csr = coalesce = to_dense
+
+
+def indices(x: Tensor) -> Tensor:
+    """The indices of the elements that are not zero, as those of a sparse tensor: a row for each axis."""
+    return ops.stack(list(ops.nonzero(x.detach())), 0)
+
+
+def values(x: Tensor) -> Tensor:
+    """The elements that are not zero, in the order of :func:`indices`. Gradients flow through them."""
+    return x[ops.not_equal(x.detach(), 0)]
 
 
 def is_dense(x: Tensor) -> bool:

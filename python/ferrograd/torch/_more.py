@@ -10,7 +10,7 @@ import numpy as np
 from ferrograd import _arguments, _core
 from ferrograd._core import ArgumentError, ShapeError, TorchTensor
 from ferrograd._core import torch as ops
-from ferrograd._dialects import draws, low_rank
+from ferrograd._dialects import draws, low_rank, sparse
 from ferrograd._dialects.numbers import TORCH
 from ferrograd.torch._creation import full
 from ferrograd.torch._generator import drawing
@@ -110,32 +110,7 @@ def sparse_coo_tensor(
     [[0.0, 0.0, 3.0], [9.0, 0.0, 0.0]]
     """
     _core.check_device("sparse_coo_tensor", device)
-    places = indices if isinstance(indices, Tensor) else _core.make(indices, None, False, TORCH)
-    if places.dtype.kind not in "iu" and places.numel():
-        raise ArgumentError(f"sparse_coo_tensor: indices are integers, not {places.dtype}")
-    found = values if isinstance(values, Tensor) else _core.make(values, None, False, TORCH)
-    found = found if dtype is None else ops.astype(found, dtype)
-    if places.ndim != 2 or found.ndim < 1 or places.shape[1] != found.shape[0]:
-        raise ShapeError(
-            f"sparse_coo_tensor: indices are a matrix with a column for each value, not {list(places.shape)} for "
-            f"values of shape {list(found.shape)}"
-        )
-    at = np.asarray(places.detach().numpy(), np.int64)
-    lead = [int(row.max(initial=-1)) + 1 for row in at]
-    shape = [*lead, *found.shape[1:]] if size is None else [int(n) for n in size]
-    axes = len(at)
-    if len(shape) != axes + found.ndim - 1 or shape[axes:] != list(found.shape[1:]):
-        raise ShapeError(
-            f"sparse_coo_tensor: {axes} rows of indices and values {list(found.shape)} do not make {shape}"
-        )
-    if at.size and (at.min() < 0 or any(n > m for n, m in zip(lead, shape, strict=False))):
-        raise ArgumentError(f"sparse_coo_tensor: indices must not be negative and lie within {shape}")
-    made = ops.zeros(shape, found.dtype)
-    if axes and at.size:
-        rows = tuple(_core.make(row, "int64", False, TORCH) for row in at)
-        made = ops.index_put(made, rows, found, True)
-    elif not axes:
-        made = ops.broadcast_to(ops.sum(found, 0), shape)
+    made = sparse.scattered(ops, TORCH, indices, values, size, dtype)
     return made.requires_grad_() if requires_grad else made
 
 
