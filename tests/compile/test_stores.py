@@ -73,6 +73,23 @@ def argument_that_is_kept() -> Scene:
     return f, batches(3), lambda: [kept["last"]]
 
 
+class Slotted:
+    __slots__ = ("before", "last")
+    before: Any
+    last: Any
+
+
+def tensors_that_move_along() -> Scene:
+    s = Slotted()
+    s.last, s.before = torch.ones(3), torch.zeros(3)
+
+    def f(x: Any) -> Any:
+        s.last, s.before = s.last + s.before + x, s.last
+        return s.last * 2
+
+    return f, batches(3), lambda: [s.last, s.before]
+
+
 def result_that_is_a_view() -> Scene:
     """The first call is made a second time, because the argument is a part of a larger tensor."""
     h = torch.zeros(3)
@@ -94,7 +111,10 @@ def hook_that_keeps() -> Scene:
     return net, batches(2, 3), lambda: list(seen.values())
 
 
-SCENES = {f.__name__: f for f in (attributes, variable_of_a_closure, argument_that_is_kept, hook_that_keeps)}
+SCENES = {
+    f.__name__: f
+    for f in (attributes, variable_of_a_closure, argument_that_is_kept, tensors_that_move_along, hook_that_keeps)
+}
 
 
 def test_a_call_that_is_made_a_second_time_sets_once() -> None:
