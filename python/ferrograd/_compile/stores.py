@@ -51,7 +51,7 @@ class Store:
 
 
 def found_stores(reader: Reader, made: Collection[int]) -> list[Store]:
-    """What the function has set since the reader read it, to tensors with the ids in ``made`` and to others that it reads.
+    """What the function has set since the reader read it, to tensors with ids in ``made`` and to others that it reads.
 
     Nothing if all are others.
     """
