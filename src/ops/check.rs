@@ -121,7 +121,6 @@ impl Op for AllHold {
 ///
 /// # Errors
 /// For want of memory.
-#[cfg(feature = "python")]
 pub fn all_hold(x: &Tensor) -> Result<bool> {
     Ok(decided(AllHold, &crate::ops::movement::cast(&x.detach(), DType::Bool)?)? == 1)
 }

@@ -1,5 +1,6 @@
 //! Functions that create tensors, and the default float dtype.
 
+use super::copy::copy;
 use super::entry::{Operand, Value, op};
 use super::promote::{as_tensor, default_float, holds, raised, set_default_float};
 use super::sizes::sizes;
@@ -13,6 +14,10 @@ use crate::shape::{self, Strides};
 
 /// A constant in its own memory, with the levels of `x`.
 fn alike(x: &Tensor, array: Array) -> Result<Tensor> {
+    if array.is_sealed() {
+        // A program makes it in each run.
+        return copy(&Tensor::made(array, None, x.levels.clone()));
+    }
     Ok(Tensor::made(array.contiguous()?, None, x.levels.clone()))
 }
 

@@ -106,7 +106,6 @@ SHAPE = "the shape of the result depends on numbers"
 STATE = "it is about the state of the random numbers"
 #: The rows that have no program, by name or by op, and why. All others have one.
 WITHOUT = {
-    "allclose": "the result is a bool",
     "argwhere": SHAPE,
     "bincount": SHAPE,
     "get_default_dtype": "the result is a dtype",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import ferrograd as fg
 import ferrograd.torch as torch
@@ -212,14 +213,14 @@ def test_what_counts_in_python_is_not_traced() -> None:
     warned_of(step, 5)
     assert len(calls) == 5
     _, sgd, step = training(lambda p: T.SGD(p, 0.1))
-    schedule = T.lr_scheduler.StepLR(sgd, 1)
+    schedule = T.lr_scheduler.ReduceLROnPlateau(sgd, factor=0.1, patience=0)
 
     def both(x: Any) -> Any:
         found = step(x)
-        schedule.step()
+        schedule.step(1.0)
         return found
 
-    warned_of(both, 3)
+    warned_of(both, 4)
     assert sgd.param_groups[0]["lr"] == pytest.approx(0.1 * 0.1**3)
 
 
@@ -282,3 +283,102 @@ def test_a_learning_rate_that_the_function_reads() -> None:
     assert found == [(rate, [rate]) for rate in (1.0, 1.0, 0.5, 0.5, 0.25, 0.25)]
     # The first call finds no gradients.
     assert step.cache_info()[:2] == (2, 4)
+
+
+S = T.lr_scheduler
+SCHEDULES: dict[str, Callable[[Any], Any]] = {
+    "StepLR": lambda o: S.StepLR(o, 2),
+    "LambdaLR": lambda o: S.LambdaLR(o, lambda epoch: 0.9**epoch),
+    "CosineAnnealingWarmRestarts": lambda o: S.CosineAnnealingWarmRestarts(o, 2),
+    "SequentialLR": lambda o: S.SequentialLR(o, [S.ConstantLR(o, 0.1, 2), S.ExponentialLR(o, 0.9)], [3]),
+    "ChainedScheduler": lambda o: S.ChainedScheduler([S.ConstantLR(o, 0.1, 2), S.ExponentialLR(o, 0.9)]),
+}
+
+
+@pytest.mark.parametrize("make", SCHEDULES.values(), ids=SCHEDULES)
+def test_schedules_inside_of_the_function(make: Callable[[Any], Any]) -> None:
+    def run(wrap: Callable[[Any], Any]) -> tuple[Any, list[Any]]:
+        w = torch.tensor([1.0, 2.0], requires_grad=True)
+        adam = T.Adam([w], 0.1)
+        schedule = make(adam)
+
+        def step(x: Any) -> Any:
+            adam.zero_grad()
+            ((w - x) ** 2).sum().backward()
+            adam.step()
+            schedule.step()
+            return torch.linalg.cholesky(x.reshape(1, 1) + w.detach()[0] ** 2)
+
+        f, found = wrap(step), []
+        for k in (1.0, 2.0, 3.0, -99.0, 5.0, 6.0, 7.0):
+            with contextlib.suppress(fg.LinAlgError):
+                f(torch.tensor([k]))
+            found.append((w.tolist(), schedule.get_last_lr(), adam.param_groups[0]["lr"], vars(schedule)))
+        return f, found
+
+    def without_error(step: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return lambda x: step(x) if x.item() > 0 else None
+
+    compiled, found = run(lambda f: fg.compile(f, fullgraph=True))
+    # A run that raises an error makes no step.
+    assert [x[:3] for x in found] == [x[:3] for x in run(without_error)[1]]
+    assert compiled.cache_info().hits == 4
+
+
+def test_a_schedule_of_paddle_inside_of_the_function() -> None:
+    def run(wrap: Callable[[Any], Any]) -> list[Any]:
+        w = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+        schedule = P.lr.LinearWarmup(P.lr.ExponentialDecay(0.1, 0.9), 3, 0.0, 0.1)
+        adam = P.Adam(schedule, parameters=[w])
+
+        def step(x: Any) -> Any:
+            loss = ((w - x) ** 2).sum()
+            loss.backward()
+            adam.step()
+            adam.clear_grad()
+            schedule.step()
+            return loss.detach()
+
+        f = wrap(step)
+        return [(f(paddle.ones([2]) * i).tolist(), w.tolist(), schedule(), adam.get_lr()) for i in range(8)]
+
+    assert run(lambda f: fg.compile(f, fullgraph=True)) == run(lambda f: f)
+
+
+def test_a_tensor_as_the_learning_rate() -> None:
+    def run(wrap: Callable[[Any], Any]) -> tuple[Any, list[Any]]:
+        w, rate = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor(0.1)
+        adam = T.Adam([w], lr=cast(Any, rate))
+
+        def step(x: Any) -> Any:
+            adam.zero_grad()
+            ((w - x) ** 2).sum().backward()
+            adam.step()
+            rate.mul_(0.9)
+
+        f, found = wrap(step), []
+        for i in range(6):
+            f(torch.tensor([1.0, float(i)]))
+            rate.add_(0.01)
+            found.append((w.tolist(), rate.item()))
+        return f, found
+
+    compiled, found = run(lambda f: fg.compile(f, fullgraph=True))
+    assert found == run(lambda f: f)[1]
+    assert compiled.cache_info().hits == 4
+
+
+def test_a_learning_rate_that_the_function_computes() -> None:
+    w, rate = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor(0.1)
+    sgd = T.SGD([w], lr=cast(Any, rate))
+
+    def step(x: Any) -> Any:
+        rate.mul_(0.9)
+        sgd.zero_grad()
+        (w * x).sum().backward()
+        sgd.step()
+
+    f = fg.compile(step)
+    with pytest.warns(UserWarning, match="an optimizer reads a number that the function computes"):
+        f(torch.ones(2))
+    assert w.tolist() == pytest.approx([1 - 0.09, 2 - 0.09])

@@ -73,6 +73,35 @@ def argument_that_is_kept() -> Scene:
     return f, batches(3), lambda: [kept["last"]]
 
 
+class Slotted:
+    __slots__ = ("before", "last")
+    before: Any
+    last: Any
+
+
+def tensors_that_move_along() -> Scene:
+    s = Slotted()
+    s.last, s.before = torch.ones(3), torch.zeros(3)
+
+    def f(x: Any) -> Any:
+        s.last, s.before = s.last + s.before + x, s.last
+        return s.last * 2
+
+    return f, batches(3), lambda: [s.last, s.before]
+
+
+def result_that_is_a_view() -> Scene:
+    """The first call is made a second time, because the argument is a part of a larger tensor."""
+    h = torch.zeros(3)
+
+    def f(x: Any) -> Any:
+        nonlocal h
+        h = h * 0.5 + x
+        return x[1:], h
+
+    return f, [(torch.tensor(array(9, seed=i))[2:5],) for i in range(6)], lambda: [h]
+
+
 def hook_that_keeps() -> Scene:
     net = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
     seen: dict[str, Any] = {}
@@ -82,7 +111,14 @@ def hook_that_keeps() -> Scene:
     return net, batches(2, 3), lambda: list(seen.values())
 
 
-SCENES = {f.__name__: f for f in (attributes, variable_of_a_closure, argument_that_is_kept, hook_that_keeps)}
+SCENES = {
+    f.__name__: f
+    for f in (attributes, variable_of_a_closure, argument_that_is_kept, tensors_that_move_along, hook_that_keeps)
+}
+
+
+def test_a_call_that_is_made_a_second_time_sets_once() -> None:
+    plays(result_that_is_a_view)
 
 
 @pytest.mark.parametrize("make", SCENES.values(), ids=SCENES)

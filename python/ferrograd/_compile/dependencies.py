@@ -117,7 +117,7 @@ class Numbers:
         return hash(self.kind)
 
 
-class _Slots:
+class Slots:
     """The slots of an object, as a mapping."""
 
     def __init__(self, owner: Any) -> None:
@@ -128,6 +128,10 @@ class _Slots:
             return object.__getattribute__(self._owner, name)
         except AttributeError:
             return default
+
+    def set(self, name: str, value: Any) -> None:
+        """Sets a slot."""
+        object.__setattr__(self._owner, name, value)
 
 
 def _is_of(value: Any, libraries: frozenset[str]) -> bool:
@@ -400,7 +404,7 @@ class Names:
                     continue
                 elif isinstance(attribute, types.MemberDescriptorType):
                     if kind is not value:
-                        yield (_Slots(value), name), False
+                        yield (Slots(value), name), False
                 else:
                     yield (base.__dict__, name), False
 
@@ -637,7 +641,7 @@ def lookups(names: Names, reader: Reader, tensors: dict[int, int]) -> list[tuple
     Raises:
         Refused: a call needs Python to compare one of them.
     """
-    if any(isinstance(place[0], _Slots) for place, _, _ in reader.found):
+    if any(isinstance(place[0], Slots) for place, _, _ in reader.found):
         raise Refused("it is compared in Python")
     found = [
         (*place, pattern(value, tensors, reader.numbers, by_identity)) for place, value, by_identity in reader.found

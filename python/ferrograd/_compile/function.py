@@ -731,15 +731,17 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
                 return _replaced(result, given), None, _HOOKED
             leaves = _leaves(result)
             outs = [x for x in leaves if isinstance(x, Tensor)]
+            own_arguments = {id(x) for i, x in enumerate(used) if i not in reader.elsewhere}
             if given and tracer.returns_part(outs):
+                for store in found_stores(reader, own_arguments | set(map(id, tracer.alive()))):
+                    store.put_back(tensors)
                 tracer.cancel(True)
                 return self._function(*given_args, **given_kwargs), None, "it returns a view of a part of a tensor"
             tracked, inputs, grads, core = [], [], None, None
             reason = _obstacle(leaves, draws, modes)
             own = set(map(id, used))
             if keeps_all and reason is None and tracer.given_up is None:
-                given_ids = {id(x) for i, x in enumerate(used) if i not in reader.elsewhere}
-                stores = found_stores(reader, given_ids | set(map(id, tracer.alive())))
+                stores = found_stores(reader, own_arguments | set(map(id, tracer.alive())))
                 tables = [table for table in reader.by_identity if any(store.is_in(table) for store in stores)]
                 if tables:
                     # The next call reads the tensors in these tables as it reads others.

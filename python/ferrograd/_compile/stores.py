@@ -10,7 +10,7 @@ import types
 from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
-from ferrograd._compile.dependencies import Place, Reader, value_at
+from ferrograd._compile.dependencies import Place, Reader, Slots, value_at
 from ferrograd._core import Tensor
 from ferrograd._tree import children, leaves, rebuilt
 
@@ -35,6 +35,8 @@ class Store:
     def value(self, value: Any) -> None:
         if isinstance(self._where, types.CellType):
             self._where.cell_contents = value
+        elif isinstance(self._where, Slots):
+            self._where.set(self._name, value)
         else:
             self._where[self._name] = value
 
@@ -49,15 +51,21 @@ class Store:
 
 
 def found_stores(reader: Reader, made: Collection[int]) -> list[Store]:
-    """What the function has set since the reader read it. The new tensors are among those with the ids in ``made``."""
+    """What the function has set since the reader read it, to tensors with ids in ``made`` and to others that it reads.
+
+    Nothing if all are others.
+    """
     numbers = {id(x): i for i, x in enumerate(reader.tensors)}
 
     def can_be_set(place: Place) -> bool:
-        return isinstance(place[0], (dict, types.CellType)) and place[1:] != ("__code__",)
+        return isinstance(place[0], (dict, types.CellType, Slots))
 
-    def is_made(value: Any) -> bool:
-        tensors = [x for x in leaves(value) if isinstance(x, Tensor)]
-        return bool(tensors) and all(id(x) in made and not x.requires_grad for x in tensors)
+    def tensors_of(value: Any) -> list[Tensor]:
+        return [x for x in leaves(value) if isinstance(x, Tensor)]
+
+    def is_known(value: Any) -> bool:
+        tensors = tensors_of(value)
+        return bool(tensors) and all((id(x) in made or id(x) in numbers) and not x.requires_grad for x in tensors)
 
     changed = [(place, value) for place, value, _ in reader.found if can_be_set(place) and value_at(place) is not value]
     for holder, name, value in reader.items:
@@ -65,7 +73,8 @@ def found_stores(reader: Reader, made: Collection[int]) -> list[Store]:
         if is_there and holder[name] is not value:
             changed.append(((holder, name), value))
     stores = [Store(*place, value, numbers) for place, value in changed]
-    return [store for store in stores if is_made(store.now)]
+    stores = [store for store in stores if is_known(store.now)]
+    return stores if any(id(x) in made for store in stores for x in tensors_of(store.now)) else []
 
 
 @contextlib.contextmanager

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from ferrograd import _arguments, _core
 from ferrograd._autograd.modes import no_grad
@@ -13,12 +15,83 @@ from ferrograd._core import ArgumentError, Tensor, native
 from ferrograd._tensor.dtypes import finfo
 
 State = dict[str, Any]
+Counting = TypeVar("Counting", bound=Callable[..., None])
 
 #: Gives the learning rate, which may be another one in each step.
 Rate = Callable[[], float]
 
 #: Why a compiled function takes no step of a schedule, or of an optimizer of the user's.
 NOT_TRACED = "it takes a step that is counted in Python; take it outside of the compiled function"
+
+
+class _Counting(threading.local):
+    """Whether this thread makes a step of a schedule that a program asks for."""
+
+    is_on = False
+
+
+_counting = _Counting()
+
+
+class _Step:
+    """A step of a schedule, which a program asks for in each run."""
+
+    def __init__(self, call: Callable[[], Any], held: list[dict[str, Any]]) -> None:
+        self._call, self._held = call, held
+
+    def advance(self) -> tuple[list[float], list[dict[str, Any]]]:
+        """Makes the step. Returns no numbers, and what was held before."""
+        before = [dict(held) for held in self._held]
+        _counting.is_on = True
+        try:
+            self._call()
+        except BaseException:
+            self.undo(before)
+            raise
+        finally:
+            _counting.is_on = False
+        return [], before
+
+    def undo(self, before: list[dict[str, Any]]) -> None:
+        """Takes the step back."""
+        for held, values in zip(self._held, before, strict=True):
+            held.clear()
+            held.update(values)
+
+
+def _held_by(schedule: Any) -> list[dict[str, Any]]:
+    """The dicts that a step of a schedule changes: its attributes, those of its members, and groups of parameters."""
+    found: list[dict[str, Any]] = []
+    members = [schedule]
+    while members:
+        held = vars(members.pop())
+        if not any(held is other for other in found):
+            found.append(held)
+            values = [x for value in held.values() for x in (value if isinstance(value, list) else [value])]
+            members += [x for x in values if hasattr(x, "get_lr") and hasattr(x, "last_epoch")]
+    groups: list[dict[str, Any]] = getattr(getattr(schedule, "optimizer", None), "param_groups", [])
+    return found + groups
+
+
+def counts(step: Counting) -> Counting:
+    """The method ``step`` of a schedule, which compiled functions make in each call."""
+
+    @functools.wraps(step)
+    def counted(self: Any, *args: Any, **kwargs: Any) -> None:
+        if not _core.is_tracing() or _counting.is_on:
+            step(self, *args, **kwargs)
+            return
+        held = _held_by(self)
+        given = [*args, *kwargs.values(), *(value for values in held for value in values.values())]
+        is_other = any(x.get("cycle_momentum") or x.get("verbose") for x in held)
+        if is_other or any(isinstance(x, Tensor) for x in given):
+            _core.give_up_trace(NOT_TRACED)
+            step(self, *args, **kwargs)
+            return
+        source = _Step(functools.partial(step, self, *args, **kwargs), held)
+        _core.numbers_of_host([], False, source, source.advance()[1])
+
+    return cast(Counting, counted)
 
 
 #: Stands for a float among values that are compared.
@@ -84,7 +157,7 @@ def numbers(like: Tensor | None, state: State, compute: Callable[[], Sequence[An
 
 def watch(value: Callable[[], Any]) -> None:
     """Has a compiled function traced anew when ``value()`` is another one than in the trace."""
-    if _core.is_tracing():
+    if _core.is_tracing() and not _counting.is_on:
         numbers(None, {}, lambda: (value(),))
 
 

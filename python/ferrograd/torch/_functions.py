@@ -245,7 +245,11 @@ def einsum(*operands: Any) -> Any:
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and elements."""
     input, other = _arguments.tensor(input, "equal", "input"), _arguments.tensor(other, "equal", "other")
-    return tuple(input.shape) == tuple(other.shape) and bool(ops.all(ops.equal(input, other)))
+    if tuple(input.shape) != tuple(other.shape):
+        return False
+    equal = ops.equal(input, other)
+    # A program is for one answer. Inside of vmap there is none.
+    return _core.all_hold(equal) if _core.program_modes(tracing=True) is not None else bool(ops.all(equal))
 
 
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:

@@ -331,6 +331,8 @@ struct Elements {
     weak: Option<Item>,
     /// Whether a tensor is tracked, belongs to a vmap, or has a dtype that NumPy lacks.
     is_stacked: bool,
+    /// Whether a program that is being traced reads a tensor in each run.
+    is_traced: bool,
 }
 
 impl Elements {
@@ -362,6 +364,7 @@ impl Elements {
         let own = match tensor(o)? {
             Some(t) => {
                 self.is_stacked |= t.is_tracked() || !t.levels.is_empty() || t.dtype() == DType::BF16;
+                self.is_traced |= t.array.is_sealed();
                 t.dtype()
             }
             None if is_numpy_scalar(o)? => match dtype_of(&o.getattr("dtype")?)? {
@@ -389,7 +392,11 @@ fn from_mixed_list(o: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tenso
     let mut elements = Elements::default();
     elements.look(o, 0)?;
     let dtype = dtype.unwrap_or(elements.dtype());
-    if elements.is_stacked {
+    // A stack casts as NumPy does where all numbers fit, and to a float of another precision if nothing is rounded twice.
+    let own = elements.dtype();
+    let is_float = own.kind() == DTypeKind::Float && dtype.kind() == DTypeKind::Float && dtype.size() > 2;
+    let is_same = is_float || own.promote(dtype) == dtype;
+    if elements.is_stacked || elements.is_traced && is_same {
         return stacked(o, dtype);
     }
     match numpy_array(o, dtype) {

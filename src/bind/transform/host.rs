@@ -6,10 +6,10 @@ use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
-use crate::array::Array;
+use crate::array::{Array, Item};
 use crate::bind::python::dialect::Dialect;
-use crate::bind::value::capture::{Captures, HostCell};
-use crate::bind::value::var::Var;
+use crate::bind::value::capture::{Captures, Cell, HostCell, is_same_view};
+use crate::bind::value::var::{Value, Var};
 use crate::dtype::{DType, dispatch};
 use crate::graph::{Tensor, modes};
 
@@ -119,6 +119,31 @@ fn numbers_of_host<'py>(
     Ok(Some(Var::result(py, Tensor::constant(sealed), Dialect::Native)?))
 }
 
+/// The only number of a tensor that a source reads outside of the program. A trace that this thread takes is given up if
+/// the function has computed or changed the number, because a source is asked before a run.
+#[pyfunction]
+fn number_from_outside(x: &Bound<'_, Var>) -> PyResult<f64> {
+    let (array, place) = match &x.get().lock().value {
+        Value::Own(t) => (t.array.clone(), None),
+        Value::Shared(p) => match p.place() {
+            Some(place) => (place.read().array, Some(place.key())),
+            None => return x.call_method0("__float__")?.extract(),
+        },
+    };
+    if let Some(trace) = modes::trace().filter(|trace| trace.knows(&array)) {
+        let is_kept = |c: &Cell| Some(c.place.key()) == place && is_same_view(array.unsealed(), &c.before);
+        let is_kept = Captures::of(&trace).cells.iter().any(is_kept);
+        if !is_kept {
+            trace.give_up("an optimizer reads a number that the function computes");
+        }
+    }
+    match array.unsealed().item() {
+        Item::Float(number) => Ok(number),
+        _ => x.call_method0("__float__")?.extract(),
+    }
+}
+
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_function(wrap_pyfunction!(numbers_of_host, m)?)
+    m.add_function(wrap_pyfunction!(numbers_of_host, m)?)?;
+    m.add_function(wrap_pyfunction!(number_from_outside, m)?)
 }

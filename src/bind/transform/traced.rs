@@ -13,7 +13,7 @@ use super::program::{Compiled, GradInput, GradWrite, Input, Origin, Output};
 use super::tracer::{Gradients, Tracer};
 use crate::array::Array;
 use crate::bind::python::capi::attached;
-use crate::bind::value::capture::{Captured, Captures, Cell, GradCell, is_same_edge};
+use crate::bind::value::capture::{Captured, Captures, Cell, GradCell, is_same_edge, is_same_view};
 use crate::bind::value::var::{Value, Var};
 use crate::graph::trace::Call;
 use crate::graph::{Edge, Tensor};
@@ -31,11 +31,6 @@ fn lies_in(x: &Array, part: &Array) -> bool {
     }
     let ((first, end), (low, high)) = (ends(x), ends(part));
     low <= first && end <= high
-}
-
-/// Whether two arrays are the same view of the same memory.
-fn is_same_view(a: &Array, b: &Array) -> bool {
-    a.place() == b.place() && a.dims() == b.dims() && a.strides() == b.strides() && a.dtype() == b.dtype()
 }
 
 fn is_tracked(v: &Bound<'_, Var>) -> bool {

@@ -148,6 +148,11 @@ pub fn is_same_edge(a: Option<&Edge>, b: Option<&Edge>) -> bool {
     }
 }
 
+/// Whether two arrays are the same view of the same memory.
+pub fn is_same_view(a: &Array, b: &Array) -> bool {
+    a.place() == b.place() && a.dims() == b.dims() && a.strides() == b.strides() && a.dtype() == b.dtype()
+}
+
 /// Remembers a new tensor, if a trace is taken.
 #[cold]
 pub fn note_made(var: &Bound<'_, Var>) -> PyResult<()> {

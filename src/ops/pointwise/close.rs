@@ -3,9 +3,10 @@
 use super::arithmetic::{add_same, multiply_same, subtract_same};
 use super::compare::{and_same, equal_same, less_equal_same, not_equal_same, or_same};
 use super::elementary::{abs, isfinite};
-use crate::dtype::{Bool8, DType};
+use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
+use crate::ops::check::all_hold;
 use crate::ops::entry::{Operand, op};
 use crate::ops::movement::cast;
 use crate::ops::promote::{Class, promoted};
@@ -66,5 +67,5 @@ pub fn allclose(
             "inside vmap each element of the batch has its own answer: take isclose(...) and all()"
         );
     }
-    Ok(close.array.view::<Bool8>().iter().all(|b| b.0 != 0))
+    all_hold(&close)
 }

@@ -27,7 +27,7 @@ import numpy as np
 from ferrograd import _core, _public
 from ferrograd._core import Tensor
 from ferrograd._optim import schedules
-from ferrograd._optim.steps import NOT_TRACED
+from ferrograd._optim.steps import NOT_TRACED, counts
 
 __all__ = [
     "CosineAnnealingDecay",
@@ -96,9 +96,9 @@ class LRScheduler:
         """The rate that the last step gave."""
         return self.last_lr
 
+    @counts
     def step(self, epoch: int | None = None) -> None:
         """Goes to the next epoch, or to the one given, and computes the rate."""
-        _core.give_up_trace(NOT_TRACED)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         closed = None if epoch is None else getattr(self, "_get_closed_form_lr", None)
         self.last_lr = closed() if closed else self.get_lr()
@@ -681,9 +681,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         """The rate at ``last_epoch``."""
         return schedules.cosine(self.base_lr, self.eta_min, self.T_cur, self.T_i)
 
+    @counts
     def step(self, epoch: float | None = None) -> None:
         """Goes to the next epoch, or to the one given, and computes the rate."""
-        _core.give_up_trace(NOT_TRACED)
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:

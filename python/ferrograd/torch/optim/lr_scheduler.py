@@ -30,7 +30,7 @@ from ferrograd import _core, _public
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor
 from ferrograd._optim import schedules
-from ferrograd._optim.steps import NOT_TRACED, watch
+from ferrograd._optim.steps import NOT_TRACED, counts, watch
 from ferrograd.torch.optim.optimizer import Optimizer
 
 __all__ = [
@@ -183,9 +183,9 @@ class LRScheduler:
         """The rates at ``last_epoch``. Only :meth:`step` calls it; see :meth:`get_last_lr`."""
         raise NotImplementedError
 
+    @counts
     def step(self, epoch: int | None = None) -> None:
         """Goes to the next epoch and sets the rates; call it after the step of the optimizer."""
-        _core.give_up_trace(NOT_TRACED)
         if self._step_count == 1:
             if "step" in vars(self.optimizer):
                 warnings.warn(_REPLACED, UserWarning, stacklevel=2)
@@ -473,9 +473,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self._expect_step()
         return [schedules.cosine(base, self.eta_min, self.T_cur, self.T_i) for base in self.base_lrs]
 
+    @counts
     def step(self, epoch: float | None = None) -> None:
         """Goes to the next epoch, or to the one given, and sets the rates."""
-        _core.give_up_trace(NOT_TRACED)
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:
@@ -565,9 +565,9 @@ class SequentialLR(_OfSchedules):
         first._initial_step()
         self._last_lr = first.get_last_lr()
 
+    @counts
     def step(self) -> None:  # type: ignore[override]
         """Goes to the next epoch and sets the rates."""
-        _core.give_up_trace(NOT_TRACED)
         self.last_epoch += 1
         i = bisect_right(self._milestones, self.last_epoch)
         member = self._schedulers[i]
@@ -592,9 +592,9 @@ class ChainedScheduler(_OfSchedules):
         self.optimizer = optimizer
         self._last_lr = self._kept()
 
+    @counts
     def step(self) -> None:  # type: ignore[override]
         """Makes a step of each schedule."""
-        _core.give_up_trace(NOT_TRACED)
         for member in self._schedulers:
             member.step()
         self._last_lr = self._kept()

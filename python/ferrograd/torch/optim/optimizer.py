@@ -112,7 +112,12 @@ def _hooks(optimizer: Any, kind: str) -> Hooks:
 
 def rate_of(group: dict[str, Any]) -> steps.Rate:
     """Gives the learning rate of a group when it is asked."""
-    return lambda: float(group["lr"])
+
+    def rate() -> float:
+        lr = group["lr"]
+        return _core.number_from_outside(lr) if isinstance(lr, Tensor) else float(lr)
+
+    return rate
 
 
 class Optimizer:
