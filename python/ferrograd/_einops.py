@@ -63,6 +63,9 @@ def _register(backends: Any, fg: Any) -> None:
         def einsum(self, pattern: str, *x: Any) -> Any:
             return fg.einsum(pattern, *x)
 
+    # A class does not keep its subclasses alive.
+    backends.FerrogradBackend = FerrogradBackend
+
 
 class _Loader:
     """Loads the module of backends, and then registers ours."""

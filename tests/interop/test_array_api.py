@@ -114,7 +114,9 @@ CONSUMERS: dict[str, tuple[str, str]] = {
     "einops": (
         "einops",
         """
+        import gc
         from einops import einsum, pack, rearrange, reduce, repeat
+        gc.collect()
         x = leaf(numpy.arange(24.0).reshape(2, 3, 4))
         y = rearrange(x, "a b c -> c (a b)"), repeat(x, "a b c -> a b c d", d=2)
         y += (rearrange([x, x], "n a b c -> a (n c) b"),)

@@ -23,6 +23,43 @@ def test_split() -> None:
     assert isinstance(t().split(2), list)
 
 
+def test_unsqueeze_inserts_axes_one_after_another() -> None:
+    assert paddle.unsqueeze(t(), [2, 1, 0]).shape == [1, 2, 1, 3, 1, 4]
+    assert t().unsqueeze([-1, -1]).shape == [2, 3, 4, 1, 1]
+    assert t().unsqueeze(axis=paddle.to_tensor([1, 0])).shape == [1, 2, 1, 3, 4]
+    x = t()
+    assert x.unsqueeze_((1, 0)).shape == x.shape == [1, 2, 1, 3, 4]
+    view = t().unsqueeze([0, 0])
+    view[0, 0, 1] = 7.0
+    assert view.sum().item() == A[0].sum() + 12 * 7
+    with pytest.raises(IndexError, match="unsqueeze"):
+        t().unsqueeze([0, 9])
+
+
+def test_dtypes_of_functions_of_integers() -> None:
+    i = paddle.to_tensor([1, -2])
+    assert paddle.atan2(i, i).dtype == paddle.float64
+    assert paddle.atan2(i, i).tolist() == np.arctan2([1, -2], [1, -2]).tolist()
+    assert paddle.atan2(i, i.astype("float32")).dtype == paddle.float32
+    assert paddle.frac(i).dtype == paddle.int64
+    assert paddle.frac(i).tolist() == [0, 0]
+    assert paddle.frac(paddle.to_tensor([1.5, -2.25])).tolist() == [0.5, -0.25]
+
+
+def test_one_row_is_one_variable() -> None:
+    x = t([[1.0, 2.0, 3.0]])
+    assert paddle.linalg.cov(x, rowvar=False).item() == 1
+    assert paddle.linalg.corrcoef(x, rowvar=False).item() == 1
+
+
+def test_sizes_by_keyword() -> None:
+    x = t()
+    assert x.new_ones(size=[2, 1]).tolist() == [[1], [1]]
+    assert x.new_zeros(size=3).shape == x.new_empty(3).shape == [3]
+    assert x.repeat(repeats=[2, 1, 1]).shape == x.repeat(2, 1, 1).shape == [4, 3, 4]
+    assert t([1.0]).repeat(repeats=2).tolist() == [1, 1]
+
+
 def test_transpose_takes_the_whole_order() -> None:
     assert tuple(t().transpose([2, 0, 1]).shape) == (4, 2, 3)
     assert tuple(paddle.transpose(t(), perm=[1, 0, 2]).shape) == (3, 2, 4)

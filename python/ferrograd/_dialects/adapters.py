@@ -33,7 +33,7 @@ IN_PLACE = {
 }
 IN_PLACE |= {"scale", "t"}
 #: Functions whose in-place form may change the shape.
-RESHAPING = {"as_strided", "reshape", "squeeze", "swapaxes", "swapdims", "t", "transpose", "view"}
+RESHAPING = {"as_strided", "reshape", "squeeze", "swapaxes", "swapdims", "t", "transpose", "unsqueeze", "view"}
 
 
 def accept_synonyms(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -20,6 +20,7 @@ __all__ = [
     "allclose",
     "argmax",
     "argmin",
+    "atan2",
     "broadcast_tensors",
     "concat",
     "cross",
@@ -27,6 +28,7 @@ __all__ = [
     "cummin",
     "diag",
     "equal_all",
+    "frac",
     "increment",
     "logit",
     "matmul",
@@ -47,6 +49,7 @@ __all__ = [
     "topk",
     "transpose",
     "unbind",
+    "unsqueeze",
     "unstack",
     "var",
     "where",
@@ -92,6 +95,12 @@ def argmin(
 ) -> Tensor:
     """The index of the smallest element along an axis, or in the flat tensor."""
     return ops.cast(ops.argmin(x, axis, keepdim or False), dtype)
+
+
+def atan2(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
+    """The angle whose sine and cosine have the signs of x and y, and their ratio. It is float64 for integers."""
+    both = (_arguments.tensor(x, "atan2", "x"), _arguments.tensor(y, "atan2", "y"))
+    return ops.atan2(ops.cast(x, "float64"), y) if all(one.dtype.kind in "iu" for one in both) else ops.atan2(x, y)
 
 
 def broadcast_tensors(input: Sequence[Tensor], name: str | None = None) -> list[Tensor]:
@@ -140,6 +149,11 @@ def equal_all(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
     if tuple(x.shape) != tuple(y.shape):
         return ops.zeros([], "bool")
     return ops.all(ops.equal(x, y))
+
+
+def frac(x: Tensor, name: str | None = None) -> Tensor:
+    """The elements without their whole part, with their sign: zeros for integers."""
+    return ops.zeros_like(x) if _arguments.tensor(x, "frac", "x").dtype.kind in "iu" else ops.frac(x)
 
 
 def increment(x: Tensor, value: float = 1.0, name: str | None = None) -> Tensor:
@@ -325,6 +339,16 @@ def transpose(x: Tensor, perm: Sequence[int], name: str | None = None) -> Tensor
 def unbind(input: Tensor, axis: int = 0) -> list[Tensor]:
     """The slices along an axis."""
     return list(ops.unbind(input, axis))
+
+
+def unsqueeze(x: Tensor, axis: Any, name: str | None = None) -> Tensor:
+    """A view with new axes of size 1. Several are inserted one after another, each counted in the result so far."""
+    x = _arguments.tensor(x, "unsqueeze", "x")
+    if isinstance(axis, Tensor):
+        axis = ops.reshape(axis, [-1]).tolist()
+    for one in axis if isinstance(axis, list | tuple) else [axis]:
+        x = ops.unsqueeze(x, one)
+    return x
 
 
 def unstack(x: Tensor, axis: int = 0, num: int | None = None) -> list[Tensor]:

@@ -115,14 +115,15 @@ def new_full(
 
 def _new_filled(
     x: Tensor,
-    *size: Any,
+    *sizes: Any,
+    size: Any = None,
     dtype: Any = None,
     device: object = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
     _value: int,
 ) -> Tensor:
-    shape = size[0] if len(size) == 1 else size
+    shape = size if size is not None else sizes[0] if len(sizes) == 1 else sizes
     return new_full(x, shape, _value, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
@@ -342,10 +343,10 @@ def householder_product(x: Tensor, tau: Tensor, name: str | None = None) -> Tens
     return ops.linalg.householder_product(x, tau)
 
 
-def repeat(x: Tensor, *repeat_times: Any) -> Tensor:
-    """The tensor repeated along each axis as often as ``repeat_times`` says."""
-    times = repeat_times[0] if len(repeat_times) == 1 and not isinstance(repeat_times[0], int) else repeat_times
-    return ops.tile(x, times)
+def repeat(x: Tensor, *repeat_times: Any, repeats: Any = None) -> Tensor:
+    """The tensor repeated along each axis as often as ``repeat_times`` says, or ``repeats``, a number or a list."""
+    times = repeat_times if repeats is None else (repeats,)
+    return ops.tile(x, times[0] if len(times) == 1 and not isinstance(times[0], int) else times)
 
 
 def trapezoid(

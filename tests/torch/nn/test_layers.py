@@ -331,6 +331,24 @@ def test_weights_of_losses_are_buffers() -> None:
     assert loss.double().weight.dtype == torch.float64
 
 
+def test_linear_cross_entropy_loss() -> None:
+    weight = torch.tensor([1.0, 2.0, 0.5])
+    loss = nn.LinearCrossEntropyLoss(
+        4, 3, out_features=(2,), bias=True, weight=weight, ignore_index=2, options=nn.LinearCrossEntropyOptions()
+    )
+    assert list(loss.state_dict()) == ["weight", "linear.weight", "linear.bias"]
+    assert loss.linear.weight.shape == (6, 4)
+    x, target = torch.tensor(normal(5, 4)).float(), torch.tensor([[0, 1], [2, 0], [1, 1], [0, 2], [2, 1]])
+    logits = loss.linear(x).reshape(5, 3, 2)
+    want = nn.functional.cross_entropy(logits, target, weight, ignore_index=2)
+    assert loss(x, target).item() == pytest.approx(want.item(), rel=1e-6)
+    loss(x, target).backward()
+    assert loss.linear.bias.grad is not None
+    for wrong in ({"weight": torch.ones(2)}, {"label_smoothing": 2.0}):
+        with pytest.raises(RuntimeError, match="LinearCrossEntropyLoss"):
+            nn.LinearCrossEntropyLoss(4, 3, **wrong)
+
+
 def test_images() -> None:
     x = torch.arange(16.0).reshape(1, 4, 2, 2)
     y = nn.PixelShuffle(2)(x)

@@ -109,7 +109,8 @@ def cov(
 
 def _variables(x: Tensor, rowvar: bool, function: str) -> Tensor:
     x = _arguments.tensor(x, function, "x")
-    return x if rowvar or x.ndim < 2 else _ops.matrix_transpose(x)
+    # A matrix of one row is one variable either way.
+    return x if rowvar or x.ndim < 2 or x.shape[0] == 1 else _ops.matrix_transpose(x)
 
 
 def lstsq(

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ferrograd import _public
+from ferrograd._core import ArgumentError, ShapeError
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn._losses import reduction_of
 from ferrograd.torch.nn.modules._layer import Layer
 from ferrograd.torch.nn.modules.distance import PairwiseDistance
+from ferrograd.torch.nn.modules.linear import Linear
+from ferrograd.torch.nn.modules.module import Module
 
 __all__ = [
     "BCELoss",
@@ -22,6 +28,8 @@ __all__ = [
     "HuberLoss",
     "KLDivLoss",
     "L1Loss",
+    "LinearCrossEntropyLoss",
+    "LinearCrossEntropyOptions",
     "MSELoss",
     "MarginRankingLoss",
     "MultiLabelMarginLoss",
@@ -92,6 +100,81 @@ class NLLLoss2d(NLLLoss):
 
 class CrossEntropyLoss(_WeightedLoss, function=F.cross_entropy, inputs=2):
     """The cross entropy of logits along axis 1 and targets: class indices or probabilities."""
+
+
+@dataclass(frozen=True)
+class LinearCrossEntropyOptions:
+    """How PyTorch computes ``linear_cross_entropy`` in pieces. They change nothing here, where it is one product.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.nn.LinearCrossEntropyOptions(batch_chunk_size=64).batch_chunk_size
+    64
+    """
+
+    allow_retain_graph: bool = False
+    batch_chunk_size: int | None = None
+    chunking_method: str | None = "auto"
+    acc_policy: str = "auto"
+    acc_dtype: Any = None
+
+
+class LinearCrossEntropyLoss(Module):
+    """The cross entropy of a linear layer's logits and targets, by :func:`nn.functional.linear_cross_entropy`.
+
+    The layer is ``linear``, of ``num_classes`` outputs for each element of the shape ``out_features``.
+
+    >>> import ferrograd.torch as torch
+    >>> loss = torch.nn.LinearCrossEntropyLoss(4, 3)
+    >>> loss(torch.ones(2, 4), torch.tensor([0, 2])).shape
+    torch.Size([])
+    """
+
+    weight: Tensor | None
+
+    def __init__(
+        self,
+        in_features: int,
+        num_classes: int,
+        *,
+        out_features: Sequence[int] = (),
+        bias: bool = False,
+        device: object = None,
+        dtype: Any = None,
+        reduction: str = "mean",
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        label_smoothing: float = 0.0,
+        options: LinearCrossEntropyOptions | None = None,
+    ) -> None:
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise ShapeError(f"LinearCrossEntropyLoss: weight has the shape {list(weight.shape)}, not [{num_classes}]")
+        if not 0 <= label_smoothing <= 1:
+            raise ArgumentError(f"LinearCrossEntropyLoss: label_smoothing lies between 0 and 1, not {label_smoothing}")
+        super().__init__()
+        self.num_classes, self.out_features = num_classes, tuple(out_features)
+        self.reduction, self.ignore_index, self.label_smoothing = reduction, ignore_index, label_smoothing
+        self.options = options
+        self.register_buffer("weight", weight)
+        self.linear = Linear(in_features, math.prod(out_features, start=num_classes), bias, device, dtype)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The loss."""
+        shape, bias = [self.num_classes, *self.out_features], self.linear.bias
+        return F.linear_cross_entropy(
+            input,
+            self.linear.weight.reshape([*shape, -1]),
+            target,
+            linear_bias=None if bias is None else bias.reshape(shape),
+            weight=self.weight,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+            options=self.options,
+        )
+
+    def extra_repr(self) -> str:
+        """The sizes of the layer and what the loss is."""
+        return f"num_classes={self.num_classes}, out_features={self.out_features}, reduction={self.reduction!r}"
 
 
 class PoissonNLLLoss(_Loss, function=F.poisson_nll_loss, inputs=2):
