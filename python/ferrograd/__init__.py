@@ -18,7 +18,7 @@ from typing import Any as _Any
 
 import numpy as _np
 
-from ferrograd import _core, _einops, _public
+from ferrograd import _core, _einops, _public, linalg
 from ferrograd import _facade as _facade
 from ferrograd._autograd.gradients import backward, grad
 from ferrograd._autograd.modes import (
@@ -82,7 +82,7 @@ _OF_NUMPY = """
 """.split()  # noqa: SIM905
 
 if _typing.TYPE_CHECKING:
-    from ferrograd import distributed, fft, func, linalg, optim, paddle, testing, torch  # noqa: F401
+    from ferrograd import distributed, fft, func, optim, paddle, testing, torch  # noqa: F401
     from ferrograd._array_api import (
         __array_namespace_info__,
         broadcast_shapes,
@@ -172,7 +172,7 @@ else:
     # A function of the standard replaces the core's function of the same name.
     for _name in _MODULE.keys() & globals().keys():
         del globals()[_name]
-    _FOLDERS = ("distributed", "fft", "func", "linalg", "optim", "paddle", "testing", "torch")
+    _FOLDERS = ("distributed", "fft", "func", "optim", "paddle", "testing", "torch")
     #: What replaces names of other libraries that are not here.
     _PLACES = {
         "GradientTape": "ferrograd.func.grad, or y.backward()",

@@ -255,8 +255,13 @@ def test_data_takes_the_memory_of_another_tensor(d: Dialect) -> None:
     assert p.is_leaf
     assert not p.stop_gradient
     assert gradient(d, p * p, p) == [18, 12, 14]
+    p.data = d.tensor(np.full(3, 2.0, np.float32))
+    assert p.detach().numpy().dtype == np.float32
+    assert gradient(d, p * p, p) == [4, 4, 4]
     with pytest.raises(fg.DtypeError):
-        p.data = d.tensor(np.zeros(3, np.float32))
+        p.data = d.tensor(np.zeros(3, np.int64))
+    with pytest.raises(fg.DtypeError):
+        (p * 1).data = d.tensor(np.zeros(3))
     with pytest.raises(fg.ArgumentError):
         p.data = np.zeros(3)
     with pytest.raises(fg.ShapeError):
