@@ -265,4 +265,4 @@ def test_data_takes_the_memory_of_another_tensor(d: Dialect) -> None:
     with pytest.raises(fg.ArgumentError):
         p.data = np.zeros(3)
     with pytest.raises(fg.ShapeError):
-        (p * 1).data = d.tensor(np.zeros(1))
+        (p * 1).data = d.tensor(np.zeros(1, np.float32))
