@@ -9,7 +9,7 @@ use crate::kernel::sequence::{From, StepOut, Steps};
 use crate::shape;
 
 impl Program {
-    /// Runs the steps of a loop all at once: see [`Sequence::repeat`](crate::kernel::sequence::Sequence::repeat). The
+    /// Runs the steps of a loop all at once: see `Sequence::repeat`. The
     /// inputs are those of the first step, with whole columns; the carries and columns are contiguous. None if the program is more
     /// than one sequence, or is not for these inputs.
     ///

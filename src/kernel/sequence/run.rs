@@ -22,15 +22,21 @@ const STRETCH: usize = 256;
 /// it makes, in this order.
 #[derive(Clone, Copy)]
 pub(super) struct Address {
-    base: u32,
+    pub base: u32,
     start: isize,
+}
+
+impl Address {
+    fn of(&self, bases: &[SendPtr]) -> SendPtr {
+        SendPtr(bases[self.base as usize].get().wrapping_offset(self.start))
+    }
 }
 
 /// An item with its addresses.
 pub(super) struct Placed {
     pub item: Item,
-    ins: Box<[Address]>,
-    outs: Box<[Address]>,
+    pub ins: Box<[Address]>,
+    pub outs: Box<[Address]>,
     /// Where the memory that it works in begins.
     pub room: usize,
 }
@@ -38,11 +44,10 @@ pub(super) struct Placed {
 impl Placed {
     /// The addresses of its operands and results.
     pub fn addresses(&self, bases: &[SendPtr], Lists { ins, outs }: &mut Lists) {
-        let at = |a: &Address| SendPtr(bases[a.base as usize].get().wrapping_offset(a.start));
         ins.clear();
-        ins.extend(self.ins.iter().map(at));
+        ins.extend(self.ins.iter().map(|a| a.of(bases)));
         outs.clear();
-        outs.extend(self.outs.iter().map(at));
+        outs.extend(self.outs.iter().map(|a| a.of(bases)));
     }
 }
 
@@ -194,10 +199,19 @@ impl Sequence {
         }
         bases.extend(made.iter_mut().map(|z| SendPtr(z.ptr())));
         let mut lists = Lists::default();
-        // SAFETY: `bytes` checked the arrays, which outlive the run. The memory and the results are new and large enough.
-        let fits = unsafe { self.compute(&bases, &mut lists, |r| Some(arrays[r]), &mut done)? };
-        if !fits {
-            return Ok(None);
+        for (i, placed) in self.items.iter().enumerate() {
+            if i % STRETCH == STRETCH - 1 {
+                interrupt::check().map_err(|error| Failure { item: i, error })?;
+            }
+            placed.addresses(&bases, &mut lists);
+            // SAFETY: `bytes` checked the arrays, which outlive the run. The memory and the results are new and large enough, and the
+            // items before this one have run.
+            if !unsafe { self.run_item(i, &lists, bases[0], &|r| Some(arrays[r]))? } {
+                return Ok(None);
+            }
+            if let Some(done) = &mut done {
+                done(i);
+            }
         }
         let laid_out = |(write, array): (&Write, Unwritten)| match &write.strides {
             Some(strides) => array.written().restride(&write.dims, strides, 0),
@@ -214,49 +228,39 @@ impl Sequence {
         Array::unwritten("compile", DType::U8, &[self.bytes.next_multiple_of(ALIGNMENT)]).map(Some)
     }
 
-    /// Runs all items. False if a result has another layout.
+    /// Runs an item. False if a result has another layout.
     ///
     /// # Errors
-    /// Those of functions of arrays, and if the run is interrupted.
+    /// Those of functions of arrays.
     ///
     /// # Safety
-    /// `bases` are the addresses of memory to work in, of the arrays that are read, and of room for the results. Nobody else uses
-    /// that memory and that room, and no one writes to the arrays. `given` are arrays that are read.
-    pub(super) unsafe fn compute<'a>(
+    /// The lists have the addresses of the operands and results of the item, which lie in memory to work in, which is `own`, in the
+    /// arrays that are read, and in room for the results. Nobody else uses that memory and that room, no one writes to the arrays,
+    /// and the items before this one have run. `given` are arrays that are read.
+    pub(super) unsafe fn run_item<'a>(
         &self,
-        bases: &[SendPtr],
-        lists: &mut Lists,
-        given: impl Fn(usize) -> Option<&'a Array>,
-        done: &mut Option<&mut dyn FnMut(usize)>,
+        i: usize,
+        Lists { ins, outs }: &Lists,
+        own: SendPtr,
+        given: &dyn Fn(usize) -> Option<&'a Array>,
     ) -> std::result::Result<bool, Failure> {
-        for (i, placed) in self.items.iter().enumerate() {
-            if i % STRETCH == STRETCH - 1 {
-                interrupt::check().map_err(|error| Failure { item: i, error })?;
-            }
-            placed.addresses(bases, lists);
-            let (Placed { item, room, .. }, Lists { ins, outs }) = (placed, &*lists);
-            // SAFETY: `new` checked that operands lie in what is read or was made before, and `Plan` gives no memory to two that need
-            // it at a time.
-            unsafe {
-                match &item.part {
-                    Part::Cluster(cluster) => cluster.run(ins, outs, bases[0].get().add(*room)),
-                    Part::Kernel(kernel) => kernel.run(ins, outs[0].get(), bases[0].get().add(*room)),
-                    Part::Arrays(arrays) => {
-                        let whole = |&(source, start): &(Source, isize)| match source {
-                            Source::Read(r) => given(r).map(|x| (x, start)),
-                            Source::Made(_) => None,
-                        };
-                        let given: SmallVec<[_; 4]> = item.ins.iter().map(whole).collect();
-                        match arrays.run(ins, &given, outs, &item.outs) {
-                            Ok(true) => {}
-                            Ok(false) => return Ok(false),
-                            Err(error) => return Err(Failure { item: i, error }),
-                        }
-                    }
+        let Placed { item, room, .. } = &self.items[i];
+        // SAFETY: `new` checked that operands lie in what is read or was made before, and `Plan` gives no memory to two that need
+        // it at a time.
+        unsafe {
+            match &item.part {
+                Part::Cluster(cluster) => cluster.run(ins, outs, own.get().add(*room)),
+                Part::Kernel(kernel) => kernel.run(ins, outs[0].get(), own.get().add(*room)),
+                Part::Arrays(arrays) => {
+                    let whole = |&(source, start): &(Source, isize)| match source {
+                        Source::Read(r) => given(r).map(|x| (x, start)),
+                        Source::Made(_) => None,
+                    };
+                    let given: SmallVec<[_; 4]> = item.ins.iter().map(whole).collect();
+                    return arrays
+                        .run(ins, &given, outs, &item.outs)
+                        .map_err(|error| Failure { item: i, error });
                 }
-            }
-            if let Some(done) = done {
-                done(i);
             }
         }
         Ok(true)

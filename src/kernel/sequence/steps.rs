@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::items::{Item, Part, Source};
-use super::run::{Failure, Few, Lists, Placed, Sequence};
+use super::items::{Part, Source};
+use super::run::{Address, Failure, Few, Lists, Placed, Sequence};
 use crate::array::{Array, Unwritten};
 use crate::dtype::DType;
 use crate::kernel::interrupt;
@@ -68,6 +68,25 @@ struct Move {
     to: *mut u8,
     to_step: isize,
     bytes: usize,
+}
+
+/// The operands and results of an item that lie elsewhere in the next step, each with how far.
+struct Moving {
+    ins: Vec<(usize, isize)>,
+    outs: Vec<(usize, isize)>,
+}
+
+fn moving(addresses: &[Address], apart: impl Fn(u32) -> isize) -> Vec<(usize, isize)> {
+    let all = addresses.iter().enumerate().map(|(k, a)| (k, apart(a.base)));
+    all.filter(|(_, step)| *step != 0).collect()
+}
+
+impl Moving {
+    /// Makes the addresses of a step those of the next one.
+    fn go_on(&self, Lists { ins, outs }: &mut Lists) {
+        self.ins.iter().for_each(|&(k, step)| ins[k] = SendPtr(ins[k].get().wrapping_offset(step)));
+        self.outs.iter().for_each(|&(k, step)| outs[k] = SendPtr(outs[k].get().wrapping_offset(step)));
+    }
 }
 
 /// The bytes of a contiguous array.
@@ -174,9 +193,10 @@ impl Sequence {
         // A cluster of single numbers reads all that it reads before it writes, so it can write where its results end up: by write,
         // where that is, and how far the next step writes from there.
         let alone = match &self.items[..] {
-            [Placed { item: Item { part: Part::Cluster(cluster), ins, .. }, room, .. }] => {
-                cluster.is_of_numbers().then_some((cluster, ins, *room))
-            }
+            [placed] => match &placed.item.part {
+                Part::Cluster(cluster) => cluster.is_of_numbers().then_some((cluster, placed)),
+                _ => None,
+            },
             _ => None,
         };
         let mut homes: Vec<Option<(*mut u8, isize)>> = vec![None; writes.len()];
@@ -252,51 +272,57 @@ impl Sequence {
         let mut bases: SmallVec<[SendPtr; 16]> = SmallVec::new();
         bases.push(SendPtr(many.as_mut().map_or(few.as_mut_ptr().cast(), Unwritten::ptr)));
         bases.extend(reads.iter().map(|(x, _)| SendPtr(x.cast_mut())));
-        bases.extend(writes.iter().map(|&z| SendPtr(z)));
-        let moving: Vec<usize> = (0..reads.len()).filter(|&i| reads[i].1 != 0).collect();
+        let home = |w: usize| homes[w].unwrap_or((writes[w], 0));
+        bases.extend((0..writes.len()).map(|w| SendPtr(home(w).0)));
         let whole = |r: usize| given.get(steps.reads[r]).filter(|_| steps.reads[r] >= rows.end).copied();
-        let mut lists = Lists::default();
-        let home = |w: usize, t: usize| {
-            let (to, step) = homes[w].unwrap_or((writes[w], 0));
-            SendPtr(to.wrapping_offset(step * t as isize))
+        // By base: how far the next step reads or writes from there.
+        let apart = |base: u32| match base as usize {
+            0 => 0,
+            r if r <= reads.len() => reads[r - 1].1,
+            w => home(w - 1 - reads.len()).1,
         };
-        let going: Vec<usize> =
-            (0..writes.len()).filter(|&w| homes[w].is_some_and(|(_, step)| step != 0)).collect();
+        let mut items: Vec<(Lists, Moving)> = vec![];
+        for placed in &self.items {
+            let mut lists = Lists::default();
+            placed.addresses(&bases, &mut lists);
+            items
+                .push((lists, Moving { ins: moving(&placed.ins, apart), outs: moving(&placed.outs, apart) }));
+        }
+        let is_other = |a: &Address| {
+            let r = (a.base as usize).wrapping_sub(1);
+            steps.reads.get(r).is_some_and(|&g| reads[r].1 != 0 || g < carries)
+        };
         // The operands that differ from step to step.
-        let differs = |&(source, _): &(Source, isize)| match source {
-            Source::Read(r) => reads[r].1 != 0 || steps.reads[r] < carries,
-            Source::Made(_) => true,
+        let other: Vec<usize> = match alone {
+            Some((_, placed)) => (0..placed.ins.len()).filter(|&k| is_other(&placed.ins[k])).collect(),
+            None => vec![],
         };
-        let operands = alone.iter().flat_map(|(_, ins, _)| ins.iter().enumerate());
-        let differing: Vec<usize> = operands.filter(|(_, x)| differs(x)).map(|(i, _)| i).collect();
-        (0..writes.len()).for_each(|w| bases[1 + reads.len() + w] = home(w, 0));
         for t in 0..length {
             if t % STRETCH == STRETCH - 1 {
                 interrupt::check().map_err(first)?;
             }
-            for &i in &moving {
-                let (x, step) = reads[i];
-                bases[1 + i] = SendPtr(x.wrapping_offset(step * t as isize).cast_mut());
-            }
-            for &w in &going {
-                bases[1 + reads.len() + w] = home(w, t);
-            }
             pass(&before, t);
-            // SAFETY: the addresses are those of what the sequence reads and of room for what it writes, in memory of this function
-            // or of arrays that outlive it, for which `source` and `new` checked the bounds. The room of a cluster that is alone is
-            // its own.
-            let fits = unsafe {
-                match alone.filter(|_| t > 0 && done.is_none()) {
-                    Some((cluster, _, room)) => {
-                        self.items[0].addresses(&bases, &mut lists);
-                        cluster.run_again(&differing, &lists.ins, &lists.outs, bases[0].get().add(room));
-                        true
+            for (i, (lists, moving)) in items.iter_mut().enumerate() {
+                // SAFETY: the addresses are those of what the sequence reads and of room for what it writes, in memory of this
+                // function or of arrays that outlive it, for which `source` and `new` checked the bounds. The room of a cluster that
+                // is alone is its own.
+                let fits = unsafe {
+                    match alone.filter(|_| t > 0) {
+                        Some((cluster, placed)) => {
+                            let room = bases[0].get().add(placed.room);
+                            cluster.run_again(&other, &lists.ins, &lists.outs, room);
+                            true
+                        }
+                        None => self.run_item(i, lists, bases[0], &whole)?,
                     }
-                    None => self.compute(&bases, &mut lists, whole, &mut done)?,
+                };
+                if !fits {
+                    return Ok(None);
                 }
-            };
-            if !fits {
-                return Ok(None);
+                moving.go_on(lists);
+                if let Some(done) = &mut done {
+                    done(i);
+                }
             }
             pass(&after, t);
         }
