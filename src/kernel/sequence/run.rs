@@ -43,6 +43,7 @@ pub(super) struct Placed {
 
 impl Placed {
     /// The addresses of its operands and results.
+    #[inline(always)]
     pub fn addresses(&self, bases: &[SendPtr], Lists { ins, outs }: &mut Lists) {
         ins.clear();
         ins.extend(self.ins.iter().map(|a| a.of(bases)));
@@ -206,7 +207,7 @@ impl Sequence {
             placed.addresses(&bases, &mut lists);
             // SAFETY: `bytes` checked the arrays, which outlive the run. The memory and the results are new and large enough, and the
             // items before this one have run.
-            if !unsafe { self.run_item(i, &lists, bases[0], &|r| Some(arrays[r]))? } {
+            if !unsafe { self.run_item(i, &lists, bases[0], |r| Some(arrays[r]))? } {
                 return Ok(None);
             }
             if let Some(done) = &mut done {
@@ -237,12 +238,13 @@ impl Sequence {
     /// The lists have the addresses of the operands and results of the item, which lie in memory to work in, which is `own`, in the
     /// arrays that are read, and in room for the results. Nobody else uses that memory and that room, no one writes to the arrays,
     /// and the items before this one have run. `given` are arrays that are read.
+    #[inline(always)]
     pub(super) unsafe fn run_item<'a>(
         &self,
         i: usize,
         Lists { ins, outs }: &Lists,
         own: SendPtr,
-        given: &dyn Fn(usize) -> Option<&'a Array>,
+        given: impl Fn(usize) -> Option<&'a Array>,
     ) -> std::result::Result<bool, Failure> {
         let Placed { item, room, .. } = &self.items[i];
         // SAFETY: `new` checked that operands lie in what is read or was made before, and `Plan` gives no memory to two that need
