@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::items::Out;
 use crate::array::{Array, Layout};
 use crate::dtype::DType;
 use crate::error::Result;
@@ -16,6 +15,22 @@ pub struct Kind {
     pub dtype: DType,
     pub dims: Dims,
     pub strides: Strides,
+}
+
+/// A result, whose elements lie one after the other in memory, in some order of the axes.
+pub struct Out {
+    pub dtype: DType,
+    pub dims: Dims,
+    /// None if the elements lie in C order.
+    pub strides: Option<Strides>,
+    /// Whether the sequence makes an array of it.
+    pub is_result: bool,
+}
+
+impl Out {
+    pub fn bytes(&self) -> usize {
+        shape::len(&self.dims) * self.dtype.size()
+    }
 }
 
 type Compute = dyn Fn(&[&Array]) -> Result<SmallVec<[Array; 2]>> + Send + Sync;

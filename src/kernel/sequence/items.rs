@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use super::arrays::Arrays;
-use crate::dtype::DType;
+use super::arrays::{Arrays, Out};
 use crate::kernel::par::SendPtr;
 use crate::kernel::pointwise::cluster::Cluster;
-use crate::shape::{self, Dims, Strides};
+use crate::shape;
 
 /// A computation of one result from operands whose layouts were known when it was made.
 pub trait Kernel: Send + Sync {
@@ -39,22 +38,6 @@ pub enum Part {
 pub enum Source {
     Read(usize),
     Made(usize),
-}
-
-/// A result, whose elements lie one after the other in memory, in some order of the axes.
-pub struct Out {
-    pub dtype: DType,
-    pub dims: Dims,
-    /// None if the elements lie in C order.
-    pub strides: Option<Strides>,
-    /// Whether the sequence makes an array of it.
-    pub is_result: bool,
-}
-
-impl Out {
-    pub fn bytes(&self) -> usize {
-        shape::len(&self.dims) * self.dtype.size()
-    }
 }
 
 /// A computation in a sequence.

@@ -7,7 +7,7 @@ mod room;
 mod run;
 mod steps;
 
-pub use arrays::{Arrays, Kind};
-pub use items::{Item, Kernel, Out, Part, Source};
+pub use arrays::{Arrays, Kind, Out};
+pub use items::{Item, Kernel, Part, Source};
 pub use run::{Failure, Sequence};
 pub use steps::{From, Out as StepOut, Steps};
