@@ -147,13 +147,9 @@ pub trait Op: Any + Send + Sync {
         None
     }
 
-    /// What computes the one output as `forward` does, for inputs of these dtypes and layouts. None where that is `forward` alone.
-    fn kernel(
-        &self,
-        _ins: &[(DType, Layout)],
-        _out: &(DType, Layout),
-        _batch_ndim: usize,
-    ) -> Option<Box<dyn Kernel>> {
+    /// A kernel that computes the one output, in C order, as `forward` does for inputs of these dtypes and layouts. None: the
+    /// op has no such kernel.
+    fn kernel(&self, _ins: &[(DType, Layout)], _batch_ndim: usize) -> Option<Box<dyn Kernel>> {
         None
     }
 

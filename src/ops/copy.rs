@@ -36,6 +36,7 @@ impl Linear for Clone {
 pub fn copy(x: &Tensor) -> Result<Tensor> {
     apply(LinearOp(Clone), &[x])
 }
+
 /// The tensor with its array in memory of its own. While a program is traced, the copy is one of its steps.
 #[cfg(feature = "python")]
 pub fn apart(x: &Tensor) -> Result<Tensor> {

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::parts::{Id, Origin, Step, Value};
 use super::plan::{Pointwise, Way};
 use super::{Counts, Program};
-use crate::array::{Array, Layout};
+use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::site::Site;
@@ -376,10 +376,11 @@ fn read_value(from: &mut Reader<'_>, before: &[Value]) -> Option<Value> {
     };
     let value =
         Value { origin, dtype: DType::read(from)?, dims: Dims::read(from)?, strides: Strides::read(from)? };
-    let (low, high) = layout(&value).reach().filter(|_| value.dims.len() <= MOST_AXES)?;
+    let (low, high) = value.laid_out().1.reach().filter(|_| value.dims.len() <= MOST_AXES)?;
     if let Origin::View { of, offset } = value.origin {
         let whole = before.get(of as usize)?;
-        let (first, last) = layout(whole).reach().filter(|_| !matches!(whole.origin, Origin::View { .. }))?;
+        let (first, last) =
+            whole.laid_out().1.reach().filter(|_| !matches!(whole.origin, Origin::View { .. }))?;
         // A view of another dtype is one of the parts of complex numbers.
         let parts = match value.dtype {
             dtype if dtype == whole.dtype => 1isize,
@@ -395,13 +396,9 @@ fn read_value(from: &mut Reader<'_>, before: &[Value]) -> Option<Value> {
     Some(value)
 }
 
-fn layout(value: &Value) -> Layout {
-    Layout { dims: value.dims.clone(), strides: value.strides.clone(), offset: 0 }
-}
-
 /// A step as a part of a cluster, if its loop takes operands of these dtypes.
 fn way(op: &dyn Op, values: &[Value], ins: &[Id], outs: &[Id], batch_ndim: usize) -> Option<Way> {
-    let of = |&id: &Id| (values[id as usize].dtype, layout(&values[id as usize]));
+    let of = |&id: &Id| values[id as usize].laid_out();
     let ([out], layouts) = (outs, ins.iter().map(of).collect::<SmallVec<[_; 3]>>()) else { return None };
     let dtypes: SmallVec<[DType; 4]> = layouts.iter().map(|(dtype, _)| *dtype).collect();
     if !(1..=3).contains(&ins.len()) {

@@ -4,6 +4,7 @@
 mod build;
 mod drawn;
 pub mod file;
+mod moved;
 mod parts;
 mod plan;
 mod repeated;

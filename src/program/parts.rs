@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::array::Array;
+use crate::array::{Array, Layout};
 use crate::dtype::DType;
 use crate::graph::Op;
 use crate::graph::site::Site;
 use crate::kernel::pointwise::cluster::Cluster;
-use crate::kernel::sequence::{Kind, Sequence};
+use crate::kernel::sequence::Sequence;
 use crate::shape::{Dims, Strides};
 
 /// The number of a value of a program.
@@ -36,9 +36,9 @@ pub struct Value {
 }
 
 impl Value {
-    /// The dtype and the layout.
-    pub fn kind(&self) -> Kind {
-        Kind { dtype: self.dtype, dims: self.dims.clone(), strides: self.strides.clone() }
+    /// The dtype, and the layout without the offset of a view.
+    pub fn laid_out(&self) -> (DType, Layout) {
+        (self.dtype, Layout { dims: self.dims.clone(), strides: self.strides.clone(), offset: 0 })
     }
 
     /// The number of the value whose memory this one, which has number `id`, lies in.

@@ -60,7 +60,7 @@ impl Way {
         if !are_adjacent || !are_in_order || !out.is_contiguous() {
             return None;
         }
-        let fold = RowFold::new(table, *dtype, (rows, n), &out.dims)?;
+        let fold = RowFold::new(table, *dtype, (rows, n))?;
         (fold.makes(*out_dtype) && shape::len(&out.dims) == rows).then_some(Way::Fold(fold))
     }
 }
@@ -608,9 +608,7 @@ fn cluster(
             };
             packed[p].iter().map(address).collect()
         });
-        let Value { dtype, dims, strides, .. } = &memory.0[id as usize];
-        let strides = (*strides != shape::contiguous_strides(dims)).then(|| strides.clone());
-        results.push(Write { dtype: *dtype, dims: dims.clone(), strides, from });
+        results.push(Write { dtype: memory.dtype(id), from });
     }
     let ends = folds.iter().map(|(step, fold)| {
         let of = made[&memory.whole(step.ins[0]).0];

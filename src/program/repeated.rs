@@ -9,9 +9,8 @@ use crate::kernel::sequence::{From, StepOut, Steps};
 use crate::shape;
 
 impl Program {
-    /// Runs the steps of a loop all at once: see `Sequence::repeat`. The
-    /// inputs are those of the first step, with whole columns; the carries and columns are contiguous. None if the program is more
-    /// than one sequence, or is not for these inputs.
+    /// Runs the steps of a loop all at once: see `Sequence::repeat`. The inputs are those of the first step, with whole columns; the
+    /// carries and columns are contiguous. None if the program is more than one sequence, or is not for these inputs.
     ///
     /// # Errors
     /// For want of memory, and if the loop is interrupted.

@@ -1,16 +1,14 @@
 //! How pieces of work become sequences, between whose items values need no arrays.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+use super::moved::moved;
 use super::parts::{Gathered, Group, Id, Made, Origin, Piece, Step, Value, Work};
-use crate::array::{Array, Layout};
-use crate::dtype::DType;
-use crate::error::Error;
 use crate::graph::computed;
 use crate::kernel::copy::Moves;
 use crate::kernel::reduce;
-use crate::kernel::sequence::{Arrays, Item, Kernel, Out, Part, Sequence, Source};
+use crate::kernel::sequence::{Arrays, Item, Kernel, Kind, Out, Part, Sequence, Source};
 use crate::shape;
 
 /// A program whose clusters together write fewer bytes is short.
@@ -99,8 +97,7 @@ fn bytes(values: &[Value], id: Id) -> usize {
 fn is_small_step(values: &[Value], step: &Step) -> bool {
     let is_dense = |id: &Id| {
         let value = &values[*id as usize];
-        let layout = Layout { dims: value.dims.clone(), strides: value.strides.clone(), offset: 0 };
-        matches!(value.origin, Origin::Made) && layout.dense_order().is_some()
+        matches!(value.origin, Origin::Made) && value.laid_out().1.dense_order().is_some()
     };
     let fits = |id: &Id| (1..=SMALL).contains(&bytes(values, *id));
     let is_input = |id: &Id| !matches!(values[values[*id as usize].whole(*id) as usize].origin, Origin::Made);
@@ -126,7 +123,7 @@ fn ready_step(values: &[Value], step: &Step) -> Ready {
             Part::Arrays(Arrays {
                 name: op.name(),
                 compute: Box::new(move |ins| Ok(computed(&*op, ins, batch_ndim)?.into_iter().collect())),
-                ins: step.ins.iter().map(|&id| values[id as usize].kind()).collect(),
+                ins: step.ins.iter().map(|&id| values[id as usize].laid_out().into()).collect(),
             })
         }
     };
@@ -136,10 +133,7 @@ fn ready_step(values: &[Value], step: &Step) -> Ready {
 
 /// The kernel that computes the one result of a step.
 fn kernel(values: &[Value], step: &Step) -> Option<Box<dyn Kernel>> {
-    let of = |id: Id| {
-        let Value { dtype, dims, strides, .. } = &values[id as usize];
-        (*dtype, Layout { dims: dims.clone(), strides: strides.clone(), offset: 0 })
-    };
+    let of = |id: Id| values[id as usize].laid_out();
     let [out] = step.outs[..] else { return None };
     let (ins, out): (Vec<_>, _) = (step.ins.iter().map(|&id| of(id)).collect(), of(out));
     if ins.iter().any(|(dtype, _)| dtype.is_half()) {
@@ -154,43 +148,28 @@ fn kernel(values: &[Value], step: &Step) -> Option<Box<dyn Kernel>> {
     if step.op.moves() {
         return moves(values, step).map(|moves| Box::new(moves) as _);
     }
-    step.op.kernel(&ins, &out, step.batch_ndim).filter(|_| out.1.is_contiguous())
+    step.op.kernel(&ins, step.batch_ndim).filter(|_| out.1.is_contiguous())
 }
 
-/// The moves of a step that only moves elements: it is asked where it moves the numbers from 1 on.
+/// The moves of a step that only moves elements, all of one size.
 fn moves(values: &[Value], step: &Step) -> Option<Moves> {
+    let of = |&id: &Id| &values[id as usize];
     let out = &values[step.outs[0] as usize];
-    let (mut places, mut reach): (Vec<(usize, isize)>, Vec<_>) = (vec![], vec![]);
-    let mut numbers: SmallVec<[Array; 4]> = SmallVec::new();
-    for (k, &id) in step.ins.iter().enumerate() {
-        let value = &values[id as usize];
-        let (n, size) = (shape::len(&value.dims), value.dtype.size());
-        if value.dtype != out.dtype || n * size > SMALL {
-            return None;
-        }
-        let own: Vec<f64> = (0..n).map(|i| (places.len() + 1 + i) as f64).collect();
-        // The step may take another way where the elements lie in another order, but not to other elements.
-        numbers.push(Array::from_slice(&own, &value.dims).ok()?);
-        let at = |i: usize| (k, shape::offset(i, &value.dims, &value.strides) * size as isize);
-        places.extend((0..n).map(at));
-        reach.push(value.kind().bytes());
-    }
-    // Where a file says what no trace says, an op may find that out by a panic.
-    let refs: SmallVec<[&Array; 4]> = numbers.iter().collect();
-    let made = Error::catch(|| computed(&*step.op, &refs, step.batch_ndim)).ok()?;
-    let made = made.iter().next()?;
-    let layout = Layout { dims: out.dims.clone(), strides: out.strides.clone(), offset: 0 };
-    if made.dims() != out.dims.as_slice() || made.dtype() != DType::F64 {
+    let size = out.dtype.size();
+    if step.ins.iter().any(|id| of(id).dtype != out.dtype || bytes(values, *id) > SMALL) {
         return None;
     }
     // The elements in the order in which they lie in memory.
-    let made = made.permute(&layout.dense_order()?).to_vec::<f64>();
-    let place = |v: f64| match v {
-        0.0 => Some(None),
-        _ => places.get((v as usize).checked_sub(1)?).map(|&place| Some(place)),
-    };
-    let elements = made.into_iter().map(place).collect::<Option<Vec<_>>>()?;
-    Moves::new(out.dtype.size(), reach, &elements)
+    let mut elements = vec![None; shape::len(&out.dims)];
+    let moved = moved(values, step).filter(|moved| moved.len() == elements.len())?;
+    for (i, place) in moved.into_iter().enumerate() {
+        elements[shape::offset(i, &out.dims, &out.strides) as usize] = place.map(|(k, i)| {
+            let x = of(&step.ins[k]);
+            (k, shape::offset(i, &x.dims, &x.strides) * size as isize)
+        });
+    }
+    let reach = step.ins.iter().map(|id| Kind::from(of(id).laid_out()).bytes()).collect();
+    Moves::new(size, reach, &elements)
 }
 
 /// Makes a work of the pieces so far, which end before piece `end`.
@@ -242,7 +221,7 @@ fn end_run(
 /// Notes the values that each work is the last to read, or that nothing reads.
 fn mark_last(values: &[Value], work: &mut [Work], outputs: &[Id]) {
     let whole = |id: &Id| values[*id as usize].whole(*id);
-    let mut read: rustc_hash::FxHashSet<Id> = outputs.iter().map(whole).collect();
+    let mut read: FxHashSet<Id> = outputs.iter().map(whole).collect();
     for w in work.iter_mut().rev() {
         let ins: SmallVec<[Id; 8]> = match w {
             Work::Op(step) => step.ins.iter().map(whole).collect(),

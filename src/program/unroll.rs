@@ -4,15 +4,13 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
+use super::moved::moved;
 use super::parts::{Id, Origin, Step, Value};
 use super::plan::{Pointwise, Way};
 use crate::array::Array;
 use crate::dtype::DType;
-use crate::error::Error;
-use crate::graph::computed;
 use crate::kernel::matmul;
 use crate::kernel::pointwise::binary::BinaryLoops;
-use crate::kernel::pointwise::cast::cast;
 use crate::kernel::pointwise::numbers::{ADD, MULTIPLY};
 use crate::kernel::pointwise::row::Row;
 use crate::kernel::reduce::pairwise::ROWS;
@@ -124,7 +122,10 @@ impl Formulas {
         let formulas = match step.ins[..] {
             [x] if let Some(sums) = sums(step, &values[x as usize]) => sums,
             [x, y] if step.op.is_product() && step.batch_ndim == 0 => products(dims(x), dims(y))?,
-            _ if step.op.moves() => moved(values, step)?,
+            _ if step.op.moves() => {
+                let formula = |place: Option<_>| place.map_or(Formula::Zero, |(k, i)| Formula::Element(k, i));
+                moved(values, step)?.into_iter().map(formula).collect()
+            }
             _ => return None,
         };
         (formulas.len() == shape::len(&to.dims)).then_some(Formulas::Each(formulas))
@@ -159,30 +160,6 @@ fn products(x: &[usize], y: &[usize]) -> Option<Vec<Formula>> {
     let at = |i: usize| (i / n, i % n);
     let terms = |(r, c): (usize, usize)| (0..k).map(move |p| (r * k + p, p * n + c)).collect();
     Some((0..m * n).map(|i| Formula::Products(terms(at(i)))).collect())
-}
-
-/// The formulas of a step that only moves elements: it is asked where it moves the numbers from 1 on.
-fn moved(values: &[Value], step: &Step) -> Option<Vec<Formula>> {
-    let mut places: Vec<(usize, usize)> = vec![];
-    let mut ins: SmallVec<[Array; 4]> = smallvec![];
-    for (k, &id) in step.ins.iter().enumerate() {
-        let value = &values[id as usize];
-        let n = shape::len(&value.dims);
-        let first = places.len() + 1;
-        let numbers: Vec<f64> = (first..first + n).map(|v| v as f64).collect();
-        let numbers = Array::from_slice(&numbers, &value.dims).ok()?;
-        ins.push(cast(&numbers, value.dtype).ok()?);
-        places.extend((0..n).map(|i| (k, i)));
-    }
-    // Where a file says what no trace says, an op may find that out by a panic.
-    let refs: SmallVec<[&Array; 4]> = ins.iter().collect();
-    let outs = Error::catch(|| computed(&*step.op, &refs, step.batch_ndim)).ok()?;
-    let out = cast(outs.iter().next()?, DType::F64).ok()?;
-    let formula = |v: f64| match v {
-        0.0 => Some(Formula::Zero),
-        _ => places.get((v as usize).checked_sub(1)?).map(|&(k, i)| Formula::Element(k, i)),
-    };
-    out.to_vec::<f64>().into_iter().map(formula).collect()
 }
 
 impl Unrolled<'_> {

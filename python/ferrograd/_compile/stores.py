@@ -113,7 +113,7 @@ def _contents(x: Any) -> list[tuple[Any, Any]]:
 
 
 def containers(given: Any, used: Any) -> list[Container]:
-    """All lists, dicts and objects in a structure of arguments, of which ``used`` may be a copy."""
+    """The lists, dicts and objects in a structure of arguments. The function gets ``used``, perhaps a copy of it."""
     parts = children(given)
     if parts is None or given is None:
         return []

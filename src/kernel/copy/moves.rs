@@ -6,7 +6,7 @@ use crate::array::by_size;
 use crate::kernel::par::SendPtr;
 use crate::kernel::sequence::Kernel;
 
-/// Elements that are moved one by one are told in blocks of at most this many bytes, the rest as runs.
+/// Adjacent elements of fewer bytes are moved one by one, those of more as a run.
 const SHORT: usize = 32;
 
 /// Adjacent bytes of the result.
@@ -35,8 +35,9 @@ pub struct Moves {
 }
 
 impl Moves {
-    /// The moves that make a result, each element of which is at a place of an operand, told by the number of bytes from its
-    /// first element, or zero. `reach` is which bytes the operands have. None if a place is not in its operand.
+    /// The moves that make a result. Each of its elements comes from an operand, so many bytes after the first element of that,
+    /// or is zero (None). `reach` has the bytes of each operand, counted from its first element. None if an element lies outside of
+    /// its operand.
     pub fn new(size: usize, reach: Vec<Range<isize>>, elements: &[Option<(usize, isize)>]) -> Option<Moves> {
         let end = size as isize;
         let is_inside = |&(k, at): &(usize, isize)| {

@@ -15,7 +15,7 @@ use crate::shape;
 /// The most multiplications of a product that is noted: larger ones may be shared by threads.
 const MOST: usize = 1 << 15;
 
-/// A product of floats, or of a batch of matrices of floats.
+/// A product of matrices of floats, or of batches of them.
 struct Product {
     dtype: DType,
     reach: [Range<isize>; 2],
@@ -49,7 +49,7 @@ pub fn kernel(ins: &[(DType, Layout)], batch_ndim: usize) -> Option<Box<dyn Kern
     if !is_float || work == 0 || work > MOST {
         return None;
     }
-    let kinds = [x, y].map(|of| Kind { dtype: *dtype, dims: of.dims.clone(), strides: of.strides.clone() });
+    let kinds = [x, y].map(|of| Kind::from((*dtype, of.clone())));
     let [x, y] = [kinds[0].blank().ok()?, kinds[1].blank().ok()?];
     let notes = Mutex::new(vec![]);
     by_loops(Task { op: "matmul", notes: Some(&notes) }, &x, &y, batch_ndim).ok()?;
@@ -101,8 +101,8 @@ impl Kernel for Product {
             };
             dispatch!(self.dtype, float T => {
                 let pairs = pairs.cast::<T>();
-                // SAFETY: the matrices of the one call are the operands. A swapped product is that of their transposes, of which
-                // one is a column, so the elements of the result lie in the same order.
+                // SAFETY: only one call was noted, so its matrices are the operands. A swapped call computes the product of their
+                // transposes. One of these has a single row, so the elements of both products lie in the same order.
                 let is_done = self.may_be_diagonal
                     && unsafe { diagonal::product_into(pairs.sizes, pairs.a, pairs.b, pairs.out) };
                 if !is_done {

@@ -357,8 +357,8 @@ pub(super) trait Tiled: Num {
     /// `pairs` describes valid matrices, and the output has room for the products.
     unsafe fn tiled(pairs: &MatrixPairs<Self>);
 
-    /// The same with memory for the columns of the right factor that are packed together: [`PANEL`] elements, or as many as a
-    /// part of the inner axis and the columns of a tile have, if these are fewer.
+    /// [`tiled`](Tiled::tiled) with `panel` as the memory for packed columns of the right factor. [`PANEL`] elements are always
+    /// enough. A small factor needs as many as its part of the inner axis has rows, times the columns of a tile.
     ///
     /// # Safety
     /// As [`tiled`](Tiled::tiled), and there is this memory.

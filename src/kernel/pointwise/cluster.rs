@@ -52,10 +52,8 @@ pub struct Read {
 /// A result of a cluster.
 pub struct Write {
     pub dtype: DType,
-    pub dims: Dims,
-    /// How its elements lie in memory. None if they lie there in their order.
-    pub strides: Option<Strides>,
-    /// Where single numbers become an array: the addresses of its elements. None for a result of one instruction.
+    /// Where single numbers become an array: the addresses of its elements. None for a result of one instruction, which has all
+    /// elements of the cluster.
     pub from: Option<Box<[Address]>>,
 }
 
@@ -332,14 +330,12 @@ impl Cluster {
             Reading::Walk(_, register) => is_register(register),
             _ => true,
         }));
-        let is_whole = |w: &Write| match &w.from {
-            None => shape::len(&w.dims) == n,
-            Some(from) => {
-                let is_there = |&address: &Address| (address as usize) < addresses;
-                is_of_numbers(n, widest) && shape::len(&w.dims) == from.len() && from.iter().all(is_there)
-            }
-        };
-        assert!(writes.iter().all(is_whole), "a result has the elements of the cluster, or those of its own");
+        let is_there = |&address: &Address| (address as usize) < addresses;
+        let is_made = |from: &[Address]| is_of_numbers(n, widest) && from.iter().all(is_there);
+        assert!(
+            writes.iter().filter_map(|w| w.from.as_deref()).all(is_made),
+            "single numbers become an array"
+        );
         let bytes = n * instructions.iter().map(|i| i.row.out.size()).sum::<usize>();
         let numbers = is_of_numbers(n, widest).then(|| Single::new(&instructions, &reads, &writes));
         let (instructions, reads, writes, ends) =
@@ -381,17 +377,17 @@ impl Cluster {
         read.start + low * size..read.start + (high + 1) * size
     }
 
-    /// The dtype and shape of each result, those that are written before those of the folds. The last part is how the
-    /// elements lie in memory, if that is not in their order.
-    pub fn results(&self) -> impl Iterator<Item = (DType, &[usize], Option<&Strides>)> {
-        let writes = self.writes.iter().map(|w| (w.dtype, &w.dims[..], w.strides.as_ref()));
-        writes.chain(self.ends.iter().map(|end| (end.fold.out(), end.fold.dims(), None)))
+    /// How many bytes each result has, those that are written before those of the folds.
+    pub fn result_bytes(&self) -> impl Iterator<Item = usize> {
+        let len = |w: &Write| w.from.as_ref().map_or(self.n, |from| from.len());
+        let writes = self.writes.iter().map(move |w| len(w) * w.dtype.size());
+        writes.chain(self.ends.iter().map(|end| end.fold.result_bytes()))
     }
 
     /// How many bytes of memory it works in, aligned to [`ALIGNMENT`].
     pub fn room(&self) -> usize {
         if self.numbers.is_some() {
-            return self.cells() * size_of::<u64>();
+            return self.addresses() * size_of::<u64>();
         }
         let folds: usize = self.ends.iter().map(|end| end.fold.room().next_multiple_of(ALIGNMENT)).sum();
         folds + if self.is_shared() { 0 } else { self.room_of_part() }
@@ -402,6 +398,7 @@ impl Cluster {
         self.registers * self.register_bytes + self.addresses() * size_of::<*mut u8>()
     }
 
+    /// How many addresses the instructions have. Single numbers have a cell for each.
     fn addresses(&self) -> usize {
         self.reads.len() + self.writes.len() + self.registers
     }
@@ -414,9 +411,9 @@ impl Cluster {
     /// Computes all results.
     ///
     /// # Safety
-    /// `reads` are the addresses of the arrays, which have the bytes that [`reach`](Cluster::reach) says. `outs` are as many as
-    /// there are results, and have room for those, and `room` has as many bytes as [`room`](Cluster::room) says, aligned. Nobody
-    /// else uses the memory of the results and the room.
+    /// `reads` has the address of each array, which has the bytes that [`reach`](Cluster::reach) says. `outs` has an address with
+    /// room for each result. `room` is the address of as many bytes as [`room`](Cluster::room) says, aligned. Nobody else uses the
+    /// memory of the results and the room.
     pub unsafe fn run(&self, reads: &[SendPtr], outs: &[SendPtr], room: *mut u8) {
         if let Some(single) = &self.numbers {
             // SAFETY: as the function's `# Safety` section requires.
@@ -461,17 +458,13 @@ impl Cluster {
         }
     }
 
-    /// How many cells it has.
-    fn cells(&self) -> usize {
-        self.addresses()
-    }
-
     /// Whether it computes single numbers, each of which fits into a cell.
     pub fn is_of_numbers(&self) -> bool {
         self.numbers.is_some()
     }
 
-    /// [`run`](Cluster::run) for single numbers, of which only those in `read` may be others than in the last run.
+    /// [`run`](Cluster::run) for single numbers, where only the operands whose numbers are in `read` have changed since the last
+    /// run.
     ///
     /// # Safety
     /// As [`run`](Cluster::run). Nobody else has used the room since the last run.
@@ -484,7 +477,7 @@ impl Cluster {
     /// Computes single numbers in cells.
     ///
     /// # Safety
-    /// There are as many cells as [`cells`](Cluster::cells) says, and the addresses are those of [`run`](Cluster::run). What is
+    /// There is a cell for each address of the instructions, and `reads` and `writes` are those of [`run`](Cluster::run). What is
     /// not in `read` is in its cell.
     unsafe fn compute(
         &self,

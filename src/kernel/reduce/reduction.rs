@@ -127,7 +127,7 @@ pub fn apply(op: &'static str, table: &ReduceLoops, x: &Array, axes: &[usize]) -
     dense(op, (fold, combine), &x.contiguous()?, axes, out)
 }
 
-/// [`apply`] for a small array, of which axes that are adjacent in memory are folded.
+/// [`apply`] for a small array. The axes that it folds are adjacent in memory.
 struct SmallFold {
     fold: ReduceLoop,
     slab: Slab,

@@ -5,7 +5,6 @@ use crate::dtype::DType;
 use crate::kernel::reduce::loops::{ReduceLoop, ReduceLoops, Slab, TileLoops, height_of_part};
 use crate::kernel::reduce::pairwise::{Fold, LANES, LEAF, ROWS, SumOf, TREE, add_rows, end_of_leaf, tree};
 use crate::kernel::simd;
-use crate::shape::Dims;
 
 /// The longest rows that a tile holds as a whole.
 const SHORT: usize = 2048;
@@ -85,20 +84,14 @@ pub struct RowFold {
     n: usize,
     dtype: DType,
     out: DType,
-    dims: Dims,
     fold: ReduceLoop,
     combine: ReduceLoop,
     way: Rows,
 }
 
 impl RowFold {
-    /// The fold of `rows` rows of `n` elements to an array of this shape. None if the rows cannot come in tiles.
-    pub fn new(
-        table: &ReduceLoops,
-        dtype: DType,
-        (rows, n): (usize, usize),
-        dims: &[usize],
-    ) -> Option<RowFold> {
+    /// The fold of `rows` rows of `n` elements. None if the rows cannot come in tiles.
+    pub fn new(table: &ReduceLoops, dtype: DType, (rows, n): (usize, usize)) -> Option<RowFold> {
         let (fold, combine) = (table.loops[dtype as usize]?, table.combines[dtype as usize]?);
         if n == 0 || rows == 0 {
             return None;
@@ -108,8 +101,8 @@ impl RowFold {
             None if n <= SHORT => Rows::Short,
             None => return None,
         };
-        let (out, dims) = (table.out.unwrap_or(dtype), dims.into());
-        Some(RowFold { rows, n, dtype, out, dims, fold, combine, way })
+        let out = table.out.unwrap_or(dtype);
+        Some(RowFold { rows, n, dtype, out, fold, combine, way })
     }
 
     /// How many elements it folds.
@@ -122,14 +115,9 @@ impl RowFold {
         self.out == dtype
     }
 
-    /// The shape of the results.
-    pub fn dims(&self) -> &[usize] {
-        &self.dims
-    }
-
-    /// The dtype of the results.
-    pub fn out(&self) -> DType {
-        self.out
+    /// How many bytes the results have.
+    pub fn result_bytes(&self) -> usize {
+        self.rows * self.out.size()
     }
 
     /// How many bytes of memory it needs for what is not complete: the accumulators of all leaves, and the results of the
@@ -280,7 +268,7 @@ mod tests {
             let data: Vec<f32> = (0..rows * n).map(|i| ((i * 7919) % 1000) as f32 / 7.0 - 60.0).collect();
             let x = Array::from_slice(&data, &[rows, n]).unwrap();
             let whole = apply("t", table, &x, &[1]).unwrap().to_vec::<f32>();
-            let Some(fold) = RowFold::new(table, DType::F32, (rows, n), &[rows]) else {
+            let Some(fold) = RowFold::new(table, DType::F32, (rows, n)) else {
                 refused += 1;
                 continue;
             };
@@ -310,7 +298,7 @@ mod tests {
     fn folds_go_together_where_a_tile_suits_both() {
         let row: &ReduceLoops = reduce_loops!(field T::ZERO; a, x => a.add(x));
         let table = &row.of_sums(sums);
-        let fold = |rows, n| RowFold::new(table, DType::F64, (rows, n), &[rows]).unwrap();
+        let fold = |rows, n| RowFold::new(table, DType::F64, (rows, n)).unwrap();
         let lengths = Lengths::ANY.with(&fold(600, 10)).unwrap().with(&fold(1000, 6)).unwrap();
         assert_eq!((lengths.least(), lengths.longest(100)), (30, 90));
         assert!(lengths.with(&fold(1, 6000)).is_none());

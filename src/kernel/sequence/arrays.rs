@@ -12,9 +12,14 @@ use crate::shape::{self, Dims, Strides};
 
 /// A dtype and a layout.
 pub struct Kind {
-    pub dtype: DType,
-    pub dims: Dims,
-    pub strides: Strides,
+    dtype: DType,
+    layout: Layout,
+}
+
+impl From<(DType, Layout)> for Kind {
+    fn from((dtype, layout): (DType, Layout)) -> Kind {
+        Kind { dtype, layout }
+    }
 }
 
 /// A result, whose elements lie one after the other in memory, in some order of the axes.
@@ -43,12 +48,13 @@ pub struct Arrays {
 }
 
 impl Kind {
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
     /// How many elements before and after its first one the array reaches.
     fn reach(&self) -> (isize, isize) {
-        self.dims.iter().zip(&self.strides).fold((0, 0), |(low, high), (&d, &s)| {
-            let reach = s * (d as isize - 1);
-            (low + reach.min(0), high + reach.max(0))
-        })
+        self.layout.reach().expect("the layout is that of an array")
     }
 
     /// The bytes from its first to its last element in memory, counted from the first element.
@@ -68,7 +74,7 @@ impl Kind {
             unsafe { to.write_bytes(0, n) };
         };
         let whole = Array::cleared("compile", self.dtype, &[(high + 1 - low) as usize], clear)?;
-        Ok(whole.buffered().restride(&self.dims, &self.strides, -low))
+        Ok(whole.buffered().restride(&self.layout.dims, &self.layout.strides, -low))
     }
 
     /// A copy of an array that lies in memory. The copy has the same strides.
@@ -78,22 +84,24 @@ impl Kind {
     unsafe fn copied(&self, name: &'static str, x: *const u8) -> Result<Array> {
         let (bytes, (low, high)) = (self.bytes(), self.reach());
         let all = (high + 1 - low) as usize;
-        let is_contiguous = shape::are_contiguous(&self.dims, &self.strides);
-        let span: &[usize] = if is_contiguous { &self.dims } else { &[all] };
+        let Layout { dims, strides, .. } = &self.layout;
+        let is_contiguous = self.layout.is_contiguous();
+        let span: &[usize] = if is_contiguous { dims } else { &[all] };
         let whole = Array::build_raw(name, self.dtype, span, |to| {
             // SAFETY: these are the bytes from the first to the last element, for which the new array has room.
             unsafe { to.copy_from_nonoverlapping(x.offset(bytes.start), all * self.dtype.size()) };
         })?;
-        Ok(if is_contiguous { whole } else { whole.restride(&self.dims, &self.strides, -low) })
+        Ok(if is_contiguous { whole } else { whole.restride(dims, strides, -low) })
     }
 
     /// The array at this layout in another one.
     fn of(&self, whole: &Array, start: isize) -> Array {
+        let Layout { dims, strides, .. } = &self.layout;
         let offset = start / self.dtype.size() as isize;
         if whole.dtype() == self.dtype {
-            whole.restride(&self.dims, &self.strides, offset)
+            whole.restride(dims, strides, offset)
         } else {
-            whole.as_real().restride(&self.dims, &self.strides, offset)
+            whole.as_real().restride(dims, strides, offset)
         }
     }
 }

@@ -5,7 +5,6 @@ use std::ops::Range;
 use super::arrays::{Arrays, Out};
 use crate::kernel::par::SendPtr;
 use crate::kernel::pointwise::cluster::Cluster;
-use crate::shape;
 
 /// A computation of one result from operands whose layouts were known when it was made.
 pub trait Kernel: Send + Sync {
@@ -71,8 +70,7 @@ impl Part {
     pub(super) fn is_for(&self, ins: usize, outs: &[Out]) -> bool {
         match self {
             Part::Cluster(cluster) => {
-                let bytes = cluster.results().map(|(dtype, dims, _)| shape::len(dims) * dtype.size());
-                cluster.reads() == ins && bytes.eq(outs.iter().map(Out::bytes))
+                cluster.reads() == ins && cluster.result_bytes().eq(outs.iter().map(Out::bytes))
             }
             Part::Kernel(_) => outs.len() == 1,
             Part::Arrays(arrays) => arrays.is_for(ins, outs),

@@ -11,6 +11,7 @@ use crate::array::{Array, Unwritten};
 use crate::dtype::DType;
 use crate::kernel::interrupt;
 use crate::kernel::par::SendPtr;
+use crate::kernel::pointwise::cluster::ALIGNMENT;
 use crate::memory::NoMemory;
 use crate::shape::{self, Dims};
 
@@ -54,12 +55,10 @@ pub enum From {
 /// The most bytes that are copied for a function of arrays.
 const LARGE: usize = 32 << 10;
 
-const LINE: usize = 64;
-
 /// A cache line.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Line([u8; LINE]);
+struct Line([u8; ALIGNMENT]);
 
 /// Bytes that a step copies. In each step the addresses move on.
 struct Move {
@@ -139,15 +138,15 @@ impl Sequence {
         // Memory of the carry and of what the sequence writes, each in lines of its own.
         let written = self.writes.iter().map(|w| w.bytes);
         let sizes: Vec<usize> = carry.iter().map(|x| bytes_of(x)).chain(written).collect();
-        let all: usize = sizes.iter().map(|&bytes| bytes.div_ceil(LINE)).sum();
+        let all: usize = sizes.iter().map(|&bytes| bytes.div_ceil(ALIGNMENT)).sum();
         let mut memory: Vec<Line> = Vec::new();
         memory.try_reserve_exact(all).map_err(|error| first(NoMemory::from(error).into()))?;
-        memory.resize(all, Line([0; LINE]));
+        memory.resize(all, Line([0; ALIGNMENT]));
         let mut at = memory.as_mut_ptr();
         let mut places: Vec<*mut u8> = vec![];
         for &bytes in &sizes {
             places.push(at.cast());
-            at = at.wrapping_add(bytes.div_ceil(LINE));
+            at = at.wrapping_add(bytes.div_ceil(ALIGNMENT));
         }
         let (state, writes) = places.split_at(carries);
 
@@ -313,7 +312,7 @@ impl Sequence {
                             cluster.run_again(&other, &lists.ins, &lists.outs, room);
                             true
                         }
-                        None => self.run_item(i, lists, bases[0], &whole)?,
+                        None => self.run_item(i, lists, bases[0], whole)?,
                     }
                 };
                 if !fits {

@@ -248,7 +248,7 @@ pub fn kernel(formula: Formula, ins: &[(DType, Layout)]) -> Option<Box<dyn Kerne
     }
     let mut operands = vec![];
     for (_, x) in ins {
-        let kind = Kind { dtype: *dtype, dims: x.dims.clone(), strides: x.strides.clone() };
+        let kind = Kind::from((*dtype, x.clone()));
         // Columns that are adjacent in memory are computed together, and have other bits.
         if formula != Formula::LogSumExp && StridedAxis::of(&kind.blank().ok()?).is_some() {
             return None;
@@ -283,8 +283,8 @@ impl Kernel for FewRows {
                 // SAFETY: the operand has this layout, and there is room for a copy of each.
                 unsafe {
                     let to = room.add(k * self.apart());
-                    let strides = shape::contiguous_strides(&kind.dims);
-                    copy(size, &kind.dims, (x.get(), &kind.strides), (to, &strides));
+                    let Layout { dims, strides, .. } = kind.layout();
+                    copy(size, dims, (x.get(), strides), (to, &shape::contiguous_strides(dims)));
                     from[k] = to;
                 }
             }

@@ -33,12 +33,7 @@ impl Op for Matmul {
         Ok([matmul::matmul("matmul", ins[0], ins[1], batch_ndim)?].into())
     }
 
-    fn kernel(
-        &self,
-        ins: &[(DType, Layout)],
-        _: &(DType, Layout),
-        batch_ndim: usize,
-    ) -> Option<Box<dyn Kernel>> {
+    fn kernel(&self, ins: &[(DType, Layout)], batch_ndim: usize) -> Option<Box<dyn Kernel>> {
         matmul::kernel(ins, batch_ndim)
     }
 
@@ -87,7 +82,7 @@ impl Op for Dot {
         Ok([dot::last_axis("vecdot", &x, &y)?].into())
     }
 
-    fn kernel(&self, ins: &[(DType, Layout)], _: &(DType, Layout), _: usize) -> Option<Box<dyn Kernel>> {
+    fn kernel(&self, ins: &[(DType, Layout)], _: usize) -> Option<Box<dyn Kernel>> {
         dot::kernel(ins)
     }
 

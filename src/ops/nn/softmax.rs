@@ -43,7 +43,7 @@ impl Op for SoftmaxOp {
         Ok([softmax::softmax(self.name(), ins[0], self.0)?].into())
     }
 
-    fn kernel(&self, ins: &[(DType, Layout)], _: &(DType, Layout), _: usize) -> Option<Box<dyn Kernel>> {
+    fn kernel(&self, ins: &[(DType, Layout)], _: usize) -> Option<Box<dyn Kernel>> {
         softmax::kernel(Formula::Softmax(self.0), ins)
     }
 
@@ -83,7 +83,7 @@ impl Op for SoftmaxGrad {
         Ok([softmax::softmax_gradient(self.name(), &g, &z, self.log)?].into())
     }
 
-    fn kernel(&self, ins: &[(DType, Layout)], _: &(DType, Layout), _: usize) -> Option<Box<dyn Kernel>> {
+    fn kernel(&self, ins: &[(DType, Layout)], _: usize) -> Option<Box<dyn Kernel>> {
         softmax::kernel(Formula::Gradient { log: self.log }, ins)
     }
 
@@ -178,7 +178,7 @@ impl Op for LogSumExp {
         Ok([softmax::cross_entropy("logsumexp", ins[0], None)?.0].into())
     }
 
-    fn kernel(&self, ins: &[(DType, Layout)], _: &(DType, Layout), _: usize) -> Option<Box<dyn Kernel>> {
+    fn kernel(&self, ins: &[(DType, Layout)], _: usize) -> Option<Box<dyn Kernel>> {
         softmax::kernel(Formula::LogSumExp, ins)
     }
 

@@ -171,13 +171,6 @@ class SyncBatchNorm(_BatchNorm):
             # It raises before the batch is counted.
             blocks.current()
 
-    def _equal_share(self, count: Tensor) -> Any:
-        """The share of each of ``count`` batches. It is a number, and a tensor where a compiled function is traced."""
-        mean = self.running_mean
-        if _core.is_tracing() and mean is not None and mean.dtype.itemsize > 2:
-            return 1.0 / ops.cast(count, "float64")
-        return 1.0 / float(count)
-
     def _normalized(self, input: Tensor, mean: Tensor | None, var: Tensor | None, fresh: bool, share: Any) -> Tensor:
         group, together = self.process_group or GroupMember.WORLD, blocks.current() if fresh else None
         if not fresh or (together is None and (group is None or group.size() == 1)):
