@@ -2,14 +2,16 @@
 
 use smallvec::smallvec;
 
-use crate::array::Array;
+use crate::array::{Array, Layout};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{
     Cotangents, Grads, Kernel, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, Unrecorded, apply,
     only, unrecorded,
 };
 use crate::kernel::broadcast;
-use crate::kernel::index::along_axis;
+use crate::kernel::index::{self, Indexed, along_axis};
+use crate::kernel::sequence;
 use crate::ops::movement::reshape_to;
 use crate::shape::Dims;
 use crate::stored::Stored;
@@ -29,6 +31,8 @@ pub(in crate::ops) trait Positions: Clone + Send + Sync + 'static {
         values: &Array,
         batch_ndim: usize,
     ) -> Result<Array>;
+    /// Which axes of a whole tensor the positions index.
+    fn indexed(&self) -> Indexed;
 }
 
 /// The elements of input 0 at the positions of input 1.
@@ -56,6 +60,10 @@ impl<P: Positions> Op for Gather<P> {
         Ok([self.0.gather(ins[0], ins[1], batch_ndim)?].into())
     }
 
+    fn kernel(&self, ins: &[(DType, Layout)], batch_ndim: usize) -> Option<Box<dyn sequence::Kernel>> {
+        index::gather_kernel(self.0.indexed(), ins, batch_ndim)
+    }
+
     fn saves(&self, _: NeedsGrad) -> Saves {
         Saves::inputs(2)
     }
@@ -77,6 +85,10 @@ impl<P: Positions> Op for ScatterAdd<P> {
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let onto = ins.get(2).copied();
         Ok([self.positions.scatter_add(onto, &self.dims, ins[1], ins[0], batch_ndim)?].into())
+    }
+
+    fn kernel(&self, ins: &[(DType, Layout)], batch_ndim: usize) -> Option<Box<dyn sequence::Kernel>> {
+        index::scatter_add_kernel(self.positions.indexed(), &self.dims, ins, batch_ndim)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -160,6 +172,10 @@ impl Positions for AlongAxis {
         }
         let (values, at) = broadcast::broadcast_batch_pair(values, at, batch_ndim);
         along_axis::scatter_add_to_zeros(self.name, &values, &at, axis, dims[dims.len() - self.back])
+    }
+
+    fn indexed(&self) -> Indexed {
+        Indexed::Along(self.back)
     }
 }
 

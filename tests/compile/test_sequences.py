@@ -98,7 +98,7 @@ FOLDS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", FOLDS)
-@pytest.mark.parametrize("shape", [(3, 4), (5, 5), (1, 7), (7, 1), (70, 3), (4, 130), (200, 20), (20, 200)])
+@pytest.mark.parametrize("shape", [(3, 4), (5, 5), (1, 7), (7, 1), (70, 3), (4, 130), (300, 5), (200, 20), (20, 200)])
 def test_folds_of_small_arrays(name: str, shape: tuple[int, ...]) -> None:
     both(FOLDS[name], shape)
     both(FOLDS[name], shape, dtype="float32")
@@ -130,6 +130,59 @@ def test_moves_of_small_arrays(name: str, dtype: str) -> None:
     agree(MOVES[name], [first], [second])
     if dtype.startswith("float"):
         agree(func.grad(lambda x: fg.sum(MOVES[name](x))), [first], [second])
+
+
+LOOKUPS: dict[str, Callable[[Any, Any], Any]] = {
+    "a row": lambda x, k: fg.sin(x)[k[0]],
+    "rows": lambda x, k: fg.sin(x)[k],
+    "a column": lambda x, k: fg.sin(x)[:, k[2]],
+    "columns": lambda x, k: fg.sin(x).T[k % 3],
+    "rows of a transpose": lambda x, k: fg.sin(x).T[k[:3] % 3, 1:4],
+    "elements": lambda x, k: fg.sin(x)[k, k[::-1] % 3],
+    "an element": lambda x, k: fg.sin(x)[k[2], -1 - k[3] % 2],
+    "indices of two axes": lambda x, k: fg.sin(x)[fg.reshape(k, (2, 3))],
+    "every second row": lambda x, k: fg.sin(x)[::2][k % 2],
+    "positions along an axis": lambda x, k: fg.take_along_axis(fg.sin(x), fg.reshape(k % 3, (6, 1)), 1),
+    "positions along the first axis": lambda x, k: fg.take_along_axis(fg.sin(x), fg.reshape(k, (2, 3)), 0),
+    "the largest of each row": lambda x, k: fg.sin(x).max(1),
+    "a written row": lambda x, k: fg.index_add(fg.sin(x), 0, k, fg.cos(x)),
+    "lanes": lambda x, k: func.vmap(lambda row, i: fg.sin(row)[i] * row)(x, k % 3),
+    "lanes with one index": lambda x, k: func.vmap(lambda row: fg.sin(row)[k % 3])(x),
+    "lanes of indices": lambda x, k: func.vmap(lambda i: fg.sin(x)[i] * 2)(k),
+}
+
+
+@pytest.mark.parametrize("name", LOOKUPS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_lookups_in_small_arrays(name: str, dtype: str) -> None:
+    f = LOOKUPS[name]
+    first = [x(6, 3, dtype=dtype), fg.tensor(np.array([0, 5, -1, 2, 2, -6]))]
+    second = [x(6, 3, seed=1, dtype=dtype), fg.tensor(np.array([3, 3, 1, 0, -2, 5]))]
+    if name in ("indices of two axes", "positions along the first axis", "a written row"):
+        first[1], second[1] = first[1] % 6, second[1] % 6
+    agree(lambda x, k: fg.exp(f(x, k)), first, second)
+    agree(func.grad(lambda x, k: fg.sum(fg.exp(f(x, k)) * 0.3)), first, second)
+    agree(func.grad(lambda x, k: fg.sum(func.grad(lambda x: fg.sum(fg.exp(f(x, k))))(x) ** 2)), first, second)
+
+
+def test_an_index_outside_of_its_axis_in_a_sequence() -> None:
+    compiled = func.jit(lambda x, k: fg.exp(fg.sin(x)[fg.abs(k)]))
+    table, k = x(4), fg.tensor(np.array(2))
+    for _ in range(3):
+        compiled(table, k)
+    for _ in range(2):
+        with pytest.raises(IndexError, match="index 4 is out of bounds for axis 0 with size 4") as raised:
+            compiled(table, k * -2)
+        assert "test_sequences.py" in raised.value.__notes__[0]
+
+    def step(carry: Any, k: Any) -> Any:
+        return carry + fg.sin(table)[k], carry
+
+    loop = func.jit(lambda ks: func.scan(step, fg.tensor(0.0, dtype="float64"), ks)[0])
+    loop(fg.tensor(np.arange(4)))
+    loop(fg.tensor(np.arange(4)))
+    with pytest.raises(IndexError, match="index 5 is out of bounds"):
+        loop(fg.tensor(np.array([0, 1, 5, 2])))
 
 
 def test_integers_and_truth_values_are_moved() -> None:

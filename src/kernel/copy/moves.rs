@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::array::by_size;
+use crate::error::Result;
 use crate::kernel::par::SendPtr;
 use crate::kernel::sequence::Kernel;
 
@@ -87,7 +88,7 @@ impl Kernel for Moves {
         self.reach[operand].clone()
     }
 
-    unsafe fn run(&self, ins: &[SendPtr], mut out: *mut u8, _: *mut u8) {
+    unsafe fn run(&self, ins: &[SendPtr], mut out: *mut u8, _: *mut u8) -> Result<()> {
         for piece in &self.pieces {
             // SAFETY: `new` checked that all places are in the operands, and the pieces together are the result.
             unsafe {
@@ -113,6 +114,7 @@ impl Kernel for Moves {
                 }
             }
         }
+        Ok(())
     }
 }
 
@@ -139,7 +141,8 @@ mod tests {
             let mut found = vec![u32::MAX; elements.len()];
             let ins = [&x, &y].map(|x| SendPtr(x.as_ptr().cast_mut().cast()));
             // SAFETY: the operands have 40 elements, and there is room for all results.
-            unsafe { moves.run(&ins, found.as_mut_ptr().cast(), std::ptr::null_mut()) };
+            unsafe { moves.run(&ins, found.as_mut_ptr().cast(), std::ptr::null_mut()) }
+                .expect("moves do not fail");
             let expected: Vec<u32> = elements
                 .iter()
                 .map(|place| place.map_or(0, |(k, at)| [&x, &y][k][at as usize / 4]))

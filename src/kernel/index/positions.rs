@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use super::indexed::{flat, inside};
 use crate::array::Array;
 use crate::dtype::{Bool8, DType, Ordered, dispatch};
-use crate::error::{Result, bail};
+use crate::error::{Error, Result, bail};
 use crate::kernel::interrupt;
 use crate::kernel::pointwise::binary::{self, binary_loops};
 use crate::kernel::pointwise::cast::cast;
@@ -51,6 +51,20 @@ pub fn ravel_indices(
     out.map_or_else(|| Array::zeros(op, DType::I64, &dims), Ok)
 }
 
+/// An index as a position. A negative one counts from `end`.
+#[inline(always)]
+pub(super) fn place<T: Ordered>(i: T, end: i64) -> i64 {
+    let at = i.to_i64();
+    // An unsigned index beyond the range of i64 is negative here.
+    if (at < 0) & (i < T::default()) { at + end } else { at }
+}
+
+/// The error of an index outside its axis.
+pub(super) fn outside(op: &'static str, index: i128, axis: usize, size: usize) -> Box<Error> {
+    let what = format!("index {index} is out of bounds for axis {axis} with size {size}");
+    Box::new(Error::Index { op, what })
+}
+
 /// The indices of an axis, checked and made non-negative, times `step`.
 fn normal(
     op: &'static str,
@@ -60,13 +74,6 @@ fn normal(
     step: i64,
     from_zero: bool,
 ) -> Result<Array> {
-    /// `end` is what a negative index counts from.
-    #[inline(always)]
-    fn place<T: Ordered>(i: T, end: i64) -> i64 {
-        let at = i.to_i64();
-        // An unsigned index beyond the range of i64 is negative here.
-        if (at < 0) & (i < T::default()) { at + end } else { at }
-    }
     let (index, n) = (index.contiguous()?, size as i64);
     let end = if from_zero { 0 } else { n };
     let as_they_are = step == 1 && index.dtype() == DType::I64;
@@ -92,7 +99,7 @@ fn normal(
             },
         ))?;
         if any.into_inner() && let Some(i) = from.iter().find(|i| place(**i, end) as u64 >= n as u64) {
-            bail!(Index, op, "index {} is out of bounds for axis {axis} with size {size}", i.to_i128());
+            return Err(outside(op, i.to_i128(), axis, size));
         }
         Ok(out)
     }, else bail!(Index, op, "indices are integers or truth values, not {}", index.dtype()))

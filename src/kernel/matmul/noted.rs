@@ -8,6 +8,7 @@ use super::product::{Call, Task, by_loops};
 use super::tile::MatrixPairs;
 use crate::array::{Array, Layout};
 use crate::dtype::{DType, dispatch};
+use crate::error::Result;
 use crate::kernel::par::SendPtr;
 use crate::kernel::sequence::{Kernel, Kind};
 use crate::shape;
@@ -86,7 +87,7 @@ impl Kernel for Product {
         self.reach[operand].clone()
     }
 
-    unsafe fn run(&self, ins: &[SendPtr], out: *mut u8, _: *mut u8) {
+    unsafe fn run(&self, ins: &[SendPtr], out: *mut u8, _: *mut u8) -> Result<()> {
         for NotedCall { call, a, b, out: to, is_swapped } in &self.calls {
             let (x, y) = if *is_swapped { (ins[1], ins[0]) } else { (ins[0], ins[1]) };
             let old = &call.pairs;
@@ -111,5 +112,6 @@ impl Kernel for Product {
                 }
             }, else unreachable!("floats"));
         }
+        Ok(())
     }
 }

@@ -75,7 +75,7 @@ impl Kernel for InnerProducts {
         0..(self.rows * self.n * self.dtype.size()) as isize
     }
 
-    unsafe fn run(&self, ins: &[SendPtr], out: *mut u8, _: *mut u8) {
+    unsafe fn run(&self, ins: &[SendPtr], out: *mut u8, _: *mut u8) -> Result<()> {
         dispatch!(self.dtype, float T => {
             // SAFETY: the operands have these elements, and there is room for a result of each row.
             let (x, y, out) = unsafe {
@@ -84,6 +84,7 @@ impl Kernel for InnerProducts {
             };
             sums((self.n, 1), 0, (x, y), out);
         }, else unreachable!("floats"));
+        Ok(())
     }
 }
 

@@ -132,17 +132,20 @@ struct SmallFold {
     fold: ReduceLoop,
     slab: Slab,
     bytes: usize,
+    /// The fold of the results of the first one, and how many bytes these have, if short rows are grouped.
+    second: Option<(ReduceLoop, Slab, usize)>,
 }
 
 /// The kernel of [`apply`] for an array of this dtype and layout, and a result of that layout, where folded axes may have stayed
-/// with size 1. None if it is not small, or takes several folds.
+/// with size 1. None if it is not small, or the
+/// folded axes are not adjacent in memory.
 pub fn kernel(
     table: &ReduceLoops,
     (dtype, x): &(DType, Layout),
     axes: &[usize],
     out: &Layout,
 ) -> Option<Box<dyn Kernel>> {
-    let (fold, _) = table.loops[*dtype as usize].zip(table.combines[*dtype as usize])?;
+    let (fold, combine) = table.loops[*dtype as usize].zip(table.combines[*dtype as usize])?;
     let rank = x.dims.len();
     // The axes as they lie in memory, and those that are not folded, as they lie in the memory of the result.
     let order = if x.is_contiguous() { (0..rank).collect() } else { x.dense_order()? };
@@ -163,9 +166,17 @@ pub fn kernel(
     let (outer, n, inner) = (len(0..first)?, len(first..last + 1)?, len(last + 1..rank)?);
     let bytes = outer.checked_mul(n)?.checked_mul(inner)?.checked_mul(dtype.size())?;
     let is_one_run = inside.len() == last + 1 - first;
-    let is_small = (1..par::MIN_BYTES).contains(&bytes) && grouped(n, inner).is_none();
-    let slab = Slab { outer, n, inner, stride: inner };
-    (is_alike && is_one_run && is_small).then(|| Box::new(SmallFold { fold, slab, bytes }) as _)
+    let is_small = (1..par::MIN_BYTES).contains(&bytes);
+    let slab = |n, inner| Slab { outer, n, inner, stride: inner };
+    let (first, second) = match grouped(n, inner) {
+        None => (slab(n, inner), None),
+        Some(k) => {
+            let room = outer * k * inner * table.out.unwrap_or(*dtype).size();
+            (slab(n / k, k * inner), Some((combine, slab(k, inner), room)))
+        }
+    };
+    (is_alike && is_one_run && is_small)
+        .then(|| Box::new(SmallFold { fold, slab: first, bytes, second }) as _)
 }
 
 impl Kernel for SmallFold {
@@ -173,9 +184,19 @@ impl Kernel for SmallFold {
         0..self.bytes as isize
     }
 
-    unsafe fn run(&self, ins: &[SendPtr], out: *mut u8, _: *mut u8) {
+    fn room(&self) -> usize {
+        self.second.map_or(0, |(.., bytes)| bytes)
+    }
+
+    unsafe fn run(&self, ins: &[SendPtr], out: *mut u8, room: *mut u8) -> Result<()> {
+        let to = if self.second.is_some() { room } else { out };
         // SAFETY: the operand has the elements of the slab, and there is room for its results.
-        unsafe { (self.fold)(self.slab, ins[0].get(), out) }
+        unsafe { (self.fold)(self.slab, ins[0].get(), to) };
+        if let Some((combine, slab, _)) = self.second {
+            // SAFETY: the slab has the results of the first fold, and there is room for its own.
+            unsafe { combine(slab, room, out) };
+        }
+        Ok(())
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::arrays::{Arrays, Out};
+use crate::error::Result;
 use crate::kernel::par::SendPtr;
 use crate::kernel::pointwise::cluster::Cluster;
 
@@ -18,10 +19,13 @@ pub trait Kernel: Send + Sync {
 
     /// Computes the result.
     ///
+    /// # Errors
+    /// If the numbers of an operand are not for it, such as an index outside its axis.
+    ///
     /// # Safety
     /// `ins` are the addresses of the operands' first elements. `out` has room for the result, and `room` as many bytes as
     /// [`room`](Kernel::room) says, aligned to a cache line. Nobody else uses both.
-    unsafe fn run(&self, ins: &[SendPtr], out: *mut u8, room: *mut u8);
+    unsafe fn run(&self, ins: &[SendPtr], out: *mut u8, room: *mut u8) -> Result<()>;
 }
 
 /// How results are computed.

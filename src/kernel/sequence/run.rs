@@ -177,7 +177,7 @@ impl Sequence {
     /// with its number.
     ///
     /// # Errors
-    /// For want of memory, those of functions of arrays, and if the run is interrupted.
+    /// For want of memory, those of kernels and of functions of arrays, and if the run is interrupted.
     ///
     /// # Panics
     /// If an array is too small for what is read of it.
@@ -232,7 +232,7 @@ impl Sequence {
     /// Runs an item. False if a result has another layout.
     ///
     /// # Errors
-    /// Those of functions of arrays.
+    /// Those of kernels and of functions of arrays.
     ///
     /// # Safety
     /// The lists have the addresses of the operands and results of the item, which lie in memory to work in, which is `own`, in the
@@ -252,7 +252,10 @@ impl Sequence {
         unsafe {
             match &item.part {
                 Part::Cluster(cluster) => cluster.run(ins, outs, own.get().add(*room)),
-                Part::Kernel(kernel) => kernel.run(ins, outs[0].get(), own.get().add(*room)),
+                Part::Kernel(kernel) => {
+                    let ran = kernel.run(ins, outs[0].get(), own.get().add(*room));
+                    ran.map_err(|error| Failure { item: i, error })?;
+                }
                 Part::Arrays(arrays) => {
                     let whole = |&(source, start): &(Source, isize)| match source {
                         Source::Read(r) => given(r).map(|x| (x, start)),

@@ -104,7 +104,7 @@ impl Sequence {
     /// part of the next carry is another part of this one, or if a result has another layout in some step.
     ///
     /// # Errors
-    /// For want of memory, those of functions of arrays, and if the loop is interrupted.
+    /// For want of memory, those of kernels and of functions of arrays, and if the loop is interrupted.
     ///
     /// # Panics
     /// If an array is too small for what is read of it, or is not contiguous.

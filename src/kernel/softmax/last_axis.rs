@@ -248,12 +248,13 @@ pub fn kernel(formula: Formula, ins: &[(DType, Layout)]) -> Option<Box<dyn Kerne
     }
     let mut operands = vec![];
     for (_, x) in ins {
-        let kind = Kind::from((*dtype, x.clone()));
-        // Columns that are adjacent in memory are computed together, and have other bits.
-        if formula != Formula::LogSumExp && StridedAxis::of(&kind.blank().ok()?).is_some() {
-            return None;
-        }
-        operands.push((kind, x.is_contiguous()));
+        operands.push((Kind::from((*dtype, x.clone())), x.is_contiguous()));
+    }
+    // Columns that are adjacent in memory are computed together, and have other bits. The last operand, which is the result for a
+    // gradient, decides that.
+    let (kind, _) = operands.last()?;
+    if formula != Formula::LogSumExp && StridedAxis::of(&kind.blank().ok()?).is_some() {
+        return None;
     }
     Some(Box::new(FewRows { formula, dtype: *dtype, n, len, operands }))
 }
@@ -274,7 +275,7 @@ impl Kernel for FewRows {
         if self.operands.iter().all(|(_, is_contiguous)| *is_contiguous) { 0 } else { 2 * self.apart() }
     }
 
-    unsafe fn run(&self, ins: &[SendPtr], out: *mut u8, room: *mut u8) {
+    unsafe fn run(&self, ins: &[SendPtr], out: *mut u8, room: *mut u8) -> Result<()> {
         let size = self.dtype.size();
         let mut from = [ins[0].get().cast_const(); 2];
         for (k, ((kind, is_contiguous), x)) in self.operands.iter().zip(ins).enumerate() {
@@ -298,5 +299,6 @@ impl Kernel for FewRows {
             };
             in_vectors(self.formula, self.n, x, out);
         }, else unreachable!("floats"));
+        Ok(())
     }
 }

@@ -5,10 +5,12 @@ use std::cell::Cell;
 use smallvec::{SmallVec, smallvec};
 
 use crate::array::{Array, Layout};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
-use crate::kernel::index::{self, IndexedAxes};
+use crate::kernel::index::{self, Indexed, IndexedAxes};
 use crate::kernel::output;
+use crate::kernel::sequence::Kernel;
 use crate::ops::gather::{self, Gather, Positions, ScatterAdd};
 use crate::stored::Stored;
 
@@ -39,6 +41,10 @@ impl Positions for OnAxes {
         batch_ndim: usize,
     ) -> Result<Array> {
         index::scatter_add(self.name, (dims, x), self.rows, at, values, batch_ndim)
+    }
+
+    fn indexed(&self) -> Indexed {
+        Indexed::Merged(self.rows)
     }
 }
 
@@ -115,6 +121,10 @@ impl Op for Join {
         let places =
             index::ravel_indices(self.name, ins, &self.sizes, &self.axes, self.from_zero, batch_ndim)?;
         Ok([places].into())
+    }
+
+    fn kernel(&self, ins: &[(DType, Layout)], _: usize) -> Option<Box<dyn Kernel>> {
+        index::join_kernel(self.name, ins, &self.sizes, &self.axes, self.from_zero)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
