@@ -185,6 +185,48 @@ def test_an_index_outside_of_its_axis_in_a_sequence() -> None:
         loop(fg.tensor(np.array([0, 1, 5, 2])))
 
 
+def positive(a: Any) -> Any:
+    return a.mT @ a + 2 * fg.tensor(np.eye(a.shape[-1]))
+
+
+MATRICES: dict[str, Callable[[Any, Any], Any]] = {
+    "solve": lambda a, b: fg.linalg.solve(fg.sin(a), fg.sin(b)),
+    "solve for a transpose": lambda a, b: fg.linalg.solve(fg.sin(a).mT, fg.sin(b).mT),
+    "inverse": lambda a, b: fg.linalg.inv(fg.sin(a).mT) @ b,
+    "determinant": lambda a, b: fg.linalg.det(fg.sin(a))[..., None, None] * b,
+    "factor": lambda a, b: fg.linalg.cholesky(positive(a)) @ b,
+    "triangle": lambda a, b: fg.linalg.solve_triangular(fg.sin(a), fg.sin(b), upper=True),
+    "unit triangle": lambda a, b: fg.linalg.solve_triangular(fg.sin(a), fg.sin(b), unitriangular=True, upper=False),
+}
+
+
+@pytest.mark.parametrize("name", MATRICES)
+@pytest.mark.parametrize("lead", [(), (3,), (2, 2), (9,)])
+@pytest.mark.parametrize("n", [1, 2, 5, 17])
+def test_small_matrices(name: str, lead: tuple[int, ...], n: int) -> None:
+    def f(a: Any, b: Any) -> Any:
+        return fg.exp(0.01 * fg.cos(MATRICES[name](a, b)))
+
+    first, second = ([x(*lead, n, n, seed=k), x(*lead, n, n, seed=k + 5)] for k in (0, 1))
+    agree(f, first, second)
+    agree(func.grad(lambda a, b: fg.sum(f(a, b)), (0, 1)), first, second)
+
+
+def test_a_matrix_without_an_inverse_in_a_sequence() -> None:
+    compiled = fg.compile(lambda a: fg.exp(fg.linalg.inv(fg.sin(a)).sum(-1)))
+    good = x(3, 2, 2)
+    bad = good.clone()
+    bad[1] = 0.0
+    for a in (good, good):
+        compiled(a)
+    with pytest.raises(fg.LinAlgError, match=r"linalg.inv: the matrix at \[1\] of the batch is singular") as raised:
+        compiled(bad)
+    assert "test_sequences.py" in raised.value.__notes__[0]
+    bad[1] = float("nan")
+    found = np.isnan(compiled(bad).numpy())
+    assert found.tolist() == [[False, False], [True, True], [False, False]]
+
+
 def test_integers_and_truth_values_are_moved() -> None:
     def f(k: Any, b: Any) -> Any:
         return fg.concat([fg.roll(k + 1, 1), k * 2])[::-1] + 1, fg.roll(~b, 2) & fg.concat([b[1:], ~b[:1]])

@@ -150,7 +150,8 @@ type InLanes<'a, T> = dyn Fn(Range<usize>, &mut [Lanes<T>]) -> Lanes<bool> + Syn
 
 /// An array of matrices, by its leading axes and the sizes of a matrix.
 pub(super) struct Batch<'a> {
-    x: &'a Array,
+    start: SendPtr,
+    dtype: DType,
     lead: &'a [usize],
     strides: Strides,
     /// How far matrices are apart, if they all are equally far.
@@ -161,14 +162,18 @@ pub(super) struct Batch<'a> {
 
 impl<'a> Batch<'a> {
     pub fn of(x: &'a Array) -> Batch<'a> {
-        let (lead, matrix) = x.dims().split_at(x.rank() - 2);
-        let strides = x.strides();
+        Batch::at(SendPtr(x.ptr().cast_mut()), x.dtype(), x.dims(), x.strides())
+    }
+
+    /// The matrices whose first element is at an address.
+    pub fn at(start: SendPtr, dtype: DType, dims: &'a [usize], strides: Strides) -> Batch<'a> {
+        let (lead, matrix) = dims.split_at(dims.len() - 2);
         let even = |j: usize| strides[j] == strides[j + 1] * lead[j + 1] as isize;
         let apart = match lead.len() {
             0 => Some(0),
             n => (0..n - 1).all(even).then(|| strides[n - 1]),
         };
-        Batch { x, lead, strides, apart, rows: matrix[0], columns: matrix[1] }
+        Batch { start, dtype, lead, strides, apart, rows: matrix[0], columns: matrix[1] }
     }
 
     pub fn count(&self) -> usize {
@@ -212,7 +217,7 @@ impl<'a> Batch<'a> {
             Some(apart) => i as isize * apart,
             None => shape::offset(i, self.lead, &self.strides),
         };
-        (self.x.ptr().cast::<T>().wrapping_offset(offset), [down, across])
+        (self.start.get().cast_const().cast::<T>().wrapping_offset(offset), [down, across])
     }
 
     /// Copies a range of matrices in row order, each into its lane. Returns which of them are finite.
@@ -323,9 +328,14 @@ impl<'a> Batch<'a> {
             par::pieces(count, group, &run);
         }
         if no_memory.into_inner() {
-            return Err(Error::memory(op, vec![self.rows, self.columns], self.x.dtype()));
+            return Err(self.no_memory(op));
         }
         Ok(Some(failed.into_inner()).filter(|&i| i != usize::MAX))
+    }
+
+    /// The error that there is no memory to work on a matrix.
+    pub fn no_memory(&self, op: &'static str) -> Box<Error> {
+        Error::memory(op, vec![self.rows, self.columns], self.dtype)
     }
 
     /// The error for matrix `i`, if there is one.
@@ -407,6 +417,11 @@ impl<T: Scalar> Columns<T> {
 /// An output array with a fixed number of elements for each matrix, which threads write matrix by matrix.
 pub(super) struct BatchOutput<T> {
     pub array: Array,
+    parts: Parts<T>,
+}
+
+/// The elements of an output, as many for each matrix.
+pub(super) struct Parts<T> {
     start: SendPtr,
     each: usize,
     of: std::marker::PhantomData<T>,
@@ -416,24 +431,38 @@ impl<T: Element> BatchOutput<T> {
     pub fn new(op: &'static str, batch: &Batch<'_>, own: &[usize]) -> Result<BatchOutput<T>> {
         let mut start = std::ptr::null_mut();
         let array = Array::build_raw(op, T::DTYPE, &batch.dims(own), |p| start = p)?;
-        Ok(BatchOutput {
-            array,
-            start: SendPtr(start),
-            each: own.iter().product(),
-            of: std::marker::PhantomData,
-        })
+        // SAFETY: the array has so many elements for each matrix, and stays unshared until the kernel returns it.
+        Ok(BatchOutput { array, parts: unsafe { Parts::at(start, own.iter().product()) } })
+    }
+}
+
+impl<T> std::ops::Deref for BatchOutput<T> {
+    type Target = Parts<T>;
+
+    fn deref(&self) -> &Parts<T> {
+        &self.parts
+    }
+}
+
+impl<T: Element> Parts<T> {
+    /// The outputs at an address, `each` elements for each matrix.
+    ///
+    /// # Safety
+    /// There is room for them, which nobody else uses while this is there.
+    pub unsafe fn at(start: *mut u8, each: usize) -> Parts<T> {
+        Parts { start: SendPtr(start), each, of: std::marker::PhantomData }
     }
 
     /// The elements of matrix `i`.
     #[allow(clippy::mut_from_ref)]
     pub fn part(&self, i: usize) -> &mut [T] {
-        // SAFETY: the array stays unshared until the kernel returns it, `each` calls with every `i` below the number
-        // of matrices once, and a closure takes each part of an output only once.
+        // SAFETY: nobody else uses the room, the callers ask for every `i` below the number of matrices once, and take each part of
+        // an output only once.
         unsafe { std::slice::from_raw_parts_mut(self.start.get().cast::<T>().add(i * self.each), self.each) }
     }
 }
 
-impl<T: Scalar> BatchOutput<T> {
+impl<T: Scalar> Parts<T> {
     /// Writes a range of matrices, each from its lane; NaN where `is_done` is false.
     pub fn put_lanes(&self, range: Range<usize>, from: &[Lanes<T>], is_done: impl Fn(usize) -> bool) {
         for (l, i) in range.enumerate() {

@@ -5,12 +5,12 @@ use faer::dyn_stack::MemStack;
 use faer::linalg::lu::partial_pivoting;
 use smallvec::SmallVec;
 
-use super::batch::{Batch, BatchOutput, Columns, Part, Scalar, cube, on_matrices, scratch};
+use super::batch::{Batch, BatchOutput, Columns, Part, Parts, Scalar, cube, on_matrices, scratch};
 use super::small;
 use crate::array::Array;
 use crate::dtype::Ordered;
 use crate::error::{Result, bail};
-use crate::kernel::num::{Field, Inexact, Num};
+use crate::kernel::num::{Field, Inexact, Num, Plain};
 use crate::memory::{NoMemory, TryPush};
 use crate::shape::Dims;
 
@@ -242,6 +242,30 @@ pub fn permuted_rows(op: &'static str, exchanges: &Array, m: usize) -> Result<Ar
     })
 }
 
+/// What is wrong with a matrix that has no inverse.
+pub(super) const SINGULAR: &str = "is singular";
+
+/// Writes the solution for matrix `i`. Returns whether it has an inverse, or is not finite.
+pub(super) fn solve_one<T: Scalar>(
+    a: &Batch<'_>,
+    b: &Batch<'_>,
+    i: usize,
+    out: &Parts<T>,
+) -> Result<bool, NoMemory> {
+    let (mut factors, mut x) = (Lu::<T>::new(), Columns::new());
+    if !factors.factorise(a, i)? {
+        out.put(i, None);
+        return Ok(true);
+    }
+    let singular = factors.singular();
+    let solves = !singular && b.copy_columns(i, &mut x)?;
+    if solves {
+        factors.solve(&mut x)?;
+    }
+    out.put(i, solves.then(|| x.as_ref()));
+    Ok(!singular)
+}
+
 /// The solution of `a @ x = b` for square `a`, with the same leading axes. A singular matrix is an error if `strict`,
 /// else its solution is NaN.
 pub fn solve(op: &'static str, a: &Array, b: &Array, strict: bool) -> Result<Array> {
@@ -252,23 +276,30 @@ pub fn solve(op: &'static str, a: &Array, b: &Array, strict: bool) -> Result<Arr
         if a.rows == 0 {
             return Ok(out.array);
         }
-        let failed = if small::suits::<T>(&a) { small::solve(op, &a, Some(&b), &out)? } else { a.each(op, work, |i| {
-            let (mut factors, mut x) = (Lu::<T>::new(), Columns::new());
-            if !factors.factorise(&a, i)? {
-                out.put(i, None);
-                return Ok(true);
-            }
-            let singular = factors.singular();
-            let solves = !singular && b.copy_columns(i, &mut x)?;
-            if solves {
-                factors.solve(&mut x)?;
-            }
-            out.put(i, solves.then(|| x.as_ref()));
-            Ok(!singular)
-        })? };
-        a.blame(op, failed.filter(|_| strict), "is singular")?;
+        let failed = if small::suits::<T>(&a) {
+            small::solve(op, &a, Some(&b), &out)?
+        } else {
+            a.each(op, work, |i| solve_one::<T>(&a, &b, i, &out))?
+        };
+        a.blame(op, failed.filter(|_| strict), SINGULAR)?;
         Ok(out.array)
     })
+}
+
+/// Writes the inverse of matrix `i`. Returns whether it has one, or is not finite.
+pub(super) fn invert_one<T: Scalar>(x: &Batch<'_>, i: usize, out: &Parts<T>) -> Result<bool, NoMemory> {
+    let (mut factors, mut inverse) = (Lu::<T>::new(), Columns::new());
+    let is_finite = factors.factorise(x, i)?;
+    let singular = is_finite && factors.singular();
+    let inverts = is_finite && !singular;
+    if inverts {
+        inverse.resize(x.rows, x.rows)?;
+        inverse.fill(T::ZERO);
+        inverse.iter_mut().enumerate().for_each(|(k, column)| column[k] = T::ONE);
+        factors.solve(&mut inverse)?;
+    }
+    out.put(i, inverts.then(|| inverse.as_ref()));
+    Ok(!singular)
 }
 
 /// The inverse of square matrices. A singular matrix is an error if `strict`, else its inverse is NaN.
@@ -279,21 +310,12 @@ pub fn inverse(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
         if x.rows == 0 {
             return Ok(out.array);
         }
-        let failed = if small::suits::<T>(&x) { small::solve(op, &x, None, &out)? } else { x.each(op, cube(x.rows).saturating_mul(3), |i| {
-            let (mut factors, mut inverse) = (Lu::<T>::new(), Columns::new());
-            let is_finite = factors.factorise(&x, i)?;
-            let singular = is_finite && factors.singular();
-            let inverts = is_finite && !singular;
-            if inverts {
-                inverse.resize(x.rows, x.rows)?;
-                inverse.fill(T::ZERO);
-                inverse.iter_mut().enumerate().for_each(|(k, column)| column[k] = T::ONE);
-                factors.solve(&mut inverse)?;
-            }
-            out.put(i, inverts.then(|| inverse.as_ref()));
-            Ok(!singular)
-        })? };
-        x.blame(op, failed.filter(|_| strict), "is singular")?;
+        let failed = if small::suits::<T>(&x) {
+            small::solve(op, &x, None, &out)?
+        } else {
+            x.each(op, cube(x.rows).saturating_mul(3), |i| invert_one::<T>(&x, i, &out))?
+        };
+        x.blame(op, failed.filter(|_| strict), SINGULAR)?;
         Ok(out.array)
     })
 }
@@ -320,15 +342,18 @@ fn each_pivots<T: Scalar>(op: &'static str, x: &Batch<'_>, f: &small::EachPivots
     if small::suits::<T>(x) {
         return small::pivots(op, x, f);
     }
-    x.each(op, cube(x.rows), |i| {
-        let mut factors = Lu::<T>::new();
-        let is_finite = factors.factorise(x, i)?;
-        let mut pivots: SmallVec<[T; SMALL]> = SmallVec::new();
-        pivots.try_reserve(x.rows).map_err(|_| NoMemory)?;
-        pivots.extend(factors.pivots());
-        f(i, is_finite.then_some((factors.parity(), &pivots)));
-        Ok(true)
-    })?;
+    x.each(op, cube(x.rows), |i| pivots_of(x, i, f).map(|()| true))?;
+    Ok(())
+}
+
+/// Calls `f` with matrix `i`.
+fn pivots_of<T: Scalar>(x: &Batch<'_>, i: usize, f: &small::EachPivots<'_, T>) -> Result<(), NoMemory> {
+    let mut factors = Lu::<T>::new();
+    let is_finite = factors.factorise(x, i)?;
+    let mut pivots: SmallVec<[T; SMALL]> = SmallVec::new();
+    pivots.try_reserve(x.rows).map_err(|_| NoMemory)?;
+    pivots.extend(factors.pivots());
+    f(i, is_finite.then_some((factors.parity(), &pivots)));
     Ok(())
 }
 
@@ -353,23 +378,33 @@ pub fn slogdet(op: &'static str, x: &Array) -> Result<[Array; 2]> {
     })
 }
 
+/// The determinant of a matrix, and the ratio of its smallest to its largest pivot, by absolute value, from the sign of its
+/// permutation and its pivots. NaN for a matrix that is not finite.
+fn det_of_pivots<T: Scalar>(factors: Option<(T, &[T])>) -> (T, Part<T>) {
+    match factors {
+        None => (T::NAN, Part::<T>::NAN),
+        Some((_, pivots)) if pivots.contains(&T::ZERO) => (T::ZERO, Part::<T>::ZERO),
+        Some((parity, pivots)) => {
+            let sizes = || pivots.iter().map(|p| p.modulus());
+            let least = sizes().fold(Part::<T>::INFINITY, Num::min);
+            let most = sizes().fold(Part::<T>::ZERO, Num::max);
+            (pivots.iter().fold(parity, |product, &p| Field::mul(product, p)), least.div(most))
+        }
+    }
+}
+
+/// Writes the determinant of matrix `i`.
+pub(super) fn det_one<T: Scalar>(x: &Batch<'_>, i: usize, out: &Parts<T>) -> Result<bool, NoMemory> {
+    pivots_of::<T>(x, i, &|i, factors| out.part(i)[0] = det_of_pivots(factors).0).map(|()| true)
+}
+
 /// The determinants of square matrices, and the ratio of the smallest to the largest pivot, by absolute value.
 pub fn det(op: &'static str, x: &Array) -> Result<[Array; 2]> {
     on_matrices!(op, [x], T => {
         let x = Batch::of(x);
         let (out, ratio) = (BatchOutput::<T>::new(op, &x, &[])?, BatchOutput::<Part<T>>::new(op, &x, &[])?);
         each_pivots::<T>(op, &x, &|i, factors| {
-            let (det, least) = match factors {
-                None => (T::NAN, Part::<T>::NAN),
-                Some((_, pivots)) if pivots.contains(&T::ZERO) => (T::ZERO, Part::<T>::ZERO),
-                Some((parity, pivots)) => {
-                    let sizes = || pivots.iter().map(|p| p.modulus());
-                    let (least, most) = (sizes().fold(Part::<T>::INFINITY, Num::min), sizes().fold(Part::<T>::ZERO, Num::max));
-                    (pivots.iter().fold(parity, |product, &p| Field::mul(product, p)), least.div(most))
-                }
-            };
-            out.part(i)[0] = det;
-            ratio.part(i)[0] = least;
+            (out.part(i)[0], ratio.part(i)[0]) = det_of_pivots(factors);
         })?;
         Ok([out.array, ratio.array])
     })

@@ -3,12 +3,14 @@
 
 mod batch;
 mod eigen;
+mod few;
 mod lu;
 mod orthogonal;
 mod small;
 mod triangular;
 
 pub use eigen::eig;
+pub use few::{Matrices, kernel};
 pub use lu::{det, factors, first_zero_pivot, inverse, permuted_rows, slogdet, solve};
 pub use orthogonal::{complement, eigh, pinv, qr, reflections, svd, sylvester};
-pub use triangular::{cholesky, first_failing_minor, triangular_solve};
+pub use triangular::{Triangle, cholesky, first_failing_minor, triangular_solve};

@@ -8,7 +8,7 @@ use crate::kernel::simd;
 
 /// Matrices up to this size, and from this number on, are worked on in lanes.
 const SIZE: usize = 16;
-const COUNT: usize = 8;
+pub(super) const COUNT: usize = 8;
 
 /// Whether a batch is worked on in lanes.
 pub(super) fn suits<T: Scalar>(x: &Batch<'_>) -> bool {

@@ -5,7 +5,7 @@ use faer::linalg::cholesky::llt::factor::{self, LltError};
 use faer::linalg::triangular_solve as triangle;
 use faer::{Mat, Par};
 
-use super::batch::{Batch, BatchOutput, Columns, Scalar, cube, on_matrices, real_diagonal, scratch};
+use super::batch::{Batch, BatchOutput, Columns, Parts, Scalar, cube, on_matrices, real_diagonal, scratch};
 use super::small;
 use crate::array::Array;
 use crate::error::Result;
@@ -21,29 +21,39 @@ pub fn cholesky(op: &'static str, x: &Array, strict: bool) -> Result<Array> {
         if n == 0 {
             return Ok(out.array);
         }
-        let failed = if small::suits::<T>(&x) { small::cholesky(op, &x, &out)? } else { x.each(op, cube(n), |i| {
-            if n <= SMALL {
-                return by_columns(&x, i, &out);
-            }
-            let Some(mut l) = x.part_of::<T>(i, |r, c| r >= c)? else {
-                out.put(i, None);
-                return Ok(true);
-            };
-            let done = factorise(&mut l)?;
-            l.as_mut().col_iter_mut().enumerate().for_each(|(c, column)| column.subrows_mut(0, c).fill(T::ZERO));
-            out.put(i, Some(l.as_ref()).filter(|_| done.is_ok()));
-            Ok(done.is_ok())
-        })? };
-        x.blame(op, failed.filter(|_| strict), "is not positive definite")?;
+        let failed = if small::suits::<T>(&x) {
+            small::cholesky(op, &x, &out)?
+        } else {
+            x.each(op, cube(n), |i| cholesky_one::<T>(&x, i, &out))?
+        };
+        x.blame(op, failed.filter(|_| strict), NOT_POSITIVE)?;
         Ok(out.array)
     })
+}
+
+/// What is wrong with a matrix that has no factor.
+pub(super) const NOT_POSITIVE: &str = "is not positive definite";
+
+/// Writes the factor of matrix `i`. Returns whether there is one, or the matrix is not finite.
+pub(super) fn cholesky_one<T: Scalar>(x: &Batch<'_>, i: usize, out: &Parts<T>) -> Result<bool, NoMemory> {
+    if x.rows <= SMALL {
+        return by_columns(x, i, out);
+    }
+    let Some(mut l) = x.part_of::<T>(i, |r, c| r >= c)? else {
+        out.put(i, None);
+        return Ok(true);
+    };
+    let done = factorise(&mut l)?;
+    l.as_mut().col_iter_mut().enumerate().for_each(|(c, column)| column.subrows_mut(0, c).fill(T::ZERO));
+    out.put(i, Some(l.as_ref()).filter(|_| done.is_ok()));
+    Ok(done.is_ok())
 }
 
 /// Matrices up to this size are factorised column by column.
 const SMALL: usize = 4;
 
 /// Writes the factor of a small matrix, where `faer`'s preparations would take longer. Returns whether there is one.
-fn by_columns<T: Scalar>(x: &Batch<'_>, i: usize, out: &BatchOutput<T>) -> Result<bool, NoMemory> {
+fn by_columns<T: Scalar>(x: &Batch<'_>, i: usize, out: &Parts<T>) -> Result<bool, NoMemory> {
     let (mut l, n) = (Columns::<T>::new(), x.rows);
     x.copy_columns(i, &mut l)?;
     let mut finite = true;
@@ -117,6 +127,13 @@ pub fn first_failing_minor(op: &'static str, x: &Array, l: &Array) -> Result<Arr
     })
 }
 
+/// Which triangle of a matrix equations have, and whether its diagonal is taken as ones.
+#[derive(Clone, Copy)]
+pub struct Triangle {
+    pub upper: bool,
+    pub unit: bool,
+}
+
 /// The solution of `a @ x = b` for a triangle `a`; its other half is not read. With `unit` the diagonal is taken as
 /// ones and not read either. Both have the same leading axes. A zero on the diagonal is an error if `strict`, else
 /// the solution is NaN.
@@ -124,33 +141,46 @@ pub fn triangular_solve(
     op: &'static str,
     a: &Array,
     b: &Array,
-    upper: bool,
-    unit: bool,
+    triangle: Triangle,
     strict: bool,
 ) -> Result<Array> {
     on_matrices!(op, [a, b], T => {
         let (a, b) = (Batch::of(a), Batch::of(b));
         let out = BatchOutput::<T>::new(op, &b, &[b.rows, b.columns])?;
-        let used = |r: usize, c: usize| (if upper { r < c } else { r > c }) || (r == c && !unit);
         if a.rows == 0 {
             return Ok(out.array);
         }
-        let failed = a.each(op, a.rows.saturating_mul(a.rows).saturating_mul(b.columns), |i| {
-            let triangle = a.part_of::<T>(i, used)?;
-            let singular = !unit && triangle.as_ref().is_some_and(|t| (0..a.rows).any(|k| t[(k, k)] == T::ZERO));
-            let mut x = b.matrix::<T>(i)?.filter(|_| triangle.is_some() && !singular);
-            if let (Some(x), Some(a)) = (&mut x, &triangle) {
-                match (upper, unit) {
-                    (false, false) => triangle::solve_lower_triangular_in_place(a.as_ref(), x.as_mut(), Par::Seq),
-                    (false, true) => triangle::solve_unit_lower_triangular_in_place(a.as_ref(), x.as_mut(), Par::Seq),
-                    (true, false) => triangle::solve_upper_triangular_in_place(a.as_ref(), x.as_mut(), Par::Seq),
-                    (true, true) => triangle::solve_unit_upper_triangular_in_place(a.as_ref(), x.as_mut(), Par::Seq),
-                }
-            }
-            out.put(i, x.as_ref().map(|x| x.as_ref()));
-            Ok(!singular)
-        })?;
-        a.blame(op, failed.filter(|_| strict), "has a zero on its diagonal")?;
+        let work = a.rows.saturating_mul(a.rows).saturating_mul(b.columns);
+        let failed = a.each(op, work, |i| solve_triangle::<T>(triangle, &a, &b, i, &out))?;
+        a.blame(op, failed.filter(|_| strict), ZERO_ON_DIAGONAL)?;
         Ok(out.array)
     })
+}
+
+/// What is wrong with a triangle that has no inverse.
+pub(super) const ZERO_ON_DIAGONAL: &str = "has a zero on its diagonal";
+
+/// Writes the solution for triangle `i`. Returns whether it has an inverse, or is not finite.
+pub(super) fn solve_triangle<T: Scalar>(
+    Triangle { upper, unit }: Triangle,
+    a: &Batch<'_>,
+    b: &Batch<'_>,
+    i: usize,
+    out: &Parts<T>,
+) -> Result<bool, NoMemory> {
+    let used = |r: usize, c: usize| (if upper { r < c } else { r > c }) || (r == c && !unit);
+    let of = a.part_of::<T>(i, used)?;
+    let singular = !unit && of.as_ref().is_some_and(|t| (0..a.rows).any(|k| t[(k, k)] == T::ZERO));
+    let mut x = b.matrix::<T>(i)?.filter(|_| of.is_some() && !singular);
+    if let (Some(x), Some(a)) = (&mut x, &of) {
+        let (a, x) = (a.as_ref(), x.as_mut());
+        match (upper, unit) {
+            (false, false) => triangle::solve_lower_triangular_in_place(a, x, Par::Seq),
+            (false, true) => triangle::solve_unit_lower_triangular_in_place(a, x, Par::Seq),
+            (true, false) => triangle::solve_upper_triangular_in_place(a, x, Par::Seq),
+            (true, true) => triangle::solve_unit_upper_triangular_in_place(a, x, Par::Seq),
+        }
+    }
+    out.put(i, x.as_ref().map(|x| x.as_ref()));
+    Ok(!singular)
 }

@@ -6,10 +6,12 @@ use smallvec::smallvec;
 
 use super::parts::weigh;
 use super::solve::{failures, triangle};
-use crate::array::Array;
+use crate::array::{Array, Layout};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, only};
 use crate::kernel::linalg as kernel;
+use crate::kernel::sequence::Kernel;
 use crate::ops::entry::op;
 use crate::ops::linalg::{h, mm, square, sym};
 use crate::ops::movement::conj;
@@ -40,6 +42,10 @@ impl Op for Cholesky {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok([kernel::cholesky(self.name(), ins[0], self.strict)?].into())
+    }
+
+    fn kernel(&self, ins: &[(DType, Layout)], _: usize) -> Option<Box<dyn Kernel>> {
+        kernel::kernel(self.name(), kernel::Matrices::Cholesky, self.strict, ins)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

@@ -5,11 +5,12 @@ use smallvec::{SmallVec, smallvec};
 use super::parts::{columns, epsilon, weigh};
 use super::solve::inverse_or_nan;
 use super::svd;
-use crate::array::Array;
-use crate::dtype::{Ordered, dispatch};
+use crate::array::{Array, Layout};
+use crate::dtype::{DType, Ordered, dispatch};
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, apply_all, only};
 use crate::kernel::linalg as kernel;
+use crate::kernel::sequence::Kernel;
 use crate::ops::check::{decided, decision};
 use crate::ops::entry::op;
 use crate::ops::linalg::{h, mm, over_matrices, square, t};
@@ -34,6 +35,10 @@ impl Op for Det {
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         let [det, _] = kernel::det(self.name(), ins[0])?;
         Ok([det].into())
+    }
+
+    fn kernel(&self, ins: &[(DType, Layout)], _: usize) -> Option<Box<dyn Kernel>> {
+        kernel::kernel(self.name(), kernel::Matrices::Determinant, false, ins)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

@@ -3,13 +3,14 @@
 use smallvec::smallvec;
 
 use super::parts::weigh;
-use crate::array::Array;
+use crate::array::{Array, Layout};
+use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{
     Cotangents, Grads, Kernel, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, Unrecorded, apply,
     only, unrecorded,
 };
-use crate::kernel::linalg as kernel;
+use crate::kernel::{linalg as kernel, sequence};
 use crate::ops::entry::{Operand, op};
 use crate::ops::linalg::{h, matrix, mm, square, t};
 use crate::ops::movement::{broadcast_to, reshape_to};
@@ -77,10 +78,20 @@ impl Op for Solve {
         Ok([match self.0 {
             Equations::Full { strict } => kernel::solve(self.name(), &a, &b, strict)?,
             Equations::Triangle { upper, unit, strict } => {
-                kernel::triangular_solve(self.name(), &a, &b, upper, unit, strict)?
+                kernel::triangular_solve(self.name(), &a, &b, kernel::Triangle { upper, unit }, strict)?
             }
         }]
         .into())
+    }
+
+    fn kernel(&self, ins: &[(DType, Layout)], _: usize) -> Option<Box<dyn sequence::Kernel>> {
+        let (of, strict) = match self.0 {
+            Equations::Full { strict } => (kernel::Matrices::Solve, strict),
+            Equations::Triangle { upper, unit, strict } => {
+                (kernel::Matrices::SolveTriangle(kernel::Triangle { upper, unit }), strict)
+            }
+        };
+        kernel::kernel(self.name(), of, strict, ins)
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {
@@ -116,6 +127,10 @@ impl Op for Inverse {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok([kernel::inverse(self.name(), ins[0], self.strict)?].into())
+    }
+
+    fn kernel(&self, ins: &[(DType, Layout)], _: usize) -> Option<Box<dyn sequence::Kernel>> {
+        kernel::kernel(self.name(), kernel::Matrices::Inverse, self.strict, ins)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
