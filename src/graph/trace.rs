@@ -15,6 +15,7 @@ use super::site::Site;
 use crate::array::{Array, Seal};
 
 /// One op that was applied. The arrays are without seals.
+#[derive(Clone)]
 pub struct Call {
     pub op: Arc<dyn Op>,
     pub ins: SmallVec<[Array; 2]>,

@@ -47,6 +47,8 @@ fn plain(op: &'static str, ins: &[&Array], batch_ndim: usize) -> Result<Vec<Arra
 /// carry, a row of each column and the constants, in this order. The outputs are the last carry and the results, and with
 /// `keeps` the carries before each step.
 pub struct Scan {
+    /// What is computed of the constants before the first step. The step gets the results as further constants.
+    pub once: Option<Arc<Program>>,
     pub step: Arc<Program>,
     pub carries: usize,
     pub columns: usize,
@@ -69,7 +71,10 @@ impl Op for Scan {
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let mut carry = plain("scan", ins, batch_ndim)?;
         let mut columns = carry.split_off(self.carries);
-        let constants = columns.split_off(self.columns);
+        let mut constants = columns.split_off(self.columns);
+        if let Some(once) = &self.once {
+            constants.extend(contiguous(run(once, "scan", &constants)?)?);
+        }
         let mut carry = contiguous(carry)?;
         let columns = contiguous(columns)?;
         let all: Vec<&Array> = carry.iter().chain(&columns).chain(&constants).collect();

@@ -4,6 +4,7 @@
 mod build;
 mod drawn;
 pub mod file;
+mod hoisted;
 mod moved;
 mod parts;
 mod plan;

@@ -179,10 +179,11 @@ def test_an_index_outside_of_its_axis_in_a_sequence() -> None:
         return carry + fg.sin(table)[k], carry
 
     loop = func.jit(lambda ks: func.scan(step, fg.tensor(0.0, dtype="float64"), ks)[0])
-    loop(fg.tensor(np.arange(4)))
-    loop(fg.tensor(np.arange(4)))
+    ks = np.arange(100) % 4
+    for _ in range(3):
+        loop(fg.tensor(ks))
     with pytest.raises(IndexError, match="index 5 is out of bounds"):
-        loop(fg.tensor(np.array([0, 1, 5, 2])))
+        loop(fg.tensor(np.where(np.arange(100) == 50, 5, ks)))
 
 
 def positive(a: Any) -> Any:
@@ -267,7 +268,8 @@ def test_loops_over_small_arrays(name: str, n: int, reverse: bool) -> None:
         made = made[:: -1 if reverse else 1]
         return h, tuple(map(fg.stack, zip(*made, strict=True))) if isinstance(made[0], tuple) else fg.stack(made)
 
-    first, second = ([x(n, seed=k), x(7, n, seed=k)] for k in (0, 1))
+    # With fewer steps a scan is unrolled.
+    first, second = ([x(n, seed=k), x(66, n, seed=k)] for k in (0, 1))
     compiled = agree(f, first, second)
     assert bits(compiled(*first)) == bits(unrolled(*first))
 
@@ -288,14 +290,67 @@ def test_a_carry_that_is_a_part_of_what_another_carry_is() -> None:
     def f(a: Any, b: Any, rows: Any) -> Any:
         return func.scan(step, (a, b), rows)
 
-    agree(f, [x(), x(2), x(9)], [x(seed=1), x(2, seed=1), x(9, seed=1)])
+    agree(f, [x(), x(2), x(90)], [x(seed=1), x(2, seed=1), x(90, seed=1)])
 
 
 def test_a_step_that_swaps_its_carries() -> None:
     def f(a: Any, b: Any) -> Any:
-        return func.scan(lambda c, _: ((c[1], fg.sin(c[0])), c[0].sum()), (a, b), None, 5)
+        return func.scan(lambda c, _: ((c[1], fg.sin(c[0])), c[0].sum()), (a, b), None, 75)
 
     agree(f, [x(4), x(4, seed=3)], [x(4, seed=1), x(4, seed=2)])
+
+
+ONCE: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "a number": lambda a, h, r: (h * 0.9 + fg.exp(-a[0, 0]) * r, h),
+    "a matrix": lambda a, h, r: (fg.tanh(fg.linalg.inv(a @ a.mT + 9.0 * EYE[:3, :3]) @ h + r), fg.cumsum(a, 1)),
+    "a view": lambda a, h, r: (fg.tanh(fg.roll(a, 1).mT @ h + r), a[0]),
+    "a result": lambda a, h, r: (h * 0.9 + r, fg.exp(a)),
+    "rows that are the same": lambda a, h, r: (fg.sin(h + a.sum(0)) * r, fg.softmax(a, 0)[0]),
+    "a loop inside": lambda a, h, r: (
+        fg.sin(h + func.scan(lambda c, x: (fg.sin(c) + x, None), a[1], fg.broadcast_to(a[2], (70, 3)))[0]) * r,
+        h[0],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ONCE)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_what_is_the_same_in_each_step(name: str, reverse: bool) -> None:
+    def f(a: Any, h: Any, rows: Any) -> Any:
+        return func.scan(lambda h, r: ONCE[name](a, h, r), h, rows, reverse=reverse)
+
+    def by_steps(a: Any, h: Any, rows: Any) -> Any:
+        made = []
+        for t in range(len(rows))[:: -1 if reverse else 1]:
+            h, y = ONCE[name](a, h, rows[t])
+            made.append(y)
+        return h, fg.stack(made[:: -1 if reverse else 1])
+
+    def loss(f: Any) -> Any:
+        return lambda *args: sum(((y * y).sum() for y in f(*args)), fg.tensor(0.0))
+
+    first, second = ([x(3, 3, seed=k), x(3, seed=k), x(80, 3, seed=k)] for k in (0, 1))
+    compiled = agree(f, first, second)
+    assert bits(compiled(*first)) == bits(by_steps(*first))
+    agree(func.grad(loss(f), (0, 1, 2)), first, second)
+    pair = (func.grad(loss(g), (0, 1, 2))(*first) for g in (f, by_steps))
+    for found, expected in zip(*pair, strict=True):
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-9, atol=1e-12)
+
+
+def test_what_is_the_same_in_each_step_is_computed_once() -> None:
+    a = x(3, 3)
+
+    def step(h: Any, _: Any) -> Any:
+        return fg.linalg.inv(fg.sin(a)) @ h, None
+
+    compiled = func.jit(lambda h: func.scan(step, h, None, 100)[0])
+    for _ in range(3):
+        compiled(x(3))
+    with fg.profile() as found:
+        compiled(x(3))
+    calls = {line.split()[0]: line.split()[1] for line in str(found).splitlines()[1:]}
+    assert (calls["linalg.inv"], calls["matmul"]) == ("1", "100")
 
 
 def test_long_chains_use_little_memory() -> None:

@@ -19,6 +19,8 @@ use crate::program::Program;
 #[pyclass(frozen, module = "ferrograd._core")]
 pub struct Subprogram {
     pub program: Arc<Program>,
+    /// What a loop computes once, and its step: see [`Program::hoisted`].
+    pub hoisted: Option<[Arc<Program>; 2]>,
     /// Those of the outputs.
     pub dialects: Vec<Dialect>,
     pub arguments: usize,
@@ -87,7 +89,11 @@ fn scan<'py>(
     let columns = step.arguments - carries;
     let rows = |v: &Bound<'_, Var>| v.get().operand().array.dims().first().copied();
     check(py, length > 0 && ins[carries..step.arguments].iter().all(|v| rows(v) == Some(length)))?;
-    let op = Scan { step: step.program.clone(), carries, columns, length, reverse, keeps };
+    let (once, program) = match &step.hoisted {
+        Some([once, step]) => (Some(once.clone()), step),
+        None => (None, &step.program),
+    };
+    let op = Scan { once, step: program.clone(), carries, columns, length, reverse, keeps };
     applied(py, op, &ins, step.dialects.iter().copied())
 }
 

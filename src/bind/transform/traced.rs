@@ -350,6 +350,7 @@ impl Tracer {
         }
         let dialects = outputs.iter().map(|o| o.get().dialect()).collect();
         let program = Arc::new(Program::new(&inputs, &calls, &results)?);
-        Some(Subprogram { program, dialects, arguments: count, constants })
+        let hoisted = Program::hoisted(&inputs, count, &calls, &results).map(|both| both.map(Arc::new));
+        Some(Subprogram { program, hoisted, dialects, arguments: count, constants })
     }
 }

@@ -14,6 +14,8 @@ trait Power: Plain {
     fn fourth(self) -> Self;
     fn inverse_square(self) -> Self;
     fn inverse_root(self) -> Self;
+    fn three_halves(self) -> Self;
+    fn inverse_three_halves(self) -> Self;
 }
 
 macro_rules! power {
@@ -31,6 +33,11 @@ macro_rules! power {
                 (if inside { quotient } else { inverse * inverse }) as $t
             }
             #[inline(always)] fn inverse_root(self) -> Self { (1.0 / f64::from(self).sqrt()) as $t }
+            #[inline(always)] fn three_halves(self) -> Self { let x = f64::from(self); (x * x.sqrt()) as $t }
+            #[inline(always)] fn inverse_three_halves(self) -> Self {
+                let x = f64::from(self);
+                (1.0 / (x * x.sqrt())) as $t
+            }
         }
     )* };
 }
@@ -58,9 +65,14 @@ forms! {
     Fourth x => x.fourth();
     Reciprocal x => T::ONE.div(x);
     InverseSquare x => x.inverse_square();
-    // x^½ is no square root here: the power 1/2 of -inf is inf, and that of -0 is 0.
+    // These are no square roots: the power 1/2 of -inf is inf, and that of -0 is 0.
     Root x => { let y = x.add(T::ZERO).sqrt(); if x == T::INFINITY.neg() { T::INFINITY } else { y } };
     InverseRoot x => { let y = x.add(T::ZERO).inverse_root(); if x == T::INFINITY.neg() { T::ZERO } else { y } };
+    ThreeHalves x => { let y = x.add(T::ZERO).three_halves(); if x == T::INFINITY.neg() { T::INFINITY } else { y } };
+    InverseThreeHalves x => {
+        let y = x.add(T::ZERO).inverse_three_halves();
+        if x == T::INFINITY.neg() { T::ZERO } else { y }
+    };
 }
 
 /// A loop over powers with one exponent.
@@ -90,6 +102,8 @@ unsafe fn decided<T: Power>(e: T, loops: impl Powers<T>) {
             -2.0 => loops.by::<InverseSquare>(),
             0.5 => loops.by::<Root>(),
             -0.5 => loops.by::<InverseRoot>(),
+            1.5 => loops.by::<ThreeHalves>(),
+            -1.5 if T::NARROW => loops.by::<InverseThreeHalves>(),
             _ => loops.any(),
         }
     }
