@@ -5,6 +5,7 @@ use std::any::TypeId;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::outer::outer_products;
 use super::parts::{Id, Origin, Step, Value, Work};
 use super::plan::{Pointwise, Way, planned};
 use super::sequences::{SHORT, sequenced, weight};
@@ -251,6 +252,7 @@ impl Program {
         counts: Counts,
     ) -> Program {
         let all = steps.iter().map(|(step, _)| step.clone()).collect();
+        let steps = outer_products(&mut values, steps);
         let steps = unrolled(&mut values, steps, &outputs);
         let work = sequenced(&values, planned(&values, steps, &outputs), &outputs);
         let mut slots = vec![u32::MAX; values.len()];

@@ -6,6 +6,7 @@ mod drawn;
 pub mod file;
 mod hoisted;
 mod moved;
+mod outer;
 mod parts;
 mod plan;
 mod repeated;
