@@ -427,22 +427,16 @@ impl Cluster {
             // SAFETY: `room` counts these bytes.
             rest = unsafe { rest.add(end.fold.room().next_multiple_of(ALIGNMENT)) };
         }
-        // SAFETY: as the function's `# Safety` section requires. Pieces do not overlap, and each has registers of its own.
-        let shared = |range| unsafe {
-            let mut own = MaybeUninit::<Room>::uninit();
-            let addresses = (&raw mut (*own.as_mut_ptr()).1).cast::<MaybeUninit<*mut u8>>();
-            let addresses = std::slice::from_raw_parts_mut(addresses, ADDRESSES);
-            self.part(range, reads, writes, &folds, own.as_mut_ptr().cast(), addresses);
-        };
         if !self.is_shared() {
-            // SAFETY: as above; the room has these bytes for registers and addresses.
+            // SAFETY: as the function's `# Safety` section requires; the room has these bytes for registers and addresses.
             unsafe {
                 let addresses = rest.add(self.registers * self.register_bytes).cast();
                 let addresses = std::slice::from_raw_parts_mut(addresses, self.addresses());
                 self.part(0..self.n, reads, writes, &folds, rest, addresses);
             }
         } else if !par::is_worthwhile(self.bytes) {
-            shared(0..self.n);
+            // SAFETY: as above.
+            unsafe { self.part_with_room(0..self.n, reads, writes, &folds) };
         } else {
             let piece = self.n.div_ceil(4 * par::threads()).next_multiple_of(64).max(self.tile);
             let piece = if self.ends.is_empty() {
@@ -450,11 +444,36 @@ impl Cluster {
             } else {
                 piece.next_multiple_of(self.lengths.piece(self.tile))
             };
-            par::pieces(self.n, piece, &shared);
+            par::pieces(self.n, piece, &|range| {
+                // SAFETY: as above. Pieces do not overlap, and each has registers of its own.
+                unsafe { self.part_with_room(range, reads, writes, &folds) };
+            });
         }
         for (end, (room, out)) in self.ends.iter().zip(&folds) {
             // SAFETY: all elements have been folded, with these addresses.
             unsafe { end.fold.end(room.get(), out.get()) };
+        }
+    }
+
+    /// [`part`](Cluster::part) with registers and addresses on the stack. It is a function of its own, because each call of a function
+    /// touches all pages of what it has on the stack.
+    ///
+    /// # Safety
+    /// As [`part`](Cluster::part).
+    #[inline(never)]
+    unsafe fn part_with_room(
+        &self,
+        range: Range<usize>,
+        reads: &[SendPtr],
+        writes: &[SendPtr],
+        folds: &[(SendPtr, SendPtr)],
+    ) {
+        let mut own = MaybeUninit::<Room>::uninit();
+        // SAFETY: as the function's `# Safety` section requires; both parts of the room are its own.
+        unsafe {
+            let addresses = (&raw mut (*own.as_mut_ptr()).1).cast::<MaybeUninit<*mut u8>>();
+            let addresses = std::slice::from_raw_parts_mut(addresses, ADDRESSES);
+            self.part(range, reads, writes, folds, own.as_mut_ptr().cast(), addresses);
         }
     }
 
