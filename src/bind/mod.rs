@@ -43,6 +43,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     transform::aliases::add(m)?;
     transform::callback::add(m)?;
     transform::calls::add(m)?;
+    transform::result::add(m)?;
     transform::control::add(m)?;
     transform::program::add(m)?;
     transform::tracer::add(m)?;

@@ -316,3 +316,26 @@ def test_variables_of_functions_of_long_ago_are_forgotten(monkeypatch: pytest.Mo
 def test_the_number_of_programs_is_not_negative() -> None:
     with pytest.raises(fg.ArgumentError, match="maxsize is a number of programs, not -1"):
         fg.compile(lambda x: x, maxsize=-1)
+
+
+def test_results_of_structures() -> None:
+    step = fg.compile(lambda p: ({"w": p["w"] * 2, 1: [p["b"]], "n": (3, None, "text", True, 0.5)}, [p["b"] + 1]))
+    w, b = fg.ones(2), fg.zeros(1)
+    for _ in range(3):
+        result = step({"w": w, "b": b})
+    first = step({"w": w, "b": b})
+    assert runs(step) > 0
+    for found in (result, first):
+        assert list(found[0]) == ["w", 1, "n"]
+        assert (found[0]["w"].tolist(), found[0][1][0].tolist(), found[1][0].tolist()) == ([2.0, 2.0], [0.0], [1.0])
+        assert found[0]["n"] == (3, None, "text", True, 0.5)
+    first[0]["w"] = None
+    first[1].append(1)
+    again = step({"w": w, "b": b})
+    assert (again[0]["w"].tolist(), len(again[1])) == ([2.0, 2.0], 1)
+    w.requires_grad = True
+    for _ in range(3):
+        tracked = step({"w": w, "b": b})
+    assert tracked[0]["w"].requires_grad
+    tracked[0]["w"].sum().backward()
+    assert w.grad.tolist() == [2.0, 2.0]

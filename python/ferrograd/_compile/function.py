@@ -108,12 +108,8 @@ class _Program:
         self.outside: list[weakref.ref[Tensor]] = []
         #: What each call sets, to the last outputs.
         self.stores: list[Store] = []
-        #: How the outputs make up the result, if that is simple.
-        self.shape: str | None = None
-        if result is _HOLE:
-            self.shape = "one"
-        elif result.__class__ in (list, tuple) and all(x is _HOLE for x in result):
-            self.shape = result.__class__.__name__
+        #: How the outputs make up the result, if it consists of tuples, lists, dicts, numbers and strings.
+        self.shape = _core.ResultShape.of(result, _HOLE)
 
     def call(self, function: Callable[[], Any], tensors: list[Tensor]) -> tuple[Any, ...] | None:
         """The result in a tuple; None where the program is not for these tensors."""
@@ -173,8 +169,8 @@ class _Program:
         return result
 
     def _built(self, outs: list[Any]) -> Any:
-        if self._result is _HOLE:
-            return outs[0]
+        if self.shape is not None:
+            return self.shape.filled(outs)
         values = iter(outs)
         return rebuilt(self._result, (next(values) if x is _HOLE else x for x in _leaves(self._result)))
 
@@ -389,7 +385,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             others = lookups(self._names, reader, tensors)
         except Refused:
             return
-        if program.shape is not None and not program.tracked and program.ways is None:
+        if program.shape is not None and not (program.tracked or program.stores) and program.ways is None:
             self._remember(program.core, arguments, keywords, others, program.shape)
         else:
             function = self._function

@@ -28,7 +28,7 @@ _Ints = _Int | Sequence[_Int]
 
 __version__: str
 
-__all__ = ['Alias', 'ArgumentError', 'Batch', 'Compiled', 'CompiledCalls', 'ConversionError', 'Differentiating', 'DtypeError', 'DuplicateTensorError', 'FerrogradError', 'FreedGraphError', 'FunctionCall', 'GradientEdge', 'IndexOutOfRange', 'InternalError', 'LeafInplaceError', 'Level', 'LinAlgError', 'Node', 'NotDifferentiableError', 'NotFiniteError', 'PaddleTensor', 'ProgramFileError', 'RemovableHandle', 'SavedTensor', 'SavedTensorsHooks', 'ShapeError', 'Subprogram', 'Tensor', 'TorchTensor', 'Tracer', 'UnusedInputError', 'VmapError', '__version__', 'adam_step', 'alias', 'all_hold', 'autocast_dtype', 'backward', 'call_at_replay', 'call_in_scope', 'call_module', 'check_device', 'cond', 'constant', 'copy_of', 'disable_saved_tensors_hooks', 'dtype_names', 'empty_cache', 'fresh', 'from_dlpack', 'from_zero', 'give_up_trace', 'grad', 'gradient_edge', 'innermost_batch', 'is_grad_enabled', 'is_inference_mode_enabled', 'is_tracing', 'live_nodes', 'load_program', 'make', 'num_threads', 'number_from_outside', 'numbers_of_host', 'overwrite', 'pop_node_hook', 'program_modes', 'push', 'push_node_hook', 'queue_callback', 'reaches_other_leaves', 'register', 'register_multi_grad_hook', 'registry', 'scan', 'scope', 'set_autocast', 'set_cache_limit', 'set_grad_mode', 'set_inference_mode', 'set_num_threads', 'set_numpy_conversion', 'set_own_code', 'set_saved_tensors_hooks', 'sgd_step', 'snapshot', 'take_profile', 'take_seconds', 'taylor', 'tell_in_each_run', 'threads_of_last_run', 'told', 'watch', 'watching', 'while_gradient', 'while_loop']
+__all__ = ['Alias', 'ArgumentError', 'Batch', 'Compiled', 'CompiledCalls', 'ConversionError', 'Differentiating', 'DtypeError', 'DuplicateTensorError', 'FerrogradError', 'FreedGraphError', 'FunctionCall', 'GradientEdge', 'IndexOutOfRange', 'InternalError', 'LeafInplaceError', 'Level', 'LinAlgError', 'Node', 'NotDifferentiableError', 'NotFiniteError', 'PaddleTensor', 'ProgramFileError', 'RemovableHandle', 'ResultShape', 'SavedTensor', 'SavedTensorsHooks', 'ShapeError', 'Subprogram', 'Tensor', 'TorchTensor', 'Tracer', 'UnusedInputError', 'VmapError', '__version__', 'adam_step', 'alias', 'all_hold', 'autocast_dtype', 'backward', 'call_at_replay', 'call_in_scope', 'call_module', 'check_device', 'cond', 'constant', 'copy_of', 'disable_saved_tensors_hooks', 'dtype_names', 'empty_cache', 'fresh', 'from_dlpack', 'from_zero', 'give_up_trace', 'grad', 'gradient_edge', 'innermost_batch', 'is_grad_enabled', 'is_inference_mode_enabled', 'is_tracing', 'live_nodes', 'load_program', 'make', 'num_threads', 'number_from_outside', 'numbers_of_host', 'overwrite', 'pop_node_hook', 'program_modes', 'push', 'push_node_hook', 'queue_callback', 'reaches_other_leaves', 'register', 'register_multi_grad_hook', 'registry', 'scan', 'scope', 'set_autocast', 'set_cache_limit', 'set_grad_mode', 'set_inference_mode', 'set_num_threads', 'set_numpy_conversion', 'set_own_code', 'set_saved_tensors_hooks', 'sgd_step', 'snapshot', 'take_profile', 'take_seconds', 'taylor', 'tell_in_each_run', 'threads_of_last_run', 'told', 'watch', 'watching', 'while_gradient', 'while_loop']
 
 @final
 class Alias:
@@ -148,6 +148,11 @@ class RemovableHandle:
     @property
     def id(self) -> int | None: ...
     def remove(self, /) -> bool | None: ...
+
+@final
+class ResultShape:
+    def filled(self, /, outputs: Any) -> Any: ...
+    def of(result: Any, hole: Any) -> Any: ...
 
 @final
 class SavedTensor:

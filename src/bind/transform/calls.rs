@@ -13,9 +13,11 @@ use smallvec::SmallVec;
 
 use super::inputs::FEW;
 use super::program::Compiled;
+use super::result::{ResultShape, Shape};
 use crate::array::Array;
 use crate::bind::convert::numpy::has_bytes;
 use crate::bind::python::dialect::Dialect;
+use crate::bind::python::error::raise;
 use crate::bind::value::var::{Value, Var};
 use crate::dtype::DType;
 use crate::graph::Tensor;
@@ -286,17 +288,10 @@ impl Lookup {
     }
 }
 
-/// How the outputs of a program make up the result.
-enum Shape {
-    One,
-    Tuple,
-    List,
-}
-
 /// What runs for calls of one kind.
 enum Runner {
     /// A program whose outputs make up the result.
-    Program(Py<Compiled>, Shape),
+    Program(Py<Compiled>, Arc<Shape>),
     /// A function in Python that gets the tensors and the arguments. It returns the result in a tuple, or None where its
     /// program is not for these tensors.
     Host(Py<PyAny>),
@@ -348,12 +343,8 @@ impl Call {
                 return if result.is_none() { Ok(None) } else { Ok(Some(result.get_item(0)?)) };
             }
         };
-        let Some(mut outputs) = program.get().results(py, &found)? else { return Ok(None) };
-        Ok(Some(match shape {
-            Shape::One => outputs.pop().expect("it has one output"),
-            Shape::Tuple => PyTuple::new(py, outputs)?.into_any(),
-            Shape::List => PyList::new(py, outputs)?.into_any(),
-        }))
+        let Some(outputs) = program.get().results(py, &found)? else { return Ok(None) };
+        shape.filled(py, &mut outputs.into_iter().map(Bound::into_any)).map(Some)
     }
 }
 
@@ -450,26 +441,25 @@ impl CompiledCalls {
     }
 
     /// Runs later calls like this one without looking at them in Python: with these modes, arguments, keywords and names.
-    /// They are run by a program whose outputs are the result (one tensor, or a tuple or list of tensors), or by a
-    /// function that gets the tensors, the arguments and the keywords (None if there are none).
+    /// They are run by a program whose outputs make up a result of this shape, or by a function that gets the tensors, the arguments and the keywords (None if there are none).
     fn _remember(
         &self,
         runner: Py<PyAny>,
         arguments: Vec<Bound<'_, PyAny>>,
         keywords: Option<Bound<'_, PyAny>>,
         lookups: Vec<Bound<'_, PyAny>>,
-        shape: Option<&str>,
+        shape: Option<PyRef<'_, ResultShape>>,
         py: Python<'_>,
     ) -> PyResult<()> {
         let Some(modes) = modes_of_programs(false, false) else { return Ok(()) };
-        let shape = match shape {
-            Some("one") => Some(Shape::One),
-            Some("tuple") => Some(Shape::Tuple),
-            Some(_) => Some(Shape::List),
-            None => None,
-        };
         let runner = match shape {
-            Some(shape) => Runner::Program(runner.extract(py)?, shape),
+            Some(shape) => {
+                let program: Py<Compiled> = runner.extract(py)?;
+                if program.get().outputs.len() != shape.0.outputs() {
+                    return Err(raise(py, "ArgumentError", "the program has another number of outputs"));
+                }
+                Runner::Program(program, shape.0.clone())
+            }
             None => Runner::Host(runner),
         };
         let lookup = |from: &Bound<'_, PyAny>| {

@@ -10,6 +10,7 @@ pub mod host;
 mod inputs;
 pub mod print;
 pub mod program;
+pub mod result;
 mod run;
 pub mod saved;
 pub mod seen;

@@ -7,4 +7,4 @@ mod transpose;
 
 pub use arrays::assemble;
 pub use moves::Moves;
-pub use strided::{copy, transposed};
+pub use strided::{Copying, copy, transposed};

@@ -37,6 +37,27 @@ pub unsafe fn copy(size: usize, dims: &[usize], from: (*const u8, &[isize]), to:
     by_size!(size, T => unsafe { plan.part::<T>(0..plan.count(), from.0.cast(), to.0.cast()) });
 }
 
+/// A [`copy`] of elements of `size` bytes that is done many times.
+pub struct Copying {
+    size: usize,
+    /// None if there are no elements.
+    plan: Option<CopyPlan>,
+}
+
+impl Copying {
+    pub fn new(size: usize, dims: &[usize], from: &[isize], to: &[isize]) -> Copying {
+        Copying { size, plan: CopyPlan::new(dims, from, to) }
+    }
+
+    /// # Safety
+    /// As [`copy`].
+    pub unsafe fn run(&self, from: *const u8, to: *mut u8) {
+        let Some(plan) = &self.plan else { return };
+        // SAFETY: as the function's `# Safety` section requires.
+        by_size!(self.size, T => unsafe { plan.part::<T>(0..plan.count(), from.cast(), to.cast()) });
+    }
+}
+
 /// Transposes `n` lines of `m` elements, which begin `step` apart: element `i` of line `j` goes to `i · n + j`.
 ///
 /// # Safety

@@ -104,9 +104,11 @@ impl Walk {
         let mut at = range.start;
         loop {
             let left = range.end - at;
-            // Short rows and repeated ones are copied many at a time.
+            // Short rows, repeated ones, and rows of one number are copied many at a time.
             let rows = match (index.last(), strides.last()) {
-                (Some(i), Some(&outer)) if inside == 0 && left >= run && (run <= SHORT || outer == 0) => {
+                (Some(i), Some(&outer))
+                    if inside == 0 && left >= run && (run <= SHORT || outer == 0 || step == 0) =>
+                {
                     (left / run).min(dims[last - 1] - i)
                 }
                 _ => 1,
@@ -189,6 +191,19 @@ unsafe fn copy_rows<T: Copy>(x: *const T, [rows, run]: [usize; 2], strides: [isi
                 done += n;
             }
             return;
+        }
+        if strides[1] == 0 && run > SHORT {
+            return simd::autovectorize_floats_for::<T, ()>(
+                #[inline(always)]
+                || {
+                    for row in 0..rows {
+                        let number = *x.offset(row as isize * strides[0]);
+                        let row: &mut [MaybeUninit<T>] =
+                            std::slice::from_raw_parts_mut(out.add(row * run).cast(), run);
+                        row.fill(MaybeUninit::new(number));
+                    }
+                },
+            );
         }
         // With a constant length the compiler has no inner loop.
         match run {

@@ -7,7 +7,7 @@ use super::strided_axis::{self, StridedAxis};
 use crate::array::{Array, Layout};
 use crate::dtype::{DType, dispatch};
 use crate::error::Result;
-use crate::kernel::copy::copy;
+use crate::kernel::copy::Copying;
 use crate::kernel::fast::Fast;
 use crate::kernel::num::Real;
 use crate::kernel::par::{self, SendPtr};
@@ -234,7 +234,8 @@ struct FewRows {
     dtype: DType,
     n: usize,
     len: usize,
-    operands: Vec<(Kind, bool)>,
+    /// Each with the copy that makes it contiguous, if it is not.
+    operands: Vec<(Kind, Option<Copying>)>,
 }
 
 /// The kernel of a formula for operands of these dtypes and layouts, all of one shape. None if it is not for them.
@@ -248,7 +249,9 @@ pub fn kernel(formula: Formula, ins: &[(DType, Layout)]) -> Option<Box<dyn Kerne
     }
     let mut operands = vec![];
     for (_, x) in ins {
-        operands.push((Kind::from((*dtype, x.clone())), x.is_contiguous()));
+        let contiguous = shape::contiguous_strides(&x.dims);
+        let copy = || Copying::new(dtype.size(), &x.dims, &x.strides, &contiguous);
+        operands.push((Kind::from((*dtype, x.clone())), (!x.is_contiguous()).then(copy)));
     }
     // Columns that are adjacent in memory are computed together, and have other bits. The last operand, which is the result for a
     // gradient, decides that.
@@ -272,20 +275,18 @@ impl Kernel for FewRows {
     }
 
     fn room(&self) -> usize {
-        if self.operands.iter().all(|(_, is_contiguous)| *is_contiguous) { 0 } else { 2 * self.apart() }
+        if self.operands.iter().all(|(_, copy)| copy.is_none()) { 0 } else { 2 * self.apart() }
     }
 
     unsafe fn run(&self, ins: &[SendPtr], out: *mut u8, room: *mut u8) -> Result<()> {
-        let size = self.dtype.size();
         let mut from = [ins[0].get().cast_const(); 2];
-        for (k, ((kind, is_contiguous), x)) in self.operands.iter().zip(ins).enumerate() {
+        for (k, ((_, copy), x)) in self.operands.iter().zip(ins).enumerate() {
             from[k] = x.get();
-            if !is_contiguous {
-                // SAFETY: the operand has this layout, and there is room for a copy of each.
+            if let Some(copy) = copy {
+                // SAFETY: the operand has the layout that the copy is for, and there is room for a copy of each.
                 unsafe {
                     let to = room.add(k * self.apart());
-                    let Layout { dims, strides, .. } = kind.layout();
-                    copy(size, dims, (x.get(), strides), (to, &shape::contiguous_strides(dims)));
+                    copy.run(x.get(), to);
                     from[k] = to;
                 }
             }
