@@ -28,15 +28,19 @@ impl Program {
         for (id, x) in inputs.iter().enumerate() {
             let value = &self.values[id];
             let dims = if is_row(id) { &x.dims()[1..] } else { x.dims() };
-            let is_contiguous = x.is_contiguous() && shape::are_contiguous(&value.dims, &value.strides);
-            if !is_contiguous || dims != value.dims.as_slice() || x.dtype() != value.dtype {
+            let is_laid_out = if id < carries + columns {
+                x.is_contiguous() && shape::are_contiguous(&value.dims, &value.strides)
+            } else {
+                x.has_strides(&value.strides)
+            };
+            if !is_laid_out || dims != value.dims.as_slice() || x.dtype() != value.dtype {
                 return Ok(None);
             }
         }
         // The number of the array that a value which the step does not make lies in.
         let mut place = |id: Id| match &self.values[id as usize].origin {
             Origin::Input => Some(id as usize),
-            Origin::Constant(x) if x.is_contiguous() => {
+            Origin::Constant(x) => {
                 given.push(x);
                 Some(given.len() - 1)
             }

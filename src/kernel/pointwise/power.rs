@@ -7,7 +7,7 @@ use crate::kernel::pointwise::binary::{self, BinaryLoop, BinaryLoops, binary_loo
 use crate::kernel::pointwise::unary;
 
 /// Floats with arithmetic forms of common powers. Forms with more than two roundings are computed in f64; for f64
-/// itself they are left to the vectorised power function.
+/// itself they make up for their roundings, or are left to the vectorised power function.
 trait Power: Plain {
     const NARROW: bool;
     fn cube(self) -> Self;
@@ -23,7 +23,17 @@ macro_rules! power {
         impl Power for $t {
             const NARROW: bool = $narrow;
             #[inline(always)] fn cube(self) -> Self { let x = f64::from(self); (x * x * x) as $t }
-            #[inline(always)] fn fourth(self) -> Self { let x = f64::from(self); (x * x * (x * x)) as $t }
+            #[inline(always)] fn fourth(self) -> Self {
+                let x = f64::from(self);
+                let square = x * x;
+                let fourth = square * square;
+                if $narrow {
+                    return fourth as $t;
+                }
+                // What both products lose.
+                let lost = square.mul_add(square, -fourth) + 2.0 * square * x.mul_add(x, -square);
+                (if fourth <= f64::MAX { fourth + lost } else { fourth }) as $t
+            }
             #[inline(always)] fn inverse_square(self) -> Self {
                 let x = f64::from(self);
                 let (square, inverse) = (x * x, 1.0 / x);
@@ -97,7 +107,7 @@ unsafe fn decided<T: Power>(e: T, loops: impl Powers<T>) {
             1.0 => loops.by::<Itself>(),
             2.0 => loops.by::<Square>(),
             3.0 => loops.by::<Cube>(),
-            4.0 if T::NARROW => loops.by::<Fourth>(),
+            4.0 => loops.by::<Fourth>(),
             -1.0 => loops.by::<Reciprocal>(),
             -2.0 => loops.by::<InverseSquare>(),
             0.5 => loops.by::<Root>(),

@@ -107,7 +107,7 @@ impl Sequence {
     /// For want of memory, those of kernels and of functions of arrays, and if the loop is interrupted.
     ///
     /// # Panics
-    /// If an array is too small for what is read of it, or is not contiguous.
+    /// If an array is too small for what is read of it, or a carry or a column is not contiguous.
     pub fn repeat(
         &self,
         given: &[&Array],
@@ -133,7 +133,7 @@ impl Sequence {
         if self.items.iter().filter(is_of_arrays).any(|placed| placed.item.ins.iter().any(is_large)) {
             return Ok(None);
         }
-        assert!(given.iter().all(|x| x.is_contiguous()) && steps.reads.len() == self.reads.len());
+        assert!(given[..rows.end].iter().all(|x| x.is_contiguous()) && steps.reads.len() == self.reads.len());
         assert!(given[rows.clone()].iter().all(|x| x.dims().first() == Some(&length)));
         // Memory of the carry and of what the sequence writes, each in lines of its own.
         let written = self.writes.iter().map(|w| w.bytes);
@@ -156,23 +156,25 @@ impl Sequence {
         };
         // The address of an array that the first step reads, and how far the next step reads from there. The bytes of the range,
         // counted from that address, are read.
-        let source = |g: usize, range: Range<usize>| -> (*const u8, isize) {
+        let source = |g: usize, range: Range<isize>| -> (*const u8, isize) {
+            let is_inside = |most: usize| range.start >= 0 && range.end <= most as isize;
             if g < carries {
-                assert!(range.end <= sizes[g], "a read leaves the carry");
+                assert!(is_inside(sizes[g]), "a read leaves the carry");
                 return (state[g], 0);
             }
-            let (begin, step) = if rows.contains(&g) { forward(given[g]) } else { (0, 0) };
-            let most = if rows.contains(&g) { bytes_of(given[g]) / length } else { bytes_of(given[g]) };
-            assert!(range.end <= most, "a read leaves the array");
+            if range.is_empty() {
+                return (given[g].ptr(), 0);
+            }
+            if !rows.contains(&g) {
+                return (given[g].bytes(0, range.start.min(0)..range.end.max(1)), 0);
+            }
+            assert!(is_inside(bytes_of(given[g]) / length), "a read leaves the row");
+            let (begin, step) = forward(given[g]);
             let all = begin.min(begin + step * (length as isize - 1))..bytes_of(given[g]) as isize;
-            let x = if range.is_empty() { given[g].ptr() } else { given[g].bytes(begin, all) };
-            (x, step)
+            (given[g].bytes(begin, all), step)
         };
-        let mut reads: Vec<(*const u8, isize)> = vec![];
-        for (range, &g) in self.reads.iter().zip(steps.reads) {
-            let Ok(start) = usize::try_from(range.start) else { return Ok(None) };
-            reads.push(source(g, start..range.end as usize));
-        }
+        let pairs = self.reads.iter().zip(steps.reads);
+        let reads: Vec<(*const u8, isize)> = pairs.map(|(range, &g)| source(g, range.clone())).collect();
 
         let mut made: Vec<Unwritten> = vec![];
         let mut before: Vec<Move> = vec![];
@@ -224,7 +226,7 @@ impl Sequence {
                 }
                 From::Given(g) => {
                     let end = out.start.checked_add(bytes).expect("a read lies in memory");
-                    let (x, step) = source(g, out.start..end);
+                    let (x, step) = source(g, out.start as isize..end as isize);
                     (x.wrapping_add(out.start), step)
                 }
             };
