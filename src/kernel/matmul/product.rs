@@ -427,6 +427,13 @@ unsafe fn plain<T: Field>(pairs: &MatrixPairs<T>) {
         unsafe {
             let a = a.offset(i as isize * steps.0 + row as isize * ra);
             let out = std::slice::from_raw_parts_mut(out.add(i * m * n + row * run), n);
+            if let [out] = out {
+                // The sum stays in a register.
+                let b = b.offset(i as isize * steps.1);
+                let term = |p: isize| (*a.offset(p * ca)).mul(*b.offset(p * rb));
+                *out = (0..k as isize).fold(T::ZERO, |sum, p| sum.add(term(p)));
+                continue;
+            }
             out.fill(T::ZERO);
             for p in 0..k as isize {
                 let (x, b) = (*a.offset(p * ca), b.offset(i as isize * steps.1 + p * rb));
