@@ -473,8 +473,20 @@ def test_integers_stay_integers() -> None:
     assert F.threshold(x, 2, 9).tolist() == [7, 9]
     assert torch.arange(0.5, 5, 1.5, dtype=torch.int64).tolist() == [0, 1, 2]
     assert torch.linspace(-2, -3, 5, dtype=torch.int64).tolist() == [-2, -2, -2, -2, -3]
+    assert torch.linspace(4.9, torch.tensor(-1.9), 6, dtype=torch.int32).tolist() == [4, 3, 2, 1, 0, -1]
+    assert torch.logspace(0.5, 2.9, 3, dtype=torch.int32).tolist() == [1, 10, 100]
     (slopes,) = torch.gradient(torch.tensor([1, 2, 4]), spacing=0.5)
     assert slopes.tolist() == [2, 3, 4]
+
+
+def test_results_of_small_integers_are_wide_enough() -> None:
+    x = torch.tensor([0, 200], dtype=torch.uint8)
+    assert torch.special.shifted_chebyshev_polynomial_t(x, 1).tolist() == [-1.0, 399.0]
+    powers = torch.linalg.vander(x, N=3)
+    assert (powers.dtype, powers[1].tolist()) == (torch.int64, [1, 200, 40000])
+    assert torch.vander(x, 3)[1].tolist() == [40000, 200, 1]
+    assert torch.trace(torch.full((2, 2), 200, dtype=torch.uint8)).dtype == torch.int64
+    assert all(i.dtype == torch.int64 for i in torch.unravel_index(x[:1], (2, 3)))
 
 
 def test_segments_that_follow_each_other() -> None:

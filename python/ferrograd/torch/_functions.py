@@ -314,7 +314,7 @@ def ger(input: Tensor, vec2: Tensor) -> Tensor:
 def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix."""
     _of_axes("trace", 2, input=input)
-    return ops.trace(input)
+    return ops.trace(ops.cast(input, "int64") if input.dtype.kind in "iub" else input)
 
 
 def vdot(input: Tensor, other: Tensor) -> Tensor:

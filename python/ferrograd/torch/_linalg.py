@@ -293,6 +293,7 @@ def multi_dot(tensors: Any) -> Tensor:
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers of a vector's elements as columns: 1, x, x², …; of a tensor without axes as one row."""
     x = _arguments.tensor(x, "linalg.vander", "x")
+    x = ops.cast(x, "int64") if x.dtype.kind in "iub" else x
     return _vander(ops.reshape(x, [1]) if x.ndim == 0 else x, N)
 
 

@@ -454,6 +454,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     if ops.any(ops.logical_or(ops.less(indices, 0), ops.greater_equal(indices, math.prod(sizes)))):
         raise ArgumentError(f"unravel_index: a tensor of shape {sizes} has no element at one of the places")
     found = []
+    indices = ops.cast(indices, "int64")
     for size in sizes[::-1]:
         found.append(ops.remainder(indices, size))
         indices = ops.floor_divide(indices, size)
@@ -466,7 +467,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
         raise ShapeError(
             f"vander: x must be a one-dimensional tensor, not a {x.ndim}-D one; linalg.vander takes batches"
         )
-    powers = ops.linalg.vander(x, N)
+    powers = ops.linalg.vander(ops.cast(x, "int64") if x.dtype.kind in "iub" else x, N)
     return powers if increasing else ops.flip(powers, -1)
 
 
