@@ -18,7 +18,7 @@ is_same_shape isin isneginf isposinf log_normal_ logcumsumexp logit lstsq lu lu_
 matrix_norm matrix_rank median multi_dot multinomial nanmedian nanquantile nansum ndimension new_empty new_full
 new_ones new_zeros nonzero norm normal_ ones_like ormqr pca_lowrank pinv poisson polygamma put_along_axis qr
 quantile randint_like real reduce_as renorm repeat repeat_interleave reshape reverse scale scatter scatter_nd_add
-select_scatter shard_index slice slice_scatter slogdet solve split squeeze stack standard_gamma stanh std
+select_scatter shard_index slice slice_scatter slogdet softmax solve split squeeze stack standard_gamma stanh std
 strided_slice sub subtract sum svd svd_lowrank swapaxes swapdims t take take_along_axis take_along_dim
 tensor_split tensordot to_dlpack topk transpose triangular_solve unbind unfold uniform_ unique
 unique_consecutive unsqueeze unstack vander var vector_norm view vsplit zeros_like
@@ -48,7 +48,7 @@ IN_PLACE = {
     paddle: """
     add as_strided atan2 bernoulli bitwise_left_shift bitwise_right_shift div divide fill_diagonal_tensor
     floor_mod frac index_add index_fill logcumsumexp logit masked_scatter polygamma put_along_axis renorm reshape
-    scale scatter squeeze sub subtract swapaxes swapdims t transpose unsqueeze view
+    scale scatter softmax squeeze sub subtract swapaxes swapdims t transpose unsqueeze view
     """,
     torch: """
     add addbmm addcdiv addcmul addmm addmv addr as_strided baddbmm clamp_max clamp_min conj div divide index_add

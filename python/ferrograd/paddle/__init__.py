@@ -48,6 +48,7 @@ from ferrograd.paddle import (
     optimizer,
     regularizer,
     signal,
+    special,
     static,
     utils,
 )
@@ -127,6 +128,7 @@ __all__ = [
     "set_global_initializer",
     "set_grad_enabled",
     "signal",
+    "special",
     "static",
     "summary",
     "utils",

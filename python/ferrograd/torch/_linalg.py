@@ -20,11 +20,11 @@ from ferrograd._core.torch.linalg import multi_dot as _multi_dot
 from ferrograd._core.torch.linalg import pinv as _pinv
 from ferrograd._core.torch.linalg import qr as _qr
 from ferrograd._core.torch.linalg import slogdet as _slogdet
-from ferrograd._core.torch.linalg import solve as _solve
 from ferrograd._core.torch.linalg import solve_ex as _solve_ex
 from ferrograd._core.torch.linalg import svd as _svd
 from ferrograd._core.torch.linalg import svdvals as _svdvals
 from ferrograd._core.torch.linalg import vander as _vander
+from ferrograd._dialects import equations
 from ferrograd._dialects.hermitian import hermitian_of
 from ferrograd._dialects.out_argument import with_out
 from ferrograd.linalg._standard import with_bounds
@@ -147,11 +147,6 @@ def _check(info: Tensor, check_errors: bool, function: str) -> None:
         raise LinAlgError(f"linalg.{function}: a matrix has no result, info is {info.tolist()}")
 
 
-def _columns(A: Tensor, B: Tensor) -> bool:
-    """Whether ``B`` is a batch of vectors for the matrices ``A``."""
-    return B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
-
-
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> return_types.linalg_inv_ex:
     """The inverse, NaN for a singular matrix, whose info is then not 0."""
     inverse, info = _inv_ex(A)
@@ -181,7 +176,7 @@ def solve_ex(
     """:func:`solve`, NaN for a singular matrix, whose info is then not 0."""
     A, B = _arguments.tensor(A, "linalg.solve_ex", "A"), _arguments.tensor(B, "linalg.solve_ex", "B")
     if left:
-        vector = _columns(A, B)
+        vector = equations.are_vectors(A, B)
         solution, info = _solve_ex(A, ops.expand_dims(B, -1) if vector else B)
         solution = ops.squeeze(solution, -1) if vector else solution
     else:
@@ -194,11 +189,7 @@ def solve_ex(
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The solution of ``A @ x = B`` (of ``x @ A = B`` if not ``left``). ``B`` may be vectors, one for each matrix."""
     A, B = _arguments.tensor(A, "linalg.solve", "A"), _arguments.tensor(B, "linalg.solve", "B")
-    if left and _columns(A, B):
-        return ops.squeeze(_solve(A, ops.expand_dims(B, -1)), -1)
-    if left:
-        return _solve(A, B)
-    return ops.matrix_transpose(_solve(ops.matrix_transpose(A), ops.matrix_transpose(B)))
+    return equations.solved(ops, A, B, left)
 
 
 def lstsq(
@@ -218,7 +209,7 @@ def lstsq(
         raise ArgumentError(
             f"torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), not {driver}"
         )
-    vector = _columns(A, B)
+    vector = equations.are_vectors(A, B)
     solution, left, rank, values = _lstsq(A, ops.expand_dims(B, -1) if vector else B, rcond)
     if vector:
         solution = ops.squeeze(solution, -1)
