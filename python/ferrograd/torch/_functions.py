@@ -9,6 +9,7 @@ from typing import Any
 from ferrograd import _arguments, _core
 from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._core import torch as ops
+from ferrograd._dialects.out_argument import with_out
 from ferrograd.torch import return_types
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.return_types import ValuesAndIndices
@@ -278,6 +279,7 @@ def _mask(index: Any) -> Any:
     return ops.cast(index, "bool") if isinstance(index, Tensor) and index.dtype == "uint8" else index
 
 
+@with_out
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is equal to one of ``test_elements``."""
     among = test_elements if isinstance(test_elements, Tensor) else ops.full([1], test_elements)

@@ -14,7 +14,7 @@ from ferrograd._core import torch as ops
 from ferrograd._dialects import histograms
 from ferrograd._dialects.casts import cast
 from ferrograd._dialects.distinct import distinct, runs
-from ferrograd._dialects.out_argument import into
+from ferrograd._dialects.out_argument import into, with_out
 from ferrograd._dialects.quotients import quotient
 from ferrograd._dialects.segments import reduced
 from ferrograd.torch import return_types
@@ -79,6 +79,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "") -> Ten
     return ops.cdist(x1, x2, p)
 
 
+@with_out
 @in_float32
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of the matrix whose Cholesky factor is ``input``."""
@@ -218,6 +219,7 @@ def _pivoted(pivot: bool, function: str) -> None:
 
 
 # The names of the parameters are torch's.
+@with_out
 @in_float32
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """The solution of linear equations with right sides ``input``, given LU factors."""
