@@ -278,7 +278,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 
 def multi_dot(tensors: Any) -> Tensor:
     """The product of matrices in the order that takes the fewest multiplications."""
-    return _multi_dot(list(tensors))
+    return _multi_dot(tensors)
 
 
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:
