@@ -35,7 +35,7 @@ float_power_ frexp gather geometric_ geqrf ger get_device gradient H histc histo
 index_put indices inner is_coalesced is_complex is_conj is_contiguous is_cpu is_cuda is_meta is_mkldnn is_mps is_neg
 is_nested is_nonzero is_pinned is_quantized is_same_size is_shared is_signed is_sparse is_sparse_csr is_xpu isneginf
 isposinf kthvalue layout log_normal_ log_softmax logit lu lu_solve map_ max median mH min mm mode multinomial
-nanmedian narrow_copy ndimension nelement new new_empty new_empty_strided new_full new_ones new_tensor new_zeros
+nanmean nanmedian narrow_copy ndimension nelement new new_empty new_empty_strided new_full new_ones new_tensor new_zeros
 nonzero nonzero_static norm normal_ numpy orgqr ormqr outer pin_memory pinverse polygamma put random_ repeat
 resize resize_as
 repeat_interleave resize_ resize_as_ roll rsub scatter share_memory_ slogdet softmax sort sparse_dim split squeeze std

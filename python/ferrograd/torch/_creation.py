@@ -272,6 +272,12 @@ def arange(
 ) -> Tensor:
     """The numbers ``start``, ``start + step``, … below ``end``. With one bound they start at 0."""
     _core.check_device("arange", device)
+    if not any(isinstance(x, Tensor) for x in (start, end, step)) and step:
+        bounds = (0, start) if end is None else (start, end)
+        if (bounds[1] - bounds[0]) * step < 0:
+            raise ArgumentError("arange: upper bound and lower bound inconsistent with step sign")
+        if not all(map(math.isfinite, bounds)):
+            raise ArgumentError(f"arange: unsupported range: {bounds[0]} -> {bounds[1]}")
     made = ops.arange(start, end, step, dtype)
     if made.dtype.kind in "iu" and any(isinstance(x, float) for x in (start, end, step)):
         # There are as many as of the floats, counted from the whole part of the start by that of the step.

@@ -260,6 +260,14 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """``input`` with ``alpha * source`` added to its slices ``index`` along an axis."""
+    input, source = _arguments.tensor(input, "index_add", "input"), _arguments.tensor(source, "index_add", "source")
+    axis = _arguments.axis(dim, "index_add", max(input.ndim, 1))
+    sizes, given = list(input.shape), list(source.shape)
+    if sizes and (len(sizes) != len(given) or sizes[:axis] + sizes[axis + 1 :] != given[:axis] + given[axis + 1 :]):
+        raise ShapeError(
+            f"index_add: source tensor shape must match self tensor shape, excluding the specified dimension. Got "
+            f"self.shape = {sizes} source.shape = {given}"
+        )
     return ops.index_add(input, dim, index, source if alpha == 1 else source * alpha)
 
 

@@ -25,6 +25,7 @@ from ferrograd._core.torch.linalg import svd as _svd
 from ferrograd._core.torch.linalg import svdvals as _svdvals
 from ferrograd._core.torch.linalg import vander as _vander
 from ferrograd._dialects import equations
+from ferrograd._dialects.adapters import accept_synonyms
 from ferrograd._dialects.hermitian import hermitian_of
 from ferrograd._dialects.out_argument import with_out
 from ferrograd.linalg._standard import with_bounds
@@ -44,8 +45,10 @@ __all__ = [
     "lu_factor_ex",
     "lu_solve",
     "matmul",
+    "matrix_norm",
     "matrix_rank",
     "multi_dot",
+    "norm",
     "pinv",
     "qr",
     "slogdet",
@@ -55,6 +58,7 @@ __all__ = [
     "svdvals",
     "vander",
     "vecdot",
+    "vector_norm",
 ]
 
 
@@ -286,6 +290,36 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     x = _arguments.tensor(x, "linalg.vander", "x")
     x = ops.cast(x, "int64") if x.dtype.kind in "iub" else x
     return _vander(ops.reshape(x, [1]) if x.ndim == 0 else x, N)
+
+
+def _in_dtype(x: Tensor, dtype: Any, function: str) -> Tensor:
+    """``x`` in the dtype in which a norm is computed, a float or complex one, or in its own."""
+    if dtype is None:
+        return x
+    x = ops.cast(_arguments.tensor(x, f"linalg.{function}", "x"), dtype)
+    if x.dtype.kind in "iub":
+        raise ArgumentError(f"linalg.{function}: dtype should be floating point or complex, but got {dtype}")
+    return x
+
+
+@accept_synonyms
+def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The norm of the elements along axes, of all without one; computed in ``dtype`` if it is given."""
+    return ops.linalg.vector_norm(_in_dtype(x, dtype, "vector_norm"), ord, dim, keepdim)
+
+
+@accept_synonyms
+def matrix_norm(
+    A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    """The norm of matrices along two axes; computed in ``dtype`` if it is given."""
+    return ops.linalg.matrix_norm(_in_dtype(A, dtype, "matrix_norm"), ord, dim, keepdim)
+
+
+@accept_synonyms
+def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """:func:`vector_norm` along one axis or, without ``ord``, of all elements; else :func:`matrix_norm`."""
+    return ops.linalg.norm(_in_dtype(A, dtype, "norm"), ord, dim, keepdim)
 
 
 globals().update({name: with_out(globals()[name]) for name in __all__})

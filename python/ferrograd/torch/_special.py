@@ -137,6 +137,8 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
         raise ArgumentError(f"torch.gradient only supports edge_order=1 and edge_order=2, got {edge_order}")
     spacing = 1 if spacing is None else spacing
     axes = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    if len({axis % max(input.ndim, 1) for axis in axes}) < len(axes):
+        raise ArgumentError(f"torch.gradient: an axis appears multiple times in {list(axes)}")
     each = list(spacing) if isinstance(spacing, list | tuple) else [spacing] * len(axes)
     if len(each) != len(axes):
         raise ArgumentError(f"torch.gradient expected spacing for {len(axes)} axes, got {len(each)}")
