@@ -2,7 +2,7 @@
 
 from ferrograd import _public
 from ferrograd._core.paddle import expm1, logsumexp
-from ferrograd.paddle.nn.functional import softmax
+from ferrograd.paddle._functions import softmax
 
 __all__ = ["expm1", "logsumexp", "softmax"]
 
