@@ -6,7 +6,7 @@ use crate::error::{Error, Result, bail};
 use crate::graph::Tensor;
 use crate::kernel::interrupt;
 use crate::memory::{self, TryPush};
-use crate::ops::entry::{Operand, op};
+use crate::ops::entry::{Operand, Rest, op};
 use crate::ops::index::{narrow, take};
 use crate::ops::movement::{concat, flatten, meshgrid, pad, reshape_to, stack};
 use crate::ops::promote::default_float;
@@ -21,8 +21,11 @@ const PART: usize = 512;
 /// [[1, 3], [1, 4], [2, 3], [2, 4]]
 /// ```
 #[op(function)]
-pub fn cartesian_prod(tensors: &[Tensor]) -> Result<Tensor> {
-    if let [one] = tensors {
+pub fn cartesian_prod(tensors: Rest<'_>) -> Result<Tensor> {
+    if let [one] = tensors.0 {
+        if one.rank() != 1 {
+            bail!(Shape, "cartesian_prod", "takes vectors, not the shape {:?}", one.dims());
+        }
         return Ok(one.clone());
     }
     let columns = meshgrid(tensors, "ij")?;
@@ -89,8 +92,9 @@ pub fn combinations(
 /// [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
 /// ```
 #[op(function)]
-pub fn block_diag(tensors: &[Tensor]) -> Result<Tensor> {
+pub fn block_diag(tensors: Rest<'_>) -> Result<Tensor> {
     const OP: &str = "block_diag";
+    let Rest(tensors) = tensors;
     memory::ensure(tensors.len() * PART)?;
     let mut blocks: Vec<Tensor> = Vec::with_capacity(tensors.len());
     for t in tensors {

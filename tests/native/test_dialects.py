@@ -267,3 +267,20 @@ def test_a_tensor_used_only_in_step_functions_has_gradient_zero(d: Dialect) -> N
     if d.name != "paddle":
         d.module.floor(x).backward(inputs=[x])
         assert values(x.grad) == [0]
+
+
+@every
+def test_a_tensor_is_no_list_of_tensors(d: Dialect) -> None:
+    x: Any = d.tensor([[1.0, 2.0], [3.0, 4.0]])
+    for name in ["concat", "stack", "hstack", "vstack", "dstack", "column_stack"]:
+        with pytest.raises(
+            (fg.ArgumentError, TypeError), match=r"must be a list of Tensors|element 1 is a|takes at most"
+        ):
+            getattr(d.module, name)(x)
+        with pytest.raises((fg.ArgumentError, TypeError)):
+            getattr(d.module, name)(x, x)
+    with pytest.raises(fg.ArgumentError, match=r"must be a list of Tensors|two or more matrices"):
+        d.module.linalg.multi_dot(x)
+    with pytest.raises(fg.ShapeError, match="takes vectors"):
+        d.module.cartesian_prod(x)
+    assert d.module.block_diag(x).tolist() == x.tolist()

@@ -18,7 +18,7 @@ is_same_shape isin isneginf isposinf log_normal_ logcumsumexp logit lstsq lu lu_
 matrix_norm matrix_rank median multi_dot multinomial nanmedian nanquantile nansum ndimension new_empty new_full
 new_ones new_zeros nonzero norm normal_ ones_like ormqr pca_lowrank pinv poisson polygamma put_along_axis qr
 quantile randint_like real reduce_as renorm repeat repeat_interleave reshape reverse scale scatter scatter_nd_add
-select_scatter shard_index slice slice_scatter slogdet solve split squeeze stack standard_gamma stanh std
+select_scatter shard_index slice slice_scatter slogdet softmax solve split squeeze stack standard_gamma stanh std
 strided_slice sub subtract sum svd svd_lowrank swapaxes swapdims t take take_along_axis take_along_dim
 tensor_split tensordot to_dlpack topk transpose triangular_solve unbind unfold uniform_ unique
 unique_consecutive unsqueeze unstack vander var vector_norm view vsplit zeros_like
@@ -35,7 +35,7 @@ float_power_ frexp gather geometric_ geqrf ger get_device gradient H histc histo
 index_put indices inner is_coalesced is_complex is_conj is_contiguous is_cpu is_cuda is_meta is_mkldnn is_mps is_neg
 is_nested is_nonzero is_pinned is_quantized is_same_size is_shared is_signed is_sparse is_sparse_csr is_xpu isneginf
 isposinf kthvalue layout log_normal_ log_softmax logit lu lu_solve map_ max median mH min mm mode multinomial
-nanmedian narrow_copy ndimension nelement new new_empty new_empty_strided new_full new_ones new_tensor new_zeros
+nanmean nanmedian narrow_copy ndimension nelement new new_empty new_empty_strided new_full new_ones new_tensor new_zeros
 nonzero nonzero_static norm normal_ numpy orgqr ormqr outer pin_memory pinverse polygamma put random_ repeat
 resize resize_as
 repeat_interleave resize_ resize_as_ roll rsub scatter share_memory_ slogdet softmax sort sparse_dim split squeeze std
@@ -48,7 +48,7 @@ IN_PLACE = {
     paddle: """
     add as_strided atan2 bernoulli bitwise_left_shift bitwise_right_shift div divide fill_diagonal_tensor
     floor_mod frac index_add index_fill logcumsumexp logit masked_scatter polygamma put_along_axis renorm reshape
-    scale scatter squeeze sub subtract swapaxes swapdims t transpose unsqueeze view
+    scale scatter softmax squeeze sub subtract swapaxes swapdims t transpose unsqueeze view
     """,
     torch: """
     add addbmm addcdiv addcmul addmm addmv addr as_strided baddbmm clamp_max clamp_min conj div divide index_add

@@ -188,3 +188,24 @@ def test_graphs_are_numbered_again_and_sampled() -> None:
         G.weighted_sample_neighbors(row, colptr, -weights, nodes, 1)
     with pytest.raises(ValueError, match="row is a vector of integers"):
         G.sample_neighbors(weights, colptr, nodes)
+
+
+def test_functions_that_stand_for_several() -> None:
+    fused = paddle.incubate.nn.functional
+    x, y, bias = (
+        paddle.to_tensor(v, dtype="float64", stop_gradient=False)
+        for v in ([[1.0, -2.0]], [[0.5, 2.0], [3.0, -1.0]], [0.1, 0.2])
+    )
+    scores = x @ y + bias
+    assert fused.fused_linear(x, y, bias).tolist() == scores.tolist()
+    assert fused.fused_linear(x, y.T, bias, transpose_weight=True).tolist() == scores.tolist()
+    assert fused.fused_matmul_bias(x.T, y, transpose_x=True).tolist() == (x @ y).tolist()
+    act = fused.fused_linear_activation
+    assert act(x, y, bias, activation="none").tolist() == scores.tolist()
+    assert act(x, y, bias, activation="relu").tolist() == paddle.nn.functional.relu(scores).tolist()
+    assert act(x, y, bias, activation="gelu").tolist() == paddle.nn.functional.gelu(scores, True).tolist()
+    with pytest.raises(fg.ArgumentError, match="activation is 'gelu'"):
+        act(x, y, bias, activation="tanh")
+    assert fused.fused_dropout_add(x, y, 0.5, training=False).tolist() == (x + y).tolist()
+    assert fused.fused_dropout_add(x, y, 1.0).tolist() == y.tolist()
+    fg.testing.check(lambda x, y, bias: act(x, y, bias, activation="gelu"), (x, y, bias))

@@ -55,6 +55,9 @@ def test_reductions() -> None:
     near(paddle.quantile(t(), [0.2, 0.5], axis=[0, 1]), np.quantile(A, [0.2, 0.5], (0, 1)))
     near(paddle.reduce_as(t(), paddle.zeros([3, 1])), A.sum((0, 2))[:, None])
     near(paddle.softmax(t()), np.exp(A) / np.exp(A).sum(0))
+    near(t().softmax(), np.exp(A) / np.exp(A).sum(0))
+    assert t().softmax(dim=1, dtype="float32").dtype == paddle.float32
+    near(paddle.special.softmax(t()), np.exp(A) / np.exp(A).sum(0))
     near(F.softmax_(t(), -1), np.exp(A) / np.exp(A).sum(-1, keepdims=True))
     near(paddle.polygamma(t([1.0]), 1), [math.pi**2 / 6])
 
@@ -170,6 +173,9 @@ def test_random_numbers() -> None:
 def test_linear_algebra() -> None:
     square, right = t(A[:, :, :3]), t(A[:, :2, :3])
     near(paddle.linalg.solve(square, right, left=False) @ square, A[:, :2, :3])
+    near(
+        paddle.linalg.solve(square[:, :2, :2], t(A[:, 0, :2])), np.linalg.solve(A[:, :2, :2], A[:, 0, :2, None])[..., 0]
+    )
     near(paddle.linalg.vector_norm(t(), 3, [0, 1]), (np.abs(A) ** 3).sum((0, 1)) ** (1 / 3))
     near(paddle.linalg.matrix_norm(t(), p="nuc"), np.linalg.svd(A, compute_uv=False).sum(-1))
     assert paddle.linalg.norm(t(), dtype="float64").dtype == "float64"
@@ -331,12 +337,14 @@ def test_where_results_are_written_and_placed() -> None:
         (lambda **kw: paddle.range(0, 2, **kw), [3], "float32"),
         (lambda **kw: paddle.linspace(0, 1, 3, **kw), [3], "float32"),
         (lambda **kw: paddle.nn.functional.softmax(paddle.ones([2, 2]), **kw), [2, 2], "float32"),
+        (lambda **kw: paddle.softmax(paddle.ones([2, 2]), **kw), [2, 2], "float32"),
         (lambda **kw: paddle.searchsorted(paddle.arange(3.0), paddle.ones([2]), **kw), [2], "int64"),
     ]
     for made, shape, dtype in cases:
         out = paddle.zeros(shape, dtype)
         assert made(out=out) is out
         assert out.tolist() == made().tolist() != paddle.zeros(shape).tolist()
+    assert paddle.ones_like(paddle.full([1], 2.0, pin_memory=False), device="cpu", pin_memory=False).tolist() == [1]
     for made in (paddle.eye, paddle.arange):
         assert not made(2, dtype="float32", requires_grad=True).stop_gradient
         with pytest.raises(ferrograd.ArgumentError, match=f"{made.__name__}.*cuda"):

@@ -82,7 +82,9 @@ def test_others_stay(name: str) -> None:
 
 def test_states() -> None:
     assert not torch.is_autocast_enabled("cpu")
-    assert torch.get_autocast_dtype("cpu") is torch.bfloat16
+    assert torch.get_autocast_dtype("cpu") is torch.get_autocast_cpu_dtype() is torch.bfloat16
+    assert torch.get_autocast_gpu_dtype() is torch.float16
+    assert not torch.is_autocast_cpu_enabled()
     with torch.autocast("cpu", torch.float16):
         assert torch.is_autocast_enabled("cpu")
         assert torch.get_autocast_dtype("cpu") is torch.float16

@@ -473,8 +473,50 @@ def test_integers_stay_integers() -> None:
     assert F.threshold(x, 2, 9).tolist() == [7, 9]
     assert torch.arange(0.5, 5, 1.5, dtype=torch.int64).tolist() == [0, 1, 2]
     assert torch.linspace(-2, -3, 5, dtype=torch.int64).tolist() == [-2, -2, -2, -2, -3]
+    assert torch.linspace(4.9, torch.tensor(-1.9), 6, dtype=torch.int32).tolist() == [4, 3, 2, 1, 0, -1]
+    assert torch.logspace(0.5, 2.9, 3, dtype=torch.int32).tolist() == [1, 10, 100]
     (slopes,) = torch.gradient(torch.tensor([1, 2, 4]), spacing=0.5)
     assert slopes.tolist() == [2, 3, 4]
+
+
+def test_results_of_small_integers_are_wide_enough() -> None:
+    x = torch.tensor([0, 200], dtype=torch.uint8)
+    assert torch.special.shifted_chebyshev_polynomial_t(x, 1).tolist() == [-1.0, 399.0]
+    powers = torch.linalg.vander(x, N=3)
+    assert (powers.dtype, powers[1].tolist()) == (torch.int64, [1, 200, 40000])
+    assert torch.vander(x, 3)[1].tolist() == [40000, 200, 1]
+    assert torch.trace(torch.full((2, 2), 200, dtype=torch.uint8)).dtype == torch.int64
+    assert all(i.dtype == torch.int64 for i in torch.unravel_index(x[:1], (2, 3)))
+
+
+def test_norms_and_means_in_another_dtype() -> None:
+    x = torch.tensor([[3.0, 4.0], [0.0, float("nan")]])
+    norms = [torch.linalg.norm, torch.linalg.vector_norm, torch.linalg.matrix_norm]
+    for norm in norms:
+        y = norm(x[:1], dtype=torch.float64)
+        assert (y.dtype, y.item()) == (torch.float64, 5.0)
+    assert torch.linalg.vector_norm(x, dim=0, keepdim=True, dtype=torch.float64)[0, 0].item() == 3.0
+    y = x.nanmean(0, dtype=torch.float64)
+    assert (y.dtype, y.tolist()) == (torch.float64, [1.5, 4.0])
+    for f in (torch.nanmean, *norms):
+        with pytest.raises(ferrograd.ArgumentError, match="floating point or complex"):
+            f(x, dtype=torch.int64)
+
+
+def test_arguments_that_torch_refuses() -> None:
+    x = torch.ones(2, 4)
+    calls: list[tuple[str, Any]] = [
+        ("inconsistent with step sign", lambda: torch.arange(0, -3, 2)),
+        ("unsupported range", lambda: torch.arange(0.0, float("inf"))),
+        ("multiple times", lambda: torch.gradient(x, dim=(1, -1))),
+        ("must match self tensor shape", lambda: x.index_add(0, torch.tensor([0]), torch.ones(4))),
+        ("must match self tensor shape", lambda: x.index_add(0, torch.tensor([0]), torch.ones(1, 1))),
+        ("must be 2-D", lambda: F.embedding(torch.tensor([0]), torch.ones(3))),
+        ("indices of shape", lambda: F.max_unpool1d(x, torch.zeros(2, 3, dtype=torch.int64), 2)),
+    ]
+    for message, call in calls:
+        with pytest.raises((ferrograd.ArgumentError, ferrograd.ShapeError), match=message):
+            call()
 
 
 def test_segments_that_follow_each_other() -> None:

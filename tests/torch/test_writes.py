@@ -170,6 +170,11 @@ def test_out() -> None:
         (lambda out: T.add(x, 1, alpha=2, out=out), [[5, 6]]),
         (lambda out: T.mul(x, 2, out=out), [[6, 8]]),
         (lambda out: T.norm(x, "nuc", out=out), 5.0),
+        (lambda out: T.cholesky_inverse(t([[2.0]]), out=out), [[0.25]]),
+        (lambda out: T.lu_solve(x, t([[2.0]]), T.tensor([1], dtype=T.int32), out=out), [[1.5, 2]]),
+        (lambda out: T.isin(x, 3, out=out), [[1, 0]]),
+        (lambda out: T.nn.functional.hardshrink(x, 3, out=out), [[0, 4]]),
+        (lambda out: T.nn.functional.softshrink(x, 3, out=out), [[0, 1]]),
     ]
     for f, want in calls:
         out = T.zeros(0)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ferrograd import _arguments, _core
-from ferrograd._core import ArgumentError, Tensor
+from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._core import native as ops
 
 
@@ -17,7 +17,10 @@ def max_unpool(
 
     ``output_size`` is that of the input of the pool, if several are possible.
     """
-    shape = _arguments.tensor(x, f"max_unpool{axes}d", "input").shape
+    function = f"max_unpool{axes}d"
+    shape = _arguments.tensor(x, function, "input").shape
+    if list(_arguments.tensor(indices, function, "indices").shape) != list(shape):
+        raise ShapeError(f"{function}: indices of shape {list(indices.shape)} for elements of shape {list(shape)}")
 
     def each(value: Any) -> list[int]:
         return list(value) if isinstance(value, list | tuple) else [value] * axes

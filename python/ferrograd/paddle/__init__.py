@@ -127,6 +127,7 @@ __all__ = [
     "set_global_initializer",
     "set_grad_enabled",
     "signal",
+    "special",
     "static",
     "summary",
     "utils",
@@ -149,6 +150,7 @@ __all__ += _in_place
 if _TYPE_CHECKING:
     from ferrograd.paddle import distributed as distributed
     from ferrograd.paddle import distribution as distribution
+    from ferrograd.paddle import special as special
     from ferrograd.paddle import version as version
     from ferrograd.paddle.distributed.parallel import DataParallel as DataParallel
 else:
@@ -179,7 +181,7 @@ else:
     }
 
     def __getattr__(name: str) -> _Any:
-        if name in ("distributed", "distribution", "sparse", "tensor", "version"):
+        if name in ("distributed", "distribution", "sparse", "special", "tensor", "version"):
             return _import_module(f"ferrograd.paddle.{name}")
         if name == "paddle":
             return _import_module("ferrograd.paddle")

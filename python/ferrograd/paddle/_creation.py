@@ -70,7 +70,9 @@ def to_tensor(data: Any, dtype: Any = None, place: object = None, stop_gradient:
     return _core.make(data, dtype, not stop_gradient, PADDLE)
 
 
-def as_tensor(data: Any, dtype: Any = None, device: object = None, requires_grad: bool = False) -> Tensor:
+def as_tensor(
+    data: Any, dtype: Any = None, device: object = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
     """A tensor with a copy of numbers, nested lists, arrays or tensors: see :func:`to_tensor`."""
     return to_tensor(data, dtype, device, not requires_grad)
 
@@ -176,6 +178,7 @@ def _constant(
     out: Tensor | None = None,
     device: object = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
     _op: Any = None,
 ) -> Tensor:
     _core.check_device(_op.__name__, device)
@@ -198,6 +201,7 @@ def full(
     out: Tensor | None = None,
     device: object = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A tensor of a shape filled with one number. The dtype is by default the default float, or bool for a bool."""
     _core.check_device("full", device)
@@ -212,9 +216,12 @@ def _constant_like(
     dtype: Any = None,
     name: str | None = None,
     *,
+    device: object = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
     _op: Any = None,
 ) -> Tensor:
+    _core.check_device(_op.__name__, device)
     return placed(_op(x, dtype), None, requires_grad)
 
 
@@ -223,9 +230,17 @@ ones_like = specialize("ones_like", "Ones with the shape and dtype of ``x``.", _
 
 
 def full_like(
-    x: Tensor, fill_value: Any, dtype: Any = None, name: str | None = None, *, requires_grad: bool = False
+    x: Tensor,
+    fill_value: Any,
+    dtype: Any = None,
+    name: str | None = None,
+    *,
+    device: object = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A tensor filled with one number, with the shape and by default the dtype of another."""
+    _core.check_device("full_like", device)
     return placed(ops.full_like(x, fill_value, dtype), None, requires_grad)
 
 
@@ -239,6 +254,7 @@ def arange(
     out: Tensor | None = None,
     device: object = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """The numbers ``start``, ``start + step``, … below ``end``. With one bound they start at 0.
 
@@ -308,6 +324,7 @@ def eye(
     out: Tensor | None = None,
     device: object = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A matrix with ones on the diagonal and zeros elsewhere."""
     _core.check_device("eye", device)

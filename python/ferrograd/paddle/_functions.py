@@ -38,6 +38,7 @@ __all__ = [
     "norm",
     "reshape",
     "scale",
+    "softmax",
     "split",
     "squeeze",
     "stack",
@@ -245,6 +246,13 @@ def scale(
         raise ArgumentError(f"scale: act is 'relu', 'sigmoid', 'softmax' or 'tanh', not {act!r}")
     activated: Tensor = getattr(ops, act)(y)
     return activated
+
+
+def softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
+    """``exp(x) / sum(exp(x))`` along an axis: by default 0 if there are 0, 1 or 3 axes, else 1."""
+    input = _arguments.tensor(input, "softmax", "input")
+    axis = (0 if input.ndim in (0, 1, 3) else 1) if dim is None else dim
+    return ops.softmax(input if dtype is None else ops.cast(input, dtype), axis)
 
 
 def split(x: Tensor, num_or_sections: Any, axis: Any = 0, name: str | None = None) -> list[Tensor]:

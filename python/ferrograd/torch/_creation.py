@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ferrograd import _arguments, _core
@@ -271,6 +272,12 @@ def arange(
 ) -> Tensor:
     """The numbers ``start``, ``start + step``, … below ``end``. With one bound they start at 0."""
     _core.check_device("arange", device)
+    if not any(isinstance(x, Tensor) for x in (start, end, step)) and step:
+        bounds = (0, start) if end is None else (start, end)
+        if (bounds[1] - bounds[0]) * step < 0:
+            raise ArgumentError("arange: upper bound and lower bound inconsistent with step sign")
+        if not all(map(math.isfinite, bounds)):
+            raise ArgumentError(f"arange: unsupported range: {bounds[0]} -> {bounds[1]}")
     made = ops.arange(start, end, step, dtype)
     if made.dtype.kind in "iu" and any(isinstance(x, float) for x in (start, end, step)):
         # There are as many as of the floats, counted from the whole part of the start by that of the step.
@@ -294,7 +301,7 @@ def linspace(
     made = ops.linspace(start, end, steps, dtype)
     if made.dtype.kind in "iu":
         # Casts round towards 0, the core rounds down.
-        made = ops.cast(ops.linspace(start, end, steps, "float64"), made.dtype)
+        made = ops.cast(ops.linspace(_whole(start), _whole(end), steps, "float64"), made.dtype)
     return placed(made, out, requires_grad)
 
 
@@ -312,9 +319,17 @@ def logspace(
 ) -> Tensor:
     """The powers of ``base`` with ``steps`` evenly spaced exponents from ``start`` to ``end``, both included."""
     _core.check_device("logspace", device)
+    made = ops.zeros([], ops.get_default_dtype() if dtype is None else dtype)
+    if made.dtype.kind in "iu":
+        start, end = _whole(start), _whole(end)
     exponents = ops.linspace(start, end, steps, "float64")
     powers = ops.pow(_core.make(float(base), "float64", False, TORCH), exponents)
-    return placed(ops.astype(powers, ops.get_default_dtype() if dtype is None else dtype), out, requires_grad)
+    return placed(ops.astype(powers, made.dtype), out, requires_grad)
+
+
+def _whole(end: Any) -> Any:
+    """The end of a range of integers, which torch casts to an integer first."""
+    return ops.trunc(end) if isinstance(end, Tensor) else math.trunc(end)
 
 
 def scalar_tensor(

@@ -9,6 +9,7 @@ from typing import Any
 from ferrograd import _arguments, _core
 from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._core import torch as ops
+from ferrograd._dialects.out_argument import with_out
 from ferrograd.torch import return_types
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.return_types import ValuesAndIndices
@@ -259,6 +260,14 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """``input`` with ``alpha * source`` added to its slices ``index`` along an axis."""
+    input, source = _arguments.tensor(input, "index_add", "input"), _arguments.tensor(source, "index_add", "source")
+    axis = _arguments.axis(dim, "index_add", max(input.ndim, 1))
+    sizes, given = list(input.shape), list(source.shape)
+    if sizes and (len(sizes) != len(given) or sizes[:axis] + sizes[axis + 1 :] != given[:axis] + given[axis + 1 :]):
+        raise ShapeError(
+            f"index_add: source tensor shape must match self tensor shape, excluding the specified dimension. Got "
+            f"self.shape = {sizes} source.shape = {given}"
+        )
     return ops.index_add(input, dim, index, source if alpha == 1 else source * alpha)
 
 
@@ -278,6 +287,7 @@ def _mask(index: Any) -> Any:
     return ops.cast(index, "bool") if isinstance(index, Tensor) and index.dtype == "uint8" else index
 
 
+@with_out
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is equal to one of ``test_elements``."""
     among = test_elements if isinstance(test_elements, Tensor) else ops.full([1], test_elements)
@@ -314,7 +324,7 @@ def ger(input: Tensor, vec2: Tensor) -> Tensor:
 def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix."""
     _of_axes("trace", 2, input=input)
-    return ops.trace(input)
+    return ops.trace(ops.cast(input, "int64") if input.dtype.kind in "iub" else input)
 
 
 def vdot(input: Tensor, other: Tensor) -> Tensor:

@@ -20,11 +20,12 @@ from ferrograd._core.torch.linalg import multi_dot as _multi_dot
 from ferrograd._core.torch.linalg import pinv as _pinv
 from ferrograd._core.torch.linalg import qr as _qr
 from ferrograd._core.torch.linalg import slogdet as _slogdet
-from ferrograd._core.torch.linalg import solve as _solve
 from ferrograd._core.torch.linalg import solve_ex as _solve_ex
 from ferrograd._core.torch.linalg import svd as _svd
 from ferrograd._core.torch.linalg import svdvals as _svdvals
 from ferrograd._core.torch.linalg import vander as _vander
+from ferrograd._dialects import equations
+from ferrograd._dialects.adapters import accept_synonyms
 from ferrograd._dialects.hermitian import hermitian_of
 from ferrograd._dialects.out_argument import with_out
 from ferrograd.linalg._standard import with_bounds
@@ -44,8 +45,10 @@ __all__ = [
     "lu_factor_ex",
     "lu_solve",
     "matmul",
+    "matrix_norm",
     "matrix_rank",
     "multi_dot",
+    "norm",
     "pinv",
     "qr",
     "slogdet",
@@ -55,6 +58,7 @@ __all__ = [
     "svdvals",
     "vander",
     "vecdot",
+    "vector_norm",
 ]
 
 
@@ -147,11 +151,6 @@ def _check(info: Tensor, check_errors: bool, function: str) -> None:
         raise LinAlgError(f"linalg.{function}: a matrix has no result, info is {info.tolist()}")
 
 
-def _columns(A: Tensor, B: Tensor) -> bool:
-    """Whether ``B`` is a batch of vectors for the matrices ``A``."""
-    return B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
-
-
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> return_types.linalg_inv_ex:
     """The inverse, NaN for a singular matrix, whose info is then not 0."""
     inverse, info = _inv_ex(A)
@@ -181,7 +180,7 @@ def solve_ex(
     """:func:`solve`, NaN for a singular matrix, whose info is then not 0."""
     A, B = _arguments.tensor(A, "linalg.solve_ex", "A"), _arguments.tensor(B, "linalg.solve_ex", "B")
     if left:
-        vector = _columns(A, B)
+        vector = equations.are_vectors(A, B)
         solution, info = _solve_ex(A, ops.expand_dims(B, -1) if vector else B)
         solution = ops.squeeze(solution, -1) if vector else solution
     else:
@@ -194,11 +193,7 @@ def solve_ex(
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The solution of ``A @ x = B`` (of ``x @ A = B`` if not ``left``). ``B`` may be vectors, one for each matrix."""
     A, B = _arguments.tensor(A, "linalg.solve", "A"), _arguments.tensor(B, "linalg.solve", "B")
-    if left and _columns(A, B):
-        return ops.squeeze(_solve(A, ops.expand_dims(B, -1)), -1)
-    if left:
-        return _solve(A, B)
-    return ops.matrix_transpose(_solve(ops.matrix_transpose(A), ops.matrix_transpose(B)))
+    return equations.solved(ops, A, B, left)
 
 
 def lstsq(
@@ -218,7 +213,7 @@ def lstsq(
         raise ArgumentError(
             f"torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), not {driver}"
         )
-    vector = _columns(A, B)
+    vector = equations.are_vectors(A, B)
     solution, left, rank, values = _lstsq(A, ops.expand_dims(B, -1) if vector else B, rcond)
     if vector:
         solution = ops.squeeze(solution, -1)
@@ -287,13 +282,44 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 
 def multi_dot(tensors: Any) -> Tensor:
     """The product of matrices in the order that takes the fewest multiplications."""
-    return _multi_dot(list(tensors))
+    return _multi_dot(tensors)
 
 
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers of a vector's elements as columns: 1, x, x², …; of a tensor without axes as one row."""
     x = _arguments.tensor(x, "linalg.vander", "x")
+    x = ops.cast(x, "int64") if x.dtype.kind in "iub" else x
     return _vander(ops.reshape(x, [1]) if x.ndim == 0 else x, N)
+
+
+def _in_dtype(x: Tensor, dtype: Any, function: str) -> Tensor:
+    """``x`` in the dtype in which a norm is computed, a float or complex one, or in its own."""
+    if dtype is None:
+        return x
+    x = ops.cast(_arguments.tensor(x, f"linalg.{function}", "x"), dtype)
+    if x.dtype.kind in "iub":
+        raise ArgumentError(f"linalg.{function}: dtype should be floating point or complex, but got {dtype}")
+    return x
+
+
+@accept_synonyms
+def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The norm of the elements along axes, of all without one; computed in ``dtype`` if it is given."""
+    return ops.linalg.vector_norm(_in_dtype(x, dtype, "vector_norm"), ord, dim, keepdim)
+
+
+@accept_synonyms
+def matrix_norm(
+    A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    """The norm of matrices along two axes; computed in ``dtype`` if it is given."""
+    return ops.linalg.matrix_norm(_in_dtype(A, dtype, "matrix_norm"), ord, dim, keepdim)
+
+
+@accept_synonyms
+def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """:func:`vector_norm` along one axis or, without ``ord``, of all elements; else :func:`matrix_norm`."""
+    return ops.linalg.norm(_in_dtype(A, dtype, "norm"), ord, dim, keepdim)
 
 
 globals().update({name: with_out(globals()[name]) for name in __all__})

@@ -15,7 +15,7 @@ from ferrograd.torch import return_types
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.return_types import ValuesAndIndices
 
-__all__ = ["max", "median", "min", "nanmedian", "norm", "std", "std_mean", "var", "var_mean"]
+__all__ = ["max", "median", "min", "nanmean", "nanmedian", "norm", "std", "std_mean", "var", "var_mean"]
 
 
 @overload
@@ -53,6 +53,15 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     if dim is None:
         return lower_median(input)
     return return_types.median(*ops.median_with_index(input, dim, keepdim))
+
+
+def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The mean of the elements that are not NaN; computed in ``dtype``, a float or complex one, if it is given."""
+    if dtype is not None:
+        input = ops.cast(_arguments.tensor(input, "nanmean", "input"), dtype)
+        if input.dtype.kind in "iub":
+            raise ArgumentError(f"nanmean: dtype should be floating point or complex, but got {dtype}")
+    return ops.nanmean(input, dim, keepdim)
 
 
 @overload

@@ -14,7 +14,7 @@ from ferrograd._core import torch as ops
 from ferrograd._dialects import histograms
 from ferrograd._dialects.casts import cast
 from ferrograd._dialects.distinct import distinct, runs
-from ferrograd._dialects.out_argument import into
+from ferrograd._dialects.out_argument import into, with_out
 from ferrograd._dialects.quotients import quotient
 from ferrograd._dialects.segments import reduced
 from ferrograd.torch import return_types
@@ -79,6 +79,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "") -> Ten
     return ops.cdist(x1, x2, p)
 
 
+@with_out
 @in_float32
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of the matrix whose Cholesky factor is ``input``."""
@@ -136,6 +137,8 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
         raise ArgumentError(f"torch.gradient only supports edge_order=1 and edge_order=2, got {edge_order}")
     spacing = 1 if spacing is None else spacing
     axes = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    if len({axis % max(input.ndim, 1) for axis in axes}) < len(axes):
+        raise ArgumentError(f"torch.gradient: an axis appears multiple times in {list(axes)}")
     each = list(spacing) if isinstance(spacing, list | tuple) else [spacing] * len(axes)
     if len(each) != len(axes):
         raise ArgumentError(f"torch.gradient expected spacing for {len(axes)} axes, got {len(each)}")
@@ -218,6 +221,7 @@ def _pivoted(pivot: bool, function: str) -> None:
 
 
 # The names of the parameters are torch's.
+@with_out
 @in_float32
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """The solution of linear equations with right sides ``input``, given LU factors."""
@@ -454,6 +458,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     if ops.any(ops.logical_or(ops.less(indices, 0), ops.greater_equal(indices, math.prod(sizes)))):
         raise ArgumentError(f"unravel_index: a tensor of shape {sizes} has no element at one of the places")
     found = []
+    indices = ops.cast(indices, "int64")
     for size in sizes[::-1]:
         found.append(ops.remainder(indices, size))
         indices = ops.floor_divide(indices, size)
@@ -466,7 +471,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
         raise ShapeError(
             f"vander: x must be a one-dimensional tensor, not a {x.ndim}-D one; linalg.vander takes batches"
         )
-    powers = ops.linalg.vander(x, N)
+    powers = ops.linalg.vander(ops.cast(x, "int64") if x.dtype.kind in "iub" else x, N)
     return powers if increasing else ops.flip(powers, -1)
 
 

@@ -80,15 +80,14 @@ pub fn makes(entry: &Entry) -> bool {
 pub type Given<'py> = SmallVec<[Option<Bound<'py, PyAny>>; 6]>;
 
 /// Gathers arguments into a list. If there are more positional arguments than parameters, they are the list of a
-/// parameter that takes all the rest (`einsum("ij,jk", a, b)`), of a first parameter that takes tensors (`meshgrid(x,
-/// y)`), or of a parameter that takes integers and is the first after a method's tensor (`x.reshape(2, 3)`).
+/// parameter that takes all the rest (`einsum("ij,jk", a, b)`, `meshgrid(x, y)`), or of a parameter that takes integers
+/// and is the first after a method's tensor (`x.reshape(2, 3)`).
 fn gather<'py>(py: Python<'py>, callable: &'static Callable, all: Given<'py>) -> PyResult<Given<'py>> {
     let &Callable { entry, name } = callable;
     let lead = usize::from(entry.method);
     let ints = entry.params.get(lead).is_some_and(|p| p.kind.base == ParamKind::Ints);
     let rest = entry.params.iter().position(|p| p.kind.base == ParamKind::Rest);
-    let tensors = entry.params.first().filter(|p| p.kind.base == ParamKind::Tensors).map(|_| 0);
-    let Some(at) = tensors.or(rest).or(ints.then_some(lead)) else {
+    let Some(at) = rest.or(ints.then_some(lead)) else {
         return Err(PyTypeError::new_err(format!(
             "{name}() takes at most {} arguments ({} given)",
             entry.params.len(),
@@ -105,7 +104,7 @@ fn gather<'py>(py: Python<'py>, callable: &'static Callable, all: Given<'py>) ->
 /// it belongs to a shape (`zeros(2, 3)`, `x.reshape(2, 3)`), or a tensor for a list of tensors (`meshgrid(x, y)`).
 fn takes_gathering(entry: &Entry, given: &Given<'_>) -> bool {
     let shaped = matches!(entry.params, [shape, dtype, ..] if shape.kind.base == ParamKind::Ints && dtype.kind.base == ParamKind::DType);
-    let tensors = entry.params.first().is_some_and(|p| p.kind.base == ParamKind::Tensors);
+    let tensors = entry.params.first().is_some_and(|p| p.kind.base == ParamKind::Rest);
     let is = |i: usize, kind: fn(&Bound<'_, PyAny>) -> bool| {
         given.get(i).is_some_and(|o| o.as_ref().is_some_and(kind))
     };

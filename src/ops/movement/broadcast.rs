@@ -7,7 +7,7 @@ use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{Saved, Tensor, apply};
 use crate::kernel::reduce::{self, ReduceLoops, reduce_loops};
-use crate::ops::entry::op;
+use crate::ops::entry::{Rest, op};
 use crate::ops::linear::{Linear, LinearOp, with_hidden};
 use crate::ops::sizes::{held, sizes};
 use crate::shape::{self, Dims};
@@ -82,7 +82,8 @@ pub fn expand_as(x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// [(2, 3), (2, 3)]
 /// ```
 #[op(function, names("broadcast_tensors", "broadcast_arrays"), half)]
-pub fn broadcast_tensors(tensors: &[Tensor]) -> Result<Vec<Tensor>> {
+pub fn broadcast_tensors(tensors: Rest<'_>) -> Result<Vec<Tensor>> {
+    let Rest(tensors) = tensors;
     let dims =
         tensors.iter().try_fold(Dims::new(), |d, t| shape::broadcast("broadcast_tensors", &d, t.dims()))?;
     tensors.iter().map(|t| broadcast_to(t, &dims)).collect()
@@ -96,7 +97,8 @@ pub fn broadcast_tensors(tensors: &[Tensor]) -> Result<Vec<Tensor>> {
 /// [(2, 3), (2, 3)]
 /// ```
 #[op(function)]
-pub fn meshgrid(tensors: &[Tensor], #[default("xy")] indexing: &str) -> Result<Vec<Tensor>> {
+pub fn meshgrid(tensors: Rest<'_>, #[default("xy")] indexing: &str) -> Result<Vec<Tensor>> {
+    let Rest(tensors) = tensors;
     let swap = match indexing {
         "xy" => tensors.len() > 1,
         "ij" => false,

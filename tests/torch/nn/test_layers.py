@@ -203,6 +203,10 @@ def test_batch_norm_follows_the_batches() -> None:
     with pytest.raises(ValueError, match=r"expected 2D or 3D input \(got 4D input\)"):
         layer(torch.ones(1, 4, 1, 1))
     assert "num_batches_tracked" in layer.state_dict()
+    plain, of_all = nn.BatchNorm1d(4, bias=False), nn.SyncBatchNorm(4, bias=False)
+    assert plain.bias is of_all.bias is None
+    batch = torch.tensor(x, dtype=torch.float32)
+    assert of_all(batch).tolist() == plain(batch).tolist()
 
 
 def test_tables_of_vectors() -> None:

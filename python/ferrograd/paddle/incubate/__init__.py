@@ -8,13 +8,14 @@ from ferrograd import _arguments, _public
 from ferrograd._core import paddle as ops
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.geometric import segment_max, segment_mean, segment_min, segment_sum, send_u_recv
-from ferrograd.paddle.incubate import autograd, optimizer
+from ferrograd.paddle.incubate import autograd, nn, optimizer
 from ferrograd.paddle.incubate.optimizer import LookAhead
 
 __all__ = [
     "LookAhead",
     "autograd",
     "graph_send_recv",
+    "nn",
     "optimizer",
     "segment_max",
     "segment_mean",

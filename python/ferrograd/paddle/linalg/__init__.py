@@ -27,6 +27,7 @@ from ferrograd._core.paddle.linalg import (
     solve_triangular,
     svdvals,
 )
+from ferrograd._dialects import equations as _equations
 from ferrograd._dialects import low_rank as _low_rank
 from ferrograd._dialects.hermitian import hermitian_of
 from ferrograd.linalg._standard import with_bounds
@@ -201,10 +202,9 @@ def vector_norm(
 
 
 def solve(x: Tensor, y: Tensor, left: bool = True, name: str | None = None) -> Tensor:
-    """The solution ``s`` of ``x @ s = y``, or of ``s @ x = y`` if not ``left``."""
-    if left:
-        return _linalg.solve(x, y)
-    return _ops.matrix_transpose(_linalg.solve(_ops.matrix_transpose(x), _ops.matrix_transpose(y)))
+    """The solution of ``x @ s = y``, or of ``s @ x = y`` if not ``left``; ``y`` may be a vector for each matrix."""
+    x, y = _arguments.tensor(x, "solve", "x"), _arguments.tensor(y, "solve", "y")
+    return _equations.solved(_ops, x, y, left)
 
 
 def pinv(x: Tensor, rcond: Any = 1e-15, hermitian: bool = False, name: str | None = None) -> Tensor:

@@ -45,6 +45,21 @@ def get_autocast_dtype(device_type: str) -> Any:
     return dtype_of(_core.autocast_dtype() or _default[0], TORCH)
 
 
+def get_autocast_cpu_dtype() -> Any:
+    """The older name of ``get_autocast_dtype("cpu")``."""
+    return get_autocast_dtype("cpu")
+
+
+def get_autocast_gpu_dtype() -> Any:
+    """The older name of ``get_autocast_dtype("cuda")``."""
+    return get_autocast_dtype("cuda")
+
+
+def is_autocast_cpu_enabled() -> bool:
+    """The older name of ``is_autocast_enabled("cpu")``."""
+    return is_autocast_enabled("cpu")
+
+
 def set_autocast_dtype(device_type: str, dtype: Any) -> None:
     """Sets the dtype of ``autocast`` for the CPU where none is given."""
     if is_autocast_available(device_type):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ferrograd import _arguments
 from ferrograd._core import ArgumentError
 from ferrograd._core import torch as ops
+from ferrograd._dialects.out_argument import with_out
 from ferrograd.torch._tensor import Tensor
 
 __all__ = [
@@ -66,11 +67,13 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     return _result(input, ops.hardswish(input), inplace)
 
 
+@with_out
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """``input``, or 0 where ``|input| <= lambd``."""
     return ops.hardshrink(input, lambd)
 
 
+@with_out
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """``sign(input) * max(|input| - lambd, 0)``."""
     return ops.softshrink(input, lambd)
@@ -130,6 +133,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     return _result(input, ops.mish(input), inplace)
 
 
+@with_out
 def logsigmoid(input: Tensor) -> Tensor:
     """The logarithm of the sigmoid."""
     return ops.log_sigmoid(input)

@@ -53,8 +53,8 @@ def embedding(
     ``sparse`` changes nothing.
     """
     input, weight = _arguments.tensor(input, "embedding", "input"), _arguments.tensor(weight, "embedding", "weight")
-    if weight.ndim < 1:
-        raise ArgumentError("embedding: weight has rows, and a tensor without axes has none")
+    if weight.ndim != 2:
+        raise ArgumentError(f"embedding: 'weight' must be 2-D, not of shape {list(weight.shape)}")
     lookup.check_indices(input)
     padding = _padding(padding_idx, weight.shape[0])
     if max_norm is not None:
