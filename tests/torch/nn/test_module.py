@@ -327,7 +327,10 @@ def test_texts() -> None:
     assert repr(blocks) == "ModuleList(\n  (0-1): 2 x ReLU()\n  (2): Tanh()\n)"
     both = nn.ParameterDict({"a": nn.Parameter(torch.ones(2, 3)), "b": 5})
     assert repr(both) == (
-        "ParameterDict(\n    (a): Parameter containing: [torch.FloatTensor of size 2x3]\n    (b): Object of type: int\n)"
+        "ParameterDict(\n"
+        "    (a): Parameter containing: [torch.FloatTensor of size 2x3]\n"
+        "    (b): Object of type: int\n"
+        ")"
     )
 
 

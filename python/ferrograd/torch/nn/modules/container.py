@@ -177,7 +177,7 @@ def _as_parameter(value: Any) -> Any:
 
 
 def _line(key: object, value: object, is_dict: bool = False) -> str:
-    """The line of ``repr`` for an element of a list or dict of parameters; torch names the dtypes of a dict otherwise."""
+    """The line of ``repr`` for an element of a list or dict of parameters. A dict names dtypes by old classes."""
     if not isinstance(value, Tensor):
         return f"  ({key}): Object of type: {type(value).__name__}"
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
