@@ -182,7 +182,7 @@ def _line(key: object, value: object, is_dict: bool = False) -> str:
         return f"  ({key}): Object of type: {type(value).__name__}"
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
     sizes = "x".join(map(str, value.shape))
-    dtype = value.type() if is_dict else value.dtype  # type: ignore[attr-defined]
+    dtype = value.type() if is_dict else value.dtype
     return f"  ({key}): {kind} containing: [{dtype} of size {sizes}]"
 
 
