@@ -314,6 +314,16 @@ def test_collate_of_paddle() -> None:
     assert row[1] == 3
 
 
+def test_composed_transforms_of_paddle() -> None:
+    compose = paddle.vision.transforms.Compose([lambda x: x + 1, str])
+    assert compose(1) == "2"
+    assert paddle.vision.Compose is type(compose)
+    with pytest.raises(
+        AttributeError, match=r"vision' has no attribute 'datasets': .* read files in a paddle.io.Dataset"
+    ):
+        _ = paddle.vision.datasets
+
+
 def test_indices_are_drawn_when_the_first_is_asked_for() -> None:
     for sampler in (
         data.RandomSampler(range(9)),
