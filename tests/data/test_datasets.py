@@ -267,7 +267,8 @@ def test_collate_of_torch() -> None:
     assert batch["p"].x.dtype == torch.int64
     assert batch["p"].y.dtype == torch.float64
     assert batch["t"][0].tolist() == [[0], [1]]
-    assert batch["t"][1] == ["s0", "s1"]
+    assert batch["t"][1] == ("s0", "s1")
+    assert data.default_collate([{"s": "a"}, {"s": "b"}]) == {"s": ["a", "b"]}
     assert batch["b"].dtype == torch.bool
     assert data.default_collate([np.float32(1), np.float32(2)]).dtype == torch.float32
     ordered = data.default_collate([OrderedDict(b=1, a=2)] * 2)
@@ -296,11 +297,12 @@ def test_convert_of_torch() -> None:
 
 
 def test_collate_of_paddle() -> None:
-    batch = default_collate_fn([(np.ones(2), 1, {"s": "a"}, paddle.to_tensor(1.0))] * 2)
+    batch = default_collate_fn([(np.ones(2), 1, {"s": "a"}, paddle.to_tensor(1.0), "b")] * 2)
     assert isinstance(batch, list)
     assert [type(v) for v in batch[:2]] == [np.ndarray, np.ndarray]
     assert batch[2] == {"s": ["a", "a"]}
     assert batch[3].tolist() == [1, 1]
+    assert batch[4] == ("b", "b")
     with pytest.raises(RuntimeError, match="fields number not same among samples in a batch"):
         default_collate_fn([[1], [1, 2]])
     with pytest.raises(TypeError, match="batch data con only contains"):
@@ -310,6 +312,16 @@ def test_collate_of_paddle() -> None:
     (row,) = io.DataLoader(io.Subset([(x, 3)], [0]), batch_size=None)
     assert isinstance(row[0], paddle.Tensor)
     assert row[1] == 3
+
+
+def test_composed_transforms_of_paddle() -> None:
+    compose = paddle.vision.transforms.Compose([lambda x: x + 1, str])
+    assert compose(1) == "2"
+    assert paddle.vision.Compose is type(compose)
+    with pytest.raises(
+        AttributeError, match=r"vision' has no attribute 'datasets': .* read files in a paddle.io.Dataset"
+    ):
+        _ = paddle.vision.datasets
 
 
 def test_indices_are_drawn_when_the_first_is_asked_for() -> None:

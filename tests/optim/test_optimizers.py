@@ -269,6 +269,7 @@ def test_gradient_clipping() -> None:
         (nn.ClipGradByNorm(2.0), [2.0, 2.0]),
         (nn.ClipGradByGlobalNorm(2.5), [1.5, 2.0]),
     ):
+        assert f"={getattr(clip, 'clip_norm', 2.0):f}" in str(clip)
         a, b = leaves(lambda v: paddle.to_tensor(v, stop_gradient=False))
         paddle.optimizer.SGD(1.0, [a, b], grad_clip=clip).step()
         assert [3.0 - a.tolist()[0], 4.0 - b.tolist()[1]] == pytest.approx(wanted)

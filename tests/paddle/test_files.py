@@ -47,6 +47,9 @@ def test_other_objects() -> None:
     assert values(found["b"][1][0]) == [1, 2]
     assert (found["b"][0], found["b"][1][1], found["c"], found["e"]) == (1, "x", {"d": None}, 2.5)
     assert type(through([t], return_numpy=True)[0]) is np.ndarray
+    beside = through({"t": t, "n": np.ones(2)})
+    assert [type(value) for value in beside.values()] == [paddle.Tensor, np.ndarray]
+    assert type(through({"n": np.ones(2)})["n"]) is paddle.Tensor
     assert through(paddle.to_tensor(3.0)).shape == []
     optimizer = paddle.optimizer.Adam(parameters=[paddle.create_parameter([2], "float32")])
     assert through(optimizer.state_dict()).keys() == optimizer.state_dict().keys()

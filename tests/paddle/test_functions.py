@@ -156,6 +156,8 @@ def test_functional() -> None:
     np.testing.assert_allclose(np.asarray(F.cross_entropy(logits, t(picked))), expected.mean())
     loss = F.cross_entropy(logits, t(picked[:, None]), reduction="none")
     np.testing.assert_allclose(np.asarray(loss), expected[:, None])
+    smoothed = F.cross_entropy(logits, t(picked), reduction="none", label_smoothing=0.2)
+    np.testing.assert_allclose(np.asarray(smoothed), 0.8 * expected[:, None] - 0.2 * logp.mean(-1, keepdims=True))
     np.testing.assert_allclose(
         np.asarray(F.cross_entropy(F.softmax(logits), t(picked), use_softmax=False)), expected.mean()
     )

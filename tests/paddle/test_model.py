@@ -152,11 +152,14 @@ def test_summary(capsys: Any) -> None:
     net[0].weight.stop_gradient = True
     assert paddle.summary(net, (1, 4)) == {"total_params": 58, "trainable_params": 26}
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split() for line in lines[3:6]] == [
-        ["Linear-1", "[[1,", "4]]", "[1,", "8]", "40"],
-        ["ReLU-2", "[[1,", "8]]", "[1,", "8]", "0"],
-        ["Linear-3", "[[1,", "8]]", "[1,", "2]", "18"],
+    names = [f"{type(layer).__name__}-{int(layer.full_name().rsplit('_', 1)[1]) + 1}" for layer in net]
+    assert lines[1] == " Layer (type)       Input Shape          Output Shape         Param #    "
+    assert lines[3:6] == [
+        f"{names[0]:^15}       [[1, 4]]              [1, 8]              40       ",
+        f"{names[1]:^15}       [[1, 8]]              [1, 8]               0       ",
+        f"{names[2]:^15}       [[1, 8]]              [1, 2]              18       ",
     ]
+    assert lines[0] == lines[10] == "-" * 75
     assert net.training
     assert not net[0]._forward_post_hooks
 

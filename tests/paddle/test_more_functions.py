@@ -156,6 +156,9 @@ def test_random_numbers() -> None:
     paddle.seed(0)
     assert values(paddle.multinomial(t([0.0, 3.0, 0.0]), 2, replacement=True)) == [1, 1]
     assert sorted(values(paddle.multinomial(t([1.0, 3.0, 2.0]), 3))) == [0, 1, 2]
+    for count, text in ((4, r"n_sample > prob_dist.size\(-1\)"), (3, "fewer weights of a row are above zero")):
+        with pytest.raises(ArgumentError, match=text):
+            paddle.multinomial(t([1.0, 0.0, 2.0]), count)
     n = 2000
     assert abs(float(paddle.poisson(paddle.full([n], 4.0)).mean()) - 4) < 0.2
     drawn = paddle.binomial(paddle.full([n], 10), paddle.full([n], 0.3))

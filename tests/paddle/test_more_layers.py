@@ -89,6 +89,7 @@ def test_batch_norm_with_an_activation() -> None:
     plain = paddle.nn.BatchNorm1D(3)
     np.testing.assert_allclose(layer(x).numpy(), np.maximum(plain(x).numpy(), 0))
     assert not paddle.nn.BatchNorm(3, is_test=True).training
+    assert repr(layer) == "BatchNorm()"
     u, s, v = paddle.linalg.svd_lowrank(x)
     np.testing.assert_allclose((u * s @ v.T).numpy(), x.numpy(), atol=1e-5)
     hidden = paddle.nn.HSigmoidLoss(3, 6)
@@ -96,7 +97,7 @@ def test_batch_norm_with_an_activation() -> None:
 
 
 def test_missing_modules_say_what_replaces_them() -> None:
-    for name, way in (("vision", "Dataset"), ("onnx", "save"), ("nothing", "no attribute")):
+    for name, way in (("text", "Dataset"), ("onnx", "save"), ("nothing", "no attribute")):
         with pytest.raises(AttributeError, match=way):
             getattr(paddle, name)
 

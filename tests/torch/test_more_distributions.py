@@ -499,3 +499,8 @@ def test_classes_of_constraints_have_the_names_that_libraries_use() -> None:
         (C.positive_integer, "_IntegerGreaterThan"),
     ):
         assert isinstance(constraint, getattr(C, name))
+
+
+def test_the_density_of_wishart_is_differentiated_by_each_element_of_a_matrix() -> None:
+    density = D.Wishart(t(4.0), t(MATRIX), validate_args=False).log_prob
+    assert torch.autograd.gradcheck(density, (t([[2.0, 0.5], [0.3, 1.0]], tracked=True),))

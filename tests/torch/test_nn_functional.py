@@ -165,6 +165,13 @@ def test_normalizations_keep_the_dtype_of_their_input(name: str, weights: torch.
     np.testing.assert_allclose(y.detach().double().numpy(), wide.detach().double().numpy(), rtol=1e-2, atol=1e-2)
 
 
+@pytest.mark.parametrize("norm", [F.group_norm, lambda x, _: F.batch_norm(x, None, None, training=True)])
+def test_a_group_of_one_value_is_refused(norm: Callable[[Any, int], Any]) -> None:
+    with pytest.raises(ValueError, match="more than 1 value per channel"):
+        norm(torch.ones(1, 4, 1), 4)
+    assert norm(torch.ones(2, 4, 1), 4).shape == (2, 4, 1)
+
+
 def test_losses_of_unsigned_integers_do_not_wrap() -> None:
     a, b = np.array([[1, 3], [2, 0]]), np.array([[2, 1], [1, 1]])
     for name, numbers in (

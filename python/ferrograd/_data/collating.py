@@ -58,7 +58,8 @@ def converted(sample: Any, leaf: Callable[[Any], Any]) -> Any:
 def collated(batch: Sequence[Any], stack: Callable[[Sequence[Any]], Any], unequal: str) -> Any:
     """Samples of one structure as one sample of that structure, with ``stack`` applied to the values of each place.
 
-    ``unequal`` is the text of the error for sequences of different lengths.
+    ``stack`` gets a tuple for a place of a sequence, and a list for a key. ``unequal`` is the text of the error for
+    sequences of different lengths.
 
     >>> collated([{"a": 1}, {"a": 2}], list, "")
     {'a': [1, 2]}
@@ -78,4 +79,5 @@ def collated(batch: Sequence[Any], stack: Callable[[Sequence[Any]], Any], unequa
         return stack(batch)
     if not isinstance(batch[0], Mapping) and any(len(sample) != len(found) for sample in batch):
         raise ArgumentError(unequal)
-    return rebuilt(batch[0], {k: collated([sample[k] for sample in batch], stack, unequal) for k in found})
+    group: Any = list if isinstance(batch[0], Mapping) else tuple
+    return rebuilt(batch[0], {k: collated(group(sample[k] for sample in batch), stack, unequal) for k in found})

@@ -97,8 +97,12 @@ def multinomial(weights: Tensor, num_samples: int, replacement: bool) -> Any:
     present = ops.sum(weights > 0, -1)
     if not _core.all_hold(present > 0):
         raise ArgumentError("invalid multinomial distribution (sum of probabilities <= 0)")
-    if not replacement and not _core.all_hold(present >= num_samples):
+    if not replacement and num_samples > weights.shape[-1]:
         raise ArgumentError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    if not replacement and not _core.all_hold(present >= num_samples):
+        raise ArgumentError(
+            f"multinomial: {num_samples} different indices are wanted, but fewer weights of a row are above zero"
+        )
     if replacement:
         ends = ops.expand_dims(ops.cumsum(weights, -1), -2)
         uniform = ops.rand_like(ops.broadcast_to(ends[..., :1], [*weights.shape[:-1], num_samples, 1]))

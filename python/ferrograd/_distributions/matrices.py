@@ -277,7 +277,7 @@ class Wishart(ExponentialFamily):
         wide = ops.broadcast_to(value, list(tril.shape))
         z = ops.linalg.solve_triangular(tril, wide, upper=False)
         trace = ops.sum(ops.diagonal(ops.linalg.solve_triangular(tril.mT, z, upper=True), 0, -2, -1), -1)
-        log_det = 2 * ops.sum(ops.log(ops.diagonal(ops.linalg.cholesky(value), 0, -2, -1)), -1)
+        log_det = ops.linalg.slogdet(value)[1]
         return (
             -nu * (p * math.log(2) / 2 + self._log_det())
             - _mvlgamma(nu / 2, p)

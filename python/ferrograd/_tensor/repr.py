@@ -205,7 +205,7 @@ def _torch_format(values: np.ndarray[Any, Any], o: Options) -> tuple[int, Format
 
 def _torch(a: np.ndarray[Any, Any], dtype: str, shape: Sequence[int], name: str, tracked: bool, op: str | None) -> str:
     o = TORCH_OPTIONS
-    prefix = "tensor(" if name in ("Tensor", "Parameter") else f"{name}("
+    prefix = "tensor(" if name in ("Tensor", "Parameter", "Buffer") else f"{name}("
     suffixes = []
     default = str(get_default_dtype())
     if a.size == 0:

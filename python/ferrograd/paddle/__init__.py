@@ -152,9 +152,9 @@ if _TYPE_CHECKING:
     from ferrograd.paddle import distribution as distribution
     from ferrograd.paddle import special as special
     from ferrograd.paddle import version as version
+    from ferrograd.paddle import vision as vision
     from ferrograd.paddle.distributed.parallel import DataParallel as DataParallel
 else:
-    _DATA = "data sets and ready models are no part of the library: read files in a paddle.io.Dataset"
     #: What replaces modules that are not here.
     _PLACES = {
         "audio": "spectra are paddle.signal.stft; a window is paddle.to_tensor(numpy.hanning(n + 1)[:n])",
@@ -176,12 +176,11 @@ else:
         "inference": "call the layer itself under paddle.no_grad()",
         "onnx": "use paddle.save with layer.state_dict()",
         "profiler": "use ferrograd.profile",
-        "text": _DATA,
-        "vision": _DATA,
+        "text": "data sets are no part of the library: read files in a paddle.io.Dataset",
     }
 
     def __getattr__(name: str) -> _Any:
-        if name in ("distributed", "distribution", "sparse", "special", "tensor", "version"):
+        if name in ("distributed", "distribution", "sparse", "special", "tensor", "version", "vision"):
             return _import_module(f"ferrograd.paddle.{name}")
         if name == "paddle":
             return _import_module("ferrograd.paddle")

@@ -108,7 +108,9 @@ def load(
     weights_only: bool = True,
     **configs: Any,
 ) -> Any:
-    """Reads what :func:`save` or Paddle wrote. Arrays become tensors, unless ``return_numpy``.
+    """Reads what :func:`save` or Paddle wrote, with tensors, or with ``return_numpy`` arrays in their place.
+
+    Arrays that were saved beside tensors stay arrays. In a file without tensors they become tensors, as old files need.
 
     Raises:
         UnpicklingError: the file is damaged, or with ``weights_only`` holds anything but arrays, numbers, text and
@@ -125,7 +127,7 @@ def load(
         if isinstance(found, dict) and not keep_name_table:
             found.pop(_NAMES, None)
         with no_grad():
-            return _tensors(found, return_numpy)
+            return _tensors(found, return_numpy, not _has_pair(found))
     except (pickle.UnpicklingError, OSError, MemoryError):
         raise
     except Exception as error:
@@ -134,26 +136,37 @@ def load(
         raise pickle.UnpicklingError(f"load: the file is damaged: {error!r}") from error
 
 
-def _tensors(obj: Any, return_numpy: bool) -> Any:
-    """The object with a tensor for each array, and for each pair of a name and an array."""
+def _is_pair(obj: Any) -> bool:
+    """Whether an object is the name and the array of a tensor."""
+    if type(obj) is not tuple or len(obj) != 2 or not isinstance(obj[0], str):
+        return False
+    return isinstance(strangers.finished(obj[1]), np.ndarray)
+
+
+def _has_pair(obj: Any) -> bool:
+    if isinstance(obj, dict):
+        return any(map(_has_pair, obj.values()))
+    return _is_pair(obj) or (type(obj) in (list, tuple) and any(map(_has_pair, obj)))
+
+
+def _tensors(obj: Any, return_numpy: bool, of_arrays: bool) -> Any:
+    """The object with a tensor for each pair of a name and an array, and ``of_arrays`` for each array."""
     obj = strangers.finished(obj)
-    if type(obj) is tuple:
-        obj = tuple(map(strangers.finished, obj))
-    if isinstance(obj, tuple) and len(obj) == 2 and isinstance(obj[0], str) and isinstance(obj[1], np.ndarray):
-        made = _tensors(obj[1], return_numpy)
+    if _is_pair(obj):
+        made = _tensors(obj[1], return_numpy, True)
         if not return_numpy:
             made.name = obj[0]
         return made
     if isinstance(obj, np.ndarray):
-        if return_numpy:
+        if return_numpy or not of_arrays:
             return obj
         if obj.dtype == np.uint16:
             return _core.make(bfloat16_of_bits(obj), "bfloat16", False, PADDLE)
         return _core.make(obj, None, False, PADDLE)
     if isinstance(obj, dict):
         for key, value in obj.items():
-            obj[key] = _tensors(value, return_numpy)
+            obj[key] = _tensors(value, return_numpy, of_arrays)
         return obj
     if type(obj) in (list, tuple):
-        return type(obj)(_tensors(value, return_numpy) for value in obj)
+        return type(obj)(_tensors(value, return_numpy, of_arrays) for value in obj)
     return obj

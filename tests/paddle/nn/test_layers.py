@@ -37,6 +37,12 @@ class Net(nn.Layer):  # type: ignore[misc]
         return self.rest(self.first(x)) * self.scale
 
 
+def test_each_layer_takes_one_number() -> None:
+    for make in (nn.ReLU, lambda: nn.Linear(1, 1), lambda: nn.MaxPool2D(2)):
+        first, second = (int(make().full_name().rsplit("_", 1)[1]) for _ in range(2))
+        assert second == first + 1
+
+
 def test_names_follow_the_tree() -> None:
     net = Net()
     assert [n for n, _ in net.named_parameters()] == ["scale", "first.weight", "first.bias", "rest.1.weight"]

@@ -45,6 +45,19 @@ def test_sizes_are_those_of_the_first_input() -> None:
     assert not net[0]._forward_pre_hooks
 
 
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_a_lazy_instance_norm_has_weights_and_statistics_unless_told_otherwise(rank: int) -> None:
+    kind = getattr(nn, f"LazyInstanceNorm{rank}d")
+    norm, x = kind(), torch.arange(2.0 * 3 * 4**rank).reshape(2, 3, *[4] * rank)
+    y = norm(x)
+    assert type(norm) is getattr(nn, f"InstanceNorm{rank}d")
+    assert norm.num_features == 3
+    assert [list(value.shape) for value in norm.state_dict().values()] == [[3], [3], [3], [3], []]
+    assert torch.equal(y, nn.functional.instance_norm(x))
+    with pytest.warns(UserWarning, match="does not match num_features"):
+        assert torch.equal(kind(affine=False, track_running_stats=False)(x), y)
+
+
 def test_states() -> None:
     x = torch.ones(2, 6, 8, 8)
     net, other = network(), network()

@@ -327,7 +327,10 @@ def test_texts() -> None:
     assert repr(blocks) == "ModuleList(\n  (0-1): 2 x ReLU()\n  (2): Tanh()\n)"
     both = nn.ParameterDict({"a": nn.Parameter(torch.ones(2, 3)), "b": 5})
     assert repr(both) == (
-        "ParameterDict(\n    (a): Parameter containing: [torch.float32 of size 2x3]\n    (b): Object of type: int\n)"
+        "ParameterDict(\n"
+        "    (a): Parameter containing: [torch.FloatTensor of size 2x3]\n"
+        "    (b): Object of type: int\n"
+        ")"
     )
 
 
@@ -398,6 +401,7 @@ def test_copies_and_pickles() -> None:
             np.testing.assert_array_equal(again.state_dict()[name].numpy(), value.numpy())
     buffer = pickle.loads(pickle.dumps(nn.Buffer(torch.ones(2), persistent=False)))
     assert isinstance(buffer, nn.Buffer)
+    assert repr(buffer) == "tensor([1., 1.])"
     assert not buffer.persistent
     assert copy.deepcopy(buffer).tolist() == [1.0, 1.0]
 

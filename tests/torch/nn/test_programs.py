@@ -84,11 +84,13 @@ from torch.nn import Module, init
 from torch.nn.modules.utils import _pair
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.loss import _Loss
+from torch.nn.modules.transformer import _get_activation_fn, _get_clones
 from torch.nn.parameter import Parameter
 from torch.nn.utils import clip_grad_norm_, weight_norm
 from torch.nn.utils.rnn import pack_padded_sequence
 from torch.nn.utils.parametrizations import spectral_norm
 from torch.func import functional_call
+assert _get_activation_fn("gelu") is F.gelu and len(_get_clones(nn.Linear(1, 1), 2)) == 2
 assert isinstance(nn.BatchNorm2d(1), _BatchNorm) and isinstance(nn.MSELoss(), _Loss)
 print(nn.Sequential(nn.Linear(2, 1))(torch.ones(1, 2)).shape, _pair(3))
 """

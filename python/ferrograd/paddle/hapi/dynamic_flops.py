@@ -10,7 +10,7 @@ from ferrograd import _arguments, _public
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import paddle as ops
 from ferrograd.paddle import nn
-from ferrograd.paddle.hapi.summary import table
+from ferrograd.paddle.hapi.summary import line
 from ferrograd.paddle.nn.layer.layers import Layer
 
 __all__ = ["flops"]
@@ -88,10 +88,16 @@ def flops(
         for handle in handles:
             handle.remove()
     if print_detail:
-        print("\n".join(table(_COLUMNS, list(rows.values()))))
+        print("\n".join(_table(list(rows.values()))))
     total = sum(totals.values())
     print(f"Total Flops: {total}     Total Params: {sum(int(row[3]) for row in rows.values())}")
     return total
+
+
+def _table(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[i]) for row in (*rows, _COLUMNS)) + 5 for i in range(len(_COLUMNS))]
+    whole = sum(widths) + len(_COLUMNS) - 1
+    return ["-" * whole, line(_COLUMNS, widths), "=" * whole, *(line(row, widths) for row in rows), "=" * whole]
 
 
 __dir__ = _public.names(globals())

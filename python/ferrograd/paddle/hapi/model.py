@@ -301,15 +301,16 @@ class Model:
                 break
             inputs, labels = self._split(data)
             called.call(f"on_{mode}_batch_begin", step, logs)
-            logs = {"step": step, "batch_size": int(_tensor(inputs[0]).shape[0])}
+            logs = {}
             if mode == "train":
                 found = self.train_batch(inputs, labels, (step + 1) % every == 0 or step + 1 == steps)
             else:
                 found = self.eval_batch(inputs, labels)
             if self._loss is not None:
-                logs["loss"] = found[0] if self._metrics else found
+                logs["loss"] = [float(loss) for loss in (found[0] if self._metrics else found)]
             for metric in self._metrics:
                 logs.update(zip(_listed(metric.name()), _listed(metric.accumulate()), strict=True))
+            logs.update(step=step, batch_size=int(_tensor(inputs[0]).shape[0]))
             called.call(f"on_{mode}_batch_end", step, logs)
         return logs
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,18 +11,22 @@ from ferrograd import _arguments, _core, _public
 from ferrograd._autograd.modes import no_grad
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd.paddle._tensor import Tensor
+from ferrograd.paddle.nn.layer.container import LayerList, Sequential
 from ferrograd.paddle.nn.layer.layers import Layer
 
 __all__ = ["summary"]
 
 _COLUMNS = ("Layer (type)", "Input Shape", "Output Shape", "Param #")
+_WIDTHS = (15, 20, 20, 15)
+_MIB = 1024.0**2
 
 
 @_arguments.typed(net=Layer)
 def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any = None) -> dict[str, int]:
     """Prints the layers with the shapes of their inputs and outputs; returns the numbers of parameters.
 
-    The network is called once, with ``input`` or with zeros of ``input_size``.
+    The network is called once, with ``input`` or with zeros of ``input_size``. A layer that it calls twice has the
+    shapes of the last call. The sizes are those of float32, and each output counts twice, for its gradient.
 
     >>> import ferrograd.paddle as paddle
     >>> found = paddle.summary(paddle.nn.Linear(3, 2), (1, 3))  # doctest: +ELLIPSIS
@@ -29,38 +34,46 @@ def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any =
     >>> found
     {'total_params': 8, 'trainable_params': 8}
     """
-    rows: list[tuple[str, Any, Any, int]] = []
+    rows: dict[str, tuple[Any, Any, int]] = {}
     handles = []
-    total = trainable = 0
+    inputs = _given(input) if input is not None else _zeros(input_size, dtypes)
 
-    def note(layer: Any, inputs: Any, outputs: Any) -> None:
-        shown = [list(x.shape) for x in inputs if isinstance(x, Tensor)]
-        out = [list(x.shape) for x in (outputs if isinstance(outputs, list | tuple) else [outputs]) if _is_tensor(x)]
+    def note(layer: Any, given: Any, outputs: Any) -> None:
+        number = layer.full_name().rsplit("_", 1)[-1]
+        name = f"{type(layer).__name__}-{int(number) + 1 if number.isdecimal() else len(rows) + 1}"
         own = sum(int(p.size) for p in layer.parameters(include_sublayers=False))
-        name = f"{type(layer).__name__}-{len(rows) + 1}"
-        rows.append((name, shown, out[0] if len(out) == 1 else out, own))
+        rows[name] = (_shapes(given), _shapes(outputs), own)
 
-    for layer in net.sublayers(include_self=True):
-        if not list(layer.children()):
+    inner = net.sublayers()
+    for layer in inner or [net]:
+        if not isinstance(layer, Sequential | LayerList):
             handles.append(layer.register_forward_post_hook(note))
-    for p in net.parameters():
-        total += int(p.size)
-        trainable += 0 if p.stop_gradient else int(p.size)
     before = net.training
     try:
         net.eval()
         with no_grad():
-            net(*(_given(input) if input is not None else _zeros(input_size, dtypes)))
+            net(*inputs)
     finally:
         (net.train if before else net.eval)()
         for handle in handles:
             handle.remove()
-    _print(rows, total, trainable)
+    sizes = {p: int(p.size) for p in net.parameters()}
+    total, trainable = sum(sizes.values()), sum(n for p, n in sizes.items() if not p.stop_gradient)
+    _print(rows, total, trainable, _elements(_shapes(inputs)))
     return {"total_params": total, "trainable_params": trainable}
 
 
-def _is_tensor(x: Any) -> bool:
-    return isinstance(x, Tensor)
+def _shapes(value: Any) -> Any:
+    """The shape of a tensor, and those in a list or tuple."""
+    if isinstance(value, list | tuple):
+        return [_shapes(part) for part in value]
+    return list(value.shape) if isinstance(value, Tensor) else []
+
+
+def _elements(shapes: Any) -> int:
+    """How many elements tensors of these shapes have together."""
+    parts = [part for part in shapes if isinstance(part, list)]
+    return sum(map(_elements, parts)) if parts else int(math.prod(shapes))
 
 
 def _given(value: Any) -> list[Any]:
@@ -78,21 +91,22 @@ def _zeros(size: Any, dtypes: Any) -> list[Any]:
     return [_core.make(one, None, False, PADDLE) for one in made]
 
 
-def _print(rows: list[tuple[str, Any, Any, int]], total: int, trainable: int) -> None:
-    lines = table(_COLUMNS, [(name, str(a), str(b), f"{n:,}") for name, a, b, n in rows])
+def _print(rows: dict[str, tuple[Any, Any, int]], total: int, trainable: int, given: int) -> None:
+    texts = [(name, str(a), str(b), f"{n:,}") for name, (a, b, n) in rows.items()]
+    widths = [max(least, *(len(row[i]) for row in texts)) for i, least in enumerate(_WIDTHS)]
+    whole = max(75, sum(widths) + 5)
+    lines = ["-" * whole, line(_COLUMNS, widths), "=" * whole, *(line(row, widths) for row in texts), "=" * whole]
     lines += [f"Total params: {total:,}", f"Trainable params: {trainable:,}"]
-    lines += [f"Non-trainable params: {total - trainable:,}", "-" * len(lines[0])]
-    print("\n".join(lines) + "\n")
+    lines += [f"Non-trainable params: {total - trainable:,}", "-" * whole]
+    sizes = [given, 2 * sum(_elements(outputs) for _, outputs, _ in rows.values()), total]
+    names = ("Input size", "Forward/backward pass size", "Params size", "Estimated Total Size")
+    for name, n in zip(names, (*sizes, sum(sizes)), strict=True):
+        lines.append(f"{name} (MB): {4 * n / _MIB:0.2f}")
+    print("\n".join([*lines, "-" * whole]) + "\n")
 
 
-def table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
-    """The lines of a table of texts."""
-    widths = [max(len(row[i]) for row in (*rows, columns)) + 5 for i in range(len(columns))]
-    whole = sum(widths) + len(columns) - 1
-    return ["-" * whole, _line(columns, widths), "=" * whole, *(_line(row, widths) for row in rows), "=" * whole]
-
-
-def _line(texts: tuple[str, ...], widths: list[int]) -> str:
+def line(texts: tuple[str, ...], widths: list[int]) -> str:
+    """A line of a table of texts."""
     return " ".join(f"{text:^{width}}" for text, width in zip(texts, widths, strict=True))
 
 

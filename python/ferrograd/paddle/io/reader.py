@@ -24,8 +24,8 @@ __all__ = ["DataLoader", "default_collate_fn", "default_convert_fn"]
 def default_collate_fn(batch: Any) -> Any:
     """A list of samples as a batch: tensors, arrays and numbers of one place are stacked along a new first axis.
 
-    Tensors give a tensor, arrays and numbers an array. Texts give a list. Containers keep their structure; a tuple
-    becomes a list.
+    Tensors give a tensor, arrays and numbers an array. Texts give a list, or a tuple in a sequence. Containers keep
+    their structure; a tuple becomes a list.
 
     Raises:
         TypeError: a sample holds something else.
@@ -46,7 +46,7 @@ def _stacked(values: Sequence[Any]) -> Any:
     if isinstance(first, Number | np.bool_):
         return np.array(values)
     if isinstance(first, str | bytes):
-        return list(values)
+        return values
     kind = type(first)
     raise TypeError(f"batch data con only contains: tensor, numpy.ndarray, dict, list, number, but got {kind}")
 

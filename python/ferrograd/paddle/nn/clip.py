@@ -21,6 +21,9 @@ class ClipGradByValue:
         self.max = float(max)
         self.min = -self.max if min is None else float(min)
 
+    def __str__(self) -> str:
+        return f"Clip Gradient By Value, min = {self.min:f}, max={self.max:f}"
+
     def __call__(self, params_grads: Pairs) -> Pairs:
         """The pairs (parameter, gradient) with clipped gradients."""
         return [(p, native.clip(g, self.min, self.max)) for p, g in params_grads]
@@ -37,6 +40,9 @@ class ClipGradByNorm:
     def __init__(self, clip_norm: float) -> None:
         self.clip_norm = float(clip_norm)
 
+    def __str__(self) -> str:
+        return f"Gradient Clip By Norm, clip_norm={self.clip_norm:f}"
+
     def __call__(self, params_grads: Pairs) -> Pairs:
         """The pairs (parameter, gradient) with clipped gradients."""
         return [(p, g * _scale(native.norm(g), self.clip_norm, g)) for p, g in params_grads]
@@ -50,6 +56,9 @@ class ClipGradByGlobalNorm:
 
     def __init__(self, clip_norm: float, group_name: str = "default_group", auto_skip_clip: bool = False) -> None:
         self.clip_norm = float(clip_norm)
+
+    def __str__(self) -> str:
+        return f"Gradient Clip By GlobalNorm, global_norm={self.clip_norm:f}"
 
     def __call__(self, params_grads: Pairs) -> Pairs:
         """The pairs (parameter, gradient) with clipped gradients."""

@@ -251,7 +251,8 @@ def cross_entropy(
     """The cross entropy of logits along an axis and labels.
 
     Labels are class indices without the axis or with size 1 there, or with ``soft_label`` probabilities. Without
-    ``use_softmax`` the input holds probabilities.
+    ``use_softmax`` the input holds probabilities. Without a reduction the losses keep the axis, with size 1, where the
+    labels have it and where they are probabilities, as they are after ``label_smoothing``.
     """
     input, label = (
         _arguments.tensor(input, "cross_entropy", "input"),
@@ -264,7 +265,8 @@ def cross_entropy(
         loss = ops.cross_entropy(input, label, weight, ignore_index, reduction, label_smoothing, axis)
     else:
         loss = ops.nll_loss(ops.log(input), label, weight, ignore_index, reduction, axis)
-    return ops.expand_dims(loss, axis) if (kept or soft_label) and reduction == "none" else loss
+    keeps_axis = kept or soft_label or label_smoothing > 0
+    return ops.expand_dims(loss, axis) if keeps_axis and reduction == "none" else loss
 
 
 def one_hot(x: Tensor, num_classes: int = -1, name: str | None = None) -> Tensor:

@@ -287,7 +287,13 @@ def layer_norm(
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05
 ) -> Tensor:
-    """Normalizes each of ``num_groups`` groups of channels to mean 0 and variance 1, then scales and shifts."""
+    """Normalizes each of ``num_groups`` groups of channels to mean 0 and variance 1, then scales and shifts.
+
+    Raises:
+        ArgumentError: a single value is all there is of each group, which would be 0.
+    """
+    if math.prod(_arguments.tensor(input, "group_norm", "input").shape) == num_groups:
+        raise ArgumentError(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}")
     result: Tensor = in_dtype_of(input, ops.group_norm(input, num_groups, weight, bias, eps))
     return result
 

@@ -336,10 +336,6 @@ class FunctionLayer(OfFunction, Layer):
         given = {"name": None, **(defaults or {})}
         super().__init_subclass__(function=function, inputs=inputs, parameters=parameters, defaults=given, **kwargs)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._full_name, self._dtype = unique_name(_snake(type(self).__name__)), "float32"
-
     def extra_repr(self) -> str:
         """The arguments that ``repr`` shows."""
         shown = super().extra_repr()

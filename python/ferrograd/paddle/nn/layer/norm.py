@@ -117,6 +117,10 @@ class BatchNorm(_BatchNormBase):
         found = super().forward(input)
         return found if self._act is None else self._act(found)
 
+    def extra_repr(self) -> str:
+        """Nothing, as in Paddle."""
+        return ""
+
 
 class SpectralNorm(Layer):
     """Divides a weight by its largest singular value, which each call estimates better from ``weight_u`` and ``_v``."""

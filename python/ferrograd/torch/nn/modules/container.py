@@ -176,14 +176,14 @@ def _as_parameter(value: Any) -> Any:
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
-def _line(key: object, value: object) -> str:
-    """The line of ``repr`` for an element of a list or dict of parameters."""
+def _line(key: object, value: object, is_dict: bool = False) -> str:
+    """The line of ``repr`` for an element of a list or dict of parameters. A dict names dtypes by old classes."""
     if not isinstance(value, Tensor):
         return f"  ({key}): Object of type: {type(value).__name__}"
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
     sizes = "x".join(map(str, value.shape))
-    dtype = value.dtype.name
-    return f"  ({key}): {kind} containing: [torch.{dtype} of size {sizes}]"
+    dtype = value.type() if is_dict else value.dtype
+    return f"  ({key}): {kind} containing: [{dtype} of size {sizes}]"
 
 
 class ParameterList(Module):
@@ -350,7 +350,7 @@ class ParameterDict(Module):
 
     def extra_repr(self) -> str:
         """One line for each value."""
-        return "\n".join(_line(key, value) for key, value in self.items())
+        return "\n".join(_line(key, value, is_dict=True) for key, value in self.items())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Raises: a dict has no output."""

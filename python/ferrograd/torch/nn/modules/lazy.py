@@ -212,6 +212,19 @@ class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
 
 
 class _LazyInstanceNorm(_LazyNorm):
+    def __init__(
+        self,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: object = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+
     def _size_of(self: Any, input: Any) -> int:
         return int(input.shape[0 if input.ndim == self._ranks[0] else 1])
 

@@ -30,7 +30,8 @@ __all__ = [
 Mask = Tensor | None
 
 
-def _activation(given: Any) -> Callable[[Tensor], Tensor]:
+# The next two have torch's private names because programs that change its transformers import them.
+def _get_activation_fn(given: Any) -> Callable[[Tensor], Tensor]:
     if not isinstance(given, str):
         return given
     if given not in ("relu", "gelu"):
@@ -38,7 +39,7 @@ def _activation(given: Any) -> Callable[[Tensor], Tensor]:
     return F.relu if given == "relu" else F.gelu
 
 
-def _clones(module: Module, count: int) -> ModuleList:
+def _get_clones(module: Module, count: int) -> ModuleList:
     return ModuleList([copy.deepcopy(module) for _ in range(count)])
 
 
@@ -72,7 +73,7 @@ class _Layer(Module):
             setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps, **rest))
         for i in range(1, count + 1):
             setattr(self, f"dropout{i}", Dropout(dropout))
-        self.activation = _activation(activation)
+        self.activation = _get_activation_fn(activation)
 
     #: The names of the attentions, in their order.
     _attentions: tuple[str, ...] = ("self_attn",)
@@ -152,7 +153,7 @@ class TransformerEncoder(Module):
         mask_check: bool = True,
     ) -> None:
         super().__init__()
-        self.layers, self.num_layers, self.norm = _clones(encoder_layer, num_layers), num_layers, norm
+        self.layers, self.num_layers, self.norm = _get_clones(encoder_layer, num_layers), num_layers, norm
         self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
 
     def forward(
@@ -169,7 +170,7 @@ class TransformerDecoder(Module):
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
-        self.layers, self.num_layers, self.norm = _clones(decoder_layer, num_layers), num_layers, norm
+        self.layers, self.num_layers, self.norm = _get_clones(decoder_layer, num_layers), num_layers, norm
 
     def forward(
         self,

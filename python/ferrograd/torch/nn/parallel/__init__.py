@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from ferrograd import _public
 from ferrograd.torch.nn.modules.module import Module
+from ferrograd.torch.nn.parallel.scatter_gather import gather, scatter
 
 if TYPE_CHECKING:
     from ferrograd.torch.nn.parallel.distributed import DistributedDataParallel
 
-__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]
+__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel", "gather", "scatter"]
 
 
 def data_parallel(

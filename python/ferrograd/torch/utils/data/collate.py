@@ -34,14 +34,15 @@ def _converted(value: Any) -> Any:
 def default_collate(batch: Any) -> Any:
     """A list of samples as a batch: tensors, arrays and numbers of one place are stacked along a new first axis.
 
-    Python floats give float64. Texts give a list. Containers keep their structure; a tuple becomes a list.
+    Python floats give float64. Texts give a list, or a tuple in a sequence. Containers keep their structure; a tuple
+    becomes a list.
 
     Raises:
         TypeError: a sample holds something else.
         ArgumentError: there is no sample, or samples have different lengths.
 
     >>> default_collate([(1.0, "a"), (2.0, "b")])
-    [tensor([1., 2.], dtype=torch.float64), ['a', 'b']]
+    [tensor([1., 2.], dtype=torch.float64), ('a', 'b')]
     """
     return collated(batch, _stacked, "each element in list of batch should be of equal size")
 
@@ -61,7 +62,7 @@ def _stacked(values: Sequence[Any]) -> Any:
     if isinstance(first, int):
         return _core.make(list(values), None, False, TORCH)
     if isinstance(first, str | bytes):
-        return list(values)
+        return values
     raise TypeError(_unknown(type(first)))
 
 
