@@ -122,7 +122,11 @@ fn scale<T: Plain>(by_row: bool, a: MatrixView<'_, T>, b: MatrixView<'_, T>, out
     // Adding zero turns -0 into 0, as the full sum would.
     let put = |o: &mut T, f: T, v: T| *o = f.mul(v).add(T::ZERO);
     let by_line = |i: usize, row: &mut [T], line: &[T]| match by_row {
-        true => row.iter_mut().zip(line).for_each(|(o, &v)| put(o, factors[i], v)),
+        true => {
+            // A local copy, because the compiler must assume that the loop may write what it reads through a reference.
+            let factor = factors[i];
+            row.iter_mut().zip(line).for_each(|(o, &v)| put(o, factor, v));
+        }
         false => row.iter_mut().zip(line).zip(&factors).for_each(|((o, &v), &f)| put(o, f, v)),
     };
     if of.1.1 == 1 {
