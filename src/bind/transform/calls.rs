@@ -441,7 +441,8 @@ impl CompiledCalls {
     }
 
     /// Runs later calls like this one without looking at them in Python: with these modes, arguments, keywords and names.
-    /// They are run by a program whose outputs make up a result of this shape, or by a function that gets the tensors, the arguments and the keywords (None if there are none).
+    /// They are run by a program whose outputs make up a result of this shape, or by a function that gets the tensors, the
+    /// arguments and the keywords (None if there are none).
     fn _remember(
         &self,
         runner: Py<PyAny>,

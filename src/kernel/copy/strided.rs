@@ -32,9 +32,8 @@ const SHORT: usize = 4;
 /// For all indices below `dims`, both strides lead to elements. The destination is aligned and overlaps neither
 /// itself nor the source.
 pub unsafe fn copy(size: usize, dims: &[usize], from: (*const u8, &[isize]), to: (*mut u8, &[isize])) {
-    let Some(plan) = CopyPlan::new(dims, from.1, to.1) else { return };
     // SAFETY: as the function's `# Safety` section requires.
-    by_size!(size, T => unsafe { plan.part::<T>(0..plan.count(), from.0.cast(), to.0.cast()) });
+    unsafe { Copying::new(size, dims, from.1, to.1).run(from.0, to.0) }
 }
 
 /// A [`copy`] of elements of `size` bytes that is done many times.

@@ -15,9 +15,6 @@ use crate::kernel::par::SendPtr;
 use crate::kernel::sequence::{Kernel, Kind};
 use crate::memory::NoMemory;
 
-/// The most rows and columns of a small matrix.
-const SIZE: usize = 16;
-
 /// What is computed of matrices.
 #[derive(Clone, Copy)]
 pub enum Matrices {
@@ -50,7 +47,7 @@ pub fn kernel(
     let (lead, own) = first.dims.split_at_checked(first.dims.len().checked_sub(2)?)?;
     let is_small = |x: &(DType, Layout)| {
         let (others, own) = x.1.dims.split_at(x.1.dims.len().min(lead.len()));
-        x.0 == *dtype && others == lead && own.len() == 2 && own.iter().all(|n| (1..=SIZE).contains(n))
+        x.0 == *dtype && others == lead && own.len() == 2 && own.iter().all(|n| (1..=small::SIZE).contains(n))
     };
     let is_few = lead.iter().product::<usize>() < small::COUNT && own[0] == own[1];
     let is_float = matches!(dtype, DType::F32 | DType::F64);

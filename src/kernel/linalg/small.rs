@@ -7,7 +7,7 @@ use crate::kernel::num::{Field, Inexact};
 use crate::kernel::simd;
 
 /// Matrices up to this size, and from this number on, are worked on in lanes.
-const SIZE: usize = 16;
+pub(super) const SIZE: usize = 16;
 pub(super) const COUNT: usize = 8;
 
 /// Whether a batch is worked on in lanes.

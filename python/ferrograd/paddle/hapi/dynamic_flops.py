@@ -10,7 +10,7 @@ from ferrograd import _arguments, _public
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import paddle as ops
 from ferrograd.paddle import nn
-from ferrograd.paddle.hapi.summary import line
+from ferrograd.paddle.hapi.summary import table
 from ferrograd.paddle.nn.layer.layers import Layer
 
 __all__ = ["flops"]
@@ -96,8 +96,7 @@ def flops(
 
 def _table(rows: list[tuple[str, ...]]) -> list[str]:
     widths = [max(len(row[i]) for row in (*rows, _COLUMNS)) + 5 for i in range(len(_COLUMNS))]
-    whole = sum(widths) + len(_COLUMNS) - 1
-    return ["-" * whole, line(_COLUMNS, widths), "=" * whole, *(line(row, widths) for row in rows), "=" * whole]
+    return table(_COLUMNS, rows, widths, sum(widths) + len(_COLUMNS) - 1)
 
 
 __dir__ = _public.names(globals())

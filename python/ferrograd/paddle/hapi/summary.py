@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,7 @@ def _print(rows: dict[str, tuple[Any, Any, int]], total: int, trainable: int, gi
     texts = [(name, str(a), str(b), f"{n:,}") for name, (a, b, n) in rows.items()]
     widths = [max(least, *(len(row[i]) for row in texts)) for i, least in enumerate(_WIDTHS)]
     whole = max(75, sum(widths) + 5)
-    lines = ["-" * whole, line(_COLUMNS, widths), "=" * whole, *(line(row, widths) for row in texts), "=" * whole]
+    lines = table(_COLUMNS, texts, widths, whole)
     lines += [f"Total params: {total:,}", f"Trainable params: {trainable:,}"]
     lines += [f"Non-trainable params: {total - trainable:,}", "-" * whole]
     sizes = [given, 2 * sum(_elements(outputs) for _, outputs, _ in rows.values()), total]
@@ -105,9 +106,12 @@ def _print(rows: dict[str, tuple[Any, Any, int]], total: int, trainable: int, gi
     print("\n".join([*lines, "-" * whole]) + "\n")
 
 
-def line(texts: tuple[str, ...], widths: list[int]) -> str:
-    """A line of a table of texts."""
-    return " ".join(f"{text:^{width}}" for text, width in zip(texts, widths, strict=True))
+def table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], widths: list[int], whole: int) -> list[str]:
+    """The lines of a table of texts, with columns of these widths and rules of ``whole`` characters."""
+    head, *body = (
+        " ".join(f"{text:^{width}}" for text, width in zip(row, widths, strict=True)) for row in (columns, *rows)
+    )
+    return ["-" * whole, head, "=" * whole, *body, "=" * whole]
 
 
 __dir__ = _public.names(globals())
