@@ -20,29 +20,48 @@ pub(in crate::ops) enum Class {
     Float,
 }
 
+impl Class {
+    /// Whether the row computes in this dtype.
+    #[inline(always)]
+    fn has(self, dtype: DType) -> bool {
+        match self {
+            Class::Num => true,
+            Class::Real => dtype.is_differentiable(),
+            Class::Float => dtype.is_float(),
+        }
+    }
+}
+
 /// Both operands as tensors of the result's dtype: the promoted dtype of tensors, raised in kind (never in
 /// width) by a weak number, and the default float where the op computes in floats only.
 #[inline(always)]
 pub(in crate::ops) fn promoted<'a>(class: Class, x: Operand<'a>, y: Operand<'a>) -> Result<Pair<'a>> {
-    if let (Operand::Tensor(x), Operand::Tensor(y)) = (x, y)
-        && x.dtype() == y.dtype()
-        && match class {
-            Class::Num => true,
-            Class::Real => x.dtype().is_differentiable(),
-            Class::Float => x.dtype().is_float(),
-        }
-    {
+    if let Some((x, y)) = alike(class, x, y) {
         return Ok((Cow::Borrowed(x), Cow::Borrowed(y)));
     }
     converted(class, x, y)
 }
 
-type Pair<'a> = (Cow<'a, Tensor>, Cow<'a, Tensor>);
+pub(in crate::ops) type Pair<'a> = (Cow<'a, Tensor>, Cow<'a, Tensor>);
 
-/// [`promoted`] where a conversion is needed. It is a function of its own so that the pair stays in registers
-/// otherwise.
+/// [`promoted`] where the operands are tensors of one dtype that needs no conversion.
+#[inline(always)]
+pub(in crate::ops) fn alike<'a>(
+    class: Class,
+    x: Operand<'a>,
+    y: Operand<'a>,
+) -> Option<(&'a Tensor, &'a Tensor)> {
+    match (x, y) {
+        (Operand::Tensor(x), Operand::Tensor(y)) if x.dtype() == y.dtype() && class.has(x.dtype()) => {
+            Some((x, y))
+        }
+        _ => None,
+    }
+}
+
+/// [`promoted`] where a conversion is needed.
 #[inline(never)]
-fn converted<'a>(class: Class, x: Operand<'a>, y: Operand<'a>) -> Result<Pair<'a>> {
+pub(in crate::ops) fn converted<'a>(class: Class, x: Operand<'a>, y: Operand<'a>) -> Result<Pair<'a>> {
     let dtype = match common(x, y) {
         d if class == Class::Float && d.is_complex() => bail!(Dtype, "operand", "not defined for {d}"),
         d if class != Class::Num && !d.is_differentiable() => default_float(),

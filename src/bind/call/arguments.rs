@@ -58,6 +58,12 @@ impl<'a, 'py> Arguments<'a, 'py> {
         self.object(self.slf)
     }
 
+    /// Whether this is the object whose method is called.
+    #[inline]
+    pub fn is_of<T>(&self, o: &Py<T>) -> bool {
+        self.slf == o.as_ptr()
+    }
+
     #[inline]
     pub fn positional(&self) -> impl ExactSizeIterator<Item = Bound<'py, PyAny>> {
         self.positional.iter().map(|&p| self.object(p))

@@ -204,6 +204,10 @@ fn comes_from(args: &[Arg], result: &Tensor) -> bool {
 /// Casts 0-d operands as [`weak_beside`] does, beside the widest of the operands with axes.
 fn weaken(entry: &Entry, args: &mut [Arg]) -> Result<()> {
     let is_operand = |i: usize| entry.params[i].kind.base == ParamKind::Operand;
+    let is_scalar = |(i, arg): (usize, &Arg)| matches!(arg, Arg::Tensor(t) if t.rank() == 0) && is_operand(i);
+    if !args.iter().enumerate().any(is_scalar) {
+        return Ok(());
+    }
     let with_axes = args.iter().enumerate().filter_map(|(i, arg)| match arg {
         Arg::Tensor(t) if t.rank() > 0 && is_operand(i) => Some(t),
         _ => None,

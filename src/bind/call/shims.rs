@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
 use super::arguments::Arguments;
@@ -67,14 +68,19 @@ impl Shim for Augmented {
     }
 }
 
-/// Functions of a dialect's namespace, by their number in [`CALLABLES`].
-struct Function<const DIALECT: usize>;
+/// Functions of the dialects' namespaces, by their number in [`CALLABLES`].
+struct Function;
 
-impl<const DIALECT: usize> Shim for Function<DIALECT> {
+impl Shim for Function {
     fn run<'py>(number: usize, args: &Arguments<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        call(&CALLABLES[number], Some(const { Dialect::of(DIALECT) }), None, args)
+        let namespaces = NAMESPACES.get(args.py()).into_iter().flatten();
+        let dialect = namespaces.filter(|(module, _)| args.is_of(module)).map(|(_, dialect)| *dialect).next();
+        call(&CALLABLES[number], dialect, None, args)
     }
 }
+
+/// The modules of functions and their dialects. A function knows its module, and so its dialect.
+pub static NAMESPACES: PyOnceLock<Vec<(Py<PyModule>, Dialect)>> = PyOnceLock::new();
 
 /// A C function of a kind. It has its number as a constant, since a C method has no place for data of its own.
 unsafe extern "C" fn shim<S: Shim, const NUMBER: usize>(
@@ -115,7 +121,7 @@ unsafe fn enter<S: Shim>(
     }
 }
 
-/// The C functions of a kind by number: eight for each of the given numbers, or 768.
+/// The C functions of a kind by number: eight for each of the given numbers, or 576.
 macro_rules! numbered {
     ($kind:ty: $($hi:literal)*) => { [$(
         shim::<$kind, { $hi * 8 }>, shim::<$kind, { $hi * 8 + 1 }>,
@@ -124,19 +130,18 @@ macro_rules! numbered {
         shim::<$kind, { $hi * 8 + 6 }>, shim::<$kind, { $hi * 8 + 7 }>,
     )*] };
     ($kind:ty) => {
-        numbered!($kind: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
-            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
-            64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95)
+        numbered!($kind: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33
+            34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68
+            69 70 71)
     };
 }
 
 /// The methods by their number in [`CALLABLES`].
-pub static METHODS: [CFunction; 768] = numbered!(Method);
+pub static METHODS: [CFunction; 576] = numbered!(Method);
 /// The in-place forms of the methods by their number in [`CALLABLES`].
-pub static IN_PLACE_METHODS: [CFunction; 768] = numbered!(InPlaceMethod);
-/// By dialect: the functions by their number in [`CALLABLES`].
-static FUNCTIONS: [[CFunction; 768]; 3] =
-    [numbered!(Function<0>), numbered!(Function<1>), numbered!(Function<2>)];
+pub static IN_PLACE_METHODS: [CFunction; 576] = numbered!(InPlaceMethod);
+/// The functions by their number in [`CALLABLES`].
+static FUNCTIONS: [CFunction; 576] = numbered!(Function);
 /// The augmented assignments by their number in [`inplace::AUGMENTED`].
 pub static AUGMENTED: [CFunction; 16] = numbered!(Augmented: 0 1);
 
@@ -170,12 +175,11 @@ pub fn method<'py>(
 /// for every function of an extension module, so it can be pickled by its name.
 pub fn function<'py>(
     number: usize,
-    dialect: Dialect,
     name: &str,
     doc: String,
     module: &Bound<'py, PyModule>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let definition = definition(name, doc, FUNCTIONS[dialect as usize][number]);
+    let definition = definition(name, doc, FUNCTIONS[number]);
     // SAFETY: the definition is never freed, and the function has the signature that its flags say.
     unsafe {
         let function = ffi::PyCFunction_NewEx(definition, module.as_ptr(), module.name()?.as_ptr());

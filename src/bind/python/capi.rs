@@ -74,6 +74,20 @@ pub fn track<T: PyClass>(o: &Bound<'_, T>) {
     }
 }
 
+/// The other object, if the class of both is the same one. That is a look at two pointers, where a cast searches the bases of
+/// the class.
+#[inline]
+pub fn of_same_class<'a, 'py, T: PyClass>(
+    o: &Bound<'py, T>,
+    other: &'a Bound<'py, PyAny>,
+) -> Option<&'a Bound<'py, T>> {
+    if o.as_any().get_type_ptr() != other.get_type_ptr() {
+        return None;
+    }
+    // SAFETY: an object whose class is that of an instance of `T` is an instance of `T`.
+    Some(unsafe { other.cast_unchecked() })
+}
+
 /// How many references to an object there are.
 pub fn references(o: &Bound<'_, PyAny>) -> usize {
     // SAFETY: the object is alive and the GIL is held.

@@ -49,11 +49,6 @@ impl Dialect {
         }
     }
 
-    /// The dialect of a number below 3.
-    pub const fn of(number: usize) -> Dialect {
-        Dialect::ALL[number]
-    }
-
     /// `backward()` without a gradient, from more than one element: ones are taken (Paddle), or it is an error.
     pub fn ones_for_any_shape(self) -> bool {
         self == Dialect::Paddle

@@ -76,11 +76,11 @@ impl Var {
             modes::check_saves_no_inference(t)?;
         }
         let has_host_parts = value.has_host_parts();
-        let start = PyClassInitializer::from(Var::new(value, dialect));
+        let start = || PyClassInitializer::from(Var::new(value, dialect));
         let var = match dialect {
-            Dialect::Native => Bound::new(py, start)?,
-            Dialect::Paddle => Bound::new(py, start.add_subclass(PaddleTensor))?.into_super(),
-            Dialect::Torch => Bound::new(py, start.add_subclass(TorchTensor))?.into_super(),
+            Dialect::Native => Bound::new(py, start())?,
+            Dialect::Paddle => Bound::new(py, start().add_subclass(PaddleTensor))?.into_super(),
+            Dialect::Torch => Bound::new(py, start().add_subclass(TorchTensor))?.into_super(),
         };
         if !has_host_parts {
             untrack(&var);

@@ -47,16 +47,18 @@ pub trait EdgeFollower: Send + Sync {
     fn follow(&mut self, edge: Option<&Edge>, slot: &Arc<Slot>);
 }
 
+/// The small fields come first, so that the value is copied in whole words.
+#[repr(C)]
 pub struct State {
+    /// How often an `Own` value was written to.
+    version: u32,
+    /// Whether an `Own` value was made in inference mode.
+    inference: bool,
     pub value: Value,
     /// Where its gradient is stored. Present once it was a leaf, or a gradient was stored.
     pub slot: Option<Arc<Slot>>,
     /// What few tensors have.
     pub extras: Option<Box<Extras>>,
-    /// How often an `Own` value was written to.
-    version: u32,
-    /// Whether an `Own` value was made in inference mode.
-    inference: bool,
 }
 
 #[derive(Default)]
@@ -77,11 +79,10 @@ pub enum Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// The value, with the lock given up.
-    pub fn copied(self) -> Tensor {
-        match self {
-            Reading::Copied(t) => t,
-            locked => locked.deref().clone(),
+    /// Gives up the lock, with a copy of the value instead.
+    pub fn unlock(&mut self) {
+        if let Reading::Locked(_) = self {
+            *self = Reading::Copied((**self).clone());
         }
     }
 }
@@ -113,6 +114,7 @@ pub struct Var {
 }
 
 impl Var {
+    #[inline(always)]
     pub fn new(value: Value, dialect: Dialect) -> Var {
         let inference = flags().has(Flags::INFERENCE);
         Var { state: Mutex::new(State { value, slot: None, extras: None, version: 0, inference }), dialect }

@@ -44,7 +44,7 @@ impl BatchSizes {
     }
 
     /// Calls `f` with all blocks of channels, in parallel if there is enough work.
-    fn each_block<T>(&self, f: impl Fn(ChannelBlock) + Sync) {
+    fn each_block<T>(&self, f: &(dyn Fn(ChannelBlock) + Sync)) {
         let most = (COLUMNS / self.width.max(1)).max(1);
         let blocks = self.channels.div_ceil(most);
         let elements = self.members * self.step();
@@ -88,32 +88,36 @@ impl BatchSizes {
     ) -> [[T; COLUMNS]; K] {
         let mut all = [[T::ZERO; COLUMNS]; K];
         let (count, mut done) = (block.channels.len(), 0);
-        self.each_part(block, |start, len| {
-            let laid = numbers.map(|n| self.laid(n));
-            let mut sums = [[T::ZERO; COLUMNS]; K];
-            for first in (0..self.members).step_by(ROWS) {
-                interrupt::count(&mut done, ROWS * len);
-                let mut part = [[T::ZERO; COLUMNS]; K];
-                for m in first..self.members.min(first + ROWS) {
-                    let rows = rows.map(|row| &row[block.at + start + m * self.step()..][..len]);
-                    let laid = laid.each_ref().map(|laid| &laid[..len]);
-                    let part = part.each_mut().map(|part| &mut part[..len]);
-                    for i in 0..len {
-                        let new = f(rows.map(|row| row[i]), laid.map(|laid| laid[i]));
-                        for k in 0..K {
-                            part[k][i] = part[k][i].add(new[k]);
+        self.each_part(
+            block,
+            #[inline(always)]
+            |start, len| {
+                let laid = numbers.map(|n| self.laid(n));
+                let mut sums = [[T::ZERO; COLUMNS]; K];
+                for first in (0..self.members).step_by(ROWS) {
+                    interrupt::count(&mut done, ROWS * len);
+                    let mut part = [[T::ZERO; COLUMNS]; K];
+                    for m in first..self.members.min(first + ROWS) {
+                        let rows = rows.map(|row| &row[block.at + start + m * self.step()..][..len]);
+                        let laid = laid.each_ref().map(|laid| &laid[..len]);
+                        let part = part.each_mut().map(|part| &mut part[..len]);
+                        for i in 0..len {
+                            let new = f(rows.map(|row| row[i]), laid.map(|laid| laid[i]));
+                            for k in 0..K {
+                                part[k][i] = part[k][i].add(new[k]);
+                            }
                         }
                     }
+                    for (sum, part) in sums.iter_mut().zip(&part) {
+                        sum.iter_mut().zip(part).for_each(|(s, &v)| *s = s.add(v));
+                    }
                 }
-                for (sum, part) in sums.iter_mut().zip(&part) {
-                    sum.iter_mut().zip(part).for_each(|(s, &v)| *s = s.add(v));
+                for (all, sums) in all.iter_mut().zip(&sums) {
+                    let runs = sums[..len].chunks(self.width.min(len));
+                    all[..count].iter_mut().zip(runs).for_each(|(all, run)| *all = all.add(total(run)));
                 }
-            }
-            for (all, sums) in all.iter_mut().zip(&sums) {
-                let runs = sums[..len].chunks(self.width.min(len));
-                all[..count].iter_mut().zip(runs).for_each(|(all, run)| *all = all.add(total(run)));
-            }
-        });
+            },
+        );
         all
     }
 
@@ -131,20 +135,24 @@ impl BatchSizes {
         f: impl Fn([T; N], [T; M]) -> T,
     ) {
         let mut done = 0;
-        self.each_part(block, |start, len| {
-            let laid = numbers.map(|n| self.laid(n));
-            for m in 0..self.members {
-                interrupt::count(&mut done, len);
-                let at = block.at + start + m * self.step();
-                let rows = rows.map(|row| &row[at..][..len]);
-                let laid = laid.each_ref().map(|laid| &laid[..len]);
-                // SAFETY: as the function's `# Safety` section requires.
-                let out = unsafe { std::slice::from_raw_parts_mut(out.add(at), len) };
-                for i in 0..len {
-                    out[i] = f(rows.map(|row| row[i]), laid.map(|laid| laid[i]));
+        self.each_part(
+            block,
+            #[inline(always)]
+            |start, len| {
+                let laid = numbers.map(|n| self.laid(n));
+                for m in 0..self.members {
+                    interrupt::count(&mut done, len);
+                    let at = block.at + start + m * self.step();
+                    let rows = rows.map(|row| &row[at..][..len]);
+                    let laid = laid.each_ref().map(|laid| &laid[..len]);
+                    // SAFETY: as the function's `# Safety` section requires.
+                    let out = unsafe { std::slice::from_raw_parts_mut(out.add(at), len) };
+                    for i in 0..len {
+                        out[i] = f(rows.map(|row| row[i]), laid.map(|laid| laid[i]));
+                    }
                 }
-            }
-        });
+            },
+        );
     }
 
     /// The numbers of a block's channels, repeated for each column.
@@ -173,7 +181,7 @@ pub fn batch_norm(
     dispatch!(x.dtype(), float T => {
         let [all, w_all, b] = [&x, &w, &b].map(|a| a.as_slice::<T>().expect("contiguous"));
         let count = T::lit((plan.members * plan.width) as f64);
-        output::build_pair_raw::<T>(op, x.dims(), &pairs(&w), |y, stats| plan.each_block::<T>(|block| simd::autovectorize(
+        output::build_pair_raw::<T>(op, x.dims(), &pairs(&w), |y, stats| plan.each_block::<T>(&|block| simd::autovectorize(
             #[inline(always)]
             || {
                 let (own, n) = (block.channels.clone(), block.channels.len());
@@ -209,7 +217,7 @@ pub fn batch_norm_gradients(
     dispatch!(x.dtype(), float T => {
         let [g, all, w_all, stats] = [&g, &x, &w, &stats].map(|a| a.as_slice::<T>().expect("contiguous"));
         let count = T::lit((plan.members * plan.width) as f64);
-        let (dx, sums) = output::build_pair_raw::<T>(op, x.dims(), &pairs(&w), |dx, sums| plan.each_block::<T>(|block| simd::autovectorize(
+        let (dx, sums) = output::build_pair_raw::<T>(op, x.dims(), &pairs(&w), |dx, sums| plan.each_block::<T>(&|block| simd::autovectorize(
             #[inline(always)]
             || {
                 let (own, n) = (block.channels.clone(), block.channels.len());

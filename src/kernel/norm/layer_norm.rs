@@ -125,31 +125,33 @@ pub fn layer_norm_gradients(
         let [g, all, w, stats] = [&g, &x, &w, &stats].map(|a| a.as_slice::<T>().expect("contiguous"));
         let sizes = [all_blocks, 2, own];
         let (dx, sums) = output::build_pair_raw::<T>(op, x.dims(), &sizes, |dx, sums| {
-            let block = |i: usize| {
-                let first = i / blocks * plan.rows + i % blocks * height;
-                let height = height.min(plan.rows - i % blocks * height);
-                // SAFETY: no other block has these rows and sums.
-                let (dx, sums) = unsafe {
-                    (
-                        std::slice::from_raw_parts_mut(dx.get().cast::<T>().add(first * n), height * n),
-                        std::slice::from_raw_parts_mut(sums.get().cast::<T>().add(i * 2 * own), 2 * own),
-                    )
-                };
-                sums.fill(T::ZERO);
-                let (dw, db) = sums.split_at_mut(own);
-                let rows = each(&g[first * n..], n).zip(each(&all[first * n..], n)).zip(each_mut(dx, n));
-                for (r, ((g, x), dx)) in (first..).zip(rows) {
-                    row(width, [g, x, plan.of(w, r)], (stats[2 * r], stats[2 * r + 1]), dx, (dw, db));
-                }
-            };
-            let some = |range: Range<usize>| simd::autovectorize(
+            // A trait object, so that the two calls have one copy of it.
+            let some: &(dyn Fn(Range<usize>) + Sync) = &|range: Range<usize>| simd::autovectorize(
                 #[inline(always)]
-                || range.for_each(block),
+                || {
+                    for i in range {
+                        let first = i / blocks * plan.rows + i % blocks * height;
+                        let height = height.min(plan.rows - i % blocks * height);
+                        // SAFETY: no other block has these rows and sums.
+                        let (dx, sums) = unsafe {
+                            (
+                                std::slice::from_raw_parts_mut(dx.get().cast::<T>().add(first * n), height * n),
+                                std::slice::from_raw_parts_mut(sums.get().cast::<T>().add(i * 2 * own), 2 * own),
+                            )
+                        };
+                        sums.fill(T::ZERO);
+                        let (dw, db) = sums.split_at_mut(own);
+                        let rows = each(&g[first * n..], n).zip(each(&all[first * n..], n)).zip(each_mut(dx, n));
+                        for (r, ((g, x), dx)) in (first..).zip(rows) {
+                            row(width, [g, x, plan.of(w, r)], (stats[2 * r], stats[2 * r + 1]), dx, (dw, db));
+                        }
+                    }
+                },
             );
             if size_of_val(all) < par::MIN_BYTES {
                 some(0..all_blocks);
             } else {
-                par::pieces(all_blocks, par::PIECE.div_ceil((height * n).max(1)), &some);
+                par::pieces(all_blocks, par::PIECE.div_ceil((height * n).max(1)), some);
             }
         })?;
         let sums = sums.as_slice::<T>().expect("just built");

@@ -140,7 +140,12 @@ pub(super) fn exp_of_rows<T: Real, const FAST: bool>(
     }
     let (most, mut less) = (if n > SHORT { 1 } else { simd::BLOCK / n }, Less::new());
     for (k, (rows, out)) in x.chunks(most * n).zip(out.chunks_mut(most * n)).enumerate() {
-        let (from, m, ms) = less.set(n, rows, |r, row| m_of(k * most + r, row));
+        let (from, m, ms) = less.set(
+            n,
+            rows,
+            #[inline(always)]
+            |r, row| m_of(k * most + r, row),
+        );
         for part in interrupt::parts(0..rows.len(), 1) {
             exp_less::<T, FAST>(&from[part.clone()], m, &mut out[part]);
         }
@@ -166,16 +171,21 @@ pub(super) fn log_sum_exp_of_rows<T: Real, const FAST: bool>(
     let (most, mut less, mut done) = (if n > SHORT { 1 } else { simd::BLOCK / n }, Less::new(), 0);
     let (mut exps, mut sums, mut logs) = (Room::<T>::new(), Room::<T>::new(), Room::<T>::new());
     for (k, rows) in x.chunks(most * n).enumerate() {
-        let (from, m, ms) = less.set(n, rows, |_, row| largest(row));
+        let (from, m, ms) = less.set(
+            n,
+            rows,
+            #[inline(always)]
+            |_, row| largest(row),
+        );
         let sums = sums.zeros(ms.len());
         // Short rows are one block, and a block of a long row is a part of it.
         for block in from.chunks(simd::BLOCK) {
             interrupt::count(&mut done, block.len());
             let exps = exps.zeros(block.len());
             exp_less::<T, FAST>(block, m, exps);
-            sums.iter_mut()
-                .zip(each(exps, n.min(block.len())))
-                .for_each(|(sum, row)| *sum = sum.add(total(row)));
+            for (sum, row) in sums.iter_mut().zip(each(exps, n.min(block.len()))) {
+                *sum = sum.add(total(row));
+            }
         }
         let logs = logs.zeros(ms.len());
         logarithms::<T, FAST>(sums, logs);

@@ -36,18 +36,25 @@ where
     Fast<T>: Real,
 {
     if which == Softmax::Log {
-        return log_sum_exp_of_rows::<T, FAST>(n, x, |b, m, rest| {
-            let rest = if m.is_finite() { rest } else { T::lit(f64::NAN) };
-            for part in interrupt::parts(b * n..(b + 1) * n, 1) {
-                out[part.clone()].iter_mut().zip(&x[part]).for_each(|(o, &v)| *o = v.sub(m).sub(rest));
-            }
-        });
+        return log_sum_exp_of_rows::<T, FAST>(
+            n,
+            x,
+            #[inline(always)]
+            |b, m, rest| {
+                let rest = if m.is_finite() { rest } else { T::lit(f64::NAN) };
+                for part in interrupt::parts(b * n..(b + 1) * n, 1) {
+                    out[part.clone()].iter_mut().zip(&x[part]).for_each(|(o, &v)| *o = v.sub(m).sub(rest));
+                }
+            },
+        );
     }
     exp_of_rows::<T, FAST>(
         n,
         x,
         out,
+        #[inline(always)]
         |_, row| largest(row),
+        #[inline(always)]
         |b, m, out| {
             if !m.is_finite() && !m.nan() {
                 if which == Softmax::Plain {
@@ -136,13 +143,18 @@ fn log_sum_exp<T: Real, const FAST: bool>(
     if n == 0 {
         lse.fill(T::lit(f64::NEG_INFINITY));
     }
-    log_sum_exp_of_rows::<T, FAST>(n, x, |b, m, rest| {
-        lse[b] = m.add(rest);
-        if let Some(loss) = loss.get_mut(b) {
-            let class = usize::try_from(classes[b]).ok();
-            *loss = class.map_or(T::ZERO, |class| m.sub(x[b * n + class]).add(rest));
-        }
-    });
+    log_sum_exp_of_rows::<T, FAST>(
+        n,
+        x,
+        #[inline(always)]
+        |b, m, rest| {
+            lse[b] = m.add(rest);
+            if let Some(loss) = loss.get_mut(b) {
+                let class = usize::try_from(classes[b]).ok();
+                *loss = class.map_or(T::ZERO, |class| m.sub(x[b * n + class]).add(rest));
+            }
+        },
+    );
 }
 
 /// The log-sum-exp of every row and, if classes are given, the cross entropy of each row (0 for a negative class).
@@ -176,7 +188,9 @@ pub fn cross_entropy_gradient(op: &'static str, [g, x, lse, classes]: [&Array; 4
             n,
             x,
             out,
+            #[inline(always)]
             |b, _| lse[b],
+            #[inline(always)]
             |b, _, out| {
                 let Ok(class) = usize::try_from(classes[b]) else {
                     out.fill(T::ZERO);

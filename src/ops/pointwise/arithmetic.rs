@@ -16,7 +16,7 @@ use crate::ops::entry::{Operand, op};
 use crate::ops::movement::cast;
 use crate::ops::movement::parts::{from_parts, imag, real};
 use crate::ops::pointwise::select::select;
-use crate::ops::promote::{Class, as_tensor, common, promoted, promoted_float};
+use crate::ops::promote::{Class, alike, as_tensor, common, converted, promoted, promoted_float};
 use crate::shape;
 use crate::stored::Stored;
 

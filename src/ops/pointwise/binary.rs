@@ -143,11 +143,19 @@ macro_rules! binary_ops {
             #[doc = "```"]
             #[op(in_place, names(stringify!($f) $($(, stringify!($alias))*)?))]
             pub fn $f(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
-                let (x, y) = promoted(binary_ops!(@class $class), x, y)?;
+                // Operands that need no conversion are passed on, since a pair in memory costs more than the call.
+                let pair;
+                let (x, y) = match alike(binary_ops!(@class $class), x, y) {
+                    Some(alike) => alike,
+                    None => {
+                        pair = converted(binary_ops!(@class $class), x, y)?;
+                        (&*pair.0, &*pair.1)
+                    }
+                };
                 $(if x.dtype() == DType::Bool {
-                    return $bools(&x, &y);
+                    return $bools(x, y);
                 })?
-                $same(&x, &y)
+                $same(x, y)
             }
         )*
     };

@@ -22,7 +22,7 @@ use crate::kernel::pointwise::ternary::{self, TernaryLoops, special_ternary_loop
 use crate::kernel::special;
 use crate::ops::entry::{Operand, op};
 use crate::ops::movement::cast;
-use crate::ops::promote::{Class, as_tensor, promoted};
+use crate::ops::promote::{Class, alike, as_tensor, converted, promoted};
 use crate::ops::terms::add_terms;
 use crate::shape;
 use crate::stored::Stored;

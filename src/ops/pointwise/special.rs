@@ -22,7 +22,7 @@ use crate::kernel::pointwise::cast::cast;
 use crate::kernel::special;
 use crate::ops::entry::{Operand, op};
 use crate::ops::pointwise::arithmetic::x_over_y;
-use crate::ops::promote::{Class, promoted, promoted_float};
+use crate::ops::promote::{Class, alike, converted, promoted, promoted_float};
 use crate::shape;
 use crate::stored::Stored;
 
