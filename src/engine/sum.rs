@@ -82,7 +82,7 @@ impl Sums {
     }
 
     /// Adds a cotangent to the sum of a slot.
-    #[inline]
+    #[inline(always)]
     pub(super) fn add(&mut self, slot: usize, g: Tensor, record: bool) -> Result<()> {
         let place = self.places[slot].wrapping_sub(1) as usize;
         match self.sums.get_mut(place).and_then(Option::as_mut) {

@@ -11,6 +11,7 @@ use super::modes::{self, Flags};
 use super::record::{Cotangents, Edge, Grads, Node, Op, Outputs, Saved, Tensor};
 use super::saved::{self, SavedArray, SavedList, SavedState};
 use super::saves::{NeedsGrad, Saves};
+use super::site::Site;
 use super::stored::Formula;
 use super::traced::{self, Shared};
 use super::watch;
@@ -277,11 +278,11 @@ fn record(
         let number = |i: usize| ins.get(i).is_some_and(|t| t.edge.is_none() && t.array.rank() == 0);
         let packed = saved_state(list, number)?;
         let observers = modes::with(|m| m.observers.clone());
-        let node = Node::of_op(op, ins, outs, levels, modes::site(modes), |saved| *saved = packed);
+        let node = Node::of_op(op, ins, outs, levels, Site::current(), |saved| *saved = packed);
         observers.iter().try_for_each(|o| o.recorded(&node))?;
         return Ok(node);
     }
-    Ok(Node::of_op(op, ins, outs, levels, modes::site(modes), |saved| {
+    Ok(Node::of_op(op, ins, outs, levels, Site::current(), |saved| {
         if let SavedState::Live(list) = saved {
             fill(list);
         }

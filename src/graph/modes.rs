@@ -118,10 +118,9 @@ impl Flags {
     pub const WATCHING: Flags = Flags(1 << 3);
     /// New nodes are packed or observed.
     pub const PACKING: Flags = Flags(1 << 4);
-    pub const FIXED_SITE: Flags = Flags(1 << 5);
-    pub const LIVE_LEVELS: Flags = Flags(1 << 6);
-    pub const AUTOCAST: Flags = Flags(1 << 7);
-    pub const TRACING: Flags = Flags(1 << 8);
+    pub const LIVE_LEVELS: Flags = Flags(1 << 5);
+    pub const AUTOCAST: Flags = Flags(1 << 6);
+    pub const TRACING: Flags = Flags(1 << 7);
 
     /// Whether any of `other` is set.
     #[inline]
@@ -143,10 +142,15 @@ impl Flags {
 static SPECIAL: AtomicUsize = AtomicUsize::new(0);
 static INFERENCE_USED: AtomicBool = AtomicBool::new(false);
 
+/// How many threads have fixed the site. While it is zero, a node knows by this one load that it must ask the host.
+static FIXED: AtomicUsize = AtomicUsize::new(0);
+
 thread_local! {
     /// The flags of `MODES`.
     static FLAGS: Cell<Flags> = const { Cell::new(Flags::NONE) };
     static MODES: RefCell<Modes> = const { RefCell::new(Modes::DEFAULT) };
+    /// The site in `MODES`, which is kept here alone: each backward pass fixes it, and no other mode changes then.
+    static SITE: Cell<Option<Site>> = const { Cell::new(None) };
 }
 
 /// The flags of this thread's modes.
@@ -202,31 +206,43 @@ pub fn random_levels(own: &Levels) -> Option<Levels> {
     with(|m| m.live_levels.iter().try_fold(own.clone(), |levels, live| live.random_levels(levels)))
 }
 
-/// The site of the running call.
-#[inline]
-pub(super) fn site(flags: Flags) -> Site {
-    #[cold]
-    fn fixed() -> Option<Site> {
-        with(|m| m.site)
+/// Fixes the site of this thread's new nodes, or asks the host for each of them again. Returns what was before.
+fn replace_site(site: Option<Site>) -> Option<Site> {
+    let before = SITE.replace(site);
+    match (before.is_some(), site.is_some()) {
+        (false, true) => _ = FIXED.fetch_add(1, Relaxed),
+        (true, false) => _ = FIXED.fetch_sub(1, Relaxed),
+        _ => {}
     }
-    let fixed = if flags.has(Flags::FIXED_SITE) { fixed() } else { None };
-    fixed.unwrap_or_else(site::of_host)
+    before
 }
 
 /// Fixes the site of the running call, until the guard is dropped.
 #[must_use]
-pub fn fix_site() -> Option<ModesGuard> {
-    let flags = flags();
-    (!flags.has(Flags::FIXED_SITE)).then(|| {
-        let site = site(flags);
-        Modes::enter(|m| m.site = Some(site))
-    })
+pub fn fix_site() -> SiteGuard {
+    SiteGuard(replace_site(Some(Site::current())))
+}
+
+/// Puts the site of the thread back when dropped.
+pub struct SiteGuard(Option<Site>);
+
+impl Drop for SiteGuard {
+    fn drop(&mut self) {
+        replace_site(self.0);
+    }
 }
 
 impl Site {
     /// The site of the running call.
+    #[inline]
     pub fn current() -> Site {
-        site(flags())
+        #[cold]
+        #[inline(never)]
+        fn of_thread() -> Option<Site> {
+            SITE.get()
+        }
+        let fixed = if FIXED.load(Relaxed) == 0 { None } else { of_thread() };
+        fixed.unwrap_or_else(site::of_host)
     }
 }
 
@@ -246,7 +262,7 @@ impl Modes {
 
     /// A copy of this thread's modes.
     pub fn current() -> Modes {
-        with(Clone::clone)
+        Modes { site: SITE.get(), ..with(Clone::clone) }
     }
 
     /// Changes this thread's modes until the guard is dropped, which puts all of them back.
@@ -284,7 +300,8 @@ impl Modes {
             (false, true) => _ = SPECIAL.fetch_sub(1, Relaxed),
             _ => {}
         }
-        MODES.replace(self)
+        let site = replace_site(self.site);
+        Modes { site, ..MODES.replace(self) }
     }
 
     fn flags(&self) -> Flags {
@@ -293,7 +310,6 @@ impl Modes {
                 | Flags::INFERENCE.when(self.inference)
                 | Flags::WATCHING.when(self.watch != Watch::NOTHING)
                 | Flags::PACKING.when(self.packer.is_some() || !self.observers.is_empty())
-                | Flags::FIXED_SITE.when(self.site.is_some())
                 | Flags::LIVE_LEVELS.when(!self.live_levels.is_empty())
                 | Flags::AUTOCAST.when(self.autocast.is_some())
                 | Flags::TRACING.when(self.trace.is_some()),

@@ -277,6 +277,7 @@ impl Node {
         }
     }
 
+    #[inline(always)]
     fn saved(&self) -> MutexGuard<'_, SavedState> {
         self.saved.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -300,7 +301,7 @@ impl Drop for Node {
 }
 
 /// Drops an edge. Returns the inputs of its node if nobody else owned that.
-#[inline]
+#[inline(always)]
 fn release(mut edge: Edge) -> Option<Inputs> {
     // Where there is no weak reference either, the node is not moved, which saves many words.
     if Arc::strong_count(&edge.node) == 1

@@ -12,6 +12,7 @@ pub fn only(list: &[Option<Tensor>]) -> &Tensor {
 
 impl Saved<'_> {
     /// Input `i`, which `saves` named. It has its edge if the rule is recorded.
+    #[inline]
     pub fn input(&self, i: usize) -> Tensor {
         let edge = if self.record { self.edges[i].clone() } else { None };
         self.tensor(i, edge)
@@ -24,6 +25,7 @@ impl Saved<'_> {
         self.tensor(self.node.inputs.len() + i, edge)
     }
 
+    #[inline(always)]
     fn tensor(&self, slot: usize, edge: Option<Edge>) -> Tensor {
         let saved = self.arrays.get(slot).and_then(Option::as_ref);
         let saved = saved.unwrap_or_else(|| {

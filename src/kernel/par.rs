@@ -128,6 +128,7 @@ pub fn piece_size(n: usize) -> usize {
 
 /// Whether work on this many bytes should use other threads now. The answer depends on which threads are spinning, so
 /// it is only for kernels whose results are the same either way.
+#[inline]
 pub fn is_worthwhile(bytes: usize) -> bool {
     bytes >= MIN_BYTES
         || bytes >= SMALL_BYTES && {

@@ -65,13 +65,19 @@ const FLOAT32: &[&str] = &[
     "view_as_complex",
 ];
 
+/// Whether autocast is on in this thread.
+#[inline]
+pub fn is_on() -> bool {
+    modes::flags().has(Flags::AUTOCAST)
+}
+
 /// Calls an entry, with its operands cast as autocast has it.
 ///
 /// # Errors
 /// Those of the entry.
 #[inline]
 pub fn call(entry: &Entry, args: &[Arg]) -> Result<Value> {
-    if modes::flags().has(Flags::AUTOCAST)
+    if is_on()
         && let Some(dtype) = chosen(entry.names)
     {
         let args = args.iter().map(|arg| converted(arg, dtype)).collect::<Result<Vec<_>>>()?;
@@ -86,7 +92,7 @@ pub fn call(entry: &Entry, args: &[Arg]) -> Result<Value> {
 /// Those of the product.
 #[inline]
 pub fn product(x: &Tensor, y: &Tensor, f: impl FnOnce(&Tensor, &Tensor) -> Result<Tensor>) -> Result<Tensor> {
-    match modes::flags().has(Flags::AUTOCAST).then(|| modes::with(|m| m.autocast)).flatten() {
+    match is_on().then(|| modes::with(|m| m.autocast)).flatten() {
         Some(dtype) => f(&fitted(x, dtype)?, &fitted(y, dtype)?),
         None => f(x, y),
     }

@@ -61,6 +61,28 @@ fn as_scalar(value: Value) -> Result<Value> {
     })
 }
 
+/// A parameter's argument that is no tensor, or its default.
+fn given_or_default(
+    py: Python<'_>,
+    name: &str,
+    param: &Param,
+    given: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Arg> {
+    match (given, param.default) {
+        (Some(o), _) => match argument(param.kind, o).map_err(|e| too_large(py, name, param, e))? {
+            Some(arg) => Ok(arg),
+            None => {
+                let text = format!("{name}: {} {}", param.name, refusal(param.kind, o)?);
+                Err(raise(py, "ArgumentError", text))
+            }
+        },
+        (None, Some(lit)) => Ok(Arg::from(lit)),
+        (None, None) => {
+            Err(PyTypeError::new_err(format!("{name}() missing required argument: '{}'", param.name)))
+        }
+    }
+}
+
 fn run<'py>(
     py: Python<'py>,
     callable: &'static Callable,
@@ -70,61 +92,66 @@ fn run<'py>(
     let &Callable { entry, name } = callable;
     let mut args: SmallVec<[Arg; 4]> = SmallVec::new();
     let mut from = None;
-    let mut bytes = 0;
+    let mut bytes = 0usize;
+    // Whether an argument is one that the next loops, or a half dtype, are about.
+    let mut special = false;
     for (param, o) in entry.params.iter().zip(given) {
-        let arg = match (o, param.default) {
-            (Some(o), _) => match argument(param.kind, o).map_err(|e| too_large(py, name, param, e))? {
-                Some(arg) => {
-                    if from.is_none() {
-                        from = Var::dialect_of(o).or_else(|| among(param, o));
-                    }
-                    arg
-                }
-                None => {
-                    let text = format!("{name}: {} {}", param.name, refusal(param.kind, o)?);
-                    return Err(raise(py, "ArgumentError", text));
-                }
-            },
-            (None, Some(lit)) => Arg::from(lit),
-            (None, None) => {
-                return Err(PyTypeError::new_err(format!(
-                    "{name}() missing required argument: '{}'",
-                    param.name
-                )));
+        let takes_tensor = matches!(param.kind.base, ParamKind::Tensor | ParamKind::Operand);
+        if let (true, Some(o)) = (takes_tensor, o)
+            && let Ok(v) = o.cast::<Var>()
+        {
+            from = from.or(Some(v.get().dialect()));
+            args.push(Arg::Tensor(v.get().operand()));
+        } else {
+            let arg = given_or_default(py, name, param, o.as_ref())?;
+            if let (None, Some(o)) = (from, o) {
+                from = Var::dialect_of(o).or_else(|| among(param, o));
             }
-        };
-        let tensors = match &arg {
-            Arg::Tensor(t) => std::slice::from_ref(t),
-            Arg::Tensors(list) => list,
-            _ => &[],
+            args.push(arg);
+        }
+        let tensors = match args.last() {
+            Some(Arg::Tensor(t)) => std::slice::from_ref(t),
+            Some(Arg::Tensors(list)) => list,
+            Some(Arg::Ints(axes)) => {
+                special |= axes.is_empty();
+                continue;
+            }
+            Some(Arg::DType(_)) => {
+                special = true;
+                continue;
+            }
+            _ => continue,
         };
         let mut is_empty = false;
         for t in tensors {
-            is_empty |= t.array.len() == 0;
-            bytes = t.array.len().saturating_mul(t.dtype().size()).saturating_add(bytes);
+            let n = t.array.len();
+            is_empty |= n == 0;
+            special |= t.rank() == 0 || t.dtype().is_half();
+            bytes = n.saturating_mul(t.dtype().size()).saturating_add(bytes);
         }
         if let (true, Some(o)) = (is_empty, o) {
             check_has_shape(name, o)?;
         }
-        args.push(arg);
     }
     let namespace = dialect.or(from).unwrap_or(Dialect::Native);
     let dialect = from.or(dialect).unwrap_or(Dialect::Native);
-    for (arg, o) in args.iter_mut().zip(given) {
-        if matches!(arg, Arg::Ints(axes) if axes.is_empty()) {
-            if namespace.no_axes_are_all(name) {
-                *arg = Arg::None;
-            } else if namespace.refuses_no_axes(name) {
-                let text = format!("{name}: dim has no axes; leave it out for all of them");
-                return Err(raise(py, "ArgumentError", text));
+    if special {
+        for (arg, o) in args.iter_mut().zip(given) {
+            if matches!(arg, Arg::Ints(axes) if axes.is_empty()) {
+                if namespace.no_axes_are_all(name) {
+                    *arg = Arg::None;
+                } else if namespace.refuses_no_axes(name) {
+                    let text = format!("{name}: dim has no axes; leave it out for all of them");
+                    return Err(raise(py, "ArgumentError", text));
+                }
+            }
+            if let (Arg::DType(dtype), Some(o)) = (arg, o) {
+                *dtype = dtype_in(o, dialect)?.unwrap_or(*dtype);
             }
         }
-        if let (Arg::DType(dtype), Some(o)) = (arg, o) {
-            *dtype = dtype_in(o, dialect)?.unwrap_or(*dtype);
+        if dialect.scalars_are_weak() {
+            weaken(entry, &mut args)?;
         }
-    }
-    if dialect.scalars_are_weak() {
-        weaken(entry, &mut args)?;
     }
     if matches!(args.first(), Some(Arg::Tensor(x)) if x.dtype().is_unsigned())
         && dialect.sums_are_signed(name)
@@ -147,8 +174,10 @@ fn run<'py>(
             own(take(name, args, 0)?, take(name, args, 1)?).map(Value::Tensor)
         } else if from_zero {
             index::from_zero(|| autocast::call(entry, args))
-        } else {
+        } else if special || autocast::is_on() {
             autocast::call(entry, args)
+        } else {
+            (entry.call)(args)
         }
     };
     // An op on much memory runs without the GIL. One on little memory may still compute much.
@@ -170,7 +199,11 @@ fn run<'py>(
         Some(base) => Var::view_of(base, t, dialect),
         None => Var::result(py, if comes_from(&args, &t) { alias(&t)? } else { t }, dialect),
     };
-    Ok(match result.map_err(|e| dialect.index_error(e.of(name)))? {
+    let value = match result {
+        Ok(value) => value,
+        Err(error) => return Err(dialect.index_error(error.of(name)).into()),
+    };
+    Ok(match value {
         Value::Tensor(t) => match (args.first(), given.first()) {
             (Some(Arg::Tensor(x)), Some(Some(o)))
                 if t.array.is_same(&x.array)
@@ -204,10 +237,6 @@ fn comes_from(args: &[Arg], result: &Tensor) -> bool {
 /// Casts 0-d operands as [`weak_beside`] does, beside the widest of the operands with axes.
 fn weaken(entry: &Entry, args: &mut [Arg]) -> Result<()> {
     let is_operand = |i: usize| entry.params[i].kind.base == ParamKind::Operand;
-    let is_scalar = |(i, arg): (usize, &Arg)| matches!(arg, Arg::Tensor(t) if t.rank() == 0) && is_operand(i);
-    if !args.iter().enumerate().any(is_scalar) {
-        return Ok(());
-    }
     let with_axes = args.iter().enumerate().filter_map(|(i, arg)| match arg {
         Arg::Tensor(t) if t.rank() > 0 && is_operand(i) => Some(t),
         _ => None,

@@ -118,6 +118,7 @@ impl HookList {
         })
     }
 
+    #[inline]
     fn lock(&self) -> MutexGuard<'_, ListState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
