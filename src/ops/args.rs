@@ -77,8 +77,10 @@ pub enum Index {
     Tensor(Tensor),
 }
 
-/// An argument, converted by the host to its parameter's type.
+/// An argument, converted by the host to its parameter's type. The tag takes a word, because the compiler copies a smaller
+/// one with the bytes behind it, in words that are not aligned and so wait for what was stored before.
 #[derive(Clone)]
+#[repr(u64)]
 pub enum Arg {
     None,
     Bool(bool),
@@ -87,8 +89,8 @@ pub enum Arg {
     Number(Item),
     Float(f64),
     Ints(SmallVec<[i64; 4]>),
-    Pairs(SmallVec<[i64; 4]>, SmallVec<[i64; 4]>),
-    Widths(SmallVec<[(i64, i64); 4]>),
+    Pairs(Vec<i64>, Vec<i64>),
+    Widths(Vec<(i64, i64)>),
     Str(String),
     DType(DType),
     Tensor(Tensor),
@@ -110,7 +112,8 @@ impl From<Lit> for Arg {
     }
 }
 
-/// What an op returns.
+/// What an op returns. The tag is as wide as that of [`Arg`].
+#[repr(u64)]
 pub enum Value {
     Tensor(Tensor),
     List(Vec<Tensor>),

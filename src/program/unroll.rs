@@ -11,13 +11,17 @@ use crate::array::Array;
 use crate::dtype::DType;
 use crate::kernel::matmul;
 use crate::kernel::pointwise::binary::BinaryLoops;
-use crate::kernel::pointwise::numbers::{ADD, MULTIPLY};
+use crate::kernel::pointwise::numbers::{ADD, MULTIPLY, kind};
 use crate::kernel::pointwise::row::Row;
 use crate::kernel::reduce::pairwise::ROWS;
 use crate::shape;
 
 /// The most elements of a result that are computed one by one.
 const RESULTS: usize = 9;
+/// The same in a part of a program where all steps compute element by element or sum, which loops on arrays do as well for
+/// more elements: of steps of arithmetic, and of steps that call a function.
+const BESIDE_LOOPS: usize = 4;
+const CALLED_BESIDE_LOOPS: usize = 2;
 /// The most elements of an array that such results are computed from.
 const OPERANDS: usize = 16;
 /// The most multiplications of a matrix product that is taken apart.
@@ -47,8 +51,9 @@ struct Unrolled<'a> {
 
 /// The steps of a program with those of few elements taken apart. New values are put behind the others.
 pub(super) fn unrolled(values: &mut Vec<Value>, steps: Vec<(Step, Way)>, outputs: &[Id]) -> Vec<(Step, Way)> {
-    let formulas: Vec<Option<Formulas>> =
+    let mut formulas: Vec<Option<Formulas>> =
         steps.iter().map(|(step, way)| Formulas::of(values, step, way)).collect();
+    leave_to_loops(values, &steps, &mut formulas);
     let is_alone = |step: &(Step, Way)| matches!(&step.1, Way::Pointwise(p) if p.elements() == 1);
     let many = formulas.iter().zip(&steps).filter(|(f, step)| f.is_some() && !is_alone(step)).count();
     if many == 0 {
@@ -84,6 +89,49 @@ pub(super) fn unrolled(values: &mut Vec<Value>, steps: Vec<(Step, Way)>, outputs
         all.elements.insert(out, elements);
     }
     all.steps
+}
+
+/// Leaves steps as they are where numbers gain nothing: in parts of the program that neither move elements nor multiply
+/// matrices.
+fn leave_to_loops(values: &[Value], steps: &[(Step, Way)], formulas: &mut [Option<Formulas>]) {
+    // By step: a step of the same part, and at last the one that stands for the part.
+    let mut part: Vec<usize> = (0..steps.len()).collect();
+    fn found(part: &mut [usize], mut i: usize) -> usize {
+        while part[i] != i {
+            part[i] = part[part[i]];
+            i = part[i];
+        }
+        i
+    }
+    let mut maker: FxHashMap<Id, usize> = FxHashMap::default();
+    let taken = |formulas: &[Option<Formulas>], i: usize| formulas[i].is_some();
+    for (i, (step, _)) in steps.iter().enumerate().filter(|(i, _)| taken(formulas, *i)) {
+        for &id in &step.ins {
+            if let Some(&m) = maker.get(&values[id as usize].whole(id)) {
+                let (a, b) = (found(&mut part, i), found(&mut part, m));
+                part[a] = b;
+            }
+        }
+        maker.insert(step.outs[0], i);
+    }
+    let mut moves = vec![false; steps.len()];
+    for (i, f) in formulas.iter().enumerate() {
+        if let Some(Formulas::Each(each)) = f
+            && !each.iter().all(|f| matches!(f, Formula::Sum(_)))
+        {
+            moves[found(&mut part, i)] = true;
+        }
+    }
+    for (i, (step, way)) in steps.iter().enumerate() {
+        let most = match way {
+            Way::Pointwise(p) if kind(&p.row()).is_none() => CALLED_BESIDE_LOOPS,
+            _ => BESIDE_LOOPS,
+        };
+        let dims = |&id: &Id| shape::len(&values[id as usize].dims);
+        if step.ins.iter().chain(&step.outs).map(dims).max() > Some(most) && !moves[found(&mut part, i)] {
+            formulas[i] = None;
+        }
+    }
 }
 
 /// How the elements of the one result of a step are computed.

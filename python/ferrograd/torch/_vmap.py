@@ -98,10 +98,13 @@ def _check_result(name: str, out_dims: Any, result: Any) -> None:
 def _check_arguments(func: Callable[..., Any], in_dims: Any, args: tuple[Any, ...]) -> None:
     """Raises unless the arguments fit ``in_dims``."""
     name = _name(func)
-    call = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): "
+
+    def call() -> str:
+        return f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): "
+
     if not isinstance(in_dims, int | tuple):
         raise ArgumentError(
-            f"{call}expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
+            f"{call()}expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
             f"got: {type(in_dims)}."
         )
     if not args:
@@ -113,7 +116,7 @@ def _check_arguments(func: Callable[..., Any], in_dims: Any, args: tuple[Any, ..
         dims = _tree.spread(in_dims, args, "")
     except ArgumentError:
         raise ArgumentError(
-            f"{call}in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+            f"{call()}in_dims is not compatible with the structure of `inputs`. in_dims has structure "
             f"{_tree.shown(in_dims)} but inputs has structure {_tree.shown(args)}."
         ) from None
     sizes: list[int] = []
@@ -123,17 +126,17 @@ def _check_arguments(func: Callable[..., Any], in_dims: Any, args: tuple[Any, ..
             continue
         if not isinstance(dim, int):
             raise ArgumentError(
-                f"{call}Got in_dim={dim} for an input but in_dim must be either an integer dimension or None."
+                f"{call()}Got in_dim={dim} for an input but in_dim must be either an integer dimension or None."
             )
         if not isinstance(x, Tensor):
             raise ArgumentError(
-                f"{call}Got in_dim={dim} for an input but the input is of type {type(x)}. We cannot vmap over "
+                f"{call()}Got in_dim={dim} for an input but the input is of type {type(x)}. We cannot vmap over "
                 "non-Tensor arguments, please use None as the respective in_dim"
             )
         rank = len(x.shape)
         if not -rank <= dim < rank:
             raise IndexOutOfRange(
-                f"{call}Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {rank} so "
+                f"{call()}Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {rank} so "
                 f"expected in_dim to satisfy -{rank} <= in_dim < {rank}."
             )
         sizes.append(x.shape[dim])

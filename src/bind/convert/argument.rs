@@ -50,7 +50,7 @@ pub fn argument(kind: ParamType, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> 
             Some(i) => Some(Arg::Int(i)),
             None => ints(o)?.map(Arg::Ints),
         },
-        ParamKind::Widths => widths(o)?.map(Arg::Widths),
+        ParamKind::Widths => widths(o)?.map(|w| Arg::Widths(w.into_vec())),
         ParamKind::Str => o.extract().ok().map(Arg::Str),
         ParamKind::Choice => truth(o).map(Arg::Bool).or_else(|| o.extract().ok().map(Arg::Str)),
         ParamKind::Order => match scalar(o)? {
@@ -144,7 +144,9 @@ fn pairs(o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
     if !(o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>()) || o.len()? != 2 {
         return Ok(None);
     }
-    Ok(ints(&o.get_item(0)?)?.zip(ints(&o.get_item(1)?)?).map(|(x, y)| Arg::Pairs(x, y)))
+    Ok(ints(&o.get_item(0)?)?
+        .zip(ints(&o.get_item(1)?)?)
+        .map(|(x, y)| Arg::Pairs(x.into_vec(), y.into_vec())))
 }
 
 /// Pairs of integers, such as the widths before and after an axis.

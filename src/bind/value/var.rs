@@ -52,8 +52,9 @@ pub trait EdgeFollower: Send + Sync {
 pub struct State {
     /// How often an `Own` value was written to.
     version: u32,
-    /// Whether an `Own` value was made in inference mode.
-    inference: bool,
+    /// Whether an `Own` value was made in inference mode: 1, or 0. It fills a word with the field above, since the compiler
+    /// copies padding with the value behind it, in words that are not aligned.
+    inference: u32,
     pub value: Value,
     /// Where its gradient is stored. Present once it was a leaf, or a gradient was stored.
     pub slot: Option<Arc<Slot>>,
@@ -116,7 +117,7 @@ pub struct Var {
 impl Var {
     #[inline(always)]
     pub fn new(value: Value, dialect: Dialect) -> Var {
-        let inference = flags().has(Flags::INFERENCE);
+        let inference = flags().has(Flags::INFERENCE).into();
         Var { state: Mutex::new(State { value, slot: None, extras: None, version: 0, inference }), dialect }
     }
 
@@ -269,7 +270,7 @@ impl State {
     /// Whether the value was made in inference mode.
     pub fn is_inference(&self) -> bool {
         match &self.value {
-            Value::Own(_) => self.inference,
+            Value::Own(_) => self.inference != 0,
             Value::Shared(p) => p.is_inference(),
         }
     }
@@ -277,7 +278,7 @@ impl State {
     /// The value as one whose memory may be shared.
     pub fn shared(&mut self) -> &mut SharedValue {
         if let Value::Own(t) = &self.value {
-            self.value = Value::Shared(Box::new(SharedValue::whole(t, self.version, self.inference)));
+            self.value = Value::Shared(Box::new(SharedValue::whole(t, self.version, self.inference != 0)));
         }
         match &mut self.value {
             Value::Shared(p) => p,
@@ -290,7 +291,7 @@ impl State {
         if let Value::Shared(p) = &mut self.value
             && let Some((t, writes, inference)) = p.alone()
         {
-            (self.version, self.inference) = (writes, inference);
+            (self.version, self.inference) = (writes, inference.into());
             self.value = Value::Own(t);
         }
     }
@@ -395,7 +396,7 @@ impl State {
         };
         if moved.is_none() {
             self.version = self.version().wrapping_add(1);
-            self.inference = self.is_inference();
+            self.inference = self.is_inference().into();
             self.follow(new.edge.as_ref());
             self.value = Value::Own(new);
         }
