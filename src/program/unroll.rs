@@ -18,10 +18,10 @@ use crate::shape;
 
 /// The most elements of a result that are computed one by one.
 const RESULTS: usize = 9;
-/// The same in a part of a program where all steps compute element by element or sum, which loops on arrays do as well for
-/// more elements: of steps of arithmetic, and of steps that call a function.
-const BESIDE_LOOPS: usize = 4;
-const CALLED_BESIDE_LOOPS: usize = 2;
+/// What a step gains by being taken apart, and what each of its elements costs: of a step of arithmetic, and of one that calls
+/// a function. In tenths of a nanosecond, so as to prefer loops where both take about the same time.
+const GAIN: (i64, i64) = (40, 8);
+const GAIN_OF_CALLS: (i64, i64) = (150, 70);
 /// The most elements of an array that such results are computed from.
 const OPERANDS: usize = 16;
 /// The most multiplications of a matrix product that is taken apart.
@@ -91,10 +91,10 @@ pub(super) fn unrolled(values: &mut Vec<Value>, steps: Vec<(Step, Way)>, outputs
     all.steps
 }
 
-/// Leaves steps as they are where numbers gain nothing: in parts of the program that neither move elements nor multiply
-/// matrices.
+/// Leaves steps as they are where loops on arrays take no longer: in parts of the program that compute element by element
+/// or sum, and neither move elements nor multiply matrices.
 fn leave_to_loops(values: &[Value], steps: &[(Step, Way)], formulas: &mut [Option<Formulas>]) {
-    // By step: a step of the same part, and at last the one that stands for the part.
+    // By step: another step of its part, or the step itself where it stands for the part.
     let mut part: Vec<usize> = (0..steps.len()).collect();
     fn found(part: &mut [usize], mut i: usize) -> usize {
         while part[i] != i {
@@ -104,8 +104,7 @@ fn leave_to_loops(values: &[Value], steps: &[(Step, Way)], formulas: &mut [Optio
         i
     }
     let mut maker: FxHashMap<Id, usize> = FxHashMap::default();
-    let taken = |formulas: &[Option<Formulas>], i: usize| formulas[i].is_some();
-    for (i, (step, _)) in steps.iter().enumerate().filter(|(i, _)| taken(formulas, *i)) {
+    for (i, (step, _)) in steps.iter().enumerate().filter(|(i, _)| formulas[*i].is_some()) {
         for &id in &step.ins {
             if let Some(&m) = maker.get(&values[id as usize].whole(id)) {
                 let (a, b) = (found(&mut part, i), found(&mut part, m));
@@ -114,21 +113,27 @@ fn leave_to_loops(values: &[Value], steps: &[(Step, Way)], formulas: &mut [Optio
         }
         maker.insert(step.outs[0], i);
     }
-    let mut moves = vec![false; steps.len()];
-    for (i, f) in formulas.iter().enumerate() {
-        if let Some(Formulas::Each(each)) = f
-            && !each.iter().all(|f| matches!(f, Formula::Sum(_)))
-        {
-            moves[found(&mut part, i)] = true;
-        }
-    }
-    for (i, (step, way)) in steps.iter().enumerate() {
-        let most = match way {
-            Way::Pointwise(p) if kind(&p.row()).is_none() => CALLED_BESIDE_LOOPS,
-            _ => BESIDE_LOOPS,
+    // The most elements of a step's values.
+    let most = |step: &Step| {
+        let elements = |&id: &Id| shape::len(&values[id as usize].dims);
+        step.ins.iter().chain(&step.outs).map(elements).max().unwrap_or(0)
+    };
+    let mut gains = vec![0i64; steps.len()];
+    for (i, (f, (step, way))) in formulas.iter().zip(steps).enumerate() {
+        let (gain, cost) = match way {
+            Way::Pointwise(p) if kind(&p.row()).is_none() => GAIN_OF_CALLS,
+            _ => GAIN,
         };
-        let dims = |&id: &Id| shape::len(&values[id as usize].dims);
-        if step.ins.iter().chain(&step.outs).map(dims).max() > Some(most) && !moves[found(&mut part, i)] {
+        let own = match f {
+            Some(Formulas::Each(each)) if !each.iter().all(|f| matches!(f, Formula::Sum(_))) => i64::MAX,
+            Some(_) if most(step) > 1 => gain - cost * most(step) as i64,
+            _ => 0,
+        };
+        let sum = &mut gains[found(&mut part, i)];
+        *sum = sum.saturating_add(own);
+    }
+    for (i, (step, _)) in steps.iter().enumerate() {
+        if most(step) > 1 && gains[found(&mut part, i)] <= 0 {
             formulas[i] = None;
         }
     }

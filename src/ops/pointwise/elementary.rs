@@ -74,12 +74,12 @@ unary_ops! {
         "fg.rsqrt(fg.tensor([4.0])).tolist()" => "[0.5]";
     Sin sin: analytic [x] x => x.sin();
         g => g * cos(x)?,
-        pass real g, x => g.mul(x.cos());
+        pass wide32 g, x => g.mul(x.cos());
         "The sine of each element, in radians.",
         "fg.sin(fg.tensor([0.0])).tolist()" => "[0.0]";
     Cos cos: analytic [x] x => x.cos();
         g => -(g * sin(x)?),
-        pass real g, x => g.mul(x.sin()).neg();
+        pass wide32 g, x => g.mul(x.sin()).neg();
         "The cosine of each element, in radians.",
         "fg.cos(fg.tensor([0.0])).tolist()" => "[1.0]";
     Tan tan: analytic [y] x => x.tan();
