@@ -175,10 +175,12 @@ def resize(
         if x.dtype != "uint8":
             raise DtypeError(f"interpolate: not implemented for {x.dtype.name}; cast to a float first")
         found = resize(ops.cast(x, "float32"), sizes, factors, mode, aligned, centred, antialias)
-        return ops.cast(ops.clip(ops.round(found), 0, 255), "uint8")
+        return ops.cast(ops.clip(ops.floor(found + 0.5), 0, 255), "uint8")
     count = len(sizes)
-    if min(sizes, default=1) < 1:
-        raise ArgumentError(f"interpolate: each size of the result is at least 1, not {list(sizes)}")
+    if min(*sizes, *x.shape[-count:], 1) < 1:
+        raise ArgumentError(
+            f"interpolate: each size is at least 1, not {list(x.shape[-count:])} and, of the result, {list(sizes)}"
+        )
     for axis, (m, factor) in enumerate(zip(sizes, factors, strict=True), x.ndim - count):
         n = x.shape[axis]
         step = n / m if factor is None else 1 / factor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from itertools import islice
 from typing import Any
 
@@ -23,6 +24,7 @@ __all__ = [
     "CPUPlace",
     "CUDAPinnedPlace",
     "CUDAPlace",
+    "LazyGuard",
     "XPUPinnedPlace",
     "batch",
     "broadcast_shape",
@@ -108,6 +110,10 @@ class finfo:
             f"paddle.finfo(min={self.min:g}, max={self.max:g}, eps={self.eps:g}, resolution={self.resolution:g}, "
             f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, bits={self.bits}, dtype={self.dtype})"
         )
+
+
+class LazyGuard(nullcontext[None]):
+    """Layers that are made inside of it have their parameters at once; Paddle's get them by ``initialize``."""
 
 
 def numel(x: Tensor) -> Any:

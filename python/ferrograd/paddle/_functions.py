@@ -11,6 +11,7 @@ from typing import Any
 from ferrograd import _arguments, _core
 from ferrograd._core import ArgumentError, DtypeError, ShapeError
 from ferrograd._core import paddle as ops
+from ferrograd._dialects.casts import in_inexact
 from ferrograd._dialects.reductions import lower_median
 from ferrograd.paddle._index import nonzero
 from ferrograd.paddle._tensor import Tensor
@@ -252,7 +253,7 @@ def softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     """``exp(x) / sum(exp(x))`` along an axis: by default 0 if there are 0, 1 or 3 axes, else 1."""
     input = _arguments.tensor(input, "softmax", "input")
     axis = (0 if input.ndim in (0, 1, 3) else 1) if dim is None else dim
-    return ops.softmax(input if dtype is None else ops.cast(input, dtype), axis)
+    return ops.softmax(in_inexact(input, dtype, "softmax"), axis)
 
 
 def split(x: Tensor, num_or_sections: Any, axis: Any = 0, name: str | None = None) -> list[Tensor]:

@@ -11,6 +11,7 @@ from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._core import torch as ops
 from ferrograd._dialects.out_argument import with_out
 from ferrograd.torch import return_types
+from ferrograd.torch._creation import _shape
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.return_types import ValuesAndIndices
 
@@ -47,11 +48,15 @@ __all__ = [
     "put",
     "repeat",
     "scatter",
+    "sgn",
+    "sign",
     "sort",
     "split",
+    "square",
     "squeeze",
     "stft",
     "sub",
+    "sum_to_size",
     "svd",
     "t",
     "topk",
@@ -275,10 +280,6 @@ def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False
     """The tensor with values written to, or with ``accumulate`` added to, the elements at a tuple of index tensors."""
     if isinstance(indices, (list, tuple)):
         indices = tuple(map(_mask, indices))
-    if accumulate and _arguments.tensor(input, "index_put", "input").dtype.kind == "b":
-        added = ops.cast(_arguments.tensor(values, "index_put", "values"), "int64")
-        summed = ops.index_put(ops.cast(input, "int64"), indices, added, True)
-        return ops.cast(summed, "bool")
     return ops.index_put(input, indices, values, accumulate)
 
 
@@ -297,6 +298,32 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
 
 def _tensor(x: Any) -> Tensor:
     return x if isinstance(x, Tensor) else ops.full([], x)
+
+
+def sign(input: Tensor) -> Tensor:
+    """-1, 0 or 1: the sign of each element; of truth values they themselves."""
+    return ops.sign(input) if _arguments.tensor(input, "sign", "input").dtype.kind != "b" else ops.clone(input)
+
+
+def sgn(input: Tensor) -> Tensor:
+    """As :func:`sign`; of a complex number that of modulus 1 in its direction."""
+    return ops.sgn(input) if _arguments.tensor(input, "sgn", "input").dtype.kind != "b" else ops.clone(input)
+
+
+def square(input: Tensor) -> Tensor:
+    """The square of each element; of truth values an integer."""
+    return ops.square(_summed(input, "square") if isinstance(input, Tensor) and input.dtype.kind == "b" else input)
+
+
+def sum_to_size(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
+    """The sum down to a shape that broadcasts to the tensor's. Integers and truth values are summed in int64."""
+    return ops.sum_to_size(_summed(input, "sum_to_size"), _shape(sizes, size))
+
+
+def _summed(input: Tensor, function: str) -> Tensor:
+    """The tensor in the dtype of its sums."""
+    kind = _arguments.tensor(input, function, "input").dtype.kind
+    return ops.cast(input, "int64") if kind in "iub" else input
 
 
 def inner(input: Tensor, other: Tensor) -> Tensor:
@@ -324,7 +351,7 @@ def ger(input: Tensor, vec2: Tensor) -> Tensor:
 def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix."""
     _of_axes("trace", 2, input=input)
-    return ops.trace(ops.cast(input, "int64") if input.dtype.kind in "iub" else input)
+    return ops.trace(_summed(input, "trace"))
 
 
 def vdot(input: Tensor, other: Tensor) -> Tensor:

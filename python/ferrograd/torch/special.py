@@ -121,9 +121,9 @@ __all__ = [
 ]
 
 
-def _polynomial(input: Any, n: Any, *, out: Any = None, _kind: str, _is_shifted: bool) -> Any:
+def _polynomial(x: Any, n: Any, *, out: Any = None, _kind: str, _is_shifted: bool) -> Any:
     # Small integers would overflow, so the factor is a float.
-    return into(out, orthogonal_polynomial(2.0 * input - 1 if _is_shifted else input, n, _kind))
+    return into(out, orthogonal_polynomial(2.0 * x - 1 if _is_shifted else x, n, _kind))
 
 
 def _define(family: str, kind: str, is_shifted: bool = False) -> Any:

@@ -133,6 +133,12 @@ impl Dialect {
         self != Dialect::Native && ["sum", "prod", "cumsum", "cumprod", "nansum"].contains(&name)
     }
 
+    /// A function of this name that takes the mean of integers, or in an integer dtype: the whole part of it (Paddle), or
+    /// a float, and no integer dtype is accepted.
+    pub fn means_are_whole(self, name: &str) -> bool {
+        self == Dialect::Paddle && name == "mean"
+    }
+
     /// A function of this name over an empty list of axes: reduces over all of them, or over none.
     pub fn no_axes_are_all(self, name: &str) -> bool {
         let common =
