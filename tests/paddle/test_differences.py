@@ -41,7 +41,7 @@ repeat resize resize_as repeat_interleave resize_ resize_as_ roll rsub scatter s
 sort sparse_dim split square squeeze std std_mean stft storage sub sum_to_size svd t take_along_dim tensor_split to
 to_dense to_sparse to_sparse_coo to_sparse_csc to_sparse_csr topk trace transpose triangular_solve true_divide type
 unbind unfold uniform_ unique unique_consecutive unsafe_chunk unsafe_split untyped_storage values vander var var_mean
-vdot view view_as vsplit where hash_tensor
+vdot view view_as vsplit where hash_tensor subtract swapaxes swapdims
 """
 #: Those whose in-place forms are the dialect's own too.
 IN_PLACE = {
@@ -52,7 +52,8 @@ IN_PLACE = {
     """,
     torch: """
     add addbmm addcdiv addcmul addmm addmv addr as_strided baddbmm clamp_max clamp_min conj div divide index_add
-    index_put log_softmax logit put scatter sgn sign softmax square squeeze sub t transpose true_divide view
+    index_put log_softmax logit put scatter sgn sign softmax square squeeze sub subtract swapaxes swapdims t
+    transpose true_divide view
     """,
 }
 

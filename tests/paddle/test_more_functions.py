@@ -534,3 +534,30 @@ def test_names_of_pytorch_for_arguments() -> None:
     assert paddle.zeros(size=[2]).tolist() == [0, 0]
     assert paddle.concat(tensors=[x, x]).shape == [4, 2]
     assert paddle.linalg.solve(A=x, B=x).shape == [2, 2]
+
+
+def test_scaled_integers_stay_integers() -> None:
+    x = t([1, 2])
+    assert x.scale(2.0, bias=1).dtype == paddle.int64
+    assert paddle.scale(x).tolist() == [1, 2]
+    assert paddle.scale(x, 0.5).tolist() == [0.5, 1.0]
+
+
+def test_a_module_that_makes_tensors() -> None:
+    x = paddle.tensor([1.0], dtype="float64", requires_grad=True)
+    assert x.dtype == paddle.float64
+    assert not x.stop_gradient
+    assert paddle.tensor.add is paddle.add
+
+
+def test_dtypes_of_norms_and_medians() -> None:
+    assert paddle.norm(t([3.0, 4.0]), dtype="float64").dtype == paddle.float64
+    assert paddle.median(t([1.0, 2.0], "float16")).dtype == paddle.float32
+    assert paddle.eigvalsh(paddle.eye(2)).tolist() == [1, 1]
+
+
+def test_there_are_no_devices() -> None:
+    for name in ("cinn", "cuda", "distribute", "ipu", "rocm", "xpu"):
+        assert getattr(paddle, f"is_compiled_with_{name}")() is False
+    assert paddle.is_compiled_with_custom_device("npu") is False
+    assert paddle.get_cudnn_version() is None

@@ -772,3 +772,18 @@ def test_arguments_under_their_other_names() -> None:
 def test_bytes_of_a_resized_image_are_rounded_half_up() -> None:
     x = torch.tensor([[[[0, 5]]]], dtype=torch.uint8)
     assert F.interpolate(x, size=(1, 3), mode="bilinear").tolist() == [[[[0, 3, 5]]]]
+
+
+def test_more_arguments_under_their_other_names() -> None:
+    x = torch.arange(4).reshape(2, 2)
+    assert torch.subtract(x, x, alpha=2).tolist() == (-x).tolist()
+    assert x.swapaxes(axis0=0, axis1=1).tolist() == torch.swapdims(x, dim0=0, dim1=1).tolist() == [[0, 2], [1, 3]]
+    assert F.one_hot(tensor=torch.tensor([1]), num_classes=2).tolist() == [[0, 1]]
+    same = (torch.special.legendre_polynomial_p(x=x, n=1), torch.special.legendre_polynomial_p(input=x, n=1))
+    assert same[0].tolist() == same[1].tolist() == x.tolist()
+    assert x.new_tensor([1], layout=torch.strided, pin_memory=False).tolist() == [1]
+    assert torch.from_dlpack(np.ones(2), device="cpu", copy=True).tolist() == [1, 1]
+    with pytest.raises(ValueError, match="copied"):
+        torch.from_dlpack(np.ones(2), copy=False)
+    assert torch.nan_to_num(torch.tensor([math.nan]), nan=None).tolist() == [0]
+    assert torch.msort(torch.tensor(3)).item() == 3

@@ -189,7 +189,8 @@ def median(
     With an axis and ``mode="min"`` also its index.
     """
     if mode == "avg":
-        return ops.median(x, axis, keepdim)
+        found = ops.median(x, axis, keepdim)
+        return ops.cast(found, "float32") if found.dtype.itemsize == 2 else found
     if mode != "min":
         raise ArgumentError(f"median: mode must be 'avg' or 'min', not {mode!r}")
     if axis is not None:
@@ -211,11 +212,14 @@ def multiplex(inputs: Sequence[Tensor], index: Tensor, name: str | None = None) 
     return _core.from_zero(operator.getitem, stacked, (which, ops.arange(0, which.shape[0], 1, "int64")))
 
 
-def norm(x: Tensor, p: Any = None, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+def norm(
+    x: Tensor, p: Any = None, axis: Any = None, keepdim: bool = False, name: str | None = None, *, dtype: Any = None
+) -> Tensor:
     """The ``p``-norm of the elements along an axis, or of all elements; by default the Euclidean norm.
 
     Along two axes it is a matrix norm: ``p`` is 2 (the default), -2, 1, -1, inf, -inf, ``"fro"`` or ``"nuc"``.
     """
+    x = in_inexact(x, dtype, "norm")
     if p == "nuc" or (isinstance(axis, list | tuple) and len(axis) == 2):
         return ops.linalg.norm(x, 2.0 if p is None else p, axis, keepdim)
     return ops.norm(x, 2.0 if p is None or p == "fro" else p, _arguments.axes_or_all(axis), keepdim)
@@ -238,6 +242,8 @@ def scale(
     name: str | None = None,
 ) -> Tensor:
     """``scale * x + bias``, or without ``bias_after_scale`` ``scale * (x + bias)``; then the activation ``act``."""
+    if _arguments.tensor(x, "scale", "x").dtype.kind in "iu":
+        scale, bias = (int(v) if isinstance(v, float) and v.is_integer() else v for v in (scale, bias))
     moved = x if bias_after_scale else ops.add(x, bias)
     y = ops.multiply(moved, scale)
     y = ops.add(y, bias) if bias_after_scale else y

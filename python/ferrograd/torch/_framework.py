@@ -343,7 +343,14 @@ class Methods:
         return made(args, device, self.dtype)
 
     def new_tensor(
-        self: Any, data: Any, *, dtype: Any = None, requires_grad: bool = False, device: object = None
+        self: Any,
+        data: Any,
+        *,
+        dtype: Any = None,
+        layout: object = None,
+        device: object = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
     ) -> Tensor:
         """A tensor of new data, by default with the dtype of this one."""
         _core.check_device("new_tensor", device)
@@ -373,12 +380,9 @@ class Methods:
         """A tensor of a shape with unspecified values, which are zeros: see :meth:`new_zeros`."""
         return self.new_zeros(*sizes, size=size, **options)
 
-    def new_empty_strided(
-        self: Any, size: Any, stride: Any, dtype: Any = None, requires_grad: bool = False, device: object = None
-    ) -> Any:
+    def new_empty_strided(self: Any, size: Any, stride: Any, dtype: Any = None, **options: Any) -> Any:
         """:func:`ferrograd.torch.empty_strided`, by default with the dtype of this tensor."""
-        dtype = self.dtype if dtype is None else dtype
-        return _creation.empty_strided(size, stride, dtype=dtype, requires_grad=requires_grad, device=device)
+        return _creation.empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, **options)
 
     def resize(self: Any, *sizes: Any) -> Any:
         """The tensor in another shape of as many elements.

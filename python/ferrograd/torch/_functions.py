@@ -10,6 +10,7 @@ from ferrograd import _arguments, _core
 from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._core import torch as ops
 from ferrograd._dialects.out_argument import with_out
+from ferrograd._dialects.specialize import specialize
 from ferrograd.torch import return_types
 from ferrograd.torch._creation import _shape
 from ferrograd.torch._tensor import Tensor
@@ -56,8 +57,11 @@ __all__ = [
     "squeeze",
     "stft",
     "sub",
+    "subtract",
     "sum_to_size",
     "svd",
+    "swapaxes",
+    "swapdims",
     "t",
     "topk",
     "trace",
@@ -441,6 +445,9 @@ def sub(input: Any, other: Any, *others: Any, alpha: float = 1) -> Tensor:
     return ops.sub(input, other if alpha == 1 else other * alpha)
 
 
+subtract = specialize("subtract", "The same as :func:`sub`.", sub)
+
+
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     """The singular value decomposition ``U diag(S) V.H``, with all columns unless ``some``.
 
@@ -469,6 +476,14 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Two axes swapped."""
     return ops.swapaxes(input, dim0, dim1)
+
+
+swapdims = specialize("swapdims", "Two axes swapped.", transpose)
+
+
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """Two axes swapped."""
+    return ops.swapaxes(input, axis0, axis1)
 
 
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:

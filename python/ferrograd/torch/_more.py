@@ -110,6 +110,7 @@ def sparse_coo_tensor(
     *,
     dtype: Any = None,
     device: object = None,
+    pin_memory: bool = False,
     requires_grad: bool = False,
     check_invariants: bool | None = None,
     is_coalesced: bool | None = None,

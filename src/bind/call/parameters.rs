@@ -33,6 +33,7 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("y", "end"),
     ("y", "input2"),
     ("y", "tensor"),
+    ("x", "tensor"),
     ("y", "B"),
     ("y", "vec"),
     ("x", "mat"),
