@@ -79,7 +79,7 @@ from ferrograd._core.paddle import *
 from ferrograd._core.paddle import __all__ as _ops
 
 _adapters.install_methods(Tensor, [_shared_methods, _creation, _functions, _index, _methods, _more, _random, linalg])
-eigvalsh = _methods.eigvalsh
+eigvalsh = linalg.eigvalsh
 Tensor.__pos__ = positive = _shared_methods.positive  # type: ignore[method-assign]
 # A function whose meaning is Paddle's own replaces the core's function of the same name.
 for _module in (_creation, _framework, _functions, _index, _layers, _more, _random):
