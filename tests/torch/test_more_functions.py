@@ -787,3 +787,9 @@ def test_more_arguments_under_their_other_names() -> None:
         torch.from_dlpack(np.ones(2), copy=False)
     assert torch.nan_to_num(torch.tensor([math.nan]), nan=None).tolist() == [0]
     assert torch.msort(torch.tensor(3)).item() == 3
+
+
+def test_truth_values_are_drawn() -> None:
+    out = torch.empty(0, dtype=torch.bool)
+    assert torch.bernoulli(torch.ones(2), out=out) is out
+    assert out.tolist() == [True, True]

@@ -550,4 +550,4 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None, o
     """Ones with the probabilities ``input``, or all with the probability ``p``, and zeros."""
     with drawing(generator, "bernoulli"):
         drawn = ops.bernoulli(input if p is None else ops.full_like(input, p))
-    return placed(drawn, out, False)
+    return placed(drawn if out is None else ops.cast(drawn, out.dtype), out, False)

@@ -7,7 +7,7 @@ from numbers import Number
 from typing import Any
 
 from ferrograd import _arguments, _core
-from ferrograd._core import ArgumentError, ShapeError
+from ferrograd._core import ArgumentError, DtypeError, ShapeError
 from ferrograd._core import torch as ops
 from ferrograd._dialects.out_argument import with_out
 from ferrograd._dialects.specialize import specialize
@@ -306,17 +306,26 @@ def _tensor(x: Any) -> Tensor:
 
 def sign(input: Tensor) -> Tensor:
     """-1, 0 or 1: the sign of each element; of truth values they themselves."""
-    return ops.sign(input) if _arguments.tensor(input, "sign", "input").dtype.kind != "b" else ops.clone(input)
+    try:
+        return ops.sign(input)
+    except DtypeError:
+        return ops.clone(input)
 
 
 def sgn(input: Tensor) -> Tensor:
     """As :func:`sign`; of a complex number that of modulus 1 in its direction."""
-    return ops.sgn(input) if _arguments.tensor(input, "sgn", "input").dtype.kind != "b" else ops.clone(input)
+    try:
+        return ops.sgn(input)
+    except DtypeError:
+        return ops.clone(input)
 
 
 def square(input: Tensor) -> Tensor:
     """The square of each element; of truth values an integer."""
-    return ops.square(_summed(input, "square") if isinstance(input, Tensor) and input.dtype.kind == "b" else input)
+    try:
+        return ops.square(input)
+    except DtypeError:
+        return ops.square(_summed(input, "square"))
 
 
 def sum_to_size(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:

@@ -388,7 +388,9 @@ def swiglu(x: Tensor, y: Tensor | None = None, name: str | None = None) -> Tenso
 _RENAMED = """adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d
 adaptive_max_pool3d conv1d conv2d conv3d cosine_similarity cross_entropy gelu group_norm interpolate log_softmax
 lp_pool1d lp_pool2d one_hot silu softmax"""
-globals().update({name: _adapters.accept_synonyms(globals()[name]) for name in _RENAMED.split()})
+for _name in _RENAMED.split():
+    globals()[_name] = _adapters.accept_synonyms(globals()[_name])
+    globals()[_name].__module__ = __name__
 _in_place = _adapters.in_place_functions(__name__, _PaddleTensor, __all__)
 globals().update(_in_place)
 __all__ += _in_place

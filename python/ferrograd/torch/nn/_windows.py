@@ -110,6 +110,9 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
     return ops.permute(ops.conv1d(x, kernel, bias, padding=pad), [2, 0, 1])
 
 
+_INT64: Any = ops.zeros([], "int64").dtype
+
+
 def _avg_pool(
     input: Tensor,
     kernel_size: Any,
@@ -122,7 +125,7 @@ def _avg_pool(
     _dimension: Dimension = DIMENSIONS[1],
 ) -> Tensor:
     """The mean of each window of {items}; that of int64 is rounded towards 0."""
-    is_whole = isinstance(input, Tensor) and input.dtype == "int64"
+    is_whole = isinstance(input, Tensor) and input.dtype is _INT64
     x = ops.cast(input, "float64") if is_whole else input
     pool = getattr(ops, f"avg_pool{_dimension.ndim}d")
     found: Tensor = pool(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
