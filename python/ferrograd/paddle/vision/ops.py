@@ -102,8 +102,8 @@ def roi_align(
 
     >>> import ferrograd.paddle as paddle
     >>> x, box = paddle.ones([1, 1, 4, 4]), paddle.to_tensor([[0.0, 0, 4, 4]])
-    >>> paddle.vision.ops.roi_align(x, box, paddle.to_tensor([1]), 2).shape
-    [1, 1, 2, 2]
+    >>> paddle.vision.ops.roi_align(x, box, paddle.to_tensor([1]), 2).shape == [1, 1, 2, 2]
+    True
     """
     given = _numbers(boxes, "roi_align", "boxes", "[count, 4]")
     count = _numbers(boxes_num, "roi_align", "boxes_num", "[batch]")
