@@ -711,6 +711,7 @@ def test_means_of_windows_of_integers_are_integers() -> None:
 def test_sums_to_a_size_are_wide() -> None:
     x = torch.full((4,), 100, dtype=torch.int8)
     assert x.sum_to_size(1).tolist() == [400]
+    assert x.sum_to_size(4).dtype == torch.int8
     assert torch.sum_to_size(x, size=(1,)).dtype == torch.int64
 
 
@@ -727,6 +728,7 @@ def test_hashes_of_bits() -> None:
     assert torch.hash_tensor(x, 1).tolist() == [int(bits[0] ^ bits[1] ^ bits[2])] * 2
     assert torch.hash_tensor(torch.tensor([-4, 5]), keepdim=True).tolist() == [2**64 - 4 ^ 5]
     assert torch.hash_tensor(x).item() == 0
+    assert torch.hash_tensor(torch.tensor(3), 0, keepdim=True).item() == 3
 
 
 def test_out_of_a_range_takes_its_size() -> None:
@@ -769,9 +771,12 @@ def test_arguments_under_their_other_names() -> None:
     assert F.conv_tbc(a, kernel, torch.zeros(1)).flatten().tolist() == [1, 3, 5]
 
 
-def test_bytes_of_a_resized_image_are_rounded_half_up() -> None:
+def test_bytes_of_a_resized_image_are_rounded_after_each_axis() -> None:
     x = torch.tensor([[[[0, 5]]]], dtype=torch.uint8)
     assert F.interpolate(x, size=(1, 3), mode="bilinear").tolist() == [[[[0, 3, 5]]]]
+    x = torch.tensor([[[[0, 255, 30], [255, 0, 90], [7, 200, 100]]]], dtype=torch.uint8)
+    wanted = [[0, 112, 255, 143, 1], [191, 144, 70, 60, 67], [191, 132, 44, 68, 106], [0, 85, 214, 161, 89]]
+    assert F.interpolate(x, size=(4, 5), mode="bicubic").tolist() == [[wanted]]
 
 
 def test_more_arguments_under_their_other_names() -> None:

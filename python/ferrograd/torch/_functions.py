@@ -330,7 +330,8 @@ def square(input: Tensor) -> Tensor:
 
 def sum_to_size(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     """The sum down to a shape that broadcasts to the tensor's. Integers and truth values are summed in int64."""
-    return ops.sum_to_size(_summed(input, "sum_to_size"), _shape(sizes, size))
+    found = ops.sum_to_size(_summed(input, "sum_to_size"), _shape(sizes, size))
+    return found if found.shape != input.shape else ops.cast(found, input.dtype)
 
 
 def _summed(input: Tensor, function: str) -> Tensor:

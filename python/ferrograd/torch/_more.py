@@ -87,7 +87,8 @@ def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: in
         raise ArgumentError(f"hash_tensor: mode is 0, the exclusive or, not {mode}")
     x = _arguments.tensor(input, "hash_tensor", "input").detach()
     bits = ops.cast(x, "float64" if x.dtype.kind in "fV" else "int64").numpy().view(np.uint64)
-    axes = [_arguments.axis(d, "hash_tensor", x.ndim) for d in (dim if isinstance(dim, list | tuple) else [dim])]
+    given = dim if isinstance(dim, list | tuple) else [dim]
+    axes = [_arguments.axis(d, "hash_tensor", max(x.ndim, 1)) for d in given][: x.ndim]
     combine: Any = np.bitwise_xor.reduce
     found = combine(bits, tuple(axes) or None, keepdims=keepdim)
     return _core.make(found, "uint64", False, TORCH)
