@@ -798,3 +798,10 @@ def test_truth_values_are_drawn() -> None:
     out = torch.empty(0, dtype=torch.bool)
     assert torch.bernoulli(torch.ones(2), out=out) is out
     assert out.tolist() == [True, True]
+
+
+def test_tests_of_bytes_are_bytes() -> None:
+    x = torch.tensor([[1, 0], [2, 3]], dtype=torch.uint8)
+    assert x.all().dtype == torch.any(x, 1).dtype == torch.uint8
+    assert torch.all(x, dim=1).tolist() == [0, 1]
+    assert x.to(torch.int8).all().dtype == torch.bool

@@ -134,13 +134,19 @@ fn run<'py>(
             *arg = Arg::DType(DType::I64);
         }
     }
-    let mut whole = None;
+    // The dtype in which the result is given, if not in its own.
+    let mut given_as = None;
+    if matches!(args.first(), Some(Arg::Tensor(x)) if x.dtype() == DType::U8)
+        && dialect.tests_give_bytes(name)
+    {
+        given_as = Some(DType::U8);
+    }
     if let (true, [Arg::Tensor(x), .., dtype]) = (dialect.means_are_whole(name), &mut args[..]) {
         let wanted = if let Arg::DType(dtype) = dtype { *dtype } else { x.dtype() };
         if !wanted.is_differentiable() {
             *x = cast(x, wanted)?;
             *dtype = Arg::DType(DType::F64);
-            whole = Some(wanted);
+            given_as = Some(wanted);
         }
     }
     // A write to the result must be seen by the tensor that it is a view of.
@@ -188,7 +194,7 @@ fn run<'py>(
             {
                 o.clone()
             }
-            _ => var(if let Some(dtype) = whole { cast(&t, dtype)? } else { t })?.into_any(),
+            _ => var(if let Some(dtype) = given_as { cast(&t, dtype)? } else { t })?.into_any(),
         },
         Value::List(list) => objects(py, list.into_iter().map(var))?.into_any(),
         Value::Tuple(list) => objects(py, list.into_iter().map(var))?.as_sequence().to_tuple()?.into_any(),

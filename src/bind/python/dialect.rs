@@ -139,6 +139,11 @@ impl Dialect {
         self == Dialect::Paddle && name == "mean"
     }
 
+    /// A function of this name that tests bytes: gives truth values, or (torch) bytes.
+    pub fn tests_give_bytes(self, name: &str) -> bool {
+        self == Dialect::Torch && (name == "all" || name == "any")
+    }
+
     /// A function of this name over an empty list of axes: reduces over all of them, or over none.
     pub fn no_axes_are_all(self, name: &str) -> bool {
         let common =
