@@ -88,7 +88,10 @@ class finfo:
     """
 
     def __init__(self, type: Any = None) -> None:
-        found = dtypes.finfo(_core.torch.get_default_dtype() if type is None else type)
+        try:
+            found = dtypes.finfo(_core.torch.get_default_dtype() if type is None else type)
+        except ValueError:
+            raise TypeError(f"torch.finfo: {type} is no floating point dtype; use torch.iinfo for integers") from None
         self.bits, self.dtype = int(found.bits), str(found.dtype)
         self.eps, self.max, self.min = float(found.eps), float(found.max), float(found.min)
         self.tiny = self.smallest_normal = float(found.tiny)
@@ -111,7 +114,10 @@ class iinfo:
     """
 
     def __init__(self, type: Any) -> None:
-        found = np.iinfo(type)
+        try:
+            found = np.iinfo(type)
+        except ValueError:
+            raise TypeError(f"torch.iinfo: {type} is no dtype of integers; use torch.finfo for floats") from None
         self.bits, self.dtype = int(found.bits), str(found.dtype)
         self.max, self.min = int(found.max), int(found.min)
 
