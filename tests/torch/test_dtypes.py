@@ -144,8 +144,8 @@ def test_what_a_half_complex_dtype_says_of_itself() -> None:
 
 
 def test_limits_of_another_kind_of_dtype() -> None:
-    with pytest.raises(TypeError, match="use torch.iinfo"):
+    with pytest.raises(TypeError, match=r"use torch\.iinfo"):
         torch.finfo(torch.int64)
     for dtype in (torch.float32, torch.bool):
-        with pytest.raises(TypeError, match="use torch.finfo"):
+        with pytest.raises(TypeError, match=r"use torch\.finfo"):
             torch.iinfo(dtype)
