@@ -23,7 +23,7 @@ use crate::ops::pointwise::compare::{and_same, less_same, not_equal};
 use crate::ops::pointwise::elementary::{exp, isfinite};
 use crate::ops::pointwise::select::{at_most, part, select};
 use crate::ops::promote::promoted_inexact;
-use crate::ops::reduce::{sum, wide};
+use crate::ops::reduce::{in_bool, sum, wide};
 use crate::shape::{self, Dims};
 use crate::stored::Stored;
 
@@ -217,6 +217,9 @@ pub fn cumsum(
     #[default(None)] axis: Option<i64>,
     #[default(None)] dtype: Option<DType>,
 ) -> Result<Tensor> {
+    if dtype == Some(DType::Bool) {
+        return in_bool(x, |x| cumsum(x, axis, None));
+    }
     let (x, back) = along_axis("cumsum", x, axis)?;
     apply(LinearOp(CumSum(Direction { back, reverse: false })), &[&cast(&x, wide(dtype, x.dtype()))?])
 }
@@ -234,6 +237,9 @@ pub fn cumprod(
     #[default(None)] axis: Option<i64>,
     #[default(None)] dtype: Option<DType>,
 ) -> Result<Tensor> {
+    if dtype == Some(DType::Bool) {
+        return in_bool(x, |x| cumprod(x, axis, None));
+    }
     let (x, back) = along_axis("cumprod", x, axis)?;
     apply(CumProd(Direction { back, reverse: false }), &[&cast(&x, wide(dtype, x.dtype()))?])
 }

@@ -126,7 +126,7 @@ pub fn topk(
 /// ```
 #[op(method)]
 pub fn msort(x: &Tensor) -> Result<Tensor> {
-    Ok(sorted("msort", x, 0, false)?.0)
+    if x.rank() == 0 { Ok(x.clone()) } else { Ok(sorted("msort", x, 0, false)?.0) }
 }
 
 /// One element along an axis.

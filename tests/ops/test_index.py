@@ -282,9 +282,6 @@ def test_other_wrong_arguments_raise() -> None:
     x = fg.tensor(np.zeros((3, 4)))
     with pytest.raises(IndexError, match="not float64"):
         x[np.array([0.0])]
-    for add in (fg.index_add, fg.scatter_add):
-        with pytest.raises(fg._core.DtypeError, match="truth values are not added up"):
-            add(x > 0, 0, fg.zeros((3,) if add is fg.index_add else (3, 4), dtype=fg.int64), x > 0)
     with pytest.raises(IndexError, match="an index is made of"):
         x[0.0]
     with pytest.raises(TypeError):
@@ -302,6 +299,23 @@ def test_other_wrong_arguments_raise() -> None:
     with pytest.raises(TypeError):
         iter(fg.tensor(1.0))
     same(x, np.zeros((3, 4)))
+
+
+def test_truth_values_are_added_up_as_numpys() -> None:
+    x, at, more = np.array([True, False, False]), np.array([1, 1, 2]), np.array([True, False, False])
+    wanted = x.copy()
+    np.add.at(wanted, at, more)
+    given = (fg.tensor(x), 0, fg.tensor(at), fg.tensor(more))
+    for add in (fg.index_add, fg.scatter_add):
+        same(add(*given), wanted)
+    wanted = x.copy()
+    np.multiply.at(wanted, at, more)
+    same(fg.scatter_reduce(*given, "prod"), wanted)
+    for total in ("sum", "prod", "cumsum", "cumprod"):
+        numbers = [0.5, 2.0, 0.0]
+        same(getattr(fg, total)(fg.tensor(numbers), dtype="bool"), getattr(np, total)(numbers, dtype=bool))
+    with pytest.raises(fg.DtypeError, match="not int64"):
+        fg.mean(fg.ones(2), dtype="int64")
 
 
 def test_a_tensor_is_a_sequence_of_its_first_axis() -> None:

@@ -9,11 +9,11 @@ BOTH = """bfloat16 bool byte char double float half int is_floating_point long p
 PADDLE = """
 cdouble cfloat complex64 complex128 float16 float32 float64 int8 int16 int32 int64 uint8
 _grad_ivar _inplace_version _zero_grads add allclose apply apply_ argmax argmin argwhere as_strided assign atan2
-bernoulli bitwise_left_shift bitwise_right_shift broadcast_tensors bucketize cauchy_ cdist
+bernoulli bitwise_left_shift bitwise_right_shift broadcast_tensors bucketize cast_ cauchy_ cdist
 cholesky_inverse cholesky_solve combinations concat cond corrcoef cov crop cross cuda cummax cummin cumsum_ diag div
 divide dsplit eig eigvals eigvalsh equal_all exponential_ fill_diagonal_ fill_diagonal_tensor floor_mod frac frexp
 full_like gather gather_nd geometric_ get_strides histogram histogram_bin_edges histogramdd householder_product imag
-hsplit increment index_add index_fill index_sample index_select is_complex is_dense is_empty is_integer
+hsplit increment index_add initialize index_fill index_sample index_select is_complex is_dense is_empty is_integer
 is_same_shape isin isneginf isposinf log_normal_ logcumsumexp logit lstsq lu lu_unpack masked_scatter matmul
 matrix_norm matrix_rank median multi_dot multinomial nanmedian nanquantile nansum ndimension new_empty new_full
 new_ones new_zeros nonzero norm normal_ ones_like ormqr pca_lowrank pinv poisson polygamma put_along_axis qr
@@ -28,20 +28,20 @@ to_sparse_csr values
 """
 TORCH = """
 _cdata _grad _indices _make_subclass _nnz _values add addbmm addcdiv addcmul addmm addmv addr adjoint aminmax apply_
-argwhere as_strided as_strided_scatter as_subclass baddbmm bernoulli_ bucketize cauchy_ cdouble cfloat chalf
+argwhere as_strided as_strided_scatter as_subclass baddbmm bernoulli bernoulli_ bucketize cauchy_ cdouble cfloat chalf
 cholesky_inverse cholesky_solve clamp_max clamp_min clone coalesce col_indices conj constant_pad_nd contiguous cpu
 cross crow_indices cuda cummax cummin dense_dim div divide dot dsplit equal exponential_ fill fill_diagonal_
 float_power_ frexp gather geometric_ geqrf ger get_device gradient H histc histogram histogramdd hsplit index_add
 index_put indices inner is_coalesced is_complex is_conj is_contiguous is_cpu is_cuda is_meta is_mkldnn is_mps is_neg
 is_nested is_nonzero is_pinned is_quantized is_same_size is_shared is_signed is_sparse is_sparse_csr is_xpu isneginf
-isposinf kthvalue layout log_normal_ log_softmax logit lu lu_solve map_ max median mH min mm mode multinomial
-nanmean nanmedian narrow_copy ndimension nelement new new_empty new_empty_strided new_full new_ones new_tensor new_zeros
-nonzero nonzero_static norm normal_ numpy orgqr ormqr outer pin_memory pinverse polygamma put random_ repeat
-resize resize_as
-repeat_interleave resize_ resize_as_ roll rsub scatter share_memory_ slogdet softmax sort sparse_dim split squeeze std
-std_mean stft storage sub svd t take_along_dim tensor_split to to_dense to_sparse to_sparse_coo to_sparse_csc
-to_sparse_csr topk trace transpose triangular_solve true_divide type unbind unfold uniform_ unique unique_consecutive
-unsafe_chunk unsafe_split untyped_storage values vander var var_mean vdot view view_as vsplit where
+isposinf kthvalue layout log_normal_ log_softmax logit lu lu_solve map_ max median mH min mm mode multinomial nanmean
+nanmedian narrow_copy ndimension nelement new new_empty new_empty_strided new_full new_ones new_tensor new_zeros
+nonzero nonzero_static norm normal_ numpy orgqr ormqr outer pin_memory pinverse polygamma polygamma_ put random_
+repeat resize resize_as repeat_interleave resize_ resize_as_ roll rsub scatter sgn share_memory_ sign slogdet softmax
+sort sparse_dim split square squeeze std std_mean stft storage sub sum_to_size svd t take_along_dim tensor_split to
+to_dense to_sparse to_sparse_coo to_sparse_csc to_sparse_csr topk trace transpose triangular_solve true_divide type
+unbind unfold uniform_ unique unique_consecutive unsafe_chunk unsafe_split untyped_storage values vander var var_mean
+vdot view view_as vsplit where hash_tensor subtract swapaxes swapdims
 """
 #: Those whose in-place forms are the dialect's own too.
 IN_PLACE = {
@@ -52,7 +52,8 @@ IN_PLACE = {
     """,
     torch: """
     add addbmm addcdiv addcmul addmm addmv addr as_strided baddbmm clamp_max clamp_min conj div divide index_add
-    index_put log_softmax logit put scatter softmax squeeze sub t transpose true_divide view
+    index_put log_softmax logit put scatter sgn sign softmax square squeeze sub subtract swapaxes swapdims t
+    transpose true_divide view
     """,
 }
 

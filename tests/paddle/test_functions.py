@@ -356,3 +356,20 @@ def test_functions_that_are_methods_too() -> None:
         *([1, 3], [3], [1, 3], [1, 3, 1])
     ]
     assert x.is_tensor()
+
+
+def test_means_of_integers_are_whole() -> None:
+    x = t([1, 2, 4, -9])
+    assert paddle.mean(x).tolist() == 0
+    assert x.mean().dtype == paddle.int64
+    assert t([[1, 2], [4, 5]]).mean(1).tolist() == [1, 4]
+    assert t([True, False]).mean().item() is True
+    assert t([1.0, 4.0]).mean(dtype="int32").tolist() == 2
+    assert x.mean(dtype="float32").tolist() == -0.5
+    assert t([-1, -2]).mean(axis=[0], keepdim=True).tolist() == [-1]
+
+
+def test_softmax_in_a_dtype_of_integers_is_refused() -> None:
+    for softmax in (paddle.softmax, paddle.nn.functional.softmax, paddle.nn.functional.log_softmax):
+        with pytest.raises(ValueError, match="floating point or complex"):
+            softmax(t([1.0, 2.0]), 0, dtype="int64")

@@ -474,3 +474,90 @@ def test_sparse_tensors_are_dense() -> None:
             paddle.sparse.sparse_csr_tensor(crows, cols, [1.0, 2.0], [1, 2])
     with pytest.raises(AttributeError, match="all tensors are dense"):
         paddle.sparse.divide  # noqa: B018
+
+
+def test_boxes_that_overlap_are_dropped() -> None:
+    nms = paddle.vision.ops.nms
+    boxes = t([[0.0, 0, 2, 2], [0, 0, 2, 3], [5, 5, 6, 6], [0, 0, 2, 2.5]])
+    scores = t([0.5, 0.9, 0.1, 0.7])
+    assert nms(boxes, 0.5).tolist() == [0, 2]
+    assert nms(boxes, 0.5, scores).tolist() == [1, 2]
+    assert nms(boxes, 0.7, scores).tolist() == [1, 0, 2]
+    kinds = t([0, 1, 0, 0])
+    assert nms(boxes, 0.5, scores, kinds, [0, 1]).tolist() == [1, 3, 2]
+    assert nms(boxes, 0.5, scores, kinds, [0, 1], 2).tolist() == [1, 3]
+    with pytest.raises(ValueError, match=r"boxes has the shape \[count, 4\]"):
+        nms(scores)
+
+
+def test_parts_of_images_in_boxes() -> None:
+    x = paddle.arange(16.0).reshape([1, 1, 4, 4])
+    x.stop_gradient = False
+    align = paddle.vision.ops.roi_align
+    boxes, count = t([[0.0, 0, 4, 4], [1, 1, 3, 3], [3, 3, 1, 1]]), t([3])
+    found = align(x, boxes, count, 2)
+    assert found.reshape([3, 4]).tolist() == [[2.5, 4.5, 10.5, 12.5], [5, 6, 9, 10], [0, 0, 0, 0]]
+    assert align(x, boxes, count, (1, 2), 0.5, 2, aligned=False).shape == [3, 1, 1, 2]
+    found.sum().backward()
+    assert x.grad.sum().item() == pytest.approx(8)
+    with pytest.raises(ValueError, match="boxes"):
+        align(x, boxes, t([2]), 2)
+
+
+def test_a_cast_in_place() -> None:
+    x = t([1.5, 2.0])
+    assert x.cast_("int64") is x
+    assert x.dtype == paddle.int64
+    assert x.tolist() == [1, 2]
+    x = t([1.5])
+    x.stop_gradient = False
+    with pytest.raises(ValueError, match="keeps its dtype"):
+        paddle.cast_(x, "int64")
+
+
+def test_layers_made_lazily_have_their_parameters() -> None:
+    with paddle.LazyGuard():
+        layer = paddle.nn.Linear(2, 3)
+    assert layer.weight.initialize() is layer.weight
+    assert layer(t([[1.0, 2.0]])).shape == [1, 3]
+
+
+def test_names_of_pytorch_for_arguments() -> None:
+    x = t([[1.0, 2.0], [3.0, 5.0]])
+    assert F.softmax(input=x, dim=0).shape == [2, 2]
+    assert F.cross_entropy(x, target=t([0, 1])).item() == pytest.approx(0.7200949)
+    assert F.one_hot(input=t([1]), num_classes=2).tolist() == [[0, 1]]
+    assert paddle.linspace(0, 1, steps=3).tolist() == paddle.linspace(start=0, end=1, num=3).tolist() == [0, 0.5, 1]
+    assert [part.tolist() for part in paddle.tensor_split(t([1, 2, 3]), indices=[1])] == [[1], [2, 3]]
+    assert paddle.isin(elements=t([1, 2]), test_elements=t([2])).tolist() == [False, True]
+    assert paddle.bucketize(t([1.5]), boundaries=t([1.0, 2.0])).tolist() == [1]
+    assert paddle.zeros(size=[2]).tolist() == [0, 0]
+    assert paddle.concat(tensors=[x, x]).shape == [4, 2]
+    assert paddle.linalg.solve(A=x, B=x).shape == [2, 2]
+
+
+def test_scaled_integers_stay_integers() -> None:
+    x = t([1, 2])
+    assert x.scale(2.0, bias=1).dtype == paddle.int64
+    assert paddle.scale(x).tolist() == [1, 2]
+    assert paddle.scale(x, 0.5).tolist() == [0.5, 1.0]
+
+
+def test_a_module_that_makes_tensors() -> None:
+    x = paddle.tensor([1.0], dtype="float64", requires_grad=True)
+    assert x.dtype == paddle.float64
+    assert not x.stop_gradient
+    assert paddle.tensor.add is paddle.add
+
+
+def test_dtypes_of_norms_and_medians() -> None:
+    assert paddle.norm(t([3.0, 4.0]), dtype="float64").dtype == paddle.float64
+    assert paddle.median(t([1.0, 2.0], "float16")).dtype == paddle.float32
+    assert paddle.eigvalsh(paddle.eye(2)).tolist() == [1, 1]
+
+
+def test_there_are_no_devices() -> None:
+    for name in ("cinn", "cuda", "distribute", "ipu", "rocm", "xpu"):
+        assert getattr(paddle, f"is_compiled_with_{name}")() is False
+    assert paddle.is_compiled_with_custom_device("npu") is False
+    assert paddle.get_cudnn_version() is None

@@ -141,3 +141,11 @@ def test_what_a_half_complex_dtype_says_of_itself() -> None:
     assert (torch.complex32.is_complex, torch.complex32.itemsize, torch.complex32.to_real()) == (True, 4, torch.float16)
     assert (torch.float8_e5m2.is_floating_point, torch.qint32.itemsize) == (True, 4)
     assert torch.ones(1).layout not in (torch.sparse_coo, torch.sparse_csr)
+
+
+def test_limits_of_another_kind_of_dtype() -> None:
+    with pytest.raises(TypeError, match=r"use torch\.iinfo"):
+        torch.finfo(torch.int64)
+    for dtype in (torch.float32, torch.bool):
+        with pytest.raises(TypeError, match=r"use torch\.finfo"):
+            torch.iinfo(dtype)

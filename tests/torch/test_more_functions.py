@@ -670,3 +670,138 @@ def test_unique_slices_of_large_tensors_are_numpys(
     wanted = np.unique(values, return_inverse=True, return_counts=True, axis=axis)
     for own, numpys in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(own.numpy(), numpys.reshape(own.shape))
+
+
+def test_truth_values_are_added_up_and_multiplied() -> None:
+    b, at = torch.tensor([True, False]), torch.tensor([1, 1])
+    assert b.scatter_add(0, at, torch.tensor([False, True])).tolist() == [True, True]
+    assert b.index_add(0, at, torch.tensor([False, True])).tolist() == [True, True]
+    assert torch.zeros(1, dtype=torch.bool).scatter_add(0, torch.zeros(256, dtype=int), torch.ones(256) > 0).item()
+    assert b.scatter_reduce(0, torch.tensor([0, 0]), torch.tensor([True, False]), "prod").tolist() == [False, False]
+    assert b.put(torch.tensor([1]), torch.tensor([True]), accumulate=True).tolist() == [True, True]
+    assert torch.sum(torch.tensor([0.5, 0.0]), dtype=torch.bool).item() is True
+    assert torch.prod(torch.tensor([0.5, 0.0]), dtype=torch.bool).item() is False
+    assert torch.cumsum(torch.tensor([0.0, 0.5]), 0, dtype=torch.bool).tolist() == [False, True]
+    assert torch.cumprod(torch.tensor([0.5, 0.0]), 0, dtype=torch.bool).tolist() == [True, False]
+    assert b.clamp(min=torch.tensor([False, True])).tolist() == [True, True]
+    assert torch.sign(b).tolist() == torch.sgn(b).tolist() == [True, False]
+    assert torch.square(b).dtype == torch.int64
+    copied = torch.sign(b)
+    copied[0] = False
+    assert b.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "bool"])
+def test_a_dtype_of_integers_is_refused_where_floats_are_computed(dtype: str) -> None:
+    x, wanted = torch.tensor([1.0, 2.0]), getattr(torch, dtype)
+    for softmax in (torch.softmax, torch.log_softmax, F.softmax, F.log_softmax):
+        with pytest.raises(RuntimeError, match="floating point or complex"):
+            softmax(x, 0, dtype=wanted)
+    for f in (torch.mean, torch.norm, torch.linalg.vector_norm):
+        with pytest.raises(RuntimeError, match="floating point or complex"):
+            f(x, dtype=wanted)
+
+
+def test_means_of_windows_of_integers_are_integers() -> None:
+    x = torch.tensor([[-3, -2, 1, 2]])
+    assert F.avg_pool1d(x, 2).tolist() == [[-2, 1]]
+    assert F.avg_pool2d(torch.arange(16).reshape(1, 4, 4), 2).tolist() == [[[2, 4], [10, 12]]]
+
+
+def test_sums_to_a_size_are_wide() -> None:
+    x = torch.full((4,), 100, dtype=torch.int8)
+    assert x.sum_to_size(1).tolist() == [400]
+    assert x.sum_to_size(4).dtype == torch.int8
+    assert torch.sum_to_size(x, size=(1,)).dtype == torch.int64
+
+
+def test_values_written_over_views_are_cast() -> None:
+    x = torch.zeros(3, dtype=torch.float16)
+    assert x.select_scatter(torch.tensor(1.5), 0, 1).dtype == torch.float16
+    assert torch.slice_scatter(x, src=torch.ones(2), dim=0, start=0, end=2).tolist() == [1, 1, 0]
+    assert torch.diagonal_scatter(torch.zeros(2, 2, dtype=torch.bfloat16), torch.ones(2)).dtype == torch.bfloat16
+
+
+def test_hashes_of_bits() -> None:
+    x = torch.tensor([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]])
+    bits = np.array([1.0, 2.0, 3.0]).view(np.uint64)
+    assert torch.hash_tensor(x, 1).tolist() == [int(bits[0] ^ bits[1] ^ bits[2])] * 2
+    assert torch.hash_tensor(torch.tensor([-4, 5]), keepdim=True).tolist() == [2**64 - 4 ^ 5]
+    assert torch.hash_tensor(x).item() == 0
+    assert torch.hash_tensor(torch.tensor(3), 0, keepdim=True).item() == 3
+
+
+def test_out_of_a_range_takes_its_size() -> None:
+    out = torch.empty(0)
+    assert torch.arange(3, out=out) is out
+    assert out.tolist() == [0, 1, 2]
+
+
+def test_medians_of_nothing_are_nan() -> None:
+    assert math.isnan(torch.median(torch.empty(0)).item())
+    assert math.isnan(torch.empty(0, 3).nanmedian().item())
+
+
+def test_images_of_no_batch() -> None:
+    x, at = torch.empty(0, 2, 2, 2), torch.empty(0, 2, 2, 2, dtype=torch.int64)
+    assert F.max_unpool2d(x, at, 2).shape == (0, 2, 4, 4)
+    assert F.local_response_norm(torch.empty(2, 3, 0), 2).shape == (2, 3, 0)
+    assert F.instance_norm(torch.empty(0, 2, 3)).shape == (0, 2, 3)
+    none = torch.empty(0, 3, 2)
+    assert F.scaled_dot_product_attention(none, none, none, enable_gqa=True).shape == (0, 3, 2)
+
+
+def test_arguments_under_their_other_names() -> None:
+    x = torch.arange(4)
+    for split in (torch.hsplit, torch.tensor_split):
+        assert [part.tolist() for part in split(x, sections=2)] == [[0, 1], [2, 3]]
+        assert [part.tolist() for part in split(x, indices=[1])] == [[0], [1, 2, 3]]
+    assert torch.max(x, other=torch.tensor(2)).tolist() == [2, 2, 2, 3]
+    assert x.min(other=torch.tensor(2)).tolist() == [0, 1, 2, 2]
+    assert torch.linalg.matrix_rank(input=torch.eye(2)).item() == 2
+    assert torch.cholesky_solve(torch.ones(2, 1), input2=torch.eye(2)).tolist() == [[1], [1]]
+    assert x.new_ones(size=(2,), pin_memory=False, layout=torch.strided).tolist() == [1, 1]
+    assert torch.arange(2, pin_memory=False).tolist() == [0, 1]
+    assert x.bernoulli(1.0).tolist() == [1, 1, 1, 1]
+    assert torch.rsub(x, 1, 2).tolist() == [1, -1, -3, -5]
+    y = torch.tensor([0.5])
+    assert y.polygamma_(1) is y
+    assert y.item() == pytest.approx(math.pi**2 / 2)
+    a, kernel = torch.arange(4.0).reshape(4, 1, 1), torch.ones(2, 1, 1)
+    assert F.conv_tbc(a, kernel, torch.zeros(1)).flatten().tolist() == [1, 3, 5]
+
+
+def test_bytes_of_a_resized_image_are_rounded_after_each_axis() -> None:
+    x = torch.tensor([[[[0, 5]]]], dtype=torch.uint8)
+    assert F.interpolate(x, size=(1, 3), mode="bilinear").tolist() == [[[[0, 3, 5]]]]
+    x = torch.tensor([[[[0, 255, 30], [255, 0, 90], [7, 200, 100]]]], dtype=torch.uint8)
+    wanted = [[0, 112, 255, 143, 1], [191, 144, 70, 60, 67], [191, 132, 44, 68, 106], [0, 85, 214, 161, 89]]
+    assert F.interpolate(x, size=(4, 5), mode="bicubic").tolist() == [[wanted]]
+
+
+def test_more_arguments_under_their_other_names() -> None:
+    x = torch.arange(4).reshape(2, 2)
+    assert torch.subtract(x, x, alpha=2).tolist() == (-x).tolist()
+    assert x.swapaxes(axis0=0, axis1=1).tolist() == torch.swapdims(x, dim0=0, dim1=1).tolist() == [[0, 2], [1, 3]]
+    assert F.one_hot(tensor=torch.tensor([1]), num_classes=2).tolist() == [[0, 1]]
+    same = (torch.special.legendre_polynomial_p(x=x, n=1), torch.special.legendre_polynomial_p(input=x, n=1))
+    assert same[0].tolist() == same[1].tolist() == x.tolist()
+    assert x.new_tensor([1], layout=torch.strided, pin_memory=False).tolist() == [1]
+    assert torch.from_dlpack(np.ones(2), device="cpu", copy=True).tolist() == [1, 1]
+    with pytest.raises(ValueError, match="copied"):
+        torch.from_dlpack(np.ones(2), copy=False)
+    assert torch.nan_to_num(torch.tensor([math.nan]), nan=None).tolist() == [0]
+    assert torch.msort(torch.tensor(3)).item() == 3
+
+
+def test_truth_values_are_drawn() -> None:
+    out = torch.empty(0, dtype=torch.bool)
+    assert torch.bernoulli(torch.ones(2), out=out) is out
+    assert out.tolist() == [True, True]
+
+
+def test_tests_of_bytes_are_bytes() -> None:
+    x = torch.tensor([[1, 0], [2, 3]], dtype=torch.uint8)
+    assert x.all().dtype == torch.any(x, 1).dtype == torch.uint8
+    assert torch.all(x, dim=1).tolist() == [0, 1]
+    assert x.to(torch.int8).all().dtype == torch.bool

@@ -15,9 +15,18 @@ from ferrograd._dialects.out_argument import into
 SYNONYMS = (
     ("dim", "axis"),
     ("keepdim", "keepdims"),
-    ("input", "x"),
-    ("other", "y"),
+    ("elements", "tensors", "tensor", "A", "x", "input"),
+    ("test_elements", "test_x"),
+    ("B", "other", "y"),
     ("split_size_or_sections", "split_size"),
+    ("indices_or_sections", "num_or_indices", "indices", "sections", "tensor_indices_or_sections"),
+    ("shape", "size"),
+    ("label", "target"),
+    ("epsilon", "eps"),
+    ("stop", "end"),
+    ("num", "steps"),
+    ("value", "source"),
+    ("sorted_sequence", "boundaries"),
 )
 #: Names of the first parameter of functions that become methods.
 FIRST = ("x", "input", "arr", "tensor")

@@ -1,4 +1,4 @@
-"""Casts of complex numbers to real ones, which PyTorch and Paddle allow."""
+"""Casts to the dtype in which a function is computed, and of complex numbers to real ones, which dialects allow."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from ferrograd import _arguments
-from ferrograd._core import Tensor
+from ferrograd._core import DtypeError, Tensor
 from ferrograd._core import native as ops
 
 
@@ -15,6 +15,16 @@ def cast(input: Tensor, dtype: Any) -> Any:
     if _arguments.tensor(input, "cast", "input").dtype.kind == "c" and ops.zeros([0], dtype).dtype.kind not in "bc":
         input = real_part(input)
     return ops.cast(input, dtype)
+
+
+def in_inexact(input: Tensor, dtype: Any, function: str) -> Any:
+    """The tensor in the float or complex dtype in which a function is computed, or as it is where that is None."""
+    if dtype is None:
+        return input
+    found = cast(_arguments.tensor(input, function, "input"), dtype)
+    if found.dtype.kind in "iub":
+        raise DtypeError(f"{function}: dtype should be floating point or complex, but got {dtype}")
+    return found
 
 
 def real_part(input: Tensor) -> Any:

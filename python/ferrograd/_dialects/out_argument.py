@@ -23,8 +23,7 @@ def check_can_take(function: str, out: Tensor, result: Tensor) -> None:
 def placed(result: Tensor, out: Tensor | None, requires_grad: bool) -> Any:
     """The result, or ``out`` with the result written to it; a leaf that requires a gradient if asked for."""
     if out is not None:
-        out.set_value(result)
-        result = out
+        result = _core.overwrite(out, "out", 0 in out.shape, lambda _: result, (), {})
     if requires_grad:
         result.requires_grad = requires_grad
     return result

@@ -1,4 +1,4 @@
-"""Lists of modules, which both dialects have."""
+"""Lists and dicts of modules, which both dialects have."""
 
 from __future__ import annotations
 
@@ -104,3 +104,49 @@ def grouped_repr(modules: ListOfModules) -> str:
         lines.append(f"\n  {many}{indented(text)}")
     name = modules._get_name()
     return f"{name}({''.join(lines)}\n)" if lines else f"{name}()"
+
+
+class DictOfModules(BaseModule):
+    """A module that is a dict of modules by their names."""
+
+    def _adopt(self, name: str, module: Any) -> None:
+        """Adds a module with the checks of the dialect."""
+        raise NotImplementedError
+
+    def __getitem__(self, key: str) -> Any:
+        return self._modules[key]
+
+    def __setitem__(self, key: str, module: Any) -> None:
+        self._adopt(key, module)
+
+    def __delitem__(self, key: str) -> None:
+        del self._modules[key]
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._modules
+
+    def clear(self) -> None:
+        """Removes all modules."""
+        self._modules.clear()
+
+    def pop(self, key: str) -> Any:
+        """Removes and returns a module."""
+        return self._modules.pop(key)
+
+    def keys(self) -> Any:
+        """The names."""
+        return self._modules.keys()
+
+    def items(self) -> Any:
+        """The names and modules."""
+        return self._modules.items()
+
+    def values(self) -> Any:
+        """The modules."""
+        return self._modules.values()

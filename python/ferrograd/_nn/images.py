@@ -166,19 +166,27 @@ def resize(
 ) -> Any:
     """[batch, channels, …] with other sizes of the last axes; ``mode`` is nearest, nearest-exact, linear or cubic.
 
-    Bytes are rounded. With ``antialias`` a sample of a smaller image is a mean of all that lie about it.
+    Bytes are rounded after each axis, of which the last is the first. With ``antialias`` a sample of a smaller image is
+    a mean of all that lie about it.
 
     A factor, where it is not None, is the step between samples in place of the quotient of the sizes. Linear
     interpolation takes samples for the middles of cells, or for their starts if it is not ``centred``.
     """
+    count = len(sizes)
     if not mode.startswith("nearest") and x.dtype.kind not in "fc":
         if x.dtype != "uint8":
             raise DtypeError(f"interpolate: not implemented for {x.dtype.name}; cast to a float first")
-        found = resize(ops.cast(x, "float32"), sizes, factors, mode, aligned, centred, antialias)
-        return ops.cast(ops.clip(ops.round(found), 0, 255), "uint8")
-    count = len(sizes)
-    if min(sizes, default=1) < 1:
-        raise ArgumentError(f"interpolate: each size of the result is at least 1, not {list(sizes)}")
+        for axis in reversed(range(count)):
+            each = list(x.shape[-count:])
+            steps: list[float | None] = [None] * count
+            each[axis], steps[axis] = sizes[axis], factors[axis]
+            found = resize(ops.cast(x, "float32"), each, steps, mode, aligned, centred, antialias)
+            x = ops.cast(ops.clip(ops.floor(found + 0.5), 0, 255), "uint8")
+        return x
+    if min(*sizes, *x.shape[-count:], 1) < 1:
+        raise ArgumentError(
+            f"interpolate: each size is at least 1, not {list(x.shape[-count:])} and, of the result, {list(sizes)}"
+        )
     for axis, (m, factor) in enumerate(zip(sizes, factors, strict=True), x.ndim - count):
         n = x.shape[axis]
         step = n / m if factor is None else 1 / factor

@@ -256,6 +256,8 @@ def ctc_loss(
     each loss is divided by the length of its target first. An impossible target has an infinite loss, or with
     ``zero_infinity`` none.
     """
+    if log_probs.ndim != 3:
+        raise ShapeError(f"ctc_loss: log_probs are [time, batch, classes], not of shape {list(log_probs.shape)}")
     steps, batch, classes = log_probs.shape
     dialect = dialect_of(log_probs)
 

@@ -22,6 +22,9 @@ def max_unpool(
     if list(_arguments.tensor(indices, function, "indices").shape) != list(shape):
         raise ShapeError(f"{function}: indices of shape {list(indices.shape)} for elements of shape {list(shape)}")
 
+    if len(shape) < axes + 1:
+        raise ShapeError(f"{function}: the input has {axes + 1} axes or more, not the shape {list(shape)}")
+
     def each(value: Any) -> list[int]:
         return list(value) if isinstance(value, list | tuple) else [value] * axes
 
@@ -40,5 +43,5 @@ def max_unpool(
     outer = list(shape[:-axes])
     flat = ops.broadcast_to(ops.zeros_like(ops.sum(x[..., :1], list(range(-axes, 0)))), outer)
     zeros = ops.broadcast_to(ops.expand_dims(flat, -1), [*outer, math.prod(sizes)])
-    values, places = ops.reshape(x, [*outer, -1]), ops.reshape(indices, [*outer, -1])
+    values, places = (ops.reshape(part, [*outer, math.prod(shape[-axes:])]) for part in (x, indices))
     return ops.reshape(_core.from_zero(ops.scatter, zeros, -1, places, values), [*outer, *sizes])

@@ -79,6 +79,7 @@ from ferrograd._core.paddle import *
 from ferrograd._core.paddle import __all__ as _ops
 
 _adapters.install_methods(Tensor, [_shared_methods, _creation, _functions, _index, _methods, _more, _random, linalg])
+eigvalsh = linalg.eigvalsh
 Tensor.__pos__ = positive = _shared_methods.positive  # type: ignore[method-assign]
 # A function whose meaning is Paddle's own replaces the core's function of the same name.
 for _module in (_creation, _framework, _functions, _index, _layers, _more, _random):
@@ -100,6 +101,7 @@ __all__ = [
     "device",
     "distributed",
     "distribution",
+    "eigvalsh",
     "enable_grad",
     "fft",
     "flops",
@@ -168,7 +170,6 @@ else:
                 ("kaiser", "kaiser(n + 1, 12.0)"),
             )
         },
-        "cast_": "write x = paddle.cast(x, dtype): a tensor keeps its dtype",
         **{name: f"it is paddle.autograd.{name}" for name in ("hessian", "jacobian")},
         **{name: f"it is paddle.incubate.autograd.{name}" for name in ("jvp", "vjp")},
         **{name: f"it is ferrograd.func.{name}" for name in ("jacfwd", "jacrev", "value_and_grad", "vmap")},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from itertools import islice
 from typing import Any
 
@@ -13,6 +14,7 @@ from ferrograd import _arguments, _core
 from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.numbers import PADDLE
+from ferrograd._dialects.specialize import specialize
 from ferrograd._tensor.device import Place
 from ferrograd._tensor.dtypes import finfo as _finfo
 from ferrograd._tensor.repr import PADDLE_OPTIONS
@@ -23,6 +25,7 @@ __all__ = [
     "CPUPlace",
     "CUDAPinnedPlace",
     "CUDAPlace",
+    "LazyGuard",
     "XPUPinnedPlace",
     "batch",
     "broadcast_shape",
@@ -33,13 +36,18 @@ __all__ = [
     "enable_static",
     "finfo",
     "get_cuda_rng_state",
+    "get_cudnn_version",
     "get_default_dtype",
     "get_device",
     "get_flags",
     "iinfo",
     "in_dynamic_mode",
     "inf",
+    "is_compiled_with_cinn",
     "is_compiled_with_cuda",
+    "is_compiled_with_custom_device",
+    "is_compiled_with_distribute",
+    "is_compiled_with_ipu",
     "is_compiled_with_rocm",
     "is_compiled_with_xpu",
     "is_complex",
@@ -108,6 +116,10 @@ class finfo:
             f"paddle.finfo(min={self.min:g}, max={self.max:g}, eps={self.eps:g}, resolution={self.resolution:g}, "
             f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, bits={self.bits}, dtype={self.dtype})"
         )
+
+
+class LazyGuard(nullcontext[None]):
+    """Layers that are made inside of it have their parameters at once; Paddle's get them by ``initialize``."""
 
 
 def numel(x: Tensor) -> Any:
@@ -225,14 +237,25 @@ def is_compiled_with_cuda() -> bool:
     return False
 
 
-def is_compiled_with_rocm() -> bool:
+(
+    is_compiled_with_cinn,
+    is_compiled_with_distribute,
+    is_compiled_with_ipu,
+    is_compiled_with_rocm,
+    is_compiled_with_xpu,
+) = (
+    specialize(f"is_compiled_with_{name}", is_compiled_with_cuda.__doc__, is_compiled_with_cuda)
+    for name in ("cinn", "distribute", "ipu", "rocm", "xpu")
+)
+
+
+def is_compiled_with_custom_device(device_type: str) -> bool:
     """False: the CPU is the only device."""
     return False
 
 
-def is_compiled_with_xpu() -> bool:
-    """False: the CPU is the only device."""
-    return False
+def get_cudnn_version() -> None:
+    """None: there is no GPU."""
 
 
 def is_tensor(x: Any) -> bool:

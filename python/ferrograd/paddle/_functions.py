@@ -11,6 +11,7 @@ from typing import Any
 from ferrograd import _arguments, _core
 from ferrograd._core import ArgumentError, DtypeError, ShapeError
 from ferrograd._core import paddle as ops
+from ferrograd._dialects.casts import in_inexact
 from ferrograd._dialects.reductions import lower_median
 from ferrograd.paddle._index import nonzero
 from ferrograd.paddle._tensor import Tensor
@@ -188,7 +189,8 @@ def median(
     With an axis and ``mode="min"`` also its index.
     """
     if mode == "avg":
-        return ops.median(x, axis, keepdim)
+        found = ops.median(x, axis, keepdim)
+        return ops.cast(found, "float32") if found.dtype.itemsize == 2 else found
     if mode != "min":
         raise ArgumentError(f"median: mode must be 'avg' or 'min', not {mode!r}")
     if axis is not None:
@@ -210,11 +212,14 @@ def multiplex(inputs: Sequence[Tensor], index: Tensor, name: str | None = None) 
     return _core.from_zero(operator.getitem, stacked, (which, ops.arange(0, which.shape[0], 1, "int64")))
 
 
-def norm(x: Tensor, p: Any = None, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+def norm(
+    x: Tensor, p: Any = None, axis: Any = None, keepdim: bool = False, name: str | None = None, *, dtype: Any = None
+) -> Tensor:
     """The ``p``-norm of the elements along an axis, or of all elements; by default the Euclidean norm.
 
     Along two axes it is a matrix norm: ``p`` is 2 (the default), -2, 1, -1, inf, -inf, ``"fro"`` or ``"nuc"``.
     """
+    x = in_inexact(x, dtype, "norm")
     if p == "nuc" or (isinstance(axis, list | tuple) and len(axis) == 2):
         return ops.linalg.norm(x, 2.0 if p is None else p, axis, keepdim)
     return ops.norm(x, 2.0 if p is None or p == "fro" else p, _arguments.axes_or_all(axis), keepdim)
@@ -237,6 +242,8 @@ def scale(
     name: str | None = None,
 ) -> Tensor:
     """``scale * x + bias``, or without ``bias_after_scale`` ``scale * (x + bias)``; then the activation ``act``."""
+    if _arguments.tensor(x, "scale", "x").dtype.kind in "iu":
+        scale, bias = (int(v) if isinstance(v, float) and v.is_integer() else v for v in (scale, bias))
     moved = x if bias_after_scale else ops.add(x, bias)
     y = ops.multiply(moved, scale)
     y = ops.add(y, bias) if bias_after_scale else y
@@ -252,7 +259,7 @@ def softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     """``exp(x) / sum(exp(x))`` along an axis: by default 0 if there are 0, 1 or 3 axes, else 1."""
     input = _arguments.tensor(input, "softmax", "input")
     axis = (0 if input.ndim in (0, 1, 3) else 1) if dim is None else dim
-    return ops.softmax(input if dtype is None else ops.cast(input, dtype), axis)
+    return ops.softmax(in_inexact(input, dtype, "softmax"), axis)
 
 
 def split(x: Tensor, num_or_sections: Any, axis: Any = 0, name: str | None = None) -> list[Tensor]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ferrograd import _core
+from ferrograd import _arguments, _core
 from ferrograd._core import ArgumentError
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.specialize import specialize
@@ -26,6 +26,7 @@ __all__ = [
     "atleast_2d",
     "atleast_3d",
     "block_diag",
+    "cast_",
     "cdouble",
     "cfloat",
     "cholesky_solve",
@@ -51,6 +52,7 @@ __all__ = [
     "householder_product",
     "imag",
     "indices",
+    "initialize",
     "int8",
     "int16",
     "int32",
@@ -94,6 +96,19 @@ def cuda(x: Tensor, device_id: int | None = None, blocking: bool = True) -> Any:
         "cuda: there is no GPU; the tensor stays on the CPU if the call is left out, or guarded by "
         "paddle.is_compiled_with_cuda()"
     )
+
+
+def cast_(x: Tensor, dtype: Any) -> Tensor:
+    """The tensor itself, which has another dtype from now on. One that requires a gradient keeps its dtype."""
+    if not _arguments.tensor(x, "cast_", "x").stop_gradient:
+        raise ArgumentError("cast_: a tensor that requires a gradient keeps its dtype; cast gives another tensor")
+    x.data = ops.cast(x, dtype)
+    return x
+
+
+def initialize(x: Tensor) -> Tensor:
+    """The tensor itself: parameters have their first values as soon as they are made, also under ``LazyGuard``."""
+    return x
 
 
 def real(x: Tensor, name: str | None = None) -> Tensor:

@@ -7,9 +7,28 @@ True
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import Any
 
 import ferrograd.paddle
+
+
+class _Callable(ModuleType):
+    """A module that is a function too: ``paddle.tensor([1.0])`` makes a tensor, with PyTorch's arguments."""
+
+    def __call__(
+        self,
+        data: Any,
+        dtype: Any = None,
+        device: object = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+    ) -> Any:
+        return ferrograd.paddle.to_tensor(data, dtype, device, not requires_grad)
+
+
+sys.modules[__name__].__class__ = _Callable
 
 
 def fill_constant(

@@ -79,10 +79,12 @@ from ferrograd._core.torch import *
 from ferrograd._core.torch import __all__ as _ops
 
 _adapters.install_methods(Tensor, [_shared_methods, _functions, _reductions, _shapes, _special])
+Tensor.bernoulli = _creation.bernoulli  # type: ignore[method-assign,assignment]
+Tensor.hash_tensor = _more.hash_tensor  # type: ignore[method-assign,assignment]
 Tensor.narrow_copy = _view_copies.narrow_copy  # type: ignore[method-assign,assignment]
 Tensor.__pos__ = positive = _shared_methods.positive  # type: ignore[method-assign]
 # A function whose meaning is torch's own replaces the core's function of the same name.
-for _module in (_creation, _functions, _generator, _layers, _more, _reductions, _shapes, _special):
+for _module in (_creation, _functions, _generator, _layers, _layouts, _more, _reductions, _shapes, _special):
     globals().update({name: getattr(_module, name) for name in _module.__all__})
 
 __all__ = [
@@ -178,7 +180,7 @@ _ELSEWHERE = {
     "bilinear": "nn.functional",
     "channel_shuffle": "nn.functional",
     "compile": "compiler",
-    "conv_tbc": "_aten",
+    "conv_tbc": "nn.functional",
     "cosine_embedding_loss": "_aten",
     "ctc_loss": "_aten",
     "dropout_": "_aten",

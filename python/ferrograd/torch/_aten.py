@@ -21,7 +21,6 @@ from ferrograd.torch.nn._embedding import _constant
 __all__ = [
     "affine_grid_generator",
     "alpha_dropout_",
-    "conv_tbc",
     "cosine_embedding_loss",
     "ctc_loss",
     "dropout_",
@@ -228,13 +227,6 @@ def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Tens
 def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """:func:`ferrograd.torch.nn.functional.channel_shuffle`."""
     return functional.channel_shuffle(input, groups)
-
-
-def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
-    """A convolution along the first axis of [time, batch, channels] with a weight [size, channels, outputs]."""
-    x = ops.permute(_arguments.tensor(input, "conv_tbc", "input"), [1, 2, 0])
-    kernel = ops.permute(_arguments.tensor(weight, "conv_tbc", "weight"), [2, 1, 0])
-    return ops.permute(functional.conv1d(x, kernel, bias, padding=pad), [2, 0, 1])
 
 
 def norm_except_dim(v: Tensor, pow: float = 2, dim: int = 0) -> Tensor:

@@ -268,6 +268,7 @@ def arange(
     dtype: Any = None,
     layout: object = None,
     device: object = None,
+    pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
     """The numbers ``start``, ``start + step``, … below ``end``. With one bound they start at 0."""
@@ -294,6 +295,7 @@ def linspace(
     dtype: Any = None,
     layout: object = None,
     device: object = None,
+    pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
     """``steps`` evenly spaced numbers from ``start`` to ``end``, both included."""
@@ -315,6 +317,7 @@ def logspace(
     dtype: Any = None,
     layout: object = None,
     device: object = None,
+    pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
     """The powers of ``base`` with ``steps`` evenly spaced exponents from ``start`` to ``end``, both included."""
@@ -347,7 +350,15 @@ def scalar_tensor(
 
 
 def _triangle(
-    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: object = None, layout: object = None, _part: Any
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: Any = None,
+    device: object = None,
+    layout: object = None,
+    pin_memory: bool = False,
+    _part: Any,
 ) -> Tensor:
     _core.check_device(_part.__name__, device)
     return triangles.indices(ops, _part, row, col, offset, dtype or "int64")
@@ -364,6 +375,7 @@ def eye(
     dtype: Any = None,
     layout: object = None,
     device: object = None,
+    pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
     """A matrix with ones on the diagonal and zeros elsewhere."""
@@ -403,6 +415,7 @@ def randint(
     dtype: Any = None,
     layout: object = None,
     device: object = None,
+    pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
     """Random integers in [``low``, ``high``). With one bound they start at 0."""
@@ -533,10 +546,8 @@ def normal(
     return placed(drawn, out, requires_grad)
 
 
-def bernoulli(
-    input: Tensor, p: float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
-) -> Tensor:
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
     """Ones with the probabilities ``input``, or all with the probability ``p``, and zeros."""
     with drawing(generator, "bernoulli"):
         drawn = ops.bernoulli(input if p is None else ops.full_like(input, p))
-    return placed(drawn, out, False)
+    return placed(drawn if out is None else ops.cast(drawn, out.dtype), out, False)

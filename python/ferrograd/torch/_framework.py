@@ -88,7 +88,10 @@ class finfo:
     """
 
     def __init__(self, type: Any = None) -> None:
-        found = dtypes.finfo(_core.torch.get_default_dtype() if type is None else type)
+        try:
+            found = dtypes.finfo(_core.torch.get_default_dtype() if type is None else type)
+        except ValueError:
+            raise TypeError(f"torch.finfo: {type} is no floating point dtype; use torch.iinfo for integers") from None
         self.bits, self.dtype = int(found.bits), str(found.dtype)
         self.eps, self.max, self.min = float(found.eps), float(found.max), float(found.min)
         self.tiny = self.smallest_normal = float(found.tiny)
@@ -111,7 +114,10 @@ class iinfo:
     """
 
     def __init__(self, type: Any) -> None:
-        found = np.iinfo(type)
+        try:
+            found = np.iinfo(type)
+        except ValueError:
+            raise TypeError(f"torch.iinfo: {type} is no dtype of integers; use torch.finfo for floats") from None
         self.bits, self.dtype = int(found.bits), str(found.dtype)
         self.max, self.min = int(found.max), int(found.min)
 
@@ -343,17 +349,22 @@ class Methods:
         return made(args, device, self.dtype)
 
     def new_tensor(
-        self: Any, data: Any, *, dtype: Any = None, requires_grad: bool = False, device: object = None
+        self: Any,
+        data: Any,
+        *,
+        dtype: Any = None,
+        layout: object = None,
+        device: object = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
     ) -> Tensor:
         """A tensor of new data, by default with the dtype of this one."""
         _core.check_device("new_tensor", device)
         return _core.make(data, self.dtype if dtype is None else dtype, requires_grad, TORCH)
 
-    def new_zeros(self: Any, *size: Any, dtype: Any = None, requires_grad: bool = False, device: object = None) -> Any:
-        """Zeros of a shape, by default with the dtype of this tensor."""
-        return self.new_full(
-            size[0] if len(size) == 1 else size, 0, dtype=dtype, requires_grad=requires_grad, device=device
-        )
+    def new_zeros(self: Any, *sizes: Any, size: Any = None, **options: Any) -> Any:
+        """Zeros of a shape, by default with the dtype of this tensor; ``options`` are those of :meth:`new_full`."""
+        return self.new_full(_creation._shape(sizes, size), 0, **options)
 
     def cholesky_solve(self: Any, input2: Any, upper: bool = False) -> Any:
         """Solves ``A x = self``, where ``input2`` is the Cholesky factor of ``A``."""
@@ -367,16 +378,17 @@ class Methods:
         """The derivative of order ``n`` of the digamma function."""
         return ops.polygamma(n, self)
 
-    def new_empty(self: Any, *size: Any, dtype: Any = None, requires_grad: bool = False, device: object = None) -> Any:
-        """A tensor of a shape with unspecified values (zeros), by default with the dtype of this one."""
-        return self.new_zeros(*size, dtype=dtype, requires_grad=requires_grad, device=device)
+    def polygamma_(self: Any, n: int) -> Any:
+        """:meth:`polygamma` in place."""
+        return _core.overwrite(self, "polygamma", False, lambda x: ops.polygamma(n, x), (), {})
 
-    def new_empty_strided(
-        self: Any, size: Any, stride: Any, dtype: Any = None, requires_grad: bool = False, device: object = None
-    ) -> Any:
+    def new_empty(self: Any, *sizes: Any, size: Any = None, **options: Any) -> Any:
+        """A tensor of a shape with unspecified values, which are zeros: see :meth:`new_zeros`."""
+        return self.new_zeros(*sizes, size=size, **options)
+
+    def new_empty_strided(self: Any, size: Any, stride: Any, dtype: Any = None, **options: Any) -> Any:
         """:func:`ferrograd.torch.empty_strided`, by default with the dtype of this tensor."""
-        dtype = self.dtype if dtype is None else dtype
-        return _creation.empty_strided(size, stride, dtype=dtype, requires_grad=requires_grad, device=device)
+        return _creation.empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, **options)
 
     def resize(self: Any, *sizes: Any) -> Any:
         """The tensor in another shape of as many elements.
@@ -395,13 +407,13 @@ class Methods:
         """The tensor in the shape of another one: see :meth:`resize`."""
         return self.resize(_arguments.tensor(tensor, "resize_as", "tensor").shape)
 
-    def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
+    def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
         """Gives the tensor another shape. It keeps its first elements; zeros follow if there are more.
 
         Raises:
             ArgumentError: the tensor requires a gradient.
         """
-        shape = _arguments.integers(_creation._shape(sizes, None), "resize_", "sizes")
+        shape = _arguments.integers(_creation._shape(sizes, size), "resize_", "sizes")
         if not self.stop_gradient:
             raise ArgumentError("cannot resize variables that require grad")
         n, flat = math.prod(shape), ops.reshape(self, [-1])
@@ -413,14 +425,20 @@ class Methods:
         """Gives the tensor the shape of another one: see :meth:`resize_`."""
         return self.resize_(_arguments.tensor(other, "resize_as_", "other").shape, memory_format=memory_format)
 
-    def new_ones(self: Any, *size: Any, dtype: Any = None, requires_grad: bool = False, device: object = None) -> Any:
-        """Ones of a shape, by default with the dtype of this tensor."""
-        return self.new_full(
-            size[0] if len(size) == 1 else size, 1, dtype=dtype, requires_grad=requires_grad, device=device
-        )
+    def new_ones(self: Any, *sizes: Any, size: Any = None, **options: Any) -> Any:
+        """Ones of a shape, by default with the dtype of this tensor; ``options`` are those of :meth:`new_full`."""
+        return self.new_full(_creation._shape(sizes, size), 1, **options)
 
     def new_full(
-        self: Any, size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False, device: object = None
+        self: Any,
+        size: Any,
+        fill_value: Any,
+        *,
+        dtype: Any = None,
+        layout: object = None,
+        device: object = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
     ) -> Any:
         """A tensor of a shape filled with one number, by default with the dtype of this one.
 

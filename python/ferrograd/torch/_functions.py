@@ -7,10 +7,12 @@ from numbers import Number
 from typing import Any
 
 from ferrograd import _arguments, _core
-from ferrograd._core import ArgumentError, ShapeError
+from ferrograd._core import ArgumentError, DtypeError, ShapeError
 from ferrograd._core import torch as ops
 from ferrograd._dialects.out_argument import with_out
+from ferrograd._dialects.specialize import specialize
 from ferrograd.torch import return_types
+from ferrograd.torch._creation import _shape
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.return_types import ValuesAndIndices
 
@@ -47,12 +49,19 @@ __all__ = [
     "put",
     "repeat",
     "scatter",
+    "sgn",
+    "sign",
     "sort",
     "split",
+    "square",
     "squeeze",
     "stft",
     "sub",
+    "subtract",
+    "sum_to_size",
     "svd",
+    "swapaxes",
+    "swapdims",
     "t",
     "topk",
     "trace",
@@ -275,10 +284,6 @@ def index_put(input: Tensor, indices: Any, values: Any, accumulate: bool = False
     """The tensor with values written to, or with ``accumulate`` added to, the elements at a tuple of index tensors."""
     if isinstance(indices, (list, tuple)):
         indices = tuple(map(_mask, indices))
-    if accumulate and _arguments.tensor(input, "index_put", "input").dtype.kind == "b":
-        added = ops.cast(_arguments.tensor(values, "index_put", "values"), "int64")
-        summed = ops.index_put(ops.cast(input, "int64"), indices, added, True)
-        return ops.cast(summed, "bool")
     return ops.index_put(input, indices, values, accumulate)
 
 
@@ -297,6 +302,42 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
 
 def _tensor(x: Any) -> Tensor:
     return x if isinstance(x, Tensor) else ops.full([], x)
+
+
+def sign(input: Tensor) -> Tensor:
+    """-1, 0 or 1: the sign of each element; of truth values they themselves."""
+    try:
+        return ops.sign(input)
+    except DtypeError:
+        return ops.clone(input)
+
+
+def sgn(input: Tensor) -> Tensor:
+    """As :func:`sign`; of a complex number that of modulus 1 in its direction."""
+    try:
+        return ops.sgn(input)
+    except DtypeError:
+        return ops.clone(input)
+
+
+def square(input: Tensor) -> Tensor:
+    """The square of each element; of truth values an integer."""
+    try:
+        return ops.square(input)
+    except DtypeError:
+        return ops.square(_summed(input, "square"))
+
+
+def sum_to_size(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
+    """The sum down to a shape that broadcasts to the tensor's. Integers and truth values are summed in int64."""
+    found = ops.sum_to_size(_summed(input, "sum_to_size"), _shape(sizes, size))
+    return found if found.shape != input.shape else ops.cast(found, input.dtype)
+
+
+def _summed(input: Tensor, function: str) -> Tensor:
+    """The tensor in the dtype of its sums."""
+    kind = _arguments.tensor(input, function, "input").dtype.kind
+    return ops.cast(input, "int64") if kind in "iub" else input
 
 
 def inner(input: Tensor, other: Tensor) -> Tensor:
@@ -324,7 +365,7 @@ def ger(input: Tensor, vec2: Tensor) -> Tensor:
 def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix."""
     _of_axes("trace", 2, input=input)
-    return ops.trace(ops.cast(input, "int64") if input.dtype.kind in "iub" else input)
+    return ops.trace(_summed(input, "trace"))
 
 
 def vdot(input: Tensor, other: Tensor) -> Tensor:
@@ -414,6 +455,9 @@ def sub(input: Any, other: Any, *others: Any, alpha: float = 1) -> Tensor:
     return ops.sub(input, other if alpha == 1 else other * alpha)
 
 
+subtract = specialize("subtract", "The same as :func:`sub`.", sub)
+
+
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     """The singular value decomposition ``U diag(S) V.H``, with all columns unless ``some``.
 
@@ -442,6 +486,14 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Two axes swapped."""
     return ops.swapaxes(input, dim0, dim1)
+
+
+swapdims = specialize("swapdims", "Two axes swapped.", transpose)
+
+
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """Two axes swapped."""
+    return ops.swapaxes(input, axis0, axis1)
 
 
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ferrograd import _arguments
 from ferrograd._core import ArgumentError, TorchTensor
 from ferrograd._core import torch as ops
 from ferrograd._dialects.casts import real_part
@@ -11,6 +12,7 @@ from ferrograd._dialects.casts import real_part
 __all__ = [
     "channels_last",
     "channels_last_3d",
+    "clone",
     "contiguous_format",
     "layout",
     "memory_format",
@@ -76,6 +78,12 @@ def _order(x: Any, memory_format: Any) -> tuple[int, ...] | None:
     return order
 
 
+def clone(input: Any, *, memory_format: Any = None) -> Any:
+    """A copy, through which the gradient flows."""
+    x = _arguments.tensor(input, "clone", "input")
+    return _clone(x) if _order(x, memory_format) is None else x.contiguous(memory_format).clone()
+
+
 class Methods:
     """Methods of torch's tensor class."""
 
@@ -92,9 +100,7 @@ class Methods:
         order = _order(self, memory_format)
         return bool(_is_contiguous(self if order is None else ops.permute(self.detach(), order)))
 
-    def clone(self: Any, *, memory_format: Any = None) -> Any:
-        """A copy, through which the gradient flows."""
-        return _clone(self) if _order(self, memory_format) is None else self.contiguous(memory_format).clone()
+    clone = clone
 
     def cpu(self: Any, memory_format: Any = None) -> Any:
         """The tensor itself, or one whose elements have this order in memory: the CPU is the only device."""

@@ -26,6 +26,7 @@ from ferrograd._core.torch.linalg import svdvals as _svdvals
 from ferrograd._core.torch.linalg import vander as _vander
 from ferrograd._dialects import equations
 from ferrograd._dialects.adapters import accept_synonyms
+from ferrograd._dialects.casts import in_inexact
 from ferrograd._dialects.hermitian import hermitian_of
 from ferrograd._dialects.out_argument import with_out
 from ferrograd.linalg._standard import with_bounds
@@ -292,34 +293,21 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     return _vander(ops.reshape(x, [1]) if x.ndim == 0 else x, N)
 
 
-def _in_dtype(x: Tensor, dtype: Any, function: str) -> Tensor:
-    """``x`` in the dtype in which a norm is computed, a float or complex one, or in its own."""
-    if dtype is None:
-        return x
-    x = ops.cast(_arguments.tensor(x, f"linalg.{function}", "x"), dtype)
-    if x.dtype.kind in "iub":
-        raise ArgumentError(f"linalg.{function}: dtype should be floating point or complex, but got {dtype}")
-    return x
-
-
-@accept_synonyms
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The norm of the elements along axes, of all without one; computed in ``dtype`` if it is given."""
-    return ops.linalg.vector_norm(_in_dtype(x, dtype, "vector_norm"), ord, dim, keepdim)
+    return ops.linalg.vector_norm(in_inexact(x, dtype, "linalg.vector_norm"), ord, dim, keepdim)
 
 
-@accept_synonyms
 def matrix_norm(
     A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
     """The norm of matrices along two axes; computed in ``dtype`` if it is given."""
-    return ops.linalg.matrix_norm(_in_dtype(A, dtype, "matrix_norm"), ord, dim, keepdim)
+    return ops.linalg.matrix_norm(in_inexact(A, dtype, "linalg.matrix_norm"), ord, dim, keepdim)
 
 
-@accept_synonyms
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """:func:`vector_norm` along one axis or, without ``ord``, of all elements; else :func:`matrix_norm`."""
-    return ops.linalg.norm(_in_dtype(A, dtype, "norm"), ord, dim, keepdim)
+    return ops.linalg.norm(in_inexact(A, dtype, "linalg.norm"), ord, dim, keepdim)
 
 
-globals().update({name: with_out(globals()[name]) for name in __all__})
+globals().update({name: with_out(accept_synonyms(globals()[name])) for name in __all__})

@@ -22,6 +22,7 @@ __all__ = [
     "dsmm",
     "frobenius_norm",
     "frombuffer",
+    "hash_tensor",
     "hsmm",
     "nuclear_norm",
     "pca_lowrank",
@@ -80,6 +81,19 @@ def range(start: float = 0, end: float | None = None, step: float = 1, **options
     return filled + ops.arange(0, count, 1, filled.dtype) * step
 
 
+def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Tensor:
+    """The bits of the elements, as float64 or int64, combined by exclusive or over axes, all by default: a uint64."""
+    if mode:
+        raise ArgumentError(f"hash_tensor: mode is 0, the exclusive or, not {mode}")
+    x = _arguments.tensor(input, "hash_tensor", "input").detach()
+    bits = ops.cast(x, "float64" if x.dtype.kind in "fV" else "int64").numpy().view(np.uint64)
+    given = dim if isinstance(dim, list | tuple) else [dim]
+    axes = [_arguments.axis(d, "hash_tensor", max(x.ndim, 1)) for d in given][: x.ndim]
+    combine: Any = np.bitwise_xor.reduce
+    found = combine(bits, tuple(axes) or None, keepdims=keepdim)
+    return _core.make(found, "uint64", False, TORCH)
+
+
 def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V of about the ``q`` largest singular values of ``A``, or of ``A - M``, by random projections."""
     return low_rank.svd_lowrank(A, q, niter, M, "svd_lowrank")
@@ -97,6 +111,7 @@ def sparse_coo_tensor(
     *,
     dtype: Any = None,
     device: object = None,
+    pin_memory: bool = False,
     requires_grad: bool = False,
     check_invariants: bool | None = None,
     is_coalesced: bool | None = None,

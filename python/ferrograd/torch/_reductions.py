@@ -8,6 +8,7 @@ from typing import Any, overload
 from ferrograd import _arguments
 from ferrograd._core import ArgumentError
 from ferrograd._core import torch as ops
+from ferrograd._dialects.casts import in_inexact
 from ferrograd._dialects.out_argument import into
 from ferrograd._dialects.reductions import lower_median, nan_lower_median
 from ferrograd._dialects.specialize import specialize
@@ -21,27 +22,41 @@ __all__ = ["max", "median", "min", "nanmean", "nanmedian", "norm", "std", "std_m
 @overload
 def max(input: Tensor, dim: Tensor | None = ...) -> Tensor: ...
 @overload
+def max(input: Tensor, *, other: Tensor) -> Tensor: ...
+@overload
 def max(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesAndIndices: ...
-def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The largest element; with an axis also its index; with a second tensor the elementwise maximum."""
+    if other is not None:
+        return ops.maximum(input, other)
     if dim is None:
         return ops.max(input)
     if isinstance(dim, Tensor):
-        return ops.maximum(input, dim)
+        return max(input, other=dim)
     return return_types.max(*ops.max_with_index(input, dim, keepdim))
 
 
 @overload
 def min(input: Tensor, dim: Tensor | None = ...) -> Tensor: ...
 @overload
+def min(input: Tensor, *, other: Tensor) -> Tensor: ...
+@overload
 def min(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesAndIndices: ...
-def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
     """The smallest element; with an axis also its index; with a second tensor the elementwise minimum."""
+    if other is not None:
+        return ops.minimum(input, other)
     if dim is None:
         return ops.min(input)
     if isinstance(dim, Tensor):
-        return ops.minimum(input, dim)
+        return min(input, other=dim)
     return return_types.min(*ops.min_with_index(input, dim, keepdim))
+
+
+def _or_nan(input: Tensor, function: str) -> Tensor:
+    """The tensor, or NaN for floats that are none."""
+    empty = 0 in _arguments.tensor(input, function, "input").shape and input.dtype.kind in "fV"
+    return ops.full_like(ops.sum(input), math.nan) if empty else input
 
 
 @overload
@@ -51,17 +66,13 @@ def median(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesAndIndices: ..
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The median, the smaller of two middle elements; with an axis also its index."""
     if dim is None:
-        return lower_median(input)
+        return lower_median(_or_nan(input, "median"))
     return return_types.median(*ops.median_with_index(input, dim, keepdim))
 
 
 def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean of the elements that are not NaN; computed in ``dtype``, a float or complex one, if it is given."""
-    if dtype is not None:
-        input = ops.cast(_arguments.tensor(input, "nanmean", "input"), dtype)
-        if input.dtype.kind in "iub":
-            raise ArgumentError(f"nanmean: dtype should be floating point or complex, but got {dtype}")
-    return ops.nanmean(input, dim, keepdim)
+    return ops.nanmean(in_inexact(input, dtype, "nanmean"), dim, keepdim)
 
 
 @overload
@@ -70,7 +81,7 @@ def nanmedian(input: Tensor) -> Tensor: ...
 def nanmedian(input: Tensor, dim: int, keepdim: bool = ...) -> ValuesAndIndices: ...
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """:func:`median` of the elements that are not NaN; NaN where there are none."""
-    input = _arguments.tensor(input, "nanmedian", "input")
+    input = _or_nan(input, "nanmedian") if dim is None else _arguments.tensor(input, "nanmedian", "input")
     if input.ndim == 0 and dim is not None:
         value, index = nanmedian(ops.reshape(input, [1]), 0)
         return return_types.nanmedian(value, index)
@@ -99,8 +110,7 @@ def norm(
 
     ``p="nuc"`` is the sum of the singular values of matrices.
     """
-    if dtype is not None:
-        input = ops.cast(input, dtype)
+    input = in_inexact(input, dtype, "norm")
     if p == "nuc":
         result: Tensor = ops.linalg.norm(input, p, dim, keepdim)
     else:

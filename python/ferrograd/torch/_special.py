@@ -12,7 +12,7 @@ from ferrograd._autograd.autocast import in_float32
 from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._core import torch as ops
 from ferrograd._dialects import histograms
-from ferrograd._dialects.casts import cast
+from ferrograd._dialects.casts import in_inexact
 from ferrograd._dialects.distinct import distinct, runs
 from ferrograd._dialects.out_argument import into, with_out
 from ferrograd._dialects.quotients import quotient
@@ -191,12 +191,12 @@ def _selected(name: str, input: Tensor, *args: Any, dim: int, keepdim: bool) -> 
 
 def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """``exp(x) / sum(exp(x))`` along an axis, computed in ``dtype`` if it is given."""
-    return ops.softmax(input if dtype is None else cast(input, dtype), dim)
+    return ops.softmax(in_inexact(input, dtype, "softmax"), dim)
 
 
 def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """The logarithm of the softmax along an axis, computed in ``dtype`` if it is given."""
-    return ops.log_softmax(input if dtype is None else cast(input, dtype), dim)
+    return ops.log_softmax(in_inexact(input, dtype, "log_softmax"), dim)
 
 
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
@@ -268,7 +268,7 @@ def repeat_interleave(
     return found
 
 
-def rsub(input: Any, other: Any, *, alpha: float = 1) -> Tensor:
+def rsub(input: Any, other: Any, alpha: float = 1) -> Tensor:
     """``other - alpha * input``."""
     return ops.subtract(other, input if alpha == 1 else ops.multiply(input, alpha))
 

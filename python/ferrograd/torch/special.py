@@ -57,6 +57,7 @@ from ferrograd._core.torch import (
 from ferrograd._core.torch import (
     sigmoid as expit,
 )
+from ferrograd._dialects.adapters import accept_synonyms
 from ferrograd._dialects.out_argument import into
 from ferrograd._dialects.specialize import specialize
 from ferrograd.torch._special import log_softmax, logit, softmax
@@ -121,16 +122,16 @@ __all__ = [
 ]
 
 
-def _polynomial(input: Any, n: Any, *, out: Any = None, _kind: str, _is_shifted: bool) -> Any:
+def _polynomial(x: Any, n: Any, *, out: Any = None, _kind: str, _is_shifted: bool) -> Any:
     # Small integers would overflow, so the factor is a float.
-    return into(out, orthogonal_polynomial(2.0 * input - 1 if _is_shifted else input, n, _kind))
+    return into(out, orthogonal_polynomial(2.0 * x - 1 if _is_shifted else x, n, _kind))
 
 
 def _define(family: str, kind: str, is_shifted: bool = False) -> Any:
     shifted = "shifted " if is_shifted else ""
     name = f"{shifted.strip()}_{family}_polynomial_{kind}".lstrip("_")
     doc = f"The {shifted}{family.title()} polynomial {kind.title()} of degree ``n``."
-    return specialize(name, doc, _polynomial, _kind=f"{family}_{kind}", _is_shifted=is_shifted)
+    return accept_synonyms(specialize(name, doc, _polynomial, _kind=f"{family}_{kind}", _is_shifted=is_shifted))
 
 
 chebyshev_polynomial_t = _define("chebyshev", "t")

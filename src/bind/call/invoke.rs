@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::graph::Tensor;
 use crate::ops::copy::alias;
 use crate::ops::entry::{Arg, Entry, Param, ParamKind, Value, take};
-use crate::ops::movement::reshape_to;
+use crate::ops::movement::{cast, reshape_to};
 use crate::ops::promote::weak_beside;
 use crate::ops::{Index, autocast, index};
 
@@ -161,6 +161,21 @@ fn run<'py>(
             *arg = Arg::DType(DType::I64);
         }
     }
+    // The dtype in which the result is given, if not in its own.
+    let mut given_as = None;
+    if matches!(args.first(), Some(Arg::Tensor(x)) if x.dtype() == DType::U8)
+        && dialect.tests_give_bytes(name)
+    {
+        given_as = Some(DType::U8);
+    }
+    if let (true, [Arg::Tensor(x), .., dtype]) = (dialect.means_are_whole(name), &mut args[..]) {
+        let wanted = if let Arg::DType(dtype) = dtype { *dtype } else { x.dtype() };
+        if !wanted.is_differentiable() {
+            *x = cast(x, wanted)?;
+            *dtype = Arg::DType(DType::F64);
+            given_as = Some(wanted);
+        }
+    }
     // A write to the result must be seen by the tensor that it is a view of.
     let base =
         given.first().and_then(|o| o.as_ref()).filter(|_| entry.views).and_then(|o| o.cast::<Var>().ok());
@@ -212,7 +227,7 @@ fn run<'py>(
             {
                 o.clone()
             }
-            _ => var(t)?.into_any(),
+            _ => var(if let Some(dtype) = given_as { cast(&t, dtype)? } else { t })?.into_any(),
         },
         Value::List(list) => objects(py, list.into_iter().map(var))?.into_any(),
         Value::Tuple(list) => objects(py, list.into_iter().map(var))?.as_sequence().to_tuple()?.into_any(),

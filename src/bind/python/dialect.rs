@@ -128,6 +128,17 @@ impl Dialect {
         self != Dialect::Native && ["sum", "prod", "cumsum", "cumprod", "nansum"].contains(&name)
     }
 
+    /// A function of this name that takes the mean of integers, or in an integer dtype: the whole part of it (Paddle), or
+    /// a float, and no integer dtype is accepted.
+    pub fn means_are_whole(self, name: &str) -> bool {
+        self == Dialect::Paddle && name == "mean"
+    }
+
+    /// A function of this name that tests bytes: gives truth values, or (torch) bytes.
+    pub fn tests_give_bytes(self, name: &str) -> bool {
+        self == Dialect::Torch && (name == "all" || name == "any")
+    }
+
     /// A function of this name over an empty list of axes: reduces over all of them, or over none.
     pub fn no_axes_are_all(self, name: &str) -> bool {
         let common =

@@ -7,12 +7,13 @@ use super::places::{all, at_least_vector, broadcast_others, covers, line, positi
 use super::rows::{add_onto, gather_at, join};
 use super::slices::narrow;
 use super::write::{index_put, put};
+use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::kernel::index::IndexedAxes;
 use crate::ops::entry::{Operand, op};
 use crate::ops::movement::region::{AxisPart, Region, view};
-use crate::ops::movement::{broadcast_to, reshape_to};
+use crate::ops::movement::{broadcast_to, cast, reshape_to};
 use crate::ops::promote::as_tensor;
 use crate::ops::{self, Index};
 use crate::shape::{self, Dims};
@@ -165,6 +166,11 @@ fn written(
     reduce: &str,
     include_self: bool,
 ) -> Result<Tensor> {
+    if x.dtype() == DType::Bool && (reduce_is_sum(reduce) || matches!(reduce, "mul" | "multiply" | "prod")) {
+        // Any and all of truth values are sums and products of integers.
+        let (x, values) = (cast(x, DType::I64)?, cast(values, DType::I64)?);
+        return cast(&written(op, &x, at, index, &values, reduce, include_self)?, DType::Bool);
+    }
     if covers(x, at, index) {
         let (back, n) = (x.rank() - at, x.dims()[at]);
         let places = || join(op, &[index], smallvec![n], smallvec![at]);

@@ -18,7 +18,7 @@ use crate::shape;
 /// array([[0., 0.],
 ///        [1., 1.]], dtype=float32)
 /// ```
-#[op(method)]
+#[op(method, half)]
 pub fn select_scatter(x: &Tensor, y: &Tensor, axis: i64, index: i64) -> Result<Tensor> {
     super::write::put_region("select_scatter", x, one("select_scatter", x, axis, index)?, y)
 }
@@ -29,7 +29,7 @@ pub fn select_scatter(x: &Tensor, y: &Tensor, axis: i64, index: i64) -> Result<T
 /// >>> fg.slice_scatter(fg.zeros((4,)), fg.ones((2,)), 0, 1, 3).numpy()
 /// array([0., 1., 1., 0.], dtype=float32)
 /// ```
-#[op(method)]
+#[op(method, half)]
 pub fn slice_scatter(
     x: &Tensor,
     y: &Tensor,
@@ -52,7 +52,7 @@ pub fn slice_scatter(
 /// array([[1., 0.],
 ///        [0., 1.]], dtype=float32)
 /// ```
-#[op(method)]
+#[op(method, half)]
 pub fn diagonal_scatter(
     x: &Tensor,
     y: &Tensor,
@@ -71,7 +71,7 @@ pub fn diagonal_scatter(
 /// array([[1., 0.],
 ///        [0., 1.]], dtype=float32)
 /// ```
-#[op(method)]
+#[op(method, half)]
 pub fn as_strided_scatter(
     x: &Tensor,
     y: &Tensor,

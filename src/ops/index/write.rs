@@ -18,7 +18,7 @@ use crate::ops::Index;
 use crate::ops::entry::{Operand, op};
 use crate::ops::movement::axes::permuted;
 use crate::ops::movement::region::{Region, hidden_size, place, view};
-use crate::ops::movement::{broadcast_to, expand_dims, reshape_to, strided};
+use crate::ops::movement::{broadcast_to, cast, expand_dims, reshape_to, strided};
 use crate::ops::pointwise::arithmetic::add_same;
 use crate::ops::pointwise::select::select;
 use crate::ops::promote::as_tensor;
@@ -275,8 +275,8 @@ pub(in crate::ops) fn put_region(
 }
 
 /// `x` with `value`, broadcast and cast to the dtype of `x`, written where `x[indices]` reads; with
-/// `accumulate` it is added instead, and positions named twice get both. Without it the last value for a
-/// position stays.
+/// `accumulate` it is added instead, and positions named twice get both; of truth values, whether any holds. Without it
+/// the last value for a position stays.
 ///
 /// ```python
 /// >>> i = fg.tensor([0, 2, 0])
@@ -293,6 +293,10 @@ pub fn index_put(
     const OP: &str = "index_put";
     if !accumulate {
         return put(x, indices, value);
+    }
+    if x.dtype() == DType::Bool {
+        let value = cast(&*as_tensor(value, DType::Bool)?, DType::I64)?;
+        return cast(&index_put(&cast(x, DType::I64)?, indices, (&value).into(), true)?, DType::Bool);
     }
     let e = Expression::new(OP, x.dims(), indices)?;
     let value = broadcast_to(&*fitted(OP, value, x.dtype(), &e.values())?, &e.values())?;

@@ -127,6 +127,9 @@ pub fn clip(
     for bound in [min, max].into_iter().flatten() {
         dtype = dtype.promote(common(x.into(), bound));
     }
+    if dtype == DType::Bool {
+        return cast(&clip(&cast(x, DType::I64)?, min, max)?, dtype);
+    }
     let mut out = cast(x, dtype)?;
     let number = |bound: &Option<Operand<'_>>, open: f64| match bound {
         None => Some(open),

@@ -9,7 +9,7 @@ use crate::graph::{Saved, Tensor, apply};
 use crate::kernel::reduce::{self, ReduceLoops};
 use crate::ops::entry::Axes;
 use crate::ops::linear::{Linear, LinearOp};
-use crate::ops::movement::{SUM, broadcast_to, permute_dims, reshape_to};
+use crate::ops::movement::{SUM, broadcast_to, cast, permute_dims, reshape_to};
 use crate::shape::{self, Dims};
 use crate::stored::Stored;
 
@@ -119,6 +119,11 @@ pub(in crate::ops) fn wide(dtype: Option<DType>, of: DType) -> DType {
         (None, _) if of.is_unsigned() => DType::U64,
         (None, _) => DType::I64,
     }
+}
+
+/// A sum or product as a truth value: whether any, or all, of the elements are not zero.
+pub(in crate::ops) fn in_bool(x: &Tensor, total: impl FnOnce(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
+    cast(&total(&cast(x, DType::Bool)?)?, DType::Bool)
 }
 
 #[derive(Clone, Stored)]

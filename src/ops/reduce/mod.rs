@@ -11,7 +11,7 @@ pub(crate) mod product;
 mod sum;
 
 pub use extreme::{argmax, argmin, max, max_with_index, median, median_with_index, min, min_with_index};
-pub(super) use fold::{Folded, wide};
+pub(super) use fold::{Folded, in_bool, wide};
 pub use logic::{all, any, count_nonzero};
 pub use moments::{std, var};
 pub use norm::norm;

@@ -58,7 +58,7 @@ pub fn nanmean(
     divide_same(&sum(&replaced(&x, &missing, 0.0)?, axis, keepdims, None)?, &count)
 }
 
-/// The elements, with NaN and infinities replaced by numbers: `nan`, `posinf` and `neginf`, or for the
+/// The elements, with NaN and infinities replaced by numbers: `nan`, `posinf` and `neginf`, or 0 and for the
 /// infinities the largest and the smallest number of the dtype. The gradient of a replaced element is 0.
 ///
 /// ```python
@@ -68,7 +68,7 @@ pub fn nanmean(
 #[op(in_place)]
 pub fn nan_to_num(
     x: &Tensor,
-    #[default(0.0)] nan: f64,
+    #[default(None)] nan: Option<f64>,
     #[default(None)] posinf: Option<f64>,
     #[default(None)] neginf: Option<f64>,
 ) -> Result<Tensor> {
@@ -80,7 +80,7 @@ pub fn nan_to_num(
         return Ok(x.clone());
     }
     let largest = if x.dtype() == DType::F32 { f64::from(f32::MAX) } else { f64::MAX };
-    parametrised::<Numbered>(x, [nan, posinf.unwrap_or(largest), neginf.unwrap_or(-largest)])
+    parametrised::<Numbered>(x, [nan.unwrap_or(0.0), posinf.unwrap_or(largest), neginf.unwrap_or(-largest)])
 }
 
 parametrised_rows! {

@@ -3,7 +3,7 @@
 
 use smallvec::smallvec;
 
-use super::fold::{Folded, wide};
+use super::fold::{Folded, in_bool, wide};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
@@ -90,6 +90,9 @@ pub fn prod(
     #[default(false)] keepdims: bool,
     #[default(None)] dtype: Option<DType>,
 ) -> Result<Tensor> {
+    if dtype == Some(DType::Bool) {
+        return in_bool(x, |x| prod(x, axis, keepdims, None));
+    }
     let folded = Folded::new("prod", axis, keepdims, x.rank())?;
     apply(Prod(folded), &[&cast(x, wide(dtype, x.dtype()))?])
 }

@@ -1,8 +1,8 @@
 //! Sums and means.
 
-use super::fold::{Folded, wide};
+use super::fold::{Folded, in_bool, wide};
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::ops::entry::{Axes, op};
 use crate::ops::movement::cast;
@@ -22,11 +22,17 @@ pub fn sum(
     #[default(false)] keepdims: bool,
     #[default(None)] dtype: Option<DType>,
 ) -> Result<Tensor> {
+    if dtype == Some(DType::Bool) {
+        return in_bool(x, |x| sum(x, axis, keepdims, None));
+    }
     let folded = Folded::new("sum", axis, keepdims, x.rank())?;
     folded.sum(&cast(x, wide(dtype, x.dtype()))?)
 }
 
-/// The mean over axes (all by default), a float or a complex number. NaN where there is nothing to take it of.
+/// The mean over axes (all by default), a float or a complex number, computed in `dtype` if it is given. NaN where there
+/// is nothing to take it of.
+///
+/// Raises DtypeError where `dtype` is neither float nor complex.
 ///
 /// ```python
 /// >>> fg.mean(fg.tensor([[1., 2.], [3., 4.]]), axis=1).tolist()
@@ -40,7 +46,13 @@ pub fn mean(
     #[default(None)] dtype: Option<DType>,
 ) -> Result<Tensor> {
     let folded = Folded::new("mean", axis, keepdims, x.rank())?;
-    let x = dtype.map_or_else(|| Ok(x.clone()), |d| cast(x, d))?;
+    let x = match dtype {
+        Some(dtype) if !dtype.is_differentiable() => {
+            bail!(Dtype, "mean", "dtype must be a floating point or complex one, not {dtype}")
+        }
+        Some(dtype) => cast(x, dtype)?,
+        None => x.clone(),
+    };
     let x = promoted_inexact(&x)?;
     divide_same(&folded.sum(&x)?, &Tensor::scalar_of(x.dtype(), folded.count(x.dims()) as f64))
 }

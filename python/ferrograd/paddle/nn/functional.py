@@ -44,6 +44,7 @@ from ferrograd._core.paddle import (
     thresholded_relu,
 )
 from ferrograd._dialects import adapters as _adapters
+from ferrograd._dialects.casts import in_inexact
 from ferrograd._dialects.normalization import in_dtype_of
 from ferrograd._dialects.out_argument import into
 from ferrograd._nn.lookup import by_frequency, check_indices, renormalize
@@ -228,12 +229,12 @@ def softmax(
     x: Tensor, axis: int = -1, dtype: Any = None, name: str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
     """``exp(x) / sum(exp(x))`` along an axis."""
-    return into(out, ops.softmax(x if dtype is None else ops.cast(x, dtype), axis))
+    return into(out, ops.softmax(in_inexact(x, dtype, "softmax"), axis))
 
 
 def log_softmax(x: Tensor, axis: int = -1, dtype: Any = None, name: str | None = None) -> Tensor:
     """The logarithm of the softmax along an axis."""
-    return ops.log_softmax(x if dtype is None else ops.cast(x, dtype), axis)
+    return ops.log_softmax(in_inexact(x, dtype, "log_softmax"), axis)
 
 
 def cross_entropy(
@@ -383,6 +384,13 @@ def swiglu(x: Tensor, y: Tensor | None = None, name: str | None = None) -> Tenso
     return ops.multiply(ops.silu(x), y)
 
 
+#: Functions that Paddle lets PyTorch's names of arguments reach.
+_RENAMED = """adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d
+adaptive_max_pool3d conv1d conv2d conv3d cosine_similarity cross_entropy gelu group_norm interpolate log_softmax
+lp_pool1d lp_pool2d one_hot silu softmax"""
+for _name in _RENAMED.split():
+    globals()[_name] = _adapters.accept_synonyms(globals()[_name])
+    globals()[_name].__module__ = __name__
 _in_place = _adapters.in_place_functions(__name__, _PaddleTensor, __all__)
 globals().update(_in_place)
 __all__ += _in_place

@@ -1,14 +1,14 @@
-"""``paddle.vision``: of its parts only ``Compose`` is here, which needs no images."""
+"""``paddle.vision``: of its parts only ``Compose``, which needs no images, and functions on boxes are here."""
 
 from __future__ import annotations
 
 from typing import NoReturn
 
 from ferrograd import _public
-from ferrograd.paddle.vision import transforms
+from ferrograd.paddle.vision import ops, transforms
 from ferrograd.paddle.vision.transforms import Compose
 
-__all__ = ["Compose", "transforms"]
+__all__ = ["Compose", "ops", "transforms"]
 
 
 def __getattr__(name: str) -> NoReturn:

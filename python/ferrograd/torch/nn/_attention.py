@@ -47,9 +47,9 @@ def scaled_dot_product_attention(
     if is_causal and attn_mask is not None:
         raise ArgumentError("scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if enable_gqa:
-        if not key.shape[-3]:
+        if not key.shape[-3] and query.shape[-3]:
             raise ShapeError("scaled_dot_product_attention: enable_gqa needs keys and values with heads")
-        times = query.shape[-3] // key.shape[-3]
+        times = query.shape[-3] // (key.shape[-3] or 1)
         key, value = (ops.repeat_interleave(x, times, -3) for x in (key, value))
     return ops.matmul(attention.weights(query, key, attn_mask, is_causal, scale, dropout_p), value)
 

@@ -212,6 +212,8 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: f
     shape = _arguments.tensor(input, "local_response_norm", "input").shape
     if len(shape) < 3:
         raise ShapeError(f"Expected 3D or higher dimensionality input (got {len(shape)} dimensions)")
+    if 0 in shape:
+        return input
     squares = ops.reshape(ops.square(input), [shape[0], 1, shape[1], math.prod(shape[2:])])
     padded = ops.pad(squares, [(0, 0), (0, 0), (size // 2, (size - 1) // 2), (0, 0)])
     means = ops.reshape(ops.avg_pool2d(padded, [size, 1], 1), list(shape))

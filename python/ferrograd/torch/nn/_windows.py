@@ -19,7 +19,11 @@ __all__ = [
     "adaptive_max_pool1d",
     "adaptive_max_pool2d",
     "adaptive_max_pool3d",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
     "batch_norm",
+    "conv_tbc",
     "instance_norm",
     "lp_pool1d",
     "lp_pool2d",
@@ -99,6 +103,40 @@ adaptive_max_pool2d = for_dimension("adaptive_max_pool{ndim}d", 2, _adaptive_max
 adaptive_max_pool3d = for_dimension("adaptive_max_pool{ndim}d", 3, _adaptive_max_pool)
 
 
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+    """A convolution along the first axis of [time, batch, channels] with a weight [size, channels, outputs]."""
+    x = ops.permute(_arguments.tensor(input, "conv_tbc", "input"), [1, 2, 0])
+    kernel = ops.permute(_arguments.tensor(weight, "conv_tbc", "weight"), [2, 1, 0])
+    return ops.permute(ops.conv1d(x, kernel, bias, padding=pad), [2, 0, 1])
+
+
+_INT64: Any = ops.zeros([], "int64").dtype
+
+
+def _avg_pool(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: float | None = None,
+    *,
+    _dimension: Dimension = DIMENSIONS[1],
+) -> Tensor:
+    """The mean of each window of {items}; that of int64 is rounded towards 0."""
+    is_whole = isinstance(input, Tensor) and input.dtype is _INT64
+    x = ops.cast(input, "float64") if is_whole else input
+    pool = getattr(ops, f"avg_pool{_dimension.ndim}d")
+    found: Tensor = pool(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return ops.cast(found, "int64") if is_whole else found
+
+
+avg_pool1d = for_dimension("avg_pool{ndim}d", 1, _avg_pool)
+avg_pool2d = for_dimension("avg_pool{ndim}d", 2, _avg_pool)
+avg_pool3d = for_dimension("avg_pool{ndim}d", 3, _avg_pool)
+
+
 def _lp_pool(
     input: Tensor,
     norm_type: float,
@@ -163,7 +201,7 @@ def instance_norm(
     ``use_input_stats`` they are used instead.
     """
     shape = _arguments.tensor(input, "instance_norm", "input").shape
-    if use_input_stats and input.ndim >= 2 and math.prod(shape) == shape[0] * shape[1]:
+    if use_input_stats and input.ndim >= 2 and math.prod(shape[2:]) == 1:
         raise ArgumentError(f"Expected more than 1 spatial element when training, got input size {shape}")
     running, scale = (running_mean, running_var), (weight, bias)
     return normalize(input, "instance_norm", running, scale, use_input_stats, momentum, eps, unbiased=True, batch=False)

@@ -15,9 +15,6 @@ from ferrograd._core.torch import (
     adaptive_max_pool1d_with_indices,
     adaptive_max_pool2d_with_indices,
     adaptive_max_pool3d_with_indices,
-    avg_pool1d,
-    avg_pool2d,
-    avg_pool3d,
     conv1d,
     conv2d,
     conv3d,
@@ -37,7 +34,7 @@ from ferrograd._core.torch import (
     tanh,
 )
 from ferrograd._dialects import adapters as _adapters
-from ferrograd._dialects.casts import cast
+from ferrograd._dialects.casts import in_inexact
 from ferrograd._dialects.normalization import in_dtype_of
 from ferrograd._dialects.out_argument import into
 from ferrograd._dialects.specialize import specialize
@@ -58,9 +55,6 @@ __all__ = [
     "adaptive_max_pool1d_with_indices",
     "adaptive_max_pool2d_with_indices",
     "adaptive_max_pool3d_with_indices",
-    "avg_pool1d",
-    "avg_pool2d",
-    "avg_pool3d",
     "bilinear",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
@@ -126,7 +120,7 @@ def _axis(what: str, input: Tensor, dim: int | None, stacklevel: int) -> int:
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """``exp(x) / sum(exp(x))`` along an axis."""
-    return ops.softmax(input if dtype is None else cast(input, dtype), _axis("softmax", input, dim, _stacklevel))
+    return ops.softmax(in_inexact(input, dtype, "softmax"), _axis("softmax", input, dim, _stacklevel))
 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
@@ -136,9 +130,7 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """The logarithm of the softmax along an axis."""
-    return ops.log_softmax(
-        input if dtype is None else cast(input, dtype), _axis("log_softmax", input, dim, _stacklevel)
-    )
+    return ops.log_softmax(in_inexact(input, dtype, "log_softmax"), _axis("log_softmax", input, dim, _stacklevel))
 
 
 def cross_entropy(

@@ -10,8 +10,11 @@ from ferrograd._dialects.numbers import TORCH
 __all__ = ["from_dlpack", "to_dlpack"]
 
 
-def from_dlpack(ext_tensor: Any) -> Any:
-    """A tensor with a copy of the elements of another library's array, or of a capsule."""
+def from_dlpack(ext_tensor: Any, *, device: object = None, copy: bool | None = None) -> Any:
+    """A tensor with a copy of the elements of another library's array, or of a capsule. Without one it raises."""
+    _core.check_device("from_dlpack", device)
+    if copy is False:
+        raise ValueError("from_dlpack: the elements are copied; take copy=None")
     return _core.from_dlpack(ext_tensor, dialect=TORCH)
 
 

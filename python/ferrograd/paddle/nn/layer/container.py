@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ferrograd import _public
-from ferrograd._nn.containers import ChainOfModules, ListOfModules
+from ferrograd._nn.containers import ChainOfModules, DictOfModules, ListOfModules
 from ferrograd.paddle.nn.layer.layers import Layer
 
 __all__ = ["LayerDict", "LayerList", "ParameterDict", "ParameterList", "Sequential"]
@@ -57,7 +57,7 @@ class LayerList(ListOfModules, Layer):
         self.add_sublayer(name, module)
 
 
-class LayerDict(Layer):
+class LayerDict(DictOfModules, Layer):
     """A dict of layers."""
 
     def __init__(self, sublayers: Any = None) -> None:
@@ -65,43 +65,8 @@ class LayerDict(Layer):
         if sublayers is not None:
             self.update(sublayers)
 
-    def __getitem__(self, key: str) -> Any:
-        return self._modules[key]
-
-    def __setitem__(self, key: str, sublayer: Any) -> None:
-        self.add_sublayer(key, sublayer)
-
-    def __delitem__(self, key: str) -> None:
-        del self._modules[key]
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._modules)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._modules
-
-    def clear(self) -> None:
-        """Removes all layers."""
-        self._modules.clear()
-
-    def pop(self, key: str) -> Any:
-        """Removes and returns a layer."""
-        return self._modules.pop(key)
-
-    def keys(self) -> Any:
-        """The names."""
-        return self._modules.keys()
-
-    def items(self) -> Any:
-        """The names and layers."""
-        return self._modules.items()
-
-    def values(self) -> Any:
-        """The layers."""
-        return self._modules.values()
+    def _adopt(self, name: str, module: Any) -> None:
+        self.add_sublayer(name, module)
 
     def update(self, sublayers: Any) -> None:
         """Adds the layers of a mapping or of pairs."""

@@ -8,7 +8,7 @@ from operator import index
 from typing import Any
 
 from ferrograd import _public
-from ferrograd._nn.containers import ChainOfModules, ListOfModules, grouped_repr
+from ferrograd._nn.containers import ChainOfModules, DictOfModules, ListOfModules, grouped_repr
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.parameter import Parameter
@@ -114,7 +114,7 @@ def _pairs(what: str, given: Any) -> list[tuple[str, Any]]:
     return found
 
 
-class ModuleDict(Module):
+class ModuleDict(DictOfModules, Module):
     """A dict of modules.
 
     >>> import ferrograd.torch as torch
@@ -128,43 +128,8 @@ class ModuleDict(Module):
         if modules is not None:
             self.update(modules)
 
-    def __getitem__(self, key: str) -> Any:
-        return self._modules[key]
-
-    def __setitem__(self, key: str, module: Module) -> None:
-        self.add_module(key, module)
-
-    def __delitem__(self, key: str) -> None:
-        del self._modules[key]
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._modules)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._modules
-
-    def clear(self) -> None:
-        """Removes all modules."""
-        self._modules.clear()
-
-    def pop(self, key: str) -> Any:
-        """Removes and returns a module."""
-        return self._modules.pop(key)
-
-    def keys(self) -> Any:
-        """The names."""
-        return self._modules.keys()
-
-    def items(self) -> Any:
-        """The names and modules."""
-        return self._modules.items()
-
-    def values(self) -> Any:
-        """The modules."""
-        return self._modules.values()
+    def _adopt(self, name: str, module: Any) -> None:
+        self.add_module(name, module)
 
     def update(self, modules: Any) -> None:
         """Adds the modules of a mapping or of pairs, in place of those with the same names."""

@@ -1,0 +1,129 @@
+"""``paddle.vision.ops``: of its functions those on boxes that detectors use, ``nms`` and ``roi_align``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _arguments, _core, _public
+from ferrograd._core import ShapeError
+from ferrograd._core import paddle as ops
+from ferrograd._dialects.numbers import PADDLE
+from ferrograd.paddle._tensor import Tensor
+
+__all__ = ["nms", "roi_align"]
+
+
+def _numbers(x: Any, function: str, name: str, shape: str) -> np.ndarray:
+    found: np.ndarray = _arguments.tensor(x, function, name).detach().numpy()
+    if found.ndim != shape.count(",") + 1 or (found.ndim == 2 and found.shape[1] != 4):
+        raise ShapeError(f"{function}: {name} has the shape {shape}, not {list(found.shape)}")
+    return found
+
+
+def _kept(boxes: np.ndarray, limit: float) -> list[int]:
+    """The boxes that overlap with none of those kept before by more than ``limit`` of what both cover."""
+    area = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
+    left, kept = np.arange(len(boxes)), []
+    while len(left):
+        first, left = left[0], left[1:]
+        kept.append(first)
+        sides = np.minimum(boxes[first, 2:], boxes[left, 2:]) - np.maximum(boxes[first, :2], boxes[left, :2])
+        both = np.prod(np.maximum(sides, 0), axis=1)
+        left = left[both <= limit * (area[first] + area[left] - both)]
+    return kept
+
+
+def nms(
+    boxes: Tensor,
+    iou_threshold: float = 0.3,
+    scores: Tensor | None = None,
+    category_idxs: Tensor | None = None,
+    categories: Sequence[int] | None = None,
+    top_k: int | None = None,
+) -> Tensor:
+    """The indices of boxes [count, 4], each ``x1, y1, x2, y2``, that overlap with no better one beyond a threshold.
+
+    Without scores the better boxes come first. With categories boxes of one category are compared, and the best
+    ``top_k`` of all are given.
+
+    >>> import ferrograd.paddle as paddle
+    >>> boxes = paddle.to_tensor([[0.0, 0, 2, 2], [0, 0, 2, 3], [5, 5, 6, 6]])
+    >>> paddle.vision.ops.nms(boxes, 0.5, paddle.to_tensor([0.5, 0.9, 0.1])).tolist()
+    [1, 2]
+    """
+    given = _numbers(boxes, "nms", "boxes", "[count, 4]")
+    score = np.arange(len(given), 0, -1) if scores is None else _numbers(scores, "nms", "scores", "[count]")
+    kind = np.zeros(len(given), int)
+    if category_idxs is not None:
+        kind = _numbers(category_idxs, "nms", "category_idxs", "[count]")
+    found: list[int] = []
+    for one in np.unique(kind) if categories is None else categories:
+        order = np.flatnonzero(kind == one)
+        order = order[np.argsort(-score[order], kind="stable")]
+        found += order[_kept(given[order], iou_threshold)].tolist()
+    best = sorted(found, key=lambda i: -score[i])[:top_k]
+    return _core.make(np.array(best, np.int64), None, False, PADDLE)
+
+
+def _means(start: np.ndarray, size: np.ndarray, bins: int, n: int, ratio: int) -> np.ndarray:
+    """The weights [boxes, bins, n] of ``n`` points in the mean of the samples of each bin, interpolated linearly."""
+    weights = np.zeros((len(start), bins, n))
+    for row, first, length in zip(weights, start, size, strict=True):
+        count = ratio if ratio > 0 else math.ceil(length / bins)
+        if count <= 0:
+            continue
+        at = first + length / bins * (np.arange(bins)[:, None] + (np.arange(count) + 0.5) / count)
+        share = ((at >= -1) & (at <= n)) / count
+        at = np.clip(at, 0, n - 1)
+        low = at.astype(int)
+        bin_of = np.broadcast_to(np.arange(bins)[:, None], low.shape)
+        np.add.at(row, (bin_of, low), share * (1 - (at - low)))
+        np.add.at(row, (bin_of, np.minimum(low + 1, n - 1)), share * (at - low))
+    return weights
+
+
+def roi_align(
+    x: Tensor,
+    boxes: Tensor,
+    boxes_num: Tensor,
+    output_size: Any,
+    spatial_scale: float = 1.0,
+    sampling_ratio: int = -1,
+    aligned: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """The parts of images [batch, channels, height, width] in boxes [count, 4], interpolated to one size.
+
+    ``boxes_num`` says how many of the boxes belong to each image. The gradient flows to the images.
+
+    >>> import ferrograd.paddle as paddle
+    >>> x, box = paddle.ones([1, 1, 4, 4]), paddle.to_tensor([[0.0, 0, 4, 4]])
+    >>> paddle.vision.ops.roi_align(x, box, paddle.to_tensor([1]), 2).shape == [1, 1, 2, 2]
+    True
+    """
+    given = _numbers(boxes, "roi_align", "boxes", "[count, 4]")
+    count = _numbers(boxes_num, "roi_align", "boxes_num", "[batch]")
+    if _arguments.tensor(x, "roi_align", "x").ndim != 4 or len(count) != x.shape[0] or count.sum() != len(given):
+        raise ShapeError(f"roi_align: {count.tolist()} boxes of {len(given)} for images of shape {list(x.shape)}")
+    sizes = [output_size] * 2 if isinstance(output_size, int) else list(output_size)
+    corners = given * spatial_scale - (0.5 if aligned else 0)
+    spans = corners[:, 2:] - corners[:, :2]
+    spans = spans if aligned else np.maximum(spans, 1)
+    across, down = (
+        _core.make(_means(corner, span, bins, n, sampling_ratio), x.dtype, False, PADDLE)
+        for corner, span, bins, n in zip(corners.T[:2], spans.T, sizes[::-1], x.shape[:1:-1], strict=True)
+    )
+    ends = np.cumsum(count).tolist()
+    parts = [
+        ops.einsum("rph,chw,rqw->rcpq", down[end - n : end], x[i], across[end - n : end])
+        for i, (n, end) in enumerate(zip(count.tolist(), ends, strict=True))
+    ]
+    result: Tensor = ops.concat(parts, 0)
+    return result
+
+
+__dir__ = _public.names(globals())
