@@ -281,6 +281,110 @@ def test_loops_over_small_arrays(name: str, n: int, reverse: bool) -> None:
     agree(func.grad(loss, (0, 1)), first, second)
 
 
+#: Steps that compute single numbers: a carry of two numbers ``a`` and ``b``, and two numbers of a row. What the next
+#: step does not wait for is computed for many steps at a time.
+NUMBERS: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
+    "after the carry": lambda a, b, r, s: (a * 0.9 + r, b, fg.log(a * a + 1) / (s * s + 2)),
+    "before the carry": lambda a, b, r, s: (fg.exp(r) * a * 0.1 + s, fg.sqrt(fg.abs(s)) - b * 0.5, a + b),
+    "a sum": lambda a, b, r, s: (a * 0.5 + r, b + a * a * s, fg.tanh(b)),
+    "the number before": lambda a, b, r, s: (r * 2, a - r, a * b + s),
+    "the row before": lambda a, b, r, s: (r, a + b * 0.5, a - r),
+    "swapped": lambda a, b, r, s: (b * r, a + s, a - b),
+    "twice": lambda a, b, r, s: (fg.sin(a + b + r), fg.sin(a + b + r), a - b),
+    "it stays": lambda a, b, r, s: (a, b * a * 0.5 + r, b + a * s),
+    "nothing new": lambda a, b, r, s: (a, b, a * r + fg.exp(b) * s),
+    "chosen": lambda a, b, r, s: (fg.where(a < r, a + 0.5, r), fg.maximum(b * 0.9, s), fg.where(a < b, r, s)),
+    "powers": lambda a, b, r, s: (a * 0.5 + r**2, b, fg.abs(a) ** 1.5 + fg.abs(r) ** -0.5 + (a * a + 1) ** 2.5),
+    "an exponent of the row": lambda a, b, r, s: (a * 0.5 + r, b, fg.abs(a) ** fg.round(s) + (r * r) ** fg.round(r)),
+    "an exponent of the carry": lambda a, b, r, s: (
+        fg.round(a * -0.5 + r * 2),
+        b,
+        (s * s + 0.5) ** a + fg.abs(r) ** b,
+    ),
+    "rows alone": lambda a, b, r, s: (a + 1, b - fg.exp(r * s), fg.sin(r) * s),
+    "whole numbers": lambda a, b, r, s: (fg.cast(fg.cast(a * 3 + r, "int32"), a.dtype) * 0.25, b * 0.5 + s, a + b),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("length", [70, 601])
+@pytest.mark.parametrize(("dtype", "reverse"), [("float64", False), ("float64", True), ("float32", False)])
+def test_loops_over_numbers(name: str, length: int, dtype: str, reverse: bool) -> None:
+    def step(c: Any, row: Any) -> Any:
+        a, b, y = NUMBERS[name](*c, row[0], row[1])
+        return (a, b), y
+
+    def f(a: Any, b: Any, rows: Any) -> Any:
+        return func.scan(step, (a, b), rows, reverse=reverse)
+
+    def unrolled(a: Any, b: Any, rows: Any) -> Any:
+        made = []
+        for t in range(length)[:: -1 if reverse else 1]:
+            (a, b), y = step((a, b), rows[t])
+            made.append(y)
+        return (a, b), fg.stack(made[:: -1 if reverse else 1])
+
+    first, second = ([fg.cast(x(*d, seed=k), dtype) for d in ((), (), (length, 2))] for k in (0, 1))
+    compiled = agree(f, first, second)
+    assert bits(compiled(*first)) == bits(unrolled(*first))
+
+    def loss(a: Any, b: Any, rows: Any) -> Any:
+        (a, b), ys = f(a, b, rows)
+        return a * b + (ys * ys).sum()
+
+    def of_unrolled(a: Any, b: Any, rows: Any) -> Any:
+        (a, b), ys = unrolled(a, b, rows)
+        return a * b + (ys * ys).sum()
+
+    compiled = agree(func.grad(loss, (0, 1, 2)), first, second)
+    if length < 100:
+        found, expected = compiled(*first), func.grad(of_unrolled, (0, 1, 2))(*first)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one.numpy(), other.numpy(), 2e-4 if dtype == "float32" else 1e-10, 1e-30)
+        agree(func.grad(lambda *args: (func.grad(loss, 2)(*args) ** 2).sum(), (0, 1, 2)), first, second)
+
+
+def test_loops_over_numbers_of_several_dtypes() -> None:
+    def step(c: Any, row: Any) -> Any:
+        count, total, is_high, bits = c
+        r, mask = row
+        high = r > fg.cast(total, "float64")
+        count = count + fg.cast(high, "int64")
+        total = total * 0.5 + fg.cast(r, "float32")
+        return (count, total, high & mask, bits ^ 3), (is_high, total, fg.where(mask, r, 0.0), fg.cast(bits, "float64"))
+
+    def f(count: Any, total: Any, is_high: Any, bits: Any, rows: Any, masks: Any) -> Any:
+        return func.scan(step, (count, total, is_high, bits), (rows, masks))
+
+    def args(seed: int) -> list[Any]:
+        rows = x(333, seed=seed)
+        start = [fg.tensor(seed), fg.tensor(0.25), fg.tensor(False), fg.tensor(5 + seed, dtype="int16")]
+        return [*start, rows, rows > 0.3]
+
+    agree(f, args(0), args(1))
+
+
+def test_loops_over_numbers_of_small_arrays() -> None:
+    def step(c: Any, row: Any) -> Any:
+        q, v = c
+        a = -q / (fg.sum(q * q) + 0.01) ** 1.5
+        v = v + 0.1 * a * row[0, 1]
+        q = q + 0.1 * v
+        return (q, v), (fg.stack([fg.sum(q * q), v[0]]), row[1] * fg.exp(-q))
+
+    def f(q: Any, v: Any, rows: Any) -> Any:
+        return func.scan(step, (q, v), rows)
+
+    first, second = ([x(2, seed=k), x(2, seed=k + 5), x(200, 2, 2, seed=k)] for k in (0, 1))
+    agree(f, first, second)
+
+    def loss(*args: Any) -> Any:
+        (q, v), (ys, zs) = f(*args)
+        return (q * v).sum() + (ys * zs).sum()
+
+    agree(func.grad(loss, (0, 1, 2)), first, second)
+
+
 def test_a_carry_that_is_a_part_of_what_another_carry_is() -> None:
     def step(c: Any, r: Any) -> Any:
         a, b = c

@@ -9,4 +9,8 @@ pub enum Arithmetic {
     Divide,
     Sqrt,
     Square,
+    Absolute,
+    Less,
+    LessEqual,
+    Select,
 }

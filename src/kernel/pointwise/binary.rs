@@ -31,6 +31,8 @@ pub struct BinaryLoops {
     pub out: Option<DType>,
     /// Whether integers are divided by the second operand.
     pub divides: bool,
+    /// Whether there are formulas for some second operands, which are used where one number is that of all elements.
+    pub has_forms: bool,
     /// The formula, if it is one that takes less time than a call.
     pub arithmetic: Option<Arithmetic>,
     /// About how many sums take the time of one pair.
@@ -258,7 +260,7 @@ macro_rules! binary_loops {
         let mut loops: [Option<binary::BinaryLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
         // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of dtype `out`.
         $( loops[DType::$V as usize] = Some($crate::kernel::pointwise::binary::binary_loop!($Trait row $Out $t)); )*
-        &binary::BinaryLoops { loops, out: $out, divides: false, arithmetic: None, weight: $crate::kernel::pointwise::unary::unary_loops!(@weight $Trait) }
+        &binary::BinaryLoops { loops, out: $out, divides: false, has_forms: false, arithmetic: None, weight: $crate::kernel::pointwise::unary::unary_loops!(@weight $Trait) }
     }};
     (@row Special $Out:ident $x:ident $y:ident $p:tt $e:expr) => {
         // One copy of the formula for both dtypes.

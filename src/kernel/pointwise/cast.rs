@@ -232,7 +232,14 @@ fn conversion(from: DType, to: DType) -> Option<UnaryLoop> {
 
 /// The conversion between two dtypes as a formula, if it is one.
 pub fn row(from: DType, to: DType) -> Option<Row> {
-    Some(Row { apply: Loop::Unary(conversion(from, to)?), scalars: [0.0; 3], out: to, arithmetic: None })
+    Some(Row {
+        apply: Loop::Unary(conversion(from, to)?),
+        scalars: [0.0; 3],
+        out: to,
+        arithmetic: None,
+        of: from,
+        has_forms: false,
+    })
 }
 
 #[cfg(test)]

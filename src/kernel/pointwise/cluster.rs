@@ -11,7 +11,7 @@ use crate::array::by_size;
 use crate::dtype::DType;
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::pointwise::numbers::Numbers;
-use crate::kernel::pointwise::row::{Address, Instruction, Loop, Operand};
+use crate::kernel::pointwise::row::{Address, Instruction, Operand};
 use crate::kernel::reduce::tiles::{Lengths, RowFold};
 use crate::kernel::simd;
 use crate::shape::{self, Dims, Strides};
@@ -154,17 +154,18 @@ impl Walk {
     }
 }
 
-/// Copies a number. The usual sizes take no call.
+/// Copies bytes, mostly those of one number. The usual sizes take no call.
 ///
 /// # Safety
 /// `from` has this many bytes, and `to` has room for them.
 #[inline(always)]
-unsafe fn copy_number(from: *const u8, to: *mut u8, size: usize) {
+pub unsafe fn copy_number(from: *const u8, to: *mut u8, size: usize) {
     // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         match size {
             8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
             4 => to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
+            1 => to.write(from.read()),
             _ => to.copy_from_nonoverlapping(from, size),
         }
     }
@@ -254,11 +255,12 @@ struct Single {
 }
 
 /// A number that is part of a result.
-struct Store {
-    cell: Address,
-    write: u32,
-    start: usize,
-    size: usize,
+pub struct Store {
+    pub cell: Address,
+    pub write: u32,
+    /// How many bytes after the beginning of the result it begins, and how many it has.
+    pub start: usize,
+    pub size: usize,
 }
 
 /// Whether a cluster of `n` elements of at most `widest` bytes computes single numbers, which fit into cells.
@@ -295,7 +297,11 @@ impl Single {
             }
         }
         let loads = reads.iter().map(|read| (read.start, read.dtype.size())).collect();
-        Single { numbers: Numbers::new(instructions), loads, stores: stores.into() }
+        Single {
+            numbers: Numbers::new(instructions, size_of::<u64>() as Address),
+            loads,
+            stores: stores.into(),
+        }
     }
 }
 
@@ -432,7 +438,7 @@ impl Cluster {
     pub unsafe fn run(&self, reads: &[SendPtr], outs: &[SendPtr], room: *mut u8) {
         if let Some(single) = &self.numbers {
             // SAFETY: as the function's `# Safety` section requires.
-            return unsafe { self.compute(single, room.cast(), 0..self.reads.len(), reads, outs) };
+            return unsafe { self.compute(single, room.cast(), reads, outs) };
         }
         let mut folds: SmallVec<[(SendPtr, SendPtr); 2]> = SmallVec::new();
         let (writes, folded) = outs.split_at(self.writes.len());
@@ -497,38 +503,51 @@ impl Cluster {
         self.numbers.is_some()
     }
 
-    /// [`run`](Cluster::run) for single numbers, where only the operands whose numbers are in `read` have changed since the last
-    /// run.
+    /// By what it reads, if it computes single numbers: how many bytes after the beginning of the array the number begins, and how
+    /// many it has. Each goes to the cell of its number.
+    pub fn loads(&self) -> &[(isize, usize)] {
+        self.numbers.as_ref().map_or(&[], |single| &single.loads)
+    }
+
+    /// What it computes.
+    pub fn instructions(&self) -> &[Instruction] {
+        &self.instructions
+    }
+
+    /// The numbers that are parts of results, if it computes single numbers.
+    pub fn stores(&self) -> &[Store] {
+        self.numbers.as_ref().map_or(&[], |single| &single.stores)
+    }
+
+    /// [`run`](Cluster::run) for single numbers between the copies: what is read is in the cells, and what is computed stays there.
     ///
     /// # Safety
-    /// As [`run`](Cluster::run). Nobody else has used the room since the last run.
-    pub unsafe fn run_again(&self, read: &[usize], reads: &[SendPtr], outs: &[SendPtr], room: *mut u8) {
+    /// It computes single numbers. `cells` are as many bytes as [`room`](Cluster::room) says, aligned, and what it reads is in the
+    /// first of them.
+    pub unsafe fn run_in_cells(&self, cells: *mut u64) {
         let single = self.numbers.as_ref().expect("it computes single numbers");
-        // SAFETY: as the function's `# Safety` section requires.
-        unsafe { self.compute(single, room.cast(), read.iter().copied(), reads, outs) }
+        // SAFETY: `new` checked that all operands have addresses, and each is read, or is written before it is read.
+        unsafe { single.numbers.run(1, cells.cast(), 0) };
     }
 
     /// Computes single numbers in cells.
     ///
     /// # Safety
-    /// There is a cell for each address of the instructions, and `reads` and `writes` are those of [`run`](Cluster::run). What is
-    /// not in `read` is in its cell.
+    /// There is a cell for each address of the instructions, and `reads` and `writes` are those of [`run`](Cluster::run).
     unsafe fn compute(
         &self,
         Single { numbers, loads, stores }: &Single,
         cells: *mut u64,
-        read: impl Iterator<Item = usize>,
         reads: &[SendPtr],
         writes: &[SendPtr],
     ) {
-        for i in read {
-            let (start, size) = loads[i];
+        for (i, (x, &(start, size))) in reads.iter().zip(loads).enumerate() {
             // SAFETY: the array has an element of this size there, and that is at most the size of a cell.
-            unsafe { copy_number(reads[i].get().offset(start), cells.add(i).cast(), size) };
+            unsafe { copy_number(x.get().offset(start), cells.add(i).cast(), size) };
         }
         // SAFETY: `new` checked that all operands have addresses, and what is read of those was written above, or is
         // written before it is read.
-        unsafe { numbers.run(&self.instructions, cells) };
+        unsafe { numbers.run(1, cells.cast(), 0) };
         for &Store { cell, write, start, size } in stores {
             // SAFETY: `new` checked that the result has room for as many elements of this size.
             unsafe {
@@ -591,22 +610,13 @@ impl Cluster {
             let at = |address: Address| unsafe { addresses[address as usize].assume_init() };
             let mut ends = self.ends.iter().zip(folds).peekable();
             for (number, i) in self.instructions.iter().enumerate() {
-                let x = |k: usize| at(i.from[k].address).cast_const();
-                let step = |k: usize| usize::from(i.from[k].step);
-                let (to, p) = (at(i.to), &i.row.scalars);
                 // SAFETY: the operands have `n` elements of the dtypes that the loop is for, or one where their step is
                 // 0, and there is room for `n` results. A unary loop reads all its elements.
-                unsafe {
-                    match i.row.apply {
-                        Loop::Unary(f) => f(n, x(0), to, p),
-                        Loop::Binary(f) => f(n, x(0), step(0), x(1), step(1), to, p),
-                        Loop::Ternary(f) => f(n, [x(0), x(1), x(2)], [step(0), step(1), step(2)], to, p),
-                    }
-                }
+                unsafe { i.run(n, at) };
                 while let Some((end, (room, out))) = ends.next_if(|(end, _)| end.of == number) {
                     // SAFETY: the instruction has made the elements of the tile. `new` chose tiles, and `run` pieces, that suit the
                     // fold.
-                    unsafe { end.fold.add(start, n, to, room.get(), out.get()) };
+                    unsafe { end.fold.add(start, n, at(i.to), room.get(), out.get()) };
                 }
             }
             start += n;

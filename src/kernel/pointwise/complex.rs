@@ -94,8 +94,14 @@ pub fn from_parts(re: &Array, im: &Array, batch_ndim: usize) -> Result<Array> {
     loops[DType::F64 as usize] = Some(|n, x, sx, y, sy, out, _| unsafe {
         binary::zip(|x: f64, y| c128::new(x, y), n, (x, sx), (y, sy), out)
     });
-    let table =
-        BinaryLoops { loops, out: Some(re.dtype().complex()), divides: false, arithmetic: None, weight: 1 };
+    let table = BinaryLoops {
+        loops,
+        out: Some(re.dtype().complex()),
+        divides: false,
+        has_forms: false,
+        arithmetic: None,
+        weight: 1,
+    };
     binary::apply("complex", &table, re, im, batch_ndim)
 }
 

@@ -4,10 +4,10 @@
 use std::ops::Range;
 
 use crate::dtype::DType;
-use crate::kernel::num::Inexact;
+use crate::kernel::num::{Inexact, Num};
 use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::binary::{BinaryLoops, binary_loops};
-use crate::kernel::pointwise::row::{Address, Instruction, Loop, Row};
+use crate::kernel::pointwise::row::{Address, Instruction, Row};
 use crate::kernel::pointwise::unary::{UnaryLoops, unary_loops};
 
 macro_rules! table {
@@ -34,6 +34,14 @@ pub const SQRT: &UnaryLoops = table!(UnaryLoops, Sqrt, unary_loops!(inexact x =>
 /// `x²`.
 pub const SQUARE: &UnaryLoops = table!(UnaryLoops, Square, unary_loops!(field x => x.mul(x)));
 
+/// `|x|`.
+pub const ABSOLUTE: &UnaryLoops = table!(UnaryLoops, Absolute, unary_loops!(num x => x.abs()));
+/// `x < y`.
+pub const LESS: &BinaryLoops = table!(BinaryLoops, Less, binary_loops!(test x, y => truth(x < y)));
+/// `x ≤ y`.
+pub const LESS_EQUAL: &BinaryLoops =
+    table!(BinaryLoops, LessEqual, binary_loops!(test x, y => truth(x <= y)));
+
 /// The type of all numbers of a run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Float {
@@ -46,7 +54,7 @@ pub type Kind = Option<(Arithmetic, Float)>;
 
 /// The kind of run that a row can stand in.
 pub fn kind(row: &Row) -> Kind {
-    let float = match row.out {
+    let float = match row.of {
         DType::F32 => Float::F32,
         DType::F64 => Float::F64,
         _ => return None,
@@ -54,64 +62,91 @@ pub fn kind(row: &Row) -> Kind {
     row.arithmetic.map(|arithmetic| (arithmetic, float))
 }
 
-/// The cells that an instruction reads and writes.
+/// The cells that an instruction reads and writes: how many bytes after the first one they begin.
 struct Cells {
     x: Address,
     y: Address,
+    z: Address,
     to: Address,
-    /// Whether the instruction before it in its run writes `x`, which then need not be read from memory.
+    /// Whether the instruction before it writes `x`, which then need not be read from memory.
     follows: bool,
 }
 
 struct Run {
     kind: Kind,
+    /// Among the instructions that are computed, or among those that are called.
     instructions: Range<usize>,
 }
 
 /// Instructions on single numbers of at most 8 bytes, each of which lies in a cell of its own.
 pub struct Numbers {
     runs: Box<[Run]>,
-    cells: Box<[Cells]>,
+    computed: Box<[Cells]>,
+    called: Box<[Instruction]>,
 }
 
 impl Numbers {
-    pub fn new(instructions: &[Instruction]) -> Numbers {
+    /// The instructions, of which each address is that of a cell of so many bytes.
+    pub fn new(instructions: &[Instruction], size: Address) -> Numbers {
         let mut runs: Vec<Run> = vec![];
-        let mut cells: Vec<Cells> = vec![];
-        for (i, instruction) in instructions.iter().enumerate() {
-            let kind = kind(&instruction.row);
-            let [x, y, _] = instruction.from.map(|operand| operand.address);
-            let is_unary = matches!(instruction.row.apply, Loop::Unary(_));
-            let y = if is_unary { x } else { y };
-            let mut own = Cells { x, y, to: instruction.to, follows: false };
-            match runs.last_mut().filter(|run| run.kind == kind) {
-                Some(run) => {
-                    run.instructions.end = i + 1;
-                    let before = cells[i - 1].to;
-                    own.follows = own.x == before;
-                }
-                None => runs.push(Run { kind, instructions: i..i + 1 }),
+        let mut computed: Vec<Cells> = vec![];
+        let mut called: Vec<Instruction> = vec![];
+        for instruction in instructions {
+            let mut own = instruction.clone();
+            own.to *= size;
+            for (k, operand) in own.from.iter_mut().enumerate() {
+                operand.address *= size;
+                // Of one element the step matters only to a loop that looks at it.
+                operand.step = if k == 1 && own.row.has_forms { operand.step } else { 1 };
             }
-            cells.push(own);
+            let kind = kind(&own.row);
+            let last = runs.last_mut();
+            let count = if let Some((_, float)) = kind {
+                let [x, y, z] = own.from.map(|operand| operand.address);
+                let y = if own.row.operands() == 1 { x } else { y };
+                let is_alike =
+                    last.as_ref().and_then(|run| run.kind).is_some_and(|(_, before)| before == float);
+                let follows = is_alike && computed.last().is_some_and(|before| before.to == x);
+                computed.push(Cells { x, y, z, to: own.to, follows });
+                computed.len()
+            } else {
+                called.push(own);
+                called.len()
+            };
+            match last.filter(|run| run.kind == kind) {
+                Some(run) => run.instructions.end = count,
+                None => runs.push(Run { kind, instructions: count - 1..count }),
+            }
         }
-        Numbers { runs: runs.into(), cells: cells.into() }
+        Numbers { runs: runs.into(), computed: computed.into(), called: called.into() }
     }
 
-    /// Runs the instructions.
+    /// Runs the instructions so many times, each time with cells that begin `step` bytes after the last ones.
     ///
     /// # Safety
-    /// `cells` are as many as the instructions have addresses, and each number that an instruction reads is in its cell
+    /// Each time, `cells` are as many as the instructions have addresses, and each number that an instruction reads is in its cell
     /// or is written by one before it.
-    pub unsafe fn run(&self, instructions: &[Instruction], cells: *mut u64) {
-        for run in &self.runs {
-            let list = &self.cells[run.instructions.clone()];
-            // SAFETY: as the function's `# Safety` section requires; the numbers of a run are of its type.
-            unsafe {
-                match run.kind {
-                    Some((arithmetic, Float::F32)) => computed::<f32>(arithmetic, list, cells),
-                    Some((arithmetic, Float::F64)) => computed::<f64>(arithmetic, list, cells),
-                    None => {
-                        instructions[run.instructions.clone()].iter().for_each(|i| called(i, cells));
+    #[inline(never)]
+    pub unsafe fn run(&self, times: usize, cells: *mut u8, step: usize) {
+        for t in 0..times {
+            let cells = cells.wrapping_add(t * step);
+            // What the instruction before wrote, of either type.
+            let mut last = (0f32, 0f64);
+            for run in &self.runs {
+                let range = run.instructions.clone();
+                // SAFETY: as the function's `# Safety` section requires; the numbers of a run are of its type.
+                unsafe {
+                    match run.kind {
+                        Some((arithmetic, Float::F32)) => {
+                            last.0 = computed(arithmetic, last.0, &self.computed[range], cells);
+                        }
+                        Some((arithmetic, Float::F64)) => {
+                            last.1 = computed(arithmetic, last.1, &self.computed[range], cells);
+                        }
+                        None => {
+                            let at = |address: Address| cells.wrapping_add(address as usize);
+                            self.called[range].iter().for_each(|i| i.run(1, at));
+                        }
                     }
                 }
             }
@@ -119,40 +154,26 @@ impl Numbers {
     }
 }
 
-/// Calls the loop of an instruction for one element.
-///
-/// # Safety
-/// As [`Numbers::run`].
-unsafe fn called(i: &Instruction, cells: *mut u64) {
-    // SAFETY: all addresses are those of cells.
-    let at = |address: Address| unsafe { cells.add(address as usize).cast::<u8>() };
-    let x = |k: usize| at(i.from[k].address).cast_const();
-    let (to, p) = (at(i.to), &i.row.scalars);
-    // SAFETY: the loop is for the dtypes of the numbers.
-    unsafe {
-        match i.row.apply {
-            Loop::Unary(f) => f(1, x(0), to, p),
-            Loop::Binary(f) => f(1, x(0), 1, x(1), usize::from(i.from[1].step), to, p),
-            Loop::Ternary(f) => f(1, [x(0), x(1), x(2)], [1, 1, 1], to, p),
-        }
-    }
-}
-
-/// Runs instructions of one kind.
+/// Runs instructions of one kind, the first of which may follow one that wrote `last`: what the last one writes.
 ///
 /// # Safety
 /// As [`Numbers::run`], and the numbers are of type `T`.
-unsafe fn computed<T: Inexact>(arithmetic: Arithmetic, list: &[Cells], cells: *mut u64) {
+#[inline(always)]
+unsafe fn computed<T: Inexact + Num>(arithmetic: Arithmetic, last: T, list: &[Cells], cells: *mut u8) -> T {
     // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         match arithmetic {
-            Arithmetic::Add => each(list, cells, |x: T, y| x.add(y)),
-            Arithmetic::Subtract => each(list, cells, |x: T, y| x.sub(y)),
-            Arithmetic::Multiply => each(list, cells, |x: T, y| x.mul(y)),
-            Arithmetic::Negate => each(list, cells, |x: T, _| x.neg()),
-            Arithmetic::Divide => each(list, cells, |x: T, y| x.div(y)),
-            Arithmetic::Sqrt => each(list, cells, |x: T, _| x.sqrt()),
-            Arithmetic::Square => each(list, cells, |x: T, _| x.mul(x)),
+            Arithmetic::Add => each(last, list, cells, |x: T, y| x.add(y)),
+            Arithmetic::Subtract => each(last, list, cells, |x: T, y| x.sub(y)),
+            Arithmetic::Multiply => each(last, list, cells, |x: T, y| x.mul(y)),
+            Arithmetic::Negate => each(last, list, cells, |x: T, _| x.neg()),
+            Arithmetic::Divide => each(last, list, cells, |x: T, y| x.div(y)),
+            Arithmetic::Sqrt => each(last, list, cells, |x: T, _| x.sqrt()),
+            Arithmetic::Square => each(last, list, cells, |x: T, _| x.mul(x)),
+            Arithmetic::Absolute => each(last, list, cells, |x: T, _| x.abs()),
+            Arithmetic::Less => compared(last, list, cells, |x: T, y| x < y),
+            Arithmetic::LessEqual => compared(last, list, cells, |x: T, y| x <= y),
+            Arithmetic::Select => selected(last, list, cells),
         }
     }
 }
@@ -160,16 +181,49 @@ unsafe fn computed<T: Inexact>(arithmetic: Arithmetic, list: &[Cells], cells: *m
 /// # Safety
 /// As [`computed`].
 #[inline(always)]
-unsafe fn each<T: Copy>(list: &[Cells], cells: *mut u64, f: impl Fn(T, T) -> T) {
-    let Some(first) = list.first() else { return };
+unsafe fn each<T: Copy>(mut last: T, list: &[Cells], cells: *mut u8, f: impl Fn(T, T) -> T) -> T {
     // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         let at = |cell: Address| cells.add(cell as usize).cast::<T>();
-        let mut last = *at(first.x);
         for own in list {
             let x = if own.follows { last } else { *at(own.x) };
             last = f(x, *at(own.y));
             *at(own.to) = last;
         }
     }
+    last
+}
+
+/// Comparisons.
+///
+/// # Safety
+/// As [`computed`], and there is room for truth values.
+#[inline(always)]
+unsafe fn compared<T: Copy>(last: T, list: &[Cells], cells: *mut u8, f: impl Fn(T, T) -> bool) -> T {
+    for own in list {
+        // SAFETY: as the function's `# Safety` section requires.
+        unsafe {
+            let at = |cell: Address| *cells.add(cell as usize).cast::<T>();
+            let x = if own.follows { last } else { at(own.x) };
+            *cells.add(own.to as usize) = u8::from(f(x, at(own.y)));
+        }
+    }
+    last
+}
+
+/// Selections: of `y` where the truth value `x` holds, else of `z`.
+///
+/// # Safety
+/// As [`computed`], and the first operands are truth values.
+#[inline(always)]
+unsafe fn selected<T: Copy>(mut last: T, list: &[Cells], cells: *mut u8) -> T {
+    for own in list {
+        // SAFETY: as the function's `# Safety` section requires.
+        unsafe {
+            let is_first = *cells.add(own.x as usize) != 0;
+            last = *cells.add(if is_first { own.y } else { own.z } as usize).cast::<T>();
+            *cells.add(own.to as usize).cast::<T>() = last;
+        }
+    }
+    last
 }

@@ -232,7 +232,7 @@ const fn table(f32: BinaryLoop, f64: BinaryLoop, others: [Option<BinaryLoop>; DT
     let mut loops = others;
     loops[DType::F32 as usize] = Some(f32);
     loops[DType::F64 as usize] = Some(f64);
-    BinaryLoops { loops, out: None, divides: false, arithmetic: None, weight: 1 }
+    BinaryLoops { loops, out: None, divides: false, has_forms: true, arithmetic: None, weight: 1 }
 }
 
 /// `x^y`.

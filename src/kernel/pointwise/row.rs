@@ -24,6 +24,10 @@ pub struct Row {
     /// The dtype of the results.
     pub out: DType,
     pub arithmetic: Option<Arithmetic>,
+    /// The dtype of the numbers that it computes with.
+    pub of: DType,
+    /// Whether the loop looks at the second operand first where one number is that of all elements.
+    pub has_forms: bool,
 }
 
 /// The number of an address of a cluster: what it reads comes first, then what it writes, then its registers.
@@ -38,13 +42,45 @@ pub struct Operand {
 }
 
 /// A formula, its operands, and the address where its results go.
+#[derive(Clone)]
 pub struct Instruction {
     pub row: Row,
     pub from: [Operand; 3],
     pub to: Address,
 }
 
+impl Instruction {
+    /// Computes `n` elements.
+    ///
+    /// # Safety
+    /// `at` leads from the addresses to elements of the dtypes that the formula is for: `n` of each operand, or one where its step
+    /// is 0 and the formula has several operands, and room for `n` results.
+    #[inline(always)]
+    pub unsafe fn run(&self, n: usize, at: impl Fn(Address) -> *mut u8) {
+        let x = |k: usize| at(self.from[k].address).cast_const();
+        let step = |k: usize| usize::from(self.from[k].step);
+        let (to, p) = (at(self.to), &self.row.scalars);
+        // SAFETY: as the function's `# Safety` section requires.
+        unsafe {
+            match self.row.apply {
+                Loop::Unary(f) => f(n, x(0), to, p),
+                Loop::Binary(f) => f(n, x(0), step(0), x(1), step(1), to, p),
+                Loop::Ternary(f) => f(n, [x(0), x(1), x(2)], [step(0), step(1), step(2)], to, p),
+            }
+        }
+    }
+}
+
 impl Row {
+    /// How many operands it has.
+    pub fn operands(&self) -> usize {
+        match self.apply {
+            Loop::Unary(_) => 1,
+            Loop::Binary(_) => 2,
+            Loop::Ternary(_) => 3,
+        }
+    }
+
     /// What tells two formulas apart.
     pub fn key(&self) -> (usize, [u64; 3], DType) {
         let address = match self.apply {
@@ -59,8 +95,8 @@ impl Row {
 impl UnaryLoops {
     /// The loop for this dtype, if there is one.
     pub fn row(&self, dtype: DType, scalars: Scalars) -> Option<Row> {
-        let apply = Loop::Unary(self.loops[dtype as usize]?);
-        Some(Row { apply, scalars, out: self.out.unwrap_or(dtype), arithmetic: self.arithmetic })
+        let (apply, out) = (Loop::Unary(self.loops[dtype as usize]?), self.out.unwrap_or(dtype));
+        Some(Row { apply, scalars, out, arithmetic: self.arithmetic, of: dtype, has_forms: false })
     }
 }
 
@@ -70,8 +106,8 @@ impl BinaryLoops {
         if self.divides && !dtype.is_differentiable() {
             return None;
         }
-        let apply = Loop::Binary(self.loops[dtype as usize]?);
-        Some(Row { apply, scalars, out: self.out.unwrap_or(dtype), arithmetic: self.arithmetic })
+        let (apply, out) = (Loop::Binary(self.loops[dtype as usize]?), self.out.unwrap_or(dtype));
+        Some(Row { apply, scalars, out, arithmetic: self.arithmetic, of: dtype, has_forms: self.has_forms })
     }
 }
 
@@ -83,7 +119,14 @@ impl TernaryLoops {
             DType::F64 => self.f64,
             _ => return None,
         };
-        Some(Row { apply: Loop::Ternary(apply), scalars, out: dtype, arithmetic: None })
+        Some(Row {
+            apply: Loop::Ternary(apply),
+            scalars,
+            out: dtype,
+            arithmetic: None,
+            of: dtype,
+            has_forms: false,
+        })
     }
 }
 

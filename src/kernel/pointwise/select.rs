@@ -3,6 +3,7 @@
 use crate::array::{Array, by_size};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::row::{Loop, Row};
 use crate::kernel::pointwise::ternary::{self, TernaryLoop};
 
@@ -22,7 +23,14 @@ pub fn select(op: &'static str, condition: &Array, x: &Array, y: &Array, batch_n
 
 /// The selection among elements of a dtype by truth values.
 pub fn row(dtype: DType) -> Row {
-    Row { apply: Loop::Ternary(select_loop(dtype)), scalars: [0.0; 3], out: dtype, arithmetic: None }
+    Row {
+        apply: Loop::Ternary(select_loop(dtype)),
+        scalars: [0.0; 3],
+        out: dtype,
+        arithmetic: Some(Arithmetic::Select),
+        of: dtype,
+        has_forms: false,
+    }
 }
 
 fn select_loop(dtype: DType) -> TernaryLoop {

@@ -5,6 +5,7 @@ mod arrays;
 mod items;
 mod room;
 mod run;
+mod split;
 mod steps;
 
 pub use arrays::{Arrays, Kind, Out};

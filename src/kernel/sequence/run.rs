@@ -2,11 +2,13 @@
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use smallvec::SmallVec;
 
 use super::items::{Item, Part, Source};
 use super::room::Plan;
+use super::split::Split;
 use crate::array::{Array, Unwritten};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -27,7 +29,7 @@ pub(super) struct Address {
 }
 
 impl Address {
-    fn of(&self, bases: &[SendPtr]) -> SendPtr {
+    pub fn of(&self, bases: &[SendPtr]) -> SendPtr {
         SendPtr(bases[self.base as usize].get().wrapping_offset(self.start))
     }
 }
@@ -70,6 +72,8 @@ pub struct Sequence {
     bytes: usize,
     /// The most bytes of values that are in that memory at a time.
     most: usize,
+    /// As the steps of a loop: how that is split, if it is.
+    pub(super) split: OnceLock<Option<Split>>,
 }
 
 /// The error of an item.
@@ -160,7 +164,14 @@ impl Sequence {
             placed.push(Placed { item, ins, outs: outs.into(), room });
         }
         let bytes = plan.bytes();
-        Sequence { items: placed.into(), reads: ranges.into(), writes: writes.into(), bytes, most }
+        Sequence {
+            items: placed.into(),
+            reads: ranges.into(),
+            writes: writes.into(),
+            bytes,
+            most,
+            split: OnceLock::new(),
+        }
     }
 
     /// The most bytes of values that it has at a time, besides what it makes for others.

@@ -11,7 +11,7 @@ use crate::array::{Array, Unwritten};
 use crate::dtype::DType;
 use crate::kernel::interrupt;
 use crate::kernel::par::SendPtr;
-use crate::kernel::pointwise::cluster::ALIGNMENT;
+use crate::kernel::pointwise::cluster::{ALIGNMENT, Cluster, copy_number};
 use crate::memory::NoMemory;
 use crate::shape::{self, Dims};
 
@@ -69,6 +69,31 @@ struct Move {
     bytes: usize,
 }
 
+/// Copies what step `t` copies.
+///
+/// # Safety
+/// In that step the bytes can be read and written, and nobody else uses those that are written.
+#[inline(never)]
+unsafe fn copy(moves: &[Move], t: usize) {
+    let t = t as isize;
+    for m in moves {
+        // SAFETY: as the function's `# Safety` section requires.
+        unsafe { copy_number(m.from.offset(m.from_step * t), m.to.offset(m.to_step * t), m.bytes) };
+    }
+}
+
+/// An item of a loop.
+enum Turn<'a> {
+    /// Single numbers in cells of their own, with what a step copies to the cells before it computes, and from them afterwards.
+    Numbers {
+        cluster: &'a Cluster,
+        cells: *mut u64,
+        loads: Vec<Move>,
+        stores: Vec<Move>,
+    },
+    Other(Lists, Moving),
+}
+
 /// The operands and results of an item that lie elsewhere in the next step, each with how far.
 struct Moving {
     ins: Vec<(usize, isize)>,
@@ -94,7 +119,7 @@ fn bytes_of(x: &Array) -> usize {
 }
 
 impl Out {
-    fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         shape::len(&self.dims) * self.dtype.size()
     }
 }
@@ -135,9 +160,17 @@ impl Sequence {
         }
         assert!(given[..rows.end].iter().all(|x| x.is_contiguous()) && steps.reads.len() == self.reads.len());
         assert!(given[rows.clone()].iter().all(|x| x.dims().first() == Some(&length)));
-        // Memory of the carry and of what the sequence writes, each in lines of its own.
+        if let Some(split) = self.split(steps) {
+            return split.run(self, given, steps, done).map(Some);
+        }
+        // Memory of the carry, of what the sequence writes and of the cells of single numbers, each in lines of its own.
         let written = self.writes.iter().map(|w| w.bytes);
-        let sizes: Vec<usize> = carry.iter().map(|x| bytes_of(x)).chain(written).collect();
+        let of_numbers = |placed: &Placed| match &placed.item.part {
+            Part::Cluster(cluster) => cluster.is_of_numbers().then(|| cluster.room()),
+            _ => None,
+        };
+        let cells = self.items.iter().filter_map(of_numbers);
+        let sizes: Vec<usize> = carry.iter().map(|x| bytes_of(x)).chain(written).chain(cells).collect();
         let all: usize = sizes.iter().map(|&bytes| bytes.div_ceil(ALIGNMENT)).sum();
         let mut memory: Vec<Line> = Vec::new();
         memory.try_reserve_exact(all).map_err(|error| first(NoMemory::from(error).into()))?;
@@ -148,7 +181,8 @@ impl Sequence {
             places.push(at.cast());
             at = at.wrapping_add(bytes.div_ceil(ALIGNMENT));
         }
-        let (state, writes) = places.split_at(carries);
+        let (state, others) = places.split_at(carries);
+        let (writes, cells) = others.split_at(self.writes.len());
 
         let forward = |x: &Array| {
             let row = (bytes_of(x) / length) as isize;
@@ -191,14 +225,12 @@ impl Sequence {
                 (to, bytes)
             })
         };
-        // A cluster of single numbers reads all that it reads before it writes, so it can write where its results end up: by write,
-        // where that is, and how far the next step writes from there.
-        let alone = match &self.items[..] {
-            [placed] => match &placed.item.part {
-                Part::Cluster(cluster) => cluster.is_of_numbers().then_some((cluster, placed)),
-                _ => None,
-            },
-            _ => None,
+        // Single numbers are written where they end up: by write, where that is, and how far the next step writes from there. They are
+        // not written to the carry, since another item may read it afterwards.
+        let by_numbers = |w: usize| {
+            let writes =
+                |placed: &&Placed| placed.outs.iter().any(|a| a.base as usize == 1 + reads.len() + w);
+            self.items.iter().find(writes).is_some_and(|placed| of_numbers(placed).is_some())
         };
         let mut homes: Vec<Option<(*mut u8, isize)>> = vec![None; writes.len()];
         let mut targets: Vec<(*mut u8, isize)> = vec![];
@@ -209,8 +241,8 @@ impl Sequence {
             targets.push(target);
             is_home.push(match out.from {
                 From::Write(w) => {
-                    let is_first = alone.is_some() && out.bytes() == sizes[carries + w] && homes[w].is_none();
-                    is_first.then(|| homes[w] = Some(target)).is_some()
+                    let is_first = homes[w].is_none() && out.bytes() == sizes[carries + w];
+                    (is_first && k >= carries && by_numbers(w)).then(|| homes[w] = Some(target)).is_some()
                 }
                 From::Given(_) => false,
             });
@@ -253,22 +285,6 @@ impl Sequence {
             // SAFETY: the array is contiguous and has as many bytes, for which the carry has room.
             unsafe { to.copy_from_nonoverlapping(x.ptr(), bytes_of(x)) };
         }
-        let pass = |moves: &[Move], t: usize| {
-            for m in moves {
-                let t = t as isize;
-                // SAFETY: `source` and `column` checked or made the memory of all steps, of which this is one. A move goes from
-                // what is given or written to the carry or to a result, or from the carry to a result.
-                unsafe {
-                    let (from, to) = (m.from.offset(m.from_step * t), m.to.offset(m.to_step * t));
-                    match m.bytes {
-                        // Most moves are single numbers, for which a call would take longer than the copy.
-                        8 => to.cast::<[u8; 8]>().write(from.cast::<[u8; 8]>().read()),
-                        4 => to.cast::<[u8; 4]>().write(from.cast::<[u8; 4]>().read()),
-                        bytes => to.copy_from_nonoverlapping(from, bytes),
-                    }
-                }
-            }
-        };
         let (mut few, mut many) = (MaybeUninit::<Few>::uninit(), self.many().map_err(first)?);
         let mut bases: SmallVec<[SendPtr; 16]> = SmallVec::new();
         bases.push(SendPtr(many.as_mut().map_or(few.as_mut_ptr().cast(), Unwritten::ptr)));
@@ -282,50 +298,75 @@ impl Sequence {
             r if r <= reads.len() => reads[r - 1].1,
             w => home(w - 1 - reads.len()).1,
         };
-        let mut items: Vec<(Lists, Moving)> = vec![];
+        // Whether what lies there differs from step to step.
+        let varies = |base: u32| match (base as usize).wrapping_sub(1) {
+            r if r < reads.len() => reads[r].1 != 0 || steps.reads[r] < carries,
+            _ => true,
+        };
+        let mut cells = cells.iter();
+        let mut turns: Vec<Turn<'_>> = vec![];
         for placed in &self.items {
-            let mut lists = Lists::default();
-            placed.addresses(&bases, &mut lists);
-            items
-                .push((lists, Moving { ins: moving(&placed.ins, apart), outs: moving(&placed.outs, apart) }));
+            let cluster = match &placed.item.part {
+                Part::Cluster(cluster) if cluster.is_of_numbers() => cluster,
+                _ => {
+                    let mut lists = Lists::default();
+                    placed.addresses(&bases, &mut lists);
+                    let (ins, outs) = (moving(&placed.ins, apart), moving(&placed.outs, apart));
+                    turns.push(Turn::Other(lists, Moving { ins, outs }));
+                    continue;
+                }
+            };
+            let cells: *mut u64 = cells.next().expect("there is room for each").cast();
+            let at = |cell: usize| cells.wrapping_add(cell).cast::<u8>();
+            let place = |a: &Address, start: isize| a.of(&bases).get().wrapping_offset(start);
+            let stores = cluster.stores().iter().map(|store| {
+                let a = &placed.outs[store.write as usize];
+                let (to, to_step) = (place(a, store.start as isize), apart(a.base));
+                Move { from: at(store.cell as usize), from_step: 0, to, to_step, bytes: store.size }
+            });
+            let stores = stores.collect();
+            let (mut once, mut loads) = (vec![], vec![]);
+            for (k, (a, &(start, bytes))) in placed.ins.iter().zip(cluster.loads()).enumerate() {
+                let (from, from_step) = (place(a, start).cast_const(), apart(a.base));
+                let own = Move { from, from_step, to: at(k), to_step: 0, bytes };
+                if varies(a.base) { loads.push(own) } else { once.push(own) }
+            }
+            // SAFETY: the constants and the cells are there before the first step.
+            unsafe { copy(&once, 0) };
+            turns.push(Turn::Numbers { cluster, cells, loads, stores });
         }
-        let is_other = |a: &Address| {
-            let r = (a.base as usize).wrapping_sub(1);
-            steps.reads.get(r).is_some_and(|&g| reads[r].1 != 0 || g < carries)
-        };
-        // The operands that differ from step to step.
-        let other: Vec<usize> = match alone {
-            Some((_, placed)) => (0..placed.ins.len()).filter(|&k| is_other(&placed.ins[k])).collect(),
-            None => vec![],
-        };
         for t in 0..length {
             if t % STRETCH == STRETCH - 1 {
                 interrupt::check().map_err(first)?;
             }
-            pass(&before, t);
-            for (i, (lists, moving)) in items.iter_mut().enumerate() {
+            // SAFETY: `source` and `column` checked or made the memory of all steps, of which this is one. A move goes from what
+            // is given or written to the carry or to a result, or from the carry to a result.
+            unsafe { copy(&before, t) };
+            for (i, turn) in turns.iter_mut().enumerate() {
                 // SAFETY: the addresses are those of what the sequence reads and of room for what it writes, in memory of this
-                // function or of arrays that outlive it, for which `source` and `new` checked the bounds. The room of a cluster that
-                // is alone is its own.
-                let fits = unsafe {
-                    match alone.filter(|_| t > 0) {
-                        Some((cluster, placed)) => {
-                            let room = bases[0].get().add(placed.room);
-                            cluster.run_again(&other, &lists.ins, &lists.outs, room);
-                            true
+                // function or of arrays that outlive it, for which `source` and `new` checked the bounds. The cells are those of
+                // their item alone, so what no step changes stays in them.
+                unsafe {
+                    match turn {
+                        Turn::Numbers { cluster, cells, loads, stores } => {
+                            copy(loads, t);
+                            cluster.run_in_cells(*cells);
+                            copy(stores, t);
                         }
-                        None => self.run_item(i, lists, bases[0], whole)?,
+                        Turn::Other(lists, moving) => {
+                            if !self.run_item(i, lists, bases[0], whole)? {
+                                return Ok(None);
+                            }
+                            moving.go_on(lists);
+                        }
                     }
-                };
-                if !fits {
-                    return Ok(None);
                 }
-                moving.go_on(lists);
                 if let Some(done) = &mut done {
                     done(i);
                 }
             }
-            pass(&after, t);
+            // SAFETY: as before the items.
+            unsafe { copy(&after, t) };
         }
         let mut results = vec![];
         for (x, &from) in carry.iter().zip(state) {

@@ -11,7 +11,7 @@ use crate::kernel::pointwise::numbers;
 use crate::kernel::pointwise::tanh::{TANH, TANH_GRADIENT, TANH_SLOPE};
 
 unary_ops! {
-    Abs abs(absolute): num [x] x => x.abs();
+    Abs abs(absolute): loops [x] x => numbers::ABSOLUTE;
         g => g * sign(x)?,
         pass plain g, x => g.mul(x.sign()), complex x => polar::modulus(x);
         "The absolute value of each element. Its derivative at 0 is 0.",

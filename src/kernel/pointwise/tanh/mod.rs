@@ -34,7 +34,7 @@ pub const TANH_GRADIENT: &BinaryLoops = GRADIENT_ROW;
 pub const TANH_GRADIENT: &BinaryLoops = &{
     let mut loops = GRADIENT_ROW.loops;
     loops[F32] = Some(gradient);
-    BinaryLoops { loops, out: None, divides: false, arithmetic: None, weight: 1 }
+    BinaryLoops { loops, out: None, divides: false, has_forms: false, arithmetic: None, weight: 1 }
 };
 
 #[cfg(target_arch = "x86_64")]

@@ -1,0 +1,609 @@
+//! Loops whose steps compute single numbers. What the next step does not wait for is computed for many steps at a time, by the
+//! loops of the formulas; only the rest is computed step by step.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use super::items::{Item, Part, Source};
+use super::run::{Failure, Sequence};
+use super::steps::{From, Out, Steps};
+use crate::array::{Array, Unwritten};
+use crate::dtype::DType;
+use crate::kernel::interrupt;
+use crate::kernel::par::SendPtr;
+use crate::kernel::pointwise::cluster::{ALIGNMENT, Cluster, copy_number};
+use crate::kernel::pointwise::numbers::Numbers;
+use crate::kernel::pointwise::row::{Address, Instruction};
+use crate::shape::{self, Dims};
+
+/// A loop of fewer steps is not split.
+const FEWEST: usize = 24;
+/// The most numbers that a step has, which all lie in other cache lines.
+const NUMBERS: usize = 1024;
+/// About how many bytes the numbers of all steps of a tile have.
+const TILE: usize = 32 << 10;
+
+/// Where a number of a step comes from.
+#[derive(Clone, Copy, PartialEq)]
+enum Origin {
+    /// It begins so many bytes after the beginning of what is given: of a carry, of a row or of another array.
+    Given(usize, isize),
+    /// A node makes it.
+    Made(usize),
+}
+
+/// What computes a number.
+enum Node<'a> {
+    Formula(&'a Instruction),
+    /// The kernel of an item, whose result is one number.
+    Kernel(usize, Vec<Operand>),
+}
+
+/// An operand of a kernel.
+#[derive(Clone, PartialEq)]
+enum Operand {
+    /// The number in a slot.
+    Number(usize),
+    /// What begins so many bytes after the beginning of an array that is given or of its row, and the bytes that are read from there.
+    Given(usize, isize, Range<isize>),
+}
+
+/// A number that is copied between a tile and an array.
+struct Copied {
+    /// Which of the arrays that are given, or of those that are made.
+    array: usize,
+    /// How many bytes after the beginning of the array or its row it begins.
+    start: isize,
+    size: usize,
+    /// The address of its first element in the tile.
+    at: Address,
+}
+
+/// Nodes of a tile.
+enum Phase {
+    /// A formula, for all steps.
+    Together(Instruction),
+    /// The kernel of an item, for all steps, with the address of its result.
+    Called(usize, Vec<Operand>, Address),
+    /// Formulas: a step computes all, and then the next step.
+    InTurn(Numbers),
+}
+
+/// How a loop is split. A tile has a slot for each number of a step, where those of all its steps lie one after the other, `width`
+/// bytes apart. All addresses are counted in such numbers.
+pub(super) struct Split {
+    /// What it was made for.
+    carries: usize,
+    columns: usize,
+    reads: Vec<usize>,
+    outs: Vec<(From, usize)>,
+    width: usize,
+    /// How many steps a tile has.
+    steps: usize,
+    /// How many numbers a slot has, and how many slots there are.
+    pitch: usize,
+    slots: usize,
+    phases: Vec<Phase>,
+    constants: Vec<Copied>,
+    rows: Vec<Copied>,
+    carried: Vec<Copied>,
+    /// The carries that no step changes.
+    kept: Vec<usize>,
+    results: Vec<Copied>,
+    /// The carries before a step, which are results too where the loop keeps them.
+    before: Vec<Copied>,
+}
+
+/// Those that stand in a list for each node.
+type Lists = Vec<Vec<usize>>;
+
+/// Walks from a node to all that it leads to and that were not seen before, each after those that it leads to.
+fn walk(root: usize, next: &Lists, seen: &mut [bool], out: &mut Vec<usize>) {
+    if std::mem::replace(&mut seen[root], true) {
+        return;
+    }
+    let mut stack = vec![(root, 0)];
+    while let Some((k, i)) = stack.pop() {
+        match next[k].get(i) {
+            Some(&other) => {
+                stack.push((k, i + 1));
+                if !std::mem::replace(&mut seen[other], true) {
+                    stack.push((other, 0));
+                }
+            }
+            None => out.push(k),
+        }
+    }
+}
+
+/// The nodes in sets, each after those that it depends on: the members of a set depend on each other. `after` and `before` have those
+/// that read the result of a node, and those whose results it reads, in this step or in the next one.
+fn components(after: &Lists, before: &Lists) -> Lists {
+    let (mut order, mut seen) = (vec![], vec![false; after.len()]);
+    for k in 0..after.len() {
+        walk(k, after, &mut seen, &mut order);
+    }
+    let (mut sets, mut seen) = (vec![], vec![false; after.len()]);
+    for k in order.into_iter().rev() {
+        let mut set = vec![];
+        walk(k, before, &mut seen, &mut set);
+        if !set.is_empty() {
+            sets.push(set);
+        }
+    }
+    sets
+}
+
+/// A sequence as nodes.
+#[derive(Default)]
+struct Nodes<'a> {
+    nodes: Vec<Node<'a>>,
+    /// By node: the slots of the numbers that it reads.
+    operands: Lists,
+    /// By result of an item: the slots of its numbers, each with how many bytes after the beginning of the result it begins.
+    made: Vec<Vec<(isize, usize)>>,
+    /// By write of the sequence: which result it is.
+    writes: Vec<usize>,
+    /// By slot: whence the number comes, and how many bytes it has.
+    slots: Vec<(Origin, usize)>,
+}
+
+impl<'a> Nodes<'a> {
+    /// None if an item computes other things than numbers.
+    fn new(sequence: &'a Sequence, steps: &Steps<'_>) -> Option<Nodes<'a>> {
+        let mut all = Nodes::default();
+        for (item, placed) in sequence.items.iter().enumerate() {
+            let Item { part, ins, outs } = &placed.item;
+            let first = all.made.len();
+            match part {
+                Part::Cluster(cluster) if cluster.is_of_numbers() => all.formulas(cluster, ins, steps)?,
+                Part::Kernel(kernel) => {
+                    let (mut list, mut numbers) = (vec![], vec![]);
+                    for (k, &(source, start)) in ins.iter().enumerate() {
+                        let reach = kernel.reach(k);
+                        list.push(match source {
+                            Source::Read(r) if steps.reads[r] >= steps.carries => {
+                                Operand::Given(steps.reads[r], start, reach)
+                            }
+                            _ if reach.start != 0 => return None,
+                            _ => {
+                                let slot = all.read(source, start, reach.end as usize, steps)?;
+                                numbers.push(slot);
+                                Operand::Number(slot)
+                            }
+                        });
+                    }
+                    let slot = all.push(Node::Kernel(item, list), numbers, outs[0].bytes())?;
+                    all.made.push(vec![(0, slot)]);
+                }
+                _ => return None,
+            }
+            for (k, out) in outs.iter().enumerate() {
+                if out.is_result {
+                    all.writes.push(first + k);
+                }
+            }
+        }
+        Some(all)
+    }
+
+    /// The slot of a number of this size. None if there are too many, or if it is known with another size.
+    fn slot(&mut self, origin: Origin, size: usize) -> Option<usize> {
+        if let Some(slot) = self.slots.iter().position(|(other, _)| *other == origin) {
+            return (self.slots[slot].1 == size).then_some(slot);
+        }
+        self.slots.push((origin, size));
+        (self.slots.len() <= NUMBERS && (1..=size_of::<u64>()).contains(&size))
+            .then_some(self.slots.len() - 1)
+    }
+
+    /// The slot of a number that an item reads.
+    fn read(&mut self, source: Source, start: isize, size: usize, steps: &Steps<'_>) -> Option<usize> {
+        match source {
+            Source::Read(r) => self.slot(Origin::Given(steps.reads[r], start), size),
+            Source::Made(m) => self.made(m, start, size),
+        }
+    }
+
+    /// The slot of a number of a result.
+    fn made(&self, result: usize, start: isize, size: usize) -> Option<usize> {
+        let slot = self.made[result].iter().find(|(at, _)| *at == start)?.1;
+        (self.slots[slot].1 == size).then_some(slot)
+    }
+
+    /// Adds a node: the slot of its result.
+    fn push(&mut self, node: Node<'a>, operands: Vec<usize>, size: usize) -> Option<usize> {
+        self.nodes.push(node);
+        self.operands.push(operands);
+        self.slot(Origin::Made(self.nodes.len() - 1), size)
+    }
+
+    fn formulas(&mut self, cluster: &'a Cluster, ins: &[(Source, isize)], steps: &Steps<'_>) -> Option<()> {
+        // By address: the slot of the number that lies there last.
+        let mut now: Vec<usize> = vec![];
+        for (&(start, size), &(source, of)) in cluster.loads().iter().zip(ins) {
+            now.push(self.read(source, of + start, size, steps)?);
+        }
+        for own in cluster.instructions() {
+            let operands = own.from[..own.row.operands()].iter().map(|x| now[x.address as usize]).collect();
+            let slot = self.push(Node::Formula(own), operands, own.row.out.size())?;
+            now.resize(now.len().max(own.to as usize + 1), 0);
+            now[own.to as usize] = slot;
+        }
+        let first = self.made.len();
+        self.made.resize(first + cluster.result_bytes().count(), vec![]);
+        for store in cluster.stores() {
+            self.made[first + store.write as usize].push((store.start as isize, now[store.cell as usize]));
+        }
+        Some(())
+    }
+
+    /// The slots of the numbers of an array that a step makes. None if it has other things.
+    fn elements(&mut self, out: &Out) -> Option<Vec<usize>> {
+        let size = out.dtype.size();
+        let mut elements = vec![];
+        for start in (out.start..out.start + out.bytes()).step_by(size) {
+            elements.push(match out.from {
+                From::Given(g) => self.slot(Origin::Given(g, start as isize), size)?,
+                From::Write(w) => self.made(self.writes[w], start as isize, size)?,
+            });
+        }
+        Some(elements)
+    }
+}
+
+impl Split {
+    /// None if the loop cannot be split.
+    fn new(sequence: &Sequence, steps: &Steps<'_>) -> Option<Split> {
+        let Steps { carries, columns, outs, .. } = *steps;
+        let mut all = Nodes::new(sequence, steps)?;
+        let (mut kept, mut carried, mut results, mut before) = (vec![], vec![], vec![], vec![]);
+        // By node: the slot of the carry for which it makes the next number. By slot of a carry: that node.
+        let mut homes: Vec<Option<usize>> = vec![None; all.nodes.len()];
+        let mut next: Vec<Option<usize>> = vec![];
+        for (k, out) in outs.iter().enumerate() {
+            let size = out.dtype.size();
+            for (i, made) in all.elements(out)?.into_iter().enumerate() {
+                let start = (i * size) as isize;
+                if k >= carries {
+                    results.push((k - carries, start, made));
+                    continue;
+                }
+                let now = all.slot(Origin::Given(k, start), size)?;
+                before.push((k, start, now));
+                match all.slots[made].0 {
+                    _ if made == now => {}
+                    // A result that is the next one of several carries has one place.
+                    Origin::Made(node) if homes[node].is_none() => {
+                        homes[node] = Some(now);
+                        next.resize(next.len().max(now + 1), None);
+                        next[now] = Some(node);
+                        carried.push((k, start, now));
+                    }
+                    _ => return None,
+                }
+            }
+            if k < carries && out.from == From::Given(k) {
+                kept.push(k);
+            }
+        }
+        let Nodes { nodes, operands, slots, .. } = all;
+        next.resize(slots.len(), None);
+        let is_constant = |slot: usize| match slots[slot].0 {
+            Origin::Given(g, _) => g >= carries + columns || kept.contains(&g),
+            Origin::Made(_) => false,
+        };
+        let (mut after, mut earlier): (Lists, Lists) = (vec![vec![]; nodes.len()], vec![vec![]; nodes.len()]);
+        for (i, &slot) in
+            operands.iter().enumerate().flat_map(|(i, own)| own.iter().map(move |slot| (i, slot)))
+        {
+            let maker = match slots[slot].0 {
+                Origin::Made(m) => Some(m),
+                Origin::Given(..) => next[slot],
+            };
+            if let Some(m) = maker {
+                after[m].push(i);
+                earlier[i].push(m);
+            }
+        }
+        let width = slots.iter().map(|slot| slot.1).max()?.max(size_of::<u32>());
+        let is_together = |i: usize| match nodes[i] {
+            Node::Formula(own) => {
+                let chooses = own.row.has_forms && own.from[1].step == 0 && !is_constant(operands[i][1]);
+                own.row.out.size() == width && operands[i].iter().all(|&x| slots[x].1 == width) && !chooses
+            }
+            Node::Kernel(..) => true,
+        };
+        // By node: the phase that it is in. In those with odd numbers the steps come in turn.
+        let mut phase = vec![0; nodes.len()];
+        let mut lists: Lists = vec![];
+        for set in components(&after, &earlier) {
+            let is_alone = set.len() == 1 && !after[set[0]].contains(&set[0]) && is_together(set[0]);
+            let mut own = 0;
+            for &m in set.iter().flat_map(|&i| &earlier[i]) {
+                own = own.max(phase[m]);
+            }
+            own += usize::from(own % 2 == usize::from(is_alone));
+            lists.resize(lists.len().max(own + 1), vec![]);
+            for i in set {
+                phase[i] = own;
+                lists[own].push(i);
+            }
+        }
+        let bytes = slots.len() * width;
+        let tile = (TILE / bytes).clamp(32, 256) / 32 * 32;
+        // One more place for the carry after the last step; an odd number of cache lines, so that the numbers of a step do not all
+        // have the same place in the first-level cache.
+        let pitch = (tile * width / ALIGNMENT + 1) / 2 * 2 * ALIGNMENT / width + ALIGNMENT / width;
+        let at = |slot: usize| match slots[slot].0 {
+            Origin::Made(i) if homes[i].is_some() => (homes[i].unwrap_or(0) * pitch + 1) as Address,
+            _ => (slot * pitch) as Address,
+        };
+        let result = |i: usize| {
+            let slot = slots.iter().position(|(origin, _)| *origin == Origin::Made(i));
+            at(slot.expect("it has a slot"))
+        };
+        let mut phases = vec![];
+        for (p, mut list) in lists.into_iter().enumerate() {
+            let is_in_turn = p % 2 == 1;
+            if is_in_turn {
+                list.sort_unstable();
+            }
+            let mut formulas = vec![];
+            for i in list {
+                match &nodes[i] {
+                    Node::Formula(own) => {
+                        let mut own: Instruction = (*own).clone();
+                        own.to = result(i);
+                        for (k, (operand, &slot)) in own.from.iter_mut().zip(&operands[i]).enumerate() {
+                            operand.address = at(slot);
+                            let is_one = k == 1 && operand.step == 0 && (is_in_turn || is_constant(slot));
+                            operand.step = u8::from(!is_one);
+                        }
+                        if is_in_turn { formulas.push(own) } else { phases.push(Phase::Together(own)) }
+                    }
+                    Node::Kernel(..) if is_in_turn => return None,
+                    Node::Kernel(item, list) => {
+                        let mut list = list.clone();
+                        for operand in &mut list {
+                            if let Operand::Number(slot) = operand {
+                                *slot = at(*slot) as usize;
+                            }
+                        }
+                        phases.push(Phase::Called(*item, list, result(i)));
+                    }
+                }
+            }
+            if !formulas.is_empty() {
+                phases.push(Phase::InTurn(Numbers::new(&formulas, width as Address)));
+            }
+        }
+        let copied = |list: Vec<(usize, isize, usize)>| -> Vec<Copied> {
+            let one = |(array, start, slot): (usize, isize, usize)| Copied {
+                array,
+                start,
+                size: slots[slot].1,
+                at: at(slot),
+            };
+            list.into_iter().map(one).collect()
+        };
+        let (mut constants, mut rows) = (vec![], vec![]);
+        for (slot, (origin, _)) in slots.iter().enumerate() {
+            let Origin::Given(array, start) = *origin else { continue };
+            if is_constant(slot) {
+                constants.push((array, start, slot));
+            } else if array >= carries {
+                rows.push((array, start, slot));
+            } else if next[slot].is_none() {
+                return None;
+            }
+        }
+        Some(Split {
+            carries,
+            columns,
+            reads: steps.reads.to_vec(),
+            outs: outs.iter().map(|out| (out.from, out.start)).collect(),
+            width,
+            steps: tile,
+            pitch,
+            slots: slots.len(),
+            phases,
+            constants: copied(constants),
+            rows: copied(rows),
+            carried: copied(carried),
+            kept,
+            results: copied(results),
+            before: copied(before),
+        })
+    }
+
+    fn is_for(&self, steps: &Steps<'_>) -> bool {
+        let outs = steps.outs.iter().map(|out| (out.from, out.start));
+        (self.carries, self.columns) == (steps.carries, steps.columns)
+            && self.reads == steps.reads
+            && self.outs.iter().copied().eq(outs)
+    }
+
+    /// What [`Sequence::repeat`] returns.
+    ///
+    /// # Errors
+    /// For want of memory, those of kernels, and if the loop is interrupted.
+    ///
+    /// # Panics
+    /// If an array is too small for what is read of it.
+    pub fn run(
+        &self,
+        sequence: &Sequence,
+        given: &[&Array],
+        steps: &Steps<'_>,
+        mut done: Option<&mut dyn FnMut(usize)>,
+    ) -> std::result::Result<Vec<Array>, Failure> {
+        let Steps { op, carries, length, .. } = *steps;
+        let first = |error| Failure { item: 0, error };
+        let (width, numbers) = (self.width, self.slots * self.pitch * self.width);
+        let room = sequence.parts().map(Part::room).max().unwrap_or(0);
+        let mut memory = Array::unwritten(op, DType::U8, &[numbers + room]).map_err(first)?;
+        let (tile, room) = (memory.ptr(), memory.ptr().wrapping_add(numbers));
+        let place = |at: Address| tile.wrapping_add(at as usize * width);
+        let bytes_of = |x: &Array| x.len() * x.dtype().size();
+        // The first row of an array with a row for each step, and how far the next one is from there.
+        let rows = |x: *mut u8, row: usize| {
+            if steps.reverse {
+                (x.wrapping_add(row * (length - 1)), -(row as isize))
+            } else {
+                (x, row as isize)
+            }
+        };
+        let mut made: Vec<Unwritten> = vec![];
+        let mut results: Vec<(&Copied, *mut u8, isize)> = vec![];
+        let outs = steps.outs[carries..].iter().map(|out| (out.dtype, &out.dims[..]));
+        let before = given[..carries].iter().map(|x| (x.dtype(), x.dims()));
+        let outs = outs.enumerate().map(|own| (own, &self.results));
+        let before = before.enumerate().map(|own| (own, &self.before)).filter(|_| steps.keeps);
+        for ((k, (dtype, dims)), parts) in outs.chain(before) {
+            let all: Dims = std::iter::once(length).chain(dims.iter().copied()).collect();
+            let mut z = Array::unwritten(op, dtype, &all).map_err(first)?;
+            let (first, step) = rows(z.ptr(), shape::len(dims) * dtype.size());
+            made.push(z);
+            let own = parts.iter().filter(|part| part.array == k);
+            results.extend(own.map(|part| (part, first.wrapping_offset(part.start), step)));
+        }
+        // Where an array that is no carry has what begins so many bytes after its beginning or that of its row: in the first step, and
+        // how far the next step reads from there.
+        let source = |array: usize, start: isize, reach: Range<isize>| -> (*mut u8, isize) {
+            let (x, range) = (given[array], start + reach.start..start + reach.end);
+            if array >= carries + steps.columns {
+                let all = range.start.min(0)..range.end.max(1);
+                return (x.bytes(0, all).cast_mut().wrapping_offset(start), 0);
+            }
+            let row = bytes_of(x) / length;
+            assert!(range.start >= 0 && range.end <= row as isize, "a read leaves the row");
+            let (first, step) = rows(x.ptr().cast_mut(), row);
+            (first.wrapping_offset(start), step)
+        };
+        let mut read: Vec<(&Copied, *mut u8, isize)> = vec![];
+        for part in &self.rows {
+            let (x, step) = source(part.array, part.start, 0..part.size as isize);
+            read.push((part, x, step));
+        }
+        // By kernel: where its operands lie in the first step of the first tile, and how far the next step and the next tile read from
+        // there.
+        let operands = self.phases.iter().filter_map(|phase| match phase {
+            Phase::Called(_, ins, _) => Some(ins.iter().map(|operand| match operand {
+                Operand::Number(at) => (place(*at as Address), width as isize, 0),
+                Operand::Given(array, start, reach) => {
+                    let (x, step) = source(*array, *start, reach.clone());
+                    (x, step, step)
+                }
+            })),
+            _ => None,
+        });
+        let operands: Vec<Vec<_>> = operands.map(Iterator::collect).collect();
+        let most = self.steps.min(length);
+        for part in &self.constants {
+            let x = given[part.array].bytes(0, part.start.min(0)..(part.start + part.size as isize).max(1));
+            // SAFETY: `bytes` checked that the number lies in the array, and the tile has room for as many steps.
+            unsafe { copy(x.offset(part.start), 0, place(part.at), width as isize, part.size, most) };
+        }
+        for part in &self.carried {
+            let x = given[part.array];
+            assert!(part.start as usize + part.size <= bytes_of(x), "a read leaves the carry");
+            // SAFETY: as above; the carry is contiguous.
+            unsafe { copy(x.ptr().offset(part.start), 0, place(part.at), width as isize, part.size, 1) };
+        }
+        let mut start = 0;
+        while start < length {
+            interrupt::check().map_err(first)?;
+            let n = most.min(length - start);
+            let after = |x: *mut u8, step: isize| x.wrapping_offset(step * start as isize);
+            for &(part, x, step) in &read {
+                // SAFETY: the array has a row for each step, in which the number lies.
+                unsafe {
+                    copy(after(x, step), step, place(part.at), width as isize, part.size, n);
+                }
+            }
+            let mut calls = operands.iter();
+            for phase in &self.phases {
+                // SAFETY: `new` gave each number that is read or made a place with room for all steps of a tile. What a phase reads
+                // is constant, is in a row, was copied above, or is made by an earlier phase, by a formula before in this one or in
+                // the step before.
+                unsafe {
+                    match phase {
+                        Phase::Together(formula) => formula.run(n, place),
+                        Phase::InTurn(formulas) => formulas.run(n, tile, width),
+                        Phase::Called(item, _, to) => {
+                            let Part::Kernel(kernel) = &sequence.items[*item].item.part else { continue };
+                            let list = calls.next().expect("each has its operands");
+                            for t in 0..n as isize {
+                                let ins = list.iter().map(|&(x, step, of_tile)| {
+                                    SendPtr(x.wrapping_offset(t * step + start as isize * of_tile))
+                                });
+                                let ins: SmallVec<[SendPtr; 8]> = ins.collect();
+                                let out = place(*to + t as Address);
+                                kernel
+                                    .run(&ins, out, room)
+                                    .map_err(|error| Failure { item: *item, error })?;
+                            }
+                        }
+                    }
+                }
+            }
+            for &(part, x, step) in &results {
+                // SAFETY: the result has a row for each step, in which the number lies.
+                unsafe { copy(place(part.at), width as isize, after(x, step), step, part.size, n) };
+            }
+            for part in &self.carried {
+                // SAFETY: a tile has a place for the carry after its last step.
+                unsafe { copy(place(part.at + n as Address), 0, place(part.at), 0, part.size, 1) };
+            }
+            start += n;
+            if let Some(done) = &mut done {
+                (0..n).for_each(|_| (0..sequence.items.len()).for_each(&mut *done));
+            }
+        }
+        let mut all = vec![];
+        for (k, x) in given[..carries].iter().enumerate() {
+            let mut z = Array::unwritten(op, x.dtype(), x.dims()).map_err(first)?;
+            if self.kept.contains(&k) {
+                // SAFETY: the new array has as many bytes as the carry, which is contiguous.
+                unsafe { z.ptr().copy_from_nonoverlapping(x.ptr(), bytes_of(x)) };
+            }
+            for part in self.carried.iter().filter(|part| part.array == k) {
+                // SAFETY: the new array has as many bytes as the carry, in which the number lies.
+                unsafe { copy(place(part.at), 0, z.ptr().offset(part.start), 0, part.size, 1) };
+            }
+            all.push(z.written());
+        }
+        all.extend(made.into_iter().map(Unwritten::written));
+        Ok(all)
+    }
+}
+
+/// Copies `n` numbers of `size` bytes, which lie `from_step` and `to_step` bytes apart.
+///
+/// # Safety
+/// The numbers can be read and written there, and nobody else uses those that are written.
+#[inline(never)]
+unsafe fn copy(from: *const u8, from_step: isize, to: *mut u8, to_step: isize, size: usize, n: usize) {
+    // SAFETY: as the function's `# Safety` section requires.
+    unsafe {
+        if from_step == size as isize && to_step == size as isize {
+            return to.copy_from_nonoverlapping(from, n * size);
+        }
+        for i in 0..n as isize {
+            copy_number(from.wrapping_offset(i * from_step), to.wrapping_offset(i * to_step), size);
+        }
+    }
+}
+
+impl Sequence {
+    /// The loop in parts, if it is long and can be split.
+    pub(super) fn split(&self, steps: &Steps<'_>) -> Option<&Split> {
+        if steps.length < FEWEST {
+            return None;
+        }
+        let split = self.split.get_or_init(|| Split::new(self, steps));
+        split.as_ref().filter(|split| split.is_for(steps))
+    }
+}
