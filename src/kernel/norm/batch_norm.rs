@@ -92,17 +92,15 @@ impl BatchSizes {
             block,
             #[inline(always)]
             |start, len| {
-                let laid = numbers.map(|n| self.laid(n));
+                let laid = self.all_laid(numbers);
                 let mut sums = [[T::ZERO; COLUMNS]; K];
                 for first in (0..self.members).step_by(ROWS) {
                     interrupt::count(&mut done, ROWS * len);
                     let mut part = [[T::ZERO; COLUMNS]; K];
                     for m in first..self.members.min(first + ROWS) {
-                        let rows = rows.map(|row| &row[block.at + start + m * self.step()..][..len]);
-                        let laid = laid.each_ref().map(|laid| &laid[..len]);
-                        let part = part.each_mut().map(|part| &mut part[..len]);
+                        let rows = parts(rows, block.at + start + m * self.step(), len);
                         for i in 0..len {
-                            let new = f(rows.map(|row| row[i]), laid.map(|laid| laid[i]));
+                            let new = f(at(&rows, i), at(&laid, i));
                             for k in 0..K {
                                 part[k][i] = part[k][i].add(new[k]);
                             }
@@ -139,20 +137,29 @@ impl BatchSizes {
             block,
             #[inline(always)]
             |start, len| {
-                let laid = numbers.map(|n| self.laid(n));
+                let laid = self.all_laid(numbers);
                 for m in 0..self.members {
                     interrupt::count(&mut done, len);
-                    let at = block.at + start + m * self.step();
-                    let rows = rows.map(|row| &row[at..][..len]);
-                    let laid = laid.each_ref().map(|laid| &laid[..len]);
+                    let first = block.at + start + m * self.step();
+                    let rows = parts(rows, first, len);
                     // SAFETY: as the function's `# Safety` section requires.
-                    let out = unsafe { std::slice::from_raw_parts_mut(out.add(at), len) };
+                    let out = unsafe { std::slice::from_raw_parts_mut(out.add(first), len) };
                     for i in 0..len {
-                        out[i] = f(rows.map(|row| row[i]), laid.map(|laid| laid[i]));
+                        out[i] = f(at(&rows, i), at(&laid, i));
                     }
                 }
             },
         );
+    }
+
+    /// [`BatchSizes::laid`] of several lists.
+    #[inline(always)]
+    fn all_laid<T: Real, const M: usize>(&self, numbers: [&[T]; M]) -> [[T; COLUMNS]; M] {
+        let mut laid = [[T::ZERO; COLUMNS]; M];
+        for (laid, numbers) in laid.iter_mut().zip(numbers) {
+            *laid = self.laid(numbers);
+        }
+        laid
     }
 
     /// The numbers of a block's channels, repeated for each column.
@@ -165,6 +172,26 @@ impl BatchSizes {
         laid.chunks_mut(self.width).zip(numbers).for_each(|(run, &v)| run.fill(v));
         laid
     }
+}
+
+/// `len` elements of each row. This and the next function are loops, because [`array::map`] is not always inlined.
+#[inline(always)]
+fn parts<T, const N: usize>(rows: [&[T]; N], first: usize, len: usize) -> [&[T]; N] {
+    let mut parts = rows;
+    for part in &mut parts {
+        *part = &part[first..][..len];
+    }
+    parts
+}
+
+/// Element `i` of each row.
+#[inline(always)]
+fn at<T: Real, R: AsRef<[T]>, const N: usize>(rows: &[R; N], i: usize) -> [T; N] {
+    let mut elements = [T::ZERO; N];
+    for (element, row) in elements.iter_mut().zip(rows) {
+        *element = row.as_ref()[i];
+    }
+    elements
 }
 
 /// `y w + b` with `y` the array `[members, channels, width]` standardised by channel; and `[channels, 2]`, the mean

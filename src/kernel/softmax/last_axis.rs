@@ -196,8 +196,9 @@ pub fn cross_entropy_gradient(op: &'static str, [g, x, lse, classes]: [&Array; 4
                     out.fill(T::ZERO);
                     return;
                 };
-                out.iter_mut().for_each(|o| *o = g[b].mul(*o));
-                out[class] = out[class].sub(g[b]);
+                let g = g[b];
+                out.iter_mut().for_each(|o| *o = g.mul(*o));
+                out[class] = out[class].sub(g);
             },
         );
     }
