@@ -11,7 +11,7 @@ use super::detach_reason::DetachReason;
 use super::drop::drop_in_turn;
 use super::levels::Levels;
 use super::meta::{Meta, Metas};
-use super::record::{Edge, Hooks, Inputs, Marks, Node, NodeKind, Op, Owner, Tensor};
+use super::record::{Edge, Hooks, Marks, Node, NodeKind, Op, Owner, Tensor};
 use super::saved::{self, Packer, SavedKind, SavedList, SavedState};
 use super::site::Site;
 use crate::array::Array;
@@ -64,6 +64,7 @@ impl Node {
     #[inline]
     fn make(
         kind: NodeKind,
+        outs: Metas,
         detach_reason: DetachReason,
         site: Site,
         fill: impl FnOnce(&mut Node),
@@ -72,7 +73,7 @@ impl Node {
         let mut new = Arc::new(Node {
             kind,
             inputs: SmallVec::new(),
-            outs: Metas::Many(Box::default()),
+            outs,
             saved: Mutex::new(SavedState::Live(SmallVec::new())),
             hooks: OnceBox::new(),
             marks: Marks::new(site),
@@ -92,7 +93,8 @@ impl Node {
         save: impl FnOnce(&mut SavedState),
     ) -> Arc<Node> {
         let host = op.calls_host();
-        Node::make(NodeKind::Op(op), Tensor::detach_reason_of(ins), site, |node| {
+        let outs = Metas::of(outs, levels);
+        Node::make(NodeKind::Op(op), outs, Tensor::detach_reason_of(ins), site, |node| {
             let saved = node.saved.get_mut().unwrap_or_else(PoisonError::into_inner);
             save(saved);
             let own = host || matches!(saved, SavedState::Packed(_));
@@ -102,14 +104,13 @@ impl Node {
                 node.inputs.push(t.edge.clone());
             }
             *node.marks.0.get_mut() |= (u32::from(own) * Marks::OWN) | (u32::from(below) * Marks::BELOW);
-            node.outs = Metas::of(outs, levels);
         })
     }
 
     pub(super) fn leaf(of: &Tensor, owner: Option<Owner>) -> Arc<Node> {
-        Node::make(NodeKind::Leaf(owner.map(Box::new)), DetachReason::default(), Site::current(), |node| {
-            node.outs = Metas::of(std::slice::from_ref(&of.array), &of.levels);
-        })
+        let outs = Metas::of(std::slice::from_ref(&of.array), &of.levels);
+        let kind = NodeKind::Leaf(owner.map(Box::new));
+        Node::make(kind, outs, DetachReason::default(), Site::current(), |_| {})
     }
 
     /// The call in the user's program that recorded this node.
@@ -292,32 +293,34 @@ impl Drop for Node {
             let kind = std::mem::replace(&mut self.kind, NodeKind::Leaf(None));
             drop_in_turn((kind, saved, std::mem::take(&mut self.hooks)));
         }
-        for edge in self.inputs.iter_mut().filter_map(Option::take) {
-            if let Some(inputs) = release(edge) {
-                drop_below(inputs);
-            }
+        for node in alone_below(self) {
+            drop_below(node);
         }
     }
 }
 
-/// Drops an edge. Returns the inputs of its node if nobody else owned that.
+/// The nodes below a node that nobody else owns. The others lose an owner.
 #[inline(always)]
-fn release(mut edge: Edge) -> Option<Inputs> {
-    // Where there is no weak reference either, the node is not moved, which saves many words.
-    if Arc::strong_count(&edge.node) == 1
-        && let Some(node) = Arc::get_mut(&mut edge.node)
-    {
-        return Some(std::mem::take(&mut node.inputs));
-    }
-    Arc::into_inner(edge.node).map(|mut node| std::mem::take(&mut node.inputs))
+fn alone_below(node: &mut Node) -> impl Iterator<Item = Arc<Node>> {
+    node.inputs.iter_mut().filter_map(Option::take).filter_map(|edge| {
+        if Arc::strong_count(&edge.node) == 1 {
+            return Some(edge.node);
+        }
+        // The other owners may be gone by now.
+        Arc::into_inner(edge.node).map(Arc::new)
+    })
 }
 
 #[cold]
-fn drop_below(inputs: Inputs) {
-    let mut work: SmallVec<[Inputs; 1]> = SmallVec::from_buf([inputs]);
-    while let Some(inputs) = work.pop() {
-        for edge in inputs.into_iter().flatten() {
-            work.extend(release(edge));
+fn drop_below(node: Arc<Node>) {
+    let mut work: SmallVec<[Arc<Node>; 4]> = SmallVec::new();
+    work.push(node);
+    while let Some(mut node) = work.pop() {
+        // A node without weak references is not moved, which saves many words.
+        if let Some(own) = Arc::get_mut(&mut node) {
+            work.extend(alone_below(own));
+        } else if let Some(mut own) = Arc::into_inner(node) {
+            work.extend(alone_below(&mut own));
         }
     }
 }
