@@ -805,3 +805,17 @@ def test_tests_of_bytes_are_bytes() -> None:
     assert x.all().dtype == torch.any(x, 1).dtype == torch.uint8
     assert torch.all(x, dim=1).tolist() == [0, 1]
     assert x.to(torch.int8).all().dtype == torch.bool
+
+
+def test_bfloat16_where_numpy_computes() -> None:
+    x = torch.tensor([[2, 1], [1, 0], [2, 1]], dtype=torch.bfloat16)
+    values, inverse = torch.unique(x, dim=0, return_inverse=True)
+    assert values.dtype == torch.bfloat16
+    assert (values.tolist(), inverse.tolist()) == ([[1, 0], [2, 1]], [1, 0, 1])
+    drawn = torch.full((1, 1, 2), 0.5, dtype=torch.bfloat16)
+    image = torch.arange(16.0).reshape(1, 1, 4, 4).to(torch.bfloat16)
+    found = F.fractional_max_pool2d(image, 2, output_size=2, _random_samples=drawn)
+    assert (
+        found.tolist()
+        == F.fractional_max_pool2d(image.float(), 2, output_size=2, _random_samples=drawn.float()).tolist()
+    )

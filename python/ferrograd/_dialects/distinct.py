@@ -25,7 +25,9 @@ def distinct(x: Tensor, axis: int | None, function: str) -> tuple[Any, Any, Any,
     if ranks is not None:
         _, first, inverse, counts = (_like(x, part.numpy()) for part in ops.unique_all(ranks))
     else:
-        _, *found = np.unique(x.detach().numpy(), True, True, True, axis=axis)
+        # NumPy may have no bfloat16.
+        given = ops.cast(x.detach(), "float32") if str(x.dtype).endswith("bfloat16") else x.detach()
+        _, *found = np.unique(given.numpy(), True, True, True, axis=axis)
         first, inverse, counts = (_like(x, numbers.reshape(-1)) for numbers in found)
     return ops.index_select(x, axis, first), first, inverse, counts
 

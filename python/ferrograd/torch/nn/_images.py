@@ -263,7 +263,7 @@ def _fractional(
     drawn = ops.rand([*lead, axes]) if samples is None else samples
     if tuple(drawn.shape) != (*lead, axes):
         raise ShapeError(f"{function}: the random samples have shape {[*lead, axes]}, not {list(drawn.shape)}")
-    u: Any = drawn.detach().numpy().astype("float64")
+    u: Any = ops.cast(drawn.detach(), "float64").numpy()
     # The windows of images take their samples in the order width, height.
     order = range(axes) if axes == 3 else (1, 0)
     along = []
