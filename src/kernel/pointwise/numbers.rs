@@ -4,9 +4,10 @@
 use std::ops::Range;
 
 use crate::dtype::DType;
-use crate::kernel::num::{Inexact, Num};
+use crate::kernel::num::Inexact;
 use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::binary::{BinaryLoops, binary_loops};
+use crate::kernel::pointwise::power::{Form, Power, ThreeHalves};
 use crate::kernel::pointwise::row::{Address, Instruction, Row};
 use crate::kernel::pointwise::unary::{UnaryLoops, unary_loops};
 
@@ -59,7 +60,11 @@ pub fn kind(row: &Row) -> Kind {
         DType::F64 => Float::F64,
         _ => return None,
     };
-    row.arithmetic.map(|arithmetic| (arithmetic, float))
+    match row.arithmetic? {
+        Arithmetic::Power => None,
+        Arithmetic::PowerGradient if row.scalars[0] != 2.0 => None,
+        arithmetic => Some((arithmetic, float)),
+    }
 }
 
 /// The cells that an instruction reads and writes: how many bytes after the first one they begin.
@@ -159,7 +164,7 @@ impl Numbers {
 /// # Safety
 /// As [`Numbers::run`], and the numbers are of type `T`.
 #[inline(always)]
-unsafe fn computed<T: Inexact + Num>(arithmetic: Arithmetic, last: T, list: &[Cells], cells: *mut u8) -> T {
+unsafe fn computed<T: Inexact + Power>(arithmetic: Arithmetic, last: T, list: &[Cells], cells: *mut u8) -> T {
     // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         match arithmetic {
@@ -174,6 +179,9 @@ unsafe fn computed<T: Inexact + Num>(arithmetic: Arithmetic, last: T, list: &[Ce
             Arithmetic::Less => compared(last, list, cells, |x: T, y| x < y),
             Arithmetic::LessEqual => compared(last, list, cells, |x: T, y| x <= y),
             Arithmetic::Select => selected(last, list, cells),
+            Arithmetic::ThreeHalves => each(last, list, cells, |x: T, _| ThreeHalves::of(x)),
+            Arithmetic::PowerGradient => each(last, list, cells, |x: T, y| x.mul(T::lit(2.0).mul(y))),
+            Arithmetic::Power => unreachable!("it is called"),
         }
     }
 }
