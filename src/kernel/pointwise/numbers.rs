@@ -71,10 +71,10 @@ pub fn kind(row: &Row) -> Kind {
 struct Cells {
     x: Address,
     y: Address,
-    z: Address,
+    /// The third operand of a selection. Of other instructions, 1 if the one before writes `x`, which then need not be read from
+    /// memory, else 0.
+    third: Address,
     to: Address,
-    /// Whether the instruction before it writes `x`, which then need not be read from memory.
-    follows: bool,
 }
 
 struct Run {
@@ -112,7 +112,8 @@ impl Numbers {
                 let is_alike =
                     last.as_ref().and_then(|run| run.kind).is_some_and(|(_, before)| before == float);
                 let follows = is_alike && computed.last().is_some_and(|before| before.to == x);
-                computed.push(Cells { x, y, z, to: own.to, follows });
+                let third = if own.row.operands() == 3 { z } else { follows.into() };
+                computed.push(Cells { x, y, third, to: own.to });
                 computed.len()
             } else {
                 called.push(own);
@@ -194,7 +195,7 @@ unsafe fn each<T: Copy>(mut last: T, list: &[Cells], cells: *mut u8, f: impl Fn(
     unsafe {
         let at = |cell: Address| cells.add(cell as usize).cast::<T>();
         for own in list {
-            let x = if own.follows { last } else { *at(own.x) };
+            let x = if own.third != 0 { last } else { *at(own.x) };
             last = f(x, *at(own.y));
             *at(own.to) = last;
         }
@@ -212,14 +213,14 @@ unsafe fn compared<T: Copy>(last: T, list: &[Cells], cells: *mut u8, f: impl Fn(
         // SAFETY: as the function's `# Safety` section requires.
         unsafe {
             let at = |cell: Address| *cells.add(cell as usize).cast::<T>();
-            let x = if own.follows { last } else { at(own.x) };
+            let x = if own.third != 0 { last } else { at(own.x) };
             *cells.add(own.to as usize) = u8::from(f(x, at(own.y)));
         }
     }
     last
 }
 
-/// Selections: of `y` where the truth value `x` holds, else of `z`.
+/// Selections: of `y` where the truth value `x` holds, else of the third operand.
 ///
 /// # Safety
 /// As [`computed`], and the first operands are truth values.
@@ -229,7 +230,7 @@ unsafe fn selected<T: Copy>(mut last: T, list: &[Cells], cells: *mut u8) -> T {
         // SAFETY: as the function's `# Safety` section requires.
         unsafe {
             let is_first = *cells.add(own.x as usize) != 0;
-            last = *cells.add(if is_first { own.y } else { own.z } as usize).cast::<T>();
+            last = *cells.add(if is_first { own.y } else { own.third } as usize).cast::<T>();
             *cells.add(own.to as usize).cast::<T>() = last;
         }
     }

@@ -145,6 +145,8 @@ struct Nodes<'a> {
     writes: Vec<usize>,
     /// By slot: whence the number comes, and how many bytes it has.
     slots: Vec<(Origin, usize)>,
+    /// By node: the slot of its result.
+    places: Vec<usize>,
     /// By node: the slot of the carry for which it makes the next number.
     homes: Vec<Option<usize>>,
     /// By slot of a carry: that node.
@@ -196,6 +198,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// The slot of a number of this size. None if there are too many, or if it is known with another size.
+    #[inline(never)]
     fn slot(&mut self, origin: Origin, size: usize) -> Option<usize> {
         if let Some(slot) = self.slots.iter().position(|(other, _)| *other == origin) {
             return (self.slots[slot].1 == size).then_some(slot);
@@ -221,9 +224,11 @@ impl<'a> Nodes<'a> {
 
     /// Adds a node: the slot of its result.
     fn push(&mut self, node: Node<'a>, operands: Vec<usize>, size: usize) -> Option<usize> {
+        let slot = self.slot(Origin::Made(self.nodes.len()), size)?;
         self.nodes.push(node);
         self.operands.push(operands);
-        self.slot(Origin::Made(self.nodes.len() - 1), size)
+        self.places.push(slot);
+        Some(slot)
     }
 
     fn formulas(&mut self, cluster: &'a Cluster, ins: &[(Source, isize)], steps: &Steps<'_>) -> Option<()> {
@@ -257,6 +262,23 @@ impl<'a> Nodes<'a> {
             });
         }
         Some(elements)
+    }
+
+    /// Whether a number is the same in all steps, where what is given from number `given` on is.
+    #[inline(never)]
+    fn is_constant(&self, slot: usize, given: usize) -> bool {
+        matches!(self.slots[slot].0, Origin::Given(g, _) if g >= given || self.kept.contains(&g))
+    }
+
+    /// The address of the first element of a slot, of which each has room for `pitch` numbers.
+    #[inline(never)]
+    fn at(&self, slot: usize, pitch: usize) -> Address {
+        let home = match self.slots[slot].0 {
+            Origin::Made(node) => self.homes[node],
+            Origin::Given(..) => None,
+        };
+        // The next carry is one place behind the carry.
+        home.map_or(slot * pitch, |carry| carry * pitch + 1) as Address
     }
 
     /// Finds out what the next carries and the results are. None if a carry is more than what nodes make.
@@ -299,11 +321,8 @@ impl Split {
         let Steps { carries, columns, outs, .. } = *steps;
         let mut all = Nodes::new(sequence, steps)?;
         all.connect(steps)?;
-        let Nodes { nodes, operands, slots, homes, next, .. } = &all;
-        let is_constant = |slot: usize| match slots[slot].0 {
-            Origin::Given(g, _) => g >= carries + columns || all.kept.contains(&g),
-            Origin::Made(_) => false,
-        };
+        let Nodes { nodes, operands, slots, next, .. } = &all;
+        let is_constant = |slot: usize| all.is_constant(slot, carries + columns);
         let (mut after, mut earlier): (Lists, Lists) = (vec![vec![]; nodes.len()], vec![vec![]; nodes.len()]);
         for (i, own) in operands.iter().enumerate() {
             for &slot in own {
@@ -346,14 +365,7 @@ impl Split {
         // One more place for the carry after the last step; an odd number of cache lines, so that the numbers of a step do not all
         // have the same place in the first-level cache.
         let pitch = ((tile * width).next_multiple_of(2 * ALIGNMENT) + ALIGNMENT) / width;
-        let at = |slot: usize| match slots[slot].0 {
-            Origin::Made(i) if homes[i].is_some() => (homes[i].unwrap_or(0) * pitch + 1) as Address,
-            _ => (slot * pitch) as Address,
-        };
-        let result = |i: usize| {
-            let slot = slots.iter().position(|(origin, _)| *origin == Origin::Made(i));
-            at(slot.expect("it has a slot"))
-        };
+        let at = |slot: usize| all.at(slot, pitch);
         let mut phases = vec![];
         for (p, mut list) in lists.into_iter().enumerate() {
             let is_in_turn = p % 2 == 1;
@@ -365,7 +377,7 @@ impl Split {
                 match &nodes[i] {
                     Node::Formula(own) => {
                         let mut own: Instruction = (*own).clone();
-                        own.to = result(i);
+                        own.to = at(all.places[i]);
                         for (k, (operand, &slot)) in own.from.iter_mut().zip(&operands[i]).enumerate() {
                             operand.address = at(slot);
                             let is_one = k == 1 && operand.step == 0 && (is_in_turn || is_constant(slot));
@@ -381,7 +393,7 @@ impl Split {
                                 *slot = at(*slot) as usize;
                             }
                         }
-                        phases.push(Phase::Called(*item, list, result(i)));
+                        phases.push(Phase::Called(*item, list, at(all.places[i])));
                     }
                 }
             }
