@@ -10,6 +10,7 @@ use super::plan::{Pointwise, Way};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::kernel::matmul;
+use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::binary::BinaryLoops;
 use crate::kernel::pointwise::numbers::{ADD, MULTIPLY, kind};
 use crate::kernel::pointwise::row::Row;
@@ -24,6 +25,8 @@ const GAIN: (i64, i64) = (40, 8);
 const GAIN_OF_CALLS: (i64, i64) = (150, 70);
 /// The most elements of an array that such results are computed from.
 const OPERANDS: usize = 16;
+/// The bits of -0.
+const NEGATIVE_ZERO: u64 = 1 << 63;
 /// The most multiplications of a matrix product that is taken apart.
 const PRODUCTS: usize = 64;
 
@@ -46,6 +49,8 @@ struct Unrolled<'a> {
     /// Elements of other values, by the value and the place in its memory.
     views: FxHashMap<(Id, isize), Id>,
     zeros: FxHashMap<DType, Id>,
+    /// The numbers that are never -0.
+    unsigned: FxHashSet<Id>,
     steps: Vec<(Step, Way)>,
 }
 
@@ -69,6 +74,7 @@ pub(super) fn unrolled(values: &mut Vec<Value>, steps: Vec<(Step, Way)>, outputs
         elements: FxHashMap::default(),
         views: FxHashMap::default(),
         zeros: FxHashMap::default(),
+        unsigned: FxHashSet::default(),
         steps: vec![],
     };
     for ((step, way), formulas) in steps.into_iter().zip(formulas) {
@@ -258,14 +264,50 @@ impl Unrolled<'_> {
         id
     }
 
-    /// A step that computes one number from others, in the place of `of`.
+    /// The number that a value is, if that is a constant.
+    fn constant(&self, id: Id) -> Option<f64> {
+        let value = &self.values[id as usize];
+        match (&value.origin, &self.values[value.whole(id) as usize].origin) {
+            (Origin::Constant(a), _) if a.len() == 1 => a.item().to_f64(),
+            (&Origin::View { offset, .. }, Origin::Constant(a)) if a.dtype() == value.dtype => {
+                a.restride(&[], &[], offset).item().to_f64()
+            }
+            _ => None,
+        }
+    }
+
+    /// A step that computes one number from others, in the place of `of`. Where a sum is one of its operands as it is, it takes no
+    /// step.
     fn push(
         &mut self,
         of: &Step,
-        (row, has_single): (Row, bool),
+        (mut row, has_single): (Row, bool),
         ins: SmallVec<[Id; 4]>,
         out: Option<Id>,
     ) -> Id {
+        let is_unsigned = |id: Id| {
+            let is_one = |x: f64| x.to_bits() != NEGATIVE_ZERO && !x.is_nan();
+            self.unsigned.contains(&id) || self.constant(id).is_some_and(is_one)
+        };
+        let mut gets_no_sign = false;
+        match row.arithmetic {
+            Some(Arithmetic::Add) => {
+                let is_zero = |id: Id| self.constant(id).is_some_and(|x| x.to_bits() == 0);
+                // Only -0 has other bits after 0 has been added.
+                if let Some(k) = (0..2).find(|&k| is_zero(ins[1 - k]) && is_unsigned(ins[k])) {
+                    return ins[k];
+                }
+                gets_no_sign = ins.iter().any(|&id| is_unsigned(id));
+            }
+            Some(Arithmetic::Multiply) => gets_no_sign = ins[0] == ins[1],
+            Some(Arithmetic::Square | Arithmetic::Absolute) => gets_no_sign = true,
+            Some(Arithmetic::Power) if has_single => match self.constant(ins[1]) {
+                Some(2.0) => row.arithmetic = Some(Arithmetic::Square),
+                Some(1.5) => row.arithmetic = Some(Arithmetic::ThreeHalves),
+                _ => {}
+            },
+            _ => {}
+        }
         let out = out.unwrap_or_else(|| self.add(row.out, Origin::Made));
         let way = Way::Pointwise(Pointwise::of_numbers(row, &ins, has_single));
         let step = Step {
@@ -277,6 +319,9 @@ impl Unrolled<'_> {
             site: of.site,
         };
         self.steps.push((step, way));
+        if gets_no_sign {
+            self.unsigned.insert(out);
+        }
         out
     }
 

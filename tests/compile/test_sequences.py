@@ -311,7 +311,7 @@ NUMBERS: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
 @pytest.mark.parametrize(("dtype", "reverse"), [("float64", False), ("float64", True), ("float32", False)])
 def test_loops_over_numbers(name: str, length: int, dtype: str, reverse: bool) -> None:
     def step(c: Any, row: Any) -> Any:
-        a, b, y = NUMBERS[name](*c, row[0], row[1])
+        a, b, y = NUMBERS[name](c[0], c[1], row[0], row[1])
         return (a, b), y
 
     def f(a: Any, b: Any, rows: Any) -> Any:

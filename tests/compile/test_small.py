@@ -117,6 +117,13 @@ def test_special_numbers_keep_their_bits() -> None:
             x.T @ x,
             fg.sum(-x[:0], 0),
             x[0] @ y[:, 0],
+            fg.sum(x * x, 1) + 0.0,
+            fg.sum(fg.abs(x), 0) + fg.sum(fg.square(y), 0),
+            fg.concat([x[0], fg.zeros(1, dtype=x.dtype)]) + fg.concat([fg.zeros(1, dtype=x.dtype), y[0]]),
+            x**2 + 0.0,
+            x**1.5,
+            func.grad(lambda x: fg.sum((x - y) ** 2 + x**1.5))(x),
+            fg.where(x < y, x, y),
         ]
 
     compiled = fg.compile(f, fullgraph=True)

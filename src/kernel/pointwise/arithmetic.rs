@@ -13,4 +13,9 @@ pub enum Arithmetic {
     Less,
     LessEqual,
     Select,
+    /// `x^y`, which is called as a loop unless a program knows that `y` is 2 or 1.5.
+    Power,
+    ThreeHalves,
+    /// The gradient of `x^p`, which is called as a loop unless `p` is 2.
+    PowerGradient,
 }

@@ -519,17 +519,6 @@ impl Cluster {
         self.numbers.as_ref().map_or(&[], |single| &single.stores)
     }
 
-    /// [`run`](Cluster::run) for single numbers between the copies: what is read is in the cells, and what is computed stays there.
-    ///
-    /// # Safety
-    /// It computes single numbers. `cells` are as many bytes as [`room`](Cluster::room) says, aligned, and what it reads is in the
-    /// first of them.
-    pub unsafe fn run_in_cells(&self, cells: *mut u64) {
-        let single = self.numbers.as_ref().expect("it computes single numbers");
-        // SAFETY: `new` checked that all operands have addresses, and each is read, or is written before it is read.
-        unsafe { single.numbers.run(1, cells.cast(), 0) };
-    }
-
     /// Computes single numbers in cells.
     ///
     /// # Safety

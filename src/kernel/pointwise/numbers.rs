@@ -4,9 +4,10 @@
 use std::ops::Range;
 
 use crate::dtype::DType;
-use crate::kernel::num::{Inexact, Num};
+use crate::kernel::num::Inexact;
 use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::binary::{BinaryLoops, binary_loops};
+use crate::kernel::pointwise::power::{Form, Power, ThreeHalves};
 use crate::kernel::pointwise::row::{Address, Instruction, Row};
 use crate::kernel::pointwise::unary::{UnaryLoops, unary_loops};
 
@@ -59,17 +60,21 @@ pub fn kind(row: &Row) -> Kind {
         DType::F64 => Float::F64,
         _ => return None,
     };
-    row.arithmetic.map(|arithmetic| (arithmetic, float))
+    match row.arithmetic? {
+        Arithmetic::Power => None,
+        Arithmetic::PowerGradient if row.scalars[0] != 2.0 => None,
+        arithmetic => Some((arithmetic, float)),
+    }
 }
 
 /// The cells that an instruction reads and writes: how many bytes after the first one they begin.
 struct Cells {
     x: Address,
     y: Address,
-    z: Address,
+    /// The third operand of a selection. Of other instructions, 1 if the one before writes `x`, which then need not be read from
+    /// memory, else 0.
+    third: Address,
     to: Address,
-    /// Whether the instruction before it writes `x`, which then need not be read from memory.
-    follows: bool,
 }
 
 struct Run {
@@ -107,7 +112,8 @@ impl Numbers {
                 let is_alike =
                     last.as_ref().and_then(|run| run.kind).is_some_and(|(_, before)| before == float);
                 let follows = is_alike && computed.last().is_some_and(|before| before.to == x);
-                computed.push(Cells { x, y, z, to: own.to, follows });
+                let third = if own.row.operands() == 3 { z } else { follows.into() };
+                computed.push(Cells { x, y, third, to: own.to });
                 computed.len()
             } else {
                 called.push(own);
@@ -159,7 +165,7 @@ impl Numbers {
 /// # Safety
 /// As [`Numbers::run`], and the numbers are of type `T`.
 #[inline(always)]
-unsafe fn computed<T: Inexact + Num>(arithmetic: Arithmetic, last: T, list: &[Cells], cells: *mut u8) -> T {
+unsafe fn computed<T: Inexact + Power>(arithmetic: Arithmetic, last: T, list: &[Cells], cells: *mut u8) -> T {
     // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         match arithmetic {
@@ -174,6 +180,9 @@ unsafe fn computed<T: Inexact + Num>(arithmetic: Arithmetic, last: T, list: &[Ce
             Arithmetic::Less => compared(last, list, cells, |x: T, y| x < y),
             Arithmetic::LessEqual => compared(last, list, cells, |x: T, y| x <= y),
             Arithmetic::Select => selected(last, list, cells),
+            Arithmetic::ThreeHalves => each(last, list, cells, |x: T, _| ThreeHalves::of(x)),
+            Arithmetic::PowerGradient => each(last, list, cells, |x: T, y| x.mul(T::lit(2.0).mul(y))),
+            Arithmetic::Power => unreachable!("it is called"),
         }
     }
 }
@@ -186,7 +195,7 @@ unsafe fn each<T: Copy>(mut last: T, list: &[Cells], cells: *mut u8, f: impl Fn(
     unsafe {
         let at = |cell: Address| cells.add(cell as usize).cast::<T>();
         for own in list {
-            let x = if own.follows { last } else { *at(own.x) };
+            let x = if own.third != 0 { last } else { *at(own.x) };
             last = f(x, *at(own.y));
             *at(own.to) = last;
         }
@@ -204,14 +213,14 @@ unsafe fn compared<T: Copy>(last: T, list: &[Cells], cells: *mut u8, f: impl Fn(
         // SAFETY: as the function's `# Safety` section requires.
         unsafe {
             let at = |cell: Address| *cells.add(cell as usize).cast::<T>();
-            let x = if own.follows { last } else { at(own.x) };
+            let x = if own.third != 0 { last } else { at(own.x) };
             *cells.add(own.to as usize) = u8::from(f(x, at(own.y)));
         }
     }
     last
 }
 
-/// Selections: of `y` where the truth value `x` holds, else of `z`.
+/// Selections: of `y` where the truth value `x` holds, else of the third operand.
 ///
 /// # Safety
 /// As [`computed`], and the first operands are truth values.
@@ -221,7 +230,7 @@ unsafe fn selected<T: Copy>(mut last: T, list: &[Cells], cells: *mut u8) -> T {
         // SAFETY: as the function's `# Safety` section requires.
         unsafe {
             let is_first = *cells.add(own.x as usize) != 0;
-            last = *cells.add(if is_first { own.y } else { own.z } as usize).cast::<T>();
+            last = *cells.add(if is_first { own.y } else { own.third } as usize).cast::<T>();
             *cells.add(own.to as usize).cast::<T>() = last;
         }
     }

@@ -3,12 +3,13 @@
 use crate::dtype::{DTYPES, DType};
 use crate::kernel::fast::Fast;
 use crate::kernel::num::{self, Field, Num, Plain};
+use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::binary::{self, BinaryLoop, BinaryLoops, binary_loops};
 use crate::kernel::pointwise::unary;
 
 /// Floats with arithmetic forms of common powers. Forms with more than two roundings are computed in f64; for f64
 /// itself they make up for their roundings, or are left to the vectorised power function.
-trait Power: Plain {
+pub(super) trait Power: Plain {
     const NARROW: bool;
     fn cube(self) -> Self;
     fn fourth(self) -> Self;
@@ -54,13 +55,13 @@ macro_rules! power {
 power!(f32 true f64 false);
 
 /// A power computed by arithmetic.
-trait Form {
+pub(super) trait Form {
     fn of<T: Power>(x: T) -> T;
 }
 
 macro_rules! forms {
     ($($Name:ident $x:ident => $e:expr;)*) => { $(
-        struct $Name;
+        pub(super) struct $Name;
         impl Form for $Name {
             #[inline(always)]
             fn of<T: Power>($x: T) -> T { $e }
@@ -228,21 +229,28 @@ macro_rules! gradient {
     };
 }
 
-const fn table(f32: BinaryLoop, f64: BinaryLoop, others: [Option<BinaryLoop>; DTYPES]) -> BinaryLoops {
+const fn table(
+    f32: BinaryLoop,
+    f64: BinaryLoop,
+    others: [Option<BinaryLoop>; DTYPES],
+    arithmetic: Option<Arithmetic>,
+) -> BinaryLoops {
     let mut loops = others;
     loops[DType::F32 as usize] = Some(f32);
     loops[DType::F64 as usize] = Some(f64);
-    BinaryLoops { loops, out: None, divides: false, has_forms: true, arithmetic: None, weight: 1 }
+    BinaryLoops { loops, out: None, divides: false, has_forms: true, arithmetic, weight: 1 }
 }
 
 /// `x^y`.
 pub const POWER: &BinaryLoops =
-    &table(pairs!(Values f32 0.0), pairs!(Values f64 0.0), INTEGERS.loops).and_complex(COMPLEX);
+    &table(pairs!(Values f32 0.0), pairs!(Values f64 0.0), INTEGERS.loops, Some(Arithmetic::Power))
+        .and_complex(COMPLEX);
 /// `y x^(y - 1)`, and 0 where `y` is 0.
 pub const SLOPE: &BinaryLoops =
-    &table(pairs!(Slopes f32 1.0), pairs!(Slopes f64 1.0), [None; DTYPES]).and_complex(COMPLEX_SLOPE);
+    &table(pairs!(Slopes f32 1.0), pairs!(Slopes f64 1.0), [None; DTYPES], None).and_complex(COMPLEX_SLOPE);
 /// `g p[0] x^(p[0] - 1)` of pairs `g`, `x`, and `g · 0` if `p[0]` is 0.
-pub const GRADIENT: &BinaryLoops = &table(gradient!(f32), gradient!(f64), [None; DTYPES]);
+pub const GRADIENT: &BinaryLoops =
+    &table(gradient!(f32), gradient!(f64), [None; DTYPES], Some(Arithmetic::PowerGradient));
 /// `log x`; 0 where `x` is 0 and `y` (its real part) is not negative, since `x^y log x` tends to 0 there.
 pub const LOG: &BinaryLoops = &REAL_LOG.and_complex(COMPLEX_LOG);
 

@@ -29,7 +29,7 @@ pub(super) struct Address {
 }
 
 impl Address {
-    pub fn of(&self, bases: &[SendPtr]) -> SendPtr {
+    fn of(&self, bases: &[SendPtr]) -> SendPtr {
         SendPtr(bases[self.base as usize].get().wrapping_offset(self.start))
     }
 }
@@ -73,7 +73,7 @@ pub struct Sequence {
     /// The most bytes of values that are in that memory at a time.
     most: usize,
     /// As the steps of a loop: how that is split, if it is.
-    pub(super) split: OnceLock<Option<Split>>,
+    pub(super) split: OnceLock<Option<Box<Split>>>,
 }
 
 /// The error of an item.

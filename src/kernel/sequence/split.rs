@@ -3,8 +3,6 @@
 
 use std::ops::Range;
 
-use smallvec::SmallVec;
-
 use super::items::{Item, Part, Source};
 use super::run::{Failure, Sequence};
 use super::steps::{From, Out, Steps};
@@ -147,6 +145,17 @@ struct Nodes<'a> {
     writes: Vec<usize>,
     /// By slot: whence the number comes, and how many bytes it has.
     slots: Vec<(Origin, usize)>,
+    /// By node: the slot of its result.
+    places: Vec<usize>,
+    /// By node: the slot of the carry for which it makes the next number.
+    homes: Vec<Option<usize>>,
+    /// By slot of a carry: that node.
+    next: Vec<Option<usize>>,
+    kept: Vec<usize>,
+    /// As in [`Split`]: by array and beginning, the slots.
+    carried: Vec<(usize, isize, usize)>,
+    results: Vec<(usize, isize, usize)>,
+    before: Vec<(usize, isize, usize)>,
 }
 
 impl<'a> Nodes<'a> {
@@ -189,6 +198,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// The slot of a number of this size. None if there are too many, or if it is known with another size.
+    #[inline(never)]
     fn slot(&mut self, origin: Origin, size: usize) -> Option<usize> {
         if let Some(slot) = self.slots.iter().position(|(other, _)| *other == origin) {
             return (self.slots[slot].1 == size).then_some(slot);
@@ -214,9 +224,11 @@ impl<'a> Nodes<'a> {
 
     /// Adds a node: the slot of its result.
     fn push(&mut self, node: Node<'a>, operands: Vec<usize>, size: usize) -> Option<usize> {
+        let slot = self.slot(Origin::Made(self.nodes.len()), size)?;
         self.nodes.push(node);
         self.operands.push(operands);
-        self.slot(Origin::Made(self.nodes.len() - 1), size)
+        self.places.push(slot);
+        Some(slot)
     }
 
     fn formulas(&mut self, cluster: &'a Cluster, ins: &[(Source, isize)], steps: &Steps<'_>) -> Option<()> {
@@ -251,6 +263,56 @@ impl<'a> Nodes<'a> {
         }
         Some(elements)
     }
+
+    /// Whether a number is the same in all steps, where what is given from number `given` on is.
+    #[inline(never)]
+    fn is_constant(&self, slot: usize, given: usize) -> bool {
+        matches!(self.slots[slot].0, Origin::Given(g, _) if g >= given || self.kept.contains(&g))
+    }
+
+    /// The address of the first element of a slot, of which each has room for `pitch` numbers.
+    #[inline(never)]
+    fn at(&self, slot: usize, pitch: usize) -> Address {
+        let home = match self.slots[slot].0 {
+            Origin::Made(node) => self.homes[node],
+            Origin::Given(..) => None,
+        };
+        // The next carry is one place behind the carry.
+        home.map_or(slot * pitch, |carry| carry * pitch + 1) as Address
+    }
+
+    /// Finds out what the next carries and the results are. None if a carry is more than what nodes make.
+    fn connect(&mut self, steps: &Steps<'_>) -> Option<()> {
+        self.homes = vec![None; self.nodes.len()];
+        for (k, out) in steps.outs.iter().enumerate() {
+            let size = out.dtype.size();
+            for (i, made) in self.elements(out)?.into_iter().enumerate() {
+                let start = (i * size) as isize;
+                if k >= steps.carries {
+                    self.results.push((k - steps.carries, start, made));
+                    continue;
+                }
+                let now = self.slot(Origin::Given(k, start), size)?;
+                self.before.push((k, start, now));
+                match self.slots[made].0 {
+                    _ if made == now => {}
+                    // A result that is the next one of several carries has one place.
+                    Origin::Made(node) if self.homes[node].is_none() => {
+                        self.homes[node] = Some(now);
+                        self.next.resize(self.next.len().max(now + 1), None);
+                        self.next[now] = Some(node);
+                        self.carried.push((k, start, now));
+                    }
+                    _ => return None,
+                }
+            }
+            if k < steps.carries && out.from == From::Given(k) {
+                self.kept.push(k);
+            }
+        }
+        self.next.resize(self.slots.len(), None);
+        Some(())
+    }
 }
 
 impl Split {
@@ -258,53 +320,20 @@ impl Split {
     fn new(sequence: &Sequence, steps: &Steps<'_>) -> Option<Split> {
         let Steps { carries, columns, outs, .. } = *steps;
         let mut all = Nodes::new(sequence, steps)?;
-        let (mut kept, mut carried, mut results, mut before) = (vec![], vec![], vec![], vec![]);
-        // By node: the slot of the carry for which it makes the next number. By slot of a carry: that node.
-        let mut homes: Vec<Option<usize>> = vec![None; all.nodes.len()];
-        let mut next: Vec<Option<usize>> = vec![];
-        for (k, out) in outs.iter().enumerate() {
-            let size = out.dtype.size();
-            for (i, made) in all.elements(out)?.into_iter().enumerate() {
-                let start = (i * size) as isize;
-                if k >= carries {
-                    results.push((k - carries, start, made));
-                    continue;
-                }
-                let now = all.slot(Origin::Given(k, start), size)?;
-                before.push((k, start, now));
-                match all.slots[made].0 {
-                    _ if made == now => {}
-                    // A result that is the next one of several carries has one place.
-                    Origin::Made(node) if homes[node].is_none() => {
-                        homes[node] = Some(now);
-                        next.resize(next.len().max(now + 1), None);
-                        next[now] = Some(node);
-                        carried.push((k, start, now));
-                    }
-                    _ => return None,
-                }
-            }
-            if k < carries && out.from == From::Given(k) {
-                kept.push(k);
-            }
-        }
-        let Nodes { nodes, operands, slots, .. } = all;
-        next.resize(slots.len(), None);
-        let is_constant = |slot: usize| match slots[slot].0 {
-            Origin::Given(g, _) => g >= carries + columns || kept.contains(&g),
-            Origin::Made(_) => false,
-        };
+        all.connect(steps)?;
+        let Nodes { nodes, operands, slots, next, .. } = &all;
+        let is_constant = |slot: usize| all.is_constant(slot, carries + columns);
         let (mut after, mut earlier): (Lists, Lists) = (vec![vec![]; nodes.len()], vec![vec![]; nodes.len()]);
-        for (i, &slot) in
-            operands.iter().enumerate().flat_map(|(i, own)| own.iter().map(move |slot| (i, slot)))
-        {
-            let maker = match slots[slot].0 {
-                Origin::Made(m) => Some(m),
-                Origin::Given(..) => next[slot],
-            };
-            if let Some(m) = maker {
-                after[m].push(i);
-                earlier[i].push(m);
+        for (i, own) in operands.iter().enumerate() {
+            for &slot in own {
+                let maker = match slots[slot].0 {
+                    Origin::Made(m) => Some(m),
+                    Origin::Given(..) => next[slot],
+                };
+                if let Some(m) = maker {
+                    after[m].push(i);
+                    earlier[i].push(m);
+                }
             }
         }
         let width = slots.iter().map(|slot| slot.1).max()?.max(size_of::<u32>());
@@ -335,15 +364,8 @@ impl Split {
         let tile = (TILE / bytes).clamp(32, 256) / 32 * 32;
         // One more place for the carry after the last step; an odd number of cache lines, so that the numbers of a step do not all
         // have the same place in the first-level cache.
-        let pitch = (tile * width / ALIGNMENT + 1) / 2 * 2 * ALIGNMENT / width + ALIGNMENT / width;
-        let at = |slot: usize| match slots[slot].0 {
-            Origin::Made(i) if homes[i].is_some() => (homes[i].unwrap_or(0) * pitch + 1) as Address,
-            _ => (slot * pitch) as Address,
-        };
-        let result = |i: usize| {
-            let slot = slots.iter().position(|(origin, _)| *origin == Origin::Made(i));
-            at(slot.expect("it has a slot"))
-        };
+        let pitch = ((tile * width).next_multiple_of(2 * ALIGNMENT) + ALIGNMENT) / width;
+        let at = |slot: usize| all.at(slot, pitch);
         let mut phases = vec![];
         for (p, mut list) in lists.into_iter().enumerate() {
             let is_in_turn = p % 2 == 1;
@@ -355,7 +377,7 @@ impl Split {
                 match &nodes[i] {
                     Node::Formula(own) => {
                         let mut own: Instruction = (*own).clone();
-                        own.to = result(i);
+                        own.to = at(all.places[i]);
                         for (k, (operand, &slot)) in own.from.iter_mut().zip(&operands[i]).enumerate() {
                             operand.address = at(slot);
                             let is_one = k == 1 && operand.step == 0 && (is_in_turn || is_constant(slot));
@@ -371,7 +393,7 @@ impl Split {
                                 *slot = at(*slot) as usize;
                             }
                         }
-                        phases.push(Phase::Called(*item, list, result(i)));
+                        phases.push(Phase::Called(*item, list, at(all.places[i])));
                     }
                 }
             }
@@ -379,14 +401,12 @@ impl Split {
                 phases.push(Phase::InTurn(Numbers::new(&formulas, width as Address)));
             }
         }
-        let copied = |list: Vec<(usize, isize, usize)>| -> Vec<Copied> {
-            let one = |(array, start, slot): (usize, isize, usize)| Copied {
-                array,
-                start,
-                size: slots[slot].1,
-                at: at(slot),
-            };
-            list.into_iter().map(one).collect()
+        let copied = |list: &[(usize, isize, usize)]| -> Vec<Copied> {
+            let mut all = vec![];
+            for &(array, start, slot) in list {
+                all.push(Copied { array, start, size: slots[slot].1, at: at(slot) });
+            }
+            all
         };
         let (mut constants, mut rows) = (vec![], vec![]);
         for (slot, (origin, _)) in slots.iter().enumerate() {
@@ -409,12 +429,12 @@ impl Split {
             pitch,
             slots: slots.len(),
             phases,
-            constants: copied(constants),
-            rows: copied(rows),
-            carried: copied(carried),
-            kept,
-            results: copied(results),
-            before: copied(before),
+            constants: copied(&constants),
+            rows: copied(&rows),
+            carried: copied(&all.carried),
+            kept: all.kept.clone(),
+            results: copied(&all.results),
+            before: copied(&all.before),
         })
     }
 
@@ -512,6 +532,7 @@ impl Split {
             // SAFETY: as above; the carry is contiguous.
             unsafe { copy(x.ptr().offset(part.start), 0, place(part.at), width as isize, part.size, 1) };
         }
+        let mut ins: Vec<SendPtr> = vec![];
         let mut start = 0;
         while start < length {
             interrupt::check().map_err(first)?;
@@ -536,10 +557,10 @@ impl Split {
                             let Part::Kernel(kernel) = &sequence.items[*item].item.part else { continue };
                             let list = calls.next().expect("each has its operands");
                             for t in 0..n as isize {
-                                let ins = list.iter().map(|&(x, step, of_tile)| {
-                                    SendPtr(x.wrapping_offset(t * step + start as isize * of_tile))
-                                });
-                                let ins: SmallVec<[SendPtr; 8]> = ins.collect();
+                                ins.clear();
+                                for &(x, step, of_tile) in list {
+                                    ins.push(SendPtr(x.wrapping_offset(t * step + start as isize * of_tile)));
+                                }
                                 let out = place(*to + t as Address);
                                 kernel
                                     .run(&ins, out, room)
@@ -603,7 +624,7 @@ impl Sequence {
         if steps.length < FEWEST {
             return None;
         }
-        let split = self.split.get_or_init(|| Split::new(self, steps));
-        split.as_ref().filter(|split| split.is_for(steps))
+        let split = self.split.get_or_init(|| Split::new(self, steps).map(Box::new));
+        split.as_deref().filter(|split| split.is_for(steps))
     }
 }

@@ -11,7 +11,7 @@ use crate::array::{Array, Unwritten};
 use crate::dtype::DType;
 use crate::kernel::interrupt;
 use crate::kernel::par::SendPtr;
-use crate::kernel::pointwise::cluster::{ALIGNMENT, Cluster, copy_number};
+use crate::kernel::pointwise::cluster::{ALIGNMENT, copy_number};
 use crate::memory::NoMemory;
 use crate::shape::{self, Dims};
 
@@ -82,34 +82,19 @@ unsafe fn copy(moves: &[Move], t: usize) {
     }
 }
 
-/// An item of a loop.
-enum Turn<'a> {
-    /// Single numbers in cells of their own, with what a step copies to the cells before it computes, and from them afterwards.
-    Numbers {
-        cluster: &'a Cluster,
-        cells: *mut u64,
-        loads: Vec<Move>,
-        stores: Vec<Move>,
-    },
-    Other(Lists, Moving),
-}
-
-/// The operands and results of an item that lie elsewhere in the next step, each with how far.
-struct Moving {
-    ins: Vec<(usize, isize)>,
-    outs: Vec<(usize, isize)>,
-}
-
-fn moving(addresses: &[Address], apart: impl Fn(u32) -> isize) -> Vec<(usize, isize)> {
-    let all = addresses.iter().enumerate().map(|(k, a)| (k, apart(a.base)));
-    all.filter(|(_, step)| *step != 0).collect()
-}
+/// The operands of an item that lie elsewhere in the next step, each with how far.
+struct Moving(Vec<(usize, isize)>);
 
 impl Moving {
+    /// Those whose base is so far away from that of the step before.
+    fn new(operands: &[Address], apart: impl Fn(u32) -> isize) -> Moving {
+        let all = operands.iter().enumerate().map(|(k, a)| (k, apart(a.base)));
+        Moving(all.filter(|(_, step)| *step != 0).collect())
+    }
+
     /// Makes the addresses of a step those of the next one.
-    fn go_on(&self, Lists { ins, outs }: &mut Lists) {
-        self.ins.iter().for_each(|&(k, step)| ins[k] = SendPtr(ins[k].get().wrapping_offset(step)));
-        self.outs.iter().for_each(|&(k, step)| outs[k] = SendPtr(outs[k].get().wrapping_offset(step)));
+    fn go_on(&self, Lists { ins, .. }: &mut Lists) {
+        self.0.iter().for_each(|&(k, step)| ins[k] = SendPtr(ins[k].get().wrapping_offset(step)));
     }
 }
 
@@ -163,14 +148,9 @@ impl Sequence {
         if let Some(split) = self.split(steps) {
             return split.run(self, given, steps, done).map(Some);
         }
-        // Memory of the carry, of what the sequence writes and of the cells of single numbers, each in lines of its own.
+        // Memory of the carry and of what the sequence writes, each in lines of its own.
         let written = self.writes.iter().map(|w| w.bytes);
-        let of_numbers = |placed: &Placed| match &placed.item.part {
-            Part::Cluster(cluster) => cluster.is_of_numbers().then(|| cluster.room()),
-            _ => None,
-        };
-        let cells = self.items.iter().filter_map(of_numbers);
-        let sizes: Vec<usize> = carry.iter().map(|x| bytes_of(x)).chain(written).chain(cells).collect();
+        let sizes: Vec<usize> = carry.iter().map(|x| bytes_of(x)).chain(written).collect();
         let all: usize = sizes.iter().map(|&bytes| bytes.div_ceil(ALIGNMENT)).sum();
         let mut memory: Vec<Line> = Vec::new();
         memory.try_reserve_exact(all).map_err(|error| first(NoMemory::from(error).into()))?;
@@ -181,8 +161,7 @@ impl Sequence {
             places.push(at.cast());
             at = at.wrapping_add(bytes.div_ceil(ALIGNMENT));
         }
-        let (state, others) = places.split_at(carries);
-        let (writes, cells) = others.split_at(self.writes.len());
+        let (state, writes) = places.split_at(carries);
 
         let forward = |x: &Array| {
             let row = (bytes_of(x) / length) as isize;
@@ -225,36 +204,15 @@ impl Sequence {
                 (to, bytes)
             })
         };
-        // Single numbers are written where they end up: by write, where that is, and how far the next step writes from there. They are
-        // not written to the carry, since another item may read it afterwards.
-        let by_numbers = |w: usize| {
-            let writes =
-                |placed: &&Placed| placed.outs.iter().any(|a| a.base as usize == 1 + reads.len() + w);
-            self.items.iter().find(writes).is_some_and(|placed| of_numbers(placed).is_some())
-        };
-        let mut homes: Vec<Option<(*mut u8, isize)>> = vec![None; writes.len()];
-        let mut targets: Vec<(*mut u8, isize)> = vec![];
-        let mut is_home: Vec<bool> = vec![];
-        for (k, out) in steps.outs.iter().enumerate() {
-            let target = if k < carries { (state[k], 0) } else { column(out.dtype, &out.dims)? };
-            assert!(k >= carries || out.bytes() == sizes[k], "the next carry is like the last one");
-            targets.push(target);
-            is_home.push(match out.from {
-                From::Write(w) => {
-                    let is_first = homes[w].is_none() && out.bytes() == sizes[carries + w];
-                    (is_first && k >= carries && by_numbers(w)).then(|| homes[w] = Some(target)).is_some()
-                }
-                From::Given(_) => false,
-            });
-        }
         let mut next: Vec<Move> = vec![];
-        for (k, (out, &(to, to_step))) in steps.outs.iter().zip(&targets).enumerate() {
+        for (k, out) in steps.outs.iter().enumerate() {
+            let (to, to_step) = if k < carries { (state[k], 0) } else { column(out.dtype, &out.dims)? };
+            assert!(k >= carries || out.bytes() == sizes[k], "the next carry is like the last one");
             let bytes = out.bytes();
             let (from, from_step) = match out.from {
                 From::Write(w) => {
                     assert!(out.start.checked_add(bytes).is_some_and(|end| end <= sizes[carries + w]));
-                    let (x, step) = homes[w].unwrap_or((writes[w], 0));
-                    (x.wrapping_add(out.start).cast_const(), step)
+                    (writes[w].wrapping_add(out.start).cast_const(), 0)
                 }
                 From::Given(g) => {
                     let end = out.start.checked_add(bytes).expect("a read lies in memory");
@@ -264,7 +222,6 @@ impl Sequence {
             };
             let moved = Move { from, from_step, to, to_step, bytes };
             match out.from {
-                _ if is_home[k] => {}
                 // It stays as it is.
                 From::Given(g) if g == k && k < carries => {}
                 // The carry before the step.
@@ -289,51 +246,16 @@ impl Sequence {
         let mut bases: SmallVec<[SendPtr; 16]> = SmallVec::new();
         bases.push(SendPtr(many.as_mut().map_or(few.as_mut_ptr().cast(), Unwritten::ptr)));
         bases.extend(reads.iter().map(|(x, _)| SendPtr(x.cast_mut())));
-        let home = |w: usize| homes[w].unwrap_or((writes[w], 0));
-        bases.extend((0..writes.len()).map(|w| SendPtr(home(w).0)));
+        bases.extend(writes.iter().map(|&w| SendPtr(w)));
         let whole = |r: usize| given.get(steps.reads[r]).filter(|_| steps.reads[r] >= rows.end).copied();
-        // By base: how far the next step reads or writes from there.
-        let apart = |base: u32| match base as usize {
-            0 => 0,
-            r if r <= reads.len() => reads[r - 1].1,
-            w => home(w - 1 - reads.len()).1,
-        };
-        // Whether what lies there differs from step to step.
-        let varies = |base: u32| match (base as usize).wrapping_sub(1) {
-            r if r < reads.len() => reads[r].1 != 0 || steps.reads[r] < carries,
-            _ => true,
-        };
-        let mut cells = cells.iter();
-        let mut turns: Vec<Turn<'_>> = vec![];
+        // By base: how far the next step reads from there.
+        let apart =
+            |base: u32| (base as usize).checked_sub(1).and_then(|r| reads.get(r)).map_or(0, |read| read.1);
+        let mut items: Vec<(Lists, Moving)> = vec![];
         for placed in &self.items {
-            let cluster = match &placed.item.part {
-                Part::Cluster(cluster) if cluster.is_of_numbers() => cluster,
-                _ => {
-                    let mut lists = Lists::default();
-                    placed.addresses(&bases, &mut lists);
-                    let (ins, outs) = (moving(&placed.ins, apart), moving(&placed.outs, apart));
-                    turns.push(Turn::Other(lists, Moving { ins, outs }));
-                    continue;
-                }
-            };
-            let cells: *mut u64 = cells.next().expect("there is room for each").cast();
-            let at = |cell: usize| cells.wrapping_add(cell).cast::<u8>();
-            let place = |a: &Address, start: isize| a.of(&bases).get().wrapping_offset(start);
-            let stores = cluster.stores().iter().map(|store| {
-                let a = &placed.outs[store.write as usize];
-                let (to, to_step) = (place(a, store.start as isize), apart(a.base));
-                Move { from: at(store.cell as usize), from_step: 0, to, to_step, bytes: store.size }
-            });
-            let stores = stores.collect();
-            let (mut once, mut loads) = (vec![], vec![]);
-            for (k, (a, &(start, bytes))) in placed.ins.iter().zip(cluster.loads()).enumerate() {
-                let (from, from_step) = (place(a, start).cast_const(), apart(a.base));
-                let own = Move { from, from_step, to: at(k), to_step: 0, bytes };
-                if varies(a.base) { loads.push(own) } else { once.push(own) }
-            }
-            // SAFETY: the constants and the cells are there before the first step.
-            unsafe { copy(&once, 0) };
-            turns.push(Turn::Numbers { cluster, cells, loads, stores });
+            let mut lists = Lists::default();
+            placed.addresses(&bases, &mut lists);
+            items.push((lists, Moving::new(&placed.ins, apart)));
         }
         for t in 0..length {
             if t % STRETCH == STRETCH - 1 {
@@ -342,25 +264,13 @@ impl Sequence {
             // SAFETY: `source` and `column` checked or made the memory of all steps, of which this is one. A move goes from what
             // is given or written to the carry or to a result, or from the carry to a result.
             unsafe { copy(&before, t) };
-            for (i, turn) in turns.iter_mut().enumerate() {
+            for (i, (lists, moving)) in items.iter_mut().enumerate() {
                 // SAFETY: the addresses are those of what the sequence reads and of room for what it writes, in memory of this
-                // function or of arrays that outlive it, for which `source` and `new` checked the bounds. The cells are those of
-                // their item alone, so what no step changes stays in them.
-                unsafe {
-                    match turn {
-                        Turn::Numbers { cluster, cells, loads, stores } => {
-                            copy(loads, t);
-                            cluster.run_in_cells(*cells);
-                            copy(stores, t);
-                        }
-                        Turn::Other(lists, moving) => {
-                            if !self.run_item(i, lists, bases[0], whole)? {
-                                return Ok(None);
-                            }
-                            moving.go_on(lists);
-                        }
-                    }
+                // function or of arrays that outlive it, for which `source` and `new` checked the bounds.
+                if !unsafe { self.run_item(i, lists, bases[0], whole)? } {
+                    return Ok(None);
                 }
+                moving.go_on(lists);
                 if let Some(done) = &mut done {
                     done(i);
                 }
