@@ -101,8 +101,8 @@ impl BatchSizes {
                         let rows = parts(rows, block.at + start + m * self.step(), len);
                         for i in 0..len {
                             let new = f(at(&rows, i), at(&laid, i));
-                            for k in 0..K {
-                                part[k][i] = part[k][i].add(new[k]);
+                            for (part, new) in part.iter_mut().zip(new) {
+                                part[i] = part[i].add(new);
                             }
                         }
                     }
@@ -144,8 +144,8 @@ impl BatchSizes {
                     let rows = parts(rows, first, len);
                     // SAFETY: as the function's `# Safety` section requires.
                     let out = unsafe { std::slice::from_raw_parts_mut(out.add(first), len) };
-                    for i in 0..len {
-                        out[i] = f(at(&rows, i), at(&laid, i));
+                    for (i, out) in out.iter_mut().enumerate() {
+                        *out = f(at(&rows, i), at(&laid, i));
                     }
                 }
             },
