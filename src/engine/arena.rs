@@ -27,7 +27,7 @@ const TARGET: usize = 16;
 
 /// Room for the nodes of a small graph, whose lists then do not grow.
 const FEW: usize = 10;
-type List<T> = SmallVec<[T; FEW]>;
+pub(super) type List<T> = SmallVec<[T; FEW]>;
 
 /// The reachable graph in post-order: inputs stand before their consumers, and the order depends only on the graph. A
 /// slot is one output of one node, where its cotangents are summed.
@@ -40,9 +40,9 @@ pub(super) struct Arena<'a> {
     /// By edge: the slot that it leads to, or [`NONE`] where it leads to no wanted value.
     targets: Vec<u32>,
     /// By node: whether its rule has to run, because an input is wanted or leads to a wanted value.
-    works: Vec<bool>,
+    works: List<bool>,
     /// By slot: whether its gradient is part of the answer.
-    pub(super) asked: Vec<bool>,
+    pub(super) asked: List<bool>,
     /// By root and by wanted value of the request: the slot, or [`NONE`] where it is not reached.
     pub(super) roots: List<u32>,
     pub(super) wanted: List<u32>,
@@ -94,8 +94,8 @@ impl<'a> Arena<'a> {
             leaves: List::new(),
             first,
             targets: Vec::with_capacity(FEW),
-            works: vec![],
-            asked: vec![],
+            works: List::new(),
+            asked: List::new(),
             roots: List::new(),
             wanted: List::new(),
             heavy: 0,
@@ -131,7 +131,7 @@ impl<'a> Arena<'a> {
         }) {
             return Ok(());
         }
-        let (mut targets, mut stack) = (Vec::with_capacity(FEW), Vec::with_capacity(FEW));
+        let (mut targets, mut stack) = (List::new(), List::new());
         targets.resize(root.inputs.len(), NONE);
         stack.push(Frame { node: root, next: 0, start: 0 });
         while let Some(frame) = stack.last_mut() {
@@ -219,12 +219,12 @@ impl<'a> Arena<'a> {
     /// Cuts the edges to slots that are not live, in one ascending pass: a slot is live if it is part of the answer,
     /// or if an input of its node is live.
     fn prune(&mut self, leaves: bool) {
-        self.asked = vec![false; self.slots()];
+        self.asked = List::from_elem(false, self.slots());
         for &s in self.wanted.iter().filter(|s| **s != NONE) {
             self.asked[s as usize] = true;
         }
         let mut live = self.asked.clone();
-        self.works = Vec::with_capacity(self.nodes.len());
+        self.works = List::with_capacity(self.nodes.len());
         for (i, node) in self.nodes.iter().enumerate() {
             let mut works = false;
             let (own, next) = (self.first[i], self.first[i + 1]);

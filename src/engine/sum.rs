@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
+use super::arena::List;
 use crate::error::{Error, Result};
 use crate::graph::Tensor;
 use crate::kernel::par::while_blocked;
@@ -50,14 +51,14 @@ pub(super) fn added(sum: Option<Tensor>, g: Option<Tensor>, record: bool) -> Res
 #[derive(Default)]
 pub(super) struct Sums {
     /// By slot: the index of its sum in `sums`, plus one; 0 where the slot has no sum.
-    places: Vec<u32>,
+    places: List<u32>,
     sums: Vec<Option<Tensor>>,
-    free: Vec<u32>,
+    free: List<u32>,
 }
 
 impl Sums {
     pub(super) fn new(slots: usize) -> Sums {
-        Sums { places: vec![0; slots], sums: Vec::with_capacity(FEW), free: Vec::with_capacity(FEW) }
+        Sums { places: List::from_elem(0, slots), sums: Vec::with_capacity(FEW), free: List::new() }
     }
 
     pub(super) fn get(&self, slot: usize) -> Option<&Tensor> {

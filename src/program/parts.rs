@@ -9,7 +9,7 @@ use crate::dtype::DType;
 use crate::graph::Op;
 use crate::graph::site::Site;
 use crate::kernel::pointwise::cluster::Cluster;
-use crate::kernel::sequence::Sequence;
+use crate::kernel::sequence::{Loop, Sequence};
 use crate::shape::{Dims, Strides};
 
 /// The number of a value of a program.
@@ -93,6 +93,8 @@ pub enum Work {
 /// A sequence, and the values that it reads and writes. What it reads are whole values, no views.
 pub struct Group {
     pub sequence: Sequence,
+    /// The sequence as the steps of loops.
+    pub repeated: Loop,
     pub reads: Vec<Id>,
     pub writes: Vec<Id>,
     /// The values that no later work reads.

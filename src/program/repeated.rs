@@ -9,7 +9,7 @@ use crate::kernel::sequence::{From, StepOut, Steps};
 use crate::shape;
 
 impl Program {
-    /// Runs the steps of a loop all at once: see `Sequence::repeat`. The inputs are those of the first step, with whole columns; the
+    /// Runs the steps of a loop all at once: see `Loop::run`. The inputs are those of the first step, with whole columns; the
     /// carries and columns are contiguous. None if the program is more than one sequence, or is not for these inputs.
     ///
     /// # Errors
@@ -74,6 +74,8 @@ impl Program {
             outs.push(StepOut { from, start, dtype: value.dtype, dims: value.dims.clone() });
         }
         let steps = Steps { op, carries, columns, length, reverse, keeps, reads: &reads, outs: &outs };
-        self.watched(group, watch::profiles(), |done| group.sequence.repeat(&given, &steps, done))
+        self.watched(group, watch::profiles(), |done| {
+            group.repeated.run(&group.sequence, &given, &steps, done)
+        })
     }
 }

@@ -8,7 +8,7 @@ use super::parts::{Gathered, Group, Id, Made, Origin, Piece, Step, Value, Work};
 use crate::graph::computed;
 use crate::kernel::copy::Moves;
 use crate::kernel::reduce;
-use crate::kernel::sequence::{Arrays, Item, Kernel, Kind, Out, Part, Sequence, Source};
+use crate::kernel::sequence::{Arrays, Item, Kernel, Kind, Loop, Out, Part, Sequence, Source};
 use crate::shape;
 
 /// A program whose clusters together write fewer bytes is short.
@@ -215,7 +215,14 @@ fn end_run(
         made.push(of);
     }
     let sequence = Sequence::new(reads.len(), items);
-    work.push(Work::Sequence(Group { sequence, reads, writes, last: vec![], items: made }));
+    work.push(Work::Sequence(Group {
+        sequence,
+        repeated: Loop::default(),
+        reads,
+        writes,
+        last: vec![],
+        items: made,
+    }));
 }
 
 /// Notes the values that each work is the last to read, or that nothing reads.

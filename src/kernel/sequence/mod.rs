@@ -11,4 +11,5 @@ mod steps;
 pub use arrays::{Arrays, Kind, Out};
 pub use items::{Item, Kernel, Part, Source};
 pub use run::{Failure, Sequence};
+pub use split::Loop;
 pub use steps::{From, Out as StepOut, Steps};

@@ -2,13 +2,11 @@
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::sync::OnceLock;
 
 use smallvec::SmallVec;
 
 use super::items::{Item, Part, Source};
 use super::room::Plan;
-use super::split::Split;
 use crate::array::{Array, Unwritten};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -72,8 +70,6 @@ pub struct Sequence {
     bytes: usize,
     /// The most bytes of values that are in that memory at a time.
     most: usize,
-    /// As the steps of a loop: how that is split, if it is.
-    pub(super) split: OnceLock<Option<Box<Split>>>,
 }
 
 /// The error of an item.
@@ -164,14 +160,7 @@ impl Sequence {
             placed.push(Placed { item, ins, outs: outs.into(), room });
         }
         let bytes = plan.bytes();
-        Sequence {
-            items: placed.into(),
-            reads: ranges.into(),
-            writes: writes.into(),
-            bytes,
-            most,
-            split: OnceLock::new(),
-        }
+        Sequence { items: placed.into(), reads: ranges.into(), writes: writes.into(), bytes, most }
     }
 
     /// The most bytes of values that it has at a time, besides what it makes for others.

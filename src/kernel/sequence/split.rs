@@ -2,6 +2,7 @@
 //! loops of the formulas; only the rest is computed step by step.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use super::items::{Item, Part, Source};
 use super::run::{Failure, Sequence};
@@ -70,7 +71,7 @@ enum Phase {
 
 /// How a loop is split. A tile has a slot for each number of a step, where those of all its steps lie one after the other, `width`
 /// bytes apart. All addresses are counted in such numbers.
-pub(super) struct Split {
+struct Split {
     /// What it was made for.
     carries: usize,
     columns: usize,
@@ -445,14 +446,14 @@ impl Split {
             && self.outs.iter().copied().eq(outs)
     }
 
-    /// What [`Sequence::repeat`] returns.
+    /// What [`Loop::run`] returns.
     ///
     /// # Errors
     /// For want of memory, those of kernels, and if the loop is interrupted.
     ///
     /// # Panics
     /// If an array is too small for what is read of it.
-    pub fn run(
+    fn run(
         &self,
         sequence: &Sequence,
         given: &[&Array],
@@ -618,13 +619,36 @@ unsafe fn copy(from: *const u8, from_step: isize, to: *mut u8, to_step: isize, s
     }
 }
 
-impl Sequence {
-    /// The loop in parts, if it is long and can be split.
-    pub(super) fn split(&self, steps: &Steps<'_>) -> Option<&Split> {
-        if steps.length < FEWEST {
-            return None;
+/// A sequence as the steps of loops, which remembers how they are split.
+#[derive(Default)]
+pub struct Loop(OnceLock<Option<Box<Split>>>);
+
+impl Loop {
+    /// Runs the steps of a loop: the last carry, the results as columns, and perhaps the carries before each step. `sequence` is
+    /// the same one in all calls. None if a part of the next carry is another part of this one, or if a result has another layout
+    /// in some step.
+    ///
+    /// # Errors
+    /// For want of memory, those of kernels and of functions of arrays, and if the loop is interrupted.
+    ///
+    /// # Panics
+    /// If an array is too small for what is read of it, or a carry or a column is not contiguous.
+    pub fn run(
+        &self,
+        sequence: &Sequence,
+        given: &[&Array],
+        steps: &Steps<'_>,
+        done: Option<&mut dyn FnMut(usize)>,
+    ) -> std::result::Result<Option<Vec<Array>>, Failure> {
+        if !sequence.fits(given, steps) {
+            return Ok(None);
         }
-        let split = self.split.get_or_init(|| Split::new(self, steps).map(Box::new));
-        split.as_deref().filter(|split| split.is_for(steps))
+        let split = (steps.length >= FEWEST)
+            .then(|| self.0.get_or_init(|| Split::new(sequence, steps).map(Box::new)).as_deref())
+            .flatten();
+        match split.filter(|split| split.is_for(steps)) {
+            Some(split) => split.run(sequence, given, steps, done).map(Some),
+            None => sequence.in_turn(given, steps, done),
+        }
     }
 }

@@ -110,15 +110,39 @@ impl Out {
 }
 
 impl Sequence {
-    /// Runs the steps of a loop: the last carry, the results as columns, and perhaps the carries before each step. None if a
-    /// part of the next carry is another part of this one, or if a result has another layout in some step.
-    ///
-    /// # Errors
-    /// For want of memory, those of kernels and of functions of arrays, and if the loop is interrupted.
+    /// Whether the sequence can run as these steps of a loop. Not if a part of the next carry is another part of this one.
     ///
     /// # Panics
-    /// If an array is too small for what is read of it, or a carry or a column is not contiguous.
-    pub fn repeat(
+    /// If a carry or a column is not contiguous.
+    pub(super) fn fits(&self, given: &[&Array], steps: &Steps<'_>) -> bool {
+        let Steps { carries, columns, length, .. } = *steps;
+        let rows = carries..carries + columns;
+        let own = |(k, out): (usize, &Out)| match out.from {
+            From::Given(g) if g.max(k) < carries => g == k && out.start == 0,
+            _ => true,
+        };
+        // Functions of arrays get copies of what lies in a carry or a row.
+        let is_large = |&(source, _): &(Source, isize)| match source {
+            Source::Read(r) => steps.reads[r] < rows.end && self.reads[r].len() > LARGE,
+            Source::Made(_) => false,
+        };
+        let is_of_arrays = |placed: &&Placed| matches!(placed.item.part, Part::Arrays(_));
+        if length == 0
+            || !steps.outs.iter().enumerate().all(own)
+            || self.items.iter().filter(is_of_arrays).any(|placed| placed.item.ins.iter().any(is_large))
+        {
+            return false;
+        }
+        assert!(given[..rows.end].iter().all(|x| x.is_contiguous()) && steps.reads.len() == self.reads.len());
+        assert!(given[rows].iter().all(|x| x.dims().first() == Some(&length)));
+        true
+    }
+
+    /// Runs the steps of a loop, for which it is fit, one after the other: see [`Loop::run`](super::Loop::run).
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) fn in_turn(
         &self,
         given: &[&Array],
         steps: &Steps<'_>,
@@ -127,27 +151,6 @@ impl Sequence {
         let first = |error| Failure { item: 0, error };
         let Steps { op, carries, columns, length, .. } = *steps;
         let (carry, rows) = (&given[..carries], carries..carries + columns);
-        let own = |(k, out): (usize, &Out)| match out.from {
-            From::Given(g) if g.max(k) < carries => g == k && out.start == 0,
-            _ => true,
-        };
-        if length == 0 || !steps.outs.iter().enumerate().all(own) {
-            return Ok(None);
-        }
-        // Functions of arrays get copies of what lies in a carry or a row.
-        let is_large = |&(source, _): &(Source, isize)| match source {
-            Source::Read(r) => steps.reads[r] < rows.end && self.reads[r].len() > LARGE,
-            Source::Made(_) => false,
-        };
-        let is_of_arrays = |placed: &&Placed| matches!(placed.item.part, Part::Arrays(_));
-        if self.items.iter().filter(is_of_arrays).any(|placed| placed.item.ins.iter().any(is_large)) {
-            return Ok(None);
-        }
-        assert!(given[..rows.end].iter().all(|x| x.is_contiguous()) && steps.reads.len() == self.reads.len());
-        assert!(given[rows.clone()].iter().all(|x| x.dims().first() == Some(&length)));
-        if let Some(split) = self.split(steps) {
-            return split.run(self, given, steps, done).map(Some);
-        }
         // Memory of the carry and of what the sequence writes, each in lines of its own.
         let written = self.writes.iter().map(|w| w.bytes);
         let sizes: Vec<usize> = carry.iter().map(|x| bytes_of(x)).chain(written).collect();

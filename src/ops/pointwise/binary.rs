@@ -51,8 +51,14 @@ impl<B: Binary> Op for BinaryOp<B> {
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let g = only(g);
-        let part = |i: usize| if s.needs(i) { B::rule(i, g, s) } else { Ok(None) };
-        Ok(Grads::from_buf([part(0)?, part(1)?]))
+        let mut grads = Grads::from_buf([None, None]);
+        if s.needs(0) {
+            grads[0] = B::rule(0, g, s)?;
+        }
+        if s.needs(1) {
+            grads[1] = B::rule(1, g, s)?;
+        }
+        Ok(grads)
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
