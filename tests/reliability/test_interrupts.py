@@ -81,7 +81,7 @@ CALLS = {
         "torch.special.chebyshev_polynomial_t(x, 2000)",
     ),
     "while_loop": ("x = fg.tensor(0.0)", "func.while_loop(lambda c: c < 1e7, lambda c: c + 1.0, x)"),
-    "scan": ("x = fg.ones((4_000_000,))", "func.scan(lambda c, a: (c * 0.99 + a, c), fg.tensor(0.0), x)"),
+    "scan": ("x = fg.ones((16_000_000,))", "func.scan(lambda c, a: (fg.sin(c) + a, c), fg.tensor(0.0), x)"),
     "a compiled loop": (
         "x = fg.tensor(0.0)\nf = fg.compile(lambda x: func.while_loop(lambda c: c < 1e9, lambda c: c + 1.0, x))",
         "f(x)",
