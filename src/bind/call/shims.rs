@@ -73,9 +73,9 @@ struct Function;
 
 impl Shim for Function {
     fn run<'py>(number: usize, args: &Arguments<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-        let namespaces = NAMESPACES.get(args.py()).into_iter().flatten();
-        let dialect = namespaces.filter(|(module, _)| args.is_of(module)).map(|(_, dialect)| *dialect).next();
-        call(&CALLABLES[number], dialect, None, args)
+        let mut namespaces = NAMESPACES.get(args.py()).into_iter().flatten();
+        let own = namespaces.find(|(module, _)| args.is_of(module));
+        call(&CALLABLES[number], own.map(|(_, dialect)| *dialect), None, args)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use super::items::{Item, Part, Source};
 use super::run::{Failure, Sequence};
-use super::steps::{From, Out, Steps};
+use super::steps::{From, Out, Steps, bytes_of};
 use crate::array::{Array, Unwritten};
 use crate::dtype::DType;
 use crate::kernel::interrupt;
@@ -14,7 +14,6 @@ use crate::kernel::par::SendPtr;
 use crate::kernel::pointwise::cluster::{ALIGNMENT, Cluster, copy_number};
 use crate::kernel::pointwise::numbers::Numbers;
 use crate::kernel::pointwise::row::{Address, Instruction};
-use crate::shape::{self, Dims};
 
 /// A loop of fewer steps is not split.
 const FEWEST: usize = 24;
@@ -467,15 +466,6 @@ impl Split {
         let mut memory = Array::unwritten(op, DType::U8, &[numbers + room]).map_err(first)?;
         let (tile, room) = (memory.ptr(), memory.ptr().wrapping_add(numbers));
         let place = |at: Address| tile.wrapping_add(at as usize * width);
-        let bytes_of = |x: &Array| x.len() * x.dtype().size();
-        // The first row of an array with a row for each step, and how far the next one is from there.
-        let rows = |x: *mut u8, row: usize| {
-            if steps.reverse {
-                (x.wrapping_add(row * (length - 1)), -(row as isize))
-            } else {
-                (x, row as isize)
-            }
-        };
         let mut made: Vec<Unwritten> = vec![];
         let mut results: Vec<(&Copied, *mut u8, isize)> = vec![];
         let outs = steps.outs[carries..].iter().map(|out| (out.dtype, &out.dims[..]));
@@ -483,12 +473,10 @@ impl Split {
         let outs = outs.enumerate().map(|own| (own, &self.results));
         let before = before.enumerate().map(|own| (own, &self.before)).filter(|_| steps.keeps);
         for ((k, (dtype, dims)), parts) in outs.chain(before) {
-            let all: Dims = std::iter::once(length).chain(dims.iter().copied()).collect();
-            let mut z = Array::unwritten(op, dtype, &all).map_err(first)?;
-            let (first, step) = rows(z.ptr(), shape::len(dims) * dtype.size());
+            let (z, to, step) = steps.column(dtype, dims).map_err(first)?;
             made.push(z);
             let own = parts.iter().filter(|part| part.array == k);
-            results.extend(own.map(|part| (part, first.wrapping_offset(part.start), step)));
+            results.extend(own.map(|part| (part, to.wrapping_offset(part.start), step)));
         }
         // Where an array that is no carry has what begins so many bytes after its beginning or that of its row: in the first step, and
         // how far the next step reads from there.
@@ -500,8 +488,8 @@ impl Split {
             }
             let row = bytes_of(x) / length;
             assert!(range.start >= 0 && range.end <= row as isize, "a read leaves the row");
-            let (first, step) = rows(x.ptr().cast_mut(), row);
-            (first.wrapping_offset(start), step)
+            let (begin, step) = steps.rows(row);
+            (x.ptr().cast_mut().wrapping_offset(begin + start), step)
         };
         let mut read: Vec<(&Copied, *mut u8, isize)> = vec![];
         for part in &self.rows {

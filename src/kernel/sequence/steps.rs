@@ -9,6 +9,7 @@ use super::items::{Part, Source};
 use super::run::{Address, Failure, Few, Lists, Placed, Sequence};
 use crate::array::{Array, Unwritten};
 use crate::dtype::DType;
+use crate::error::Result;
 use crate::kernel::interrupt;
 use crate::kernel::par::SendPtr;
 use crate::kernel::pointwise::cluster::{ALIGNMENT, copy_number};
@@ -99,8 +100,29 @@ impl Moving {
 }
 
 /// The bytes of a contiguous array.
-fn bytes_of(x: &Array) -> usize {
+pub(super) fn bytes_of(x: &Array) -> usize {
     x.len() * x.dtype().size()
+}
+
+impl Steps<'_> {
+    /// Of an array with a row of so many bytes for each step: how many bytes after its beginning the row of the first step
+    /// begins, and how far the next step's row is from there.
+    pub(super) fn rows(&self, row: usize) -> (isize, isize) {
+        let row = row as isize;
+        if self.reverse { (row * (self.length as isize - 1), -row) } else { (0, row) }
+    }
+
+    /// A new array with a row for each step, the address of the row of the first step, and how far the next one is from there.
+    ///
+    /// # Errors
+    /// For want of memory.
+    pub(super) fn column(&self, dtype: DType, dims: &[usize]) -> Result<(Unwritten, *mut u8, isize)> {
+        let all: Dims = std::iter::once(self.length).chain(dims.iter().copied()).collect();
+        let mut column = Array::unwritten(self.op, dtype, &all)?;
+        let (begin, step) = self.rows(shape::len(dims) * dtype.size());
+        let first = column.ptr().wrapping_offset(begin);
+        Ok((column, first, step))
+    }
 }
 
 impl Out {
@@ -166,10 +188,6 @@ impl Sequence {
         }
         let (state, writes) = places.split_at(carries);
 
-        let forward = |x: &Array| {
-            let row = (bytes_of(x) / length) as isize;
-            if steps.reverse { (row * (length as isize - 1), -row) } else { (0, row) }
-        };
         // The address of an array that the first step reads, and how far the next step reads from there. The bytes of the range,
         // counted from that address, are read.
         let source = |g: usize, range: Range<isize>| -> (*const u8, isize) {
@@ -185,7 +203,7 @@ impl Sequence {
                 return (given[g].bytes(0, range.start.min(0)..range.end.max(1)), 0);
             }
             assert!(is_inside(bytes_of(given[g]) / length), "a read leaves the row");
-            let (begin, step) = forward(given[g]);
+            let (begin, step) = steps.rows(bytes_of(given[g]) / length);
             let all = begin.min(begin + step * (length as isize - 1))..bytes_of(given[g]) as isize;
             (given[g].bytes(begin, all), step)
         };
@@ -196,16 +214,9 @@ impl Sequence {
         let mut before: Vec<Move> = vec![];
         let mut after: Vec<Move> = vec![];
         let mut column = |dtype: DType, dims: &[usize]| -> std::result::Result<(*mut u8, isize), Failure> {
-            let all: Dims = std::iter::once(length).chain(dims.iter().copied()).collect();
-            let mut z = Array::unwritten(op, dtype, &all).map_err(first)?;
-            let bytes = (shape::len(dims) * dtype.size()) as isize;
-            let to = z.ptr();
+            let (z, to, step) = steps.column(dtype, dims).map_err(first)?;
             made.push(z);
-            Ok(if steps.reverse {
-                (to.wrapping_offset(bytes * (length as isize - 1)), -bytes)
-            } else {
-                (to, bytes)
-            })
+            Ok((to, step))
         };
         let mut next: Vec<Move> = vec![];
         for (k, out) in steps.outs.iter().enumerate() {
