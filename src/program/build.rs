@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::outer::outer_products;
 use super::parts::{Id, Origin, Step, Value, Work};
-use super::plan::{Pointwise, Way, planned};
+use super::plan::{Pointwise, Way, planned, share_slopes};
 use super::sequences::{SHORT, sequenced, weight};
 use super::unroll::unrolled;
 use super::{Counts, Program};
@@ -253,7 +253,8 @@ impl Program {
     ) -> Program {
         let all = steps.iter().map(|(step, _)| step.clone()).collect();
         let steps = outer_products(&mut values, steps);
-        let steps = unrolled(&mut values, steps, &outputs);
+        let mut steps = unrolled(&mut values, steps, &outputs);
+        share_slopes(&mut steps);
         let work = sequenced(&values, planned(&values, steps, &outputs), &outputs);
         let mut slots = vec![u32::MAX; values.len()];
         let mut kept = 0;

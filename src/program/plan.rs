@@ -16,7 +16,8 @@ use crate::kernel::broadcast::joined;
 use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::cluster::{Cluster, End, Read, Reading, Walk, Write};
 use crate::kernel::pointwise::numbers::{Kind, kind};
-use crate::kernel::pointwise::row::{Address, Instruction, Loop, Operand, Row};
+use crate::kernel::pointwise::pairs;
+use crate::kernel::pointwise::row::{Address, Instruction, Loop, Operand, PairLoop, Row};
 use crate::kernel::reduce::tiles::{Lengths, RowFold};
 use crate::shape;
 
@@ -173,6 +174,13 @@ impl Pointwise {
         }
     }
 
+    /// The loop that computes this step and another one, which has the same numbers as its last operand, at once.
+    fn pair(&self, other: &Pointwise) -> Option<PairLoop> {
+        let (x, same) = (self.ins.first()?, other.ins.last()?);
+        let is_one = self.n == 1 || x.is_one_element(self.n);
+        (!is_one && self.n == other.n && x == same).then(|| pairs::pair(&self.row, &other.row))?
+    }
+
     /// What makes two steps compute the same.
     pub fn key(&self) -> impl Eq + std::hash::Hash + use<> {
         (self.row.key(), self.ins.clone(), self.n)
@@ -182,6 +190,30 @@ impl Pointwise {
 impl Place {
     fn is_one_element(&self, n: usize) -> bool {
         n == 1 || matches!(self.axes.as_deref(), Some([(_, 0)]))
+    }
+}
+
+/// Where a step computes the product of a slope and another number, and an earlier one that slope, it reads it.
+pub(super) fn share_slopes(steps: &mut [(Step, Way)]) {
+    let factors = |way: &Way| pairs::factors(&way.pointwise()?.row);
+    if !steps.iter().any(|(_, way)| factors(way).is_some()) {
+        return;
+    }
+    let mut known: FxHashMap<_, Id> = FxHashMap::default();
+    for (step, way) in steps {
+        let factors = factors(way);
+        let Way::Pointwise(p) = way else { continue };
+        let Some((slope, product)) = factors else {
+            if p.ins.len() == 1 {
+                known.insert(p.key(), step.outs[0]);
+            }
+            continue;
+        };
+        let ins = p.ins[1..].into();
+        if let Some(&id) = known.get(&Pointwise { row: slope, ins, ..*p }.key()) {
+            (p.row, p.ins[1], p.has_single) = (product, Place { id, axes: None }, p.n == 1);
+            step.ins[1] = id;
+        }
     }
 }
 
@@ -248,8 +280,8 @@ pub(super) fn planned(values: &[Value], steps: Vec<(Step, Way)>, outputs: &[Id])
         let outside = made_for(&members, &outside);
         let folded = folds.iter().map(|(step, _)| memory.whole(step.ins[0]).0);
         let packed = packs.iter().flat_map(|step| &step.ins).map(|&id| memory.whole(id).0);
-        let roots: FxHashSet<Id> = outside.iter().copied().chain(folded).chain(packed).collect();
-        let asked = asked_for(&memory, members, &roots);
+        let asked =
+            asked_for(&memory, members, &outside.iter().copied().chain(packed).collect(), &folded.collect());
         if asked.is_empty() && packs.is_empty() {
             continue;
         }
@@ -383,11 +415,12 @@ fn clusters(memory: &Memory<'_>, mut parts: Parts, outside: &FxHashSet<Id>, work
 }
 
 /// The members in the order in which their results are asked for: an operand right before it is read, first the one that
-/// needs more registers.
+/// needs more registers. `roots` are asked for, and then what is only `folded`.
 fn asked_for(
     memory: &Memory<'_>,
     members: Vec<(Step, Pointwise)>,
     roots: &FxHashSet<Id>,
+    folded: &FxHashSet<Id>,
 ) -> Vec<(Step, Pointwise)> {
     let made: FxHashMap<Id, usize> =
         members.iter().enumerate().map(|(k, (step, _))| (step.outs[0], k)).collect();
@@ -401,17 +434,29 @@ fn asked_for(
         shape::sort_by_key(&mut needs, |&n| Reverse(n));
         need[k] = needs.iter().enumerate().map(|(i, n)| n + i).max().unwrap_or(1);
     }
+    let is_in = |ids: &FxHashSet<Id>, k: usize| ids.contains(&members[k].0.outs[0]);
+    let pairs = Pairs::of(&members, &below, |k| is_in(roots, k));
+    let mut roots: Vec<usize> = (0..members.len()).filter(|&k| is_in(roots, k) || is_in(folded, k)).collect();
+    // The value of a pair is then asked for together with its gradient.
+    if let Some(pairs) = &pairs {
+        shape::sort_by_key(&mut roots, |&k| pairs.is_for_folds[k]);
+    }
     let mut done = vec![false; members.len()];
     let mut order = vec![];
-    for root in (0..members.len()).filter(|&k| roots.contains(&members[k].0.outs[0])) {
+    for root in roots {
         let mut stack = vec![(root, false)];
         while let Some((k, ready)) = stack.pop() {
             if done[k] {
                 continue;
             }
             if ready {
-                done[k] = true;
-                order.push(k);
+                match &pairs {
+                    Some(pairs) => pairs.add(k, &below, &mut order, &mut done),
+                    None => {
+                        done[k] = true;
+                        order.push(k);
+                    }
+                }
                 continue;
             }
             stack.push((k, true));
@@ -423,6 +468,73 @@ fn asked_for(
     }
     let mut members: Vec<_> = members.into_iter().map(Some).collect();
     order.into_iter().filter_map(|k| members[k].take()).collect()
+}
+
+/// The members that are computed in pairs: a value and a gradient, right after each other.
+struct Pairs {
+    /// By gradient, its value, and the other way round.
+    other: Vec<Option<usize>>,
+    /// Whether each is a gradient.
+    is_gradient: Vec<bool>,
+    /// Which members read each.
+    users: Vec<SmallVec<[usize; 2]>>,
+    /// Of which members nothing but folds follows.
+    is_for_folds: Vec<bool>,
+}
+
+impl Pairs {
+    /// None if there are no pairs.
+    fn of(
+        members: &[(Step, Pointwise)],
+        below: &[SmallVec<[usize; 3]>],
+        is_root: impl Fn(usize) -> bool,
+    ) -> Option<Pairs> {
+        let mut values: FxHashMap<&Place, SmallVec<[usize; 1]>> = FxHashMap::default();
+        for (k, (_, p)) in members.iter().enumerate().filter(|(_, (_, p))| p.ins.len() == 1 && p.n > 1) {
+            values.entry(&p.ins[0]).or_default().push(k);
+        }
+        let mut other = vec![None; members.len()];
+        let mut is_gradient = vec![false; members.len()];
+        for (k, (_, p)) in members.iter().enumerate() {
+            let Some(known) = p.ins.last().and_then(|x| values.get_mut(x)) else { continue };
+            if let Some(at) = known.iter().position(|&v| members[v].1.pair(p).is_some()) {
+                let value = known.swap_remove(at);
+                (other[k], other[value], is_gradient[k]) = (Some(value), Some(k), true);
+            }
+        }
+        other.iter().any(Option::is_some).then_some(())?;
+        let mut users = vec![SmallVec::new(); members.len()];
+        for (k, below) in below.iter().enumerate() {
+            below.iter().for_each(|&b: &usize| users[b].push(k));
+        }
+        let mut is_for_folds = vec![false; members.len()];
+        for k in (0..members.len()).rev() {
+            is_for_folds[k] = !is_root(k) && users[k].iter().all(|&u: &usize| is_for_folds[u]);
+        }
+        Some(Pairs { other, is_gradient, users, is_for_folds })
+    }
+
+    /// Adds a member to the order: a gradient after its value, and a value with its gradient, if what that reads is there.
+    /// Then comes what can be computed of these and leads to folds alone, so that they are not kept for it.
+    fn add(&self, k: usize, below: &[SmallVec<[usize; 3]>], order: &mut Vec<usize>, done: &mut [bool]) {
+        let first = order.len();
+        let there = |&k: &usize, done: &[bool]| below[k].iter().all(|&b| done[b]);
+        let other = self.other[k].filter(|other| !done[*other] && there(other, done));
+        let pair = if self.is_gradient[k] { [other, Some(k)] } else { [Some(k), other] };
+        order.extend(pair.into_iter().flatten());
+        let mut at = first;
+        while let Some(&k) = order.get(at) {
+            done[k] = true;
+            let users = self.users[k].iter().copied().filter(|&user| self.is_for_folds[user]);
+            for user in users {
+                let is_new = !done[user] && !order[at..].contains(&user);
+                if is_new && there(&user, done) {
+                    order.push(user);
+                }
+            }
+            at += 1;
+        }
+    }
 }
 
 /// Single numbers in an order in which those that are computed in the same way stand together, and of these each after
@@ -501,6 +613,15 @@ fn cluster(
             last[m] = usize::MAX;
         }
     }
+    // By member, what computes it together with the next one, whose result then needs another register.
+    let pairs: Vec<Option<PairLoop>> = (0..members.len())
+        .map(|k| {
+            let (step, p) = members.get(k + 1)?;
+            let loops = members[k].1.pair(p)?;
+            last[k] = last[k].max(k + 1);
+            (!step.ins.iter().any(|&id| memory.whole(id).0 == members[k].0.outs[0])).then_some(loops)
+        })
+        .collect();
     let mut reads: Vec<Id> = vec![];
     let mut readings: Vec<Read> = vec![];
     let mut known: FxHashMap<(&Place, bool), usize> = FxHashMap::default();
@@ -545,7 +666,7 @@ fn cluster(
         });
         // A result that only a fold reads is free after its own instruction.
         let read = step.ins.iter().filter_map(|&id| made.get(&memory.whole(id).0).copied());
-        let mut read: SmallVec<[usize; 3]> = read.chain([k]).collect();
+        let mut read: SmallVec<[usize; 3]> = read.chain(k.saturating_sub(1)..=k).collect();
         shape::sort_by_key(&mut read, |&m| m);
         read.dedup();
         for m in read.into_iter().filter(|&m| last[m] == k) {
@@ -581,7 +702,9 @@ fn cluster(
             *register += first_register as Address;
         }
     }
-    let mut instructions = vec![];
+    let mut instructions: Vec<Instruction> = vec![];
+    // By member, the number of its instruction.
+    let mut numbers = vec![];
     for (k, (_, p)) in members.iter().enumerate() {
         let mut from = [Operand::default(); 3];
         for (operand, (place, step)) in from.iter_mut().zip(&operands[k]) {
@@ -597,7 +720,14 @@ fn cluster(
         if n == 1 {
             from[1].step = u8::from(!p.has_single);
         }
-        instructions.push(Instruction { row: p.row, from, to: home(&homes[k]) as Address });
+        let to = home(&homes[k]) as Address;
+        match k.checked_sub(1).and_then(|before| pairs[before]).zip(instructions.last_mut()) {
+            Some((both, own)) => {
+                (own.row.apply, own.from, own.also) = (Loop::Pair(both), [from[0], own.from[0], from[2]], to);
+            }
+            None => instructions.push(Instruction { row: p.row, from, to, also: to }),
+        }
+        numbers.push(instructions.len() - 1);
     }
     let mut results = vec![];
     for (w, &id) in writes.iter().enumerate() {
@@ -612,7 +742,7 @@ fn cluster(
     }
     let ends = folds.iter().map(|(step, fold)| {
         let of = made[&memory.whole(step.ins[0]).0];
-        End { fold: fold.clone(), of }
+        End { fold: fold.clone(), of: numbers[of], address: home(&homes[of]) as Address }
     });
     let cluster = Cluster::new(n, instructions, readings, results, ends.collect(), registers, widest);
     // The results of folds come in the order of the instructions.

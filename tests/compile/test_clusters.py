@@ -79,7 +79,8 @@ def test_random_formulas_have_the_bits_of_their_ops(shape: tuple[int, ...], dtyp
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_gradients_of_random_formulas_have_the_bits_of_their_ops(shape: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_gradients_of_random_formulas_have_the_bits_of_their_ops(shape: tuple[int, ...], dtype: str) -> None:
     for seed in range(4):
         f = formula(seed, len(shape))
 
@@ -87,9 +88,42 @@ def test_gradients_of_random_formulas_have_the_bits_of_their_ops(shape: tuple[in
             return func.grad(lambda *xs: sum((y * y).sum() for y in f(*xs)), (0, 1, 2))(*xs)
 
         compiled = fg.compile(gradient, fullgraph=True)
-        compiled(*arrays(shape, "float64", 0))
-        xs = arrays(shape, "float64", 1)
+        compiled(*arrays(shape, dtype, 0))
+        xs = arrays(shape, dtype, 1)
         assert bits(compiled(*xs)) == bits(gradient(*xs)), f"seed {seed}"
+
+
+def derivative(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: func.grad(lambda x: f(x).sum())(x)
+
+
+#: Programs that compute tanh and its derivative at the same numbers: one after the other, together, or once for all.
+TANGENTS: dict[str, Callable[[Any], Any]] = {
+    "first": lambda x: (fg.tanh(x), derivative(fg.tanh)(x)),
+    "second": lambda x: (derivative(fg.tanh)(x), derivative(derivative(fg.tanh))(x)),
+    "third": lambda x: [derivative(derivative(derivative(fg.tanh)))(x)],
+    "loss of itself": lambda x: func.value_and_grad(lambda x: ((fg.tanh(x * 3) - x) ** 2).sum())(x),
+    "branches": lambda x: func.value_and_grad(lambda x: sum((fg.tanh(x * k) * x).sum() for k in range(1, 9)))(x),
+    "a fold of the value alone": lambda x: func.value_and_grad(lambda x: 3 * fg.tanh(x * 2).sum())(x),
+    "folds of both": lambda x: [fg.tanh(x).sum(), derivative(fg.tanh)(x).sum(), (fg.tanh(x) * x).mean()],
+    "one number": lambda x: func.value_and_grad(lambda a: (fg.tanh(a.sum()) * a).sum())(x),
+    "nested": lambda x: func.value_and_grad(lambda x: fg.tanh(fg.tanh(x) * fg.tanh(x * x)).sum())(x),
+}
+
+
+@pytest.mark.parametrize("name", TANGENTS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 100, 3001])
+def test_tanh_and_its_derivative_have_the_bits_of_their_ops(name: str, dtype: str, n: int) -> None:
+    f = TANGENTS[name]
+    compiled = fg.compile(f, fullgraph=True)
+    compiled(fg.ones([n], dtype))
+    rng = np.random.default_rng(0)
+    odd = np.resize([-0.0, 1e-30, 7.8, -7.9, 8.1, 9.1, -44.0, 60.0, np.inf, -np.inf], n)
+    for numbers in (rng.normal(size=n), rng.normal(size=n) * 10, odd):
+        x = fg.tensor(numbers.astype(dtype))
+        for found, wanted in zip(compiled(x), f(x), strict=True):
+            np.testing.assert_array_equal(found.numpy(), wanted.numpy())
 
 
 def test_more_values_than_registers() -> None:

@@ -91,6 +91,18 @@ def test_float32(name: str) -> None:
     assert worst(name, x, np.float64) <= 1
 
 
+def test_float32_of_the_derivative_of_tanh() -> None:
+    x = np.concatenate([sample(np.float32, 100), dense(), np.linspace(7, 53, 10_001, dtype=np.float32)])
+    t = fg.tensor(x).requires_grad_()
+    got = fg.grad(fg.tanh(t), t, fg.ones(x.shape))
+    with np.errstate(over="ignore"):
+        want = np.cosh(x.astype(np.float64)) ** -2.0
+    assert ulps(got.numpy(), want).max() <= 3
+    odd = fg.tensor([np.inf, -np.inf, np.nan], "float32").requires_grad_()
+    got = fg.grad(fg.tanh(odd), odd, fg.ones([3]))
+    np.testing.assert_array_equal(got.numpy(), [0, 0, np.nan])
+
+
 def pairs(name: str, dtype: Any, each: int) -> tuple[np.ndarray, np.ndarray]:
     """Bases of every exponent with exponents that give results of every exponent, and the special values."""
     x = sample(dtype, each)

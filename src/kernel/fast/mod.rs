@@ -8,6 +8,8 @@ mod single;
 mod wide;
 
 pub use poly::{ROUND64, mantissa64};
+#[cfg(target_arch = "x86_64")]
+pub use single::{EXP_TAIL, LN_2};
 
 use crate::dtype::sealed::Sealed;
 use crate::dtype::{DType, Element, Ordered};

@@ -9,7 +9,9 @@ use super::poly::{exponentials, horner};
 /// Adding this rounds to an integer, which is then in the low bits of the sum.
 const ROUND: f32 = 12_582_912.0;
 /// `ln 2` in two parts. The first has so few bits that its product with an exponent is exact.
-const LN_2: [f32; 2] = [0.693_145_75, 1.428_606_8e-6];
+pub const LN_2: [f32; 2] = [0.693_145_75, 1.428_606_8e-6];
+/// `(e^r - 1 - r) / r²` in powers of `r`, for `|r|` up to half of `ln 2`, with an error of 1.4e-8 relative to `e^r - 1`.
+pub const EXP_TAIL: [f32; 5] = [4.999_999_7e-1, 1.666_653_9e-1, 4.166_775e-2, 8.367_09e-3, 1.383_779_7e-3];
 
 exponentials!(f32 exp32 sigmoid32; ROUND + 254.0, exp_tail factors; -104.0 89.0; 17.4 23.0);
 
@@ -19,12 +21,12 @@ fn within(x: f32, limit: f32) -> f32 {
     if x.abs() <= limit { x } else { f32::NAN }
 }
 
-/// `(e^r - 1 - r) / r²` for `|r|` up to half of `ln 2`, with an error of 1.4e-8 relative to `e^r - 1`.
+/// The polynomial of [`EXP_TAIL`].
 #[inline(always)]
 fn exp_tail(r: f32) -> f32 {
     let z = r * r;
-    let high = z.mul_add(1.383_779_7e-3, r.mul_add(8.367_09e-3, 4.166_775e-2));
-    high.mul_add(z, r.mul_add(1.666_653_9e-1, 4.999_999_7e-1))
+    let high = z.mul_add(EXP_TAIL[4], r.mul_add(EXP_TAIL[3], EXP_TAIL[2]));
+    high.mul_add(z, r.mul_add(EXP_TAIL[1], EXP_TAIL[0]))
 }
 
 /// `2^n` as a product of two normal factors, for results that may not be normal. `rounded` is `n + 254` plus

@@ -187,8 +187,8 @@ macro_rules! float {
             #[inline(always)] fn erfinv(self) -> Self { special::erfinv(f64::from(self)) as $t }
             #[inline(always)] fn trigamma(self) -> Self { special::polygamma(1.0, f64::from(self)) as $t }
             #[inline(always)] fn gelu(self) -> Self {
-                // The result has underflowed, and infinity times zero would be NaN.
-                if self < -40.0 { return -0.0; }
+                // The result has underflowed or is the number, and infinity times zero would be NaN.
+                if self.abs() > 40.0 { return if self < 0.0 { -0.0 } else { self }; }
                 let half = 0.5 * f64::from(self);
                 let (tail, off) = normal_tail(f64::from(self));
                 half.mul_add(tail, -half * off) as $t

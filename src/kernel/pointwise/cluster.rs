@@ -62,6 +62,8 @@ pub struct End {
     pub fold: RowFold,
     /// The number of the instruction.
     pub of: usize,
+    /// Where the results are.
+    pub address: Address,
 }
 
 /// An array that is read in a certain order: the sizes and strides of the axes, outermost first.
@@ -344,14 +346,15 @@ impl Cluster {
         let register_bytes = apart(tile * widest, registers);
         assert!(Cluster::has_room(n, widest, registers, addresses, lengths), "a cluster is too large");
         assert!(is_of_numbers(n, widest) || registers * register_bytes <= SPREAD);
-        let fits = |o: &Operand| (o.address as usize) < addresses;
-        assert!(instructions.iter().all(|i| (i.to as usize) < addresses && i.from.iter().all(fits)));
+        let is_there = |&address: &Address| (address as usize) < addresses;
+        let fits = |o: &Operand| is_there(&o.address);
+        assert!(instructions.iter().all(|i| i.from.iter().all(fits) && [i.to, i.also].iter().all(is_there)));
+        assert!(ends.iter().all(|end| is_there(&end.address)));
         let is_register = |r: Address| (addresses - registers..addresses).contains(&(r as usize));
         assert!(reads.iter().all(|read| match read.reading {
             Reading::Walk(_, register) => is_register(register),
             _ => true,
         }));
-        let is_there = |&address: &Address| (address as usize) < addresses;
         let is_made = |from: &[Address]| is_of_numbers(n, widest) && from.iter().all(is_there);
         assert!(
             writes.iter().filter_map(|w| w.from.as_deref()).all(is_made),
@@ -605,7 +608,7 @@ impl Cluster {
                 while let Some((end, (room, out))) = ends.next_if(|(end, _)| end.of == number) {
                     // SAFETY: the instruction has made the elements of the tile. `new` chose tiles, and `run` pieces, that suit the
                     // fold.
-                    unsafe { end.fold.add(start, n, at(i.to), room.get(), out.get()) };
+                    unsafe { end.fold.add(start, n, at(end.address), room.get(), out.get()) };
                 }
             }
             start += n;

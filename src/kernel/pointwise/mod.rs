@@ -9,6 +9,7 @@ pub mod complex;
 pub mod division;
 pub mod half;
 pub mod numbers;
+pub mod pairs;
 pub mod power;
 pub mod row;
 pub mod select;

@@ -14,6 +14,25 @@ pub enum Loop {
     Unary(UnaryLoop),
     Binary(BinaryLoop),
     Ternary(TernaryLoop),
+    Pair(PairLoop),
+}
+
+/// Computes two formulas for `n` elements `x`, one of `x` alone, and another of `g` and `x`. Each has results of its own.
+///
+/// # Safety
+/// `g` has `n` elements, or one where its stride is 0, `x` has `n`, and there is room for `n` of each result.
+pub type PairLoop = unsafe fn(n: usize, g: *const u8, sg: usize, x: *const u8, outs: [*mut u8; 2]);
+
+impl Loop {
+    /// What tells the loops apart.
+    pub fn address(self) -> usize {
+        match self {
+            Loop::Unary(f) => f as usize,
+            Loop::Binary(f) => f as usize,
+            Loop::Ternary(f) => f as usize,
+            Loop::Pair(f) => f as usize,
+        }
+    }
 }
 
 /// The loop of a formula for operands of certain dtypes.
@@ -47,6 +66,8 @@ pub struct Instruction {
     pub row: Row,
     pub from: [Operand; 3],
     pub to: Address,
+    /// Where the results of the second of two formulas go.
+    pub also: Address,
 }
 
 impl Instruction {
@@ -66,6 +87,7 @@ impl Instruction {
                 Loop::Unary(f) => f(n, x(0), to, p),
                 Loop::Binary(f) => f(n, x(0), step(0), x(1), step(1), to, p),
                 Loop::Ternary(f) => f(n, [x(0), x(1), x(2)], [step(0), step(1), step(2)], to, p),
+                Loop::Pair(f) => f(n, x(0), step(0), x(1), [to, at(self.also)]),
             }
         }
     }
@@ -76,19 +98,14 @@ impl Row {
     pub fn operands(&self) -> usize {
         match self.apply {
             Loop::Unary(_) => 1,
-            Loop::Binary(_) => 2,
+            Loop::Binary(_) | Loop::Pair(_) => 2,
             Loop::Ternary(_) => 3,
         }
     }
 
     /// What tells two formulas apart.
     pub fn key(&self) -> (usize, [u64; 3], DType) {
-        let address = match self.apply {
-            Loop::Unary(f) => f as usize,
-            Loop::Binary(f) => f as usize,
-            Loop::Ternary(f) => f as usize,
-        };
-        (address, self.scalars.map(f64::to_bits), self.out)
+        (self.apply.address(), self.scalars.map(f64::to_bits), self.out)
     }
 }
 

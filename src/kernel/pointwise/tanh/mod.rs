@@ -1,5 +1,5 @@
-//! The hyperbolic tangent and its derivative. Those of f32 are one polynomial for each of some intervals, whose table
-//! fits into registers: 8 intervals with AVX2, and 32 with AVX-512.
+//! The hyperbolic tangent and its derivative. Those of f32 use a table that fits into registers: the polynomials of 8
+//! intervals with AVX2, and 32 points with AVX-512.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -11,9 +11,11 @@ mod rows;
 use self::rows::F32;
 use self::rows::{GRADIENT_ROW, ROW, SLOPE_ROW};
 use super::binary::BinaryLoops;
+use super::row::PairLoop;
 use super::unary::UnaryLoops;
 #[cfg(target_arch = "x86_64")]
 use super::unary::{Scalars, UnaryLoop};
+use crate::dtype::DType;
 #[cfg(target_arch = "x86_64")]
 use crate::kernel::simd::{self, Isa};
 
@@ -69,7 +71,7 @@ unsafe fn slope(n: usize, x: *const u8, out: *mut u8, p: &Scalars) {
     // SAFETY: as the function's `# Safety` section requires, and `isa` detected the features.
     unsafe {
         match simd::isa() {
-            Isa::Avx512 => avx512::slopes(n, x.cast(), out.cast(), p),
+            Isa::Avx512 => avx512::slopes(n, x.cast(), out.cast()),
             Isa::Avx2 => avx2::slopes(n, x.cast(), out.cast(), p),
             _ => {
                 if let Some(row) = SLOPE_ROW.loops[F32] {
@@ -87,7 +89,7 @@ unsafe fn gradient(n: usize, g: *const u8, sg: usize, x: *const u8, sx: usize, o
     // SAFETY: as the function's `# Safety` section requires, and `isa` detected the features.
     unsafe {
         match simd::isa() {
-            Isa::Avx512 => avx512::gradients(n, (g.cast(), sg), (x.cast(), sx), out.cast(), p),
+            Isa::Avx512 => avx512::gradients(n, (g.cast(), sg), (x.cast(), sx), out.cast()),
             Isa::Avx2 => avx2::gradients(n, (g.cast(), sg), (x.cast(), sx), out.cast(), p),
             _ => {
                 if let Some(row) = GRADIENT_ROW.loops[F32] {
@@ -96,4 +98,45 @@ unsafe fn gradient(n: usize, g: *const u8, sg: usize, x: *const u8, sx: usize, o
             }
         }
     }
+}
+
+/// Computes tanh of `x` and `g / cosh² x`. None where the processor has no loop that takes less time than one after the other.
+pub fn with_gradients(dtype: DType) -> Option<PairLoop> {
+    #[cfg(target_arch = "x86_64")]
+    if has_both(dtype) {
+        return Some(tangents_and_gradients);
+    }
+    _ = dtype;
+    None
+}
+
+/// Computes tanh of `x` and `1 / cosh² x`, whatever `g` is, where [`with_gradients`] computes its two.
+pub fn with_slopes(dtype: DType) -> Option<PairLoop> {
+    #[cfg(target_arch = "x86_64")]
+    if has_both(dtype) {
+        return Some(tangents_and_slopes);
+    }
+    _ = dtype;
+    None
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_both(dtype: DType) -> bool {
+    dtype == DType::F32 && simd::isa() == Isa::Avx512
+}
+
+/// # Safety
+/// As [`PairLoop`] says. The processor has AVX-512.
+#[cfg(target_arch = "x86_64")]
+unsafe fn tangents_and_gradients(n: usize, g: *const u8, sg: usize, x: *const u8, [y, out]: [*mut u8; 2]) {
+    // SAFETY: as the function's `# Safety` section requires.
+    unsafe { avx512::tangents_and_gradients(n, (g.cast(), sg), x.cast(), [y.cast(), out.cast()]) }
+}
+
+/// # Safety
+/// As [`tangents_and_gradients`].
+#[cfg(target_arch = "x86_64")]
+unsafe fn tangents_and_slopes(n: usize, _: *const u8, _: usize, x: *const u8, [y, out]: [*mut u8; 2]) {
+    // SAFETY: as the function's `# Safety` section requires. A product with 1 changes nothing.
+    unsafe { avx512::tangents_and_gradients(n, (&1.0, 0), x.cast(), [y.cast(), out.cast()]) }
 }
