@@ -211,6 +211,76 @@ def test_compiled_scans() -> None:
         assert agrees(f, *inputs).cache_info().hits == 2
 
 
+def growth(p: Any, rows: Any, **options: Any) -> Any:
+    """A loop that reads a tensor besides its carry and its rows, whose carry begins without a batch."""
+
+    def step(state: Any, row: Any) -> Any:
+        a, b = state
+        return (0.9 * a + 0.1 * p[0] * fg.sin(b) + row.sum(), b * p[1]), {"both": a * b, "same": p[2]}
+
+    start = fg.tensor(1.0, dtype="float64"), p[0] * 0 + 0.5
+    return total(scan(step, start, rows, **options))
+
+
+def examples(f: Callable[..., Any], axes: Any) -> Callable[..., Any]:
+    """What ``vmap`` of a function of one or two tensors gives, one example after the other."""
+
+    def run(*batches: Any) -> Any:
+        size = next(int(x.shape[axis]) for x, axis in zip(batches, axes, strict=True) if axis is not None)
+        rows = [
+            [x if axis is None else fg.moveaxis(x, axis, 0)[i] for x, axis in zip(batches, axes, strict=True)]
+            for i in range(size)
+        ]
+        return fg.stack([f(*row) for row in rows])
+
+    return run
+
+
+@pytest.mark.parametrize("options", [{}, {"reverse": True}, {"checkpoint": 5}], ids=str)
+@pytest.mark.parametrize("axes", [(0, None), (1, None), (None, 1), (0, 2)], ids=str)
+def test_a_scan_of_a_batch_is_one_loop(options: dict[str, Any], axes: Any) -> None:
+    def one(p: Any, rows: Any) -> Any:
+        return growth(p, rows, **options)
+
+    rows = x(1, N, 3, 3)
+    given = x(0, 3, 3) if axes[0] is not None else x(0, 3), rows if axes[1] is not None else rows[:, 0]
+    for f in (
+        one,
+        func.grad(one),
+        func.grad(lambda p, rows: func.grad(one)(p, rows).sum()),
+        lambda p, rows: func.jvp(one, (p, rows), (p, rows))[1],
+    ):
+        batched = func.vmap(f, axes)
+        assert np.allclose(batched(*given), examples(f, axes)(*given), rtol=1e-9, atol=1e-12)
+        compiled = agrees(batched, given, tuple(2 * part for part in given))
+        assert "scan" in compiled.explain()
+        assert int(compiled.explain().split()[3]) < 200
+
+    def of_batches(p: Any, rows: Any) -> Any:
+        return total(func.vmap(one, axes)(p, rows))
+
+    def by_examples(p: Any, rows: Any) -> Any:
+        return total(examples(one, axes)(p, rows))
+
+    found, wanted = func.grad(of_batches, (0, 1))(*given), func.grad(by_examples, (0, 1))(*given)
+    assert all(map(np.allclose, found, wanted))
+
+
+def test_a_scan_in_batches_of_batches() -> None:
+    rows, p, scales = x(1, N, 3), x(0, 4, 3), x(2, 2)
+
+    def inner(scale: Any) -> Any:
+        return func.vmap(lambda p: growth(p * scale, rows))(p)
+
+    found = func.vmap(inner)(scales)
+    assert np.allclose(found, examples(inner, (0,))(scales))
+    slope = func.grad(lambda scale: total(inner(scale)))
+    assert np.allclose(func.vmap(slope)(scales), examples(slope, (0,))(scales))
+    agrees(func.vmap(slope), (scales,), (2 * scales,))
+    many = func.vmap(func.vmap(lambda p: growth(p, rows)), 1, 1)
+    assert np.allclose(many(x(3, 2, 4, 3)), func.vmap(func.vmap(lambda p: growth(p, rows)))(x(3, 2, 4, 3)))
+
+
 def test_a_scan_is_one_instruction() -> None:
     f = fg.compile(func.grad(lambda h, rows: total(scan(cell, h, rows))), fullgraph=True)
     begin = time.perf_counter()

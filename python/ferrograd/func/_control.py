@@ -9,7 +9,7 @@ from ferrograd import _core, _tree
 from ferrograd._autograd.checkpoint import checkpoint as checkpointed
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, ShapeError, Tensor, VmapError, native
-from ferrograd.func._parts import Branches, Flat, Loop, Part, Repeated, part
+from ferrograd.func._parts import Branches, Flat, Loop, Part, Repeated, entered, left, part
 from ferrograd.func._record import tensor
 
 #: With fewer steps a scan is unrolled: that takes less time.
@@ -90,9 +90,8 @@ def scan(
     ``f`` is called a few times only: its ops are recorded and run for each step, so a graph has one node for the whole
     loop, and a compiled function one instruction. For the gradient, in both modes and of any order, the carry before
     each step is kept, or with ``checkpoint=k`` only every k-th; what else a step computes is computed again. Each step
-    is recorded by itself, as in a loop in Python, for fewer than 64 steps, inside ``vmap``, and where the ops of
-    ``f`` cannot stand for it: if it asks for numbers, draws random ones, writes to tensors, or changes the shape or
-    dtype of the carry.
+    is recorded by itself, as in a loop in Python, for fewer than 64 steps, and where the ops of ``f`` cannot stand for
+    it: if it asks for numbers, draws random ones, writes to tensors, or changes the shape or dtype of the carry.
 
     Raises:
         ArgumentError: the number of steps is not known, ``f`` returns no pair, or another structure than it is given.
@@ -180,18 +179,25 @@ def _looped(
     results: list[Any] = []
 
     def flat(f: Callable[..., Any]) -> Flat:
-        def run(*x: Tensor) -> list[Tensor]:
+        def run(*given: Tensor) -> list[Tensor]:
+            x = [entered(v, batches) for v in given]
             new, y = step(_tree.rebuilt(init, iter(x[:count])), _tree.rebuilt(xs, iter(x[count:])), f)
             results[:] = [_structure(y)]
-            return [*(tensor(leaf, "scan") for leaf in _tree.matched(new, init, "scan")), *_tree.leaves(y)]
+            outs = [*(tensor(leaf, "scan") for leaf in _tree.matched(new, init, "scan")), *_tree.leaves(y)]
+            return [left(v, batches) for v in outs]
 
         return run
 
     traced = part(f, flat)
-    if not traced.can_trace([*carry, *(x[-1 if reverse else 0] for x in columns)], carry):
+    # Inside vmap the loop is one of whole batches.
+    batches = traced.meet_batches([*carry, *columns])
+    carries = [left(x, batches) for x in carry]
+    rows = [left(x[-1 if reverse else 0], batches) for x in columns]
+    if not traced.can_trace([*carries, *rows], carries):
         return None
     if checkpoint is None or checkpoint >= n:
-        outs = Loop(traced, count, n, reverse).run([*carry, *columns])
+        outs = Loop(traced, count, n, reverse).run([*carries, *(left(x, batches, 1) for x in columns)])
+        outs = [entered(x, batches, int(i >= count)) for i, x in enumerate(outs)]
         return _tree.rebuilt(init, iter(outs[:count])), _tree.rebuilt(results[0], iter(outs[count:]))
 
     def segment(carry: Any, rows: list[Tensor]) -> tuple[Any, Any]:

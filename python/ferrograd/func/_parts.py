@@ -47,10 +47,16 @@ class Kind(NamedTuple):
 class Part(Holder):
     """A step or a branch that was traced: its program, and the tensors that it reads besides its arguments."""
 
-    def __init__(self, function: Flat, reads: Callable[[], Any], first: Part | None = None) -> None:
+    def __init__(
+        self, function: Flat, reads: Callable[[], tuple[Any, list[Tensor]]], first: Part | None = None
+    ) -> None:
         self.function = function
         self.program: Any = None
+        #: The batches of vmap that its arguments have as axes, the innermost one first.
+        self.batches: list[_core.Batch] = []
+        #: What the program reads, with its batches as axes, and the same as the function reads it.
         self.constants: list[Tensor] = []
+        self.found: list[Tensor] = []
         self.outputs: list[Kind] = []
         #: What the user's function reads, and the part whose derivative this is, if it is one.
         self._reads = reads
@@ -58,13 +64,29 @@ class Part(Holder):
         #: What it read when it was traced.
         self._seen: Any = None
 
+    def meet_batches(self, arguments: Sequence[Tensor]) -> list[_core.Batch]:
+        """Finds the batches of the arguments and of the tensors that the user's function reads."""
+        try:
+            read = self._reads()[1]
+        except Refused:
+            read = []
+        self.batches = _core.batches([*arguments, *read])
+        return self.batches
+
+    def axes(self, x: Tensor) -> list[_core.Batch]:
+        """The batches that are axes of the gradient of a constant, the outermost one first.
+
+        Those whose ``vmap`` still runs are, because each example gets a gradient of its own.
+        """
+        return [batch for batch in reversed(self.batches) if batch.is_live or batch.has(x)]
+
     def trace(self, arguments: Sequence[Tensor], like: Sequence[Tensor] = ()) -> bool:
         """Traces the function. Whether that gives a program whose first outputs are like those of ``like``."""
         if not (_core.program_modes(inner=True) and _core.innermost_batch(list(arguments)) is None):
             return False
         examples = [_example(x) for x in arguments]
         try:
-            before = self._reads()
+            before, _ = self._reads()
         except Refused:
             return False
         if self._first is not None and self._first._seen != before:
@@ -76,7 +98,7 @@ class Part(Holder):
         tracer = _core.Tracer(examples)
         try:
             outputs = self.function(*tracer.arguments())
-            is_same = tracer.given_up is None and self._reads() == before
+            is_same = tracer.given_up is None and self._reads()[0] == before and not _core.batches(outputs)
             kinds = [Kind.of(x) for x in outputs] if is_same else []
             inner = tracer.finish_inner(outputs) if is_same else None
         except BaseException:
@@ -85,17 +107,19 @@ class Part(Holder):
         if inner is None:
             tracer.cancel(True)
             return False
-        self.program, self.constants = inner
+        self.program, self.found = inner
         self.outputs = kinds
         if self._first is not None:
             self._use_constants_of(self._first)
         edges: list[Any] = []
-        for i, x in enumerate(self.constants):
+        for i, x in enumerate(self.found):
             # One gradient belongs to one constant.
             if x.requires_grad and (edge := _edge(x)) in edges:
-                self.constants[i] = x.detach()
+                self.found[i] = x.detach()
             elif x.requires_grad:
                 edges.append(edge)
+        with enable_grad():
+            self.constants = [unbatched(x) for x in self.found]
         return [kind[:2] for kind in kinds[: len(like)]] == [Kind.of(x)[:2] for x in like]
 
     def can_trace(self, arguments: Sequence[Tensor], like: Sequence[Tensor] = ()) -> bool:
@@ -110,17 +134,18 @@ class Part(Holder):
         for i, k in enumerate(self.program.found_by(first.program)):
             if k is None:
                 continue
-            own, known = self.constants[i], first.constants[k]
+            own, known = self.found[i], first.found[k]
             if own.requires_grad != known.requires_grad or (own.requires_grad and _edge(own) != _edge(known)):
                 raise RuntimeError(
                     "a tensor that a loop reads was written to before the loop was differentiated again; write to a "
                     "copy"
                 )
-            self.constants[i] = known
+            self.found[i] = known
 
     def derivative(self, function: Flat, arguments: Sequence[Kind]) -> Part:
         """The part that differentiates this one, by this function of tensors of these kinds."""
         part = Part(function, self._reads, self._first or self)
+        part.batches = self.batches
         with no_grad():
             if not part.trace([kind.zeros() for kind in arguments]):
                 raise RuntimeError("the derivative of a loop or a branch cannot be traced")
@@ -133,9 +158,10 @@ def part(function: Callable[..., Any], flat: Callable[[Callable[..., Any]], Flat
     names = Names()
     names.meet(function)
 
-    def reads() -> Any:
+    def reads() -> tuple[Any, list[Tensor]]:
         reader = Reader(None, names)
-        return reader.read_all((), {}), [id(x) for x in reader.tensors]
+        seen = reader.read_all((), {})
+        return (seen, [id(x) for x in reader.tensors]), reader.tensors
 
     return Part(flat(function), reads)
 
@@ -159,6 +185,25 @@ def _example(x: Tensor) -> Tensor:
     return copy.requires_grad_() if x.requires_grad and _core.is_grad_enabled() else copy
 
 
+def unbatched(x: Tensor) -> Tensor:
+    """The tensor with its batches as its first axes, the outermost one first."""
+    return left(x, _core.batches([x]))
+
+
+def left(x: Tensor, batches: Sequence[_core.Batch], axis: int = 0) -> Tensor:
+    """The tensor with these batches, the innermost one first, as axes from ``axis`` on."""
+    for batch in batches:
+        x = batch.leave(x, axis)
+    return x
+
+
+def entered(x: Tensor, batches: Sequence[_core.Batch], axis: int = 0) -> Tensor:
+    """The tensor of which :func:`left` has made this one."""
+    for batch in reversed(batches):
+        x = batch.enter(x, axis)
+    return x
+
+
 def _edge(x: Tensor) -> Any:
     return _core.gradient_edge(x)
 
@@ -177,8 +222,21 @@ def _inexact(kinds: Sequence[Kind]) -> list[Kind]:
 
 
 def _tracked(part: Part) -> list[Kind]:
-    """The constants of a part that gradients flow into."""
-    return [Kind.of(x) for x in part.constants if x.requires_grad]
+    """The kinds of the gradients of the constants that gradients flow into."""
+    found = [x for x in part.found if x.requires_grad]
+    return [Kind([*map(len, part.axes(x)), *x.shape], x.dtype, dialect_of(x)) for x in found]
+
+
+def _for_constants(part: Part, grads: Sequence[Tensor | None]) -> list[Tensor | None]:
+    """The gradients of the tracked constants, each with the batches that its constant lacks as batches again."""
+    given = []
+    for x, g in zip((x for x in part.found if x.requires_grad), grads, strict=True):
+        axes = part.axes(x)
+        for batch in [batch for batch in axes if not batch.has(x)]:
+            g = g if g is None else batch.enter(g, axes.index(batch))
+            axes.remove(batch)
+        given.append(g)
+    return given
 
 
 def _back(step: Part, count: int, has: Sequence[bool]) -> tuple[Callable[..., list[Tensor]], list[bool | None]]:
@@ -188,7 +246,7 @@ def _back(step: Part, count: int, has: Sequence[bool]) -> tuple[Callable[..., li
     arguments. The list says, once it is traced, which of its results are gradients. The others are zeros: False stands
     for one whose derivatives are all zero, as those of a sign, and None for one that is not read at all.
     """
-    ends = [_edge(x) for x in step.constants if x.requires_grad]
+    ends = [_edge(x) for x in step.found if x.requires_grad]
     of_constants = _tracked(step)
     reached: list[bool | None] = []
 
@@ -205,7 +263,7 @@ def _back(step: Part, count: int, has: Sequence[bool]) -> tuple[Callable[..., li
         wanted = [*own, *ends]
         grads, reached[:] = _pulled_back(outputs, g, wanted, creates)
         kinds = [*map(Kind.of, own), *of_constants]
-        return [kind.zeros() if d is None else d for d, kind in zip(grads, kinds, strict=True)]
+        return [kind.zeros() if d is None else unbatched(d) for d, kind in zip(grads, kinds, strict=True)]
 
     return back, reached
 
@@ -290,7 +348,7 @@ class Loop(Holder):
         be gradients too, and where a derivative is infinite they would be NaN. The list says which of the carry, the
         row and the constants get one.
         """
-        key = has, more
+        key = has, more, tuple(batch.is_live for batch in self.step.batches)
         if key in self._back:
             return self._back[key]
         carry = list(given[: self.carries])
@@ -376,7 +434,11 @@ class Loop(Holder):
         return [
             *_placed(_where(has_carry, carry[: len(has_carry)]), given[:n]),
             *_placed(_where(has_rows, of_rows), given[n:]),
-            *_placed(_where(has_constants, carry[len(has_carry) :]), self.step.constants, _is_tracked),
+            *_placed(
+                _for_constants(self.step, _where(has_constants, carry[len(has_carry) :])),
+                self.step.found,
+                _is_tracked,
+            ),
         ]
 
 

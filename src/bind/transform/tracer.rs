@@ -16,7 +16,7 @@ use crate::bind::python::stack;
 use crate::bind::value::capture::{Captured, Captures, Part};
 use crate::bind::value::var::{Slot, Value, Var};
 use crate::error::interned;
-use crate::graph::{Levels, Modes, Tensor, Trace, modes};
+use crate::graph::{Modes, Tensor, Trace, modes};
 use crate::ops::movement::broadcast_to;
 use crate::ops::random;
 
@@ -271,6 +271,9 @@ impl Tracer {
         if escaped {
             self.trace.give_up("a tensor that it computes is kept after it has returned");
         }
+        if Captures::of(&self.trace).cells.iter().any(|cell| !cell.levels.is_empty()) {
+            self.trace.give_up("it reads a tensor of a vmap that began before");
+        }
         let compiled = self.compile(py, &outputs, grads, some);
         let captured = std::mem::take(&mut *Captures::of(&self.trace));
         if compiled.is_some() {
@@ -300,7 +303,7 @@ impl Tracer {
             let edge = cell.edges.iter().flatten().next().cloned();
             constants.push(Var::result(
                 py,
-                Tensor::made(cell.found.clone(), edge, Levels::default()),
+                Tensor::made(cell.found.clone(), edge, cell.levels.clone()),
                 Dialect::Native,
             )?);
         }

@@ -79,6 +79,12 @@ impl Batch {
         }
     }
 
+    /// Whether its call is running.
+    #[getter]
+    fn is_live(&self) -> bool {
+        modes::live_levels().contains(self.0)
+    }
+
     /// Whether the tensor is batched at this level.
     fn has(&self, x: &Bound<'_, Var>) -> bool {
         x.get().tensor().levels.contains(self.0)
@@ -104,8 +110,19 @@ fn innermost_batch(tensors: Vec<Bound<'_, Var>>) -> Option<Batch> {
     tensors.iter().filter_map(innermost).max().map(Batch)
 }
 
+/// The batches that any of the tensors has, the innermost one first.
+#[pyfunction]
+fn batches(tensors: Vec<Bound<'_, Var>>) -> Vec<Batch> {
+    let mut levels: Vec<graph::Level> =
+        tensors.iter().flat_map(|v| v.get().tensor().levels.as_slice().to_vec()).collect();
+    levels.sort_unstable_by(|a, b| b.cmp(a));
+    levels.dedup();
+    levels.into_iter().map(Batch).collect()
+}
+
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Level>()?;
     m.add_class::<Batch>()?;
-    m.add_function(wrap_pyfunction!(innermost_batch, m)?)
+    m.add_function(wrap_pyfunction!(innermost_batch, m)?)?;
+    m.add_function(wrap_pyfunction!(batches, m)?)
 }

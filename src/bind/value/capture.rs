@@ -12,7 +12,7 @@ use super::storage::Place;
 use super::var::{Slot, Value, Var};
 use crate::array::Array;
 use crate::bind::python::capi::attached;
-use crate::graph::{Edge, Trace, modes};
+use crate::graph::{Edge, Levels, Trace, modes};
 
 /// Memory that a program reads, and may write to.
 pub struct Cell {
@@ -25,6 +25,8 @@ pub struct Cell {
     pub before: Array,
     /// The same as they were found, under the seal of an outer trace if there is one.
     pub found: Array,
+    /// The batches of `vmap` that they are.
+    pub levels: Levels,
     /// The edges of the tensors that have the memory and were met: at first that of all its elements.
     pub edges: SmallVec<[Option<Edge>; 1]>,
 }
@@ -217,9 +219,6 @@ impl Var {
         let all = place.read();
         let slot = state.slot.clone();
         drop(state);
-        if !all.levels.is_empty() && !trace.knows(&all.array) {
-            return trace.give_up("it reads a tensor of a vmap that began before");
-        }
         let mut captured = Captures::of(trace);
         if argument.is_none() && captured.parts.iter().any(|p| p.key == place.key()) {
             let parts = std::mem::take(&mut captured.parts);
@@ -254,7 +253,16 @@ impl Var {
             let index = captured.cells.len();
             captured.known.insert(place.key(), index);
             let edges = [all.edge].into_iter().collect();
-            captured.cells.push(Cell { place: place.clone(), argument, grad_of, before, found, edges });
+            let levels = all.levels;
+            captured.cells.push(Cell {
+                place: place.clone(),
+                argument,
+                grad_of,
+                before,
+                found,
+                levels,
+                edges,
+            });
         } else if let Some(&index) = captured.known.get(&place.key()) {
             let cell = &mut captured.cells[index];
             if !cell.edges.iter().any(|known| is_same_edge(known.as_ref(), all.edge.as_ref())) {

@@ -69,7 +69,7 @@ macro_rules! by_sixteen {
     }};
 }
 
-/// `T`, `S` and `d` of the sizes of a vector of numbers. A macro, because a function would be called, and read the table
+/// Whether the numbers of a vector are far out, and their `T`, `S` and `d`. A macro, because a function would be called, and read the table
 /// again for each vector.
 macro_rules! parts_of {
     ($table:expr, $x:expr) => {{
@@ -86,7 +86,8 @@ macro_rules! parts_of {
         }
         let small = _mm512_fmadd_ps(_mm512_mul_ps(r, square), tail, r);
         let d = _mm512_div_ps(_mm512_mul_ps(small, s), _mm512_fmadd_ps(t, small, _mm512_set1_ps(1.0)));
-        (t, s, d)
+        let is_far = _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(size, _mm512_set1_ps(FAR));
+        (is_far, t, s, d)
     }};
 }
 
@@ -99,10 +100,9 @@ macro_rules! tangent_of {
 
 /// The slopes at numbers from the parts of tanh.
 macro_rules! slope_of {
-    ($x:expr, $t:expr, $s:expr, $d:expr) => {{
+    ($x:expr, $is_far:expr, $t:expr, $s:expr, $d:expr) => {{
         let y = _mm512_fnmadd_ps($d, _mm512_add_ps($t, _mm512_add_ps($t, $d)), $s);
-        let is_far = _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(_mm512_abs_ps($x), _mm512_set1_ps(FAR));
-        if is_far == 0 { y } else { _mm512_mask_mov_ps(y, is_far, far_slopes($x)) }
+        if $is_far == 0 { y } else { _mm512_mask_mov_ps(y, $is_far, far_slopes($x)) }
     }};
 }
 
@@ -114,7 +114,7 @@ pub unsafe fn tangents(n: usize, x: *const f32, out: *mut f32) {
     // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         by_sixteen!(n, [x = (x, 1)], [out], {
-            let (t, _, d) = parts_of!(table, x);
+            let (_, t, _, d) = parts_of!(table, x);
             [tangent_of!(x, t, d)]
         });
     }
@@ -128,8 +128,8 @@ pub unsafe fn slopes(n: usize, x: *const f32, out: *mut f32) {
     // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         by_sixteen!(n, [x = (x, 1)], [out], {
-            let (t, s, d) = parts_of!(table, x);
-            [slope_of!(x, t, s, d)]
+            let (is_far, t, s, d) = parts_of!(table, x);
+            [slope_of!(x, is_far, t, s, d)]
         });
     }
 }
@@ -142,13 +142,19 @@ pub unsafe fn gradients(n: usize, (g, sg): (*const f32, usize), (x, sx): (*const
     macro_rules! with_strides {
         ($sg:expr, $sx:expr) => {
             by_sixteen!(n, [g = (g, $sg), x = (x, $sx)], [out], {
-                let (t, s, d) = parts_of!(table, x);
-                [_mm512_mul_ps(g, slope_of!(x, t, s, d))]
+                let (is_far, t, s, d) = parts_of!(table, x);
+                [_mm512_mul_ps(g, slope_of!(x, is_far, t, s, d))]
             })
         };
     }
     // SAFETY: as the function's `# Safety` section requires.
-    unsafe { if sg & sx == 1 { with_strides!(1, 1) } else { with_strides!(sg, sx) } }
+    unsafe {
+        match (sg, sx) {
+            (1, 1) => with_strides!(1, 1),
+            (0, 1) => with_strides!(0, 1),
+            _ => with_strides!(sg, sx),
+        }
+    }
 }
 
 /// tanh, and its gradients.
@@ -167,8 +173,8 @@ pub unsafe fn tangents_and_gradients(
     macro_rules! with_stride {
         ($sg:expr) => {
             by_sixteen!(n, [g = (g, $sg), x = (x, 1)], outs, {
-                let (t, s, d) = parts_of!(table, x);
-                [tangent_of!(x, t, d), _mm512_mul_ps(g, slope_of!(x, t, s, d))]
+                let (is_far, t, s, d) = parts_of!(table, x);
+                [tangent_of!(x, t, d), _mm512_mul_ps(g, slope_of!(x, is_far, t, s, d))]
             })
         };
     }
