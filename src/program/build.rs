@@ -14,6 +14,7 @@ use super::{Counts, Program};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::graph::trace::Call;
+use crate::graph::write_op;
 
 /// The values of a trace, found by the memory they lie in.
 #[derive(Default)]
@@ -185,10 +186,8 @@ impl Program {
             }
             let expression = match &pointwise {
                 Some(p) => Some(Expression::Pointwise(p.key())),
-                None if is_same_for_equal_inputs(call) => {
-                    Some(Expression::Op(call.op.kind(), ins.clone(), call.batch_ndim))
-                }
-                None => None,
+                None => fields(call)
+                    .map(|fields| Expression::Op(call.op.kind(), fields, ins.clone(), call.batch_ndim)),
             };
             if let Some(outs) = expression.as_ref().and_then(|e| known.get(e))
                 && v.are_like(&call.outs, outs)
@@ -298,12 +297,17 @@ impl Program {
 #[derive(PartialEq, Eq, Hash)]
 enum Expression<K> {
     Pointwise(K),
-    Op(TypeId, SmallVec<[Id; 4]>, usize),
+    Op(TypeId, Vec<u8>, SmallVec<[Id; 4]>, usize),
 }
 
-/// Whether an op of this type computes the same for equal inputs: it keeps nothing, and draws no random numbers.
-fn is_same_for_equal_inputs(call: &Call) -> bool {
-    size_of_val(&*call.op) == 0 && !call.may_draw()
+/// The fields of an op that computes the same for equal fields and inputs: it draws no random numbers, and files know all that
+/// it keeps, which is not much.
+fn fields(call: &Call) -> Option<Vec<u8>> {
+    const FEW: usize = 4096;
+    let mut fields = vec![];
+    let is_known =
+        !call.may_draw() && (size_of_val(&*call.op) == 0 || write_op(&*call.op, &mut fields).is_some());
+    (is_known && fields.len() <= FEW).then_some(fields)
 }
 
 /// The steps that the outputs depend on.

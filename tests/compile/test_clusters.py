@@ -156,6 +156,24 @@ def test_equal_expressions_and_transposed_results() -> None:
     assert compiled.explain().count(" exp ") == 1
 
 
+def test_equal_ops_with_equal_fields_run_once() -> None:
+    def f(x: Any, y: Any) -> Any:
+        def part(axis: int, factor: float) -> Any:
+            return fg.cumsum(fg.stack([x, y * factor]), axis).sum(axis)
+
+        drawn = fg.stack([fg.randn(3), fg.randn(3)])
+        return part(0, 2.0) + part(0, 2.0), part(1, 2.0), part(0, 3.0), drawn
+
+    compiled = fg.compile(f, fullgraph=True)
+    xs = arrays((3, 6), "float32", 3)[:2]
+    for _ in range(2):
+        fg.manual_seed(1)
+        found = compiled(*xs)
+        fg.manual_seed(1)
+        assert bits(found) == bits(f(*xs))
+    assert [compiled.explain().count(f" {name} ") for name in ("stack", "cumsum", "randn")] == [3, 3, 2]
+
+
 def test_arguments_that_repeat_their_elements() -> None:
     def f(x: Any, y: Any) -> Any:
         return fg.tanh(x), x * y + 1, fg.where(x > 0, y, x)
