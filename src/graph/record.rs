@@ -153,6 +153,12 @@ pub trait Op: Any + Send + Sync {
         None
     }
 
+    /// An op that computes what this one and `other` compute of one input, as two outputs, in less time than both of them. None:
+    /// there is no such op.
+    fn beside(&self, _other: &dyn Op) -> Option<Arc<dyn Op>> {
+        None
+    }
+
     /// Whether `forward` is the product of its two inputs, which are matrices, or vectors.
     fn is_product(&self) -> bool {
         false

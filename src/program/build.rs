@@ -5,6 +5,7 @@ use std::any::TypeId;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::beside::beside;
 use super::outer::outer_products;
 use super::parts::{Id, Origin, Step, Value, Work};
 use super::plan::{Pointwise, Way, planned, share_slopes};
@@ -251,6 +252,7 @@ impl Program {
         counts: Counts,
     ) -> Program {
         let all = steps.iter().map(|(step, _)| step.clone()).collect();
+        let steps = beside(&values, steps);
         let steps = outer_products(&mut values, steps);
         let mut steps = unrolled(&mut values, steps, &outputs);
         share_slopes(&mut steps);

@@ -1,6 +1,7 @@
 //! Programs: a trace that runs again with other numbers, without the host language and without a graph. The bits of
 //! its results are those of the ops applied one by one.
 
+mod beside;
 mod build;
 mod drawn;
 pub mod file;

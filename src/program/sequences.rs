@@ -131,14 +131,19 @@ fn ready_step(values: &[Value], step: &Step) -> Ready {
     Ready { part, ins: step.ins.iter().map(place).collect(), made }
 }
 
-/// The kernel that computes the one result of a step.
+/// The kernel that computes the results of a step.
 fn kernel(values: &[Value], step: &Step) -> Option<Box<dyn Kernel>> {
     let of = |id: Id| values[id as usize].laid_out();
-    let [out] = step.outs[..] else { return None };
-    let (ins, out): (Vec<_>, _) = (step.ins.iter().map(|&id| of(id)).collect(), of(out));
+    let ins: Vec<_> = step.ins.iter().map(|&id| of(id)).collect();
     if ins.iter().any(|(dtype, _)| dtype.is_half()) {
         return None;
     }
+    let [out] = step.outs[..] else {
+        let are_contiguous = step.outs.iter().all(|&id| of(id).1.is_contiguous());
+        let kernel = step.op.kernel(&ins, step.batch_ndim)?;
+        return (are_contiguous && kernel.results() == step.outs.len()).then_some(kernel);
+    };
+    let out = of(out);
     if let [x] = &ins[..]
         && let Some((table, axes)) = step.op.fold(&x.1.dims, step.batch_ndim)
     {
@@ -148,7 +153,7 @@ fn kernel(values: &[Value], step: &Step) -> Option<Box<dyn Kernel>> {
     if step.op.moves() {
         return moves(values, step).map(|moves| Box::new(moves) as _);
     }
-    step.op.kernel(&ins, step.batch_ndim).filter(|_| out.1.is_contiguous())
+    step.op.kernel(&ins, step.batch_ndim).filter(|kernel| out.1.is_contiguous() && kernel.results() == 1)
 }
 
 /// The moves of a step that only moves elements, all of one size.

@@ -132,6 +132,23 @@ def test_moves_of_small_arrays(name: str, dtype: str) -> None:
         agree(func.grad(lambda x: fg.sum(MOVES[name](x))), [first], [second])
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(1, 9), (3, 1), (50, 50), (300, 5), (5, 300), (600, 2), (3, 700)])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_logsumexp_and_its_gradient_share_their_exponentials(shape: tuple[int, int], axis: int, dtype: str) -> None:
+    w = x(*shape, seed=9, dtype=dtype)
+
+    def f(a: Any) -> Any:
+        return (fg.logsumexp(a * w, axis) ** 2).sum()
+
+    special = np.random.default_rng(0).choice(np.array([0.0, np.inf, -np.inf, np.nan, 1e30, -1.5], dtype), shape)
+    special[0] = -np.inf
+    for first, second in [(x(*shape, dtype=dtype), x(*shape, seed=1, dtype=dtype)), (fg.tensor(special), w)]:
+        compiled = agree(func.value_and_grad(f), [first], [second])
+        assert ("logsumexp with its softmax" in compiled.explain()) == (shape[axis] <= 256)
+    both(lambda a: fg.logsumexp(a, axis), shape, dtype=dtype)
+
+
 LOOKUPS: dict[str, Callable[[Any, Any], Any]] = {
     "a row": lambda x, k: fg.sin(x)[k[0]],
     "rows": lambda x, k: fg.sin(x)[k],

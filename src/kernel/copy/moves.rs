@@ -88,7 +88,8 @@ impl Kernel for Moves {
         self.reach[operand].clone()
     }
 
-    unsafe fn run(&self, ins: &[SendPtr], mut out: *mut u8, _: *mut u8) -> Result<()> {
+    unsafe fn run(&self, ins: &[SendPtr], outs: &[SendPtr], _: *mut u8) -> Result<()> {
+        let mut out = outs[0].get();
         for piece in &self.pieces {
             // SAFETY: `new` checked that all places are in the operands, and the pieces together are the result.
             unsafe {

@@ -169,7 +169,8 @@ impl Kernel for Gather {
         self.reach[operand].clone()
     }
 
-    unsafe fn run(&self, ins: &[SendPtr], out: *mut u8, _: *mut u8) -> Result<()> {
+    unsafe fn run(&self, ins: &[SendPtr], outs: &[SendPtr], _: *mut u8) -> Result<()> {
+        let out = outs[0].get();
         let (x, at) = (ins[0].get().cast_const(), ins[1].get().cast::<i64>());
         let n = self.blocks.length;
         by_size!(self.bytes, T => {
@@ -226,7 +227,8 @@ impl Kernel for ScatterAdd {
         self.reach[operand].clone()
     }
 
-    unsafe fn run(&self, ins: &[SendPtr], out: *mut u8, _: *mut u8) -> Result<()> {
+    unsafe fn run(&self, ins: &[SendPtr], outs: &[SendPtr], _: *mut u8) -> Result<()> {
+        let out = outs[0].get();
         // SAFETY: the third operand is as large as the result.
         unsafe {
             match ins.get(2) {
@@ -282,7 +284,8 @@ impl Kernel for Joined {
         0..(self.n * 8) as isize
     }
 
-    unsafe fn run(&self, ins: &[SendPtr], out: *mut u8, _: *mut u8) -> Result<()> {
+    unsafe fn run(&self, ins: &[SendPtr], outs: &[SendPtr], _: *mut u8) -> Result<()> {
+        let out = outs[0].get();
         let out = out.cast::<i64>();
         for i in 0..self.n {
             let mut sum = 0;

@@ -89,7 +89,8 @@ impl Kernel for Few {
         self.operands[operand].bytes()
     }
 
-    unsafe fn run(&self, ins: &[SendPtr], out: *mut u8, _: *mut u8) -> Result<()> {
+    unsafe fn run(&self, ins: &[SendPtr], outs: &[SendPtr], _: *mut u8) -> Result<()> {
+        let out = outs[0].get();
         fn batch<'a>(dtype: DType, kind: &'a Kind, x: &SendPtr) -> Batch<'a> {
             let Layout { dims, strides, .. } = kind.layout();
             Batch::at(SendPtr(x.get()), dtype, dims, strides.clone())

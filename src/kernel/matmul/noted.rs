@@ -87,7 +87,8 @@ impl Kernel for Product {
         self.reach[operand].clone()
     }
 
-    unsafe fn run(&self, ins: &[SendPtr], out: *mut u8, _: *mut u8) -> Result<()> {
+    unsafe fn run(&self, ins: &[SendPtr], outs: &[SendPtr], _: *mut u8) -> Result<()> {
+        let out = outs[0].get();
         for NotedCall { call, a, b, out: to, is_swapped } in &self.calls {
             let (x, y) = if *is_swapped { (ins[1], ins[0]) } else { (ins[0], ins[1]) };
             let old = &call.pairs;

@@ -32,6 +32,9 @@ pub const DIVIDE: &BinaryLoops = table!(BinaryLoops, Divide, binary_loops!(inexa
 /// `√x`.
 pub const SQRT: &UnaryLoops = table!(UnaryLoops, Sqrt, unary_loops!(inexact x => x.sqrt()));
 
+/// `log x`.
+pub const LOG: &UnaryLoops = unary_loops!(analytic x => x.ln());
+
 /// `x²`.
 pub const SQUARE: &UnaryLoops = table!(UnaryLoops, Square, unary_loops!(field x => x.mul(x)));
 

@@ -75,7 +75,8 @@ impl Kernel for InnerProducts {
         0..(self.rows * self.n * self.dtype.size()) as isize
     }
 
-    unsafe fn run(&self, ins: &[SendPtr], out: *mut u8, _: *mut u8) -> Result<()> {
+    unsafe fn run(&self, ins: &[SendPtr], outs: &[SendPtr], _: *mut u8) -> Result<()> {
+        let out = outs[0].get();
         dispatch!(self.dtype, float T => {
             // SAFETY: the operands have these elements, and there is room for a result of each row.
             let (x, y, out) = unsafe {

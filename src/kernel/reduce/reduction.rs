@@ -188,7 +188,8 @@ impl Kernel for SmallFold {
         self.second.map_or(0, |(.., bytes)| bytes)
     }
 
-    unsafe fn run(&self, ins: &[SendPtr], out: *mut u8, room: *mut u8) -> Result<()> {
+    unsafe fn run(&self, ins: &[SendPtr], outs: &[SendPtr], room: *mut u8) -> Result<()> {
+        let out = outs[0].get();
         let to = if self.second.is_some() { room } else { out };
         // SAFETY: the operand has the elements of the slab, and there is room for its results.
         unsafe { (self.fold)(self.slab, ins[0].get(), to) };

@@ -7,8 +7,13 @@ use crate::error::Result;
 use crate::kernel::par::SendPtr;
 use crate::kernel::pointwise::cluster::Cluster;
 
-/// A computation of one result from operands whose layouts were known when it was made.
+/// A computation from operands whose layouts were known when it was made.
 pub trait Kernel: Send + Sync {
+    /// How many results it has.
+    fn results(&self) -> usize {
+        1
+    }
+
     /// Which bytes it reads of an operand, counted from the first element.
     fn reach(&self, operand: usize) -> Range<isize>;
 
@@ -17,15 +22,15 @@ pub trait Kernel: Send + Sync {
         0
     }
 
-    /// Computes the result.
+    /// Computes the results.
     ///
     /// # Errors
     /// If the numbers of an operand are not for it, such as an index outside its axis.
     ///
     /// # Safety
-    /// `ins` are the addresses of the operands' first elements. `out` has room for the result, and `room` as many bytes as
-    /// [`room`](Kernel::room) says, aligned to a cache line. Nobody else uses both.
-    unsafe fn run(&self, ins: &[SendPtr], out: *mut u8, room: *mut u8) -> Result<()>;
+    /// `ins` are the addresses of the operands' first elements. `outs` have room for the results, and `room` as many bytes
+    /// as [`room`](Kernel::room) says, aligned to a cache line. Nobody else uses them.
+    unsafe fn run(&self, ins: &[SendPtr], outs: &[SendPtr], room: *mut u8) -> Result<()>;
 }
 
 /// How results are computed.
@@ -76,7 +81,7 @@ impl Part {
             Part::Cluster(cluster) => {
                 cluster.reads() == ins && cluster.result_bytes().eq(outs.iter().map(Out::bytes))
             }
-            Part::Kernel(_) => outs.len() == 1,
+            Part::Kernel(kernel) => outs.len() == kernel.results(),
             Part::Arrays(arrays) => arrays.is_for(ins, outs),
         }
     }

@@ -253,7 +253,7 @@ impl Sequence {
             match &item.part {
                 Part::Cluster(cluster) => cluster.run(ins, outs, own.get().add(*room)),
                 Part::Kernel(kernel) => {
-                    let ran = kernel.run(ins, outs[0].get(), own.get().add(*room));
+                    let ran = kernel.run(ins, outs, own.get().add(*room));
                     ran.map_err(|error| Failure { item: i, error })?;
                 }
                 Part::Arrays(arrays) => {

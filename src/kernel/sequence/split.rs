@@ -167,7 +167,7 @@ impl<'a> Nodes<'a> {
             let first = all.made.len();
             match part {
                 Part::Cluster(cluster) if cluster.is_of_numbers() => all.formulas(cluster, ins, steps)?,
-                Part::Kernel(kernel) => {
+                Part::Kernel(kernel) if outs.len() == 1 => {
                     let (mut list, mut numbers) = (vec![], vec![]);
                     for (k, &(source, start)) in ins.iter().enumerate() {
                         let reach = kernel.reach(k);
@@ -552,7 +552,7 @@ impl Split {
                                 }
                                 let out = place(*to + t as Address);
                                 kernel
-                                    .run(&ins, out, room)
+                                    .run(&ins, &[SendPtr(out)], room)
                                     .map_err(|error| Failure { item: *item, error })?;
                             }
                         }

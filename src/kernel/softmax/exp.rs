@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use crate::kernel::fast::Fast;
 use crate::kernel::interrupt;
 use crate::kernel::num::{Analytic, Field, Real};
+use crate::kernel::pointwise::numbers::LOG;
 use crate::kernel::pointwise::unary;
 use crate::kernel::reduce::extreme::largest;
 use crate::kernel::rows::{each, total};
@@ -67,16 +68,16 @@ where
 const SHORT: usize = simd::BLOCK / 2;
 
 /// Room for a block of numbers. Only what is used of it is set, since most rows are much shorter.
-struct Room<T>(MaybeUninit<[T; simd::BLOCK]>);
+pub(super) struct Room<T>(MaybeUninit<[T; simd::BLOCK]>);
 
 impl<T: Real> Room<T> {
-    fn new() -> Room<T> {
+    pub fn new() -> Room<T> {
         Room(MaybeUninit::uninit())
     }
 
     /// So many zeros.
     #[inline(always)]
-    fn zeros(&mut self, n: usize) -> &mut [T] {
+    pub fn zeros(&mut self, n: usize) -> &mut [T] {
         assert!(n <= simd::BLOCK);
         let first = self.0.as_mut_ptr().cast::<T>();
         // SAFETY: there is room for as many numbers, and all of them are written before they are read.
@@ -188,7 +189,7 @@ pub(super) fn log_sum_exp_of_rows<T: Real, const FAST: bool>(
             }
         }
         let logs = logs.zeros(ms.len());
-        logarithms::<T, FAST>(sums, logs);
+        logarithms(sums, logs);
         for (r, (&m, &log)) in ms.iter().zip(&*logs).enumerate() {
             then(k * most + r, m, if m.is_finite() { log } else { T::ZERO });
         }
@@ -196,17 +197,9 @@ pub(super) fn log_sum_exp_of_rows<T: Real, const FAST: bool>(
 }
 
 /// The logarithm of each element.
-#[inline(always)]
-fn logarithms<T: Real, const FAST: bool>(x: &[T], out: &mut [T])
-where
-    Fast<T>: Real,
-{
-    map::<T, FAST>(
-        #[inline(always)]
-        |v: T| v.ln(),
-        #[inline(always)]
-        |v: Fast<T>| v.ln(),
-        x,
-        out,
-    );
+pub(super) fn logarithms<T: Real>(x: &[T], out: &mut [T]) {
+    assert_eq!(x.len(), out.len());
+    let apply = LOG.loops[T::DTYPE as usize].expect("there are loops for floats");
+    // SAFETY: both slices have as many elements, of the dtype that the loop is for.
+    unsafe { apply(x.len(), x.as_ptr().cast(), out.as_mut_ptr().cast(), &[0.0; 3]) };
 }

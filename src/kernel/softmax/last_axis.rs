@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::exp::{exp_less, exp_of_rows, log_sum_exp_of_rows, vectors};
+use super::exp::{Room, exp_less, exp_of_rows, log_sum_exp_of_rows, logarithms, vectors};
 use super::strided_axis::{self, StridedAxis};
 use crate::array::{Array, Layout};
 use crate::dtype::{DType, dispatch};
@@ -15,7 +15,7 @@ use crate::kernel::pointwise::cluster::ALIGNMENT;
 use crate::kernel::reduce::extreme::largest;
 use crate::kernel::rows::{column, each, each_mut, last, not_defined, total};
 use crate::kernel::sequence::{Kernel, Kind};
-use crate::kernel::{interrupt, output};
+use crate::kernel::{interrupt, output, simd};
 use crate::shape;
 use crate::stored::Stored;
 
@@ -30,9 +30,12 @@ pub enum Softmax {
     Log,
 }
 
+/// The softmax of each row, and with it, where `found` has room, the largest element of the row and the sum of the exponentials of
+/// what the elements are less.
 #[inline(always)]
-fn softmax_rows<T: Real, const FAST: bool>((which, n, x, out): (Softmax, usize, &[T], &mut [T]))
-where
+fn softmax_rows<T: Real, const FAST: bool>(
+    (which, n, x, out, found): (Softmax, usize, &[T], &mut [T], [&mut [T]; 2]),
+) where
     Fast<T>: Real,
 {
     if which == Softmax::Log {
@@ -48,6 +51,7 @@ where
             },
         );
     }
+    let [largest_of, sums] = found;
     exp_of_rows::<T, FAST>(
         n,
         x,
@@ -56,6 +60,11 @@ where
         |_, row| largest(row),
         #[inline(always)]
         |b, m, out| {
+            let sum = total(out);
+            if let Some(most) = largest_of.get_mut(b) {
+                *most = m;
+                sums[b] = sum;
+            }
             if !m.is_finite() && !m.nan() {
                 if which == Softmax::Plain {
                     out.fill(T::lit(f64::NAN));
@@ -68,7 +77,7 @@ where
                 out.iter_mut().zip(x).for_each(|(o, v)| *o = part(v));
                 return;
             }
-            let share = T::ONE.div(total(out));
+            let share = T::ONE.div(sum);
             for part in interrupt::parts(0..n, 1) {
                 out[part].iter_mut().for_each(|o| *o = o.mul(share));
             }
@@ -86,7 +95,20 @@ pub fn softmax(op: &'static str, x: &Array, which: Softmax) -> Result<Array> {
     dispatch!(x.dtype(), float T => {
         let all = x.as_slice::<T>().expect("contiguous");
         output::build::<T>(op, x.dims(), n, |first, out| {
-            in_vectors(Formula::Softmax(which), n, [&all[first * n..][..out.len()]; 2], out);
+            in_vectors(Formula::Softmax(which), n, [&all[first * n..][..out.len()]; 2], out, &mut []);
+        })
+    }, else not_defined(op, x.dtype()))
+}
+
+/// The weights of every row and its log-sum-exp, whose last axis has size 1, for rows of at most [`simd::BLOCK`] elements.
+pub fn weights_and_log_sum_exp(op: &'static str, x: &Array) -> Result<(Array, Array)> {
+    let x = x.contiguous()?;
+    let n = last(&x);
+    dispatch!(x.dtype(), float T => {
+        let all = x.as_slice::<T>().expect("contiguous");
+        output::build_pair::<T, T>(op, (x.dims(), n), (&column(&x), 1), n, |first, out, lse| {
+            let rows = &all[first * n..][..out.len()];
+            in_vectors(Formula::WeightsAndLogSumExp, n, [rows; 2], out, lse);
         })
     }, else not_defined(op, x.dtype()))
 }
@@ -129,7 +151,7 @@ pub fn softmax_gradient(op: &'static str, g: &Array, z: &Array, log: bool) -> Re
         let (all_g, all_z) = (g.as_slice::<T>().expect("contiguous"), z.as_slice::<T>().expect("contiguous"));
         output::build::<T>(op, z.dims(), n, |first, out| {
             let part = first * n..first * n + out.len();
-            in_vectors(Formula::Gradient { log }, n, [&all_g[part.clone()], &all_z[part]], out);
+            in_vectors(Formula::Gradient { log }, n, [&all_g[part.clone()], &all_z[part]], out, &mut []);
         })
     }, else not_defined(op, z.dtype()))
 }
@@ -222,18 +244,40 @@ pub enum Formula {
     Gradient { log: bool },
     /// The log-sum-exp of the first operand.
     LogSumExp,
+    /// The weights of the first operand (see [`Softmax`]), and as a second result its log-sum-exp.
+    WeightsAndLogSumExp,
 }
 
 /// Computes rows of `n` elements.
-fn in_vectors<T: Real>(formula: Formula, n: usize, [x, y]: [&[T]; 2], out: &mut [T])
+fn in_vectors<T: Real>(formula: Formula, n: usize, [x, y]: [&[T]; 2], out: &mut [T], second: &mut [T])
 where
     Fast<T>: Real,
 {
     match formula {
-        Formula::Softmax(which) => vectors!(softmax_rows, T, (which, n, x, out)),
+        Formula::Softmax(which) => softmax_in_vectors(which, n, x, out, [&mut [], &mut []]),
+        Formula::WeightsAndLogSumExp => {
+            let rows = n * simd::BLOCK;
+            let parts = x.chunks(rows).zip(out.chunks_mut(rows)).zip(second.chunks_mut(simd::BLOCK));
+            for ((x, out), lse) in parts {
+                let (mut most, mut sums) = (Room::new(), Room::new());
+                let (most, sums) = (most.zeros(lse.len()), sums.zeros(lse.len()));
+                softmax_in_vectors(Softmax::Weights, n, x, out, [&mut *most, &mut *sums]);
+                logarithms(sums, lse);
+                for (lse, m) in lse.iter_mut().zip(&*most) {
+                    *lse = m.add(if m.is_finite() { *lse } else { T::ZERO });
+                }
+            }
+        }
         Formula::Gradient { log } => vectors!(gradient_rows, T, (log, n, x, y, out)),
         Formula::LogSumExp => log_sum_exp_in_vectors(n, x, &[], out, &mut []),
     }
+}
+
+fn softmax_in_vectors<T: Real>(which: Softmax, n: usize, x: &[T], out: &mut [T], found: [&mut [T]; 2])
+where
+    Fast<T>: Real,
+{
+    vectors!(softmax_rows, T, (which, n, x, out, found));
 }
 
 fn log_sum_exp_in_vectors<T: Real>(n: usize, x: &[T], classes: &[i64], lse: &mut [T], loss: &mut [T])
@@ -271,7 +315,16 @@ pub fn kernel(formula: Formula, ins: &[(DType, Layout)]) -> Option<Box<dyn Kerne
     // Columns that are adjacent in memory are computed together, and have other bits. The last operand, which is the result for a
     // gradient, decides that.
     let (kind, _) = operands.last()?;
-    if formula != Formula::LogSumExp && StridedAxis::of(&kind.blank().ok()?).is_some() {
+    // The log-sum-exp of a longer row is that of a sum of blocks.
+    if formula == Formula::WeightsAndLogSumExp && n > simd::BLOCK {
+        return None;
+    }
+    let is_by_row = match formula {
+        Formula::Softmax(which) => which == Softmax::Weights,
+        Formula::Gradient { .. } => false,
+        Formula::LogSumExp | Formula::WeightsAndLogSumExp => true,
+    };
+    if !is_by_row && StridedAxis::of(&kind.blank().ok()?).is_some() {
         return None;
     }
     Some(Box::new(FewRows { formula, dtype: *dtype, n, len, operands }))
@@ -293,7 +346,11 @@ impl Kernel for FewRows {
         if self.operands.iter().all(|(_, copy)| copy.is_none()) { 0 } else { 2 * self.apart() }
     }
 
-    unsafe fn run(&self, ins: &[SendPtr], out: *mut u8, room: *mut u8) -> Result<()> {
+    fn results(&self) -> usize {
+        if self.formula == Formula::WeightsAndLogSumExp { 2 } else { 1 }
+    }
+
+    unsafe fn run(&self, ins: &[SendPtr], outs: &[SendPtr], room: *mut u8) -> Result<()> {
         let mut from = [ins[0].get().cast_const(); 2];
         for (k, ((_, copy), x)) in self.operands.iter().zip(ins).enumerate() {
             from[k] = x.get();
@@ -308,12 +365,16 @@ impl Kernel for FewRows {
         }
         let made = if self.formula == Formula::LogSumExp { self.len / self.n } else { self.len };
         dispatch!(self.dtype, float T => {
-            // SAFETY: these are the elements of the operands, in C order, and there is room for the result.
-            let (x, out) = unsafe {
+            // SAFETY: these are the elements of the operands, in C order, and there is room for the results.
+            unsafe {
                 let x = from.map(|x| std::slice::from_raw_parts(x.cast::<T>(), self.len));
-                (x, std::slice::from_raw_parts_mut(out.cast::<T>(), made))
-            };
-            in_vectors(self.formula, self.n, x, out);
+                let out = std::slice::from_raw_parts_mut(outs[0].get().cast::<T>(), made);
+                let second = match outs.get(1) {
+                    Some(lse) => std::slice::from_raw_parts_mut(lse.get().cast::<T>(), self.len / self.n),
+                    None => &mut [],
+                };
+                in_vectors(self.formula, self.n, x, out, second);
+            }
         }, else unreachable!("floats"));
         Ok(())
     }

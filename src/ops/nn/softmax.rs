@@ -1,6 +1,8 @@
 //! Softmax and its relatives.
 
+use std::any::TypeId;
 use std::f64::consts::{LN_2, LOG2_E};
+use std::sync::Arc;
 
 use smallvec::smallvec;
 
@@ -45,6 +47,11 @@ impl Op for SoftmaxOp {
 
     fn kernel(&self, ins: &[(DType, Layout)], _: usize) -> Option<Box<dyn Kernel>> {
         softmax::kernel(Formula::Softmax(self.0), ins)
+    }
+
+    fn beside(&self, other: &dyn Op) -> Option<Arc<dyn Op>> {
+        let are_both = self.0 == Softmax::Weights && other.kind() == TypeId::of::<LogSumExp>();
+        are_both.then(|| Arc::new(WeightsAndLogSumExp) as _)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -194,6 +201,32 @@ impl Op for LogSumExp {
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
         let t = only(t);
         Ok(smallvec![Some(sum_rows(&(t * apply(SoftmaxOp(Softmax::Weights), &[&s.input(0)])?))?)])
+    }
+}
+
+/// The weights of a log-sum-exp, and itself. Only programs have it: they compute it for two ops.
+struct WeightsAndLogSumExp;
+
+impl Op for WeightsAndLogSumExp {
+    fn name(&self) -> &'static str {
+        "logsumexp with its softmax"
+    }
+
+    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
+        let (weights, lse) = softmax::weights_and_log_sum_exp(self.name(), ins[0])?;
+        Ok([weights, lse].into_iter().collect())
+    }
+
+    fn kernel(&self, ins: &[(DType, Layout)], _: usize) -> Option<Box<dyn Kernel>> {
+        softmax::kernel(Formula::WeightsAndLogSumExp, ins)
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
+    }
+
+    fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
+        unreachable!("no graph has it")
     }
 }
 
