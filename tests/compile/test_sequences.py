@@ -361,6 +361,69 @@ def test_loops_over_numbers(name: str, length: int, dtype: str, reverse: bool) -
         agree(func.grad(lambda *args: (func.grad(loss, 2)(*args) ** 2).sum(), (0, 1, 2)), first, second)
 
 
+#: Formulas of two numbers.
+FORMULAS: list[Callable[[Any, Any], Any]] = [
+    lambda p, q: p + q,
+    lambda p, q: p - q,
+    lambda p, q: p * q,
+    lambda p, q: p / (q * q + 0.5),
+    lambda p, q: -p,
+    lambda p, q: fg.sqrt(p * p + 0.25),
+    lambda p, q: fg.square(p) - q,
+    lambda p, q: fg.abs(p),
+    lambda p, q: fg.abs(p) ** 1.5,
+    lambda p, q: fg.where(p < q, p, q * 2),
+    lambda p, q: fg.where(p <= q, q, p),
+    lambda p, q: fg.sin(p),
+]
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_loops_over_numbers_by_random_formulas(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    dtype, length, carries = ["float64", "float32"][seed % 2], 60, 1 + seed % 7
+    # Few formulas are called. The numbers of the other dtype come from those of the carry.
+    chosen = [
+        (rng.choice(FORMULAS[: 11 + seed % 2]), *rng.integers(0, carries + 2 + k, 2)) for k in range(8 + 3 * (seed % 9))
+    ]
+
+    def step(c: Any, row: Any) -> Any:
+        now = [*c, row[0], row[1]]
+        for formula, i, j in chosen:
+            now.append(formula(now[i], now[j]))
+        other = fg.cast(now[-1], "float32") * 0.5 + fg.cast(now[-2], "float32")
+        # Bounded, so that the numbers of the steps differ.
+        return [v / (1 + fg.abs(v)) + row[0] for v in now[-carries:]], (now[-1] * 0.1, other)
+
+    def f(rows: Any, *c: Any) -> Any:
+        return func.scan(step, list(c), rows)
+
+    def unrolled(rows: Any, *c: Any) -> Any:
+        state, made = list(c), []
+        for t in range(length):
+            state, y = step(state, rows[t])
+            made.append(y)
+        return state, tuple(fg.stack(list(ys)) for ys in zip(*made, strict=True))
+
+    def args(k: int) -> list[Any]:
+        return [fg.cast(x(*d, seed=k + j), dtype) for j, d in enumerate([(length, 2), *[()] * carries])]
+
+    compiled = agree(f, args(0), args(1))
+    assert bits(compiled(*args(0))) == bits(unrolled(*args(0)))
+
+    def loss(run: Any) -> Callable[..., Any]:
+        def total(*a: Any) -> Any:
+            state, (ys, others) = run(*a)
+            return sum(v * v for v in state) + fg.sum(ys * ys) + fg.cast(fg.sum(others), dtype)
+
+        return func.grad(total, tuple(range(carries + 1)))
+
+    compiled = agree(loss(f), args(0), args(1))
+    if dtype == "float64":
+        for one, other in zip(compiled(*args(0)), loss(unrolled)(*args(0)), strict=True):
+            np.testing.assert_allclose(one.numpy(), other.numpy(), 1e-5, 1e-5)
+
+
 def test_loops_over_numbers_of_several_dtypes() -> None:
     def step(c: Any, row: Any) -> Any:
         count, total, is_high, bits = c

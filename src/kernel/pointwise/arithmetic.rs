@@ -16,6 +16,10 @@ pub enum Arithmetic {
     /// `x^y`, which is called as a loop unless a program knows that `y` is 2 or 1.5.
     Power,
     ThreeHalves,
-    /// The gradient of `x^p`, which is called as a loop unless `p` is 2.
+    /// The gradient of `x^p`, which is called as a loop unless `p` is 2: then it is that of `x²`.
     PowerGradient,
+    /// `x (2 y)`.
+    SquareGradient,
+    /// `x / (2 y)`.
+    SqrtGradient,
 }

@@ -38,6 +38,13 @@ pub const LOG: &UnaryLoops = unary_loops!(analytic x => x.ln());
 /// `x²`.
 pub const SQUARE: &UnaryLoops = table!(UnaryLoops, Square, unary_loops!(field x => x.mul(x)));
 
+/// `x (2 y)`.
+pub const SQUARE_GRADIENT: &BinaryLoops =
+    table!(BinaryLoops, SquareGradient, binary_loops!(plain x, y => x.mul(y.mul(T::lit(2.0)))));
+/// `x / (2 y)`.
+pub const SQRT_GRADIENT: &BinaryLoops =
+    table!(BinaryLoops, SqrtGradient, binary_loops!(plain x, y => x.div(y.mul(T::lit(2.0)))));
+
 /// `|x|`.
 pub const ABSOLUTE: &UnaryLoops = table!(UnaryLoops, Absolute, unary_loops!(num x => x.abs()));
 /// `x < y`.
@@ -65,7 +72,7 @@ pub fn kind(row: &Row) -> Kind {
     };
     match row.arithmetic? {
         Arithmetic::Power => None,
-        Arithmetic::PowerGradient if row.scalars[0] != 2.0 => None,
+        Arithmetic::PowerGradient => (row.scalars[0] == 2.0).then_some((Arithmetic::SquareGradient, float)),
         arithmetic => Some((arithmetic, float)),
     }
 }
@@ -184,8 +191,9 @@ unsafe fn computed<T: Inexact + Power>(arithmetic: Arithmetic, last: T, list: &[
             Arithmetic::LessEqual => compared(last, list, cells, |x: T, y| x <= y),
             Arithmetic::Select => selected(last, list, cells),
             Arithmetic::ThreeHalves => each(last, list, cells, |x: T, _| ThreeHalves::of(x)),
-            Arithmetic::PowerGradient => each(last, list, cells, |x: T, y| x.mul(T::lit(2.0).mul(y))),
-            Arithmetic::Power => unreachable!("it is called"),
+            Arithmetic::SquareGradient => each(last, list, cells, |x: T, y| x.mul(y.mul(T::lit(2.0)))),
+            Arithmetic::SqrtGradient => each(last, list, cells, |x: T, y| x.div(y.mul(T::lit(2.0)))),
+            Arithmetic::Power | Arithmetic::PowerGradient => unreachable!("it is called"),
         }
     }
 }

@@ -601,8 +601,20 @@ unsafe fn copy(from: *const u8, from_step: isize, to: *mut u8, to_step: isize, s
         if from_step == size as isize && to_step == size as isize {
             return to.copy_from_nonoverlapping(from, n * size);
         }
-        for i in 0..n as isize {
-            copy_number(from.wrapping_offset(i * from_step), to.wrapping_offset(i * to_step), size);
+        let at = |i: usize| {
+            let i = i as isize;
+            (from.wrapping_offset(i * from_step), to.wrapping_offset(i * to_step))
+        };
+        // With a constant size the loop has no branches.
+        match size {
+            8 => (0..n).for_each(
+                #[inline(always)]
+                |i| copy_number(at(i).0, at(i).1, 8),
+            ),
+            _ => (0..n).for_each(
+                #[inline(always)]
+                |i| copy_number(at(i).0, at(i).1, size),
+            ),
         }
     }
 }

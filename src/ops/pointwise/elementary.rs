@@ -28,7 +28,7 @@ unary_ops! {
         "fg.positive(fg.tensor([1.0, -2.0])).tolist()" => "[1.0, -2.0]";
     Square square: loops [x] x => numbers::SQUARE;
         g => g * (x * 2.0),
-        pass plain g, x => g.mul(x.mul(T::lit(2.0)));
+        pass table g, x => numbers::SQUARE_GRADIENT;
         "The square of each element.",
         "fg.square(fg.tensor([3.0, -2.0])).tolist()" => "[9.0, 4.0]";
     Reciprocal reciprocal: inexact [y] x => T::ONE.div(x);
@@ -64,7 +64,7 @@ unary_ops! {
         "fg.log10(fg.tensor([1000.0])).tolist()" => "[3.0]";
     Sqrt sqrt: table [y] x => numbers::SQRT;
         g => g / (y * 2.0),
-        pass plain g, y => g.div(y.mul(T::lit(2.0)));
+        pass table g, y => numbers::SQRT_GRADIENT;
         "The square root of each element; NaN below 0. Its derivative at 0 is inf.",
         "fg.sqrt(fg.tensor([4.0, 9.0])).tolist()" => "[2.0, 3.0]";
     Rsqrt rsqrt: inexact [y] x => T::ONE.div(x.sqrt());
