@@ -63,6 +63,21 @@ def test_zeros_of_a_diagonal_factor_times_values_that_are_not_finite(bad: float)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("m", "k"), [(1, 5), (3, 4), (4, 1), (5, 3), (8, 5), (9, 7), (7, 13), (4, 32), (21, 6)])
+def test_few_products_with_a_column_are_added_one_by_one(m: int, k: int, dtype: str) -> None:
+    x, y = RNG.normal(size=(3, m, 2 * k)).astype(dtype), RNG.normal(size=(3, k, 1)).astype(dtype)
+    x[0, -1, 0], y[1, 0, 0] = np.inf, np.nan
+    for rows in (x[..., :k].copy(), x[..., ::2], x[:, ::-1, :k]):
+        expected = np.zeros((3, m, 1), dtype)
+        for p in range(k):
+            expected += rows[..., p : p + 1] * y[:, p : p + 1]
+        found = np.asarray(fg.matmul(fg.asarray(rows), fg.asarray(y)))
+        np.testing.assert_array_equal(found, expected)
+        single = np.asarray(fg.matmul(fg.asarray(rows)[2], fg.asarray(y)[2, :, 0]))
+        np.testing.assert_array_equal(single, expected[2, :, 0])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("sizes", [(150, 700, 300), (261, 513, 1100), (515, 260, 129), (16, 1024, 2050)])
 def test_bits_of_a_product_are_those_of_its_parts(sizes: tuple[int, int, int], dtype: str) -> None:
     m, k, n = sizes

@@ -358,7 +358,7 @@ unsafe fn packed<T: Field>(pairs: &MatrixPairs<T>) {
     let MatrixPairs { count, sizes: (m, k, n), a: (a, ra, ca), b: (b, rb, cb), steps, out, run, .. } = *pairs;
     if k == 0 || m.saturating_mul(k).saturating_mul(n) <= TINY {
         // SAFETY: as the function's `# Safety` section requires.
-        return unsafe { plain(pairs) };
+        return unsafe { if n == 1 && m >= TOGETHER { column(pairs) } else { plain(pairs) } };
     }
     // `gemm` packs blocks of both factors, and has no way to report that there is no memory for them.
     let block = |a: usize| (a + 64).saturating_mul(k + 64).saturating_mul(size_of::<T>());
@@ -415,6 +415,38 @@ unsafe fn streamed<T: Field>(pairs: &MatrixPairs<T>) {
                 }
             },
         );
+    }
+}
+
+/// Rows whose sums are computed at a time, since an addition waits for the one before.
+const TOGETHER: usize = 4;
+
+/// Products of at least [`TOGETHER`] rows with a single column, each as [`plain`] computes it.
+///
+/// # Safety
+/// As [`MatmulInto`].
+unsafe fn column<T: Field>(pairs: &MatrixPairs<T>) {
+    let MatrixPairs { count, sizes: (m, k, _), a: (a, ra, ca), b: (b, rb, _), steps, out, run, .. } = *pairs;
+    for i in 0..count {
+        for row in (0..m).step_by(TOGETHER) {
+            // The last rows may be computed twice.
+            let row = row.min(m - TOGETHER);
+            // SAFETY: as the function's `# Safety` section requires.
+            unsafe {
+                let a = a.offset(i as isize * steps.0 + row as isize * ra);
+                let (b, out) = (b.offset(i as isize * steps.1), out.add(i * m + row * run));
+                let mut sums = [T::ZERO; TOGETHER];
+                for p in 0..k as isize {
+                    let y = *b.offset(p * rb);
+                    for (r, sum) in sums.iter_mut().enumerate() {
+                        *sum = sum.add((*a.offset(r as isize * ra + p * ca)).mul(y));
+                    }
+                }
+                for (r, sum) in sums.into_iter().enumerate() {
+                    *out.add(r * run) = sum;
+                }
+            }
+        }
     }
 }
 
