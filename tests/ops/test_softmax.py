@@ -91,3 +91,19 @@ def test_rows_of_every_length_are_those_of_the_definition(dtype: str) -> None:
         classes = generator.integers(0, n, size=29)
         fg.cross_entropy(rows, fg.tensor(classes), reduction="sum").backward()
         np.testing.assert_allclose(rows.grad.numpy(), wanted[0][8:] - np.eye(n)[classes], atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("rows", "n"), [(300, 5), (1, 7), (90, 1), (52, 5), (3, 2)])
+def test_gradients_of_short_rows_sum_in_order(rows: int, n: int, dtype: str) -> None:
+    rng = np.random.default_rng(n)
+    x, g = rng.normal(size=(rows, n)).astype(dtype), rng.normal(size=(rows, n)).astype(dtype)
+    x[-1, 0], g[0, -1] = -np.inf, np.inf
+    leaf = fg.tensor(x, requires_grad=True)
+    z = fg.softmax(leaf)
+    found = np.asarray(fg.grad(z, leaf, fg.tensor(g)))
+    weights, total = np.asarray(z.detach()), np.zeros((rows, 1), dtype)
+    with np.errstate(invalid="ignore"):
+        for k in range(n):
+            total += g[:, k : k + 1] * weights[:, k : k + 1]
+        np.testing.assert_array_equal(found, weights * (g - total))

@@ -65,7 +65,7 @@ where
 }
 
 /// Rows of at most this many elements are taken several at a time, which fills the vectors.
-const SHORT: usize = simd::BLOCK / 2;
+pub(super) const SHORT: usize = simd::BLOCK / 2;
 
 /// Room for a block of numbers. Only what is used of it is set, since most rows are much shorter.
 pub(super) struct Room<T>(MaybeUninit<[T; simd::BLOCK]>);

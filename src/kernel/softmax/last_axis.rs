@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::exp::{Room, exp_less, exp_of_rows, log_sum_exp_of_rows, logarithms, vectors};
+use super::exp::{Room, SHORT, exp_less, exp_of_rows, log_sum_exp_of_rows, logarithms, vectors};
 use super::strided_axis::{self, StridedAxis};
 use crate::array::{Array, Layout};
 use crate::dtype::{DType, dispatch};
@@ -13,6 +13,7 @@ use crate::kernel::num::Real;
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::pointwise::cluster::ALIGNMENT;
 use crate::kernel::reduce::extreme::largest;
+use crate::kernel::reduce::pairwise::ROWS;
 use crate::kernel::rows::{column, each, each_mut, last, not_defined, total};
 use crate::kernel::sequence::{Kernel, Kind};
 use crate::kernel::{interrupt, output, simd};
@@ -78,6 +79,10 @@ fn softmax_rows<T: Real, const FAST: bool>(
                 return;
             }
             let share = T::ONE.div(sum);
+            if n <= SHORT {
+                out.iter_mut().for_each(|o| *o = o.mul(share));
+                return;
+            }
             for part in interrupt::parts(0..n, 1) {
                 out[part].iter_mut().for_each(|o| *o = o.mul(share));
             }
@@ -136,6 +141,23 @@ where
         for part in interrupt::parts(0..n, 1) {
             let pairs = g[part.clone()].iter().zip(&z[part.clone()]);
             out[part].iter_mut().zip(pairs).for_each(|(o, (&g, &z))| *o = z.mul(g.sub(sum)));
+        }
+    }
+}
+
+/// The gradient of a softmax of rows of less than [`ROWS`] elements, which are added one by one. Compiled for the baseline
+/// instruction set only, since such rows fill no vector.
+#[inline(never)]
+fn gradient_of_short_rows<T: Real>(n: usize, g: &[T], z: &[T], out: &mut [T]) {
+    let mut done = 0;
+    for ((g, z), out) in each(g, n).zip(each(z, n)).zip(each_mut(out, n)) {
+        interrupt::count(&mut done, n);
+        let mut sum = T::ZERO;
+        for (&g, &z) in g.iter().zip(z) {
+            sum = sum.add(g.mul(z));
+        }
+        for (o, (&g, &z)) in out.iter_mut().zip(g.iter().zip(z)) {
+            *o = z.mul(g.sub(sum));
         }
     }
 }
@@ -268,6 +290,7 @@ where
                 }
             }
         }
+        Formula::Gradient { log: false } if (1..ROWS).contains(&n) => gradient_of_short_rows(n, x, y, out),
         Formula::Gradient { log } => vectors!(gradient_rows, T, (log, n, x, y, out)),
         Formula::LogSumExp => log_sum_exp_in_vectors(n, x, &[], out, &mut []),
     }
