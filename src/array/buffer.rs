@@ -176,6 +176,7 @@ fn size(class: usize) -> usize {
 }
 
 /// The list of a class, or `None` if it stays locked for longer than a push or pop takes.
+#[inline]
 fn list(class: usize) -> Option<MutexGuard<'static, Vec<Kept>>> {
     (0..100).find_map(|_| WAITING[class].try_lock().inspect_err(|_| std::hint::spin_loop()).ok())
 }

@@ -81,6 +81,17 @@ impl Unwritten {
     }
 }
 
+impl Inner {
+    /// The value in memory of its own. `make` is called when there is memory, so that the value is written where it stays.
+    #[inline(always)]
+    fn placed(make: impl FnOnce() -> Inner) -> UniqueArc<Inner> {
+        let mut new = UniqueArc::new_uninit();
+        new.write(make());
+        // SAFETY: it has been written.
+        unsafe { UniqueArc::assume_init(new) }
+    }
+}
+
 impl Array {
     /// A new array that `fill` writes. Its elements start as valid but unspecified values.
     ///
@@ -131,13 +142,8 @@ impl Array {
             Data::Shared(Arc::new(buffer(bytes).ok_or_else(no_memory)?), 0)
         };
         // The shape is written in place, because moving a filled list costs more.
-        let mut inner = UniqueArc::new(Inner {
-            data,
-            dims: Dims::new(),
-            strides: None,
-            dtype,
-            trace: trace_number::current(),
-        });
+        let trace = trace_number::current();
+        let mut inner = Inner::placed(|| Inner { data, dims: Dims::new(), strides: None, dtype, trace });
         dims.iter().for_each(|&d| inner.dims.push(d));
         Ok((inner, n))
     }
@@ -162,13 +168,9 @@ impl Array {
         // SAFETY: an element has at most 16 bytes and at most 8-byte alignment, and the inline data has as much.
         unsafe { data.as_mut_ptr().cast::<T>().write(value) };
         let strides = (shape::len(dims) != 1).then(|| Box::new(Strides::from_elem(0, dims.len())));
-        Array(Arc::new(Inner {
-            data,
-            dims: shape::dims(dims),
-            strides,
-            dtype: T::DTYPE,
-            trace: trace_number::current(),
-        }))
+        let trace = trace_number::current();
+        let make = || Inner { data, dims: shape::dims(dims), strides, dtype: T::DTYPE, trace };
+        Array(Inner::placed(make).shareable())
     }
 
     /// [`Array::full`] with the dtype given at run time.
@@ -215,9 +217,15 @@ impl Array {
     /// Strides in elements.
     pub fn strides(&self) -> Strides {
         match &self.0.strides {
-            Some(s) => Strides::clone(s),
+            Some(s) => Strides::from_slice(s),
             None => shape::contiguous_strides(&self.0.dims),
         }
+    }
+
+    /// Strides in elements, or `None` if the array is contiguous.
+    #[inline]
+    pub fn own_strides(&self) -> Option<&[isize]> {
+        self.0.strides.as_ref().map(|s| s.as_slice())
     }
 
     /// Whether the strides are these.
@@ -251,11 +259,23 @@ impl Array {
     /// If `T` is not the array's dtype.
     #[inline]
     pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
-        assert_eq!(T::DTYPE, self.0.dtype, "as_slice: the array is {}", self.0.dtype);
+        self.check_type::<T>("as_slice");
         // SAFETY: the elements are contiguous, initialised and of type `T`, and cannot change while `self` is
         // borrowed.
         self.is_contiguous()
             .then(|| unsafe { std::slice::from_raw_parts(self.ptr().cast::<T>(), self.len()) })
+    }
+
+    /// Panics if `T` is not the array's dtype.
+    #[inline]
+    fn check_type<T: Element>(&self, what: &str) {
+        #[cold]
+        fn refuse(what: &str, asked: DType, dtype: DType) -> ! {
+            panic!("{what}: the array is {dtype}, not {asked}")
+        }
+        if T::DTYPE != self.0.dtype {
+            refuse(what, T::DTYPE, self.0.dtype);
+        }
     }
 
     /// A strided view of the elements.
@@ -263,7 +283,7 @@ impl Array {
     /// # Panics
     /// If `T` is not the array's dtype.
     pub fn view<T: Element>(&self) -> ArrayViewD<'_, T> {
-        assert_eq!(T::DTYPE, self.0.dtype, "view: the array is {}", self.0.dtype);
+        self.check_type::<T>("view");
         let mut dims = self.0.dims.to_vec();
         let mut strides = self.strides();
         let mut ptr = self.ptr().cast::<T>();

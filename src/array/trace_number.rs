@@ -13,7 +13,12 @@ thread_local! {
 /// The trace of this thread; 0 for none.
 #[inline]
 pub fn current() -> u32 {
-    if TRACING.load(Relaxed) == 0 { 0 } else { CURRENT.get() }
+    #[cold]
+    #[inline(never)]
+    fn of_thread() -> u32 {
+        CURRENT.get()
+    }
+    if TRACING.load(Relaxed) == 0 { 0 } else { of_thread() }
 }
 
 /// Makes this the trace of the thread.

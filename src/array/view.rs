@@ -63,13 +63,14 @@ impl Array {
             })
         };
         let strides = (!contiguous).then(|| Box::new(Strides::from_slice(strides)));
-        Array(Arc::new(Inner {
-            data,
-            dims: shape::dims(dims),
-            strides,
-            dtype: self.dtype(),
-            trace: self.0.trace,
-        }))
+        self.over(data, dims, strides)
+    }
+
+    /// An array of the same dtype and trace.
+    #[inline]
+    fn over(&self, data: Data, dims: &[usize], strides: Option<Box<Strides>>) -> Array {
+        let (dtype, trace) = (self.dtype(), self.0.trace);
+        Array(Inner::placed(|| Inner { data, dims: shape::dims(dims), strides, dtype, trace }).shareable())
     }
 
     /// The elements at a layout of this C-contiguous array. The first `batch_ndim` axes are kept, before those of the
@@ -122,8 +123,7 @@ impl Array {
     pub(crate) fn buffered(self) -> Array {
         let Data::Inline(words) = &self.0.data else { return self };
         let data = Data::Shared(buffer_of(words), 0);
-        let (dims, strides) = (self.0.dims.clone(), self.0.strides.clone());
-        Array(Arc::new(Inner { data, dims, strides, dtype: self.dtype(), trace: self.0.trace }))
+        self.over(data, self.dims(), self.0.strides.clone())
     }
 
     /// The layout of this array's elements in the C order of another array with the same buffer, without the first
@@ -190,6 +190,10 @@ impl Array {
 
     /// A view of the elements in C order under another shape, or `None` if that needs a copy.
     pub(crate) fn reshaped(&self, dims: &[usize]) -> Option<Array> {
+        if self.is_contiguous() && !self.is_sealed() {
+            assert_eq!(shape::len(dims), self.len(), "reshaped: {:?} to {dims:?}", self.dims());
+            return Some(self.over(self.0.data.clone(), dims, None));
+        }
         Some(self.restride(dims, &self.reshaped_strides(dims)?, 0))
     }
 

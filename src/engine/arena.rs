@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::request::Request;
@@ -100,7 +100,7 @@ impl<'a> Arena<'a> {
             wanted: List::new(),
             heavy: 0,
         };
-        let mut index = Index::default();
+        let mut index = Index::with_capacity_and_hasher(FEW, FxBuildHasher);
         let blocked = |e: &Edge| !request.blocked.is_empty() && request.blocked.iter().any(|b| b.is_same(e));
         let ends: FxHashSet<*const Node> = match request.stops {
             true => request.wanted.iter().map(|e| Arc::as_ptr(&e.node)).collect(),
@@ -113,8 +113,8 @@ impl<'a> Arena<'a> {
             let node = index.get(&Arc::as_ptr(&e.node)).filter(|_| !blocked(e));
             node.map_or(NONE, |&i| arena.first[i as usize].slot + e.out)
         };
-        arena.roots = request.roots.iter().map(|(e, _)| slot(e)).collect();
-        arena.wanted = request.wanted.iter().map(slot).collect();
+        request.roots.iter().for_each(|(e, _)| arena.roots.push(slot(e)));
+        request.wanted.iter().for_each(|e| arena.wanted.push(slot(e)));
         Ok(arena)
     }
 
@@ -132,7 +132,7 @@ impl<'a> Arena<'a> {
             return Ok(());
         }
         let (mut targets, mut stack) = (List::new(), List::new());
-        targets.resize(root.inputs.len(), NONE);
+        root.inputs.iter().for_each(|_| targets.push(NONE));
         stack.push(Frame { node: root, next: 0, start: 0 });
         while let Some(frame) = stack.last_mut() {
             let node = frame.node;
@@ -175,7 +175,7 @@ impl<'a> Arena<'a> {
                 memory::ensure((depth + targets.len()) * NODE)?;
             }
             let start = targets.len() as u32;
-            targets.resize(targets.len() + edge.node.inputs.len(), NONE);
+            edge.node.inputs.iter().for_each(|_| targets.push(NONE));
             stack.push(Frame { node: &edge.node, next: 0, start });
         }
         Ok(())
@@ -190,6 +190,7 @@ impl<'a> Arena<'a> {
         }
         targets.iter().for_each(|&t| self.targets.push(t));
         self.nodes.push(node);
+        node.outs.iter().for_each(|_| self.asked.push(false));
         let slot = self.slots() as u32 + node.outs.len() as u32;
         self.first.push(First { slot, target: self.targets.len() as u32 });
         let bytes = bytes(node);
@@ -219,12 +220,11 @@ impl<'a> Arena<'a> {
     /// Cuts the edges to slots that are not live, in one ascending pass: a slot is live if it is part of the answer,
     /// or if an input of its node is live.
     fn prune(&mut self, leaves: bool) {
-        self.asked = List::from_elem(false, self.slots());
         for &s in self.wanted.iter().filter(|s| **s != NONE) {
             self.asked[s as usize] = true;
         }
-        let mut live = self.asked.clone();
-        self.works = List::with_capacity(self.nodes.len());
+        let mut live: List<bool> = List::new();
+        self.asked.iter().for_each(|&asked| live.push(asked));
         for (i, node) in self.nodes.iter().enumerate() {
             let mut works = false;
             let (own, next) = (self.first[i], self.first[i + 1]);

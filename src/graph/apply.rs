@@ -231,18 +231,26 @@ fn all(
     Ok(outs.into_iter().enumerate().map(tensor).collect())
 }
 
-#[inline]
 fn forward(op: &dyn Op, ins: &[&Tensor], modes: Flags) -> Result<(Outputs, Levels)> {
     if ins.iter().any(|t| !t.levels.is_empty()) {
         return forward_batched(op, ins, modes);
     }
-    let compute = || match ins {
-        [x] => computed(op, &[&x.array], 0),
-        [x, y] => computed(op, &[&x.array, &y.array], 0),
-        _ => computed(op, &ins.iter().map(|t| &t.array).collect::<SmallVec<[&Array; 4]>>(), 0),
+    let outs = match ins {
+        [x] => outputs(op, &[&x.array], 0, modes),
+        [x, y] => outputs(op, &[&x.array, &y.array], 0, modes),
+        _ => outputs(op, &ins.iter().map(|t| &t.array).collect::<SmallVec<[&Array; 4]>>(), 0, modes),
     };
-    let outs = if modes.has(Flags::WATCHING) { watch::watched(op.name(), compute) } else { compute() };
     Ok((outs?, Levels::default()))
+}
+
+/// What an op computes, watched where this thread watches.
+#[inline(always)]
+fn outputs(op: &dyn Op, ins: &[&Array], batch_ndim: usize, modes: Flags) -> Result<Outputs> {
+    if modes.has(Flags::WATCHING) {
+        watch::watched(op, ins, batch_ndim)
+    } else {
+        computed(op, ins, batch_ndim)
+    }
 }
 
 fn record(
@@ -257,36 +265,52 @@ fn record(
     for (i, t) in ins.iter().enumerate() {
         needs |= u64::from(t.edge.is_some()) << i.min(63);
     }
-    let Saves { inputs, outputs } = op.saves(NeedsGrad(needs));
-    let named = |mask: u64, i: usize| mask >> i.min(63) & 1 == 1;
-    let fill = |list: &mut SavedList| {
-        if inputs | outputs != 0 {
-            for (i, t) in ins.iter().enumerate() {
-                list.push(named(inputs, i).then(|| SavedArray::new(t.array.clone(), &t.levels)));
-            }
-        }
-        if outputs != 0 {
-            for (i, o) in outs.iter().enumerate() {
-                list.push(named(outputs, i).then(|| SavedArray::new(o.clone(), levels)));
-            }
-        }
-    };
+    let saves = op.saves(NeedsGrad(needs));
     if modes.has(Flags::PACKING) {
-        let mut list = SavedList::new();
-        fill(&mut list);
-        // A number among the operands is not a tensor of the user's, so it is not packed.
-        let number = |i: usize| ins.get(i).is_some_and(|t| t.edge.is_none() && t.array.rank() == 0);
-        let packed = saved_state(list, number)?;
-        let observers = modes::with(|m| m.observers.clone());
-        let node = Node::of_op(op, ins, outs, levels, Site::current(), |saved| *saved = packed);
-        observers.iter().try_for_each(|o| o.recorded(&node))?;
-        return Ok(node);
+        return record_packed(op, ins, outs, levels, saves);
     }
     Ok(Node::of_op(op, ins, outs, levels, Site::current(), |saved| {
         if let SavedState::Live(list) = saved {
-            fill(list);
+            save(list, saves, ins, outs, levels);
         }
     }))
+}
+
+/// Fills the list of what a node saves.
+#[inline(always)]
+fn save(list: &mut SavedList, saves: Saves, ins: &[&Tensor], outs: &[Array], levels: &Levels) {
+    let Saves { inputs, outputs } = saves;
+    let named = |mask: u64, i: usize| mask >> i.min(63) & 1 == 1;
+    if inputs | outputs != 0 {
+        for (i, t) in ins.iter().enumerate() {
+            list.push(named(inputs, i).then(|| SavedArray::new(t.array.clone(), &t.levels)));
+        }
+    }
+    if outputs != 0 {
+        for (i, o) in outs.iter().enumerate() {
+            list.push(named(outputs, i).then(|| SavedArray::new(o.clone(), levels)));
+        }
+    }
+}
+
+/// [`record`] where this thread packs what new nodes save, or observes them.
+#[cold]
+fn record_packed(
+    op: Box<dyn Op>,
+    ins: &[&Tensor],
+    outs: &[Array],
+    levels: &Levels,
+    saves: Saves,
+) -> Result<Arc<Node>> {
+    let mut list = SavedList::new();
+    save(&mut list, saves, ins, outs, levels);
+    // A number among the operands is not a tensor of the user's, so it is not packed.
+    let number = |i: usize| ins.get(i).is_some_and(|t| t.edge.is_none() && t.array.rank() == 0);
+    let packed = saved_state(list, number)?;
+    let observers = modes::with(|m| m.observers.clone());
+    let node = Node::of_op(op, ins, outs, levels, Site::current(), |saved| *saved = packed);
+    observers.iter().try_for_each(|o| o.recorded(&node))?;
+    Ok(node)
 }
 
 /// What a node saves, packed where this thread packs. The arrays in slots that `is_plain` names stay as they are.
@@ -307,8 +331,7 @@ fn forward_batched(op: &dyn Op, ins: &[&Tensor], modes: Flags) -> Result<(Output
     let levels = ins.iter().fold(Levels::default(), |all, t| all.union(&t.levels));
     let aligned: SmallVec<[Array; 4]> = ins.iter().map(|t| align(t, &levels)).collect();
     let arrays: SmallVec<[&Array; 4]> = aligned.iter().collect();
-    let compute = || computed(op, &arrays, levels.len());
-    let mut outs = if modes.has(Flags::WATCHING) { watch::watched(op.name(), compute) } else { compute() }?;
+    let mut outs = outputs(op, &arrays, levels.len(), modes)?;
     for out in outs.iter_mut() {
         // Where an output is the same for the whole batch, the op may leave the axis at 1.
         let hidden = levels.as_slice().iter().map(|l| l.batch_size);

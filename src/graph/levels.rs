@@ -14,8 +14,19 @@ pub struct Level {
 }
 
 /// The levels of a tensor's hidden axes, from the outermost on. One word, null for an ordinary tensor, which has none.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Levels(Option<Box<SmallVec<[Level; 2]>>>);
+
+impl Clone for Levels {
+    #[inline]
+    fn clone(&self) -> Levels {
+        #[cold]
+        fn copied(list: &[Level]) -> Option<Box<SmallVec<[Level; 2]>>> {
+            Some(Box::new(list.into()))
+        }
+        Levels(self.0.as_ref().and_then(|list| copied(list)))
+    }
+}
 
 impl Levels {
     pub fn new(list: impl IntoIterator<Item = Level>) -> Levels {

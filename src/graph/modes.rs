@@ -176,6 +176,7 @@ pub fn is_recording() -> bool {
 }
 
 /// The trace that this thread records, unless it was given up.
+#[inline]
 pub fn trace() -> Option<Arc<Trace>> {
     #[cold]
     fn of_thread() -> Option<Arc<Trace>> {
@@ -185,12 +186,13 @@ pub fn trace() -> Option<Arc<Trace>> {
 }
 
 /// The vmap levels whose calls are running on this thread.
+#[inline]
 pub fn live_levels() -> Levels {
-    if flags().has(Flags::LIVE_LEVELS) {
+    #[cold]
+    fn of_thread() -> Levels {
         with(|m| Levels::new(m.live_levels.iter().map(|l| l.level)))
-    } else {
-        Levels::default()
     }
+    if flags().has(Flags::LIVE_LEVELS) { of_thread() } else { Levels::default() }
 }
 
 /// How random numbers are drawn on a level that is live on this thread; the default for other levels.

@@ -25,12 +25,13 @@ use crate::shape::Dims;
 /// An immutable value with the edge to the node that computed it.
 #[derive(Clone)]
 pub struct Tensor {
+    /// The vmap levels that the tensor has a hidden axis for. They are cloned first, because that alone may fail: nothing
+    /// has to be dropped then.
+    pub(crate) levels: Levels,
     /// The value. Its first axes are the hidden ones of `levels`.
     pub(crate) array: Array,
     /// None where no gradient flows into the tensor.
     pub(crate) edge: Option<Edge>,
-    /// The vmap levels that the tensor has a hidden axis for.
-    pub(crate) levels: Levels,
     /// Why an untracked tensor is untracked although it was computed from tracked ones, as far as that is known.
     pub(crate) detach_reason: DetachReason,
 }

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
+use super::compute::computed;
 use super::modes::{self, Flags, Watch};
-use super::record::{Node, Outputs};
+use super::record::{Node, Op, Outputs};
 use super::site::Site;
 use crate::array::Array;
 use crate::error::{Result, bail};
@@ -59,12 +60,12 @@ pub fn take_node_times() -> NodeTimes {
 /// Computes an op and watches it.
 ///
 /// # Errors
-/// Those of `f`; with [`Watch::debug_nans`] also a NaN in a result.
+/// Those of the op; with [`Watch::debug_nans`] also a NaN in a result.
 #[cold]
-pub(super) fn watched(name: &'static str, f: impl FnOnce() -> Result<Outputs>) -> Result<Outputs> {
+pub(super) fn watched(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
     let start = Instant::now();
-    let outs = f()?;
-    inspect(name, &outs, start)?;
+    let outs = computed(op, ins, batch_ndim)?;
+    inspect(op.name(), &outs, start)?;
     Ok(outs)
 }
 

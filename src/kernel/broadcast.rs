@@ -26,7 +26,11 @@ impl<const N: usize> BroadcastIter<N> {
         for a in &ins[1..] {
             dims = shape::broadcast(op, &dims, a.dims())?;
         }
-        let strides: [Strides; N] = std::array::from_fn(|i| ins[i].expand(&dims, 0).strides());
+        let strides: [Strides; N] = std::array::from_fn(|i| {
+            let mut strides = ins[i].strides();
+            strides.iter_mut().zip(ins[i].dims()).filter(|(_, d)| **d == 1).for_each(|(s, _)| *s = 0);
+            strides
+        });
         let mut outer = joined(&dims, &strides);
         let (run, steps) = outer.pop().unwrap_or((1, [1; N]));
         Ok(BroadcastIter { dims, steps: steps.map(|s| s as usize), run, outer })
@@ -95,7 +99,8 @@ pub fn stepwise(x: &Array) -> Result<Array> {
 
 /// Whether the inner stride is 0 or 1.
 pub fn is_stepwise(x: &Array) -> bool {
-    let inner = x.dims().iter().zip(&x.strides()).rev().find(|(d, _)| **d != 1).map_or(1, |(_, s)| *s);
+    let Some(strides) = x.own_strides() else { return true };
+    let inner = x.dims().iter().zip(strides).rev().find(|(d, _)| **d != 1).map_or(1, |(_, s)| *s);
     inner == 0 || inner == 1
 }
 

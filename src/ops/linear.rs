@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::pointwise::row::Row;
 use crate::kernel::reduce::ReduceLoops;
-use crate::shape::Dims;
+use crate::shape::{self, Dims};
 use crate::stored::Stored;
 
 /// A linear op on one tensor that saves nothing: its array, and its transpose applied to a cotangent. Its
@@ -79,6 +79,9 @@ impl<L: Linear> Op for LinearOp<L> {
 }
 
 /// The hidden axes of `x` followed by `dims`.
+#[inline]
 pub(in crate::ops) fn with_hidden(x: &Array, batch_ndim: usize, dims: &[usize]) -> Dims {
-    x.dims()[..batch_ndim].iter().chain(dims).copied().collect()
+    let mut all = shape::dims(&x.dims()[..batch_ndim]);
+    dims.iter().for_each(|&d| all.push(d));
+    all
 }

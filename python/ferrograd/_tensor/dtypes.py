@@ -25,6 +25,10 @@ _FOREIGN = {
     **{f"float8_{form}": ("f", 1) for form in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")},
     **{"quint8": ("u", 1), "qint8": ("i", 1), "qint32": ("i", 4)},
 }
+#: NumPy's dtypes by name, and the kind and the bytes of an element of all dtypes.
+_NUMPY = {name: np.dtype(name) for name in _NAMES if name != "bfloat16"} | {"bfloat16": NUMPY_BFLOAT16}
+_FORMS = {name: (of.kind, of.itemsize) for name, of in _NUMPY.items() if name != "bfloat16"}
+_FORMS |= {"bfloat16": ("f", 2), **_FOREIGN}
 _PREFIXES = {TORCH: "torch.", PADDLE: "paddle."}
 _COMPLEX = {"float32": "complex64", "float64": "complex128"}
 
@@ -53,31 +57,25 @@ class dtype:
     @property
     def dtype(self) -> np.dtype[Any]:
         """NumPy's dtype. That of bfloat16 is in the package ``ml_dtypes``."""
-        if not self._is_numpy:
+        found: np.dtype[Any] | None = _NUMPY.get(self.name)
+        if found is None:
             raise AttributeError(f"NumPy has no {self.name}")
-        if self.name != "bfloat16":
-            return np.dtype(self.name)
-        found: np.dtype[Any] = NUMPY_BFLOAT16
         return found
 
     @property
     def _is_numpy(self) -> bool:
         """Whether NumPy has this dtype."""
-        return self.name not in _FOREIGN and (self.name != "bfloat16" or NUMPY_BFLOAT16 is not None)
+        return _NUMPY.get(self.name) is not None
 
     @property
     def kind(self) -> str:
         """NumPy's letter for the kind: ``f`` for floats, ``c`` for complex numbers, ``i``, ``u`` and ``b``."""
-        if self.name in _FOREIGN:
-            return _FOREIGN[self.name][0]
-        return "f" if self.name == "bfloat16" else np.dtype(self.name).kind
+        return _FORMS[self.name][0]
 
     @property
     def itemsize(self) -> int:
         """Bytes of one element."""
-        if self.name in _FOREIGN:
-            return _FOREIGN[self.name][1]
-        return 2 if self.name == "bfloat16" else np.dtype(self.name).itemsize
+        return _FORMS[self.name][1]
 
     @property
     def is_floating_point(self) -> bool:

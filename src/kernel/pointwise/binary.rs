@@ -380,16 +380,16 @@ pub fn apply_with(
     if table.divides && x.len() > 0 {
         zero_division::note_zeros(op, y)?;
     }
-    if x.is_contiguous() && y.is_contiguous() {
+    if let (Some(sx), Some(sy)) = (step(x), step(y)) {
         // This comes first, since a power of a number has the bits that it has in a vector.
         if y.len() == 1 && y.rank() <= x.rank() {
-            return apply_contiguous(op, row, out, x.dims(), (x, 1), (y, 0));
+            return apply_contiguous(op, row, out, x.dims(), (x, sx), (y, 0));
         }
         if shape::same(x.dims(), y.dims()) {
-            return apply_contiguous(op, row, out, x.dims(), (x, 1), (y, 1));
+            return apply_contiguous(op, row, out, x.dims(), (x, sx), (y, sy));
         }
         if x.len() == 1 && x.rank() <= y.rank() {
-            return apply_contiguous(op, row, out, y.dims(), (x, 0), (y, 1));
+            return apply_contiguous(op, row, out, y.dims(), (x, 0), (y, sy));
         }
     }
     let own = |error| match shape::broadcast(op, x.dims(), y.dims()) {
@@ -398,6 +398,14 @@ pub fn apply_with(
         _ => error,
     };
     broadcast(op, row, out, x, y, batch_ndim).map_err(own)
+}
+
+/// The one stride of all elements: 1 if they follow each other, 0 if they are one element.
+fn step(x: &Array) -> Option<usize> {
+    match x.own_strides() {
+        None => Some(1),
+        Some(strides) => strides.iter().all(|s| *s == 0).then_some(0),
+    }
 }
 
 /// The common layouts: contiguous arrays of the result's shape, and single elements (stride 0).

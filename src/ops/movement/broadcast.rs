@@ -39,7 +39,7 @@ pub fn broadcast_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     if shape::broadcast("broadcast_to", x.dims(), dims)?.as_slice() != dims {
         bail!(Shape, "broadcast_to", "{:?} does not broadcast to {dims:?}", x.dims());
     }
-    apply(LinearOp(Expand(Dims::from_slice(dims))), &[x])
+    apply(LinearOp(Expand(shape::dims(dims))), &[x])
 }
 
 /// The tensor repeated, without a copy, to a shape that it broadcasts to; -1 keeps the size of an axis.
@@ -131,7 +131,7 @@ impl Linear for SumTo {
     const NAME: &'static str = "sum_to";
 
     fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array> {
-        let dims: Dims = x.dims()[..batch_ndim].iter().chain(&self.0).copied().collect();
+        let dims = with_hidden(x, batch_ndim, &self.0);
         reduce::apply("sum_to", SUM, x, &self.axes(x.dims(), batch_ndim))?.reshape(&dims)
     }
 
@@ -156,7 +156,7 @@ impl SumTo {
 
 /// The sum down to a shape that broadcasts to the tensor's: broadcasting undone.
 pub fn sum_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
-    if x.dims() == dims { Ok(x.clone()) } else { apply(LinearOp(SumTo(Dims::from_slice(dims))), &[x]) }
+    if x.dims() == dims { Ok(x.clone()) } else { apply(LinearOp(SumTo(shape::dims(dims))), &[x]) }
 }
 
 /// The sum down to a shape that broadcasts to the tensor's. Raises ShapeError for any other.

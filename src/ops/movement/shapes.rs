@@ -41,7 +41,7 @@ pub fn reshape_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
             shape::len(x.dims())
         );
     }
-    apply(LinearOp(Reshape(Dims::from_slice(dims))), &[x])
+    apply(LinearOp(Reshape(shape::dims(dims))), &[x])
 }
 
 /// A shape for `n` elements as Python writes it: one size may be -1 and is computed from the others.

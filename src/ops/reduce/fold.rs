@@ -27,11 +27,12 @@ impl Folded {
         keepdims: bool,
         rank: usize,
     ) -> Result<Folded> {
-        let axes = match axis {
+        let mut back = match axis {
             None => (0..rank).collect(),
             Some(list) => shape::axes(op, list, rank)?,
         };
-        Ok(Folded { back: axes.iter().map(|a| rank - a).collect(), keepdims })
+        back.iter_mut().for_each(|axis| *axis = rank - *axis);
+        Ok(Folded { back, keepdims })
     }
 
     /// The same axes of pairs of parts, and the axis of the pairs, of which none is kept.
