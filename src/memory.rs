@@ -6,7 +6,9 @@
 
 use std::alloc::{GlobalAlloc, Layout, System, alloc, dealloc};
 use std::collections::TryReserveError;
+use std::mem::MaybeUninit;
 use std::ptr::null_mut;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering::*};
 
 use smallvec::{Array, CollectionAllocErr, SmallVec};
@@ -178,6 +180,15 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for WithReserve<A> {
         // SAFETY: as above.
         unsafe { self.0.dealloc(block, layout) }
     }
+}
+
+/// A shared value that `fill` completes. `make` is called when there is memory, so that the value is written where it stays.
+#[inline(always)]
+pub(crate) fn placed<T>(make: impl FnOnce() -> T, fill: impl FnOnce(&mut T)) -> Arc<T> {
+    let mut new = Arc::new(MaybeUninit::uninit());
+    fill(Arc::get_mut(&mut new).expect("nobody else has it yet").write(make()));
+    // SAFETY: it has been written.
+    unsafe { new.assume_init() }
 }
 
 /// Lists that can fail to grow.

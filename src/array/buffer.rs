@@ -66,7 +66,7 @@ impl Buffer {
     pub(super) fn new(bytes: usize) -> Option<Buffer> {
         let (class, bytes) = class(bytes);
         match class.and_then(take) {
-            Some(buffer) => Some(buffer),
+            Some(kept) => kept.buffer(bytes),
             None => Buffer::fresh(bytes),
         }
     }
@@ -74,7 +74,8 @@ impl Buffer {
     /// At least `bytes` zeroed bytes. `clear` is called with address and length when the memory was used before.
     pub(super) fn zeroed(bytes: usize, clear: impl FnOnce(*mut u8, usize)) -> Option<Buffer> {
         let (class, bytes) = class(bytes);
-        let Some(buffer) = class.and_then(take) else { return Buffer::fresh(bytes) };
+        let Some(kept) = class.and_then(take) else { return Buffer::fresh(bytes) };
+        let buffer = kept.buffer(bytes)?;
         clear(buffer.ptr(), bytes);
         Some(buffer)
     }
@@ -149,6 +150,14 @@ struct Kept {
 // SAFETY: a free block of memory has no owner and no thread affinity.
 unsafe impl Send for Kept {}
 
+impl Kept {
+    /// A buffer of `bytes` bytes, the size of the class.
+    #[inline]
+    fn buffer(self, bytes: usize) -> Option<Buffer> {
+        Some(Buffer { base: self.base, skip: self.skip, layout: block(bytes)? })
+    }
+}
+
 /// The free buffers by size class, used last in, first out. A list that stays locked is skipped, so that the child of
 /// a fork never waits for a thread that it does not have.
 static WAITING: [Mutex<Vec<Kept>>; CLASSES] = [const { Mutex::new(Vec::new()) }; CLASSES];
@@ -181,10 +190,10 @@ fn list(class: usize) -> Option<MutexGuard<'static, Vec<Kept>>> {
     (0..100).find_map(|_| WAITING[class].try_lock().inspect_err(|_| std::hint::spin_loop()).ok())
 }
 
-fn take(class: usize) -> Option<Buffer> {
-    let Kept { base, skip } = list(class)?.pop()?;
+fn take(class: usize) -> Option<Kept> {
+    let kept = list(class)?.pop()?;
     BYTES.fetch_sub(size(class), Relaxed);
-    Some(Buffer { base, skip, layout: block(size(class))? })
+    Some(kept)
 }
 
 /// Puts a free buffer into the cache. Returns whether the cache took it.
@@ -204,7 +213,7 @@ fn put(class: usize, kept: Kept, bytes: usize) -> bool {
 pub fn empty_cache() -> usize {
     let mut freed = 0;
     for class in 0..CLASSES {
-        while let Some(buffer) = take(class) {
+        while let Some(buffer) = take(class).and_then(|kept| kept.buffer(size(class))) {
             freed += size(class);
             buffer.free();
             std::mem::forget(buffer);

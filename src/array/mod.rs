@@ -9,6 +9,7 @@ pub mod trace_number;
 mod view;
 
 use std::fmt;
+use std::mem::MaybeUninit;
 
 use ndarray::{ArrayBase, ArrayD, ArrayViewD, Dimension, IxDyn, ShapeBuilder};
 use triomphe::{Arc, UniqueArc};
@@ -82,13 +83,29 @@ impl Unwritten {
 }
 
 impl Inner {
-    /// The value in memory of its own. `make` is called when there is memory, so that the value is written where it stays.
+    /// A header in memory of its own. Each field is written there by itself, since a header that is made before it has
+    /// memory is moved there in pieces.
     #[inline(always)]
-    fn placed(make: impl FnOnce() -> Inner) -> UniqueArc<Inner> {
-        let mut new = UniqueArc::new_uninit();
-        new.write(make());
-        // SAFETY: it has been written.
-        unsafe { UniqueArc::assume_init(new) }
+    fn placed(
+        data: impl FnOnce() -> Data,
+        dims: &[usize],
+        strides: Option<Box<Strides>>,
+        dtype: DType,
+        trace: u32,
+    ) -> UniqueArc<Inner> {
+        let mut new = UniqueArc::new(MaybeUninit::<Inner>::uninit());
+        let at = MaybeUninit::as_mut_ptr(&mut *new);
+        // SAFETY: the memory is that of a header, and all its fields are written.
+        let mut new = unsafe {
+            (&raw mut (*at).data).write(data());
+            (&raw mut (*at).dims).write(Dims::new());
+            (&raw mut (*at).strides).write(strides);
+            (&raw mut (*at).dtype).write(dtype);
+            (&raw mut (*at).trace).write(trace);
+            UniqueArc::assume_init(new)
+        };
+        dims.iter().for_each(|&d| new.dims.push(d));
+        new
     }
 }
 
@@ -136,16 +153,12 @@ impl Array {
         let no_memory = || Error::memory(op, dims.to_vec(), dtype);
         let (n, bytes) = bytes.ok_or_else(no_memory)?;
         memory::check()?;
-        let data = if bytes <= INLINE {
-            Data::Inline([0; INLINE / 8])
-        } else {
-            Data::Shared(Arc::new(buffer(bytes).ok_or_else(no_memory)?), 0)
+        let buffer = match bytes {
+            0..=INLINE => None,
+            _ => Some(Arc::new(buffer(bytes).ok_or_else(no_memory)?)),
         };
-        // The shape is written in place, because moving a filled list costs more.
-        let trace = trace_number::current();
-        let mut inner = Inner::placed(|| Inner { data, dims: Dims::new(), strides: None, dtype, trace });
-        dims.iter().for_each(|&d| inner.dims.push(d));
-        Ok((inner, n))
+        let data = || buffer.map_or(Data::Inline([0; INLINE / 8]), |buffer| Data::Shared(buffer, 0));
+        Ok((Inner::placed(data, dims, None, dtype, trace_number::current()), n))
     }
 
     /// An array of zeros. `clear` is called with address and length when the memory is not zero yet.
@@ -168,9 +181,7 @@ impl Array {
         // SAFETY: an element has at most 16 bytes and at most 8-byte alignment, and the inline data has as much.
         unsafe { data.as_mut_ptr().cast::<T>().write(value) };
         let strides = (shape::len(dims) != 1).then(|| Box::new(Strides::from_elem(0, dims.len())));
-        let trace = trace_number::current();
-        let make = || Inner { data, dims: shape::dims(dims), strides, dtype: T::DTYPE, trace };
-        Array(Inner::placed(make).shareable())
+        Array(Inner::placed(|| data, dims, strides, T::DTYPE, trace_number::current()).shareable())
     }
 
     /// [`Array::full`] with the dtype given at run time.
@@ -259,23 +270,11 @@ impl Array {
     /// If `T` is not the array's dtype.
     #[inline]
     pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
-        self.check_type::<T>("as_slice");
+        assert_eq!(T::DTYPE, self.0.dtype, "as_slice: the array is {}", self.0.dtype);
         // SAFETY: the elements are contiguous, initialised and of type `T`, and cannot change while `self` is
         // borrowed.
         self.is_contiguous()
             .then(|| unsafe { std::slice::from_raw_parts(self.ptr().cast::<T>(), self.len()) })
-    }
-
-    /// Panics if `T` is not the array's dtype.
-    #[inline]
-    fn check_type<T: Element>(&self, what: &str) {
-        #[cold]
-        fn refuse(what: &str, asked: DType, dtype: DType) -> ! {
-            panic!("{what}: the array is {dtype}, not {asked}")
-        }
-        if T::DTYPE != self.0.dtype {
-            refuse(what, T::DTYPE, self.0.dtype);
-        }
     }
 
     /// A strided view of the elements.
@@ -283,7 +282,7 @@ impl Array {
     /// # Panics
     /// If `T` is not the array's dtype.
     pub fn view<T: Element>(&self) -> ArrayViewD<'_, T> {
-        self.check_type::<T>("view");
+        assert_eq!(T::DTYPE, self.0.dtype, "view: the array is {}", self.0.dtype);
         let mut dims = self.0.dims.to_vec();
         let mut strides = self.strides();
         let mut ptr = self.ptr().cast::<T>();

@@ -69,8 +69,7 @@ impl Array {
     /// An array of the same dtype and trace.
     #[inline]
     fn over(&self, data: Data, dims: &[usize], strides: Option<Box<Strides>>) -> Array {
-        let (dtype, trace) = (self.dtype(), self.0.trace);
-        Array(Inner::placed(|| Inner { data, dims: shape::dims(dims), strides, dtype, trace }).shareable())
+        Array(Inner::placed(|| data, dims, strides, self.dtype(), self.0.trace).shareable())
     }
 
     /// The elements at a layout of this C-contiguous array. The first `batch_ndim` axes are kept, before those of the

@@ -9,6 +9,7 @@
 //! * Otherwise `R` is recorded once, as a graph of `x`, `z` and `x'`. Their series are known one order ahead, so the series
 //!   of `z'` follows from that graph, whose nodes are treated in the same ways to one order less.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -123,6 +124,9 @@ struct Series {
     lines: Vec<Line>,
     /// By edge: its series, or none if it is constant. The node is kept alive so that no other gets its address.
     places: FxHashMap<Key, (Option<usize>, Arc<Node>)>,
+    /// By series and number: the coefficients of derivatives that a product has read, since it reads each of them again
+    /// for every later coefficient of its own.
+    velocities: RefCell<FxHashMap<(usize, usize), Tensor>>,
     record: bool,
     live: Levels,
 }
@@ -151,8 +155,15 @@ impl Series {
 
     /// Coefficient `p` of the derivative of a series.
     fn velocity(&self, line: usize, p: usize) -> Option<Tensor> {
-        let t = self.coefficient(line, p + 1)?;
-        Some(if p == 0 { t } else { t * (p + 1) as f64 })
+        if p == 0 {
+            return self.coefficient(line, 1);
+        }
+        if let Some(known) = self.velocities.borrow().get(&(line, p)) {
+            return Some(known.clone());
+        }
+        let velocity = self.coefficient(line, p + 1)? * (p + 1) as f64;
+        self.velocities.borrow_mut().insert((line, p), velocity.clone());
+        Some(velocity)
     }
 
     /// Adds a node whose inputs have been added. Returns none if it is constant.

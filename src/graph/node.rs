@@ -16,6 +16,7 @@ use super::saved::{self, Packer, SavedKind, SavedList, SavedState};
 use super::site::Site;
 use crate::array::Array;
 use crate::error::{Error, Result};
+use crate::memory;
 
 impl Edge {
     /// Shape, dtype and levels of the value at this edge.
@@ -60,27 +61,27 @@ pub fn live_nodes() -> usize {
 }
 
 impl Node {
-    /// A node that `fill` completes in place, because it is too large to be moved for each op.
+    /// A node with outputs like these arrays, whose first axes are those of the levels. `fill` completes it in place,
+    /// because it is too large to be moved for each op.
     #[inline]
     fn make(
         kind: NodeKind,
-        outs: Metas,
+        (outs, levels): (&[Array], &Levels),
         detach_reason: DetachReason,
         site: Site,
         fill: impl FnOnce(&mut Node),
     ) -> Arc<Node> {
         LIVE.fetch_add(1, Relaxed);
-        let mut new = Arc::new(Node {
+        let make = || Node {
             kind,
             inputs: SmallVec::new(),
-            outs,
+            outs: Metas::of(outs, levels),
             saved: Mutex::new(SavedState::Live(SmallVec::new())),
             hooks: OnceBox::new(),
             marks: Marks::new(site),
             detach_reason,
-        });
-        fill(Arc::get_mut(&mut new).expect("nobody else has it yet"));
-        new
+        };
+        memory::placed(make, fill)
     }
 
     /// The node of an op that has been computed. `save` fills in what it saves.
@@ -93,8 +94,8 @@ impl Node {
         save: impl FnOnce(&mut SavedState),
     ) -> Arc<Node> {
         let host = op.calls_host();
-        let outs = Metas::of(outs, levels);
-        Node::make(NodeKind::Op(op), outs, Tensor::detach_reason_of(ins), site, |node| {
+        let detach_reason = Tensor::detach_reason_of(ins);
+        Node::make(NodeKind::Op(op), (outs, levels), detach_reason, site, |node| {
             let saved = node.saved.get_mut().unwrap_or_else(PoisonError::into_inner);
             save(saved);
             let own = host || matches!(saved, SavedState::Packed(_));
@@ -108,7 +109,7 @@ impl Node {
     }
 
     pub(super) fn leaf(of: &Tensor, owner: Option<Owner>) -> Arc<Node> {
-        let outs = Metas::of(std::slice::from_ref(&of.array), &of.levels);
+        let outs = (std::slice::from_ref(&of.array), &of.levels);
         let kind = NodeKind::Leaf(owner.map(Box::new));
         Node::make(kind, outs, DetachReason::default(), Site::current(), |_| {})
     }

@@ -61,24 +61,16 @@ fn as_scalar(value: Value) -> Result<Value> {
     })
 }
 
-/// A parameter's argument that is no tensor, or its default.
-fn given_or_default(
-    py: Python<'_>,
-    name: &str,
-    param: &Param,
-    given: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Arg> {
-    match (given, param.default) {
-        (Some(o), _) => match argument(param.kind, o).map_err(|e| too_large(py, name, param, e))? {
-            Some(arg) => Ok(arg),
-            None => {
-                let text = format!("{name}: {} {}", param.name, refusal(param.kind, o)?);
-                Err(raise(py, "ArgumentError", text))
-            }
-        },
-        (None, Some(lit)) => Ok(Arg::from(lit)),
-        (None, None) => {
-            Err(PyTypeError::new_err(format!("{name}() missing required argument: '{}'", param.name)))
+/// A parameter's argument that is no tensor.
+fn given_arg(py: Python<'_>, name: &str, param: &Param, given: Option<&Bound<'_, PyAny>>) -> PyResult<Arg> {
+    let Some(o) = given else {
+        return Err(PyTypeError::new_err(format!("{name}() missing required argument: '{}'", param.name)));
+    };
+    match argument(param.kind, o).map_err(|e| too_large(py, name, param, e))? {
+        Some(arg) => Ok(arg),
+        None => {
+            let text = format!("{name}: {} {}", param.name, refusal(param.kind, o)?);
+            Err(raise(py, "ArgumentError", text))
         }
     }
 }
@@ -102,8 +94,10 @@ fn run<'py>(
         {
             from = from.or(Some(v.get().dialect()));
             args.push(Arg::Tensor(v.get().operand()));
+        } else if let (None, Some(default)) = (o, param.default) {
+            args.push(Arg::from(default));
         } else {
-            let arg = given_or_default(py, name, param, o.as_ref())?;
+            let arg = given_arg(py, name, param, o.as_ref())?;
             if let (None, Some(o)) = (from, o) {
                 from = Var::dialect_of(o).or_else(|| among(param, o));
             }

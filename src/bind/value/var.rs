@@ -121,13 +121,11 @@ impl Var {
         Var { state: Mutex::new(State { value, slot: None, extras: None, version: 0, inference }), dialect }
     }
 
-    #[inline]
     pub fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The lock, unless somebody holds it.
-    #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, State>> {
         self.state.try_lock().ok()
     }

@@ -401,6 +401,7 @@ pub fn apply_with(
 }
 
 /// The one stride of all elements: 1 if they follow each other, 0 if they are one element.
+#[inline]
 fn step(x: &Array) -> Option<usize> {
     match x.own_strides() {
         None => Some(1),

@@ -36,7 +36,9 @@ pub fn broadcast_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
     if x.dims() == dims {
         return Ok(x.clone());
     }
-    if shape::broadcast("broadcast_to", x.dims(), dims)?.as_slice() != dims {
+    let fits = |(own, to): (&usize, &usize)| own == to || *own == 1;
+    if x.rank() > dims.len() || !x.dims().iter().rev().zip(dims.iter().rev()).all(fits) {
+        shape::broadcast("broadcast_to", x.dims(), dims)?;
         bail!(Shape, "broadcast_to", "{:?} does not broadcast to {dims:?}", x.dims());
     }
     apply(LinearOp(Expand(shape::dims(dims))), &[x])
