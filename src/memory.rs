@@ -182,12 +182,32 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for WithReserve<A> {
     }
 }
 
-/// A shared value that `fill` completes. `make` is called when there is memory, so that the value is written where it stays.
+/// Writes a value where it stays, each field by itself: a value that is made before it has a place is moved there in
+/// pieces, each of which waits for what was stored before. Gives the value at its place.
+macro_rules! write_fields {
+    ($place:expr, $T:ident { $($field:ident: $value:expr),* $(,)? }) => {{
+        let place: &mut std::mem::MaybeUninit<$T> = $place;
+        let at = place.as_mut_ptr();
+        $(
+            let value = $value;
+            // SAFETY: the field lies in the place.
+            unsafe { (&raw mut (*at).$field).write(value) };
+        )*
+        let _all = |$T { $($field: _),* }: $T| {};
+        // SAFETY: all fields have been written.
+        unsafe { place.assume_init_mut() }
+    }};
+}
+pub(crate) use write_fields;
+
+/// A shared value that `write` writes where it stays, with [`write_fields!`].
 #[inline(always)]
-pub(crate) fn placed<T>(make: impl FnOnce() -> T, fill: impl FnOnce(&mut T)) -> Arc<T> {
+pub(crate) fn shared<T>(write: impl for<'a> FnOnce(&'a mut MaybeUninit<T>) -> &'a mut T) -> Arc<T> {
     let mut new = Arc::new(MaybeUninit::uninit());
-    fill(Arc::get_mut(&mut new).expect("nobody else has it yet").write(make()));
-    // SAFETY: it has been written.
+    let place = Arc::get_mut(&mut new).expect("nobody else has it yet");
+    let at = place.as_ptr();
+    assert!(std::ptr::eq(write(place), at), "another value was written");
+    // SAFETY: there is a reference to the value at this place, so it has been written.
     unsafe { new.assume_init() }
 }
 
@@ -231,5 +251,27 @@ impl<A: Array> TryPush<A::Item> for SmallVec<A> {
 
     fn try_room(&mut self, more: usize) -> Result<(), NoMemory> {
         Ok(self.try_reserve(more)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shared_value_has_its_fields_and_drops_them_once() {
+        struct Pair {
+            name: String,
+            counted: Arc<u8>,
+        }
+        let counted = Arc::new(7);
+        let pair = shared(|place| {
+            let pair = write_fields!(place, Pair { name: "a".to_owned(), counted: counted.clone() });
+            pair.name.push('b');
+            pair
+        });
+        assert_eq!((pair.name.as_str(), *pair.counted, Arc::strong_count(&counted)), ("ab", 7, 2));
+        drop(pair);
+        assert_eq!(Arc::strong_count(&counted), 1);
     }
 }

@@ -16,7 +16,7 @@ use triomphe::{Arc, UniqueArc};
 
 use crate::dtype::{DType, Element, bf16, c64, c128, dispatch, f16};
 use crate::error::{Error, Result, bail};
-use crate::memory;
+use crate::memory::{self, write_fields};
 use crate::shape::{self, Dims, Strides};
 pub use array_with::ArrayWith;
 use buffer::Buffer;
@@ -83,8 +83,7 @@ impl Unwritten {
 }
 
 impl Inner {
-    /// A header in memory of its own. Each field is written there by itself, since a header that is made before it has
-    /// memory is moved there in pieces.
+    /// A header in memory of its own.
     #[inline(always)]
     fn placed(
         data: impl FnOnce() -> Data,
@@ -93,19 +92,14 @@ impl Inner {
         dtype: DType,
         trace: u32,
     ) -> UniqueArc<Inner> {
-        let mut new = UniqueArc::new(MaybeUninit::<Inner>::uninit());
-        let at = MaybeUninit::as_mut_ptr(&mut *new);
-        // SAFETY: the memory is that of a header, and all its fields are written.
-        let mut new = unsafe {
-            (&raw mut (*at).data).write(data());
-            (&raw mut (*at).dims).write(Dims::new());
-            (&raw mut (*at).strides).write(strides);
-            (&raw mut (*at).dtype).write(dtype);
-            (&raw mut (*at).trace).write(trace);
-            UniqueArc::assume_init(new)
-        };
-        dims.iter().for_each(|&d| new.dims.push(d));
-        new
+        let mut new = UniqueArc::new(MaybeUninit::uninit());
+        let header = write_fields!(
+            &mut *new,
+            Inner { data: data(), dims: Dims::new(), strides: strides, dtype: dtype, trace: trace }
+        );
+        dims.iter().for_each(|&d| header.dims.push(d));
+        // SAFETY: it has been written.
+        unsafe { UniqueArc::assume_init(new) }
     }
 }
 

@@ -266,14 +266,18 @@ fn record(
         needs |= u64::from(t.edge.is_some()) << i.min(63);
     }
     let saves = op.saves(NeedsGrad(needs));
-    if modes.has(Flags::PACKING) {
-        return record_packed(op, ins, outs, levels, saves);
+    let is_packed = modes.has(Flags::PACKING);
+    let mut state = if is_packed { Some(packed(ins, outs, levels, saves)?) } else { None };
+    let node = Node::of_op(op, ins, outs, levels, Site::current(), |saved| match (state.take(), saved) {
+        (Some(packed), saved) => *saved = packed,
+        (None, SavedState::Live(list)) => save(list, saves, ins, outs, levels),
+        (None, _) => {}
+    });
+    if is_packed {
+        let observers = modes::with(|m| m.observers.clone());
+        observers.iter().try_for_each(|o| o.recorded(&node))?;
     }
-    Ok(Node::of_op(op, ins, outs, levels, Site::current(), |saved| {
-        if let SavedState::Live(list) = saved {
-            save(list, saves, ins, outs, levels);
-        }
-    }))
+    Ok(node)
 }
 
 /// Fills the list of what a node saves.
@@ -293,24 +297,14 @@ fn save(list: &mut SavedList, saves: Saves, ins: &[&Tensor], outs: &[Array], lev
     }
 }
 
-/// [`record`] where this thread packs what new nodes save, or observes them.
+/// What a new node saves, where this thread packs or observes new nodes.
 #[cold]
-fn record_packed(
-    op: Box<dyn Op>,
-    ins: &[&Tensor],
-    outs: &[Array],
-    levels: &Levels,
-    saves: Saves,
-) -> Result<Arc<Node>> {
+fn packed(ins: &[&Tensor], outs: &[Array], levels: &Levels, saves: Saves) -> Result<SavedState> {
     let mut list = SavedList::new();
     save(&mut list, saves, ins, outs, levels);
     // A number among the operands is not a tensor of the user's, so it is not packed.
     let number = |i: usize| ins.get(i).is_some_and(|t| t.edge.is_none() && t.array.rank() == 0);
-    let packed = saved_state(list, number)?;
-    let observers = modes::with(|m| m.observers.clone());
-    let node = Node::of_op(op, ins, outs, levels, Site::current(), |saved| *saved = packed);
-    observers.iter().try_for_each(|o| o.recorded(&node))?;
-    Ok(node)
+    saved_state(list, number)
 }
 
 /// What a node saves, packed where this thread packs. The arrays in slots that `is_plain` names stay as they are.

@@ -24,11 +24,8 @@ impl Meta {
     /// Of an array whose first axes are those of the levels.
     #[inline]
     pub(super) fn of(array: &Array, levels: &Levels) -> Meta {
-        Meta {
-            dims: shape::dims(&array.dims()[levels.len()..]),
-            dtype: array.dtype(),
-            levels: levels.clone(),
-        }
+        let dims = shape::dims(&array.dims()[levels.len()..]);
+        Meta { dims, dtype: array.dtype(), levels: levels.clone() }
     }
 }
 
@@ -36,12 +33,15 @@ impl Meta {
 pub type Metas = OneOrMany<Meta>;
 
 impl Metas {
-    /// Of arrays whose first axes are those of the levels.
+    /// Fills an empty list with those of arrays whose first axes are those of the levels. The shape of one array is
+    /// written where it stays.
     #[inline]
-    pub(super) fn of(arrays: &[Array], levels: &Levels) -> Metas {
-        match arrays {
-            [one] => OneOrMany::One(Meta::of(one, levels)),
-            several => several.iter().map(|a| Meta::of(a, levels)).collect(),
-        }
+    pub(super) fn fill(&mut self, arrays: &[Array], levels: &Levels) {
+        let [one] = arrays else {
+            *self = arrays.iter().map(|a| Meta::of(a, levels)).collect();
+            return;
+        };
+        *self = OneOrMany::One(Meta { dims: Dims::new(), dtype: one.dtype(), levels: levels.clone() });
+        one.dims()[levels.len()..].iter().for_each(|&d| self[0].dims.push(d));
     }
 }

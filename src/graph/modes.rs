@@ -176,7 +176,6 @@ pub fn is_recording() -> bool {
 }
 
 /// The trace that this thread records, unless it was given up.
-#[inline]
 pub fn trace() -> Option<Arc<Trace>> {
     #[cold]
     fn of_thread() -> Option<Arc<Trace>> {

@@ -16,7 +16,7 @@ use super::saved::{self, Packer, SavedKind, SavedList, SavedState};
 use super::site::Site;
 use crate::array::Array;
 use crate::error::{Error, Result};
-use crate::memory;
+use crate::memory::{self, write_fields};
 
 impl Edge {
     /// Shape, dtype and levels of the value at this edge.
@@ -72,16 +72,23 @@ impl Node {
         fill: impl FnOnce(&mut Node),
     ) -> Arc<Node> {
         LIVE.fetch_add(1, Relaxed);
-        let make = || Node {
-            kind,
-            inputs: SmallVec::new(),
-            outs: Metas::of(outs, levels),
-            saved: Mutex::new(SavedState::Live(SmallVec::new())),
-            hooks: OnceBox::new(),
-            marks: Marks::new(site),
-            detach_reason,
-        };
-        memory::placed(make, fill)
+        memory::shared(|place| {
+            let node = write_fields!(
+                place,
+                Node {
+                    kind: kind,
+                    inputs: SmallVec::new(),
+                    outs: Metas::default(),
+                    saved: Mutex::new(SavedState::Live(SmallVec::new())),
+                    hooks: OnceBox::new(),
+                    marks: Marks::new(site),
+                    detach_reason: detach_reason,
+                }
+            );
+            node.outs.fill(outs, levels);
+            fill(node);
+            node
+        })
     }
 
     /// The node of an op that has been computed. `save` fills in what it saves.

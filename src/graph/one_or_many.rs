@@ -39,6 +39,13 @@ impl<T> IntoIterator for OneOrMany<T> {
     }
 }
 
+impl<T> Default for OneOrMany<T> {
+    #[inline]
+    fn default() -> OneOrMany<T> {
+        OneOrMany::Many(Box::default())
+    }
+}
+
 impl<T> Deref for OneOrMany<T> {
     type Target = [T];
 

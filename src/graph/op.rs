@@ -41,7 +41,6 @@ impl Saved<'_> {
     }
 
     /// The shape of input `i`, whose gradient is wanted.
-    #[inline]
     pub fn dims(&self, i: usize) -> &[usize] {
         &self.edge(i, "shape").meta().dims
     }
@@ -51,7 +50,6 @@ impl Saved<'_> {
         self.edge(i, "dtype").meta().dtype
     }
 
-    #[inline]
     fn edge(&self, i: usize, what: &str) -> &Edge {
         self.node.inputs[i].as_ref().unwrap_or_else(|| {
             panic!("{}: its rule asks for the {what} of an input without gradient", self.node.name())

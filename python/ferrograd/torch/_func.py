@@ -99,7 +99,7 @@ def _only_tensors(result: Any, call: str) -> None:
     for y in _tree.leaves(result):
         if not isinstance(y, Tensor):
             raise ArgumentError(f"{call}: expected f(*primals) to return only tensors, got unsupported type {type(y)}")
-        if y.dtype.kind != "f" and call == VJP:
+        if call == VJP and y.dtype.kind != "f":
             raise ArgumentError(
                 "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
                 f"{y.dtype}"
