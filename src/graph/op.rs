@@ -1,5 +1,7 @@
 //! What rules read: saved values, cotangents and tangents.
 
+use super::levels::Level;
+use super::modes;
 use super::record::{Edge, Saved, Tensor};
 use crate::dtype::DType;
 
@@ -38,6 +40,13 @@ impl Saved<'_> {
     #[inline]
     pub fn needs(&self, i: usize) -> bool {
         self.node.inputs[i].is_some()
+    }
+
+    /// Whether the gradient of input `i`, which is wanted, is summed over the batch of a level: the input does not have it,
+    /// and its call has ended.
+    pub fn is_summed(&self, i: usize, level: Level) -> bool {
+        let lacks = |edge: &Edge| !edge.meta().levels.contains(level);
+        self.node.inputs[i].as_ref().is_some_and(lacks) && !modes::live_levels().contains(level)
     }
 
     /// The shape of input `i`, whose gradient is wanted.

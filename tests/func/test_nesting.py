@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -145,3 +146,32 @@ def test_no_node_outlives_its_transform() -> None:
     for _ in range(3):
         f(sample(3))
     assert fg._core.live_nodes() == before
+
+
+@pytest.mark.parametrize("form", ["row", "column", "rows", "columns"])
+def test_a_gradient_that_is_summed_over_a_batch_needs_no_product_for_each_example(form: str) -> None:
+    rng = np.random.default_rng(0)
+    w, xs = fg.tensor(rng.normal(size=(20, 30))), fg.tensor(rng.normal(size=(50, 2, 20)))
+    product: Callable[[Any, Any], Any] = {
+        "row": lambda w, x: x[0] @ w,
+        "column": lambda w, x: w.T @ x[1],
+        "rows": lambda w, x: x @ w,
+        "columns": lambda w, x: w.T @ x.T,
+    }[form]
+
+    def together(w: Any) -> Any:
+        return vmap(lambda x: fg.tanh(product(w, x)).sum() ** 2)(xs).sum()
+
+    def apart(w: Any) -> Any:
+        return sum(fg.tanh(product(w, x)).sum() ** 2 for x in xs)
+
+    def slope(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return grad(lambda w: (grad(f)(w) ** 2).sum())
+
+    np.testing.assert_allclose(grad(together)(w), grad(apart)(w), rtol=1e-12)
+    np.testing.assert_allclose(slope(together)(w), slope(apart)(w), rtol=1e-11)
+    compiled = fg.compile(grad(together), fullgraph=True)
+    np.testing.assert_array_equal(compiled(w), grad(together)(w))
+    found = re.search(r"at most ([\d,]+) bytes", compiled.explain())
+    assert found is not None
+    assert int(found[1].replace(",", "")) < 50 * 20 * 30 * 8 / 2

@@ -7,11 +7,12 @@ use smallvec::smallvec;
 use crate::array::{Array, Layout};
 use crate::dtype::DType;
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
+use crate::graph::{Cotangents, Grads, Level, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::broadcast::broadcast_batch_pair;
 use crate::kernel::matmul;
 use crate::kernel::reduce::dot;
 use crate::kernel::sequence::Kernel;
+use crate::ops::batch::leave;
 use crate::ops::entry::{Operand, op};
 use crate::ops::movement::{conj, matrix_transpose, permute_dims, reshape_to};
 use crate::ops::promote::{Class, promoted};
@@ -47,10 +48,15 @@ impl Op for Matmul {
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let g = only(g);
-        Ok(smallvec![
-            s.needs(0).then(|| apply(Matmul, &[g, &matrix_transpose(&s.input(1))?])).transpose()?,
-            s.needs(1).then(|| apply(Matmul, &[&matrix_transpose(&s.input(0))?, g])).transpose()?,
-        ])
+        let first = || {
+            let [g, y] = with_batch(s, 0, [Cow::Borrowed(g), Cow::Owned(s.input(1))], 1)?;
+            apply(Matmul, &[&g, &matrix_transpose(&y)?])
+        };
+        let second = || {
+            let [x, g] = with_batch(s, 1, [Cow::Owned(s.input(0)), Cow::Borrowed(g)], 0)?;
+            apply(Matmul, &[&matrix_transpose(&x)?, &g])
+        };
+        Ok(smallvec![s.needs(0).then(first).transpose()?, s.needs(1).then(second).transpose()?])
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
@@ -58,6 +64,33 @@ impl Op for Matmul {
         let y = t[1].as_ref().map(|t| apply(Matmul, &[&s.input(0), t])).transpose()?;
         Ok(smallvec![add_terms([x, y])])
     }
+}
+
+/// The factors of the gradient of a matrix, input `i`, which is summed over `axis` of both. A batch that is summed later,
+/// because the matrix does not have it, becomes part of that axis, so that no product for each example is kept.
+fn with_batch<'a>(
+    s: &Saved<'_>,
+    i: usize,
+    factors: [Cow<'a, Tensor>; 2],
+    axis: usize,
+) -> Result<[Cow<'a, Tensor>; 2]> {
+    let [mut x, mut y] = factors;
+    if !x.levels.is_empty() && x.rank() == 2 && y.rank() == 2 && s.dims(i).len() == 2 {
+        let is_summed = |level: &Level| y.levels.contains(*level) && s.is_summed(i, *level);
+        let levels: Vec<Level> = x.levels.as_slice().iter().copied().filter(is_summed).collect();
+        for level in levels {
+            x = Cow::Owned(merged(&x, level, axis)?);
+            y = Cow::Owned(merged(&y, level, axis)?);
+        }
+    }
+    Ok([x, y])
+}
+
+/// A matrix whose hidden axis of a level is part of one of its axes.
+fn merged(x: &Tensor, level: Level, axis: usize) -> Result<Tensor> {
+    let mut dims = Dims::from_slice(x.dims());
+    dims[axis] *= level.batch_size;
+    reshape_to(&leave(x, level, axis)?, &dims)
 }
 
 /// The inner products of the rows of two tensors of one shape.
