@@ -199,18 +199,26 @@ pub(super) fn share_slopes(steps: &mut [(Step, Way)]) {
     if !steps.iter().any(|(_, way)| factors(way).is_some()) {
         return;
     }
-    let mut known: FxHashMap<_, Id> = FxHashMap::default();
-    for (step, way) in steps {
+    // By value: the last step that reads it alone.
+    let mut readers: FxHashMap<Id, usize> = FxHashMap::default();
+    for k in 0..steps.len() {
+        let (before, rest) = steps.split_at_mut(k);
+        let (step, way) = &mut rest[0];
         let factors = factors(way);
         let Way::Pointwise(p) = way else { continue };
+        let Some(x) = p.ins.last().map(|x| x.id) else { continue };
         let Some((slope, product)) = factors else {
-            if p.ins.len() == 1 {
-                known.insert(p.key(), step.outs[0]);
+            if p.ins.len() == 1 && pairs::is_derivative(&p.row) {
+                readers.insert(x, k);
             }
             continue;
         };
-        let ins = p.ins[1..].into();
-        if let Some(&id) = known.get(&Pointwise { row: slope, ins, ..*p }.key()) {
+        let known = readers.get(&x).map(|&k| &before[k]);
+        let own = Pointwise { row: slope, ins: p.ins[1..].into(), ..*p };
+        if let Some((known, Way::Pointwise(same))) = known
+            && same.key() == own.key()
+        {
+            let id = known.outs[0];
             (p.row, p.ins[1], p.has_single) = (product, Place { id, axes: None }, p.n == 1);
             step.ins[1] = id;
         }
@@ -489,14 +497,14 @@ impl Pairs {
         below: &[SmallVec<[usize; 3]>],
         is_root: impl Fn(usize) -> bool,
     ) -> Option<Pairs> {
-        let mut values: FxHashMap<&Place, SmallVec<[usize; 1]>> = FxHashMap::default();
+        let mut values: FxHashMap<Id, Vec<usize>> = FxHashMap::default();
         for (k, (_, p)) in members.iter().enumerate().filter(|(_, (_, p))| p.ins.len() == 1 && p.n > 1) {
-            values.entry(&p.ins[0]).or_default().push(k);
+            values.entry(p.ins[0].id).or_default().push(k);
         }
         let mut other = vec![None; members.len()];
         let mut is_gradient = vec![false; members.len()];
         for (k, (_, p)) in members.iter().enumerate() {
-            let Some(known) = p.ins.last().and_then(|x| values.get_mut(x)) else { continue };
+            let Some(known) = p.ins.last().and_then(|x| values.get_mut(&x.id)) else { continue };
             if let Some(at) = known.iter().position(|&v| members[v].1.pair(p).is_some()) {
                 let value = known.swap_remove(at);
                 (other[k], other[value], is_gradient[k]) = (Some(value), Some(k), true);

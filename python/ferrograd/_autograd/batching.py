@@ -26,8 +26,7 @@ def call_vmap_rule(rule: Callable[..., Any], name: str, values: tuple[Any, ...])
     """Calls a user's ``vmap`` rule. It gets the innermost batch axis as axis 0 of each batched tensor."""
     found: list[Tensor] = []
     positions = [collect_tensors(value, found, True) for value in values]
-    level = _core.innermost_batch(found)
-    assert level is not None, "one of the tensors is batched"
+    level = _core.batches(found)[0]
     outside = [level.leave(x, 0) if level.has(x) else x for x in found]
     axes = tuple(fill(positions, [0 if level.has(x) else None for x in found]))
     given = (replace_tensors(value, place, outside) for value, place in zip(values, positions, strict=True))
@@ -53,8 +52,8 @@ def call_per_element(
     """
     found: list[Tensor] = []
     positions = collect_tensors([args, kwargs], found, True)
-    level = _core.innermost_batch(found)
-    if level is None or not len(level):
+    level = next(iter(_core.batches(found)), ())
+    if not level:
         raise refusal
     outside = [level.leave(x, 0) if level.has(x) else None for x in found]
     results: list[list[Tensor]] = []
@@ -96,8 +95,9 @@ def run_rule(call: _core.FunctionCall, rule: Callable[[Values], Values], given: 
     try:
         return rule(given)
     except VmapError:
-        level = _core.innermost_batch([*(x for x in given if x is not None), *current_element(call, call.saved())])
-        if level is None or not len(level):
+        found = [*(x for x in given if x is not None), *current_element(call, call.saved())]
+        level = next(iter(_core.batches(found)), ())
+        if not level:
             raise
     results: list[Values] = []
     for index in range(len(level)):
@@ -111,7 +111,7 @@ def run_rule(call: _core.FunctionCall, rule: Callable[[Values], Values], given: 
 
 def has_nonzero(x: Tensor) -> bool:
     """Whether any element is not zero, over all batch axes."""
-    while (level := _core.innermost_batch([x])) is not None:
+    for level in _core.batches([x]):
         x = level.leave(x, 0)
     return bool(np.any(np.asarray(x.detach())))
 

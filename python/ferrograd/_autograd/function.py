@@ -103,7 +103,7 @@ class Function:
         values = (*args, *kwargs.values())
         inputs: list[Tensor] = []
         positions = cls._positions(values, inputs)
-        if cls.vmap is not Function.vmap and _core.innermost_batch(inputs) is not None:
+        if cls.vmap is not Function.vmap and _core.batches(inputs):
             return batching.call_vmap_rule(cls.vmap, cls.__name__, values)
         ctx = cls._context(cls)
         ctx._call = call = _core.FunctionCall(inputs)
@@ -349,7 +349,7 @@ def _at_replay(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any
     tensors: list[Tensor] = []
     places = cls._positions(values, tensors)
     reads = vars(cls).get("_reads_numbers")
-    if reads is False or not tensors or _core.innermost_batch(tensors) is not None:
+    if reads is False or not tensors or _core.batches(tensors):
         return None
 
     # The program keeps the function, but no tensor of the trace.

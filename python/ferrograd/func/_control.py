@@ -245,7 +245,7 @@ def _traced_cond(
 ) -> tuple[Any] | None:
     """A branch as one node of a trace; None where no trace is taken or a branch cannot be part of it."""
     given = [x for x in _tree.leaves(operands) if isinstance(x, Tensor)]
-    if not _core.is_tracing() or pred.size != 1 or _core.innermost_batch([pred, *given]) is not None:
+    if not _core.is_tracing() or pred.size != 1 or _core.batches([pred, *given]):
         return None
     #: The results of the branches with a number for each tensor, and what tells their structures apart.
     results: list[tuple[Any, Any]] = []

@@ -82,7 +82,7 @@ class Part(Holder):
 
     def trace(self, arguments: Sequence[Tensor], like: Sequence[Tensor] = ()) -> bool:
         """Traces the function. Whether that gives a program whose first outputs are like those of ``like``."""
-        if not (_core.program_modes(inner=True) and _core.innermost_batch(list(arguments)) is None):
+        if not _core.program_modes(inner=True) or _core.batches(list(arguments)):
             return False
         examples = [_example(x) for x in arguments]
         try:
@@ -311,7 +311,7 @@ def _filled(grads: Sequence[Tensor | None], kinds: Sequence[Kind], *lead: int) -
 
 def _refuse_batch(tensors: Sequence[Tensor]) -> None:
     """Makes a function that is applied to a batch run for each element."""
-    if _core.innermost_batch(list(tensors)) is not None:
+    if _core.batches(list(tensors)):
         raise VmapError("a program inside a loop or a branch does not run on a batch")
 
 

@@ -102,7 +102,7 @@ def refuse_recorded(what: str, tree: Any) -> None:
                 f"{what}: gradients of what workers compute are not recorded, and an argument requires a gradient; "
                 "give x.detach(), or call it under no_grad()"
             )
-    if _core.innermost_batch([x for x in _tree.leaves(tree) if isinstance(x, Tensor)]) is not None:
+    if _core.batches([x for x in _tree.leaves(tree) if isinstance(x, Tensor)]):
         raise ArgumentError(f"{what}: inside vmap a worker does not know the batch; call vmap in the worker instead")
 
 

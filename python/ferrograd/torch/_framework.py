@@ -446,7 +446,7 @@ class Methods:
         """
         _core.check_device("new_full", device)
         result = _core.torch.full(size, fill_value, self.dtype if dtype is None else dtype)
-        if _core.innermost_batch([self]) is not None:
+        if _core.batches([self]):
             batched_true = _core.torch.zeros_like(self).sum() == 0
             result = _core.native.where(batched_true, result, result)
         return result.requires_grad_(requires_grad)

@@ -103,13 +103,6 @@ impl Batch {
     }
 }
 
-/// The innermost batch that any of the tensors has.
-#[pyfunction]
-fn innermost_batch(tensors: Vec<Bound<'_, Var>>) -> Option<Batch> {
-    let innermost = |v: &Bound<'_, Var>| v.get().tensor().levels.as_slice().last().copied();
-    tensors.iter().filter_map(innermost).max().map(Batch)
-}
-
 /// The batches that any of the tensors has, the innermost one first.
 #[pyfunction]
 fn batches(tensors: Vec<Bound<'_, Var>>) -> Vec<Batch> {
@@ -123,6 +116,5 @@ fn batches(tensors: Vec<Bound<'_, Var>>) -> Vec<Batch> {
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Level>()?;
     m.add_class::<Batch>()?;
-    m.add_function(wrap_pyfunction!(innermost_batch, m)?)?;
     m.add_function(wrap_pyfunction!(batches, m)?)
 }

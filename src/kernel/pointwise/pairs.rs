@@ -26,6 +26,11 @@ pub fn factors(gradient: &Row) -> Option<(Row, Row)> {
     is(gradient, whole).then(|| Some((TANH_SLOPE.row(dtype, [0.0; 3])?, MULTIPLY.row(dtype, [0.0; 3])?)))?
 }
 
+/// Whether a formula is a derivative that [`factors`] finds.
+pub fn is_derivative(row: &Row) -> bool {
+    TANH_SLOPE.loops[row.of as usize].is_some_and(|apply| is(row, Loop::Unary(apply)))
+}
+
 fn is(row: &Row, apply: Loop) -> bool {
     row.apply.address() == apply.address()
 }
