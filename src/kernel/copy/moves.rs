@@ -142,7 +142,7 @@ mod tests {
             let mut found = vec![u32::MAX; elements.len()];
             let ins = [&x, &y].map(|x| SendPtr(x.as_ptr().cast_mut().cast()));
             // SAFETY: the operands have 40 elements, and there is room for all results.
-            unsafe { moves.run(&ins, found.as_mut_ptr().cast(), std::ptr::null_mut()) }
+            unsafe { moves.run(&ins, &[SendPtr(found.as_mut_ptr().cast())], std::ptr::null_mut()) }
                 .expect("moves do not fail");
             let expected: Vec<u32> = elements
                 .iter()
