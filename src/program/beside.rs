@@ -43,7 +43,7 @@ pub(super) fn beside(values: &[Value], steps: Vec<(Step, Way)>) -> Vec<(Step, Wa
     all.into_iter().flatten().collect()
 }
 
-/// Both steps as one.
+/// The step that computes what two steps of one value do. None if no op computes both, or their results are large.
 fn together(values: &[Value], x: &Step, y: &Step) -> Option<Step> {
     let op = x.op.beside(&*y.op).filter(|_| x.batch_ndim == y.batch_ndim)?;
     let of = values[x.ins[0] as usize].laid_out();

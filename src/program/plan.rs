@@ -193,7 +193,7 @@ impl Place {
     }
 }
 
-/// Where a step computes the product of a slope and another number, and an earlier one that slope, it reads it.
+/// Makes a step that computes the product of a slope and another number read the slope, if an earlier step computes that.
 pub(super) fn share_slopes(steps: &mut [(Step, Way)]) {
     let factors = |way: &Way| pairs::factors(&way.pointwise()?.row);
     if !steps.iter().any(|(_, way)| factors(way).is_some()) {
@@ -486,7 +486,7 @@ struct Pairs {
     is_gradient: Vec<bool>,
     /// Which members read each.
     users: Vec<SmallVec<[usize; 2]>>,
-    /// Of which members nothing but folds follows.
+    /// Which members lead to nothing but folds.
     is_for_folds: Vec<bool>,
 }
 
@@ -523,7 +523,7 @@ impl Pairs {
     }
 
     /// Adds a member to the order: a gradient after its value, and a value with its gradient, if what that reads is there.
-    /// Then comes what can be computed of these and leads to folds alone, so that they are not kept for it.
+    /// What can be computed of these and leads to folds alone comes next, so that no register is kept for it.
     fn add(&self, k: usize, below: &[SmallVec<[usize; 3]>], order: &mut Vec<usize>, done: &mut [bool]) {
         let first = order.len();
         let there = |&k: &usize, done: &[bool]| below[k].iter().all(|&b| done[b]);
@@ -622,14 +622,15 @@ fn cluster(
         }
     }
     // By member, what computes it together with the next one, whose result then needs another register.
-    let pairs: Vec<Option<PairLoop>> = (0..members.len())
-        .map(|k| {
-            let (step, p) = members.get(k + 1)?;
-            let loops = members[k].1.pair(p)?;
+    let mut pairs: Vec<Option<PairLoop>> = vec![None; members.len()];
+    for (k, two) in members.windows(2).enumerate() {
+        let [(value, p), (next, q)] = two else { continue };
+        let is_read = next.ins.iter().any(|&id| memory.whole(id).0 == value.outs[0]);
+        if !is_read && let Some(both) = p.pair(q) {
+            pairs[k] = Some(both);
             last[k] = last[k].max(k + 1);
-            (!step.ins.iter().any(|&id| memory.whole(id).0 == members[k].0.outs[0])).then_some(loops)
-        })
-        .collect();
+        }
+    }
     let mut reads: Vec<Id> = vec![];
     let mut readings: Vec<Read> = vec![];
     let mut known: FxHashMap<(&Place, bool), usize> = FxHashMap::default();

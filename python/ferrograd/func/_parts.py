@@ -198,7 +198,7 @@ def left(x: Tensor, batches: Sequence[_core.Batch], axis: int = 0) -> Tensor:
 
 
 def entered(x: Tensor, batches: Sequence[_core.Batch], axis: int = 0) -> Tensor:
-    """The tensor of which :func:`left` has made this one."""
+    """The tensor with its axes from ``axis`` on as these batches again: :func:`left` undone."""
     for batch in reversed(batches):
         x = batch.enter(x, axis)
     return x

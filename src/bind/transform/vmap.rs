@@ -106,8 +106,8 @@ impl Batch {
 /// The batches that any of the tensors has, the innermost one first.
 #[pyfunction]
 fn batches(tensors: Vec<Bound<'_, Var>>) -> Vec<Batch> {
-    let mut levels: Vec<graph::Level> =
-        tensors.iter().flat_map(|v| v.get().tensor().levels.as_slice().to_vec()).collect();
+    let mut levels: Vec<graph::Level> = vec![];
+    tensors.iter().for_each(|v| levels.extend_from_slice(v.get().tensor().levels.as_slice()));
     levels.sort_unstable_by(|a, b| b.cmp(a));
     levels.dedup();
     levels.into_iter().map(Batch).collect()

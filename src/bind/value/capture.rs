@@ -25,7 +25,7 @@ pub struct Cell {
     pub before: Array,
     /// The same as they were found, under the seal of an outer trace if there is one.
     pub found: Array,
-    /// The batches of `vmap` that they are.
+    /// The levels of `vmap` whose batches are the first axes of the elements.
     pub levels: Levels,
     /// The edges of the tensors that have the memory and were met: at first that of all its elements.
     pub edges: SmallVec<[Option<Edge>; 1]>,

@@ -4,19 +4,18 @@ use super::numbers::MULTIPLY;
 use super::row::{Loop, PairLoop, Row};
 use super::tanh::{self, TANH, TANH_GRADIENT, TANH_SLOPE};
 
-/// What computes a value and a gradient, or a derivative, of the same numbers at once. None where there is no loop for
-/// both.
+/// The loop that computes a value and a gradient, or a value and a derivative, of the same numbers at once. None where
+/// there is no such loop.
 pub fn pair(value: &Row, gradient: &Row) -> Option<PairLoop> {
     let dtype = value.of as usize;
     if !is(value, Loop::Unary(TANH.loops[dtype]?)) {
-        None
-    } else if is(gradient, Loop::Binary(TANH_GRADIENT.loops[dtype]?)) {
-        tanh::with_gradients(value.of)
-    } else if is(gradient, Loop::Unary(TANH_SLOPE.loops[dtype]?)) {
-        tanh::with_slopes(value.of)
-    } else {
-        None
+        return None;
     }
+    let [with_gradient, with_slope] = tanh::pairs(value.of)?;
+    if is(gradient, Loop::Binary(TANH_GRADIENT.loops[dtype]?)) {
+        return Some(with_gradient);
+    }
+    is(gradient, Loop::Unary(TANH_SLOPE.loops[dtype]?)).then_some(with_slope)
 }
 
 /// The formula of the derivative that a gradient is a product with, and that product, which has the bits of the gradient.

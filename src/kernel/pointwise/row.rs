@@ -24,7 +24,7 @@ pub enum Loop {
 pub type PairLoop = unsafe fn(n: usize, g: *const u8, sg: usize, x: *const u8, outs: [*mut u8; 2]);
 
 impl Loop {
-    /// What tells the loops apart.
+    /// The address of the function, which tells loops apart.
     pub fn address(self) -> usize {
         match self {
             Loop::Unary(f) => f as usize,

@@ -100,29 +100,15 @@ unsafe fn gradient(n: usize, g: *const u8, sg: usize, x: *const u8, sx: usize, o
     }
 }
 
-/// Computes tanh of `x` and `g / cosh² x`. None where the processor has no loop that takes less time than one after the other.
-pub fn with_gradients(dtype: DType) -> Option<PairLoop> {
+/// The loop of tanh of `x` and `g / cosh² x`, and that of tanh and `1 / cosh² x`, whatever `g` is. None where the processor
+/// has no such loops that take less time than one formula after the other.
+pub fn pairs(dtype: DType) -> Option<[PairLoop; 2]> {
     #[cfg(target_arch = "x86_64")]
-    if has_both(dtype) {
-        return Some(tangents_and_gradients);
+    if dtype == DType::F32 && simd::isa() == Isa::Avx512 {
+        return Some([tangents_and_gradients, tangents_and_slopes]);
     }
     _ = dtype;
     None
-}
-
-/// Computes tanh of `x` and `1 / cosh² x`, whatever `g` is, where [`with_gradients`] computes its two.
-pub fn with_slopes(dtype: DType) -> Option<PairLoop> {
-    #[cfg(target_arch = "x86_64")]
-    if has_both(dtype) {
-        return Some(tangents_and_slopes);
-    }
-    _ = dtype;
-    None
-}
-
-#[cfg(target_arch = "x86_64")]
-fn has_both(dtype: DType) -> bool {
-    dtype == DType::F32 && simd::isa() == Isa::Avx512
 }
 
 /// # Safety
