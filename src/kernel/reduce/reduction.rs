@@ -66,13 +66,13 @@ unsafe fn fold_blocks<T: Copy, F: Fold<T>>(
 
 /// The loops of a fold `init; acc, x => expression` for a class of dtypes: `num` (integers and floats), `field` (all
 /// numbers) or `ord` (integers, floats, and truth values as bytes). With a last part `of v => expression`, which maps
-/// an element to the type of the results, the classes are `real` and `all`; `all` names that type.
+/// an element to the type of the results, the classes are `real` and `truth` (truth values), which names that type.
 macro_rules! reduce_loops {
     (num $init:expr; $a:ident, $x:ident => $e:expr) => { $crate::kernel::reduce::reduce_loops!(@ same Num, T, None, $init, $a, $x, $e, v, v, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
     (field $init:expr; $a:ident, $x:ident => $e:expr) => { $crate::kernel::reduce::reduce_loops!(@ same Field, T, None, $init, $a, $x, $e, v, v, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64, C64 c64, C128 c128) };
     (ord $init:expr; $a:ident, $x:ident => $e:expr) => { $crate::kernel::reduce::reduce_loops!(@ same Num, T, None, $init, $a, $x, $e, v, v, Bool u8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
     (real $init:expr; $a:ident, $x:ident => $e:expr; of $v:ident => $map:expr) => { $crate::kernel::reduce::reduce_loops!(@ mapped Real, T, None, $init, $a, $x, $e, $v, $map, F32 f32, F64 f64) };
-    (all $A:ident $init:expr; $a:ident, $x:ident => $e:expr; of $v:ident => $map:expr) => { $crate::kernel::reduce::reduce_loops!(@ mapped Element, $A, Some(<$A as $crate::dtype::Element>::DTYPE), $init, $a, $x, $e, $v, $map, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64, C64 c64, C128 c128) };
+    (truth $A:ident $init:expr; $a:ident, $x:ident => $e:expr; of $v:ident => $map:expr) => { $crate::kernel::reduce::reduce_loops!(@ mapped Element, $A, Some(<$A as $crate::dtype::Element>::DTYPE), $init, $a, $x, $e, $v, $map, Bool Bool8) };
     (@ $combines:ident $Trait:ident, $A:ident, $out:expr, $init:expr, $a:ident, $x:ident, $e:expr, $v:ident, $map:expr, $($V:ident $t:ty),*) => {{
         #[allow(unused_imports)]
         use $crate::{dtype::{Bool8, DType, Element, c64, c128}, kernel::{num::{Field, Num, Plain, Real}, reduce}};

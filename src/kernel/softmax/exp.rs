@@ -8,7 +8,7 @@ use crate::kernel::num::{Analytic, Field, Real};
 use crate::kernel::pointwise::numbers::LOG;
 use crate::kernel::pointwise::unary;
 use crate::kernel::reduce::extreme::largest;
-use crate::kernel::rows::{each, total};
+use crate::kernel::rows::{each, each_mut, total};
 use crate::kernel::simd;
 
 /// Runs `rows::<T, FAST>` on its arguments, compiled for this processor's vectors. A macro, because only a closure
@@ -90,109 +90,121 @@ impl<T: Real> Room<T> {
     }
 }
 
-/// Short rows, each minus a number `m` of its own.
-struct Less<T> {
-    elements: Room<T>,
-    m: Room<T>,
-}
+/// Short rows, each minus a number of its own.
+struct Less<T>(Room<T>);
 
 impl<T: Real> Less<T> {
-    fn new() -> Less<T> {
-        Less { elements: Room::new(), m: Room::new() }
-    }
-
-    /// The elements of these rows, what is left to subtract from them, which is all for a single long row, and `m` by row.
+    /// The elements of rows of `n` elements, which are short, minus `most` by row; a long row stays, and its `most` is left.
     #[inline(always)]
-    fn set<'a>(
-        &'a mut self,
-        n: usize,
-        rows: &'a [T],
-        m_of: impl Fn(usize, &[T]) -> T,
-    ) -> (&'a [T], T, &'a [T]) {
-        let m = self.m.zeros(rows.len() / n);
-        for ((r, row), m) in each(rows, n).enumerate().zip(&mut *m) {
-            *m = m_of(r, row);
-        }
+    fn of<'a>(&'a mut self, n: usize, rows: &'a [T], most: &[T]) -> (&'a [T], T) {
         if rows.len() > simd::BLOCK {
-            return (rows, m[0], m);
+            return (rows, most[0]);
         }
-        let elements = self.elements.zeros(rows.len());
-        for ((less, row), &m) in elements.chunks_exact_mut(n).zip(each(rows, n)).zip(&*m) {
+        let less = self.0.zeros(rows.len());
+        for ((less, row), &m) in each_mut(less, n).zip(each(rows, n)).zip(most) {
             less.iter_mut().zip(row).for_each(|(less, &v)| *less = v.sub(m));
         }
-        (elements, T::ZERO, m)
+        (less, T::ZERO)
     }
 }
 
-/// `exp(x - m)` for each element of rows of `n` elements, where `m_of` says `m` from the number of a row and the row. Calls
-/// `then` with the number of each row, `m` and the results.
+/// How many rows of `n` elements are computed at a time.
 #[inline(always)]
-pub(super) fn exp_of_rows<T: Real, const FAST: bool>(
-    n: usize,
-    x: &[T],
-    out: &mut [T],
-    m_of: impl Fn(usize, &[T]) -> T,
-    mut then: impl FnMut(usize, T, &mut [T]),
-) where
-    Fast<T>: Real,
-{
-    if n == 0 {
-        return;
-    }
-    let (most, mut less) = (if n > SHORT { 1 } else { simd::BLOCK / n }, Less::new());
-    for (k, (rows, out)) in x.chunks(most * n).zip(out.chunks_mut(most * n)).enumerate() {
-        let (from, m, ms) = less.set(
-            n,
-            rows,
-            #[inline(always)]
-            |r, row| m_of(k * most + r, row),
-        );
-        for part in interrupt::parts(0..rows.len(), 1) {
-            exp_less::<T, FAST>(&from[part.clone()], m, &mut out[part]);
-        }
-        for ((r, out), &m) in out.chunks_exact_mut(n).enumerate().zip(ms) {
-            then(k * most + r, m, out);
-        }
-    }
+fn at_once(n: usize) -> usize {
+    if n > SHORT { 1 } else { simd::BLOCK / n }
 }
 
-/// Calls `then` with the number of each row of `n` elements, its largest element `m`, and the log-sum-exp of the row minus
-/// `m`, which is 0 where `m` is not finite.
-#[inline(always)]
-pub(super) fn log_sum_exp_of_rows<T: Real, const FAST: bool>(
-    n: usize,
-    x: &[T],
-    mut then: impl FnMut(usize, T, T),
-) where
+/// What the exponentials of a row are multiplied by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Factors {
+    /// The inverse of their sum.
+    Shares,
+    /// A number that the caller gives, like the number that is subtracted.
+    Given,
+}
+
+/// Writes `exp(x - most) * factor` for the elements of rows of `n` elements. By row there are two numbers: where factors are
+/// shares, the function writes the largest element, which is `most`, and the sum of the exponentials; else the caller gives `most`
+/// and the factor.
+#[inline(never)]
+pub(super) fn exp_of_rows<T: Real>(factors: Factors, n: usize, x: &[T], out: &mut [T], by_row: [&mut [T]; 2])
+where
     Fast<T>: Real,
 {
-    if n == 0 {
-        return;
-    }
-    let (most, mut less, mut done) = (if n > SHORT { 1 } else { simd::BLOCK / n }, Less::new(), 0);
-    let (mut exps, mut sums, mut logs) = (Room::<T>::new(), Room::<T>::new(), Room::<T>::new());
-    for (k, rows) in x.chunks(most * n).enumerate() {
-        let (from, m, ms) = less.set(
-            n,
-            rows,
-            #[inline(always)]
-            |_, row| largest(row),
-        );
-        let sums = sums.zeros(ms.len());
-        // Short rows are one block, and a block of a long row is a part of it.
-        for block in from.chunks(simd::BLOCK) {
-            interrupt::count(&mut done, block.len());
-            let exps = exps.zeros(block.len());
-            exp_less::<T, FAST>(block, m, exps);
-            for (sum, row) in sums.iter_mut().zip(each(exps, n.min(block.len()))) {
-                *sum = sum.add(total(row));
+    #[inline(always)]
+    fn compute<T: Real, const FAST: bool>(
+        (factors, n, x, out, [most, sums]): (Factors, usize, &[T], &mut [T], [&mut [T]; 2]),
+    ) where
+        Fast<T>: Real,
+    {
+        let (mut less, at_once) = (Less(Room::new()), at_once(n));
+        let results = out.chunks_mut(at_once * n).zip(most.chunks_mut(at_once).zip(sums.chunks_mut(at_once)));
+        for (rows, (out, (most, sums))) in x.chunks(at_once * n).zip(results) {
+            if factors == Factors::Shares {
+                for (m, row) in most.iter_mut().zip(each(rows, n)) {
+                    *m = largest(row);
+                }
+            }
+            let (from, m) = less.of(n, rows, most);
+            for part in interrupt::parts(0..rows.len(), 1) {
+                exp_less::<T, FAST>(&from[part.clone()], m, &mut out[part]);
+            }
+            if factors == Factors::Shares {
+                for (sum, row) in sums.iter_mut().zip(each(out, n)) {
+                    *sum = total(row);
+                }
+            }
+            for (row, &sum) in each_mut(out, n).zip(&*sums) {
+                let factor = if factors == Factors::Shares { T::ONE.div(sum) } else { sum };
+                if n <= SHORT {
+                    for o in row {
+                        *o = factor.mul(*o);
+                    }
+                    continue;
+                }
+                for part in interrupt::parts(0..n, 1) {
+                    row[part].iter_mut().for_each(|o| *o = factor.mul(*o));
+                }
             }
         }
-        let logs = logs.zeros(ms.len());
-        logarithms(sums, logs);
-        for (r, (&m, &log)) in ms.iter().zip(&*logs).enumerate() {
-            then(k * most + r, m, if m.is_finite() { log } else { T::ZERO });
+    }
+    if n > 0 {
+        vectors!(compute, T, (factors, n, x, out, by_row));
+    }
+}
+
+/// Writes the largest element of each row of `n` elements, and the sum of the exponentials of what the elements are less.
+#[inline(never)]
+pub(super) fn exp_sums<T: Real>(n: usize, x: &[T], most: &mut [T], sums: &mut [T])
+where
+    Fast<T>: Real,
+{
+    #[inline(always)]
+    fn compute<T: Real, const FAST: bool>((n, x, most, sums): (usize, &[T], &mut [T], &mut [T]))
+    where
+        Fast<T>: Real,
+    {
+        let (mut less, mut exps, at_once, mut done) = (Less(Room::new()), Room::new(), at_once(n), 0);
+        let results = most.chunks_mut(at_once).zip(sums.chunks_mut(at_once));
+        for (rows, (most, sums)) in x.chunks(at_once * n).zip(results) {
+            for (m, row) in most.iter_mut().zip(each(rows, n)) {
+                *m = largest(row);
+            }
+            let (from, m) = less.of(n, rows, most);
+            sums.fill(T::ZERO);
+            // Short rows are one block, and a block of a long row is a part of it.
+            for block in from.chunks(simd::BLOCK) {
+                interrupt::count(&mut done, block.len());
+                let exps = exps.zeros(block.len());
+                exp_less::<T, FAST>(block, m, exps);
+                for (sum, row) in sums.iter_mut().zip(each(exps, n.min(block.len()))) {
+                    *sum = sum.add(total(row));
+                }
+            }
         }
+    }
+    if n > 0 {
+        vectors!(compute, T, (n, x, most, sums));
     }
 }
 

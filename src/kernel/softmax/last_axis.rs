@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::exp::{Room, SHORT, exp_less, exp_of_rows, log_sum_exp_of_rows, logarithms, vectors};
+use super::exp::{Factors, Room, exp_less, exp_of_rows, exp_sums, logarithms, vectors};
 use super::strided_axis::{self, StridedAxis};
 use crate::array::{Array, Layout};
 use crate::dtype::{DType, dispatch};
@@ -12,7 +12,6 @@ use crate::kernel::fast::Fast;
 use crate::kernel::num::Real;
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::pointwise::cluster::ALIGNMENT;
-use crate::kernel::reduce::extreme::largest;
 use crate::kernel::reduce::pairwise::ROWS;
 use crate::kernel::rows::{column, each, each_mut, last, not_defined, total};
 use crate::kernel::sequence::{Kernel, Kind};
@@ -31,62 +30,86 @@ pub enum Softmax {
     Log,
 }
 
-/// The softmax of each row, and with it, where `found` has room, the largest element of the row and the sum of the exponentials of
-/// what the elements are less.
-#[inline(always)]
-fn softmax_rows<T: Real, const FAST: bool>(
-    (which, n, x, out, found): (Softmax, usize, &[T], &mut [T], [&mut [T]; 2]),
-) where
+/// Calls `work` with the numbers of some adjacent rows, their elements, and two rooms for a number by row.
+fn in_blocks<T: Real>(n: usize, x: &[T], mut work: impl FnMut(Range<usize>, &[T], &mut [T], &mut [T])) {
+    /// Elements that stay in a near cache while they are read again.
+    const NEAR: usize = 4096;
+    let most = (NEAR / n.max(1)).clamp(1, simd::BLOCK);
+    for (k, x) in x.chunks(most * n.max(1)).enumerate() {
+        let rows = k * most..k * most + x.len() / n;
+        let (mut first, mut second) = (Room::new(), Room::new());
+        work(rows.clone(), x, first.zeros(rows.len()), second.zeros(rows.len()));
+    }
+}
+
+/// The softmax of each row, and its log-sum-exp, where `lse` has room.
+fn softmax_rows<T: Real>(which: Softmax, n: usize, x: &[T], out: &mut [T], lse: &mut [T])
+where
     Fast<T>: Real,
 {
-    if which == Softmax::Log {
-        return log_sum_exp_of_rows::<T, FAST>(
-            n,
-            x,
-            #[inline(always)]
-            |b, m, rest| {
-                let rest = if m.is_finite() { rest } else { T::lit(f64::NAN) };
-                for part in interrupt::parts(b * n..(b + 1) * n, 1) {
-                    out[part.clone()].iter_mut().zip(&x[part]).for_each(|(o, &v)| *o = v.sub(m).sub(rest));
-                }
-            },
-        );
+    in_blocks(n, x, |rows, x, most, sums| {
+        let out = &mut out[rows.start * n..rows.end * n];
+        if which == Softmax::Log {
+            log_sums(n, x, most, sums);
+            return less(n, x, most, sums, out);
+        }
+        exp_of_rows(Factors::Shares, n, x, out, [&mut *most, &mut *sums]);
+        for ((x, out), &m) in each(x, n).zip(each_mut(out, n)).zip(&*most) {
+            if !m.is_finite() && !m.nan() {
+                shares_of_infinities(which, x, out);
+            }
+        }
+        if let Some(lse) = lse.get_mut(rows) {
+            logarithms(sums, lse);
+            lse.iter_mut()
+                .zip(&*most)
+                .for_each(|(lse, &m)| *lse = m.add(if m.is_finite() { *lse } else { T::ZERO }));
+        }
+    });
+}
+
+/// The softmax of a row whose largest element is not finite.
+#[cold]
+fn shares_of_infinities<T: Real>(which: Softmax, x: &[T], out: &mut [T]) {
+    if which == Softmax::Plain {
+        return out.fill(T::lit(f64::NAN));
     }
-    let [largest_of, sums] = found;
-    exp_of_rows::<T, FAST>(
-        n,
-        x,
+    let hits = x.iter().filter(|&&v| v == T::INFINITY).count();
+    let share = T::ONE.div(T::lit(hits as f64));
+    out.iter_mut().zip(x).for_each(|(o, &v)| *o = if v == T::INFINITY { share } else { T::ZERO });
+}
+
+/// The largest element `m` of each row, and the log-sum-exp of the row minus `m`, which is 0 where `m` is not finite.
+fn log_sums<T: Real>(n: usize, x: &[T], most: &mut [T], logs: &mut [T])
+where
+    Fast<T>: Real,
+{
+    let mut room = Room::new();
+    let sums = room.zeros(logs.len());
+    exp_sums(n, x, most, sums);
+    logarithms(sums, logs);
+    logs.iter_mut().zip(&*most).filter(|(_, m)| !m.is_finite()).for_each(|(log, _)| *log = T::ZERO);
+}
+
+/// The elements of each row less `most` and less `rest`; NaN where `most` is not finite.
+fn less<T: Real>(n: usize, x: &[T], most: &[T], rest: &[T], out: &mut [T]) {
+    #[inline(always)]
+    fn rows<T: Real>(n: usize, x: &[T], most: &[T], rest: &[T], out: &mut [T]) {
+        for ((x, out), (&m, &rest)) in each(x, n).zip(each_mut(out, n)).zip(most.iter().zip(rest)) {
+            let rest = if m.is_finite() { rest } else { T::lit(f64::NAN) };
+            for part in interrupt::parts(0..n, 1) {
+                for (o, &v) in out[part.clone()].iter_mut().zip(&x[part]) {
+                    *o = v.sub(m).sub(rest);
+                }
+            }
+        }
+    }
+    simd::multiversion_with(
         out,
         #[inline(always)]
-        |_, row| largest(row),
+        |out| rows(n, x, most, rest, out),
         #[inline(always)]
-        |b, m, out| {
-            let sum = total(out);
-            if let Some(most) = largest_of.get_mut(b) {
-                *most = m;
-                sums[b] = sum;
-            }
-            if !m.is_finite() && !m.nan() {
-                if which == Softmax::Plain {
-                    out.fill(T::lit(f64::NAN));
-                    return;
-                }
-                let x = &x[b * n..][..n];
-                let hits = x.iter().filter(|&&v| v == T::INFINITY).count();
-                let share = T::ONE.div(T::lit(hits as f64));
-                let part = |&v: &T| if v == T::INFINITY { share } else { T::ZERO };
-                out.iter_mut().zip(x).for_each(|(o, v)| *o = part(v));
-                return;
-            }
-            let share = T::ONE.div(sum);
-            if n <= SHORT {
-                out.iter_mut().for_each(|o| *o = o.mul(share));
-                return;
-            }
-            for part in interrupt::parts(0..n, 1) {
-                out[part].iter_mut().for_each(|o| *o = o.mul(share));
-            }
-        },
+        |out| rows(n, x, most, rest, out),
     );
 }
 
@@ -124,23 +147,21 @@ where
     Fast<T>: Real,
 {
     for ((g, z), out) in each(g, n).zip(each(z, n)).zip(each_mut(out, n)) {
-        if log {
-            let sum = total(g);
+        if !log {
             for part in interrupt::parts(0..n, 1) {
-                let out = &mut out[part.clone()];
-                exp_less::<T, FAST>(&z[part.clone()], T::ZERO, out);
-                out.iter_mut().zip(&g[part]).for_each(|(o, &g)| *o = g.sub(o.mul(sum)));
+                let pairs = g[part.clone()].iter().zip(&z[part.clone()]);
+                out[part].iter_mut().zip(pairs).for_each(|(o, (&g, &z))| *o = g.mul(z));
             }
-            continue;
         }
+        let sum = total(if log { g } else { out });
         for part in interrupt::parts(0..n, 1) {
-            let pairs = g[part.clone()].iter().zip(&z[part.clone()]);
-            out[part].iter_mut().zip(pairs).for_each(|(o, (&g, &z))| *o = g.mul(z));
-        }
-        let sum = total(out);
-        for part in interrupt::parts(0..n, 1) {
-            let pairs = g[part.clone()].iter().zip(&z[part.clone()]);
-            out[part].iter_mut().zip(pairs).for_each(|(o, (&g, &z))| *o = z.mul(g.sub(sum)));
+            let (g, z, out) = (&g[part.clone()], &z[part.clone()], &mut out[part]);
+            if log {
+                exp_less::<T, FAST>(z, T::ZERO, out);
+                out.iter_mut().zip(g).for_each(|(o, &g)| *o = g.sub(o.mul(sum)));
+            } else {
+                out.iter_mut().zip(g.iter().zip(z)).for_each(|(o, (&g, &z))| *o = z.mul(g.sub(sum)));
+            }
         }
     }
 }
@@ -178,27 +199,24 @@ pub fn softmax_gradient(op: &'static str, g: &Array, z: &Array, log: bool) -> Re
     }, else not_defined(op, z.dtype()))
 }
 
-#[inline(always)]
-fn log_sum_exp<T: Real, const FAST: bool>(
-    (n, x, classes, lse, loss): (usize, &[T], &[i64], &mut [T], &mut [T]),
-) where
+/// The log-sum-exp of each row and, where `loss` has room, the cross entropy.
+fn log_sum_exp_rows<T: Real>(n: usize, x: &[T], classes: &[i64], lse: &mut [T], loss: &mut [T])
+where
     Fast<T>: Real,
 {
     if n == 0 {
         lse.fill(T::lit(f64::NEG_INFINITY));
     }
-    log_sum_exp_of_rows::<T, FAST>(
-        n,
-        x,
-        #[inline(always)]
-        |b, m, rest| {
+    in_blocks(n, x, |rows, x, most, rest| {
+        log_sums(n, x, most, rest);
+        for ((b, x), (&m, &rest)) in rows.zip(each(x, n)).zip(most.iter().zip(&*rest)) {
             lse[b] = m.add(rest);
             if let Some(loss) = loss.get_mut(b) {
                 let class = usize::try_from(classes[b]).ok();
-                *loss = class.map_or(T::ZERO, |class| m.sub(x[b * n + class]).add(rest));
+                *loss = class.map_or(T::ZERO, |class| m.sub(x[class]).add(rest));
             }
-        },
-    );
+        }
+    });
 }
 
 /// The log-sum-exp of every row and, if classes are given, the cross entropy of each row (0 for a negative class).
@@ -216,35 +234,29 @@ pub fn cross_entropy(op: &'static str, x: &Array, classes: Option<&Array>) -> Re
         output::build_pair::<T, T>(op, (&dims, 1), of_loss, n, |first, lse, loss| {
             let part = first..first + lse.len();
             let classes = classes.map_or(&[][..], |c| &c[part.clone()]);
-            log_sum_exp_in_vectors(n, &all[part.start * n..part.end * n], classes, lse, loss);
+            log_sum_exp_rows(n, &all[part.start * n..part.end * n], classes, lse, loss);
         })
     }, else not_defined(op, x.dtype()))
 }
 
 /// The gradient of [`cross_entropy`]: `g (exp(x - lse) - onehot(class))`, and zeros for a row with a negative class.
 pub fn cross_entropy_gradient(op: &'static str, [g, x, lse, classes]: [&Array; 4]) -> Result<Array> {
-    #[inline(always)]
-    fn rows<T: Real, const FAST: bool>((n, [g, x, lse], classes, out): (usize, [&[T]; 3], &[i64], &mut [T]))
+    fn rows<T: Real>(n: usize, [g, x, lse]: [&[T]; 3], classes: &[i64], out: &mut [T])
     where
         Fast<T>: Real,
     {
-        exp_of_rows::<T, FAST>(
-            n,
-            x,
-            out,
-            #[inline(always)]
-            |b, _| lse[b],
-            #[inline(always)]
-            |b, _, out| {
-                let Ok(class) = usize::try_from(classes[b]) else {
-                    out.fill(T::ZERO);
-                    return;
-                };
-                let g = g[b];
-                out.iter_mut().for_each(|o| *o = g.mul(*o));
-                out[class] = out[class].sub(g);
-            },
-        );
+        in_blocks(n, x, |rows, x, most, factors| {
+            most.copy_from_slice(&lse[rows.clone()]);
+            factors.copy_from_slice(&g[rows.clone()]);
+            let out = &mut out[rows.start * n..rows.end * n];
+            exp_of_rows(Factors::Given, n, x, out, [most, &mut *factors]);
+            for ((class, out), &g) in classes[rows].iter().zip(each_mut(out, n)).zip(&*factors) {
+                match usize::try_from(*class) {
+                    Ok(class) => out[class] = out[class].sub(g),
+                    Err(_) => out.fill(T::ZERO),
+                }
+            }
+        });
     }
     let (g, x, lse, classes) = (g.contiguous()?, x.contiguous()?, lse.contiguous()?, classes.contiguous()?);
     let (n, classes) = (last(&x), classes.as_slice::<i64>().expect("contiguous"));
@@ -252,7 +264,7 @@ pub fn cross_entropy_gradient(op: &'static str, [g, x, lse, classes]: [&Array; 4
         let [g, all, lse] = [&g, &x, &lse].map(|a| a.as_slice::<T>().expect("contiguous"));
         output::build::<T>(op, x.dims(), n, |first, out| {
             let rows_of = [&g[first..], &all[first * n..][..out.len()], &lse[first..]];
-            vectors!(rows, T, (n, rows_of, &classes[first..], out));
+            rows::<T>(n, rows_of, &classes[first..], out);
         })
     }, else not_defined(op, x.dtype()))
 }
@@ -276,38 +288,12 @@ where
     Fast<T>: Real,
 {
     match formula {
-        Formula::Softmax(which) => softmax_in_vectors(which, n, x, out, [&mut [], &mut []]),
-        Formula::WeightsAndLogSumExp => {
-            let rows = n * simd::BLOCK;
-            let parts = x.chunks(rows).zip(out.chunks_mut(rows)).zip(second.chunks_mut(simd::BLOCK));
-            for ((x, out), lse) in parts {
-                let (mut most, mut sums) = (Room::new(), Room::new());
-                let (most, sums) = (most.zeros(lse.len()), sums.zeros(lse.len()));
-                softmax_in_vectors(Softmax::Weights, n, x, out, [&mut *most, &mut *sums]);
-                logarithms(sums, lse);
-                for (lse, m) in lse.iter_mut().zip(&*most) {
-                    *lse = m.add(if m.is_finite() { *lse } else { T::ZERO });
-                }
-            }
-        }
+        Formula::Softmax(which) => softmax_rows(which, n, x, out, &mut []),
+        Formula::WeightsAndLogSumExp => softmax_rows(Softmax::Weights, n, x, out, second),
         Formula::Gradient { log: false } if (1..ROWS).contains(&n) => gradient_of_short_rows(n, x, y, out),
         Formula::Gradient { log } => vectors!(gradient_rows, T, (log, n, x, y, out)),
-        Formula::LogSumExp => log_sum_exp_in_vectors(n, x, &[], out, &mut []),
+        Formula::LogSumExp => log_sum_exp_rows(n, x, &[], out, &mut []),
     }
-}
-
-fn softmax_in_vectors<T: Real>(which: Softmax, n: usize, x: &[T], out: &mut [T], found: [&mut [T]; 2])
-where
-    Fast<T>: Real,
-{
-    vectors!(softmax_rows, T, (which, n, x, out, found));
-}
-
-fn log_sum_exp_in_vectors<T: Real>(n: usize, x: &[T], classes: &[i64], lse: &mut [T], loss: &mut [T])
-where
-    Fast<T>: Real,
-{
-    vectors!(log_sum_exp, T, (n, x, classes, lse, loss));
 }
 
 /// A formula for few rows.

@@ -4,17 +4,19 @@ use smallvec::smallvec;
 
 use super::fold::Folded;
 use crate::array::Array;
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
+use crate::kernel::pointwise::cast::cast;
 use crate::kernel::reduce::{self, ReduceLoops, reduce_loops};
 use crate::ops::entry::{Axes, op};
 use crate::stored::Stored;
 
 const ANY: &ReduceLoops =
-    reduce_loops!(all Bool8 Bool8(0); a, x => Bool8(a.0 | x.0); of v => Bool8::from(v != T::default()));
+    reduce_loops!(truth Bool8 Bool8(0); a, x => Bool8(a.0 | x.0); of v => Bool8::from(v != T::default()));
 const ALL: &ReduceLoops =
-    reduce_loops!(all Bool8 Bool8(1); a, x => Bool8(a.0 & x.0); of v => Bool8::from(v != T::default()));
-const COUNT: &ReduceLoops = reduce_loops!(all i64 0; a, x => a + x; of v => i64::from(v != T::default()));
+    reduce_loops!(truth Bool8 Bool8(1); a, x => Bool8(a.0 & x.0); of v => Bool8::from(v != T::default()));
+const COUNT: &ReduceLoops = reduce_loops!(truth i64 0; a, x => a + x; of v => i64::from(v != T::default()));
 
 #[derive(Clone, Copy, Stored)]
 enum Question {
@@ -48,7 +50,8 @@ impl Op for Ask {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         let (op, table) = self.question.parts();
-        Ok([self.folded.fold(ins[0], |axes| reduce::apply(op, table, ins[0], axes))?].into())
+        let x = cast(ins[0], DType::Bool)?;
+        Ok([self.folded.fold(&x, |axes| reduce::apply(op, table, &x, axes))?].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
