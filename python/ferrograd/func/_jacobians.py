@@ -37,7 +37,7 @@ def spans(what: str, n: int, widest: int, chunk_size: int | None) -> Iterator[tu
 def basis(x: Tensor, start: int, end: int) -> Tensor:
     """The unit vectors ``start`` to ``end``, each in the shape of ``x``, stacked on a new axis 0."""
     eye = _core.native.eye(end - start, size(x), start, dtype=x.dtype)
-    return eye.reshape([end - start, *x.shape])
+    return eye if x.ndim == 1 else eye.reshape([end - start, *x.shape])
 
 
 def joined(parts: Sequence[Tensor], axis: int = 0) -> Tensor:
@@ -67,15 +67,17 @@ def chunks(
     meter: Meter,
 ) -> Iterator[list[Tensor]]:
     """``of(record, k, start, end)`` for each chunk of ``n`` rows or columns, here or by workers."""
-    if workers is not None and chunk_size is None:
-        chunk_size = max(min(-(-n // CHUNKS), ELEMENTS // max(widest, 1)), 1)
-    parts = list(spans(record.what, n, widest, chunk_size))
     if workers is None:
-        found: Iterator[list[Tensor]] = (of(record, k, start, end) for start, end in parts)
-    else:
-        tasks = [(k, start, end) for start, end in parts]
-        found = mapped(record.what, _Chunk(of, workers.call), tasks, workers.executor, workers.retries, "chunk")
-    for (start, end), part in zip(parts, found, strict=True):
+        for start, end in spans(record.what, n, widest, chunk_size):
+            part = of(record, k, start, end)
+            meter.add(end - start)
+            yield part
+        return
+    if chunk_size is None:
+        chunk_size = max(min(-(-n // CHUNKS), ELEMENTS // max(widest, 1)), 1)
+    tasks = [(k, start, end) for start, end in spans(record.what, n, widest, chunk_size)]
+    found = mapped(record.what, _Chunk(of, workers.call), tasks, workers.executor, workers.retries, "chunk")
+    for (_, start, end), part in zip(tasks, found, strict=True):
         meter.add(end - start)
         yield part
 
@@ -95,7 +97,7 @@ def _some_rows(record: Record, k: int, start: int, end: int) -> list[Tensor]:
     """For each argument: the rows ``start`` to ``end`` of output ``k``."""
     y = record.outputs[k]
     seeds: list[Tensor | None] = [None] * len(record.outputs)
-    if size(y) == 1:
+    if end - start == size(y) == 1:
         seeds[k] = _core.native.ones_like(y)
         return record.pull(seeds)
     seeds[k] = basis(y, start, end)
@@ -113,11 +115,12 @@ def _some_columns(record: Record, k: int, start: int, end: int) -> list[Tensor]:
 
 def rows(record: Record, chunk_size: int | None, progress: Progress = False, workers: Workers | None = None) -> Any:
     """The Jacobian in reverse mode: for each output, blocks in the structure of the arguments."""
-    inside, meter = record.inside, Meter(record.what, sum(map(size, record.outputs)), progress)
+    inside, lengths = record.inside, list(map(size, record.outputs))
+    widest, meter = max(map(size, inside), default=0), Meter(record.what, sum(lengths), progress)
     found = []
-    for k, y in enumerate(record.outputs):
-        n, shape, widest = size(y), list(y.shape), max(map(size, [*inside, y]))
-        parts = list(chunks(record, _some_rows, n, widest, chunk_size, k, workers, meter))
+    for k, (y, n) in enumerate(zip(record.outputs, lengths, strict=True)):
+        shape = list(y.shape)
+        parts = list(chunks(record, _some_rows, n, max(widest, n), chunk_size, k, workers, meter))
         if parts:
             blocks = [
                 g if list(g.shape) == [*shape, *x.shape] else g.reshape([*shape, *x.shape])

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from typing import Any, Concatenate, TypeVar
 
 import numpy as np
 
 from ferrograd import _core, _tree
-from ferrograd._autograd.modes import enable_grad, is_grad_enabled
+from ferrograd._autograd.modes import is_grad_enabled
 from ferrograd._core import ArgumentError, DtypeError, ShapeError, Tensor
 from ferrograd._dialects.numbers import NATIVE
 
@@ -93,7 +92,7 @@ def check_function(what: str, f: Any) -> None:
 def chosen(what: str, args: tuple[Any, ...], argnums: int | Sequence[int]) -> list[int]:
     """The positions of the arguments that ``argnums`` selects, not negative."""
     places = []
-    for i in argnums if isinstance(argnums, Iterable) else [argnums]:
+    for i in argnums if not isinstance(argnums, int) and isinstance(argnums, Iterable) else [argnums]:
         if not isinstance(i, int):
             raise ArgumentError(f"{what}: argnums must be an int or ints, got {argnums!r}")
         if not -len(args) <= i < len(args):
@@ -138,23 +137,24 @@ class Record:
         check_function(what, f)
         places = chosen(what, args, argnums)
         self.wrt = args[places[0]] if isinstance(argnums, int) else tuple(args[i] for i in places)
-        # The arguments' own history counts only if recording is on here, whatever the mode is inside.
-        with enable_grad() if lasting else nullcontext():
-            self.inside = [_core.fresh(real(x, what)) for x in _tree.leaves(self.wrt)]
-        # The function gets copies of the leaves, so that writing to them does not move the leaves.
-        with enable_grad():
-            given = [_core.fresh(x) if writable else _core.copy_of(x) for x in self.inside]
-        stand_ins = _tree.rebuilt(self.wrt, iter(given))
-        inside = list(args)
-        for i, part in zip(places, [stand_ins] if isinstance(argnums, int) else stand_ins, strict=True):
-            inside[i] = part
-        before = _thread.inside
-        _thread.inside = True
+        before, mode = _thread.inside, _core.is_grad_enabled()
         try:
-            with enable_grad(), _core.Differentiating(self.inside, what):
+            # The arguments' own history counts only if recording is on here, whatever the mode is inside.
+            _core.set_grad_mode(mode or lasting)
+            self.inside = [_core.fresh(real(x, what)) for x in _tree.leaves(self.wrt)]
+            # The function gets copies of the leaves, so that writing to them does not move the leaves.
+            _core.set_grad_mode(True)
+            given = [_core.fresh(x) if writable else _core.copy_of(x) for x in self.inside]
+            stand_ins = _tree.rebuilt(self.wrt, iter(given))
+            inside = list(args)
+            for i, part in zip(places, [stand_ins] if isinstance(argnums, int) else stand_ins, strict=True):
+                inside[i] = part
+            _thread.inside = True
+            with _core.Differentiating(self.inside, what):
                 result = f(*inside, **(kwargs or {}))
         finally:
             _thread.inside = before
+            _core.set_grad_mode(mode)
         self.aux = None
         if has_aux:
             if not isinstance(result, tuple) or len(result) != 2:
