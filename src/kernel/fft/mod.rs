@@ -4,6 +4,7 @@
 //! An even number of real numbers is transformed as half as many complex ones: the even elements are the real parts,
 //! the odd ones the imaginary parts.
 
+mod pairs;
 mod plan;
 
 use std::any::Any;
@@ -254,19 +255,7 @@ impl<T: Scalar> RealPlan<T> {
         };
         let pairs = as_pairs(x);
         self.fft.process_with_scratch(pairs, scratch);
-        let half = <T as Element>::from_f64(0.5);
-        for (z, y) in pairs.chunks_exact(h).zip(y.chunks_exact_mut(h + 1)) {
-            y[0] = Complex::new(z[0].re + z[0].im, T::zero());
-            y[h] = Complex::new(z[0].re - z[0].im, T::zero());
-            for k in 1..=h / 2 {
-                let (a, b) = (z[k], z[h - k].conj());
-                // The transforms of the even elements, and of the odd ones turned by the root.
-                let even = (a + b).scale(half);
-                let odd = turned_back((a - b).scale(half)) * roots[k];
-                y[k] = even + odd;
-                y[h - k] = (even - odd).conj();
-            }
-        }
+        pairs::apart(h, pairs, y, roots);
     }
 
     /// The sums whose frequencies these are. The imaginary parts of those that stand for one are not read.
@@ -285,22 +274,9 @@ impl<T: Scalar> RealPlan<T> {
             return;
         };
         let pairs = as_pairs(y);
-        for (x, z) in x.chunks_exact(h + 1).zip(pairs.chunks_exact_mut(h)) {
-            z[0] = Complex::new(x[0].re + x[h].re, x[0].re - x[h].re);
-            for k in 1..=h / 2 {
-                let (a, b) = (x[k], x[h - k].conj());
-                let (even, odd) = (a + b, (a - b) * roots[k].conj());
-                z[k] = even - turned_back(odd);
-                z[h - k] = even.conj() - turned_back(odd.conj());
-            }
-        }
+        pairs::together(h, x, pairs, roots);
         self.fft.process_with_scratch(pairs, scratch);
     }
-}
-
-/// `z` times -i.
-fn turned_back<T: Scalar>(z: Complex<T>) -> Complex<T> {
-    Complex::new(z.im, -z.re)
 }
 
 /// Pairs of numbers as complex ones.
