@@ -343,6 +343,86 @@ def test_compiled_loops_take_as_many_steps_as_they_need() -> None:
     assert np.isclose(found.item(), -1 / 32)
 
 
+def test_loops_and_branches_of_whole_batches() -> None:
+    rows, weights = x(0, 4, 3), x(1, 3)
+    limits = fg.tensor([2.0, 3.0, 5.0, 70.0], dtype="float64")
+
+    def grown(limit: Any, w: Any) -> Any:
+        begin = fg.ones_like(w) * 0.1, fg.zeros_like(limit)
+        return while_loop(
+            lambda s: fg.sum(s[0]) < limit, lambda s: (s[0] * 1.5 + fg.sin(w) * 0.1 + limit, s[1] + 1), begin
+        )
+
+    def closed(limit: Any) -> Any:
+        return while_loop(lambda s: fg.sum(s) < limit * weights[0], lambda s: s * 1.5 + fg.exp(-weights), weights * 0)
+
+    def branch(w: Any, row: Any) -> Any:
+        return cond(fg.sum(w) > 0, lambda y: fg.sqrt(y * y + 1) * w[0], lambda y: y * 0 + w[1], row)
+
+    def sums(f: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *a: sum(fg.sum(leaf) for leaf in _tree.leaves(f(*a)))
+
+    for f, given in (
+        ((grown, (0, 0)), (limits, rows)),
+        ((grown, (0, None)), (limits, weights)),
+        ((grown, (None, 0)), (limits[3], rows)),
+        ((closed, (0,)), (limits,)),
+        ((branch, (None, 0)), (weights, rows)),
+        ((branch, (None, 0)), (-weights, rows)),
+    ):
+        function, axes = f
+        batched, by = func.vmap(function, in_axes=axes), tuple(range(len(axes)))
+        agrees(batched, given)
+        agrees(func.vmap(func.grad(sums(function), argnums=by), in_axes=axes), given)
+        agrees(func.grad(sums(batched), argnums=by), given)
+
+    def of_weights(w: Any, limits: Any) -> Any:
+        def one(limit: Any, v: Any) -> Any:
+            return while_loop(
+                lambda s: fg.sum(s) < limit * w[0] ** 2, lambda s: s * 1.5 + fg.exp(-v) * limit * w, v * 0.1
+            )
+
+        return fg.sum(func.vmap(one, in_axes=(0, None))(limits, fg.sin(w)))
+
+    agrees(func.grad(of_weights, argnums=(0, 1)), (weights, limits))
+    second = fg.compile(lambda w: func.hessian(lambda w: of_weights(w, limits))(w))
+    with pytest.warns(UserWarning, match="differentiates a while_loop twice"):
+        found = second(weights)
+    assert np.allclose(found.numpy(), func.hessian(lambda w: of_weights(w, limits))(weights).numpy())
+
+
+def test_loops_and_branches_read_parts_of_larger_tensors() -> None:
+    weights, rows = x(0, 5, 3, 3), x(1, 5, 3)
+
+    def looped(w: Any, h: Any) -> Any:
+        return scan(lambda s, _: (fg.tanh(w @ s + h), None), h * 0, None, N)[0]
+
+    def nested(w: Any, h: Any) -> Any:
+        def step(s: Any, _: Any) -> Any:
+            return scan(lambda q, z: (fg.tanh(w @ q + z * h), None), s, fg.ones([N], dtype="float64"))[0], h.sum()
+
+        return scan(step, h, None, N)[0]
+
+    def branch(w: Any, h: Any) -> Any:
+        return cond(h.sum() > 0, lambda: w @ h, lambda: h - w.sum())
+
+    def repeated(w: Any, h: Any) -> Any:
+        return while_loop(lambda s: fg.sum(s * s) < 50 + h.sum(), lambda s: s * 1.3 + fg.sin(w @ h) + 2, h * 0)
+
+    parts = [(weights[i], rows[i]) for i in (0, 3, 1, 4)]
+    for f in (looped, nested, branch, repeated):
+        loss = partial(lambda f, w, h: f(w, h).sum(), f)
+        assert agrees(f, *parts, (weights[2].T, weights[1, :, 0])).cache_info().hits >= 3
+        assert is_close(func.grad(loss), *parts).cache_info().hits == 3
+        assert is_close(func.grad(loss, argnums=1), *parts).cache_info().hits == 3
+        tracked = weights.detach().requires_grad_()
+        compiled = fg.compile(loss, fullgraph=True)
+        for i in (0, 3):
+            slope = fg.grad(loss(tracked[i], rows[i]), tracked)
+            assert slope.numpy().any()
+            assert np.allclose(slope, fg.grad(compiled(tracked[i], rows[i]), tracked), rtol=1e-12)
+
+
 def test_an_endless_loop_hears_an_interrupt() -> None:
     import _thread
     import signal

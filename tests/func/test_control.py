@@ -130,6 +130,28 @@ def test_while_loop_is_recorded() -> None:
     assert state["x"].item() == 32.0
 
 
+def test_each_example_of_a_vmap_takes_the_steps_of_its_own_while_loop() -> None:
+    def root(a: Any) -> Any:
+        return while_loop(lambda x: abs(x * x - a) > 1e-9, lambda x: (x + a / x) / 2, a)
+
+    a = fg.tensor([1.0, 4.0, 9.0, 1e4], dtype="float64")
+    for f in (root, func.grad(root), func.grad(func.grad(root)), lambda x: func.jvp(root, (x,), (x,))[1]):
+        one_by_one = [f(x).item() for x in a]
+        assert func.vmap(f)(a).tolist() == one_by_one
+        assert func.vmap(func.vmap(f))(a.reshape([2, 2])).reshape([4]).tolist() == one_by_one
+    assert func.vmap(root)(a[:0]).shape == (0,)
+
+    def doubled(a: Any) -> Any:
+        # Numbers come in that are the same for all examples until the loop has begun.
+        return while_loop(lambda s: s[0] < a, lambda s: (s[0] * 2, s[1] + 1), (1.0, 0))
+
+    assert [found.tolist() for found in func.vmap(doubled)(a)] == [[1.0, 4.0, 16.0, 16384.0], [0, 2, 4, 14]]
+    with pytest.raises(fg.ShapeError, match=r"while_loop: a step returns shape \(2,\) for \(\)"):
+        func.vmap(lambda a: while_loop(lambda x: x.sum() < a, lambda x: fg.stack([x, x]), a * 0))(a)
+    with pytest.raises(fg.ArgumentError, match="one value is expected"):
+        func.vmap(lambda a: while_loop(lambda x: x < 9, lambda x: (x, x), a))(a)
+
+
 @pytest.mark.parametrize(
     ("call", "text"),
     [

@@ -9,7 +9,7 @@ from ferrograd import _core, _tree
 from ferrograd._autograd.checkpoint import checkpoint as checkpointed
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, ShapeError, Tensor, VmapError, native
-from ferrograd.func._parts import Branches, Flat, Loop, Part, Repeated, entered, left, part
+from ferrograd.func._parts import Branches, Flat, Loop, Repeated, entered, left, meet_batches, part, unbatched
 from ferrograd.func._record import tensor
 
 #: With fewer steps a scan is unrolled: that takes less time.
@@ -49,12 +49,15 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     """``init`` after ``body_fun`` was applied to it for as long as ``cond_fun`` holds.
 
     The value is a tensor or a structure of tensors. Each step is recorded, so gradients of any order go through the
-    loop, in both modes. Inside ``vmap`` the condition is one for all examples. Inside ``compile`` both functions are
-    traced, if each step keeps the shapes and dtypes, and a call takes as many steps as it needs. Its first derivatives
-    are part of the program; a second derivative ends the trace.
+    loop, in both modes. Inside ``vmap`` the condition may differ between the examples: then the loop goes on until it
+    holds for none, and each example keeps the value with which its own condition failed. Inside ``compile`` both
+    functions are traced, if each step keeps the shapes and dtypes, and a call takes as many steps as it needs. Its
+    first derivatives are part of the program; a second derivative ends the trace.
 
     Raises:
         ArgumentError: ``body_fun`` returns another structure than it is given.
+        ShapeError: inside ``vmap``, where ``body_fun`` returns other shapes than it is given and the condition differs
+            between the examples.
 
     >>> from ferrograd.func import grad, while_loop
     >>> def newton(a):
@@ -67,9 +70,38 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     if (found := _traced_while(cond_fun, body_fun, init)) is not None:
         return found[0]
     value = init
-    while cond_fun(value):
-        value = _same_structure("while_loop", body_fun(value), value)
+    while _holds_for_any(going := cond_fun(value)):
+        value = _where_going(going, body_fun(value), value)
     return value
+
+
+def _holds_for_any(going: Any) -> bool:
+    """Whether a condition holds, for at least one example where it is one of vmap."""
+    return bool(native.any(unbatched(going.detach()))) if _differs(going) else bool(going)
+
+
+def _differs(going: Any) -> bool:
+    """Whether a condition may differ between the examples of vmap."""
+    return isinstance(going, Tensor) and bool(_core.batches([going]))
+
+
+def _where_going(going: Any, new: Any, old: Any) -> Any:
+    """The next value of a loop: the new one, for each example whose condition holds."""
+    if not _differs(going):
+        return _same_structure("while_loop", new, old)
+    pairs = zip(_tree.matched(new, old, "while_loop"), _tree.leaves(old), strict=True)
+    return _tree.rebuilt(old, (x if x is y else _chosen(going, x, y) for x, y in pairs))
+
+
+def _chosen(going: Tensor, new: Any, old: Any) -> Tensor:
+    """The new one, for each example whose condition holds; both have one shape."""
+    x, y = tensor(new, "while_loop"), tensor(old, "while_loop")
+    if x.shape != y.shape:
+        raise ShapeError(
+            f"while_loop: a step returns shape {tuple(x.shape)} for {tuple(y.shape)}, but inside vmap examples that "
+            "are done keep theirs"
+        )
+    return native.where(going.reshape([]), x, y)
 
 
 def scan(
@@ -188,9 +220,9 @@ def _looped(
 
         return run
 
-    traced = part(f, flat)
+    traced = part(flat, f)
     # Inside vmap the loop is one of whole batches.
-    batches = traced.meet_batches([*carry, *columns])
+    batches = meet_batches([traced], [*carry, *columns])
     carries = [left(x, batches) for x in carry]
     rows = [left(x[-1 if reverse else 0], batches) for x in columns]
     if not traced.can_trace([*carries, *rows], carries):
@@ -245,29 +277,32 @@ def _traced_cond(
 ) -> tuple[Any] | None:
     """A branch as one node of a trace; None where no trace is taken or a branch cannot be part of it."""
     given = [x for x in _tree.leaves(operands) if isinstance(x, Tensor)]
-    if not _core.is_tracing() or pred.size != 1 or _core.batches([pred, *given]):
+    if not _core.is_tracing() or pred.size != 1 or _core.batches([pred]):
         return None
     #: The results of the branches with a number for each tensor, and what tells their structures apart.
     results: list[tuple[Any, Any]] = []
 
     def flat(f: Callable[..., Any]) -> Flat:
         def run(*x: Tensor) -> list[Tensor]:
-            values = iter(x)
+            values = (entered(v, batches) for v in x)
             old = _tree.leaves(operands)
             result = f(*_tree.rebuilt(operands, (next(values) if isinstance(y, Tensor) else y for y in old)))
             results.append((_tree.mapped(lambda y: _HOLE if isinstance(y, Tensor) else y, result), _told_apart(result)))
-            return [y for y in _tree.leaves(result) if isinstance(y, Tensor)]
+            return [left(y, batches) for y in _tree.leaves(result) if isinstance(y, Tensor)]
 
         return run
 
-    parts = [part(f, flat) for f in (yes, no)]
-    if not all(p.can_trace(given) for p in parts) or parts[0].program.outputs() != parts[1].program.outputs():
+    parts = [part(flat, f) for f in (yes, no)]
+    # Inside vmap a branch is one of whole batches.
+    batches = meet_batches(parts, given)
+    whole = [left(x, batches) for x in given]
+    if not all(p.can_trace(whole) for p in parts) or parts[0].program.outputs() != parts[1].program.outputs():
         return None
     (first, kind), (_, other) = results[:2]
     if kind != other:
         return None
     holds = native.astype(pred.reshape([]), "bool") if pred.dtype.kind != "b" else pred.reshape([])
-    made = iter(Branches(*parts).run(holds.detach(), given))
+    made = (entered(y, batches) for y in Branches(*parts).run(holds.detach(), whole))
     return (_tree.mapped(lambda y: next(made) if y is _HOLE else y, first),)
 
 
@@ -277,15 +312,28 @@ def _traced_while(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], in
     if not _core.is_tracing() or not all(isinstance(x, Tensor) for x in carry):
         return None
 
-    def test(f: Callable[..., Any]) -> Flat:
-        return lambda *x: [native.astype(tensor(f(_tree.rebuilt(init, iter(x))), "while_loop").reshape([]), "bool")]
+    def value_of(x: tuple[Tensor, ...]) -> Any:
+        return _tree.rebuilt(init, (entered(v, batches) for v in x))
 
-    def step(f: Callable[..., Any]) -> Flat:
-        return lambda *x: _tree.matched(f(_tree.rebuilt(init, iter(x))), init, "while_loop")
+    def test(goes: Callable[..., Any]) -> Flat:
+        def run(*x: Tensor) -> list[Tensor]:
+            going = tensor(goes(value_of(x)), "while_loop").reshape([])
+            return [native.any(left(native.astype(going, "bool"), batches))]
 
-    parts: list[Part] = []
-    for function, flat, like in ((cond_fun, test, ()), (body_fun, step, carry)):
-        parts.append(part(function, flat))
-        if not parts[-1].can_trace(carry, like):
-            return None
-    return (_tree.rebuilt(init, iter(Repeated(*parts).run(carry))),)
+        return run
+
+    def step(goes: Callable[..., Any], f: Callable[..., Any]) -> Flat:
+        def run(*x: Tensor) -> list[Tensor]:
+            value = value_of(x)
+            new = _where_going(goes(value) if batches else None, f(value), value)
+            return [left(tensor(y, "while_loop"), batches) for y in _tree.leaves(new)]
+
+        return run
+
+    parts = part(test, cond_fun), part(step, cond_fun, body_fun)
+    # Inside vmap the loop is one of whole batches.
+    batches = meet_batches(parts, carry)
+    whole = [left(x, batches) for x in carry]
+    if not parts[0].can_trace(whole) or not parts[1].can_trace(whole, whole):
+        return None
+    return (_tree.rebuilt(init, (entered(y, batches) for y in Repeated(*parts).run(whole))),)

@@ -64,14 +64,12 @@ class Part(Holder):
         #: What it read when it was traced.
         self._seen: Any = None
 
-    def meet_batches(self, arguments: Sequence[Tensor]) -> list[_core.Batch]:
-        """Finds the batches of the arguments and of the tensors that the user's function reads."""
+    def reads(self) -> list[Tensor]:
+        """The tensors that the user's functions read."""
         try:
-            read = self._reads()[1]
+            return self._reads()[1]
         except Refused:
-            read = []
-        self.batches = _core.batches([*arguments, *read])
-        return self.batches
+            return []
 
     def axes(self, x: Tensor) -> list[_core.Batch]:
         """The batches that are axes of the gradient of a constant, the outermost one first.
@@ -79,6 +77,10 @@ class Part(Holder):
         Those whose ``vmap`` still runs are, because each example gets a gradient of its own.
         """
         return [batch for batch in reversed(self.batches) if batch.is_live or batch.has(x)]
+
+    def live(self) -> tuple[bool, ...]:
+        """Which of the batches are of a ``vmap`` that still runs."""
+        return tuple(batch.is_live for batch in self.batches)
 
     def trace(self, arguments: Sequence[Tensor], like: Sequence[Tensor] = ()) -> bool:
         """Traces the function. Whether that gives a program whose first outputs are like those of ``like``."""
@@ -152,18 +154,27 @@ class Part(Holder):
         return part
 
 
-def part(function: Callable[..., Any], flat: Callable[[Callable[..., Any]], Flat]) -> Part:
-    """The part of a user's function; ``flat`` makes a function of tensors of it."""
-    function = _frozen(function)
+def part(flat: Callable[..., Flat], *functions: Callable[..., Any]) -> Part:
+    """The part of a user's functions; ``flat`` makes a function of tensors of them."""
+    functions = tuple(map(_frozen, functions))
     names = Names()
-    names.meet(function)
+    for function in functions:
+        names.meet(function)
 
     def reads() -> tuple[Any, list[Tensor]]:
         reader = Reader(None, names)
         seen = reader.read_all((), {})
         return (seen, [id(x) for x in reader.tensors]), reader.tensors
 
-    return Part(flat(function), reads)
+    return Part(flat(*functions), reads)
+
+
+def meet_batches(parts: Sequence[Part], arguments: Sequence[Tensor]) -> list[_core.Batch]:
+    """Finds the batches of the arguments and of the tensors that the parts read, for all of the parts."""
+    batches = _core.batches([*arguments, *(x for part in parts for x in part.reads())])
+    for part in parts:
+        part.batches = batches
+    return batches
 
 
 def _frozen(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -348,7 +359,7 @@ class Loop(Holder):
         be gradients too, and where a derivative is infinite they would be NaN. The list says which of the carry, the
         row and the constants get one.
         """
-        key = has, more, tuple(batch.is_live for batch in self.step.batches)
+        key = has, more, self.step.live()
         if key in self._back:
             return self._back[key]
         carry = list(given[: self.carries])
@@ -474,7 +485,7 @@ class Branches(Holder):
         self.parts = yes, no
         #: By which of the outputs have gradients: the branches that compute those of the operands and of the constants,
         #: and which of these get one.
-        self._back: dict[tuple[bool, ...], tuple[Branches, list[bool]]] = {}
+        self._back: dict[Any, tuple[Branches, list[bool]]] = {}
 
     def run(self, holds: Tensor, given: Sequence[Tensor]) -> list[Tensor]:
         """The outputs of the branch that is taken."""
@@ -482,9 +493,10 @@ class Branches(Holder):
         return list(_Cond.apply(self, holds, *given, *yes.constants, *no.constants))
 
     def _backward(self, given: Sequence[Kind], has: tuple[bool, ...]) -> tuple[Branches, list[bool]]:
-        if has in self._back:
-            return self._back[has]
         yes, no = self.parts
+        key = has, yes.live()
+        if key in self._back:
+            return self._back[key]
         of_yes, of_no = _tracked(yes), _tracked(no)
         count = len(_inexact(given))
 
@@ -502,7 +514,7 @@ class Branches(Holder):
             return traced, [*is_read[:count], *none[0], *is_read[count:], *none[1]]
 
         (first, of_first), (second, of_second) = back(yes, [], of_no), back(no, of_yes, [])
-        self._back[has] = found = Branches(first, second), list(map(operator.or_, of_first, of_second))
+        self._back[key] = found = Branches(first, second), list(map(operator.or_, of_first, of_second))
         return found
 
     def gradients(self, holds: Tensor, given: Sequence[Tensor], g: Sequence[Tensor | None]) -> list[Any]:
@@ -511,10 +523,9 @@ class Branches(Holder):
         back, reached = self._backward([Kind.of(x) for x in given], _there(g, yes.outputs))
         found = _where(reached, back.run(holds, [*_filled(g, yes.outputs), *given]))
         count = len([x for x in given if is_inexact(x)])
-        return [
-            *_placed(found[:count], given),
-            *_placed(found[count:], [*yes.constants, *no.constants], _is_tracked),
-        ]
+        of_no = count + len(_tracked(yes))
+        of_constants = [*_for_constants(yes, found[count:of_no]), *_for_constants(no, found[of_no:])]
+        return [*_placed(found[:count], given), *_placed(of_constants, [*yes.found, *no.found], _is_tracked)]
 
 
 class _Cond(Function):
@@ -545,7 +556,7 @@ class Repeated(Holder):
         self.test = test
         self.step = step
         #: By which of the carries have gradients at the end: what :meth:`backward` returns.
-        self._back: dict[tuple[bool, ...], tuple[list[Part], int, list[bool]]] = {}
+        self._back: dict[Any, tuple[list[Part], int, list[bool]]] = {}
 
     def run(self, carry: Sequence[Tensor]) -> list[Tensor]:
         """The last carry."""
@@ -560,8 +571,9 @@ class Repeated(Holder):
         Each step is for those of the carries that have a gradient there: zeros in the place of the others would be
         gradients too, and where a derivative is infinite they would be NaN.
         """
-        if has in self._back:
-            return self._back[has]
+        key = has, self.step.live()
+        if key in self._back:
+            return self._back[key]
         constants, sums = _tracked(self.step), len(has)
         turns: dict[tuple[bool, ...], Part] = {}
         reached_at_all = [*has, *(False for _ in constants)]
@@ -581,7 +593,7 @@ class Repeated(Holder):
         if is_hidden:
             # A derivative that is all zero hides what else it would reach, so every input gets zeros.
             reached_at_all = [True for _ in reached_at_all]
-        self._back[has] = found = list(turns.values()), list(turns).index(now), reached_at_all
+        self._back[key] = found = list(turns.values()), list(turns).index(now), reached_at_all
         return found
 
     def gradients(self, tensors: Sequence[Tensor], g: Sequence[Tensor], has: tuple[bool, ...]) -> list[Any]:
@@ -601,12 +613,16 @@ class Repeated(Holder):
 
     def recorded(self, tensors: Sequence[Tensor], g: Sequence[Tensor | None]) -> list[Tensor]:
         """The gradients of the tracked tensors, recorded step by step: no program knows how many steps there are."""
-        value = list(tensors[: len(self.step.outputs)])
+        value = carry = list(tensors[: len(self.step.outputs)])
         while bool(self.test.function(*value)[0]):
             value = self.step.function(*value)
-        wanted = [x for x in tensors if x.requires_grad]
-        grads = pulled_back([y for y in value if is_inexact(y)], g, wanted, True)
-        return [native.zeros_like(x) if h is None else h for h, x in zip(grads, wanted, strict=True)]
+        grads = pulled_back([y for y in value if is_inexact(y)], g, self.sources(carry), True)
+        kinds = [*(Kind.of(x) for x in carry if x.requires_grad), *_tracked(self.step)]
+        return [kind.zeros() if h is None else unbatched(h) for h, kind in zip(grads, kinds, strict=True)]
+
+    def sources(self, carry: Sequence[Tensor]) -> list[Any]:
+        """Where the gradients of the tracked carries and constants arrive."""
+        return [_edge(x) for x in (*carry, *self.step.found) if x.requires_grad]
 
 
 class _While(Function):
@@ -634,7 +650,11 @@ class _While(Function):
             *(None for _ in loop.test.constants),
             *_placed(reached[len(has) :], loop.step.constants, _is_tracked),
         ]
-        return (None, *(y if is_one else None for y, is_one in zip(found, is_there, strict=True)))
+        grads = [y if is_one else None for y, is_one in zip(found, is_there, strict=True)]
+        first = len(grads) - len(loop.step.constants)
+        of_constants = [g for g, x in zip(grads[first:], loop.step.found, strict=True) if x.requires_grad]
+        of_constants = _for_constants(loop.step, of_constants)
+        return (None, *grads[:first], *_placed(of_constants, loop.step.found, _is_tracked))
 
 
 class _WhileGradient(Function):
@@ -660,5 +680,15 @@ class _WhileGradient(Function):
                 if tensors[i].requires_grad:
                     tensors[i] = tensors[i] * 1
             found = ctx.loop.recorded(tensors[ctx.count :], _where(ctx.has, tensors[: ctx.count]))
-        grads = pulled_back(found, h, [x for x in tensors if x.requires_grad], _core.is_grad_enabled())
-        return (None, None, *_placed(grads, tensors, _is_tracked))
+        step, seeds = ctx.loop.step, [_edge(x) for x in tensors[: ctx.count] if x.requires_grad]
+        wanted = [*seeds, *ctx.loop.sources(tensors[ctx.count : ctx.count + len(step.outputs)])]
+        grads = pulled_back(found, h, wanted, _core.is_grad_enabled())
+        first = len(wanted) - len(_tracked(step))
+        of_constants = _for_constants(step, [g if g is None else unbatched(g) for g in grads[first:]])
+        others = tensors[: len(tensors) - len(step.constants)]
+        return (
+            None,
+            None,
+            *_placed(grads[:first], others, _is_tracked),
+            *_placed(of_constants, step.found, _is_tracked),
+        )

@@ -14,6 +14,7 @@ use super::tracer::{Gradients, Tracer};
 use crate::array::Array;
 use crate::bind::python::capi::attached;
 use crate::bind::value::capture::{Captured, Captures, Cell, GradCell, is_same_edge, is_same_view};
+use crate::bind::value::storage::Place;
 use crate::bind::value::var::{Value, Var};
 use crate::graph::trace::Call;
 use crate::graph::{Edge, Tensor};
@@ -309,8 +310,19 @@ impl Tracer {
         })
     }
 
+    /// What stands for a part of a larger tensor in a trace around this one, if it has this memory.
+    pub(super) fn outer_part<'py>(&self, py: Python<'py>, place: &Place) -> Option<Bound<'py, Var>> {
+        let mut trace = Captures::outer(&self.trace)?;
+        loop {
+            if let Some(part) = Captures::of(trace).parts.iter().find(|part| part.has(place.key())) {
+                return Some(part.used.bind(py).clone());
+            }
+            trace = Captures::outer(trace)?;
+        }
+    }
+
     /// The program of a step or a branch.
-    pub(super) fn inner(&self, outputs: &[Bound<'_, Var>]) -> Option<Subprogram> {
+    pub(super) fn inner(&self, py: Python<'_>, outputs: &[Bound<'_, Var>]) -> Option<Subprogram> {
         let number = self.trace.number();
         let value = |o: &Bound<'_, Var>| {
             let t = o.get().tensor();
@@ -340,9 +352,22 @@ impl Tracer {
         }
         let count = arguments.len();
         let constants = others.iter().map(|cell| cell.place.clone()).collect();
-        let inputs: Vec<Array> = arguments.iter().chain(&others).map(|cell| cell.before.clone()).collect();
+        let parts: Vec<_> = others.iter().map(|cell| self.outer_part(py, &cell.place)).collect();
+        let arguments = arguments.iter().map(|cell| cell.before.clone());
+        let mut inputs: Vec<Array> = arguments.chain(others.iter().map(|cell| cell.before.clone())).collect();
         drop(captured);
+        for (x, part) in inputs[count..].iter_mut().zip(&parts) {
+            if let Some(part) = part {
+                *x = part.get().tensor().array.unsealed().clone();
+            }
+        }
         let calls = self.trace.end()?;
+        // A program that reads a part finds no more than that.
+        let reads = || calls.iter().flat_map(|call| call.ins.iter().chain(&call.outs)).chain(&results);
+        let lies_in_part = |(x, part): (&Array, &Option<_>)| part.is_none() || reads().all(|y| lies_in(y, x));
+        if !inputs[count..].iter().zip(&parts).all(lies_in_part) {
+            return None;
+        }
         // Each step draws other random numbers, and a derivative would need the same ones. What decides by numbers takes
         // another program for some of them, which a step or a branch does not have.
         if calls.iter().any(|call| call.may_draw() || call.op.decides()) {

@@ -296,19 +296,21 @@ impl Tracer {
         if self.has_escaped(py, &outputs, &[]) {
             return Ok(None);
         }
-        let Some(inner) = self.inner(&outputs) else { return Ok(None) };
+        let Some(inner) = self.inner(py, &outputs) else { return Ok(None) };
         let captured = std::mem::take(&mut *Captures::of(&self.trace));
-        let mut constants = vec![];
+        let mut others = vec![];
         for cell in captured.cells.iter().filter(|cell| cell.argument.is_none()) {
             let edge = cell.edges.iter().flatten().next().cloned();
-            constants.push(Var::result(
-                py,
-                Tensor::made(cell.found.clone(), edge, cell.levels.clone()),
-                Dialect::Native,
-            )?);
+            let whole = Tensor::made(cell.found.clone(), edge, cell.levels.clone());
+            others.push((whole, self.outer_part(py, &cell.place)));
         }
         self.leave();
         self.undo(py, captured);
+        let mut constants = vec![];
+        for (whole, part) in others {
+            let read = part.map_or(whole, |part| part.get().tensor());
+            constants.push(Var::result(py, read, Dialect::Native)?);
+        }
         Ok(Some((inner, constants)))
     }
 }

@@ -98,6 +98,11 @@ impl Captured {
 }
 
 impl Part {
+    /// Whether what the function got has this memory.
+    pub fn has(&self, key: usize) -> bool {
+        matches!(&self.used.get().lock().value, Value::Shared(p) if p.place_of_part().key() == key)
+    }
+
     /// Makes what the function got the same part of the larger tensor again, and writes there what it has written.
     pub fn rejoin(&self, py: Python<'_>) {
         let written = match &self.used.get().lock().value {
@@ -188,8 +193,7 @@ impl Var {
             Value::Own(_) => return,
         };
         let captured = Captures::of(&trace);
-        let is_part = |part: &Part| matches!(&part.used.get().lock().value, Value::Shared(p) if p.place_of_part().key() == key);
-        if captured.knows(key) || captured.parts.iter().any(is_part) {
+        if captured.knows(key) || captured.parts.iter().any(|part| part.has(key)) {
             drop(captured);
             trace.give_up("it changes the shape of a tensor in place");
         }

@@ -2,8 +2,8 @@
 //! on its mirror image.
 
 use num_complex::Complex;
+use rustfft::FftNum;
 
-use super::Scalar;
 use crate::dtype::Element;
 use crate::kernel::simd;
 
@@ -12,7 +12,7 @@ const WIDTH: usize = 8;
 
 /// Writes what `f` makes of each number, of its mirror image and of a root: the result and its mirror image.
 #[inline(always)]
-fn mirrored<T: Scalar>(
+fn mirrored<T: Element + FftNum>(
     x: &[Complex<T>],
     y: &mut [Complex<T>],
     roots: &[Complex<T>],
@@ -44,9 +44,19 @@ fn mirrored<T: Scalar>(
 }
 
 /// The frequencies of lines of `2 h` real numbers from the `h` of their pairs. `roots` are the powers `exp(-2πi k / 2h)`.
-pub(super) fn apart<T: Scalar>(h: usize, pairs: &[Complex<T>], y: &mut [Complex<T>], roots: &[Complex<T>]) {
+pub(super) fn apart<T: Element + FftNum>(
+    h: usize,
+    pairs: &[Complex<T>],
+    y: &mut [Complex<T>],
+    roots: &[Complex<T>],
+) {
     #[inline(always)]
-    fn lines<T: Scalar>(h: usize, pairs: &[Complex<T>], y: &mut [Complex<T>], roots: &[Complex<T>]) {
+    fn lines<T: Element + FftNum>(
+        h: usize,
+        pairs: &[Complex<T>],
+        y: &mut [Complex<T>],
+        roots: &[Complex<T>],
+    ) {
         let half = <T as Element>::from_f64(0.5);
         for (z, y) in pairs.chunks_exact(h).zip(y.chunks_exact_mut(h + 1)) {
             y[0] = Complex::new(z[0].re + z[0].im, T::zero());
@@ -76,14 +86,19 @@ pub(super) fn apart<T: Scalar>(h: usize, pairs: &[Complex<T>], y: &mut [Complex<
 
 /// The frequencies of pairs from those of lines of `2 h` real numbers, times 2. The imaginary parts of the first and the last of a
 /// line are not read.
-pub(super) fn together<T: Scalar>(
+pub(super) fn together<T: Element + FftNum>(
     h: usize,
     x: &[Complex<T>],
     pairs: &mut [Complex<T>],
     roots: &[Complex<T>],
 ) {
     #[inline(always)]
-    fn lines<T: Scalar>(h: usize, x: &[Complex<T>], pairs: &mut [Complex<T>], roots: &[Complex<T>]) {
+    fn lines<T: Element + FftNum>(
+        h: usize,
+        x: &[Complex<T>],
+        pairs: &mut [Complex<T>],
+        roots: &[Complex<T>],
+    ) {
         for (x, z) in x.chunks_exact(h + 1).zip(pairs.chunks_exact_mut(h)) {
             z[0] = Complex::new(x[0].re + x[h].re, x[0].re - x[h].re);
             mirrored(
@@ -109,6 +124,6 @@ pub(super) fn together<T: Scalar>(
 
 /// `z` times -i.
 #[inline(always)]
-fn turned_back<T: Scalar>(z: Complex<T>) -> Complex<T> {
+fn turned_back<T: Element + FftNum>(z: Complex<T>) -> Complex<T> {
     Complex::new(z.im, -z.re)
 }
