@@ -385,10 +385,13 @@ def test_loops_and_branches_of_whole_batches() -> None:
         return fg.sum(func.vmap(one, in_axes=(0, None))(limits, fg.sin(w)))
 
     agrees(func.grad(of_weights, argnums=(0, 1)), (weights, limits))
-    second = fg.compile(lambda w: func.hessian(lambda w: of_weights(w, limits))(w))
-    with pytest.warns(UserWarning, match="differentiates a while_loop twice"):
-        found = second(weights)
-    assert np.allclose(found.numpy(), func.hessian(lambda w: of_weights(w, limits))(weights).numpy())
+    for derivative, at in (
+        (func.hessian(lambda w: of_weights(w, limits)), weights),
+        (func.vmap(func.jacfwd(lambda limit: grown(limit, weights)[0])), limits),
+    ):
+        with pytest.warns(UserWarning, match="differentiates a while_loop twice"):
+            found = fg.compile(derivative)(at)
+        assert np.allclose(found.numpy(), derivative(at).numpy())
 
 
 def test_loops_and_branches_read_parts_of_larger_tensors() -> None:

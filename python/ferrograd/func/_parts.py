@@ -616,13 +616,26 @@ class Repeated(Holder):
         value = carry = list(tensors[: len(self.step.outputs)])
         while bool(self.test.function(*value)[0]):
             value = self.step.function(*value)
-        grads = pulled_back([y for y in value if is_inexact(y)], g, self.sources(carry), True)
         kinds = [*(Kind.of(x) for x in carry if x.requires_grad), *_tracked(self.step)]
-        return [kind.zeros() if h is None else unbatched(h) for h, kind in zip(grads, kinds, strict=True)]
+        grads = self.arrived([y for y in value if is_inexact(y)], g, [], carry, True)
+        return [kind.zeros() if h is None else h for h, kind in zip(grads, kinds, strict=True)]
 
-    def sources(self, carry: Sequence[Tensor]) -> list[Any]:
-        """Where the gradients of the tracked carries and constants arrive."""
-        return [_edge(x) for x in (*carry, *self.step.found) if x.requires_grad]
+    def arrived(
+        self,
+        outputs: Sequence[Tensor],
+        g: Sequence[Tensor | None],
+        more: list[Any],
+        carry: Sequence[Tensor],
+        creates: bool,
+    ) -> list[Tensor | None]:
+        """The gradients of ``more`` edges, of a carry and of the constants, if tracked, with batches as axes."""
+        constants = [x for x in self.step.found if x.requires_grad]
+        wanted = [*more, *(_edge(x) for x in carry if x.requires_grad), *map(_edge, constants)]
+        grads = pulled_back(outputs, g, wanted, creates)
+        for i, x in enumerate(constants, len(wanted) - len(constants)):
+            if (h := grads[i]) is not None:
+                grads[i] = left(h, self.step.axes(x)[::-1])
+        return grads
 
 
 class _While(Function):
@@ -681,10 +694,10 @@ class _WhileGradient(Function):
                     tensors[i] = tensors[i] * 1
             found = ctx.loop.recorded(tensors[ctx.count :], _where(ctx.has, tensors[: ctx.count]))
         step, seeds = ctx.loop.step, [_edge(x) for x in tensors[: ctx.count] if x.requires_grad]
-        wanted = [*seeds, *ctx.loop.sources(tensors[ctx.count : ctx.count + len(step.outputs)])]
-        grads = pulled_back(found, h, wanted, _core.is_grad_enabled())
-        first = len(wanted) - len(_tracked(step))
-        of_constants = _for_constants(step, [g if g is None else unbatched(g) for g in grads[first:]])
+        carry = tensors[ctx.count : ctx.count + len(step.outputs)]
+        grads = ctx.loop.arrived(found, h, seeds, carry, _core.is_grad_enabled())
+        first = len(grads) - len(_tracked(step))
+        of_constants = _for_constants(step, grads[first:])
         others = tensors[: len(tensors) - len(step.constants)]
         return (
             None,
