@@ -385,13 +385,44 @@ def test_loops_and_branches_of_whole_batches() -> None:
         return fg.sum(func.vmap(one, in_axes=(0, None))(limits, fg.sin(w)))
 
     agrees(func.grad(of_weights, argnums=(0, 1)), (weights, limits))
-    for derivative, at in (
-        (func.hessian(lambda w: of_weights(w, limits)), weights),
-        (func.vmap(func.jacfwd(lambda limit: grown(limit, weights)[0])), limits),
-    ):
-        with pytest.warns(UserWarning, match="differentiates a while_loop twice"):
-            found = fg.compile(derivative)(at)
-        assert np.allclose(found.numpy(), derivative(at).numpy())
+    agrees(func.vmap(func.jacfwd(lambda limit: grown(limit, weights)[0])), (limits,))
+    second = func.hessian(lambda w: of_weights(w, limits))
+    with pytest.warns(UserWarning, match="differentiates a while_loop twice"):
+        found = fg.compile(second)(weights)
+    assert np.allclose(found.numpy(), second(weights).numpy())
+
+
+def test_derivatives_in_forward_mode_of_a_while_loop_are_loops() -> None:
+    weights = x(3, 3)
+
+    def root(a: Any) -> Any:
+        return while_loop(lambda v: abs(v * v - a) > 1e-12 * a, lambda v: (v + a / v) / 2, a)
+
+    def grown(v: Any) -> Any:
+        return while_loop(
+            lambda s: s[2] < 5,
+            lambda s: (s[0] * 1.5 + fg.exp(-weights) * v + s[1], s[1] * v, s[2] + 1),
+            (weights, v, v * 0),
+        )[:2]
+
+    def pushed(f: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda v: func.jvp(f, (v,), (fg.ones_like(v),))[1]
+
+    numbers = [(fg.tensor(v, dtype="float64"),) for v in (2.0, 0.7, 50.0)]
+    for f in (root, grown):
+        assert agrees(pushed(f), *numbers).cache_info().hits == 2
+        assert agrees(pushed(pushed(f)), *numbers).cache_info().hits == 2
+        is_close(func.grad(partial(lambda f, v: total(pushed(f)(v)), f)), *numbers)
+    assert np.isclose(fg.compile(pushed(pushed(root)))(*numbers[0]).item(), -0.25 * 2**-1.5)
+    tracked = weights.clone().requires_grad_()
+
+    def of_tracked(v: Any) -> Any:
+        return while_loop(lambda s: fg.sum(s * s) < 30, lambda s: s * 1.5 + fg.sin(tracked) * v + 1, tracked * v)
+
+    slopes = (fg.grad(total(pushed(of_tracked)(v)), tracked) for (v,) in numbers)
+    compiled = fg.compile(lambda v: total(pushed(of_tracked)(v)), fullgraph=True)
+    for (v,), slope in zip(numbers, slopes, strict=True):
+        assert np.allclose(fg.grad(compiled(v), tracked), slope, rtol=1e-12)
 
 
 def test_loops_and_branches_read_parts_of_larger_tensors() -> None:

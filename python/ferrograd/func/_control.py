@@ -52,7 +52,8 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     loop, in both modes. Inside ``vmap`` the condition may differ between the examples: then the loop goes on until it
     holds for none, and each example keeps the value with which its own condition failed. Inside ``compile`` both
     functions are traced, if each step keeps the shapes and dtypes, and a call takes as many steps as it needs. Its
-    gradient is part of the program; a second derivative or one in forward mode ends the trace.
+    gradient, and derivatives of any order in forward mode, are part of the program; the derivative of a gradient ends
+    the trace.
 
     Raises:
         ArgumentError: ``body_fun`` returns another structure than it is given.

@@ -146,11 +146,16 @@ class Part(Holder):
 
     def derivative(self, function: Flat, arguments: Sequence[Kind]) -> Part:
         """The part that differentiates this one, by this function of tensors of these kinds."""
-        part = Part(function, self._reads, self._first or self)
-        part.batches = self.batches
+        part = self.like(function)
         with no_grad():
             if not part.trace([kind.zeros() for kind in arguments]):
                 raise RuntimeError("the derivative of a loop or a branch cannot be traced")
+        return part
+
+    def like(self, function: Flat) -> Part:
+        """A part of this function, which reads what this part reads."""
+        part = Part(function, self._reads, self._first or self)
+        part.batches = self.batches
         return part
 
 
@@ -611,6 +616,44 @@ class Repeated(Holder):
             *_placed(found[sums:], self.step.constants, _is_tracked),
         ]
 
+    def tangents(self, tensors: Sequence[Tensor], moved: Sequence[Tensor | None]) -> list[Tensor | None] | None:
+        """The tangents of the last carry from those of the carry and of the constants: a loop that computes both. None
+        where no program does, as where a constant was computed from another one that has a tangent.
+        """
+        count = len(self.step.outputs)
+        carry, kinds = tensors[:count], [Kind.of(x) for x in tensors]
+        constants = kinds[len(kinds) - len(self.step.constants) :]
+        of_carry, of_constants = moved[:count], moved[len(moved) - len(constants) :]
+        tracked = [i for i, x in enumerate(self.step.found) if x.requires_grad]
+        ends = [_edge(self.step.found[i]) for i in tracked]
+        batches = [_core.batches([self.step.found[i]]) for i in tracked]
+        own = [
+            *_filled(of_carry, kinds[:count]),
+            *(constants[i].zeros() if (t := of_constants[i]) is None else t for i in tracked),
+        ]
+        first = len(own) - len(ends)
+
+        def both(*x: Tensor) -> list[Tensor]:
+            values, t = x[:count], x[count:]
+            creates = _core.is_grad_enabled()
+            with enable_grad():
+                inner = [v if v.requires_grad or not is_inexact(v) else v.detach().requires_grad_() for v in values]
+                outputs = self.step.function(*inner)
+            places = [*(v for v in inner if is_inexact(v)), *ends]
+            turned = [*t[:first], *map(entered, t[first:], batches)]
+            pushed = _core.push([y for y in outputs if is_inexact(y)], places, turned, creates)
+            kinds = [kind for kind in self.step.outputs if kind.is_inexact]
+            return [*outputs, *_filled(pushed, kinds), *t[first:]]
+
+        more = [*kinds[:count], *map(Kind.of, own)]
+        step, test = self.step.like(both), self.test.like(lambda *x: self.test.function(*x[:count]))
+        with no_grad():
+            examples = [kind.zeros() for kind in more]
+            if not step.can_trace(examples) or not test.can_trace(examples):
+                return None
+        found = Repeated(test, step).run([*carry, *own])
+        return _placed(found[count:], carry)
+
     def recorded(self, tensors: Sequence[Tensor], g: Sequence[Tensor | None]) -> list[Tensor]:
         """The gradients of the tracked tensors, recorded step by step: no program knows how many steps there are."""
         value = carry = list(tensors[: len(self.step.outputs)])
@@ -650,6 +693,11 @@ class _While(Function):
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(*tensors)
         return tuple(_core.while_loop(loop.test.program, loop.step.program, tensors))
+
+    @staticmethod
+    def jvp(ctx: Any, _: None, *moved: Tensor | None) -> Any:
+        found = ctx.loop.tangents(ctx.saved_tensors, moved)
+        return tuple(ctx._transposed_tangents(moved) if found is None else found)
 
     @staticmethod
     def backward(ctx: Any, *g: Tensor | None) -> Any:

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::bind::convert::list::list;
+use crate::bind::grad::endpoint::Endpoint;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::python::gil::without_gil;
@@ -30,12 +31,12 @@ fn fresh<'py>(py: Python<'py>, x: &Bound<'py, Var>) -> PyResult<Bound<'py, Var>>
     Ok(v)
 }
 
-/// The tangents of `outputs` if `inputs` have these tangents: a tensor each, or None where no tangent arrives.
+/// The tangents of `outputs` if `inputs`, tensors or edges, have these tangents: a tensor each, or None where no tangent arrives.
 #[pyfunction]
 fn push<'py>(
     py: Python<'py>,
     #[pyo3(from_py_with = list)] outputs: Vec<Bound<'py, Var>>,
-    #[pyo3(from_py_with = list)] inputs: Vec<Bound<'py, Var>>,
+    #[pyo3(from_py_with = list)] inputs: Vec<Endpoint<'py>>,
     #[pyo3(from_py_with = list)] tangents: Vec<Bound<'py, Var>>,
     create_graph: bool,
 ) -> PyResult<Vec<Option<Bound<'py, Var>>>> {
@@ -46,7 +47,7 @@ fn push<'py>(
 /// The edges of the tracked inputs, each with its tangent.
 fn moves(
     py: Python<'_>,
-    inputs: &[Bound<'_, Var>],
+    inputs: &[Endpoint<'_>],
     tangents: &[Bound<'_, Var>],
 ) -> PyResult<Vec<(Edge, Tensor)>> {
     if inputs.len() != tangents.len() {
@@ -55,12 +56,12 @@ fn moves(
     }
     let mut moved = vec![];
     for (i, (x, t)) in inputs.iter().zip(tangents).enumerate() {
-        let (x, t) = (x.get().tensor(), t.get().tensor());
-        if x.dims() != t.dims() {
-            let text = format!("jvp: tangent {i} has shape {:?}, its input {:?}", t.dims(), x.dims());
+        let (Some(edge), t) = (x.edge(), t.get().tensor()) else { continue };
+        if edge.meta().dims[..] != *t.dims() {
+            let text = format!("jvp: tangent {i} has shape {:?}, its input {:?}", t.dims(), edge.meta().dims);
             return Err(raise(py, "ShapeError", text));
         }
-        moved.extend(x.edge.map(|e| (e, t)));
+        moved.push((edge, t));
     }
     Ok(moved)
 }
@@ -94,7 +95,7 @@ fn pushed<'py>(
 fn taylor<'py>(
     py: Python<'py>,
     #[pyo3(from_py_with = list)] outputs: Vec<Bound<'py, Var>>,
-    #[pyo3(from_py_with = list)] inputs: Vec<Bound<'py, Var>>,
+    #[pyo3(from_py_with = list)] inputs: Vec<Endpoint<'py>>,
     #[pyo3(from_py_with = list)] tangents: Vec<Bound<'py, Var>>,
     order: usize,
     create_graph: bool,
