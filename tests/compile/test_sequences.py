@@ -307,6 +307,11 @@ NUMBERS: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
     "the number before": lambda a, b, r, s: (r * 2, a - r, a * b + s),
     "the row before": lambda a, b, r, s: (r, a + b * 0.5, a - r),
     "swapped": lambda a, b, r, s: (b * r, a + s, a - b),
+    "swapped as they are": lambda a, b, r, s: (b, a, a * r + b),
+    "the last two": lambda a, b, r, s: (b, a * 0.5 + fg.sin(b) * r, a * b + s),
+    "the last two rows": lambda a, b, r, s: (r, a, (a - b) * s),
+    "one number twice": lambda a, b, r, s: (a * r + b, a * r + b, a - s),
+    "a constant": lambda a, b, r, s: (b * r, WIDE[0, 1], a + s),
     "twice": lambda a, b, r, s: (fg.sin(a + b + r), fg.sin(a + b + r), a - b),
     "it stays": lambda a, b, r, s: (a, b * a * 0.5 + r, b + a * s),
     "nothing new": lambda a, b, r, s: (a, b, a * r + fg.exp(b) * s),
@@ -477,11 +482,36 @@ def test_a_carry_that_is_a_part_of_what_another_carry_is() -> None:
     agree(f, [x(), x(2), x(90)], [x(seed=1), x(2, seed=1), x(90, seed=1)])
 
 
-def test_a_step_that_swaps_its_carries() -> None:
-    def f(a: Any, b: Any) -> Any:
-        return func.scan(lambda c, _: ((c[1], fg.sin(c[0])), c[0].sum()), (a, b), None, 75)
+SWAPS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "one new": lambda a, b, c: (b, fg.sin(a), c),
+    "none new": lambda a, b, c: (c, a, b),
+    "a part": lambda a, b, c: (fg.concat([b, a])[3 : 3 + len(a)], a, fg.cos(a)),
+    "a copy": lambda a, b, c: (b, b, a + c),
+}
 
-    agree(f, [x(4), x(4, seed=3)], [x(4, seed=1), x(4, seed=2)])
+
+@pytest.mark.parametrize("n", [1, 4, 40])
+@pytest.mark.parametrize("name", SWAPS)
+def test_a_step_that_swaps_its_carries(name: str, n: int) -> None:
+    def f(*carry: Any) -> Any:
+        return func.scan(lambda c, _: (SWAPS[name](*c), c[0].sum()), carry, None, 75)
+
+    first, second = ([x(n, seed=k) for k in range(i, i + 3)] for i in (0, 3))
+    agree(f, first, second)
+
+
+def test_integers_and_truth_values_of_the_steps_before() -> None:
+    def step(c: Any, row: Any) -> Any:
+        before, last, was, count = c
+        k, b = row
+        return (last, k, b, fg.where(was, count + 1, fg.cast(before, "int64"))), (before - k, was & b)
+
+    def f(*args: Any) -> Any:
+        return func.scan(step, args[:4], args[4:])
+
+    k = fg.tensor(np.arange(300, dtype="int16") % 17)
+    start = [fg.tensor(1, dtype="int16"), fg.tensor(2, dtype="int16"), fg.tensor(True), fg.tensor(5)]
+    agree(f, [*start, k, k > 3], [*start[1::-1], *start[2:], k * 3, k < 9])
 
 
 ONCE: dict[str, Callable[[Any, Any, Any], Any]] = {

@@ -1,6 +1,7 @@
 //! Loops whose steps compute single numbers. What the next step does not wait for is computed for many steps at a time, by the
 //! loops of the formulas; only the rest is computed step by step.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -13,7 +14,8 @@ use crate::kernel::interrupt;
 use crate::kernel::par::SendPtr;
 use crate::kernel::pointwise::cluster::{ALIGNMENT, Cluster, copy_number};
 use crate::kernel::pointwise::numbers::Numbers;
-use crate::kernel::pointwise::row::{Address, Instruction};
+use crate::kernel::pointwise::row::{Address, Instruction, Loop as Formula, Operand as Place, Row};
+use crate::kernel::pointwise::unary::Scalars;
 
 /// A loop of fewer steps is not split.
 const FEWEST: usize = 24;
@@ -33,7 +35,7 @@ enum Origin {
 
 /// What computes a number.
 enum Node<'a> {
-    Formula(&'a Instruction),
+    Formula(Cow<'a, Instruction>),
     /// The kernel of an item, whose result is one number.
     Kernel(usize, Vec<Operand>),
 }
@@ -239,7 +241,7 @@ impl<'a> Nodes<'a> {
         }
         for own in cluster.instructions() {
             let operands = own.from[..own.row.operands()].iter().map(|x| now[x.address as usize]).collect();
-            let slot = self.push(Node::Formula(own), operands, own.row.out.size())?;
+            let slot = self.push(Node::Formula(Cow::Borrowed(own)), operands, own.row.out.size())?;
             now.resize(now.len().max(own.to as usize + 1), 0);
             now[own.to as usize] = slot;
         }
@@ -281,11 +283,12 @@ impl<'a> Nodes<'a> {
         home.map_or(slot * pitch, |carry| carry * pitch + 1) as Address
     }
 
-    /// Finds out what the next carries and the results are. None if a carry is more than what nodes make.
+    /// Finds out what the next carries and the results are. None if they are more than numbers.
     fn connect(&mut self, steps: &Steps<'_>) -> Option<()> {
         self.homes = vec![None; self.nodes.len()];
         for (k, out) in steps.outs.iter().enumerate() {
             let size = out.dtype.size();
+            let is_kept = k < steps.carries && out.from == From::Given(k) && out.start == 0;
             for (i, made) in self.elements(out)?.into_iter().enumerate() {
                 let start = (i * size) as isize;
                 if k >= steps.carries {
@@ -294,25 +297,56 @@ impl<'a> Nodes<'a> {
                 }
                 let now = self.slot(Origin::Given(k, start), size)?;
                 self.before.push((k, start, now));
-                match self.slots[made].0 {
-                    _ if made == now => {}
-                    // A result that is the next one of several carries has one place.
-                    Origin::Made(node) if self.homes[node].is_none() => {
-                        self.homes[node] = Some(now);
-                        self.next.resize(self.next.len().max(now + 1), None);
-                        self.next[now] = Some(node);
-                        self.carried.push((k, start, now));
-                    }
-                    _ => return None,
+                if is_kept {
+                    continue;
                 }
+                let node = match self.slots[made].0 {
+                    Origin::Made(node) if self.homes[node].is_none() => node,
+                    // What is given, or is the next one of another carry too, is copied.
+                    _ => {
+                        self.homes.push(None);
+                        self.push(Node::Formula(Cow::Owned(copying(out.dtype))), vec![made], size)?;
+                        self.nodes.len() - 1
+                    }
+                };
+                self.homes[node] = Some(now);
+                self.next.resize(self.next.len().max(now + 1), None);
+                self.next[now] = Some(node);
+                self.carried.push((k, start, now));
             }
-            if k < steps.carries && out.from == From::Given(k) {
+            if is_kept {
                 self.kept.push(k);
             }
         }
         self.next.resize(self.slots.len(), None);
         Some(())
     }
+}
+
+/// The instruction that copies a number.
+fn copying(dtype: DType) -> Instruction {
+    /// # Safety
+    /// As a loop of one operand.
+    unsafe fn copied(n: usize, x: *const u8, to: *mut u8, size: &Scalars) {
+        let size = size[0] as usize;
+        // SAFETY: as the function's `# Safety` section requires; a number and its copy have places of their own.
+        unsafe {
+            if n == 1 {
+                copy_number(x, to, size);
+            } else {
+                to.copy_from_nonoverlapping(x, n * size);
+            }
+        }
+    }
+    let row = Row {
+        apply: Formula::Unary(copied),
+        scalars: [dtype.size() as f64, 0.0, 0.0],
+        out: dtype,
+        arithmetic: None,
+        of: dtype,
+        has_forms: false,
+    };
+    Instruction { row, from: [Place::default(); 3], to: 0, also: 0 }
 }
 
 impl Split {
@@ -337,7 +371,7 @@ impl Split {
             }
         }
         let width = slots.iter().map(|slot| slot.1).max()?.max(size_of::<u32>());
-        let is_together = |i: usize| match nodes[i] {
+        let is_together = |i: usize| match &nodes[i] {
             Node::Formula(own) => {
                 let chooses = own.row.has_forms && own.from[1].step == 0 && !is_constant(operands[i][1]);
                 own.row.out.size() == width && operands[i].iter().all(|&x| slots[x].1 == width) && !chooses
@@ -376,7 +410,7 @@ impl Split {
             for i in list {
                 match &nodes[i] {
                     Node::Formula(own) => {
-                        let mut own: Instruction = (*own).clone();
+                        let mut own = Instruction::clone(own);
                         own.to = at(all.places[i]);
                         for (k, (operand, &slot)) in own.from.iter_mut().zip(&operands[i]).enumerate() {
                             operand.address = at(slot);
@@ -625,8 +659,7 @@ pub struct Loop(OnceLock<Option<Box<Split>>>);
 
 impl Loop {
     /// Runs the steps of a loop: the last carry, the results as columns, and perhaps the carries before each step. `sequence` is
-    /// the same one in all calls. None if a part of the next carry is another part of this one, or if a result has another layout
-    /// in some step.
+    /// the same one in all calls. None if a result has another layout in some step, or if an item would copy much in each step.
     ///
     /// # Errors
     /// For want of memory, those of kernels and of functions of arrays, and if the loop is interrupted.

@@ -49,7 +49,7 @@ pub struct Out {
 pub enum From {
     /// In a result of the sequence.
     Write(usize),
-    /// In an array that is no part of the carry, or the same part of the next carry.
+    /// In an array that is given.
     Given(usize),
 }
 
@@ -62,6 +62,7 @@ const LARGE: usize = 32 << 10;
 struct Line([u8; ALIGNMENT]);
 
 /// Bytes that a step copies. In each step the addresses move on.
+#[derive(Clone, Copy)]
 struct Move {
     from: *const u8,
     from_step: isize,
@@ -132,17 +133,13 @@ impl Out {
 }
 
 impl Sequence {
-    /// Whether the sequence can run as these steps of a loop. Not if a part of the next carry is another part of this one.
+    /// Whether the sequence can run as these steps of a loop.
     ///
     /// # Panics
     /// If a carry or a column is not contiguous.
     pub(super) fn fits(&self, given: &[&Array], steps: &Steps<'_>) -> bool {
         let Steps { carries, columns, length, .. } = *steps;
         let rows = carries..carries + columns;
-        let own = |(k, out): (usize, &Out)| match out.from {
-            From::Given(g) if g.max(k) < carries => g == k && out.start == 0,
-            _ => true,
-        };
         // Functions of arrays get copies of what lies in a carry or a row.
         let is_large = |&(source, _): &(Source, isize)| match source {
             Source::Read(r) => steps.reads[r] < rows.end && self.reads[r].len() > LARGE,
@@ -150,7 +147,6 @@ impl Sequence {
         };
         let is_of_arrays = |placed: &&Placed| matches!(placed.item.part, Part::Arrays(_));
         if length == 0
-            || !steps.outs.iter().enumerate().all(own)
             || self.items.iter().filter(is_of_arrays).any(|placed| placed.item.ins.iter().any(is_large))
         {
             return false;
@@ -175,7 +171,13 @@ impl Sequence {
         let (carry, rows) = (&given[..carries], carries..carries + columns);
         // Memory of the carry and of what the sequence writes, each in lines of its own.
         let written = self.writes.iter().map(|w| w.bytes);
-        let sizes: Vec<usize> = carry.iter().map(|x| bytes_of(x)).chain(written).collect();
+        // What is a carry before a step, and another one after it, is kept meanwhile.
+        let is_kept = |(k, out): &(usize, &Out)| match out.from {
+            From::Given(g) => g < carries && (g != *k || out.start > 0),
+            From::Write(_) => false,
+        };
+        let kept = steps.outs[..carries].iter().enumerate().filter(is_kept).map(|(_, out)| out.bytes());
+        let sizes: Vec<usize> = carry.iter().map(|x| bytes_of(x)).chain(written).chain(kept).collect();
         let all: usize = sizes.iter().map(|&bytes| bytes.div_ceil(ALIGNMENT)).sum();
         let mut memory: Vec<Line> = Vec::new();
         memory.try_reserve_exact(all).map_err(|error| first(NoMemory::from(error).into()))?;
@@ -187,6 +189,8 @@ impl Sequence {
             at = at.wrapping_add(bytes.div_ceil(ALIGNMENT));
         }
         let (state, writes) = places.split_at(carries);
+        let (writes, kept) = writes.split_at(self.writes.len());
+        let mut kept = kept.iter();
 
         // The address of an array that the first step reads, and how far the next step reads from there. The bytes of the range,
         // counted from that address, are read.
@@ -237,8 +241,13 @@ impl Sequence {
             let moved = Move { from, from_step, to, to_step, bytes };
             match out.from {
                 // It stays as it is.
-                From::Given(g) if g == k && k < carries => {}
+                From::Given(g) if g == k && out.start == 0 => {}
                 // The carry before the step.
+                From::Given(g) if g.max(k) < carries => {
+                    let &place = kept.next().expect("each has its place");
+                    before.push(Move { to: place, ..moved });
+                    next.push(Move { from: place, from_step: 0, ..moved });
+                }
                 From::Given(g) if g < carries => before.push(moved),
                 _ if k < carries => next.push(moved),
                 _ => after.push(moved),
