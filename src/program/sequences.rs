@@ -62,9 +62,7 @@ pub(super) fn sequenced(values: &[Value], pieces: Vec<Piece>, outputs: &[Id]) ->
     for (i, piece) in pieces.into_iter().enumerate() {
         let is_small = match &piece {
             Piece::Op(step) => is_small_step(values, step),
-            Piece::Cluster(gathered) => {
-                !gathered.cluster.is_shared() && gathered.outs.iter().all(|&id| bytes(values, id) <= SMALL)
-            }
+            Piece::Cluster(gathered) => gathered.outs.iter().all(|&id| bytes(values, id) <= SMALL),
         };
         if !is_small {
             end_run(values, &mut run, i, &last, &mut work);

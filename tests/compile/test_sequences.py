@@ -429,6 +429,24 @@ def test_loops_over_numbers_by_random_formulas(seed: int) -> None:
             np.testing.assert_allclose(one.numpy(), other.numpy(), 1e-5, 1e-5)
 
 
+@pytest.mark.parametrize("n", [300, 1900])
+def test_loops_over_arrays_of_several_tiles(n: int) -> None:
+    def step(h: Any, r: Any) -> Any:
+        parts = [fg.sin(h * k + r) for k in range(1, 14)]
+        total = parts[0]
+        for part in reversed(parts):
+            total = total * 0.5 + part
+        return total, (h * r).sum()
+
+    def loss(h: Any, rows: Any) -> Any:
+        h, ys = func.scan(step, h, rows)
+        return (h * h).sum() + (ys * ys).sum()
+
+    first, second = ([x(n, seed=k), x(66, n, seed=k)] for k in (0, 1))
+    agree(loss, first, second)
+    agree(func.grad(loss, (0, 1)), first, second)
+
+
 def test_loops_over_numbers_of_several_dtypes() -> None:
     def step(c: Any, row: Any) -> Any:
         count, total, is_high, bits = c

@@ -428,7 +428,7 @@ impl Cluster {
     }
 
     /// Whether it is so large that several threads may share it.
-    pub fn is_shared(&self) -> bool {
+    fn is_shared(&self) -> bool {
         self.n > self.tile
     }
 
