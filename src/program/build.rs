@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::beside::beside;
+use super::columns::in_columns;
 use super::outer::outer_products;
 use super::parts::{Id, Origin, Step, Value, Work};
 use super::plan::{Pointwise, Way, planned, share_slopes};
@@ -254,6 +255,7 @@ impl Program {
         let all = steps.iter().map(|(step, _)| step.clone()).collect();
         let steps = beside(&values, steps);
         let steps = outer_products(&mut values, steps);
+        let steps = in_columns(&mut values, steps, &outputs);
         let mut steps = unrolled(&mut values, steps, &outputs);
         share_slopes(&mut steps);
         let work = sequenced(&values, planned(&values, steps, &outputs), &outputs);

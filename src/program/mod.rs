@@ -3,6 +3,7 @@
 
 mod beside;
 mod build;
+mod columns;
 mod drawn;
 pub mod file;
 mod hoisted;

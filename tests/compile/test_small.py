@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from ferrograd import func
 
+from tests.compile.test_closed_door import agree
+
 # Each takes small arrays x [2, 3], y [3, 2] and z [3] and returns one of these shapes.
 STEPS: list[tuple[str, Callable[[Any, Any, Any], Any]]] = [
     ("x", lambda x, y, z: x + z),
@@ -237,3 +239,53 @@ def test_parts_of_complex_numbers_beside_other_numbers() -> None:
         z, x = fg.tensor(rng.standard_normal(2).astype(dtype))[0], fg.tensor(rng.standard_normal(2))
         assert bits(compiled[0](z, x)) == bits(f(z, x))
         assert bits([compiled[1](z.reshape([1]), x)]) == bits([slope(z.reshape([1]), x)])
+
+
+#: Functions of a few columns of a matrix p [n, 4] and of vectors q [n] and r [n]. The gradient of a column is a matrix
+#: of zeros but for that column.
+COLUMNS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "each column": lambda p, q, r: p[:, 0] * q - p[:, 1] * r + p[:, 2] * p[:, 3] * q * r,
+    "some often": lambda p, q, r: fg.sin(p[:, 1] * q) * p[:, 1] + p[:, 3] * p[:, 1],
+    "one alone": lambda p, q, r: (p[:, 2] * q + r) * p[:, 2] * p[:, 2],
+    "stacked": lambda p, q, r: (fg.stack([p[:, 3], q, p[:, 3] * r, p[:, 0]], -1) * p + p[:, 1:2])[:, 1:3].sum(1),
+    "stacked twice": lambda p, q, r: fg.stack([fg.stack([q, r], 1) + p[:, :2], p[:, 2:]], 1)[:, 1, 0] * p[:, 3],
+    "signs": lambda p, q, r: fg.abs(p[:, 0]) * q + fg.sign(p[:, 1]) * p[:, 0] - p[:, 2] * 0.0,
+    "rows too": lambda p, q, r: p[:, 0] * q + p[0, 1] * r + p[1] @ p[2] * p[:, 1],
+}
+
+
+@pytest.mark.parametrize("n", [8, 9, 64, 700])
+@pytest.mark.parametrize("name", COLUMNS)
+def test_gradients_of_columns(name: str, n: int) -> None:
+    def loss(p: Any, q: Any, r: Any) -> Any:
+        return (COLUMNS[name](p, q, r) * q).sum() + (COLUMNS[name](p * 0.5, r, q)[::2]).sum()
+
+    def args(seed: int, dtype: str) -> list[Any]:
+        rng = np.random.default_rng(seed)
+        made = [rng.standard_normal(d).astype(dtype) for d in [(n, 4), (n,), (n,)]]
+        for a in made:
+            a[rng.random(a.shape) < 0.2] = rng.choice([0.0, -0.0])
+        return [fg.tensor(a) for a in made]
+
+    for dtype in ["float64", "float32"]:
+        agree(func.grad(loss, (0, 1, 2)), args(0, dtype), args(1, dtype))
+    agree(
+        func.vmap(func.grad(lambda p, q: (p[0] * q + p[1]) * p[0] * p[3])),
+        args(0, "float64")[:2],
+        args(1, "float64")[:2],
+    )
+    agree(COLUMNS[name], args(0, "float64"), args(1, "float64"))
+
+
+def test_gradients_of_parameters_in_batches_of_loops() -> None:
+    def one(p: Any, a: Any) -> Any:
+        def step(c: Any, _: Any) -> Any:
+            u, v = c
+            return (u + 0.1 * (p[0] * u - p[1] * u * v), v + 0.1 * (p[2] * u * v - p[3] * v)), u * p[0]
+
+        (u, v), ys = func.scan(step, (a, a * 0.5), None, 40)
+        return u * v + ys.sum()
+
+    rng = np.random.default_rng(0)
+    first, second = ([fg.tensor(np.abs(rng.standard_normal(d)) * 0.3) for d in ((24, 4), (24,))] for _ in range(2))
+    agree(func.vmap(func.grad(one, (0, 1))), first, second)
