@@ -429,6 +429,37 @@ def test_loops_over_numbers_by_random_formulas(seed: int) -> None:
             np.testing.assert_allclose(one.numpy(), other.numpy(), 1e-5, 1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_lookups_in_loops_over_numbers(dtype: str) -> None:
+    table, pairs = x(30, dtype=dtype), x(6, 5, dtype=dtype)
+
+    def step(c: Any, row: Any) -> Any:
+        a, b = c
+        i, j, r = row
+        y = table[i] * a + pairs[i % 6, j % 5] * r
+        return (a * 0.5 + table[j], b + y * table[i - j]), fg.sin(y)
+
+    def f(a: Any, b: Any, *rows: Any) -> Any:
+        return func.scan(step, (a, b), rows)
+
+    def args(seed: int) -> list[Any]:
+        rng = np.random.default_rng(seed)
+        indices = [fg.tensor(rng.integers(low, high, 500)) for low, high in [(0, 30), (-1, 29)]]
+        return [*(x(seed=seed + k, dtype=dtype) for k in (0, 1)), *indices, x(500, seed=seed, dtype=dtype)]
+
+    compiled = agree(f, args(0), args(1))
+
+    def loss(a: Any, b: Any, *rows: Any) -> Any:
+        (a, b), ys = f(a, b, *rows)
+        return a * b + (ys * ys).sum()
+
+    agree(func.grad(loss, (0, 1)), args(0), args(1))
+    a, b, i, j, r = args(0)
+    i[300] = 40
+    with pytest.raises(IndexError, match="40 is out of bounds for axis 0 with size 30"):
+        compiled(a, b, i, j, r)
+
+
 @pytest.mark.parametrize("n", [300, 1900])
 def test_loops_over_arrays_of_several_tiles(n: int) -> None:
     def step(h: Any, r: Any) -> Any:

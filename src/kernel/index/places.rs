@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use super::indexed::IndexedAxes;
 use super::positions::{outside, place};
 use crate::array::{Layout, by_size};
@@ -9,7 +11,7 @@ use crate::dtype::{DType, dispatch};
 use crate::error::Result;
 use crate::kernel::num::Field;
 use crate::kernel::par::SendPtr;
-use crate::kernel::sequence::{Kernel, Kind};
+use crate::kernel::sequence::{Kernel, Kind, Times};
 use crate::shape::{self, Dims, Strides};
 
 /// Which axes positions index.
@@ -170,19 +172,37 @@ impl Kernel for Gather {
     }
 
     unsafe fn run(&self, ins: &[SendPtr], outs: &[SendPtr], _: *mut u8) -> Result<()> {
-        let out = outs[0].get();
-        let (x, at) = (ins[0].get().cast_const(), ins[1].get().cast::<i64>());
+        // SAFETY: as the function's `# Safety` section requires.
+        unsafe { self.run_times(1, &[(ins[0], 0), (ins[1], 0)], (outs[0], 0)) }
+    }
+
+    fn times(&self) -> Option<&dyn Times> {
+        Some(self)
+    }
+}
+
+impl Times for Gather {
+    unsafe fn run_times(
+        &self,
+        times: usize,
+        ins: &[(SendPtr, isize)],
+        (out, apart): (SendPtr, isize),
+    ) -> Result<()> {
+        let [(x, of_x), (at, of_at)] = [ins[0], ins[1]];
         let n = self.blocks.length;
         by_size!(self.bytes, T => {
-            let (x, out) = (x.cast::<T>(), out.cast::<T>());
-            for (i, block) in self.blocks.list.iter().enumerate() {
-                // SAFETY: a position inside the axis leads to a block of the operand, and each block has its place in the result.
-                unsafe {
-                    let to = out.add(i * n);
-                    match self.blocks.start(block, *at.add(block.position)) {
-                        None => to.write_bytes(0, n),
-                        Some(start) if n == 1 => *to = *x.offset(start),
-                        Some(start) => to.copy_from_nonoverlapping(x.offset(start), n),
+            for t in 0..times as isize {
+                let (x, out) = (x.get().wrapping_offset(t * of_x).cast::<T>(), out.get().wrapping_offset(t * apart).cast::<T>());
+                let at = at.get().wrapping_offset(t * of_at).cast::<i64>();
+                for (i, block) in self.blocks.list.iter().enumerate() {
+                    // SAFETY: a position inside the axis leads to a block of the operand, and each block has its place in the result.
+                    unsafe {
+                        let to = out.add(i * n);
+                        match self.blocks.start(block, *at.add(block.position)) {
+                            None => to.write_bytes(0, n),
+                            Some(start) if n == 1 => *to = *x.offset(start),
+                            Some(start) => to.copy_from_nonoverlapping(x.offset(start), n),
+                        }
                     }
                 }
             }
@@ -285,21 +305,42 @@ impl Kernel for Joined {
     }
 
     unsafe fn run(&self, ins: &[SendPtr], outs: &[SendPtr], _: *mut u8) -> Result<()> {
-        let out = outs[0].get();
-        let out = out.cast::<i64>();
-        for i in 0..self.n {
-            let mut sum = 0;
-            for (((x, &size), &step), &axis) in ins.iter().zip(&self.sizes).zip(&self.steps).zip(&self.axes) {
-                // SAFETY: each operand has as many indices as the result has positions.
-                let index = unsafe { *x.get().cast::<i64>().add(i) };
-                let at = place(index, if self.from_zero { 0 } else { size as i64 });
-                if at as u64 >= size as u64 {
-                    return Err(outside(self.op, index.into(), axis, size));
+        let ins: SmallVec<[(SendPtr, isize); 4]> = ins.iter().map(|&x| (x, 0)).collect();
+        // SAFETY: as the function's `# Safety` section requires.
+        unsafe { self.run_times(1, &ins, (outs[0], 0)) }
+    }
+
+    fn times(&self) -> Option<&dyn Times> {
+        Some(self)
+    }
+}
+
+impl Times for Joined {
+    unsafe fn run_times(
+        &self,
+        times: usize,
+        ins: &[(SendPtr, isize)],
+        (out, apart): (SendPtr, isize),
+    ) -> Result<()> {
+        for t in 0..times as isize {
+            let out = out.get().wrapping_offset(t * apart).cast::<i64>();
+            for i in 0..self.n {
+                let mut sum = 0;
+                for (((&(x, of_x), &size), &step), &axis) in
+                    ins.iter().zip(&self.sizes).zip(&self.steps).zip(&self.axes)
+                {
+                    let x = x.get().wrapping_offset(t * of_x).cast::<i64>();
+                    // SAFETY: each operand has as many indices as the result has positions.
+                    let index = unsafe { *x.add(i) };
+                    let at = place(index, if self.from_zero { 0 } else { size as i64 });
+                    if at as u64 >= size as u64 {
+                        return Err(outside(self.op, index.into(), axis, size));
+                    }
+                    sum += at * step as i64;
                 }
-                sum += at * step as i64;
+                // SAFETY: as above.
+                unsafe { *out.add(i) = sum };
             }
-            // SAFETY: as above.
-            unsafe { *out.add(i) = sum };
         }
         Ok(())
     }

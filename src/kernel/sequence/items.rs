@@ -31,6 +31,23 @@ pub trait Kernel: Send + Sync {
     /// `ins` are the addresses of the operands' first elements. `outs` have room for the results, and `room` as many bytes
     /// as [`room`](Kernel::room) says, aligned to a cache line. Nobody else uses them.
     unsafe fn run(&self, ins: &[SendPtr], outs: &[SendPtr], room: *mut u8) -> Result<()>;
+
+    /// The kernel as one that runs many times at a time.
+    fn times(&self) -> Option<&dyn Times> {
+        None
+    }
+}
+
+/// A kernel with one result that takes less time if it runs many times at a time.
+pub trait Times {
+    /// Runs so many times. The operands and the result lie so many bytes after those of the time before.
+    ///
+    /// # Errors
+    /// As [`run`](Kernel::run).
+    ///
+    /// # Safety
+    /// As [`run`](Kernel::run), each time.
+    unsafe fn run_times(&self, times: usize, ins: &[(SendPtr, isize)], out: (SendPtr, isize)) -> Result<()>;
 }
 
 /// How results are computed.

@@ -9,7 +9,7 @@ mod split;
 mod steps;
 
 pub use arrays::{Arrays, Kind, Out};
-pub use items::{Item, Kernel, Part, Source};
+pub use items::{Item, Kernel, Part, Source, Times};
 pub use run::{Failure, Sequence};
 pub use split::Loop;
 pub use steps::{From, Out as StepOut, Steps};

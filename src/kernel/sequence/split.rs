@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use smallvec::SmallVec;
+
 use super::items::{Item, Part, Source};
 use super::run::{Failure, Sequence};
 use super::steps::{From, Out, Steps, bytes_of};
@@ -579,15 +581,24 @@ impl Split {
                         Phase::Called(item, _, to) => {
                             let Part::Kernel(kernel) = &sequence.items[*item].item.part else { continue };
                             let list = calls.next().expect("each has its operands");
+                            let at = |x: *mut u8, of_tile: isize| {
+                                SendPtr(x.wrapping_offset(start as isize * of_tile))
+                            };
+                            let failed = |error| Failure { item: *item, error };
+                            if let Some(kernel) = kernel.times() {
+                                let ins: SmallVec<[_; 4]> =
+                                    list.iter().map(|&(x, step, of_tile)| (at(x, of_tile), step)).collect();
+                                let out = (SendPtr(place(*to)), width as isize);
+                                kernel.run_times(n, &ins, out).map_err(failed)?;
+                                continue;
+                            }
                             for t in 0..n as isize {
                                 ins.clear();
                                 for &(x, step, of_tile) in list {
-                                    ins.push(SendPtr(x.wrapping_offset(t * step + start as isize * of_tile)));
+                                    ins.push(at(x.wrapping_offset(t * step), of_tile));
                                 }
                                 let out = place(*to + t as Address);
-                                kernel
-                                    .run(&ins, &[SendPtr(out)], room)
-                                    .map_err(|error| Failure { item: *item, error })?;
+                                kernel.run(&ins, &[SendPtr(out)], room).map_err(failed)?;
                             }
                         }
                     }
