@@ -1,8 +1,6 @@
 //! Programs of single numbers. Those whose formulas are short are not called as loops of one element: a run of
 //! instructions of one kind is one loop over them.
 
-use std::ops::Range;
-
 use crate::dtype::DType;
 use crate::kernel::num::Inexact;
 use crate::kernel::pointwise::arithmetic::Arithmetic;
@@ -89,8 +87,8 @@ struct Cells {
 
 struct Run {
     kind: Kind,
-    /// Among the instructions that are computed, or among those that are called.
-    instructions: Range<usize>,
+    /// How many instructions it has, of those that are computed, or of those that are called. There is at least one.
+    count: usize,
 }
 
 /// Instructions on single numbers of at most 8 bytes, each of which lies in a cell of its own.
@@ -116,7 +114,7 @@ impl Numbers {
             }
             let kind = kind(&own.row);
             let last = runs.last_mut();
-            let count = if let Some((_, float)) = kind {
+            if let Some((_, float)) = kind {
                 let [x, y, z] = own.from.map(|operand| operand.address);
                 let y = if own.row.operands() == 1 { x } else { y };
                 let is_alike =
@@ -124,14 +122,12 @@ impl Numbers {
                 let follows = is_alike && computed.last().is_some_and(|before| before.to == x);
                 let third = if own.row.operands() == 3 { z } else { follows.into() };
                 computed.push(Cells { x, y, third, to: own.to });
-                computed.len()
             } else {
                 called.push(own);
-                called.len()
-            };
+            }
             match last.filter(|run| run.kind == kind) {
-                Some(run) => run.instructions.end = count,
-                None => runs.push(Run { kind, instructions: count - 1..count }),
+                Some(run) => run.count += 1,
+                None => runs.push(Run { kind, count: 1 }),
             }
         }
         Numbers { runs: runs.into(), computed: computed.into(), called: called.into() }
@@ -148,23 +144,59 @@ impl Numbers {
             let cells = cells.wrapping_add(t * step);
             // What the instruction before wrote, of either type.
             let mut last = (0f32, 0f64);
+            let (mut next, mut called) = (self.computed.as_ptr(), self.called.as_ptr());
             for run in &self.runs {
-                let range = run.instructions.clone();
-                // SAFETY: as the function's `# Safety` section requires; the numbers of a run are of its type.
+                // SAFETY: as the function's `# Safety` section requires; the runs have as many instructions together as there are, and
+                // the numbers of a run are of its type.
                 unsafe {
                     match run.kind {
-                        Some((arithmetic, Float::F32)) => {
-                            last.0 = computed(arithmetic, last.0, &self.computed[range], cells);
-                        }
                         Some((arithmetic, Float::F64)) => {
-                            last.1 = computed(arithmetic, last.1, &self.computed[range], cells);
+                            let list = Cursor { next, end: next.add(run.count) };
+                            next = list.end;
+                            last.1 = computed(arithmetic, last.1, list, cells);
+                        }
+                        Some((arithmetic, Float::F32)) => {
+                            let list = Cursor { next, end: next.add(run.count) };
+                            next = list.end;
+                            last.0 = computed(arithmetic, last.0, list, cells);
                         }
                         None => {
                             let at = |address: Address| cells.wrapping_add(address as usize);
-                            self.called[range].iter().for_each(|i| i.run(1, at));
+                            for _ in 0..run.count {
+                                (*called).run(1, at);
+                                called = called.add(1);
+                            }
                         }
                     }
                 }
+            }
+        }
+    }
+}
+
+/// Instructions, of which there is at least one.
+#[derive(Clone, Copy)]
+struct Cursor {
+    next: *const Cells,
+    end: *const Cells,
+}
+
+impl Cursor {
+    /// Calls `f` with each instruction.
+    ///
+    /// # Safety
+    /// The instructions are there.
+    #[inline(always)]
+    unsafe fn each(self, mut f: impl FnMut(&Cells)) {
+        let Cursor { mut next, end } = self;
+        loop {
+            // SAFETY: as the function's `# Safety` section requires.
+            unsafe {
+                f(&*next);
+                next = next.add(1);
+            }
+            if next == end {
+                return;
             }
         }
     }
@@ -175,7 +207,7 @@ impl Numbers {
 /// # Safety
 /// As [`Numbers::run`], and the numbers are of type `T`.
 #[inline(always)]
-unsafe fn computed<T: Inexact + Power>(arithmetic: Arithmetic, last: T, list: &[Cells], cells: *mut u8) -> T {
+unsafe fn computed<T: Inexact + Power>(arithmetic: Arithmetic, last: T, list: Cursor, cells: *mut u8) -> T {
     // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         match arithmetic {
@@ -201,15 +233,18 @@ unsafe fn computed<T: Inexact + Power>(arithmetic: Arithmetic, last: T, list: &[
 /// # Safety
 /// As [`computed`].
 #[inline(always)]
-unsafe fn each<T: Copy>(mut last: T, list: &[Cells], cells: *mut u8, f: impl Fn(T, T) -> T) -> T {
+unsafe fn each<T: Copy>(mut last: T, list: Cursor, cells: *mut u8, f: impl Fn(T, T) -> T) -> T {
     // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         let at = |cell: Address| cells.add(cell as usize).cast::<T>();
-        for own in list {
-            let x = if own.third != 0 { last } else { *at(own.x) };
-            last = f(x, *at(own.y));
-            *at(own.to) = last;
-        }
+        list.each(
+            #[inline(always)]
+            |own| {
+                let x = if own.third != 0 { last } else { *at(own.x) };
+                last = f(x, *at(own.y));
+                *at(own.to) = last;
+            },
+        );
     }
     last
 }
@@ -219,14 +254,17 @@ unsafe fn each<T: Copy>(mut last: T, list: &[Cells], cells: *mut u8, f: impl Fn(
 /// # Safety
 /// As [`computed`], and there is room for truth values.
 #[inline(always)]
-unsafe fn compared<T: Copy>(last: T, list: &[Cells], cells: *mut u8, f: impl Fn(T, T) -> bool) -> T {
-    for own in list {
-        // SAFETY: as the function's `# Safety` section requires.
-        unsafe {
-            let at = |cell: Address| *cells.add(cell as usize).cast::<T>();
-            let x = if own.third != 0 { last } else { at(own.x) };
-            *cells.add(own.to as usize) = u8::from(f(x, at(own.y)));
-        }
+unsafe fn compared<T: Copy>(last: T, list: Cursor, cells: *mut u8, f: impl Fn(T, T) -> bool) -> T {
+    // SAFETY: as the function's `# Safety` section requires.
+    unsafe {
+        let at = |cell: Address| *cells.add(cell as usize).cast::<T>();
+        list.each(
+            #[inline(always)]
+            |own| {
+                let x = if own.third != 0 { last } else { at(own.x) };
+                *cells.add(own.to as usize) = u8::from(f(x, at(own.y)));
+            },
+        );
     }
     last
 }
@@ -236,14 +274,17 @@ unsafe fn compared<T: Copy>(last: T, list: &[Cells], cells: *mut u8, f: impl Fn(
 /// # Safety
 /// As [`computed`], and the first operands are truth values.
 #[inline(always)]
-unsafe fn selected<T: Copy>(mut last: T, list: &[Cells], cells: *mut u8) -> T {
-    for own in list {
-        // SAFETY: as the function's `# Safety` section requires.
-        unsafe {
-            let is_first = *cells.add(own.x as usize) != 0;
-            last = *cells.add(if is_first { own.y } else { own.third } as usize).cast::<T>();
-            *cells.add(own.to as usize).cast::<T>() = last;
-        }
+unsafe fn selected<T: Copy>(mut last: T, list: Cursor, cells: *mut u8) -> T {
+    // SAFETY: as the function's `# Safety` section requires.
+    unsafe {
+        list.each(
+            #[inline(always)]
+            |own| {
+                let is_first = *cells.add(own.x as usize) != 0;
+                last = *cells.add(if is_first { own.y } else { own.third } as usize).cast::<T>();
+                *cells.add(own.to as usize).cast::<T>() = last;
+            },
+        );
     }
     last
 }
