@@ -303,6 +303,8 @@ impl Unrolled<'_> {
             Some(Arithmetic::Square | Arithmetic::Absolute) => gets_no_sign = true,
             Some(Arithmetic::Power) if has_single => match self.constant(ins[1]) {
                 Some(2.0) => row.arithmetic = Some(Arithmetic::Square),
+                Some(3.0) => row.arithmetic = Some(Arithmetic::Cube),
+                Some(4.0) => row.arithmetic = Some(Arithmetic::Fourth),
                 Some(1.5) => row.arithmetic = Some(Arithmetic::ThreeHalves),
                 _ => {}
             },

@@ -317,6 +317,7 @@ NUMBERS: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
     "nothing new": lambda a, b, r, s: (a, b, a * r + fg.exp(b) * s),
     "chosen": lambda a, b, r, s: (fg.where(a < r, a + 0.5, r), fg.maximum(b * 0.9, s), fg.where(a < b, r, s)),
     "powers": lambda a, b, r, s: (a * 0.5 + r**2, b, fg.abs(a) ** 1.5 + fg.abs(r) ** -0.5 + (a * a + 1) ** 2.5),
+    "whole powers": lambda a, b, r, s: (a**3 * 0.01 + r, b**4 * 0.01 - s, (a * 1e-3) ** 4 + (b * 0.1 + r) ** 3),
     "an exponent of the row": lambda a, b, r, s: (a * 0.5 + r, b, fg.abs(a) ** fg.round(s) + (r * r) ** fg.round(r)),
     "an exponent of the carry": lambda a, b, r, s: (
         fg.round(a * -0.5 + r * 2),

@@ -13,11 +13,16 @@ pub enum Arithmetic {
     Less,
     LessEqual,
     Select,
-    /// `x^y`, which is called as a loop unless a program knows that `y` is 2 or 1.5.
+    /// `x^y`, which is called as a loop unless a program knows that `y` is 2, 3, 4 or 1.5.
     Power,
+    Cube,
+    Fourth,
     ThreeHalves,
-    /// The gradient of `x^p`, which is called as a loop unless `p` is 2: then it is that of `x²`.
+    /// The gradient of `x^p`, which is called as a loop unless `p` is one of these numbers.
     PowerGradient,
+    CubeGradient,
+    FourthGradient,
+    ThreeHalvesGradient,
     /// `x (2 y)`.
     SquareGradient,
     /// `x / (2 y)`.

@@ -5,7 +5,7 @@ use crate::dtype::DType;
 use crate::kernel::num::Inexact;
 use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::binary::{BinaryLoops, binary_loops};
-use crate::kernel::pointwise::power::{Form, Power, ThreeHalves};
+use crate::kernel::pointwise::power::{Form, Power, Root, ThreeHalves};
 use crate::kernel::pointwise::row::{Address, Instruction, Row};
 use crate::kernel::pointwise::unary::{UnaryLoops, unary_loops};
 
@@ -70,7 +70,13 @@ pub fn kind(row: &Row) -> Kind {
     };
     match row.arithmetic? {
         Arithmetic::Power => None,
-        Arithmetic::PowerGradient => (row.scalars[0] == 2.0).then_some((Arithmetic::SquareGradient, float)),
+        Arithmetic::PowerGradient => match row.scalars[0] {
+            2.0 => Some((Arithmetic::SquareGradient, float)),
+            3.0 => Some((Arithmetic::CubeGradient, float)),
+            4.0 => Some((Arithmetic::FourthGradient, float)),
+            1.5 => Some((Arithmetic::ThreeHalvesGradient, float)),
+            _ => None,
+        },
         arithmetic => Some((arithmetic, float)),
     }
 }
@@ -222,8 +228,15 @@ unsafe fn computed<T: Inexact + Power>(arithmetic: Arithmetic, last: T, list: Cu
             Arithmetic::Less => compared(last, list, cells, |x: T, y| x < y),
             Arithmetic::LessEqual => compared(last, list, cells, |x: T, y| x <= y),
             Arithmetic::Select => selected(last, list, cells),
+            Arithmetic::Cube => each(last, list, cells, |x: T, _| x.cube()),
+            Arithmetic::Fourth => each(last, list, cells, |x: T, _| x.fourth()),
             Arithmetic::ThreeHalves => each(last, list, cells, |x: T, _| ThreeHalves::of(x)),
             Arithmetic::SquareGradient => each(last, list, cells, |x: T, y| x.mul(y.mul(T::lit(2.0)))),
+            Arithmetic::CubeGradient => each(last, list, cells, |x: T, y| x.mul(T::lit(3.0).mul(y.mul(y)))),
+            Arithmetic::FourthGradient => each(last, list, cells, |x: T, y| x.mul(T::lit(4.0).mul(y.cube()))),
+            Arithmetic::ThreeHalvesGradient => {
+                each(last, list, cells, |x: T, y| x.mul(T::lit(1.5).mul(Root::of(y))))
+            }
             Arithmetic::SqrtGradient => each(last, list, cells, |x: T, y| x.div(y.mul(T::lit(2.0)))),
             Arithmetic::Power | Arithmetic::PowerGradient => unreachable!("it is called"),
         }
