@@ -289,3 +289,16 @@ def test_complex_numbers_are_checked_by_their_parts() -> None:
             return g * 2 * z
 
     assert not gradcheck(Conjugated.apply, (z,), raise_exception=False)
+
+
+def test_parameters_are_parameters_in_every_call() -> None:
+    def f(w: Any, x: Any) -> Any:
+        assert type(w) is torch.nn.Parameter
+        assert type(x) is torch.Tensor
+        return w * w * x
+
+    w = torch.nn.Parameter(torch.tensor([1.0, 2.0], dtype=torch.float64))
+    x = torch.tensor([3.0, 4.0], dtype=torch.float64, requires_grad=True)
+    assert gradcheck(f, (w, x), check_forward_ad=True, check_batched_grad=True)
+    assert gradgradcheck(f, (w, x))
+    assert w.tolist() == [1.0, 2.0]

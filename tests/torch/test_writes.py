@@ -68,8 +68,28 @@ def test_as_strided_offsets_count_from_the_start_of_the_memory() -> None:
     for wrong in (((2,), (9,)), ((2,), (1,), -1)):
         with pytest.raises(IndexError):
             x[1].as_strided(*wrong)
-    with pytest.raises(RuntimeError, match="do not lie in C order"):
-        x.T.detach().as_strided((2,), (1,))
+
+
+def test_as_strided_of_what_has_no_base_counts_in_its_memory() -> None:
+    x = torch.arange(12.0).reshape(3, 4)
+    for view in (x.T.detach(), x[:, 1].detach(), x[:, 1::2].T.detach()):
+        first = view.storage_offset()
+        assert values(view.as_strided((), ())) == first
+        assert values(view.as_strided((2, 2), (1, 3))) == [[first, first + 3], [first + 1, first + 4]]
+        assert values(torch.vmap(torch.as_strided, (0, None, None))(torch.stack([view, view]), (), ())) == [
+            first,
+            first,
+        ]
+    assert values(torch.compile(lambda v: v.T.detach().as_strided((2,), (5,)) + 1)(x)) == [1, 6]
+    x[:, 1].detach().as_strided((2,), (5,)).fill_(-1)
+    assert values(x) == [[0, -1, 2, 3], [4, 5, -1, 7], [8, 9, 10, 11]]
+    # Gradients flow to the elements that the leaf has.
+    leaf = x[:, 1].detach().requires_grad_()
+    (g,) = torch.autograd.grad((leaf.as_strided((2, 2), (4, 3)) ** 2).sum(), leaf)
+    assert values(g) == [-2, 10, 0]
+    with torch.no_grad():
+        leaf.as_strided((2,), (4,)).zero_()
+    assert values(x[:, 1]) == [0, 0, 9]
 
 
 def test_data_takes_another_shape() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -21,6 +22,16 @@ WIDE = {1: 2 / 3, 2: -1 / 12}
 def dialect(x: Tensor) -> int:
     """The number of a tensor's dialect."""
     return TORCH if isinstance(x, TorchTensor) else PADDLE if isinstance(x, PaddleTensor) else NATIVE
+
+
+def leaf(x: Tensor, array: Matrix) -> Tensor:
+    """A tracked leaf of the class of ``x`` with the values of an array."""
+    made = _core.make(array, None, True, dialect(x))
+    if type(x) is type(made):
+        return made
+    like: Tensor = copy.copy(x)
+    like.data = made
+    return like
 
 
 def tracked(inputs: Sequence[Any]) -> list[int]:
@@ -63,8 +74,8 @@ class FunctionAtPoint:
         self._kinds: list[tuple[tuple[int, ...], Any]] = []
 
     def places(self, arrays: Sequence[Matrix]) -> list[Tensor]:
-        """Tracked leaves with these values."""
-        return [_core.make(a, None, True, dialect(self.inputs[i])) for i, a in zip(self.which, arrays, strict=True)]
+        """Tracked leaves with these values. That of a parameter is a parameter."""
+        return [leaf(self.inputs[i], a) for i, a in zip(self.which, arrays, strict=True)]
 
     def call(self, places: Sequence[Tensor]) -> list[Tensor]:
         """The outputs with these tensors as the differentiated inputs."""

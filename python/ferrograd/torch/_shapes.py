@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _arguments
+from ferrograd import _arguments, _core
 from ferrograd._core import ArgumentError, DtypeError, IndexOutOfRange, ShapeError
 from ferrograd._core import torch as ops
 from ferrograd._dialects.windows import windows
@@ -97,7 +97,6 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
 
     Raises:
         IndexOutOfRange: the strides leave the memory.
-        ArgumentError: neither ``input`` nor the tensor that it views is contiguous in C order.
 
     >>> import ferrograd.torch as torch
     >>> x = torch.arange(6).reshape(2, 3)
@@ -113,12 +112,10 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
         except IndexOutOfRange:
             if base is None:
                 raise
-    if base is None or not _is_contiguous(base):
-        raise ArgumentError(
-            "as_strided: the elements do not lie in C order in memory, so there is nothing to count in: take "
-            "contiguous() of the tensor"
-        )
-    if input.requires_grad and not base.requires_grad:
+    tracked = input.requires_grad and _core.is_grad_enabled()
+    if base is None or not _is_contiguous(base) or tracked > base.requires_grad:
+        base = input._memory()
+    if tracked > base.requires_grad:
         # Only the view is tracked, so its elements are taken from it.
         place = start - base.storage_offset()
         base = ops.as_strided_scatter(base, input, list(input.shape), input.stride(), place)

@@ -102,6 +102,13 @@ impl Var {
         }
     }
 
+    /// All elements of the memory that this tensor lies in, as an untracked vector.
+    fn _memory<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        slf.get().meet_trace();
+        let memory = slf.get().lock().shared().memory();
+        Var::object(slf.py(), Value::Shared(Box::new(memory)), slf.get().dialect())
+    }
+
     /// Whether this is a view of another tensor.
     fn _is_view(&self, py: Python<'_>) -> bool {
         self._base(py).is_some()

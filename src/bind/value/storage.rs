@@ -240,6 +240,12 @@ impl SharedValue {
         }
     }
 
+    /// All elements of the memory as an untracked vector, in C order.
+    pub fn memory(&self) -> SharedValue {
+        let all = Layout::contiguous(&[shape::len(lock(&self.storage).whole.dims())]);
+        SharedValue { layout: all, ..self.detached(None, self.detach_reason) }
+    }
+
     /// Other elements of the same memory and history, with the edge that an op on this tensor gave them. `base` is the
     /// tensor that the result is a view of.
     pub fn view(
