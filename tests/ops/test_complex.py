@@ -245,6 +245,28 @@ def test_grad_accumulates_as_users_see_it() -> None:
     np.testing.assert_allclose(x.grad.numpy(), [12j, 2.6 + 2.2j])
 
 
+@pytest.mark.parametrize("dialect", [fg, torch])
+def test_assigned_parts_are_written(dialect: Any) -> None:
+    z = dialect.zeros([2], dtype=dialect.complex128)
+    view = z[:1]
+    z.imag = [2.0, 3.0]
+    z.real = 4
+    z.real *= 2
+    assert z.tolist() == [8 + 2j, 8 + 3j]
+    assert view.tolist() == [8 + 2j]
+    t = fg.tensor([3.0, 4.0], dtype=fg.float64, requires_grad=True)
+    z.imag = t
+    (g,) = fg.grad([fg.sum(fg.square(fg.abs(z)))], [t])
+    assert g.tolist() == [6.0, 8.0]
+    r = dialect.ones([2])
+    r.real = 3
+    assert r.tolist() == [3.0, 3.0]
+    with pytest.raises((TypeError, ValueError), match="no imaginary parts to write to"):
+        r.imag = 1
+    with pytest.raises((RuntimeError, ValueError), match="does not broadcast"):
+        z.imag = dialect.ones([3])
+
+
 def test_node_hooks_and_nodes_as_functions() -> None:
     x = torch.tensor(X, requires_grad=True)
     y: Any = torch.exp(x)

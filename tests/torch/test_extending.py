@@ -171,6 +171,38 @@ def test_objects_that_are_no_tensors_answer(monkeypatch: pytest.MonkeyPatch) -> 
     assert values.grad.tolist() == [2.0, 1.0]
     with pytest.raises(TypeError, match="no implementation found for torch's sin on types"):
         library.sin(x)
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("div", (2,)),
+        ("divide", (2,)),
+        ("transpose", (0, 1)),
+        ("swapaxes", (0, 1)),
+        ("squeeze", ()),
+        ("clone", ()),
+        ("numel", ()),
+        ("subtract", (1,)),
+        ("linalg.solve", (1,)),
+        ("linalg.eigh", ()),
+        ("linalg.svd", ()),
+        ("exp", ()),
+    ],
+)
+def test_objects_that_are_no_tensors_are_asked_for_the_function_that_was_called(name: str, args: Any) -> None:
+    class Names:
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return func
+
+    f = eval(f"torch.{name}", {"torch": library})
+    assert f(Names(), *args) is f
+    if args:
+        assert f(library.ones(2, 2), Names(), *args[1:]) is f
+
+
+def test_objects_that_are_no_tensors_are_refused_where_they_do_not_answer() -> None:
     with pytest.raises(TypeError, match="must be a Tensor, not object"):
         library.sin(object())
 

@@ -124,3 +124,16 @@ def test_half_precision_draws_have_the_tails_of_their_distribution(dtype: Any) -
     assert x.max().item() > 50
     assert abs(x.geometric_(0.3).double().var().item() - 7.78) < 0.15
     assert torch.nn.functional.gumbel_softmax(torch.zeros(N, 2, dtype=dtype)).isfinite().all()
+
+
+def test_draws_that_distributions_are_made_of() -> None:
+    a = torch.full((20000,), 3.0, requires_grad=True)
+    g = torch.Generator().manual_seed(1)
+    x = torch._standard_gamma(a, generator=g)
+    assert abs(x.mean().item() - 3) < 0.1
+    # The mean of the variables grows as the concentration.
+    assert abs(torch.autograd.grad(x.mean(), a)[0].sum().item() - 1) < 0.05
+    assert torch.equal(torch._standard_gamma(a, g.manual_seed(1)), x)
+    p = torch._sample_dirichlet(torch.tensor([[1.0, 2.0, 5.0]] * 5000))
+    assert torch.allclose(p.sum(-1), torch.ones(5000))
+    assert torch.allclose(p.mean(0), torch.tensor([0.125, 0.25, 0.625]), atol=0.02)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterable
 from types import FunctionType, ModuleType
 from typing import Any
@@ -60,9 +61,38 @@ def accept_synonyms(f: Callable[..., Any]) -> Callable[..., Any]:
             if others[name] in kwargs:
                 raise TypeError(f"{f.__name__}() got the argument '{others[name]}' under two names")
             kwargs[others[name]] = kwargs.pop(name)
-        return f(*args, **kwargs)
+        try:
+            return f(*args, **kwargs)
+        except Exception:
+            if (torch := _asking(args, kwargs)) is None:
+                raise
+            spaces = (torch, torch.linalg, torch.special)
+            public = next(g for m in spaces for g in vars(m).values() if call in (g, getattr(g, "__wrapped__", None)))
+            return torch.overrides.handle_torch_function(public, _flat(args, kwargs), *args, **kwargs)
 
     return call
+
+
+def _flat(args: Iterable[Any], kwargs: dict[str, Any]) -> list[Any]:
+    """The arguments, and the items of lists among them."""
+    return [y for x in (*args, *kwargs.values()) for y in (x if isinstance(x, (list, tuple)) else (x,))]
+
+
+def _asking(args: Iterable[Any], kwargs: dict[str, Any]) -> Any:
+    """The module of torch, if an argument answers by ``__torch_function__`` and no function here called this one."""
+    torch = sys.modules.get("ferrograd.torch")
+    asks = torch and torch.overrides.has_torch_function(_flat(args, kwargs)) and not is_within(3)
+    return torch if asks else None
+
+
+def is_within(skipped: int = 1) -> bool:
+    """Whether the caller, or one further out, was called by a function of ``accept_synonyms``, which asks by itself."""
+    frame = sys._getframe(skipped)
+    while frame and frame.f_globals.get("__name__", "").startswith("ferrograd."):
+        if frame.f_code.co_qualname == "accept_synonyms.<locals>.call":
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
 
 
 def in_place(cls: type, name: str, f: Callable[..., Any]) -> Callable[..., Any]:

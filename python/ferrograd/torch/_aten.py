@@ -12,7 +12,9 @@ import numpy as np
 
 from ferrograd import _arguments
 from ferrograd._core import torch as ops
+from ferrograd._distributions import _draws
 from ferrograd._nn import lookup
+from ferrograd.torch._generator import drawing
 from ferrograd.torch._layers import named, reduction_of
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import _dropout, functional
@@ -217,6 +219,20 @@ def grid_sampler(
 
 
 grid_sampler_2d = grid_sampler_3d = grid_sampler
+
+
+def _standard_gamma(input: Tensor, generator: Any = None) -> Any:
+    """Gamma variables of rate 1, one for each concentration, with their implicit gradients."""
+    concentration = _arguments.tensor(input, "_standard_gamma", "input")
+    with drawing(generator, "_standard_gamma"):
+        return _draws.standard_gamma(concentration)
+
+
+def _sample_dirichlet(input: Tensor, generator: Any = None) -> Any:
+    """Points of a simplex, one for each vector of concentrations, with their implicit gradients."""
+    concentration = _arguments.tensor(input, "_sample_dirichlet", "input")
+    with drawing(generator, "_sample_dirichlet"):
+        return _draws.dirichlet(concentration)
 
 
 def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Tensor:

@@ -12,6 +12,7 @@ import numpy as np
 from ferrograd import _arguments, _array_api, _core
 from ferrograd._core import ArgumentError, ShapeError, TorchTensor
 from ferrograd._core import torch as ops
+from ferrograd._dialects.adapters import accept_synonyms
 from ferrograd._dialects.numbers import TORCH
 from ferrograd._tensor import dtypes
 from ferrograd._tensor.device import TorchDevice
@@ -208,6 +209,7 @@ def is_inference(input: Tensor) -> bool:
     return _arguments.tensor(input, "is_inference", "input").is_inference()
 
 
+@accept_synonyms
 def numel(input: Tensor) -> int:
     """The number of elements."""
     return int(_arguments.tensor(input, "numel", "input").numel())

@@ -7,6 +7,7 @@ from typing import Any
 from ferrograd import _arguments
 from ferrograd._core import ArgumentError, TorchTensor
 from ferrograd._core import torch as ops
+from ferrograd._dialects.adapters import accept_synonyms
 from ferrograd._dialects.casts import real_part
 
 __all__ = [
@@ -78,6 +79,7 @@ def _order(x: Any, memory_format: Any) -> tuple[int, ...] | None:
     return order
 
 
+@accept_synonyms
 def clone(input: Any, *, memory_format: Any = None) -> Any:
     """A copy, through which the gradient flows."""
     x = _arguments.tensor(input, "clone", "input")

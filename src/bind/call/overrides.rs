@@ -8,7 +8,7 @@ use super::arguments::Arguments;
 use crate::bind::value::var::Var;
 
 /// The result that an object among the arguments gives in the place of torch's function `name`, which has refused them.
-/// None if no argument has `__torch_function__`.
+/// None if no argument has `__torch_function__`, or a function defined in Python that called this one asks it.
 #[cold]
 pub fn overridden<'py>(
     name: &str,
@@ -30,7 +30,9 @@ pub fn overridden<'py>(
             }
         }
     }
-    if classes.is_empty() {
+    let asked_outside =
+        || py.import("ferrograd._dialects.adapters")?.call_method0("is_within")?.extract::<bool>();
+    if classes.is_empty() || asked_outside()? {
         return Ok(None);
     }
     let torch = py.import("ferrograd.torch")?;

@@ -9,10 +9,12 @@ use pyo3::types::{PyBool, PyDict, PyList, PySequence, PyString, PyTuple};
 use crate::bind::convert::device::on_cpu;
 use crate::bind::convert::numpy::{dtype_in, dtype_object};
 use crate::bind::python::dialect::Dialect;
+use crate::bind::python::error::raise;
 use crate::bind::python::facade;
 use crate::bind::python::gil::{ask_in_turn, listening};
 use crate::bind::value::var::Var;
 use crate::graph::Tensor;
+use crate::ops::pointwise::complex::complex;
 use crate::ops::{copy, movement};
 use crate::shape::contiguous_strides;
 
@@ -20,6 +22,18 @@ impl Var {
     /// The value as an operand, and the dialect.
     fn parts(&self) -> (Tensor, Dialect) {
         (self.operand(), self.dialect())
+    }
+
+    /// Writes complex numbers with these parts to a tensor.
+    fn set_parts(slf: &Bound<'_, Var>, re: &Bound<'_, Var>, im: &Bound<'_, Var>) -> PyResult<()> {
+        let (t, dialect) = slf.get().parts();
+        if !t.dtype().is_complex() {
+            let text = format!("imag: a tensor of dtype {} has no imaginary parts to write to", t.dtype());
+            return Err(raise(slf.py(), "DtypeError", text));
+        }
+        let z = complex((&re.get().operand()).into(), (&im.get().operand()).into())?;
+        slf.call_method1("copy_", (Var::result(slf.py(), z, dialect)?,))?;
+        Ok(())
     }
 
     /// A count as the dialect gives it: Paddle's counts are 0-d tensors, of int64 if `wide` and of int32 otherwise.
@@ -156,7 +170,8 @@ impl Var {
         self.lock().extras().name = name.map(|name| PyString::new(py, name).unbind());
     }
 
-    /// The real parts of complex numbers; a real tensor itself. Writes to the result are not seen in the tensor.
+    /// The real parts of complex numbers; a real tensor itself. Writes to the result are not seen in the tensor; what
+    /// is assigned is written to the tensor.
     #[getter]
     fn real<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Var>> {
         if !slf.get().tensor().dtype().is_complex() {
@@ -166,11 +181,26 @@ impl Var {
         Var::result(slf.py(), movement::real(&t)?, dialect)
     }
 
-    /// The imaginary parts of complex numbers; zeros for a real tensor. Writes to the result are not seen in the tensor.
+    #[setter]
+    fn set_real(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let re = Var::real(slf)?;
+        re.call_method1("copy_", (value,))?;
+        if re.is(slf) { Ok(()) } else { Var::set_parts(slf, &re, &Var::imag(slf)?) }
+    }
+
+    /// The imaginary parts of complex numbers; zeros for a real tensor. Writes to the result are not seen in the tensor;
+    /// what is assigned is written to a complex tensor.
     #[getter]
     fn imag<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Var>> {
         let (t, dialect) = slf.get().parts();
         Var::result(slf.py(), movement::imag(&t)?, dialect)
+    }
+
+    #[setter]
+    fn set_imag(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let im = Var::imag(slf)?;
+        im.call_method1("copy_", (value,))?;
+        Var::set_parts(slf, &Var::real(slf)?, &im)
     }
 
     /// The tensor with its axes in reversed order.

@@ -137,6 +137,21 @@ def test_parametrizations_compose() -> None:
         parametrize.register_parametrization(layer, "weight", nn.Flatten(0))
 
 
+def test_modules_with_other_parameters_for_a_while() -> None:
+    layer = nn.Linear(2, 1, bias=False)
+    own, w = layer.weight, torch.tensor([[1.0, 2.0]], requires_grad=True)
+    with torch.nn.utils.stateless._reparametrize_module(layer, {"weight": w}):
+        assert layer.weight is w
+        layer(torch.tensor([3.0, 4.0])).backward()
+    assert layer.weight is own
+    assert w.grad.tolist() == [[3.0, 4.0]]
+    with (
+        pytest.raises(RuntimeError, match="Unexpected key"),
+        torch.nn.utils.stateless._reparametrize_module(layer, {"x": w}),
+    ):
+        pass
+
+
 def test_functional_call_and_its_mistakes() -> None:
     net = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
     call = torch.func.functional_call

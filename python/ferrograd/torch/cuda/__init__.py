@@ -162,4 +162,14 @@ def synchronize(device: object = None) -> NoReturn:
     refuse("cuda.synchronize")
 
 
+class _Class(type):
+    """The metaclass of the classes of tensors in the memory of a GPU, which there are none of."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        refuse(f"cuda.{cls.__name__}")
+
+
+for _name in ("BFloat16", "Bool", "Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short"):
+    globals()[f"{_name}Tensor"] = _Class(f"{_name}Tensor", (), {"__module__": "torch.cuda"})
+
 __dir__ = _public.names(globals())

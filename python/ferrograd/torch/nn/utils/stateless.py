@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ferrograd import _public
@@ -71,7 +72,21 @@ def functional_call(
     >>> torch.func.functional_call(layer, {"weight": torch.tensor([[1.0, 2.0]])}, torch.tensor([3.0, 4.0])).tolist()
     [11.0]
     """
-    given = _joined(parameter_and_buffer_dicts)
+    args = () if args is None else args if isinstance(args, tuple) else (args,)
+    with _reparametrize_module(module, _joined(parameter_and_buffer_dicts), tie_weights, strict):
+        return module(*args, **(kwargs or {}))
+
+
+@contextmanager
+def _reparametrize_module(
+    module: Module,
+    parameters_and_buffers: Tensors,
+    tie_weights: bool = False,
+    strict: bool = False,
+    stack_weights: bool = False,
+) -> Iterator[None]:
+    """A context in which a module has other parameters and buffers; see :func:`functional_call`."""
+    given = parameters_and_buffers
     tables = _tables(module)
     errors = []
     unknown = [repr(name) for name in given if name not in tables]
@@ -84,19 +99,17 @@ def functional_call(
     if errors:
         listed = "\n\t".join(errors)
         raise RuntimeError(f"Error(s) in reparametrizing for {module._get_name()}:\n\t{listed}")
-    args = () if args is None else args if isinstance(args, tuple) else (args,)
     places = [(*tables[name], value) for name, value in new.items()]
     old = [table[name] for table, name, _ in places]
     try:
         for table, name, value in places:
             table[name] = value
-        return module(*args, **(kwargs or {}))
+        yield
     finally:
-        if isinstance(parameter_and_buffer_dicts, dict):
-            # A buffer that the module has assigned anew is given back in the dict.
-            for key in given:
-                table, name = tables[key]
-                parameter_and_buffer_dicts[key] = table[name]
+        # A buffer that the module has assigned anew is given back in the dict.
+        for key in given:
+            table, name = tables[key]
+            given[key] = table[name]
         for (table, name, _), value in reversed(list(zip(places, old, strict=True))):
             table[name] = value
 

@@ -1,0 +1,8 @@
+"""``torch.distributed.elastic.multiprocessing``."""
+
+from ferrograd import _public
+from ferrograd.torch.distributed.elastic.multiprocessing import errors as errors
+
+__all__ = ["errors"]
+
+__dir__ = _public.names(globals())
