@@ -73,6 +73,7 @@ def test_functions_of_dtypes() -> None:
     assert isinstance(x.bfloat16(), torch.BFloat16Tensor)
     assert x.to(torch.bfloat16).dtype is x.bfloat16().dtype is torch.bfloat16
     assert x.type(torch.half).dtype is torch.float16
+    assert x.int().type(torch.Tensor).dtype is x.int().type("torch.Tensor").dtype is torch.float32
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
+import io
+import pickle
 from typing import Any
 
 import numpy as np
@@ -205,6 +208,39 @@ def test_objects_that_are_no_tensors_are_asked_for_the_function_that_was_called(
 def test_objects_that_are_no_tensors_are_refused_where_they_do_not_answer() -> None:
     with pytest.raises(TypeError, match="must be a Tensor, not object"):
         library.sin(object())
+
+
+class Measured(library.Tensor):  # type: ignore[misc]
+    """A tensor with a unit, which its constructor wants."""
+
+    def __new__(cls, values: Any, *, unit: str) -> Any:
+        made = library.Tensor._make_subclass(cls, values, True)
+        made.unit = unit
+        return made
+
+
+class MeasuredParameter(Measured, library.nn.Parameter):  # type: ignore[misc]
+    pass
+
+
+@pytest.mark.parametrize("kind", [Measured, MeasuredParameter])
+def test_copies_and_pickles_of_a_subclass_are_of_that_class(kind: Any) -> None:
+    def saved(x: Any) -> Any:
+        file = io.BytesIO()
+        library.save({"x": x}, file)
+        file.seek(0)
+        return library.load(file, weights_only=False)["x"]
+
+    x = kind(library.tensor([1.0, 2.0]), unit="m")
+    pickled = [lambda x, p=p: pickle.loads(pickle.dumps(x, p)) for p in range(2, pickle.HIGHEST_PROTOCOL + 1)]
+    for copied in (copy.copy, *([copy.deepcopy] if kind is Measured else []), *pickled, saved):
+        y = copied(x)
+        assert type(y) is kind
+        assert (y.unit, y.tolist(), y.requires_grad, y.is_leaf) == ("m", [1.0, 2.0], True, True)
+        y.detach().fill_(3.0)
+        assert x.tolist() == [1.0, 2.0]
+    same = copy.deepcopy([Measured(library.ones(1), unit="s")] * 2)
+    assert same[0] is same[1]
 
 
 @pytest.mark.parametrize("name", ["prod", "logsumexp", "aminmax"])

@@ -86,7 +86,9 @@ CLASSES = {
 
 
 def dtype_of(kind: Any) -> Any:
-    """The dtype of a tensor class or of the name of one; a dtype itself."""
+    """The dtype of a tensor class or of the name of one, which is the default for ``Tensor``; a dtype itself."""
+    if kind is _core.TorchTensor or kind == "torch.Tensor":
+        return ops.get_default_dtype()
     kind = CLASSES.get(kind, kind) if isinstance(kind, str) else kind
     return kind.dtype if isinstance(kind, _Class) else kind
 

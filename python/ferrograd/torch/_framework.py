@@ -233,6 +233,8 @@ def typename(obj: object) -> str:
 
 
 _numpy: Any = TorchTensor.numpy
+_core_of: Any = TorchTensor
+_copy, _deepcopy, _reduce = _core_of.__copy__, _core_of.__deepcopy__, _core_of.__reduce_ex__
 _contains: Any = TorchTensor.__contains__
 
 
@@ -324,6 +326,23 @@ class Methods:
         if self.requires_grad:
             _core.overwrite(made, "as_subclass", False, lambda _: self.view_as(self), (), {})
         return made
+
+    def __copy__(self: Any) -> Any:
+        """A tensor of the same class with copied values and the same attributes."""
+        return _of_class(type(self), _copy(self))
+
+    def __deepcopy__(self: Any, memo: dict[int, Any]) -> Any:
+        """A tensor of the same class with copied values and attributes."""
+        if id(self) not in memo:
+            memo[id(self)] = _of_class(type(self), _deepcopy(self, memo))
+        return memo[id(self)]
+
+    def __reduce_ex__(self: Any, protocol: Any) -> Any:
+        """The values and the attributes, and the class if it is a subclass."""
+        made = _reduce(self, protocol)
+        if type(self) is _core.TorchTensor:
+            return made
+        return _rebuild_of_class, (type(self), *made)
 
     def numpy(self: Any, *, force: bool = False) -> np.ndarray[Any, Any]:
         """The numbers as a read-only array that shares the memory. With ``force`` a tracked tensor is detached."""
@@ -581,6 +600,23 @@ class Methods:
     is_sparse_csr = property(lambda self: False, doc="False: all tensors are dense.")
 
 
+def _of_class(cls: Any, tensor: Any) -> Any:
+    """A leaf as one of a subclass."""
+    if cls is type(tensor):
+        return tensor
+    made: Any = _core.TorchTensor.__new__(cls, tensor.detach())
+    made.requires_grad, made.grad = tensor.requires_grad, tensor.grad
+    vars(made).update(vars(tensor))
+    return made
+
+
+def _rebuild_of_class(cls: Any, rebuild: Any, parts: tuple[Any, ...], state: Any = None) -> Any:
+    """The tensor of a subclass from a pickle."""
+    tensor = rebuild(*parts)
+    vars(tensor).update(state or {})
+    return _of_class(cls, tensor)
+
+
 def _disabled_torch_function_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """What a class writes as ``__torch_function__`` whose functions give plain tensors."""
     return func(*args, **(kwargs or {}))
@@ -595,8 +631,15 @@ def _warn_of_overrides(cls: Any, /, **kwargs: Any) -> None:
 
 
 setattr(TorchTensor, "__init_subclass__", classmethod(_warn_of_overrides))  # noqa: B010
+_SPECIAL = ("__contains__", "__copy__", "__deepcopy__", "__reduce_ex__", "__reversed__")
 for _name, _value in [*vars(Methods).items(), *((name, getattr(_random, name)) for name in _random.__all__)]:
-    if not _name.startswith("__") or _name in ("__contains__", "__reversed__"):
+    if not _name.startswith("__") or _name in (
+        "__contains__",
+        "__copy__",
+        "__deepcopy__",
+        "__reduce_ex__",
+        "__reversed__",
+    ):
         setattr(TorchTensor, _name, _value)
 # torch has kept the name of Python 2.
 TorchTensor.__rdiv__ = TorchTensor.__rtruediv__  # type: ignore[method-assign]

@@ -34,9 +34,7 @@ class Parameter(TorchTensor):
 
     def __copy__(self) -> Parameter:
         """A parameter with copied values and the same attributes."""
-        copied = type(self)(self.detach().clone(), self.requires_grad)
-        copied.__dict__.update(self.__dict__)
-        return copied
+        return _made(type(self), self.detach().clone(), self.requires_grad, vars(self))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         """A parameter with copied values."""
@@ -47,7 +45,15 @@ class Parameter(TorchTensor):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """The class, the values, ``requires_grad`` and the attributes."""
-        return type(self), (self.detach(), self.requires_grad), self.__dict__ or None
+        return _made, (type(self), self.detach(), self.requires_grad, vars(self))
+
+
+def _made(cls: Any, data: Any, requires_grad: bool, attributes: dict[str, Any]) -> Any:
+    """A parameter of a class that may have a constructor of its own."""
+    made: Any = TorchTensor.__new__(cls, data)
+    made.requires_grad = requires_grad
+    vars(made).update(attributes)
+    return made
 
 
 class Buffer(TorchTensor):
