@@ -161,6 +161,23 @@ def test_functional() -> None:
     np.testing.assert_allclose(
         np.asarray(F.cross_entropy(F.softmax(logits), t(picked), use_softmax=False)), expected.mean()
     )
+    # Examples have weights by their probabilities, which are those of the smoothed labels.
+    weight = np.array([0.2, 0.3, 0.5, 1.0, 2.0])
+    hard = np.eye(5)[picked]
+    p = 0.6 * hard + 0.4 / 5
+    losses, of_example = -(p * logp).sum(-1), p @ weight
+    for label in (t(picked), t(hard), t(hard.astype("int64"))):
+        for scores, softmax in ((logits, True), (F.softmax(logits), False)):
+            smooth: Any = {"label_smoothing": 0.4, "use_softmax": softmax}
+            found = F.cross_entropy(scores, label, t(weight), **smooth)
+            np.testing.assert_allclose(np.asarray(found), (losses * of_example).sum() / of_example.sum())
+            found = F.cross_entropy(scores, label, t(weight), reduction="none", **smooth)
+            np.testing.assert_allclose(np.asarray(found), (losses * of_example)[:, None])
+            np.testing.assert_allclose(np.asarray(F.cross_entropy(scores, label, **smooth)), losses.mean())
+    images = F.cross_entropy(t((x @ w).T[None]), t(p.T[None]), t(weight), soft_label=True, axis=1, reduction="sum")
+    np.testing.assert_allclose(np.asarray(images), (losses * of_example).sum())
+    with pytest.raises(ValueError, match="reduction"):
+        F.cross_entropy(logits, t(hard), t(weight), soft_label=True, reduction="max")
     assert F.one_hot(t([1, 0]), 3).dtype == "float32"
     np.testing.assert_allclose(np.asarray(F.mse_loss(input=t(x), label=t(2 * x))), np.mean(x * x))
     assert tuple(F.pad(t(), [1, 2]).shape) == (2, 3, 7)

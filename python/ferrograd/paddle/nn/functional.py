@@ -253,21 +253,48 @@ def cross_entropy(
 
     Labels are class indices without the axis or with size 1 there, or with ``soft_label`` probabilities. Without
     ``use_softmax`` the input holds probabilities. Without a reduction the losses keep the axis, with size 1, where the
-    labels have it and where they are probabilities, as they are after ``label_smoothing``.
+    labels have it and where they are probabilities, as they are after ``label_smoothing``, which takes one-hot vectors
+    without ``soft_label`` too. There the weight of an example is the sum of ``weight`` by its probabilities.
     """
     input, label = (
         _arguments.tensor(input, "cross_entropy", "input"),
         _arguments.tensor(label, "cross_entropy", "label"),
     )
+    if label_smoothing > 0 and label.ndim == input.ndim and label.shape[axis] == input.shape[axis] > 1:
+        soft_label, label = True, ops.cast(label, input.dtype)
     kept = not soft_label and label.ndim == input.ndim
     if kept:
         label = ops.squeeze(label, axis)
-    if use_softmax:
-        loss = ops.cross_entropy(input, label, weight, ignore_index, reduction, label_smoothing, axis)
+    soft = soft_label or label_smoothing > 0
+    if not soft or (use_softmax and weight is None):
+        if use_softmax:
+            loss = ops.cross_entropy(input, label, weight, ignore_index, reduction, label_smoothing, axis)
+        else:
+            loss = ops.nll_loss(ops.log(input), label, weight, ignore_index, reduction, axis)
     else:
-        loss = ops.nll_loss(ops.log(input), label, weight, ignore_index, reduction, axis)
-    keeps_axis = kept or soft_label or label_smoothing > 0
-    return ops.expand_dims(loss, axis) if keeps_axis and reduction == "none" else loss
+        classes = input.shape[axis]
+        p = label if soft_label else ops.moveaxis(ops.one_hot(label, classes, input.dtype), -1, axis)
+        p = p * (1 - label_smoothing) + label_smoothing / classes
+        if use_softmax:
+            loss = ops.cross_entropy(input, p, None, ignore_index, "none", 0.0, axis)
+        else:
+            loss = -ops.sum(ops.xlogy(p, input), axis)
+        total = None
+        if weight is not None:
+            # The weight of an example is the mean of those of the classes, by its probabilities.
+            of_example = ops.matmul(ops.moveaxis(p, axis, -1), ops.cast(weight, p.dtype))
+            loss, total = loss * of_example, ops.sum(of_example)
+        loss = _reduced(loss, total, reduction)
+    return ops.expand_dims(loss, axis) if (kept or soft) and reduction == "none" else loss
+
+
+def _reduced(loss: Tensor, total: Tensor | None, reduction: str) -> Tensor:
+    """The losses of examples, their sum, or their mean by weights with this sum."""
+    if reduction not in ("none", "sum", "mean"):
+        raise ArgumentError(f"cross_entropy: reduction is 'none', 'sum' or 'mean', not {reduction!r}")
+    if reduction == "mean" and total is not None:
+        return ops.sum(loss) / (total + (total == 0))
+    return loss if reduction == "none" else ops.sum(loss) if reduction == "sum" else ops.mean(loss)
 
 
 def one_hot(x: Tensor, num_classes: int = -1, name: str | None = None) -> Tensor:
