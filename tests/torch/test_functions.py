@@ -337,6 +337,10 @@ def test_losses_and_rows() -> None:
     assert values(F.rms_norm(t([3.0, 3.0]), [2])) == pytest.approx([1, 1])
     assert values(F.group_norm(t([[1.0, 3.0]]), num_groups=1, eps=1e-12)) == [[-1, 1]]
     np.testing.assert_allclose(values(F.normalize(t([[3.0, 4.0]]))), [[0.6, 0.8]], rtol=1e-6)
+    several = t([[[1.0], [2.0]], [[3.0], [4.0]]])
+    for axes in ((0, 1), [0, -2], ()):
+        np.testing.assert_allclose(values(F.normalize(several, 1, axes)), np.asarray(several) / 10, rtol=1e-6)
+    assert values(F.normalize(torch.zeros(1, 2), dim=(0, 1))) == [[0, 0]]
 
 
 def test_tensor_split_takes_a_tensor() -> None:

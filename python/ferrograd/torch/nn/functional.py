@@ -258,9 +258,13 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     return ops.pad(input, widths, mode, 0.0 if value is None else value)
 
 
-def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
-    """``input / max(norm, eps)`` with the ``p``-norm along an axis."""
-    result: Tensor = into(out, ops.normalize(input, p, dim, eps))
+def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
+    """``input / max(norm, eps)`` with the ``p``-norm along an axis, or of all elements of several axes."""
+    if isinstance(dim, tuple | list):
+        norm = ops.clip(ops.vector_norm(input, p, dim or None, True), eps, None)
+        result: Tensor = into(out, ops.divide(input, norm))
+        return result
+    result = into(out, ops.normalize(input, p, dim, eps))
     return result
 
 
