@@ -575,10 +575,22 @@ def test_scipys_special_functions(name: str) -> None:
         np.testing.assert_allclose(np.asarray(g), (f(*above) - f(*below)) / 2e-6, rtol=1e-6)
 
 
+@pytest.mark.parametrize("f", [np.cov, np.corrcoef])
+def test_cov_of_two_tensors_and_of_columns(f: Callable[..., Any]) -> None:
+    a, b = np.random.default_rng(0).normal(size=(2, 4, 3))
+    x, y = fg.tensor(a, requires_grad=True), fg.tensor(b)
+    for i, given in ((0, {}), (slice(None), {}), (slice(None), {"rowvar": False})):
+        for args, arrays in (((x[i],), (a[i],)), ((x[i], y[i]), (a[i], b[i])), ((a[i], y[i]), (a[i], b[i]))):
+            np.testing.assert_allclose(np.asarray(f(*args, **given).detach()), f(*arrays, **given), rtol=1e-12)
+    fg.sum(f(x[0], y[0])).backward()
+    assert x.grad is not None
+    assert np.isfinite(np.asarray(x.grad)).all()
+
+
 @pytest.mark.parametrize(
     ("call", "named"),
     [
-        (lambda x: np.cov(x, rowvar=False), "rowvar="),
+        (lambda x: np.cov(x, bias=True), "bias="),
         (lambda x: np.interp(x[0], [0.0, 1.0], [0.0, 1.0], period=1.0), "period="),
         (lambda x: np.linspace(x[0], 1.0, dtype=np.float32), "dtype="),
         (lambda x: np.meshgrid(x[0], x[0], sparse=True), "sparse="),

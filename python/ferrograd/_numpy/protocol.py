@@ -229,6 +229,8 @@ def _translated(
     first, named = _parameters(row)
     if name in SEQUENCES and isinstance(given[first[0]], fg.Tensor):
         given[first[0]] = list(given[first[0]])
+    if name in ("cov", "corrcoef"):
+        given[first[0]] = _variables(given[first[0]], given.pop("y", None), given.pop("rowvar", True))
     positional = [_argument(name, p, given.pop(p)) for p in first if p in given]
     keywords = {}
     for theirs, ours in named:
@@ -241,6 +243,12 @@ def _translated(
         if not _is_default(value, defaults[p]):
             raise TypeError(f"numpy.{name}: {p}= is not taken for Tensors")
     return deliver(f, compute(*positional, **keywords), () if out is None else (out,))
+
+
+def _variables(x: Any, y: Any, rowvar: Any) -> Any:
+    """The variables of ``cov``, one a row: those of ``x``, and of ``y`` if it is given."""
+    parts = [part if rowvar or part.ndim < 2 else part.T for part in map(tensor, [x] if y is None else [x, y])]
+    return parts[0] if y is None else fg.concat([part.reshape((-1, part.shape[-1])) for part in parts])
 
 
 def _argument(name: str, parameter: str, value: Any) -> Any:
