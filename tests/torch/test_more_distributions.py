@@ -466,6 +466,12 @@ def test_a_subclass_fills_an_instance_of_its_own_when_it_is_expanded(make: Any) 
     assert larger.log_prob(x).tolist() == plain.expand([4]).log_prob(x).tolist()
 
 
+def test_the_shape_of_samples_joins_with_tuples() -> None:
+    shape = D.Normal(torch.zeros(3), 1.0)._extended_shape((2,))
+    assert type(shape) is torch.Size
+    assert torch.ones(2, 3, 1).expand(shape + (-1,)).shape == shape[:-1] + (3, 1)  # noqa: RUF005
+
+
 def test_a_distribution_without_support_warns_and_takes_the_value() -> None:
     class Point(D.Distribution):  # type: ignore[misc]
         def log_prob(self, value: Any) -> Any:

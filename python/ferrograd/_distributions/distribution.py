@@ -126,8 +126,8 @@ class Distribution:
         """The instance that ``expand`` fills: the one given, or a new one. Subclasses in other libraries call it."""
         return type(self).__new__(type(self)) if _instance is None else _instance
 
-    def _extended_shape(self, sample_shape: Any = ()) -> list[int]:
-        return [*sample_shape, *self._batch_shape, *self._event_shape]
+    def _extended_shape(self, sample_shape: Any = ()) -> Size:
+        return Size([*sample_shape, *self._batch_shape, *self._event_shape])
 
     def sample(self, sample_shape: Any = ()) -> Any:
         """Values of ``sample_shape + batch_shape + event_shape`` without a gradient."""

@@ -17,7 +17,7 @@ from ferrograd._tensor.dtypes import finfo
 __all__ = ["OneHotCategoricalStraightThrough", "RelaxedBernoulli", "RelaxedOneHotCategorical"]
 
 
-def _uniform(like: Any, shape: list[int]) -> Any:
+def _uniform(like: Any, shape: Any) -> Any:
     """Numbers in (0, 1)."""
     info = finfo(like.dtype)
     return ops.clip(_draws.uniform(like, shape), float(info.tiny), 1 - float(info.eps))
