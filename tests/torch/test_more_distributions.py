@@ -458,6 +458,10 @@ def test_a_subclass_fills_an_instance_of_its_own_when_it_is_expanded(make: Any) 
             new.note = self.note + "!"
             return super().expand(batch_shape, _instance=new)
 
+    with pytest.raises(NotImplementedError, match="constructor of its own"):
+        type(
+            "Silent", (Own,), {"__init__": lambda self: Own.__init__(self, ""), "expand": type(plain).expand}
+        )().expand([4])
     larger = Own("kept").expand([4])
     assert (type(larger), larger.note) == (Own, "kept!")
     assert larger.batch_shape == (4,)

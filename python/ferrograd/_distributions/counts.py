@@ -224,7 +224,7 @@ class Multinomial(Distribution):
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The distribution with a larger batch shape."""
         one = self._one.expand(batch_shape)
-        held, new = vars(one), self._get_checked_instance(type(self), _instance)
+        held, new = vars(one), self._get_checked_instance(self._library_class(), _instance)
         Multinomial.__init__(new, self.total_count, held.get("probs"), held.get("logits"), False)
         return new
 

@@ -238,7 +238,7 @@ class OneHotCategorical(Distribution):
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The distribution with a larger batch shape; its parameters are views."""
-        held, new = vars(self._places.expand(batch_shape)), self._get_checked_instance(type(self), _instance)
+        held, new = vars(self._places.expand(batch_shape)), self._get_checked_instance(self._library_class(), _instance)
         OneHotCategorical.__init__(new, held.get("probs"), held.get("logits"), False)
         return new
 

@@ -110,6 +110,7 @@ class Distribution:
 
         A subclass that holds more sets that in an instance of its own, and hands the instance on as ``_instance``.
         """
+        self._get_checked_instance(self._library_class(), _instance)
         new = copy.copy(self)
         if _instance is not None:
             vars(_instance).update({**vars(self), **vars(_instance)})
@@ -122,8 +123,20 @@ class Distribution:
                 vars(new)[name] = ops.broadcast_to(value, [*new._batch_shape, *own])
         return new
 
+    def _library_class(self) -> type:
+        """The class, or the nearest of its bases that is not defined in another library."""
+        return next(c for c in type(self).__mro__ if c.__module__.startswith("ferrograd."))
+
     def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
-        """The instance that ``expand`` fills: the one given, or a new one. Subclasses in other libraries call it."""
+        """The instance that ``expand`` of ``cls`` fills: the one given, or a new one. Subclasses elsewhere call it.
+
+        Raises:
+            NotImplementedError: a subclass has a constructor of its own, so it may hold more than ``expand`` knows.
+        """
+        if _instance is None and type(self).__init__ is not cls.__init__:  # type: ignore[misc]
+            raise NotImplementedError(
+                f"expand: {type(self).__name__} has a constructor of its own, so it needs an expand of its own"
+            )
         return type(self).__new__(type(self)) if _instance is None else _instance
 
     def _extended_shape(self, sample_shape: Any = ()) -> Size:

@@ -62,7 +62,7 @@ class MixtureSameFamily(Distribution):
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The distribution with a larger batch shape."""
         parts = self._component_distribution.expand([*batch_shape, self._mixture_distribution._count])
-        new = self._get_checked_instance(type(self), _instance)
+        new = self._get_checked_instance(self._library_class(), _instance)
         MixtureSameFamily.__init__(new, self._mixture_distribution.expand(batch_shape), parts, False)
         return new
 

@@ -103,7 +103,7 @@ class ExpRelaxedCategorical(Distribution):
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The distribution with a larger batch shape."""
-        held, new = vars(self._places.expand(batch_shape)), self._get_checked_instance(type(self), _instance)
+        held, new = vars(self._places.expand(batch_shape)), self._get_checked_instance(self._library_class(), _instance)
         ExpRelaxedCategorical.__init__(new, self.temperature, held.get("probs"), held.get("logits"), False)
         return new
 

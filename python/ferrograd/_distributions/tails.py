@@ -161,7 +161,7 @@ class Pareto(TransformedDistribution):
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The distribution with a larger batch shape."""
-        shape, new = list(batch_shape), self._get_checked_instance(type(self), _instance)
+        shape, new = list(batch_shape), self._get_checked_instance(self._library_class(), _instance)
         Pareto.__init__(new, ops.broadcast_to(self.scale, shape), ops.broadcast_to(self.alpha, shape), False)
         return new
 
@@ -205,7 +205,7 @@ class Weibull(TransformedDistribution):
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The distribution with a larger batch shape."""
-        shape, new = list(batch_shape), self._get_checked_instance(type(self), _instance)
+        shape, new = list(batch_shape), self._get_checked_instance(self._library_class(), _instance)
         Weibull.__init__(new, ops.broadcast_to(self.scale, shape), ops.broadcast_to(self.concentration, shape), False)
         return new
 
@@ -251,7 +251,7 @@ class Kumaraswamy(TransformedDistribution):
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The distribution with a larger batch shape."""
-        shape, new = list(batch_shape), self._get_checked_instance(type(self), _instance)
+        shape, new = list(batch_shape), self._get_checked_instance(self._library_class(), _instance)
         a, b = (ops.broadcast_to(v, shape) for v in (self.concentration1, self.concentration0))
         Kumaraswamy.__init__(new, a, b, False)
         return new

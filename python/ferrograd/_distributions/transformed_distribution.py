@@ -61,7 +61,7 @@ class TransformedDistribution(Distribution):
         for transform in reversed(self.transforms):
             shape = tuple(transform.inverse_shape(shape))
         base = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
-        new = self._get_checked_instance(type(self), _instance)
+        new = self._get_checked_instance(self._library_class(), _instance)
         TransformedDistribution.__init__(new, base, self.transforms, False)
         return new
 
