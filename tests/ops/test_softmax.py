@@ -107,3 +107,25 @@ def test_gradients_of_short_rows_sum_in_order(rows: int, n: int, dtype: str) -> 
         for k in range(n):
             total += g[:, k : k + 1] * weights[:, k : k + 1]
         np.testing.assert_array_equal(found, weights * (g - total))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", range(1, 10))
+def test_short_rows_have_the_bits_that_each_has_alone(n: int, dtype: type) -> None:
+    generator = np.random.default_rng(n)
+    x = (generator.normal(size=(601, n)) * 30).astype(dtype)
+    x[generator.random(x.shape) < 0.1] = generator.choice(np.array([np.inf, -np.inf, np.nan, 1e30, -0.0], dtype))
+    x[7], x[300] = -np.inf, np.inf
+    softmax, total = np.asarray(fg.softmax(fg.tensor(x))), np.asarray(fg.logsumexp(fg.tensor(x), -1))
+    columns = np.asarray(fg.logsumexp(fg.tensor(np.ascontiguousarray(x.T)), 0))
+    leaf = fg.tensor(x, requires_grad=True)
+    (weights,) = fg.grad(fg.logsumexp(leaf, -1).sum(), [leaf])
+    is_finite = np.isfinite(x).all(-1)
+    value, _ = wanted(x[is_finite], x[is_finite], -1, False)
+    np.testing.assert_allclose(softmax[is_finite], value, 1e-5, 1e-30)
+    for i, row in enumerate(x):
+        one = fg.tensor(row.reshape(1, n), requires_grad=True)
+        alone = fg.logsumexp(one, -1)
+        assert np.asarray(fg.softmax(one.detach())).tobytes() == softmax[i].tobytes()
+        assert np.asarray(alone).tobytes() == total[i].tobytes() == columns[i].tobytes()
+        assert np.asarray(fg.grad(alone.sum(), [one])[0]).tobytes() == np.asarray(weights)[i].tobytes()

@@ -84,7 +84,7 @@ compared!(Greatest > larger T::INFINITY.neg(), Least < smaller T::INFINITY);
 /// [`Num::max`] in a form that never returns its first operand unchanged. For an accumulator in memory the compiler
 /// would otherwise emit masked stores, which are much slower than full ones.
 #[inline(always)]
-fn larger<T: Plain>(a: T, b: T) -> T {
+pub(in crate::kernel) fn larger<T: Plain>(a: T, b: T) -> T {
     let z = if a > b { a } else { b };
     if a.nan() { T::lit(f64::NAN) } else { z }
 }

@@ -7,7 +7,8 @@ use crate::kernel::interrupt;
 use crate::kernel::num::{Analytic, Field, Real};
 use crate::kernel::pointwise::numbers::LOG;
 use crate::kernel::pointwise::unary;
-use crate::kernel::reduce::extreme::largest;
+use crate::kernel::reduce::extreme::{larger, largest};
+use crate::kernel::reduce::pairwise::ROWS;
 use crate::kernel::rows::{each, each_mut, total};
 use crate::kernel::simd;
 
@@ -123,6 +124,75 @@ pub(super) enum Factors {
     Given,
 }
 
+/// Columns of this many elements fill the vectors.
+const MANY: usize = 16;
+
+/// [`exp_of_rows`], or [`exp_sums`] without `factors`, of at least [`MANY`] rows of less than [`ROWS`] elements. They are taken as columns, which
+/// fill the vectors: the elements that have the same place in their rows are adjacent.
+#[inline(never)]
+fn of_short_rows<T: Real>(factors: Option<Factors>, n: usize, x: &[T], out: &mut [T], by_row: [&mut [T]; 2])
+where
+    Fast<T>: Real,
+{
+    vectors!(columns, T, (factors, n, x, out, by_row));
+}
+
+type ShortRows<'a, T> = (Option<Factors>, usize, &'a [T], &'a mut [T], [&'a mut [T]; 2]);
+
+#[inline(always)]
+fn columns<T: Real, const FAST: bool>((factors, n, x, out, [most, sums]): ShortRows<'_, T>)
+where
+    Fast<T>: Real,
+{
+    let (mut less, mut exps, at_once) = (Room::new(), Room::new(), at_once(n));
+    let by_row = most.chunks_mut(at_once).zip(sums.chunks_mut(at_once));
+    for (k, (x, (most, sums))) in x.chunks(at_once * n).zip(by_row).enumerate() {
+        let count = most.len();
+        let (less, exps) = (less.zeros(x.len()), exps.zeros(x.len()));
+        for (c, column) in each_mut(less, count).enumerate() {
+            for (v, row) in column.iter_mut().zip(each(x, n)) {
+                *v = row[c];
+            }
+        }
+        if factors != Some(Factors::Given) {
+            most.fill(T::INFINITY.neg());
+            for column in each(less, count) {
+                for (m, &v) in most.iter_mut().zip(column) {
+                    *m = larger(*m, v);
+                }
+            }
+        }
+        for column in each_mut(less, count) {
+            for (v, &m) in column.iter_mut().zip(&*most) {
+                *v = v.sub(m);
+            }
+        }
+        exp_less::<T, FAST>(less, T::ZERO, exps);
+        if factors != Some(Factors::Given) {
+            sums.fill(T::ZERO);
+            for column in each(exps, count) {
+                for (sum, &v) in sums.iter_mut().zip(column) {
+                    *sum = sum.add(v);
+                }
+            }
+        }
+        let Some(factors) = factors else { continue };
+        let by = &mut less[..count];
+        for (by, &sum) in by.iter_mut().zip(&*sums) {
+            *by = if factors == Factors::Shares { T::ONE.div(sum) } else { sum };
+        }
+        let out = &mut out[k * at_once * n..][..x.len()];
+        for (c, column) in each_mut(exps, count).enumerate() {
+            for (v, &by) in column.iter_mut().zip(&*by) {
+                *v = by.mul(*v);
+            }
+            for (row, &v) in each_mut(out, n).zip(&*column) {
+                row[c] = v;
+            }
+        }
+    }
+}
+
 /// Writes `exp(x - most) * factor` for the elements of rows of `n` elements. By row there are two numbers: where factors are
 /// shares, the function writes the largest element, which is `most`, and the sum of the exponentials; else the caller gives `most`
 /// and the factor.
@@ -168,8 +238,10 @@ where
             }
         }
     }
-    if n > 0 {
-        vectors!(compute, T, (factors, n, x, out, by_row));
+    match n {
+        0 => {}
+        1..ROWS if x.len() >= MANY * n => of_short_rows(Some(factors), n, x, out, by_row),
+        _ => vectors!(compute, T, (factors, n, x, out, by_row)),
     }
 }
 
@@ -203,8 +275,10 @@ where
             }
         }
     }
-    if n > 0 {
-        vectors!(compute, T, (n, x, most, sums));
+    match n {
+        0 => {}
+        1..ROWS if x.len() >= MANY * n => of_short_rows(None, n, x, &mut [], [most, sums]),
+        _ => vectors!(compute, T, (n, x, most, sums)),
     }
 }
 
