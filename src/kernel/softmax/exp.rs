@@ -127,8 +127,8 @@ pub(super) enum Factors {
 /// Columns of this many elements fill the vectors.
 const MANY: usize = 16;
 
-/// [`exp_of_rows`], or [`exp_sums`] without `factors`, of at least [`MANY`] rows of less than [`ROWS`] elements. They are taken as columns, which
-/// fill the vectors: the elements that have the same place in their rows are adjacent.
+/// [`exp_of_rows`], or [`exp_sums`] without `factors`, of at least [`MANY`] rows of less than [`ROWS`] elements. They are taken as
+/// columns, which fill the vectors: the elements that have the same place in their rows are adjacent.
 #[inline(never)]
 fn of_short_rows<T: Real>(factors: Option<Factors>, n: usize, x: &[T], out: &mut [T], by_row: [&mut [T]; 2])
 where
