@@ -10,7 +10,7 @@ import ferrograd.paddle
 import ferrograd.torch
 import numpy as np
 import pytest
-from ferrograd import LinAlgError
+from ferrograd import ArgumentError, LinAlgError
 from ferrograd._core.native import unique_all
 
 # The type checker knows the core's functions, whose arguments are others.
@@ -153,6 +153,19 @@ def test_a_condition_alone_gives_indices() -> None:
     assert found.tolist() == [1, 2]
     with pytest.raises(RuntimeError, match="boolean tensor"):
         torch.where(torch.tensor([0.5, 0.0]), 1.0, 2.0)
+
+
+@pytest.mark.parametrize("p", [None, 2, -2])
+def test_the_condition_number_of_an_empty_matrix_is_zero(p: Any) -> None:
+    assert torch.linalg.cond(torch.zeros(0, 0), p).item() == 0
+    x = torch.zeros(2, 0, 3, dtype=torch.complex128, requires_grad=True)
+    found = torch.linalg.cond(x, p=p)
+    assert (found.tolist(), found.dtype) == ([0, 0], torch.float64)
+    found.sum().backward()
+    assert x.grad.shape == (2, 0, 3)
+    assert torch.linalg.cond(torch.tensor([[2.0, 0.0], [0.0, 1.0]]), p).item() == (0.5 if p == -2 else 2)
+    with pytest.raises(ArgumentError, match="not the shape of a matrix"):
+        torch.linalg.cond(torch.zeros(0), p)
 
 
 def test_factorizations_as_torch_returns_them() -> None:

@@ -8,6 +8,7 @@ from ferrograd import _arguments
 from ferrograd._core import ArgumentError, LinAlgError, ShapeError
 from ferrograd._core import torch as ops
 from ferrograd._core.torch.linalg import cholesky_ex as _cholesky_ex
+from ferrograd._core.torch.linalg import cond as _cond
 from ferrograd._core.torch.linalg import eig as _eig
 from ferrograd._core.torch.linalg import eigh as _eigh
 from ferrograd._core.torch.linalg import inv_ex as _inv_ex
@@ -35,6 +36,7 @@ from ferrograd.torch._tensor import Tensor
 
 __all__ = [
     "cholesky_ex",
+    "cond",
     "cross",
     "diagonal",
     "eig",
@@ -67,6 +69,17 @@ __all__ = [
 def eig(A: Tensor) -> return_types.linalg_eig:
     """Complex eigenvalues, in no order, and eigenvectors (columns of length 1) of square matrices."""
     return return_types.linalg_eig(*_eig(A))
+
+
+def cond(A: Tensor, p: Any = None) -> Tensor:
+    """The condition number: the norm of a matrix times that of its inverse, or the ratio of its singular values.
+
+    With the ratio, which is taken for None, 2 and -2, that of an empty matrix is zero.
+    """
+    A = _arguments.tensor(A, "linalg.cond", "A")
+    if p in (None, 2, -2) and 0 in A.shape[-2:] and A.ndim > 1:
+        return ops.linalg.vector_norm(A, 2, [-2, -1])
+    return _cond(A, p)
 
 
 def eigh(A: Tensor, UPLO: str = "L") -> return_types.linalg_eigh:
