@@ -280,7 +280,10 @@ def test_set_learning_rate_and_decay_by_parameter_name() -> None:
     optimizer = paddle.optimizer.SGD(0.1, [w])
     optimizer.set_lr(0.5)
     assert optimizer.get_lr() == 0.5
+    assert optimizer.backward(w.sum()) == []
     w.sum().backward()
+    ((parameter, gradient),) = optimizer.backward(w.sum())
+    assert (parameter is w, gradient.tolist(), w.item()) == (True, [1], 1)
     _, pairs = optimizer.minimize(w.sum())
     assert pairs[0][0] is w
     assert w.item() == 0.5

@@ -517,3 +517,9 @@ def test_the_verbose_of_older_programs_warns() -> None:
         assert Own(optimizer(), verbose=True).get_last_lr() == BASES
     with pytest.raises(TypeError, match="unexpected keyword"):
         T.StepLR(optimizer(), 1, loud=True)
+
+
+def test_names_of_older_programs() -> None:
+    assert rates_of_paddle(P.noam_decay(16, 9, 0.5)) == rates_of_paddle(P.NoamDecay(16, 9, 0.5))
+    found, wanted = P.polynomial_decay(0.5, 8, 0.1, 2.0, True), P.PolynomialDecay(0.5, 8, 0.1, 2.0, cycle=True)
+    assert rates_of_paddle(found) == rates_of_paddle(wanted)

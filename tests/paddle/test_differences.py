@@ -17,8 +17,9 @@ hsplit increment index_add initialize index_fill index_sample index_select is_co
 is_same_shape isin isneginf isposinf log_normal_ logcumsumexp logit lstsq lu lu_unpack masked_scatter matmul
 matrix_norm matrix_rank median multi_dot multinomial nanmedian nanquantile nansum ndimension new_empty new_full
 new_ones new_zeros nonzero norm normal_ ones_like ormqr pca_lowrank pinv poisson polygamma put_along_axis qr
-quantile randint_like real reduce_as renorm repeat repeat_interleave reshape reverse scale scatter scatter_nd_add
-select_scatter shard_index slice slice_scatter slogdet softmax solve split squeeze stack standard_gamma stanh std
+quantile randint_like random_ real reduce_as renorm repeat repeat_interleave reshape resize_ reverse scale scatter
+scatter_nd_add select_scatter shard_index slice slice_scatter slogdet softmax solve split squeeze stack standard_gamma
+stanh std
 strided_slice sub subtract sum svd svd_lowrank swapaxes swapdims t take take_along_axis take_along_dim
 tensor_split tensordot to_dlpack topk transpose triangular_solve unbind unfold uniform_ unique
 unique_consecutive unsqueeze unstack vander var vector_norm view vsplit zeros_like

@@ -189,6 +189,35 @@ def test_random_numbers_in_place() -> None:
         tracked([1.0]).uniform_()
 
 
+def test_random_integers_in_place() -> None:
+    x: Any = paddle.zeros([1000])
+    assert x.random_() is x
+    assert 2**23 < x.max().item() <= 2**24
+    assert values(x.random_(2, 5).unique()) == [2, 3, 4]
+    assert values(x.random_(3).unique()) == [0, 1, 2]
+    assert (values(x.random_(-1, 1).unique()), x.dtype) == ([-1, 0], paddle.float32)
+    whole: Any = paddle.zeros([1000], "int32").random_()
+    assert (whole.max().item() > 2**30, whole.dtype) == (True, paddle.int32)
+    assert paddle.zeros([1000], "float16").random_().max().item() < 2**11
+    with pytest.raises(ValueError, match="'from' to be less than 'to', but got from=5 >= to=5"):
+        x.random_(5, 5)
+    with pytest.raises(ValueError, match="Leaf"):
+        tracked([1.0]).random_()
+
+
+def test_resize_and_set_without_a_source() -> None:
+    x: Any = paddle.to_tensor([1.0, 2, 3])
+    assert x.resize_([2, 1]) is x
+    assert values(x) == [[1], [2]]
+    assert values(x.resize_([2, 2], fill_zero=True)) == [[1, 2], [0, 0]]
+    assert x.set_() is x
+    assert (list(x.shape), x.dtype) == ([0], paddle.float32)
+    with pytest.raises(RuntimeError, match="under no_grad only"):
+        tracked([1.0]).resize_([1])
+    with pytest.raises(RuntimeError, match="under no_grad only"):
+        tracked([1.0]).set_()
+
+
 def test_limits_of_dtypes() -> None:
     limits = paddle.finfo(paddle.float16)
     assert (limits.bits, limits.dtype, limits.max, limits.eps) == (16, "float16", 65504.0, 2**-10)

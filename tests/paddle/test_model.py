@@ -164,6 +164,22 @@ def test_summary(capsys: Any) -> None:
     assert not net[0]._forward_post_hooks
 
 
+def test_summary_of_lists_and_dicts(capsys: Any) -> None:
+    class Sum(paddle.nn.Layer):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = paddle.nn.Linear(2, 3)
+
+        def forward(self, inputs: Any) -> Any:
+            first, second = inputs.values() if isinstance(inputs, dict) else inputs
+            return self.inner(first) + second
+
+    x, y = paddle.ones([1, 2]), paddle.ones([512, 256, 3])
+    for given in ([x, y], (x, y), {"x": x, "y": y}):
+        assert paddle.summary(Sum(), input=given)["total_params"] == 9
+        assert "Input size (MB): 1.50" in capsys.readouterr().out
+
+
 def test_flops(capsys: Any) -> None:
     nn = paddle.nn
     net = nn.Sequential(nn.Conv2D(1, 6, 3, padding=1), nn.LeakyReLU(), nn.MaxPool2D(2), nn.Flatten(), nn.Linear(24, 3))

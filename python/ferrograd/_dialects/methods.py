@@ -96,13 +96,15 @@ def positive(input: Tensor) -> Any:
     return input
 
 
-def set_(input: Tensor, source: Tensor) -> Tensor:
+def set_(input: Tensor, source: Tensor | None = None) -> Tensor:
     """Takes over the memory of another tensor, and its shape if this is a leaf. Nothing is recorded.
+
+    Without ``source`` it is left with no elements.
 
     A tensor that requires a gradient is set under ``no_grad`` only. It stays a leaf or the result of its op.
     """
     if _core.is_grad_enabled() and not input.stop_gradient:
         what = "a leaf Variable" if input.is_leaf else "a result"
         raise LeafInplaceError(f"set_: {what} that requires grad is set under no_grad only")
-    input.data = source
+    input.data = input.detach().reshape([-1])[:0].clone() if source is None else source
     return input

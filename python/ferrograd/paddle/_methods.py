@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from ferrograd import _arguments, _core
 from ferrograd._core import ArgumentError
 from ferrograd._core import paddle as ops
+from ferrograd._dialects.methods import set_
 from ferrograd._dialects.specialize import specialize
 from ferrograd.paddle import _functions, _index, _more
 from ferrograd.paddle._creation import full
-from ferrograd.paddle._framework import is_complex, is_empty, is_integer
+from ferrograd.paddle._framework import finfo, is_complex, is_empty, is_integer
 from ferrograd.paddle._tensor import Tensor
 
 __all__ = [
@@ -74,8 +78,10 @@ __all__ = [
     "normal_",
     "polar",
     "polygamma_",
+    "random_",
     "real",
     "repeat",
+    "resize_",
     "scatter_nd",
     "to_dense",
     "to_sparse_coo",
@@ -304,6 +310,37 @@ def uniform_(x: Tensor, min: float = 0.0, max: float = 1.0, seed: int = 0, name:
 def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, name: str | None = None) -> Tensor:
     """Overwrites with random numbers of the normal distribution."""
     return _overwrite(x, "normal", lambda x: ops.cast(ops.normal(mean, std, list(x.shape)), x.dtype))
+
+
+def random_(x: Tensor, from_: int = 0, to: int | None = None, *, generator: None = None) -> Tensor:
+    """Overwrites with random integers in [``from_``, ``to``). With one bound they start at 0.
+
+    Without bounds the end is the largest number of an integer dtype, or ``2**p`` for floats of ``p`` bits of precision.
+
+    Raises:
+        ValueError: there is no integer in the range.
+    """
+    if to is None:
+        whole = np.iinfo(x.dtype).max if x.dtype.kind in "iu" else 2 / finfo(x.dtype).eps
+        from_, to = 0, from_ or int(whole)
+    low, high = _arguments.integer(from_, "random_", "from_"), _arguments.integer(to, "random_", "to")
+    if low >= high:
+        raise ArgumentError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    return _overwrite(x, "random", lambda x: ops.cast(ops.randint(low, high, list(x.shape), "int64"), x.dtype))
+
+
+def resize_(x: Tensor, shape: Any, fill_zero: bool = False, name: str | None = None) -> Tensor:
+    """Gives the tensor another shape. It keeps its first elements; zeros follow if there are more.
+
+    Raises:
+        LeafInplaceError: the tensor requires a gradient, and gradients are recorded.
+    """
+    shape = _arguments.integers(shape, "resize_", "shape")
+    n, flat = math.prod(shape), ops.reshape(x.detach(), [-1])
+    more = n - flat.shape[0]
+    kept = flat[:n] if more <= 0 else ops.concat([flat, ops.zeros([more], x.dtype)])
+    set_(x, ops.reshape(kept, shape))
+    return x
 
 
 def exponential_(x: Tensor, lam: float = 1.0, name: str | None = None) -> Tensor:

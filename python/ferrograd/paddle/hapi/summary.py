@@ -26,8 +26,9 @@ _MIB = 1024.0**2
 def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any = None) -> dict[str, int]:
     """Prints the layers with the shapes of their inputs and outputs; returns the numbers of parameters.
 
-    The network is called once, with ``input`` or with zeros of ``input_size``. A layer that it calls twice has the
-    shapes of the last call. The sizes are those of float32, and each output counts twice, for its gradient.
+    The network is called once, with ``input`` (a list or dict is one argument) or with zeros of ``input_size``. A layer
+    that it calls twice has the shapes of the last call. The sizes are those of float32, and each output counts twice,
+    for its gradient.
 
     >>> import ferrograd.paddle as paddle
     >>> found = paddle.summary(paddle.nn.Linear(3, 2), (1, 3))  # doctest: +ELLIPSIS
@@ -37,7 +38,7 @@ def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any =
     """
     rows: dict[str, tuple[Any, Any, int]] = {}
     handles = []
-    inputs = _given(input) if input is not None else _zeros(input_size, dtypes)
+    inputs = [input] if input is not None else _zeros(input_size, dtypes)
 
     def note(layer: Any, given: Any, outputs: Any) -> None:
         number = layer.full_name().rsplit("_", 1)[-1]
@@ -65,7 +66,9 @@ def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any =
 
 
 def _shapes(value: Any) -> Any:
-    """The shape of a tensor, and those in a list or tuple."""
+    """The shape of a tensor, and those in a list, tuple or dict."""
+    if isinstance(value, dict):
+        value = list(value.values())
     if isinstance(value, list | tuple):
         return [_shapes(part) for part in value]
     return list(value.shape) if isinstance(value, Tensor) else []
@@ -75,10 +78,6 @@ def _elements(shapes: Any) -> int:
     """How many elements tensors of these shapes have together."""
     parts = [part for part in shapes if isinstance(part, list)]
     return sum(map(_elements, parts)) if parts else int(math.prod(shapes))
-
-
-def _given(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _zeros(size: Any, dtypes: Any) -> list[Any]:

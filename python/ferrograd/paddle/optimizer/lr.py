@@ -48,6 +48,8 @@ __all__ = [
     "PolynomialDecay",
     "ReduceOnPlateau",
     "StepDecay",
+    "noam_decay",
+    "polynomial_decay",
 ]
 
 
@@ -171,6 +173,11 @@ class NoamDecay(LRScheduler):
         return float(self.base_lr * self.d_model**-0.5 * min(fall, rise))
 
 
+def noam_decay(d_model: int, warmup_steps: int, learning_rate: float = 1.0) -> NoamDecay:
+    """:class:`NoamDecay`, under the name of older programs."""
+    return NoamDecay(d_model, warmup_steps, learning_rate)
+
+
 class PiecewiseDecay(LRScheduler):
     """``values[i]`` before the boundary i, and the last of the values after all of them."""
 
@@ -251,6 +258,17 @@ class PolynomialDecay(LRScheduler):
         else:
             epoch = min(epoch, total)
         return float((self.base_lr - self.end_lr) * (1 - epoch / total) ** self.power + self.end_lr)
+
+
+def polynomial_decay(
+    learning_rate: float,
+    decay_steps: int,
+    end_learning_rate: float = 0.0001,
+    power: float = 1.0,
+    cycle: bool = False,
+) -> PolynomialDecay:
+    """:class:`PolynomialDecay`, under the name of older programs."""
+    return PolynomialDecay(learning_rate, decay_steps, end_learning_rate, power, cycle)
 
 
 class LinearWarmup(LRScheduler):

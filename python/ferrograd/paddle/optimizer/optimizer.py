@@ -150,6 +150,17 @@ class Optimizer:
             return [(p, g + decay.gradient(p), 0.0) for p, g in pairs]
         return [(p, g, float(decay)) for p, g in pairs]
 
+    def backward(
+        self,
+        loss: Tensor,
+        startup_program: object = None,
+        parameters: list[Tensor] | None = None,
+        no_grad_set: object = None,
+        callbacks: object = None,
+    ) -> list[tuple[Tensor, Tensor]]:
+        """The pairs of parameters and gradients that ``loss.backward()`` left; it computes none, as in Paddle."""
+        return [(p, p.grad) for p in parameters or self._parameter_list if p.grad is not None]
+
     def minimize(
         self,
         loss: Tensor,
@@ -158,7 +169,7 @@ class Optimizer:
         no_grad_set: object = None,
     ) -> tuple[list[Any], list[tuple[Tensor, Tensor]]]:
         """Runs :meth:`step` with the gradients of ``loss.backward()``; ``([], [(parameter, gradient), ...])``."""
-        pairs = [(p, p.grad) for p in self._parameter_list if p.grad is not None]
+        pairs = self.backward(loss, startup_program, self._parameter_list)
         self.step()
         return [], pairs
 
