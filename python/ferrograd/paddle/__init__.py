@@ -29,6 +29,7 @@ from ferrograd.paddle import (
     _methods,
     _more,
     _random,
+    _windows,
     amp,
     autograd,
     base,
@@ -63,6 +64,7 @@ from ferrograd.paddle._index import *
 from ferrograd.paddle._layers import *
 from ferrograd.paddle._more import *
 from ferrograd.paddle._random import *
+from ferrograd.paddle._windows import *
 from ferrograd.paddle.amp import (
     autocast,
     get_autocast_cpu_dtype,
@@ -144,12 +146,14 @@ __all__ += _index.__all__
 __all__ += _layers.__all__
 __all__ += _more.__all__
 __all__ += _random.__all__
+__all__ += _windows.__all__
 
 _in_place = _adapters.in_place_functions(__name__, Tensor, __all__)
 globals().update(_in_place)
 __all__ += _in_place
 
 if _TYPE_CHECKING:
+    from ferrograd.paddle import audio as audio
     from ferrograd.paddle import distributed as distributed
     from ferrograd.paddle import distribution as distribution
     from ferrograd.paddle import special as special
@@ -159,17 +163,6 @@ if _TYPE_CHECKING:
 else:
     #: What replaces modules that are not here.
     _PLACES = {
-        "audio": "spectra are paddle.signal.stft; a window is paddle.to_tensor(numpy.hanning(n + 1)[:n])",
-        **{
-            f"{name}_window": f"write paddle.to_tensor(numpy.{call}[:n], 'float32'), for a periodic one"
-            for name, call in (
-                ("bartlett", "bartlett(n + 1)"),
-                ("blackman", "blackman(n + 1)"),
-                ("hamming", "hamming(n + 1)"),
-                ("hann", "hanning(n + 1)"),
-                ("kaiser", "kaiser(n + 1, 12.0)"),
-            )
-        },
         **{name: f"it is paddle.autograd.{name}" for name in ("hessian", "jacobian")},
         **{name: f"it is paddle.incubate.autograd.{name}" for name in ("jvp", "vjp")},
         **{name: f"it is ferrograd.func.{name}" for name in ("jacfwd", "jacrev", "value_and_grad", "vmap")},
@@ -181,7 +174,7 @@ else:
     }
 
     def __getattr__(name: str) -> _Any:
-        if name in ("distributed", "distribution", "sparse", "special", "tensor", "version", "vision"):
+        if name in ("audio", "distributed", "distribution", "sparse", "special", "tensor", "version", "vision"):
             return _import_module(f"ferrograd.paddle.{name}")
         if name == "paddle":
             return _import_module("ferrograd.paddle")
