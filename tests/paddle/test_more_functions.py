@@ -504,6 +504,131 @@ def test_parts_of_images_in_boxes() -> None:
         align(x, boxes, t([2]), 2)
 
 
+def test_the_largest_elements_in_parts_of_boxes() -> None:
+    pool = paddle.vision.ops.roi_pool
+    images = np.random.default_rng(1).permutation(2 * 3 * 5 * 6).reshape(2, 3, 5, 6).astype(float)
+    boxes = np.array([[0.5, 1, 2.5, 4], [-2, -2, 1, 0], [1, 1, 9, 9], [3, 3, 1, 1], [-9, -9, -8, -8]])
+    count = t([2, 3], "int32")
+    for scale in (1.0, 0.5):
+        wanted = np.zeros((5, 3, 2, 3))
+        for at in np.ndindex(5, 2, 3):
+            x1, y1, x2, y2 = np.trunc(boxes[at[0]] * scale + np.copysign(0.5, boxes[at[0]]))
+            spans = []
+            for part, parts, first, last, n in ((at[1], 2, y1, y2, 5), (at[2], 3, x1, x2, 6)):
+                size = max(last - first + 1, 1) / parts
+                ends = first + np.floor(part * size), first + np.ceil((part + 1) * size)
+                spans.append(slice(*(int(min(max(end, 0), n)) for end in ends)))
+            found = images[int(at[0] > 1)][:, spans[0], spans[1]]
+            wanted[at[0], :, at[1], at[2]] = found.max((1, 2)) if found.size else 0
+        near(pool(t(images), t(boxes), count, (2, 3), scale), wanted)
+    x = paddle.to_tensor(images, stop_gradient=False)
+    assert testing.gradcheck(lambda x: pool(x, t(boxes), count, 2), (x,))
+    assert pool(x, t(boxes[:0]), t([0, 0]), 2).shape == [0, 3, 2, 2]
+    with pytest.raises(ValueError, match=r"roi_pool: .* boxes"):
+        pool(x, t(boxes), t([2, 2]), 2)
+    with pytest.raises(ValueError, match="output_size is an integer or two"):
+        pool(x, t(boxes), count, (1, 2, 3))
+
+
+@pytest.mark.parametrize("normalized", [True, False])
+def test_boxes_as_offsets_from_prior_boxes(normalized: bool) -> None:
+    code = paddle.vision.ops.box_coder
+    rng = np.random.default_rng(2)
+    prior, boxes = (np.concatenate([a, a + 1 + rng.random((n, 2))], 1) for n in (4, 3) for a in [rng.random((n, 2))])
+    spread, more = rng.random((4, 4)) + 0.1, 0 if normalized else 1
+    sizes = [b[:, 2:] - b[:, :2] + more for b in (prior, boxes)]
+    apart = (boxes[:, None, :2] + boxes[:, None, 2:]) / 2 - (prior[:, :2] + sizes[0] / 2)
+    wanted = np.concatenate([apart / sizes[0], np.log(sizes[1][:, None] / sizes[0])], -1)
+    near(code(t(prior), t(spread), t(boxes), box_normalized=normalized), wanted / spread)
+    near(code(t(prior), None, t(boxes), box_normalized=normalized), wanted)
+    near(code(t(prior), [0.1, 0.2, 0.3, 0.4], t(boxes), box_normalized=normalized), wanted / [0.1, 0.2, 0.3, 0.4])
+    # Decoded boxes reach half of their size from the middle of the corners to both sides, but for the last pixel.
+    middle = (boxes[:, :2] + boxes[:, 2:]) / 2
+    again = np.concatenate([middle - sizes[1] / 2, middle + sizes[1] / 2 - more], 1)
+    for axis, order in ((0, (0, 1, 2)), (1, (1, 0, 2))):
+        back = code(t(prior), t(spread), t((wanted / spread).transpose(order)), "decode_center_size", normalized, axis)
+        near(back, np.repeat(again[:, None], 4, 1).transpose(order))
+    inputs = [paddle.to_tensor(a, stop_gradient=False) for a in (prior, spread, boxes)]
+    assert testing.gradcheck(lambda *ins: code(*ins, "encode_center_size", normalized), inputs)
+    inputs[2] = paddle.to_tensor(wanted, stop_gradient=False)
+    assert testing.gradcheck(lambda *ins: code(*ins, "decode_center_size", normalized), inputs)
+    with pytest.raises(ValueError, match="code_type is not 'other'"):
+        code(t(prior), None, t(boxes), "other")
+    with pytest.raises(ValueError, match="are not the shapes of prior boxes"):
+        code(t(prior), None, t(boxes), "decode_center_size")
+    with pytest.raises(ValueError, match="4 prior boxes for offsets"):
+        code(t(prior), None, t(wanted), "decode_center_size", axis=1)
+
+
+@pytest.mark.parametrize("aware", [True, False])
+def test_boxes_of_grids(aware: bool) -> None:
+    yolo = paddle.vision.ops.yolo_box
+    x = np.random.default_rng(3).standard_normal((2, 2 * (7 + aware), 2, 3))
+    anchors, sizes = [10, 13, 16, 30], np.array([[64, 100], [50, 60]])
+
+    def sigmoid(v: Any) -> Any:
+        return 1 / (1 + np.exp(-v))
+
+    overlap, values = sigmoid(x[:, :2]), x[:, 2 * aware :].reshape(2, 2, 7, 2, 3)
+    for clips in (True, False):
+        boxes, scores = np.zeros((2, 12, 4)), np.zeros((2, 12, 2))
+        for row, (i, a, r, c) in enumerate(np.ndindex(2, 2, 2, 3)):
+            v, (height, width) = values[i, a, :, r, c], sizes[i]
+            trust = sigmoid(v[4]) ** 0.7 * overlap[i, a, r, c] ** 0.3 if aware else sigmoid(v[4])
+            if trust < 0.4:
+                continue
+            x0 = (c + sigmoid(v[0]) * 1.2 - 0.1) * width / 3
+            y0 = (r + sigmoid(v[1]) * 1.2 - 0.1) * height / 2
+            w = np.exp(v[2]) * anchors[2 * a] * width / 24 / 2
+            h = np.exp(v[3]) * anchors[2 * a + 1] * height / 16 / 2
+            box = [x0 - w, y0 - h, x0 + w, y0 + h]
+            if clips:
+                box = [max(box[0], 0), max(box[1], 0), min(box[2], width - 1), min(box[3], height - 1)]
+            boxes[i, row % 12], scores[i, row % 12] = box, trust * sigmoid(v[5:])
+        options = {"clip_bbox": clips, "scale_x_y": 1.2, "iou_aware": aware, "iou_aware_factor": 0.3}
+
+        def call(x: Any, options: Any = options) -> Any:
+            return yolo(x, t(sizes, "int32"), anchors, 2, 0.4, 8, **options)
+
+        found = call(t(x))
+        near(found[0], boxes)
+        near(found[1], scores)
+        assert testing.gradcheck(call, (paddle.to_tensor(x, stop_gradient=False),))
+    with pytest.raises(ValueError, match="yolo_box: x is"):
+        yolo(t(x), t(sizes), anchors, 4, 0.4, 8)
+
+
+def test_convolutions_at_places_that_are_moved() -> None:
+    deform = paddle.vision.ops.deform_conv2d
+    rng = np.random.default_rng(4)
+    x, weight, bias = (rng.standard_normal(shape) for shape in ((2, 4, 5, 6), (6, 2, 3, 2), 6))
+    options = {"stride": 2, "padding": 1, "dilation": (1, 2), "groups": 2}
+    still = np.zeros((2, 24, 3, 3))
+    wanted = F.conv2d(t(x), t(weight), t(bias), **options)
+    near(deform(t(x), t(still), t(weight), t(bias), deformable_groups=2, **options), wanted.numpy())
+    mask = np.full((2, 12, 3, 3), 0.5)
+    near(
+        deform(t(x), t(still), t(weight), None, deformable_groups=2, mask=t(mask), **options),
+        0.5 * (wanted.numpy() - bias[:, None, None]),
+    )
+    # The second half of the channels is moved one down and half a column to the right.
+    moved = still.reshape(2, 2, 6, 2, 3, 3).copy()
+    moved[:, 1] += np.array([1, 0.5])[:, None, None]
+    other = np.pad(x, [(0, 0), (0, 0), (0, 1), (0, 1)])[:, :, 1:]
+    other = np.concatenate([x[:, :2], (other[:, 2:, :, :-1] + other[:, 2:, :, 1:]) / 2], 1)
+    inner = deform(t(x), t(moved.reshape(still.shape)), t(weight), deformable_groups=2, **options)
+    near(inner[:, :, 1:, 1:], F.conv2d(t(other), t(weight), None, **options)[:, :, 1:, 1:].numpy())
+    shapes = ((1, 2, 3, 3), (1, 8, 2, 2), (1, 2, 2, 2), (1,), (1, 4, 2, 2))
+    inputs = [paddle.to_tensor(rng.standard_normal(shape), stop_gradient=False) for shape in shapes]
+    assert testing.gradcheck(lambda x, o, w, b, m: deform(x, o, w, b, mask=m), inputs)
+    with pytest.raises(ValueError, match="offset is"):
+        deform(t(x), t(still), t(weight), **options)
+    with pytest.raises(ValueError, match="a weight of"):
+        deform(t(x), t(still), t(weight))
+    with pytest.raises(ValueError, match="mask is"):
+        deform(t(x), t(still), t(weight), deformable_groups=2, mask=t(mask[:1]), **options)
+
+
 def test_a_cast_in_place() -> None:
     x = t([1.5, 2.0])
     assert x.cast_("int64") is x

@@ -1,4 +1,4 @@
-"""``paddle.vision.ops``: of its functions those on boxes that detectors use, ``nms`` and ``roi_align``."""
+"""``paddle.vision.ops``: of its functions those on boxes that detectors use, and ``deform_conv2d``."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from ferrograd._core import ShapeError
 from ferrograd._core import paddle as ops
 from ferrograd._dialects.numbers import PADDLE
 from ferrograd.paddle._tensor import Tensor
+from ferrograd.paddle.vision._detection import box_coder, deform_conv2d, roi_pool, yolo_box
 
-__all__ = ["nms", "roi_align"]
+__all__ = ["box_coder", "deform_conv2d", "nms", "roi_align", "roi_pool", "yolo_box"]
 
 
 def _numbers(x: Any, function: str, name: str, shape: str) -> np.ndarray:
