@@ -74,7 +74,13 @@ def _made(values: np.ndarray, dtype: Any) -> Tensor:
 
 
 def _mels(count: int, low: float, high: float, htk: bool) -> np.ndarray:
-    found: np.ndarray = mel_to_hz(np.linspace(hz_to_mel(low, htk), hz_to_mel(high, htk), count), htk)
+    found: np.ndarray = mel_to_hz(_line(hz_to_mel(low, htk), hz_to_mel(high, htk), count), htk)
+    return found
+
+
+def _line(low: float, high: float, count: int) -> np.ndarray:
+    # The core refuses what is too large for memory, which NumPy does not.
+    found: np.ndarray = ops.linspace(low, high, count, "float64").numpy()
     return found
 
 
@@ -91,7 +97,7 @@ def fft_frequencies(sr: int, n_fft: int, dtype: Any = "float32") -> Tensor:
 
     They end at ``sr / 2``, as in Paddle, also where ``n_fft`` is odd.
     """
-    return _made(np.linspace(0, sr / 2, _arguments.integer(n_fft, "fft_frequencies", "n_fft") // 2 + 1), dtype)
+    return _made(_line(0.0, sr / 2, _arguments.integer(n_fft, "fft_frequencies", "n_fft") // 2 + 1), dtype)
 
 
 def compute_fbank_matrix(
@@ -115,7 +121,7 @@ def compute_fbank_matrix(
     """
     n_mels = _arguments.integer(n_mels, "compute_fbank_matrix", "n_mels")
     mels = _mels(n_mels + 2, f_min, sr / 2 if f_max is None else f_max, htk)
-    given = np.linspace(0, sr / 2, _arguments.integer(n_fft, "compute_fbank_matrix", "n_fft") // 2 + 1)
+    given = _line(0.0, sr / 2, _arguments.integer(n_fft, "compute_fbank_matrix", "n_fft") // 2 + 1)
     ramps, widths = mels[:, None] - given, np.diff(mels)[:, None]
     weights = np.maximum(0, np.minimum(-ramps[:-2] / widths[:-1], ramps[2:] / widths[1:]))
     if norm == "slaney":

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core, _public
-from ferrograd._core import Tensor
+from ferrograd._core import ArgumentError, Tensor
 from ferrograd._optim import schedules
 from ferrograd._optim.steps import NOT_TRACED, counts
 
@@ -267,8 +267,15 @@ def polynomial_decay(
     power: float = 1.0,
     cycle: bool = False,
 ) -> PolynomialDecay:
-    """:class:`PolynomialDecay`, under the name of older programs."""
-    return PolynomialDecay(learning_rate, decay_steps, end_learning_rate, power, cycle)
+    """:class:`PolynomialDecay`, under the name of older programs.
+
+    Raises:
+        ArgumentError: ``decay_steps`` is not a positive integer, or ``power`` is not positive.
+    """
+    try:
+        return PolynomialDecay(learning_rate, decay_steps, end_learning_rate, power, cycle)
+    except AssertionError as error:
+        raise ArgumentError(f"polynomial_decay:{error}") from None
 
 
 class LinearWarmup(LRScheduler):
