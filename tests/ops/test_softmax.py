@@ -113,7 +113,7 @@ def test_gradients_of_short_rows_sum_in_order(rows: int, n: int, dtype: str) -> 
 @pytest.mark.parametrize("n", range(1, 10))
 def test_short_rows_have_the_bits_that_each_has_alone(n: int, dtype: type) -> None:
     generator = np.random.default_rng(n)
-    x = (generator.normal(size=(601, n)) * 30).astype(dtype)
+    x: Any = (generator.normal(size=(601, n)) * 30).astype(dtype)
     x[generator.random(x.shape) < 0.1] = generator.choice(np.array([np.inf, -np.inf, np.nan, 1e30, -0.0], dtype))
     x[7], x[300] = -np.inf, np.inf
     softmax, total = np.asarray(fg.softmax(fg.tensor(x))), np.asarray(fg.logsumexp(fg.tensor(x), -1))
