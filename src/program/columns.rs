@@ -1,5 +1,5 @@
-//! Arrays of few columns as these. The gradient of a column is an array whose other columns are zeros, and such gradients are
-//! added. A program adds the columns alone, together with what else it computes of as many elements.
+//! Arrays of few columns are computed column by column. The gradient of a column is an array whose other columns are zeros, and
+//! a trace adds such arrays. A program adds the columns alone, in one loop with other formulas of as many elements.
 
 use std::sync::Arc;
 

@@ -224,6 +224,11 @@ def _edge(x: Tensor) -> Any:
     return _core.gradient_edge(x)
 
 
+def _with_edges(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """The tensors, of which those that can have a gradient are tracked."""
+    return [x if x.requires_grad or not is_inexact(x) else x.detach().requires_grad_() for x in tensors]
+
+
 def _is_tracked(x: Tensor) -> bool:
     return x.requires_grad
 
@@ -271,9 +276,7 @@ def _back(step: Part, count: int, has: Sequence[bool]) -> tuple[Callable[..., li
         arguments = given[len(has) :]
         creates = _core.is_grad_enabled()
         with enable_grad():
-            inner = [
-                x if x.requires_grad or not is_inexact(x) else x.detach().requires_grad_() for x in arguments[:count]
-            ]
+            inner = _with_edges(arguments[:count])
             outputs = [y for y in step.function(*inner) if is_inexact(y)]
         own = [x for x in inner if is_inexact(x)]
         wanted = [*own, *ends]
@@ -637,7 +640,7 @@ class Repeated(Holder):
             values, t = x[:count], x[count:]
             creates = _core.is_grad_enabled()
             with enable_grad():
-                inner = [v if v.requires_grad or not is_inexact(v) else v.detach().requires_grad_() for v in values]
+                inner = _with_edges(values)
                 outputs = self.step.function(*inner)
             places = [*(v for v in inner if is_inexact(v)), *ends]
             turned = [*t[:first], *map(entered, t[first:], batches)]

@@ -633,13 +633,7 @@ def _warn_of_overrides(cls: Any, /, **kwargs: Any) -> None:
 setattr(TorchTensor, "__init_subclass__", classmethod(_warn_of_overrides))  # noqa: B010
 _SPECIAL = ("__contains__", "__copy__", "__deepcopy__", "__reduce_ex__", "__reversed__")
 for _name, _value in [*vars(Methods).items(), *((name, getattr(_random, name)) for name in _random.__all__)]:
-    if not _name.startswith("__") or _name in (
-        "__contains__",
-        "__copy__",
-        "__deepcopy__",
-        "__reduce_ex__",
-        "__reversed__",
-    ):
+    if not _name.startswith("__") or _name in _SPECIAL:
         setattr(TorchTensor, _name, _value)
 # torch has kept the name of Python 2.
 TorchTensor.__rdiv__ = TorchTensor.__rtruediv__  # type: ignore[method-assign]

@@ -310,8 +310,8 @@ impl Tracer {
         })
     }
 
-    /// What stands for a part of a larger tensor in a trace around this one, if it has this memory.
-    pub(super) fn outer_part<'py>(&self, py: Python<'py>, place: &Place) -> Option<Bound<'py, Var>> {
+    /// The tensor with this memory, if it stands for a part of a larger tensor in a trace around this one.
+    fn outer_part<'py>(&self, py: Python<'py>, place: &Place) -> Option<Bound<'py, Var>> {
         let mut trace = Captures::outer(&self.trace)?;
         loop {
             if let Some(part) = Captures::of(trace).parts.iter().find(|part| part.has(place.key())) {
@@ -321,8 +321,13 @@ impl Tracer {
         }
     }
 
-    /// The program of a step or a branch.
-    pub(super) fn inner(&self, py: Python<'_>, outputs: &[Bound<'_, Var>]) -> Option<Subprogram> {
+    /// The program of a step or a branch, and for each of its constants the tensor that stands for a part of a larger one, if the
+    /// constant is that.
+    pub(super) fn inner<'py>(
+        &self,
+        py: Python<'py>,
+        outputs: &[Bound<'py, Var>],
+    ) -> Option<(Subprogram, Vec<Option<Bound<'py, Var>>>)> {
         let number = self.trace.number();
         let value = |o: &Bound<'_, Var>| {
             let t = o.get().tensor();
@@ -376,6 +381,6 @@ impl Tracer {
         let dialects = outputs.iter().map(|o| o.get().dialect()).collect();
         let program = Arc::new(Program::new(&inputs, &calls, &results)?);
         let hoisted = Program::hoisted(&inputs, count, &calls, &results).map(|both| both.map(Arc::new));
-        Some(Subprogram { program, hoisted, dialects, arguments: count, constants })
+        Some((Subprogram { program, hoisted, dialects, arguments: count, constants }, parts))
     }
 }

@@ -296,18 +296,17 @@ impl Tracer {
         if self.has_escaped(py, &outputs, &[]) {
             return Ok(None);
         }
-        let Some(inner) = self.inner(py, &outputs) else { return Ok(None) };
+        let Some((inner, parts)) = self.inner(py, &outputs) else { return Ok(None) };
         let captured = std::mem::take(&mut *Captures::of(&self.trace));
-        let mut others = vec![];
+        let mut wholes = vec![];
         for cell in captured.cells.iter().filter(|cell| cell.argument.is_none()) {
             let edge = cell.edges.iter().flatten().next().cloned();
-            let whole = Tensor::made(cell.found.clone(), edge, cell.levels.clone());
-            others.push((whole, self.outer_part(py, &cell.place)));
+            wholes.push(Tensor::made(cell.found.clone(), edge, cell.levels.clone()));
         }
         self.leave();
         self.undo(py, captured);
         let mut constants = vec![];
-        for (whole, part) in others {
+        for (whole, part) in wholes.into_iter().zip(parts) {
             let read = part.map_or(whole, |part| part.get().tensor());
             constants.push(Var::result(py, read, Dialect::Native)?);
         }

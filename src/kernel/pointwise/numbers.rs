@@ -180,7 +180,7 @@ impl Numbers {
     }
 }
 
-/// Instructions, of which there is at least one.
+/// A list of at least one instruction.
 #[derive(Clone, Copy)]
 struct Cursor {
     next: *const Cells,

@@ -40,7 +40,7 @@ pub trait Kernel: Send + Sync {
 
 /// A kernel with one result that takes less time if it runs many times at a time.
 pub trait Times {
-    /// Runs so many times. The operands and the result lie so many bytes after those of the time before.
+    /// Runs the kernel `times` times. From one time to the next, each operand and the result move on by its number of bytes.
     ///
     /// # Errors
     /// As [`run`](Kernel::run).

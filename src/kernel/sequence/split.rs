@@ -304,7 +304,7 @@ impl<'a> Nodes<'a> {
                 }
                 let node = match self.slots[made].0 {
                     Origin::Made(node) if self.homes[node].is_none() => node,
-                    // What is given, or is the next one of another carry too, is copied.
+                    // The loop copies what is given, and what is the next value of another carry as well.
                     _ => {
                         self.homes.push(None);
                         self.push(Node::Formula(Cow::Owned(copying(out.dtype))), vec![made], size)?;

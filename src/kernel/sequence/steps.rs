@@ -171,7 +171,7 @@ impl Sequence {
         let (carry, rows) = (&given[..carries], carries..carries + columns);
         // Memory of the carry and of what the sequence writes, each in lines of its own.
         let written = self.writes.iter().map(|w| w.bytes);
-        // What is a carry before a step, and another one after it, is kept meanwhile.
+        // A step keeps a copy of a carry that becomes another carry.
         let is_kept = |(k, out): &(usize, &Out)| match out.from {
             From::Given(g) => g < carries && (g != *k || out.start > 0),
             From::Write(_) => false,
