@@ -27,6 +27,10 @@ def test_max_pool_indices_name_the_elements(axes: int) -> None:
         again = torch.gather(flat, 2, positions.reshape((2, 3, -1))).reshape(values.shape)
         np.testing.assert_array_equal(again.numpy(), values.numpy())
         np.testing.assert_array_equal(getattr(F, name)(x, *args).numpy(), values.numpy())
+        for said in (False, True):
+            found = getattr(F, f"{name}_with_indices")(x, *args, return_indices=said)
+            np.testing.assert_array_equal(found[0].numpy(), values.numpy())
+            np.testing.assert_array_equal(found[1].numpy(), positions.numpy())
 
 
 def test_none_keeps_a_size() -> None:

@@ -17,8 +17,11 @@ __all__ = [
     "adaptive_avg_pool2d",
     "adaptive_avg_pool3d",
     "adaptive_max_pool1d",
+    "adaptive_max_pool1d_with_indices",
     "adaptive_max_pool2d",
+    "adaptive_max_pool2d_with_indices",
     "adaptive_max_pool3d",
+    "adaptive_max_pool3d_with_indices",
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
@@ -29,8 +32,11 @@ __all__ = [
     "lp_pool2d",
     "lp_pool3d",
     "max_pool1d",
+    "max_pool1d_with_indices",
     "max_pool2d",
+    "max_pool2d_with_indices",
     "max_pool3d",
+    "max_pool3d_with_indices",
 ]
 
 
@@ -57,6 +63,28 @@ def _max_pool(
 max_pool1d = for_dimension("max_pool{ndim}d", 1, _max_pool)
 max_pool2d = for_dimension("max_pool{ndim}d", 2, _max_pool)
 max_pool3d = for_dimension("max_pool{ndim}d", 3, _max_pool)
+
+
+def _max_pool_with_indices(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+    *,
+    _dimension: Dimension = DIMENSIONS[1],
+) -> tuple[Tensor, Tensor]:
+    """The results of ``max_pool{ndim}d`` with indices, whatever ``return_indices`` is."""
+    pool = _pool(f"max_pool{_dimension.ndim}d", True)
+    values, positions = pool(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return values, positions
+
+
+max_pool1d_with_indices = for_dimension("max_pool{ndim}d_with_indices", 1, _max_pool_with_indices)
+max_pool2d_with_indices = for_dimension("max_pool{ndim}d_with_indices", 2, _max_pool_with_indices)
+max_pool3d_with_indices = for_dimension("max_pool{ndim}d_with_indices", 3, _max_pool_with_indices)
 
 
 def _sizes(input: Tensor, output_size: Any, axes: int, function: str) -> Any:
@@ -101,6 +129,25 @@ def _adaptive_max_pool(
 adaptive_max_pool1d = for_dimension("adaptive_max_pool{ndim}d", 1, _adaptive_max_pool)
 adaptive_max_pool2d = for_dimension("adaptive_max_pool{ndim}d", 2, _adaptive_max_pool)
 adaptive_max_pool3d = for_dimension("adaptive_max_pool{ndim}d", 3, _adaptive_max_pool)
+
+
+def _adaptive_max_pool_with_indices(
+    input: Tensor,
+    output_size: Any,
+    return_indices: bool = False,
+    *,
+    _dimension: Dimension = DIMENSIONS[1],
+) -> tuple[Tensor, Tensor]:
+    """The results of ``adaptive_max_pool{ndim}d`` with indices, whatever ``return_indices`` is."""
+    function = f"adaptive_max_pool{_dimension.ndim}d"
+    values, positions = _pool(function, True)(input, _sizes(input, output_size, _dimension.ndim, function))
+    return values, positions
+
+
+_ADAPTIVE = "adaptive_max_pool{ndim}d_with_indices"
+adaptive_max_pool1d_with_indices = for_dimension(_ADAPTIVE, 1, _adaptive_max_pool_with_indices)
+adaptive_max_pool2d_with_indices = for_dimension(_ADAPTIVE, 2, _adaptive_max_pool_with_indices)
+adaptive_max_pool3d_with_indices = for_dimension(_ADAPTIVE, 3, _adaptive_max_pool_with_indices)
 
 
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:

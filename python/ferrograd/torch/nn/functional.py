@@ -12,9 +12,6 @@ from ferrograd import _arguments, _public
 from ferrograd._core import ArgumentError, ShapeError, TorchTensor
 from ferrograd._core import torch as ops
 from ferrograd._core.torch import (
-    adaptive_max_pool1d_with_indices,
-    adaptive_max_pool2d_with_indices,
-    adaptive_max_pool3d_with_indices,
     conv1d,
     conv2d,
     conv3d,
@@ -23,9 +20,6 @@ from ferrograd._core.torch import (
     conv_transpose3d,
     gelu,
     linear,
-    max_pool1d_with_indices,
-    max_pool2d_with_indices,
-    max_pool3d_with_indices,
     one_hot,
     pdist,
     prelu,
@@ -52,9 +46,6 @@ from ferrograd.torch.nn._losses import reduction_of
 from ferrograd.torch.nn._windows import *
 
 __all__ = [
-    "adaptive_max_pool1d_with_indices",
-    "adaptive_max_pool2d_with_indices",
-    "adaptive_max_pool3d_with_indices",
     "bilinear",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
@@ -76,9 +67,6 @@ __all__ = [
     "linear",
     "linear_cross_entropy",
     "log_softmax",
-    "max_pool1d_with_indices",
-    "max_pool2d_with_indices",
-    "max_pool3d_with_indices",
     "mse_loss",
     "nll_loss",
     "normalize",
