@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::request::Request;
@@ -32,15 +32,11 @@ pub(super) type List<T> = SmallVec<[T; FEW]>;
 /// The reachable graph in post-order: inputs stand before their consumers, and the order depends only on the graph. A
 /// slot is one output of one node, where its cotangents are summed.
 pub(super) struct Arena<'a> {
-    pub(super) nodes: Vec<&'a Arc<Node>>,
+    places: Vec<Place<'a>>,
     /// The indices of the leaves.
     pub(super) leaves: List<u32>,
-    /// By node, with one more entry at the end.
-    first: Vec<First>,
     /// By edge: the slot that it leads to, or [`NONE`] where it leads to no wanted value.
-    targets: Vec<u32>,
-    /// By node: whether its rule has to run, because an input is wanted or leads to a wanted value.
-    works: List<bool>,
+    targets: List<u32>,
     /// By slot: whether its gradient is part of the answer.
     pub(super) asked: List<bool>,
     /// By root and by wanted value of the request: the slot, or [`NONE`] where it is not reached.
@@ -50,11 +46,25 @@ pub(super) struct Arena<'a> {
     heavy: usize,
 }
 
-/// A node's first slot and its first entry in `targets`.
-#[derive(Clone, Copy)]
-struct First {
+/// A node, with its first slot and its first entry in `targets`.
+struct Place<'a> {
+    node: &'a Arc<Node>,
     slot: u32,
     target: u32,
+    /// Whether its rule has to run, because an input is wanted or leads to a wanted value.
+    works: bool,
+}
+
+impl Place<'_> {
+    #[inline]
+    fn outs(&self) -> Range<usize> {
+        self.slot as usize..self.slot as usize + self.node.outs.len()
+    }
+
+    #[inline]
+    fn edges(&self) -> Range<usize> {
+        self.target as usize..self.target as usize + self.node.inputs.len()
+    }
 }
 
 /// A node of the walk whose inputs are being visited.
@@ -66,8 +76,30 @@ struct Frame<'a> {
     start: u32,
 }
 
-/// By node that has been met: its index, or [`NONE`] while its inputs are being visited.
-type Index = FxHashMap<*const Node, u32>;
+/// The indices of the nodes that may be met again. As long as they are few, no table is made for them.
+#[derive(Default)]
+struct Met {
+    few: List<(*const Node, u32)>,
+    many: FxHashMap<*const Node, u32>,
+}
+
+impl Met {
+    fn get(&self, node: &Arc<Node>) -> Option<u32> {
+        let node = Arc::as_ptr(node);
+        match self.many.is_empty() {
+            true => self.few.iter().find(|(met, _)| *met == node).map(|(_, index)| *index),
+            false => self.many.get(&node).copied(),
+        }
+    }
+
+    fn insert(&mut self, node: &Arc<Node>, index: u32) {
+        let entry = (Arc::as_ptr(node), index);
+        if self.many.is_empty() && self.few.len() < FEW {
+            return self.few.push(entry);
+        }
+        self.many.extend(self.few.drain(..).chain([entry]));
+    }
+}
 
 impl<'a> Arena<'a> {
     /// The part of the graph that a request needs. Edges that lead to no wanted value are cut.
@@ -87,31 +119,27 @@ impl<'a> Arena<'a> {
     /// # Errors
     /// There is no memory for it.
     pub(super) fn reachable(request: &'a Request<'_>) -> Result<Arena<'a>> {
-        let mut first = Vec::with_capacity(FEW);
-        first.push(First { slot: 0, target: 0 });
         let mut arena = Arena {
-            nodes: Vec::with_capacity(FEW),
+            places: Vec::with_capacity(FEW),
             leaves: List::new(),
-            first,
-            targets: Vec::with_capacity(FEW),
-            works: List::new(),
+            targets: List::new(),
             asked: List::new(),
             roots: List::new(),
             wanted: List::new(),
             heavy: 0,
         };
-        let mut index = Index::with_capacity_and_hasher(FEW, FxBuildHasher);
+        let mut met = Met::default();
         let blocked = |e: &Edge| !request.blocked.is_empty() && request.blocked.iter().any(|b| b.is_same(e));
         let ends: FxHashSet<*const Node> = match request.stops {
             true => request.wanted.iter().map(|e| Arc::as_ptr(&e.node)).collect(),
             false => FxHashSet::default(),
         };
         for (root, _) in request.roots.iter().filter(|(root, _)| !blocked(root)) {
-            arena.walk(&root.node, &mut index, &blocked, &ends)?;
+            arena.walk(&root.node, &mut met, &blocked, &ends)?;
         }
         let slot = |e: &Edge| {
-            let node = index.get(&Arc::as_ptr(&e.node)).filter(|_| !blocked(e));
-            node.map_or(NONE, |&i| arena.first[i as usize].slot + e.out)
+            let node = met.get(&e.node).filter(|_| !blocked(e));
+            node.map_or(NONE, |i| arena.places[i as usize].slot + e.out)
         };
         request.roots.iter().for_each(|(e, _)| arena.roots.push(slot(e)));
         request.wanted.iter().for_each(|e| arena.wanted.push(slot(e)));
@@ -121,17 +149,14 @@ impl<'a> Arena<'a> {
     fn walk(
         &mut self,
         root: &'a Arc<Node>,
-        index: &mut Index,
+        met: &mut Met,
         blocked: &impl Fn(&Edge) -> bool,
         ends: &FxHashSet<*const Node>,
     ) -> Result<(), NoMemory> {
-        if index.insert(Arc::as_ptr(root), NONE).is_some_and(|old| {
-            index.insert(Arc::as_ptr(root), old);
-            true
-        }) {
+        if met.get(root).is_some() {
             return Ok(());
         }
-        let (mut targets, mut stack) = (List::new(), List::new());
+        let (mut targets, mut stack): (List<u32>, List<Frame<'_>>) = (List::new(), List::new());
         root.inputs.iter().for_each(|_| targets.push(NONE));
         stack.push(Frame { node: root, next: 0, start: 0 });
         while let Some(frame) = stack.last_mut() {
@@ -141,16 +166,16 @@ impl<'a> Arena<'a> {
                 let placed = self.push(node, &targets[frame.start as usize..])?;
                 targets.truncate(frame.start as usize);
                 stack.pop();
-                // A node with one owner is met only once.
+                // A node with one owner is not met again.
                 if Arc::strong_count(node) > 1 || stack.is_empty() {
-                    index.insert(Arc::as_ptr(node), placed);
+                    met.insert(node, placed);
                 }
                 if let Some(consumer) = stack.last_mut() {
                     let edge = consumer.node.inputs[consumer.next as usize]
                         .as_ref()
                         .expect("the walk came along it");
                     targets[(consumer.start + consumer.next) as usize] =
-                        self.first[placed as usize].slot + edge.out;
+                        self.places[placed as usize].slot + edge.out;
                     consumer.next += 1;
                 }
                 continue;
@@ -161,13 +186,12 @@ impl<'a> Arena<'a> {
                 frame.next += 1;
                 continue;
             };
-            if Arc::strong_count(&edge.node) > 1 {
-                if let Some(&known) = index.get(&Arc::as_ptr(&edge.node)) {
-                    targets[at] = self.first[known as usize].slot + edge.out;
-                    frame.next += 1;
-                    continue;
-                }
-                index.insert(Arc::as_ptr(&edge.node), NONE);
+            if Arc::strong_count(&edge.node) > 1
+                && let Some(known) = met.get(&edge.node)
+            {
+                targets[at] = self.places[known as usize].slot + edge.out;
+                frame.next += 1;
+                continue;
             }
             let depth = stack.len();
             if depth.is_multiple_of(MANY) {
@@ -182,27 +206,27 @@ impl<'a> Arena<'a> {
     }
 
     fn push(&mut self, node: &'a Arc<Node>, targets: &[u32]) -> Result<u32, NoMemory> {
-        if self.nodes.len().is_multiple_of(MANY) {
-            memory::ensure(self.nodes.len() * NODE + self.targets.len() * TARGET)?;
+        let index = self.places.len();
+        if index.is_multiple_of(MANY) {
+            memory::ensure(index * NODE + self.targets.len() * TARGET)?;
         }
         if node.is_leaf() {
-            self.leaves.push(self.nodes.len() as u32);
+            self.leaves.push(index as u32);
         }
+        let (slot, target) = (self.slots() as u32, self.targets.len() as u32);
+        self.places.push(Place { node, slot, target, works: false });
         targets.iter().for_each(|&t| self.targets.push(t));
-        self.nodes.push(node);
         node.outs.iter().for_each(|_| self.asked.push(false));
-        let slot = self.slots() as u32 + node.outs.len() as u32;
-        self.first.push(First { slot, target: self.targets.len() as u32 });
         let bytes = bytes(node);
         if bytes >= LIGHT {
             self.heavy = self.heavy.saturating_add(bytes);
         }
-        Ok(self.nodes.len() as u32 - 1)
+        Ok(index as u32)
     }
 
     /// Drops wanted outputs that are not reached though another output of their node is.
     fn drop_unreached_outputs(&mut self) {
-        let several = |&s: &u32| s != NONE && self.nodes[self.owner(s)].outs.len() > 1;
+        let several = |&s: &u32| s != NONE && self.node(self.owner(s)).outs.len() > 1;
         if !self.wanted.iter().any(several) {
             return;
         }
@@ -223,36 +247,45 @@ impl<'a> Arena<'a> {
         for &s in self.wanted.iter().filter(|s| **s != NONE) {
             self.asked[s as usize] = true;
         }
-        let mut live: List<bool> = List::new();
-        self.asked.iter().for_each(|&asked| live.push(asked));
-        for (i, node) in self.nodes.iter().enumerate() {
-            let mut works = false;
-            let (own, next) = (self.first[i], self.first[i + 1]);
-            for t in &mut self.targets[own.target as usize..next.target as usize] {
+        let mut live = self.asked.clone();
+        for place in &mut self.places {
+            for t in &mut self.targets[place.edges()] {
                 if *t != NONE && live[*t as usize] {
-                    works = true;
+                    place.works = true;
                 } else {
                     *t = NONE;
                 }
             }
-            self.works.push(works);
-            if works {
-                live[own.slot as usize..next.slot as usize].fill(true);
-            } else if leaves && node.is_leaf() {
-                live[own.slot as usize] = true;
-                self.asked[own.slot as usize] = true;
+            if place.works {
+                live[place.outs()].fill(true);
+            } else if leaves && place.node.is_leaf() {
+                live[place.slot as usize] = true;
+                self.asked[place.slot as usize] = true;
             }
         }
     }
 
     pub(super) fn slots(&self) -> usize {
-        self.first.last().expect("starts with one").slot as usize
+        self.asked.len()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    #[inline]
+    pub(super) fn node(&self, node: usize) -> &'a Arc<Node> {
+        self.places[node].node
+    }
+
+    pub(super) fn nodes(&self) -> impl ExactSizeIterator<Item = &'a Arc<Node>> + DoubleEndedIterator {
+        self.places.iter().map(|place| place.node)
     }
 
     /// The slots of a node's outputs.
     #[inline]
     pub(super) fn outs(&self, node: usize) -> Range<usize> {
-        self.first[node].slot as usize..self.first[node + 1].slot as usize
+        self.places[node].outs()
     }
 
     /// By input of a node: the slot that it leads to.
@@ -264,29 +297,29 @@ impl<'a> Arena<'a> {
     /// The indices of the edges to a node's inputs.
     #[inline]
     pub(super) fn edges(&self, node: usize) -> Range<usize> {
-        self.first[node].target as usize..self.first[node + 1].target as usize
+        self.places[node].edges()
     }
 
     /// Whether a node's rule has to run if a cotangent arrives.
     #[inline]
     pub(super) fn works(&self, node: usize) -> bool {
-        self.works[node]
+        self.places[node].works
     }
 
     /// Whether the gradient of an output of the node is needed.
     pub(super) fn is_live(&self, node: usize) -> bool {
-        self.works[node] || self.outs(node).any(|s| self.asked[s])
+        self.works(node) || self.outs(node).any(|s| self.asked[s])
     }
 
     /// Whether the pass computes the gradient of the value at an edge.
     pub(super) fn reaches(&self, edge: &Edge) -> bool {
-        let at = self.nodes.iter().position(|n| Arc::ptr_eq(n, &edge.node));
-        at.is_some_and(|i| self.works[i] || self.asked[self.first[i].slot as usize + edge.out as usize])
+        let at = self.places.iter().find(|place| Arc::ptr_eq(place.node, &edge.node));
+        at.is_some_and(|place| place.works || self.asked[place.slot as usize + edge.out as usize])
     }
 
     /// The node that a slot belongs to.
     pub(super) fn owner(&self, slot: u32) -> usize {
-        self.first.partition_point(|first| first.slot <= slot) - 1
+        self.places.partition_point(|place| place.slot <= slot) - 1
     }
 
     /// Whether several threads would be faster: there are at least `enough` bytes of outputs, and the heaviest path
@@ -298,10 +331,10 @@ impl<'a> Arena<'a> {
         // The heaviest path that ends at each slot, consumers first.
         let mut path = vec![0; self.slots()];
         let (mut total, mut longest) = (0usize, 0);
-        for i in (0..self.nodes.len()).rev().filter(|&i| self.works[i]) {
-            let own = Some(bytes(self.nodes[i])).filter(|&b| b >= LIGHT).unwrap_or(0);
-            let here = self.outs(i).map(|s| path[s]).max().unwrap_or(0) + own;
-            for &t in self.ins(i).iter().filter(|t| **t != NONE) {
+        for place in self.places.iter().rev().filter(|place| place.works) {
+            let own = Some(bytes(place.node)).filter(|&b| b >= LIGHT).unwrap_or(0);
+            let here = place.outs().map(|s| path[s]).max().unwrap_or(0) + own;
+            for &t in self.targets[place.edges()].iter().filter(|t| **t != NONE) {
                 path[t as usize] = here.max(path[t as usize]);
             }
             total = total.saturating_add(own);

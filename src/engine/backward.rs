@@ -121,7 +121,7 @@ struct Unfinished<'a>(&'a Pass<'a>, bool);
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         let (arena, site) = (&self.0.arena, Site::current());
-        for (_, node) in arena.nodes.iter().enumerate().filter(|(i, _)| !self.1 && arena.is_live(*i)) {
+        for (_, node) in arena.nodes().enumerate().filter(|(i, _)| !self.1 && arena.is_live(*i)) {
             node.free(site);
         }
     }
@@ -142,7 +142,7 @@ fn seeds(request: &Request<'_>, pass: &Pass<'_>) -> Result<Sums> {
 fn run_alone(pass: &Pass<'_>, request: &Request<'_>, mut sums: Sums) -> Result<Sums> {
     let arena = &pass.arena;
     let mut interrupt = Interrupt::new(request.interrupt);
-    for (i, &node) in arena.nodes.iter().enumerate().rev() {
+    for (i, node) in arena.nodes().enumerate().rev() {
         let outs = arena.outs(i);
         if let Some(hooks) = node.hooks().filter(|_| arena.is_live(i)) {
             let mut g: NodeCotangents = outs.clone().map(|s| sums.take(s)).collect();
@@ -182,7 +182,7 @@ fn run_alone(pass: &Pass<'_>, request: &Request<'_>, mut sums: Sums) -> Result<S
 fn below_ops(arena: &Arena<'_>) -> Vec<bool> {
     let mut below = vec![false; arena.slots()];
     arena.roots.iter().filter(|s| **s != NONE).for_each(|&s| below[s as usize] = true);
-    for (i, node) in arena.nodes.iter().enumerate().rev() {
+    for (i, node) in arena.nodes().enumerate().rev() {
         let own = matches!(&node.kind, NodeKind::Op(op) if !op.calls_host());
         if own && arena.outs(i).any(|s| below[s]) {
             arena.ins(i).iter().filter(|t| **t != NONE).for_each(|&t| below[t as usize] = true);
@@ -198,9 +198,11 @@ fn zeros(meta: &Meta) -> Result<Tensor> {
 
 fn collect(request: &Request<'_>, pass: &Pass<'_>, mut sums: Sums, threads: usize) -> Result<Answer> {
     let arena = &pass.arena;
-    let found = |&s: &u32| (s != NONE).then(|| sums.get(s as usize).cloned()).flatten();
-    let found = |s| found(s).map(conjugated).transpose();
-    let wanted = arena.wanted.iter().map(found).collect::<Result<Vec<Option<Tensor>>>>()?;
+    let mut wanted = Vec::with_capacity(arena.wanted.len());
+    for &s in &arena.wanted {
+        let found = if s == NONE { None } else { sums.get(s as usize).cloned() };
+        wanted.push(found.map(conjugated).transpose()?);
+    }
     let mut leaves = vec![];
     let mut used = None;
     let reached = arena.wanted.iter().zip(&wanted).map(|(&s, g)| match g {
@@ -212,7 +214,7 @@ fn collect(request: &Request<'_>, pass: &Pass<'_>, mut sums: Sums, threads: usiz
     if request.leaves {
         let returned: FxHashSet<u32> = arena.wanted.iter().copied().collect();
         for &i in arena.leaves.iter().rev() {
-            let (node, slot) = (arena.nodes[i as usize], arena.outs(i as usize).start);
+            let (node, slot) = (arena.node(i as usize), arena.outs(i as usize).start);
             if returned.contains(&(slot as u32)) {
                 continue;
             }

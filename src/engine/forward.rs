@@ -47,7 +47,7 @@ fn push_all(outputs: &[Edge], inputs: &[(Edge, Tensor)], record: bool) -> Result
     }
     let mut uses = uses(&arena);
     let safe = modes::with(|m| m.watch.safe_gradients);
-    for (i, &node) in arena.nodes.iter().enumerate().filter(|(i, _)| arena.works(*i)) {
+    for (i, node) in arena.nodes().enumerate().filter(|(i, _)| arena.works(*i)) {
         let NodeKind::Op(op) = &node.kind else { continue };
         let mut take = |&slot: &u32| {
             let at = (slot != NONE).then_some(slot as usize)?;
@@ -131,7 +131,7 @@ fn jvp_keeping_zeros(op: &dyn Op, t: &Grads, saved: &Saved<'_>) -> Result<Grads>
 /// By slot: how often its tangent is read, by rules and for the answer.
 fn uses(arena: &Arena<'_>) -> Vec<u32> {
     let mut uses = vec![0; arena.slots()];
-    let edges = (0..arena.nodes.len()).filter(|&i| arena.works(i)).flat_map(|i| arena.ins(i));
+    let edges = (0..arena.len()).filter(|&i| arena.works(i)).flat_map(|i| arena.ins(i));
     for &s in edges.chain(&arena.roots).filter(|s| **s != NONE) {
         uses[s as usize] += 1;
     }

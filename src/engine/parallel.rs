@@ -38,7 +38,7 @@ struct Scheduler<'a> {
 
 /// Runs all nodes. Returns, by slot, the sums that are part of the answer, and how many threads ran nodes.
 pub(super) fn run_parallel(pass: &Pass<'_>, request: &Request<'_>, seeds: Sums) -> Result<(Sums, usize)> {
-    let calls_host = |i: u32| pass.arena.nodes[i as usize].runs_on_caller();
+    let calls_host = |i: u32| pass.arena.node(i as usize).runs_on_caller();
     let scheduler = Scheduler::new(pass, seeds, &calls_host);
     let caller = |team: Team<'_>| scheduler.caller(team, Interrupt::new(request.interrupt));
     par::team(&|team| scheduler.helper(team), caller);
@@ -58,7 +58,7 @@ impl<'a> Scheduler<'a> {
     ) -> Scheduler<'a> {
         let arena = &pass.arena;
         let (positions, pending) = order(arena);
-        let nodes = || (0..arena.nodes.len() as u32).filter(|&i| runs(arena, i as usize));
+        let nodes = || (0..arena.len() as u32).filter(|&i| runs(arena, i as usize));
         let ready = nodes().filter(|&i| pending[i as usize] == 0);
         let in_order = nodes().filter(|&i| calls_host(i)).collect();
         Scheduler {
@@ -92,7 +92,7 @@ impl<'a> Scheduler<'a> {
             let mut done = None;
             while let Some(i) = self.queue.next_of_caller(done, || team.call(), || interrupt.check())? {
                 done = Some(self.node(i)?);
-                interrupt.after_node(bytes(self.pass.arena.nodes[i as usize]))?;
+                interrupt.after_node(bytes(self.pass.arena.node(i as usize)))?;
             }
             Ok(())
         };
@@ -114,7 +114,7 @@ impl<'a> Scheduler<'a> {
         let comes = || self.running.iter().any(|r| (i + 1..NONE).contains(&r.load(Relaxed)));
         let (arena, i) = (&self.pass.arena, i as usize);
         let mut ready = Nodes::new();
-        if let Some(hooks) = arena.nodes[i].hooks().filter(|_| arena.is_live(i)) {
+        if let Some(hooks) = arena.node(i).hooks().filter(|_| arena.is_live(i)) {
             let mut g: NodeCotangents = arena.outs(i).map(|s| self.sums[s].take(false)).collect();
             self.pass.run_tensor_hooks(i, hooks, &mut g)?;
             arena.outs(i).zip(g).for_each(|(s, g)| self.sums[s].put(g));
@@ -123,7 +123,7 @@ impl<'a> Scheduler<'a> {
             return Ok(ready);
         }
         let mut g: NodeCotangents = arena.outs(i).map(|s| self.sums[s].take(arena.asked[s])).collect();
-        let grads = self.pass.differentiate(arena.nodes[i], &mut g)?;
+        let grads = self.pass.differentiate(arena.node(i), &mut g)?;
         for ((edge, &slot), grad) in arena.edges(i).zip(arena.ins(i)).zip(grads).filter(|e| *e.0.1 != NONE) {
             self.sums[slot as usize].add(self.positions[edge], grad, self.pass.create_graph, comes)?;
             // An edge is counted after its gradient is added or left for another thread to add, which is counted later
@@ -150,15 +150,15 @@ impl Drop for Over<'_> {
 
 /// Whether a node has a rule or hooks to run once its gradients are complete.
 fn runs(arena: &Arena<'_>, i: usize) -> bool {
-    arena.works(i) || (arena.nodes[i].hooks().is_some() && arena.is_live(i))
+    arena.works(i) || (arena.node(i).hooks().is_some() && arena.is_live(i))
 }
 
 /// By edge: its position among the edges that lead to the same slot. By node: how many edges lead to it.
 fn order(arena: &Arena<'_>) -> (Vec<u32>, Vec<u32>) {
-    let edges = arena.edges(arena.nodes.len() - 1).end;
-    let (mut positions, mut pending) = (vec![0; edges], vec![0; arena.nodes.len()]);
+    let edges = arena.edges(arena.len() - 1).end;
+    let (mut positions, mut pending) = (vec![0; edges], vec![0; arena.len()]);
     let mut next = vec![0; arena.slots()];
-    for i in (0..arena.nodes.len()).rev().filter(|&i| arena.works(i)) {
+    for i in (0..arena.len()).rev().filter(|&i| arena.works(i)) {
         for (edge, &slot) in arena.edges(i).zip(arena.ins(i)).filter(|(_, s)| **s != NONE) {
             positions[edge] = next[slot as usize];
             next[slot as usize] += 1;

@@ -55,7 +55,7 @@ impl<'a> Pass<'a> {
     /// Calls the hooks that see the complete gradients of a node's outputs; at a node that does not run, also those
     /// that see what it accumulates.
     pub(super) fn run_tensor_hooks(&self, i: usize, hooks: &dyn Hooks, g: &mut NodeCotangents) -> Result<()> {
-        let node = self.arena.nodes[i];
+        let node = self.arena.node(i);
         if self.stops && self.is_wanted(i) {
             return Ok(());
         }
@@ -76,7 +76,7 @@ impl<'a> Pass<'a> {
 
     /// Whether a gradient of the node is accumulated.
     fn accumulates_at(&self, i: usize) -> bool {
-        if self.is_wanted(i) { self.accumulates } else { self.leaves && self.arena.nodes[i].is_leaf() }
+        if self.is_wanted(i) { self.accumulates } else { self.leaves && self.arena.node(i).is_leaf() }
     }
 
     /// Whether the caller wants the gradient of an output of the node.

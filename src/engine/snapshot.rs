@@ -41,13 +41,13 @@ pub fn snapshot(roots: &[Edge]) -> Result<GraphSnapshot> {
     let roots = roots.iter().map(|e| (e.clone(), Tensor::scalar(0.0))).collect();
     let request = Request { roots, ..Request::default() };
     let arena = Arena::reachable(&request)?;
-    memory::ensure(arena.nodes.len() * size_of::<NodeSnapshot>())?;
+    memory::ensure(arena.len() * size_of::<NodeSnapshot>())?;
     let output = |slot: u32| {
         let node = arena.owner(slot);
         (node as u32, slot - arena.outs(node).start as u32)
     };
     let mut all = Memory::default();
-    let nodes = arena.nodes.iter().enumerate().map(|(i, &node)| {
+    let nodes = arena.nodes().enumerate().map(|(i, node)| {
         let mut own = Memory::default();
         let saved_kind = node.saved_memory(&mut |id, bytes| {
             own.add(id, bytes);

@@ -74,12 +74,16 @@ impl Sums {
 
     /// Puts a sum into a slot that has none.
     pub(super) fn put(&mut self, slot: usize, sum: Tensor) {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.sums.push(None);
-            self.sums.len() as u32 - 1
-        });
-        self.sums[place as usize] = Some(sum);
-        self.places[slot] = place + 1;
+        match self.free.pop() {
+            Some(place) => {
+                self.sums[place as usize] = Some(sum);
+                self.places[slot] = place + 1;
+            }
+            None => {
+                self.sums.push(Some(sum));
+                self.places[slot] = self.sums.len() as u32;
+            }
+        }
     }
 
     /// Adds a cotangent to the sum of a slot.

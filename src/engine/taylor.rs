@@ -63,7 +63,7 @@ fn derivatives(
         }
     }
     let mut steps = vec![];
-    for (i, &node) in arena.nodes.iter().enumerate().filter(|(i, _)| arena.works(*i)) {
+    for (i, node) in arena.nodes().enumerate().filter(|(i, _)| arena.works(*i)) {
         if matches!(node.kind, NodeKind::Op(_)) && !series.places.contains_key(&key(node, 0)) {
             debug_assert!(!arena.ins(i).is_empty());
             steps.extend(series.step(node, order)?);
