@@ -15,6 +15,7 @@ use crate::graph::Op;
 use crate::kernel::broadcast::joined;
 use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::cluster::{Cluster, End, Read, Reading, Walk, Write};
+use crate::kernel::pointwise::fused::fused;
 use crate::kernel::pointwise::numbers::{Kind, kind};
 use crate::kernel::pointwise::pairs;
 use crate::kernel::pointwise::row::{Address, Instruction, Loop, Operand, PairLoop, Row};
@@ -179,6 +180,16 @@ impl Pointwise {
         let (x, same) = (self.ins.first()?, other.ins.last()?);
         let is_one = self.n == 1 || x.is_one_element(self.n);
         (!is_one && self.n == other.n && x == same).then(|| pairs::pair(&self.row, &other.row))?
+    }
+
+    /// The loop that computes this step and the next one, which reads the result as its operand `at` and nowhere else.
+    fn fused(&self, next: &Pointwise, at: usize) -> Option<Row> {
+        let is_one = |p: &Pointwise, k: usize| p.ins[k].is_one_element(p.n);
+        if self.n == 1 || self.n != next.n || self.ins.len() != 2 || next.ins.len() != 2 {
+            return None;
+        }
+        let is_good = next.ins[at].axes.is_none() && !(is_one(self, 0) && is_one(self, 1));
+        is_good.then(|| fused(&self.row, &next.row, at == 1 || next.repeats_second()))?
     }
 
     /// What makes two steps compute the same.
@@ -585,6 +596,8 @@ fn in_runs(memory: &Memory<'_>, members: Vec<(Step, Pointwise)>) -> Vec<(Step, P
 enum Home {
     Write(usize),
     Register(usize),
+    /// Nowhere: the loop of the next member computes it too.
+    Inside,
 }
 
 /// Where a cluster finds an operand: among what it reads, or among the results of its members.
@@ -593,12 +606,29 @@ enum From {
     Member(usize),
 }
 
+/// By member: the loop that computes it together with the next one, which alone reads it.
+fn fused_with_next(memory: &Memory<'_>, parts: &Parts, outside: &FxHashSet<Id>) -> Vec<Option<Row>> {
+    let Parts { members, folds, packs } = parts;
+    let mut readers: FxHashMap<Id, usize> = FxHashMap::default();
+    let steps = members.iter().map(|(step, _)| step).chain(folds.iter().map(|(step, _)| step)).chain(packs);
+    for &id in steps.flat_map(|step| &step.ins) {
+        *readers.entry(memory.whole(id).0).or_default() += 1;
+    }
+    let mut fused: Vec<Option<Row>> = vec![None; members.len()];
+    for (k, two) in members.windows(2).enumerate() {
+        let [(step, p), (next, q)] = two else { continue };
+        let (id, is_free) = (step.outs[0], k == 0 || fused[k - 1].is_none());
+        if is_free && readers.get(&id) == Some(&1) && !outside.contains(&id) {
+            let at = next.ins.iter().position(|&read| memory.whole(read).0 == id);
+            fused[k] = at.and_then(|at| p.fused(q, at));
+        }
+    }
+    fused
+}
+
 /// The steps as one cluster. None if it would need too many registers or addresses.
-fn cluster(
-    memory: &Memory<'_>,
-    Parts { members, folds, packs }: &Parts,
-    outside: &FxHashSet<Id>,
-) -> Option<Gathered> {
+fn cluster(memory: &Memory<'_>, parts: &Parts, outside: &FxHashSet<Id>) -> Option<Gathered> {
+    let Parts { members, folds, packs } = parts;
     let n = members.first().map_or(1, |(_, p)| p.n);
     let lengths = folds.iter().try_fold(Lengths::ANY, |lengths, (_, fold)| lengths.with(fold))?;
     let made: FxHashMap<Id, usize> =
@@ -629,6 +659,14 @@ fn cluster(
         if !is_read && let Some(both) = p.pair(q) {
             pairs[k] = Some(both);
             last[k] = last[k].max(k + 1);
+        }
+    }
+    let fused = fused_with_next(memory, parts, outside);
+    for k in (0..members.len()).filter(|&k| fused[k].is_some()) {
+        for &id in &members[k].0.ins {
+            if let Some(&m) = made.get(&memory.whole(id).0) {
+                last[m] = last[m].max(k + 1);
+            }
         }
     }
     let mut reads: Vec<Id> = vec![];
@@ -664,7 +702,9 @@ fn cluster(
         }
         operands.push(own);
         let out = step.outs[0];
-        homes.push(if outside.contains(&out) {
+        homes.push(if fused[k].is_some() {
+            Home::Inside
+        } else if outside.contains(&out) {
             writes.push(out);
             Home::Write(writes.len() - 1)
         } else {
@@ -674,7 +714,9 @@ fn cluster(
             }))
         });
         // A result that only a fold reads is free after its own instruction.
-        let read = step.ins.iter().filter_map(|&id| made.get(&memory.whole(id).0).copied());
+        let before = k.checked_sub(1).filter(|&before| fused[before].is_some());
+        let ins = before.iter().flat_map(|&before| &members[before].0.ins).chain(&step.ins);
+        let read = ins.filter_map(|&id| made.get(&memory.whole(id).0).copied());
         let mut read: SmallVec<[usize; 3]> = read.chain(k.saturating_sub(1)..=k).collect();
         shape::sort_by_key(&mut read, |&m| m);
         read.dedup();
@@ -705,6 +747,7 @@ fn cluster(
     let home = |at: &Home| match *at {
         Home::Write(w) => reads.len() + w,
         Home::Register(r) => first_register + r,
+        Home::Inside => unreachable!("only the next member reads it"),
     };
     for read in &mut readings {
         if let Reading::Walk(_, register) = &mut read.reading {
@@ -715,8 +758,11 @@ fn cluster(
     // By member, the number of its instruction.
     let mut numbers = vec![];
     for (k, (_, p)) in members.iter().enumerate() {
-        let mut from = [Operand::default(); 3];
-        for (operand, (place, step)) in from.iter_mut().zip(&operands[k]) {
+        if fused[k].is_some() {
+            numbers.push(instructions.len());
+            continue;
+        }
+        let operand = |(place, step): &(From, u8)| {
             let address = match *place {
                 From::Member(m) => home(&homes[m]),
                 From::Read(r) => match readings[r].reading {
@@ -724,12 +770,24 @@ fn cluster(
                     _ => r,
                 },
             };
-            *operand = Operand { address: address as Address, step: *step };
+            Operand { address: address as Address, step: *step }
+        };
+        let to = home(&homes[k]) as Address;
+        if let Some((before, row)) = k.checked_sub(1).and_then(|before| Some((before, fused[before]?))) {
+            let own = operands[k].iter().find(|(place, _)| !matches!(place, From::Member(m) if *m == before));
+            let [first, second] = [&operands[before][0], &operands[before][1]].map(operand);
+            let [first, second] =
+                if members[before].1.repeats_second() { [second, first] } else { [first, second] };
+            let from = [first, second, operand(own.expect("it has one other operand"))];
+            instructions.push(Instruction { row, from, to, also: to });
+            numbers.push(instructions.len() - 1);
+            continue;
         }
+        let mut from = [Operand::default(); 3];
+        from.iter_mut().zip(&operands[k]).for_each(|(from, own)| *from = operand(own));
         if n == 1 {
             from[1].step = u8::from(!p.has_single);
         }
-        let to = home(&homes[k]) as Address;
         match k.checked_sub(1).and_then(|before| pairs[before]).zip(instructions.last_mut()) {
             Some((both, own)) => {
                 (own.row.apply, own.from, own.also) = (Loop::Pair(both), [from[0], own.from[0], from[2]], to);

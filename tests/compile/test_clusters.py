@@ -263,3 +263,65 @@ def test_any_number_of_threads_gives_the_same_bits() -> None:
         assert found[0] == found[1] == found[2] == bits([fg.sin(x) * fg.exp(x) + x])
     finally:
         fg.set_num_threads(before)
+
+
+ARITHMETIC: list[Callable[[Any, Any], Any]] = [fg.add, fg.subtract, fg.multiply]
+
+
+def strange(n: int, dtype: str, seed: int) -> Any:
+    """Numbers of which many are infinite, zero, or NaN of several kinds, which tell where a result comes from."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal(n).astype(dtype)
+    kinds = np.frombuffer(
+        np.array([0x7FC00001, 0xFFC00002, 0x7F800000, 0xFF800000, 0, 0x80000000], "u4").tobytes()
+        if dtype == "float32"
+        else np.array([0x7FF8 << 48 | 1, 0xFFF8 << 48 | 2, 0x7FF0 << 48, 0xFFF0 << 48, 0, 1 << 63], "u8").tobytes(),
+        dtype,
+    )
+    return fg.tensor(np.where(rng.random(n) < 0.6, kinds[rng.integers(0, len(kinds), n)], x))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [3, 7, 8, 13, 16, 33, 1000, 70_001])
+def test_two_formulas_of_arithmetic_in_one_loop(dtype: str, n: int) -> None:
+    """Each formula rounds its result, and of two operands that are NaN the result is the same one as eagerly."""
+    arrays = [strange(n, dtype, seed) for seed in range(3)]
+    numbers = [strange(1, dtype, 10 + seed) for seed in range(6)]
+    for first in ARITHMETIC:
+        for then in ARITHMETIC:
+
+            def chain(
+                a: Any, b: Any, c: Any, one: Any = first, two: Any = then
+            ) -> tuple[Any, Any]:  # The result of the first formula is an operand of each kind of the second one.
+                return two(one(a, b), c), two(c, one(b, a))
+
+            run = fg.compile(chain)
+            for given in (
+                arrays,
+                [arrays[0], numbers[0], arrays[1]],
+                [arrays[0], arrays[1], numbers[1]],
+                [numbers[2], arrays[1], numbers[3]],
+                [numbers[4], arrays[0], arrays[1]],
+                [arrays[0], arrays[0], arrays[0]],
+                [arrays[0], numbers[5], numbers[5]],
+            ):
+                want = bits(chain(*given))
+                assert bits(run(*given)) == want
+                assert bits(run(*given)) == want
+
+
+def test_a_result_that_is_read_elsewhere_too() -> None:
+    """A formula whose result is an output, is folded, or is read twice is computed on its own."""
+    x, y, z = (fg.tensor(np.random.default_rng(seed).standard_normal(1000)) for seed in range(3))
+    functions: list[Callable[[Any, Any, Any], Any]] = [
+        lambda x, y, z: ((t := x * y) + z, t),
+        lambda x, y, z: ((t := x * y) + z, fg.sum(t)),
+        lambda x, y, z: ((t := x * y) + t, z),
+        lambda x, y, z: ((t := x * y) + z, t - z),
+        lambda x, y, z: (fg.sum(x * y + z), fg.sum(x * y * z)),
+        lambda x, y, z: (x * y + z + x * z + y + x - z * y, z),
+        lambda x, y, z: (fg.tanh(x * y + z) * x * y, fg.sin(x) * z + y),
+    ]
+    for f in functions:
+        run = fg.compile(f)
+        assert bits(run(x, y, z)) == bits(run(x, y, z)) == bits(f(x, y, z))

@@ -7,6 +7,7 @@ pub mod cast;
 pub mod cluster;
 pub mod complex;
 pub mod division;
+pub mod fused;
 pub mod half;
 pub mod numbers;
 pub mod pairs;
