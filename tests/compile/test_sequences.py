@@ -324,6 +324,12 @@ NUMBERS: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
         b,
         (s * s + 0.5) ** a + fg.abs(r) ** b,
     ),
+    "the last number second": lambda a, b, r, s: (
+        r - (s - a * r) * 0.5,
+        s / (1 + fg.square(r - b)),
+        fg.where(r < s - a * b, r / (2 + fg.abs(s - b)), a),
+    ),
+    "from the last to the first": lambda a, b, r, s: (a * 0.5 + r, (b - s) * a, s - b),
     "rows alone": lambda a, b, r, s: (a + 1, b - fg.exp(r * s), fg.sin(r) * s),
     "whole numbers": lambda a, b, r, s: (fg.cast(fg.cast(a * 3 + r, "int32"), a.dtype) * 0.25, b * 0.5 + s, a + b),
 }

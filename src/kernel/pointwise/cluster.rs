@@ -539,7 +539,7 @@ impl Cluster {
         }
         // SAFETY: `new` checked that all operands have addresses, and what is read of those was written above, or is
         // written before it is read.
-        unsafe { numbers.run(1, cells.cast(), 0) };
+        unsafe { numbers.run(1, cells.cast()) };
         for &Store { cell, write, start, size } in stores {
             // SAFETY: `new` checked that the result has room for as many elements of this size.
             unsafe {

@@ -85,10 +85,29 @@ pub fn kind(row: &Row) -> Kind {
 struct Cells {
     x: Address,
     y: Address,
-    /// The third operand of a selection. Of other instructions, 1 if the one before writes `x`, which then need not be read from
-    /// memory, else 0.
+    /// The third operand of a selection. Of other instructions, which operands are what was written last, so that they need not be
+    /// read from memory: [`FIRST`], [`SECOND`], both (the sum) or none (0).
     third: Address,
     to: Address,
+}
+
+const FIRST: Address = 1;
+/// Only where the order of the operands matters. Others have what was written last as their first one.
+const SECOND: Address = 2;
+
+/// A number that an instruction writes.
+#[derive(Clone, Copy, PartialEq)]
+struct Written {
+    float: Float,
+    to: Address,
+}
+
+impl Written {
+    /// None of one that is called or makes truth values.
+    fn of(own: &Instruction) -> Option<Written> {
+        let (_, float) = kind(&own.row)?;
+        (own.row.out == own.row.of).then_some(Written { float, to: own.to })
+    }
 }
 
 struct Run {
@@ -102,6 +121,10 @@ pub struct Numbers {
     runs: Box<[Run]>,
     computed: Box<[Cells]>,
     called: Box<[Instruction]>,
+    /// The bytes of a cell.
+    size: usize,
+    /// What the last instruction wrote the time before, if the first one reads it, in the cell that it has then.
+    again: Option<Written>,
 }
 
 impl Numbers {
@@ -110,6 +133,10 @@ impl Numbers {
         let mut runs: Vec<Run> = vec![];
         let mut computed: Vec<Cells> = vec![];
         let mut called: Vec<Instruction> = vec![];
+        // What was written last, which is at first what the last instruction wrote the time before, one cell further on.
+        let before = instructions.last().and_then(Written::of);
+        let mut written = before.filter(|w| w.to > 0).map(|w| Written { to: (w.to - 1) * size, ..w });
+        let mut again = None;
         for instruction in instructions {
             let mut own = instruction.clone();
             own.to *= size;
@@ -118,38 +145,56 @@ impl Numbers {
                 // Of one element the step matters only to a loop that looks at it.
                 operand.step = if k == 1 && own.row.has_forms { operand.step } else { 1 };
             }
-            let kind = kind(&own.row);
-            let last = runs.last_mut();
-            if let Some((_, float)) = kind {
+            let (kind, now) = (kind(&own.row), Written::of(&own));
+            if let Some((arithmetic, float)) = kind {
                 let [x, y, z] = own.from.map(|operand| operand.address);
-                let y = if own.row.operands() == 1 { x } else { y };
-                let is_alike =
-                    last.as_ref().and_then(|run| run.kind).is_some_and(|(_, before)| before == float);
-                let follows = is_alike && computed.last().is_some_and(|before| before.to == x);
-                let third = if own.row.operands() == 3 { z } else { follows.into() };
-                computed.push(Cells { x, y, third, to: own.to });
+                let is_last = |cell: Address| written == Some(Written { float, to: cell });
+                let first = if is_last(x) { FIRST } else { 0 };
+                let second = if is_last(y) { SECOND } else { 0 };
+                let cells = match own.row.operands() {
+                    1 => Cells { x, y: x, third: first, to: own.to },
+                    2 if arithmetic.commutes() && second != 0 => {
+                        Cells { x: y, y: x, third: FIRST, to: own.to }
+                    }
+                    2 => Cells { x, y, third: first | second, to: own.to },
+                    _ => Cells { x, y, third: z, to: own.to },
+                };
+                if runs.is_empty() && own.row.operands() < 3 && cells.third != 0 {
+                    again = written;
+                }
+                computed.push(cells);
             } else {
                 called.push(own);
             }
-            match last.filter(|run| run.kind == kind) {
+            written = now;
+            match runs.last_mut().filter(|run| run.kind == kind) {
                 Some(run) => run.count += 1,
                 None => runs.push(Run { kind, count: 1 }),
             }
         }
-        Numbers { runs: runs.into(), computed: computed.into(), called: called.into() }
+        let size = size as usize;
+        Numbers { runs: runs.into(), computed: computed.into(), called: called.into(), size, again }
     }
 
-    /// Runs the instructions so many times, each time with cells that begin `step` bytes after the last ones.
+    /// Runs the instructions so many times, each time with the cells one further on.
     ///
     /// # Safety
     /// Each time, `cells` are as many as the instructions have addresses, and each number that an instruction reads is in its cell
     /// or is written by one before it.
     #[inline(never)]
-    pub unsafe fn run(&self, times: usize, cells: *mut u8, step: usize) {
+    pub unsafe fn run(&self, times: usize, cells: *mut u8) {
+        // What was written last, of either type.
+        let mut last = (0f32, 0f64);
+        // SAFETY: as the function's `# Safety` section requires; the first instruction reads that number.
+        unsafe {
+            match self.again {
+                Some(Written { float: Float::F32, to }) => last.0 = *cells.add(to as usize).cast(),
+                Some(Written { float: Float::F64, to }) => last.1 = *cells.add(to as usize).cast(),
+                None => {}
+            }
+        }
         for t in 0..times {
-            let cells = cells.wrapping_add(t * step);
-            // What the instruction before wrote, of either type.
-            let mut last = (0f32, 0f64);
+            let cells = cells.wrapping_add(t * self.size);
             let (mut next, mut called) = (self.computed.as_ptr(), self.called.as_ptr());
             for run in &self.runs {
                 // SAFETY: as the function's `# Safety` section requires; the runs have as many instructions together as there are, and
@@ -218,10 +263,10 @@ unsafe fn computed<T: Inexact + Power>(arithmetic: Arithmetic, last: T, list: Cu
     unsafe {
         match arithmetic {
             Arithmetic::Add => each(last, list, cells, |x: T, y| x.add(y)),
-            Arithmetic::Subtract => each(last, list, cells, |x: T, y| x.sub(y)),
+            Arithmetic::Subtract => in_order(last, list, cells, |x: T, y| x.sub(y)),
             Arithmetic::Multiply => each(last, list, cells, |x: T, y| x.mul(y)),
             Arithmetic::Negate => each(last, list, cells, |x: T, _| x.neg()),
-            Arithmetic::Divide => each(last, list, cells, |x: T, y| x.div(y)),
+            Arithmetic::Divide => in_order(last, list, cells, |x: T, y| x.div(y)),
             Arithmetic::Sqrt => each(last, list, cells, |x: T, _| x.sqrt()),
             Arithmetic::Square => each(last, list, cells, |x: T, _| x.mul(x)),
             Arithmetic::Absolute => each(last, list, cells, |x: T, _| x.abs()),
@@ -231,18 +276,24 @@ unsafe fn computed<T: Inexact + Power>(arithmetic: Arithmetic, last: T, list: Cu
             Arithmetic::Cube => each(last, list, cells, |x: T, _| x.cube()),
             Arithmetic::Fourth => each(last, list, cells, |x: T, _| x.fourth()),
             Arithmetic::ThreeHalves => each(last, list, cells, |x: T, _| ThreeHalves::of(x)),
-            Arithmetic::SquareGradient => each(last, list, cells, |x: T, y| x.mul(y.mul(T::lit(2.0)))),
-            Arithmetic::CubeGradient => each(last, list, cells, |x: T, y| x.mul(T::lit(3.0).mul(y.mul(y)))),
-            Arithmetic::FourthGradient => each(last, list, cells, |x: T, y| x.mul(T::lit(4.0).mul(y.cube()))),
-            Arithmetic::ThreeHalvesGradient => {
-                each(last, list, cells, |x: T, y| x.mul(T::lit(1.5).mul(Root::of(y))))
+            Arithmetic::SquareGradient => in_order(last, list, cells, |x: T, y| x.mul(y.mul(T::lit(2.0)))),
+            Arithmetic::CubeGradient => {
+                in_order(last, list, cells, |x: T, y| x.mul(T::lit(3.0).mul(y.mul(y))))
             }
-            Arithmetic::SqrtGradient => each(last, list, cells, |x: T, y| x.div(y.mul(T::lit(2.0)))),
+            Arithmetic::FourthGradient => {
+                in_order(last, list, cells, |x: T, y| x.mul(T::lit(4.0).mul(y.cube())))
+            }
+            Arithmetic::ThreeHalvesGradient => {
+                in_order(last, list, cells, |x: T, y| x.mul(T::lit(1.5).mul(Root::of(y))))
+            }
+            Arithmetic::SqrtGradient => in_order(last, list, cells, |x: T, y| x.div(y.mul(T::lit(2.0)))),
             Arithmetic::Power | Arithmetic::PowerGradient => unreachable!("it is called"),
         }
     }
 }
 
+/// Formulas of one number, or of two in any order.
+///
 /// # Safety
 /// As [`computed`].
 #[inline(always)]
@@ -253,9 +304,43 @@ unsafe fn each<T: Copy>(mut last: T, list: Cursor, cells: *mut u8, f: impl Fn(T,
         list.each(
             #[inline(always)]
             |own| {
-                let x = if own.third != 0 { last } else { *at(own.x) };
+                let x = if own.third & FIRST != 0 { last } else { *at(own.x) };
                 last = f(x, *at(own.y));
                 *at(own.to) = last;
+            },
+        );
+    }
+    last
+}
+
+/// Both operands of an instruction.
+///
+/// # Safety
+/// As [`computed`].
+#[inline(always)]
+unsafe fn both<T: Copy>(own: &Cells, last: T, cells: *mut u8) -> (T, T) {
+    // SAFETY: as the function's `# Safety` section requires.
+    unsafe {
+        let at = |cell: Address| *cells.add(cell as usize).cast::<T>();
+        let x = if own.third & FIRST != 0 { last } else { at(own.x) };
+        (x, if own.third & SECOND != 0 { last } else { at(own.y) })
+    }
+}
+
+/// Formulas of two numbers in this order.
+///
+/// # Safety
+/// As [`computed`].
+#[inline(always)]
+unsafe fn in_order<T: Copy>(mut last: T, list: Cursor, cells: *mut u8, f: impl Fn(T, T) -> T) -> T {
+    // SAFETY: as the function's `# Safety` section requires.
+    unsafe {
+        list.each(
+            #[inline(always)]
+            |own| {
+                let (x, y) = both(own, last, cells);
+                last = f(x, y);
+                *cells.add(own.to as usize).cast::<T>() = last;
             },
         );
     }
@@ -270,12 +355,11 @@ unsafe fn each<T: Copy>(mut last: T, list: Cursor, cells: *mut u8, f: impl Fn(T,
 unsafe fn compared<T: Copy>(last: T, list: Cursor, cells: *mut u8, f: impl Fn(T, T) -> bool) -> T {
     // SAFETY: as the function's `# Safety` section requires.
     unsafe {
-        let at = |cell: Address| *cells.add(cell as usize).cast::<T>();
         list.each(
             #[inline(always)]
             |own| {
-                let x = if own.third != 0 { last } else { at(own.x) };
-                *cells.add(own.to as usize) = u8::from(f(x, at(own.y)));
+                let (x, y) = both(own, last, cells);
+                *cells.add(own.to as usize) = u8::from(f(x, y));
             },
         );
     }

@@ -577,7 +577,7 @@ impl Split {
                 unsafe {
                     match phase {
                         Phase::Together(formula) => formula.run(n, place),
-                        Phase::InTurn(formulas) => formulas.run(n, tile, width),
+                        Phase::InTurn(formulas) => formulas.run(n, tile),
                         Phase::Called(item, _, to) => {
                             let Part::Kernel(kernel) = &sequence.items[*item].item.part else { continue };
                             let list = calls.next().expect("each has its operands");
