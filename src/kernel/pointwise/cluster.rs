@@ -70,13 +70,28 @@ pub struct End {
 pub struct Walk {
     dims: Dims,
     strides: Strides,
+    /// If the elements are few: where each lies.
+    places: Box<[i32]>,
 }
+
+/// The most elements whose places a walk knows.
+const FEW: usize = 64;
 
 impl Walk {
     /// None if the elements lie one after the other.
     pub fn new(axes: &[(usize, isize)]) -> Option<Walk> {
         let (dims, strides): (Dims, Strides) = axes.iter().copied().unzip();
-        (!matches!(axes, [] | [(_, 1)])).then_some(Walk { dims, strides })
+        if matches!(axes, [] | [(_, 1)]) {
+            return None;
+        }
+        let mut places = vec![];
+        if shape::len(&dims) <= FEW {
+            for i in 0..shape::len(&dims) {
+                places.extend(i32::try_from(shape::offset(i, &dims, &strides)));
+            }
+        }
+        let is_whole = places.len() == shape::len(&dims);
+        Some(Walk { dims, strides, places: if is_whole { places.into() } else { [].into() } })
     }
 
     /// How many elements before and after its first one the array reaches.
@@ -92,6 +107,13 @@ impl Walk {
     /// # Safety
     /// `x` is the address of the first element of an array of `T` with these axes, and `out` has room for the range.
     unsafe fn copy<T: Copy>(&self, x: *const T, range: Range<usize>, out: *mut T) {
+        if !self.places.is_empty() {
+            for (i, &place) in self.places[range].iter().enumerate() {
+                // SAFETY: as the function's `# Safety` section requires.
+                unsafe { out.add(i).write(*x.offset(place as isize)) };
+            }
+            return;
+        }
         let last = self.dims.len() - 1;
         let (run, step) = (self.dims[last], self.strides[last]);
         let (dims, strides) = (&self.dims[..last], &self.strides[..last]);
@@ -443,20 +465,15 @@ impl Cluster {
             // SAFETY: as the function's `# Safety` section requires.
             return unsafe { self.compute(single, room.cast(), reads, outs) };
         }
-        let mut folds: SmallVec<[(SendPtr, SendPtr); 2]> = SmallVec::new();
-        let (writes, folded) = outs.split_at(self.writes.len());
-        let mut rest = room;
-        for (end, &out) in self.ends.iter().zip(folded) {
-            folds.push((SendPtr(rest), out));
-            // SAFETY: `room` counts these bytes.
-            rest = unsafe { rest.add(end.fold.room().next_multiple_of(ALIGNMENT)) };
-        }
+        let writes = &outs[..self.writes.len()];
+        let (folds, rest) = self.folds(outs, room);
         if !self.is_shared() {
             // SAFETY: as the function's `# Safety` section requires; the room has these bytes for registers and addresses.
             unsafe {
                 let addresses = rest.add(self.registers * self.register_bytes).cast();
                 let addresses = std::slice::from_raw_parts_mut(addresses, self.addresses());
-                self.part(0..self.n, reads, writes, &folds, rest, addresses);
+                self.place(reads, writes, rest, addresses);
+                self.tile(0..self.n, false, addresses, &folds);
             }
         } else if !par::is_worthwhile(self.bytes) {
             // SAFETY: as above.
@@ -473,9 +490,55 @@ impl Cluster {
                 unsafe { self.part_with_room(range, reads, writes, &folds) };
             });
         }
-        for (end, (room, out)) in self.ends.iter().zip(&folds) {
-            // SAFETY: all elements have been folded, with these addresses.
+        // SAFETY: all elements have been folded, with these addresses.
+        unsafe { self.end(&folds) };
+    }
+
+    /// By fold: the memory that it needs and its results. Also where the memory of the registers begins.
+    #[inline(always)]
+    fn folds(&self, outs: &[SendPtr], room: *mut u8) -> (SmallVec<[(SendPtr, SendPtr); 2]>, *mut u8) {
+        let (mut folds, mut rest) = (SmallVec::new(), room);
+        for (end, &out) in self.ends.iter().zip(&outs[self.writes.len()..]) {
+            folds.push((SendPtr(rest), out));
+            // `room` counts these bytes.
+            rest = rest.wrapping_add(end.fold.room().next_multiple_of(ALIGNMENT));
+        }
+        (folds, rest)
+    }
+
+    /// Ends the folds.
+    ///
+    /// # Safety
+    /// All elements have been folded, with these addresses.
+    #[inline(always)]
+    unsafe fn end(&self, folds: &[(SendPtr, SendPtr)]) {
+        for (end, (room, out)) in self.ends.iter().zip(folds) {
+            // SAFETY: as the function's `# Safety` section requires.
             unsafe { end.fold.end(room.get(), out.get()) };
+        }
+    }
+
+    /// The addresses of what it reads, of its results and of its registers, for [`run_at`](Cluster::run_at). None if it computes
+    /// single numbers or has several tiles.
+    pub fn addresses_of(&self, reads: &[SendPtr], outs: &[SendPtr], room: *mut u8) -> Option<Addresses> {
+        if self.numbers.is_some() || self.is_shared() {
+            return None;
+        }
+        let mut addresses = vec![MaybeUninit::uninit(); self.addresses()];
+        self.place(reads, &outs[..self.writes.len()], self.folds(outs, room).1, &mut addresses);
+        Some(Addresses(addresses))
+    }
+
+    /// [`run`](Cluster::run), where the addresses are known.
+    ///
+    /// # Safety
+    /// As [`run`](Cluster::run). The addresses are those of what it reads, of these results and of this room.
+    pub unsafe fn run_at(&self, Addresses(addresses): &Addresses, outs: &[SendPtr], room: *mut u8) {
+        let (folds, _) = self.folds(outs, room);
+        // SAFETY: as the function's `# Safety` section requires.
+        unsafe {
+            self.tile(0..self.n, false, addresses, &folds);
+            self.end(&folds);
         }
     }
 
@@ -562,56 +625,93 @@ impl Cluster {
         memory: *mut u8,
         addresses: &mut [MaybeUninit<*mut u8>],
     ) {
-        let first_register = reads.len() + writes.len();
-        for (i, address) in addresses[first_register..][..self.registers].iter_mut().enumerate() {
-            // SAFETY: there is room for all registers.
-            address.write(unsafe { memory.add(i * self.register_bytes) });
-        }
-        for (address, (own, x)) in addresses.iter_mut().zip(self.reads.iter().zip(reads)) {
-            // SAFETY: the array has an element there.
-            address.write(unsafe { x.get().offset(own.start) });
-        }
+        self.place(reads, writes, memory, addresses);
         let mut start = range.start;
         while start < range.end {
             let n = self.tile.min(range.end - start);
             for (i, (read, x)) in self.reads.iter().zip(reads).enumerate() {
-                // SAFETY: the array has an element there.
-                let (x, size) = (unsafe { x.get().offset(read.start) }, read.dtype.size());
-                match &read.reading {
-                    // SAFETY: the array has `n` elements.
-                    Reading::Along => _ = addresses[i].write(unsafe { x.add(start * size) }),
-                    Reading::Once => {}
-                    // The register still has the same elements.
-                    Reading::Walk(walk, _)
-                        if start > range.start && self.tile.is_multiple_of(walk.period()) => {}
-                    Reading::Walk(walk, register) => by_size!(size, T => {
-                        // SAFETY: the array has the axes of the walk, and a register, whose address was written above, has
-                        // room for a tile.
-                        unsafe {
-                            let register = addresses[*register as usize].assume_init();
-                            walk.copy(x.cast::<T>(), start..start + n, register.cast());
-                        }
-                    }),
+                if let Reading::Along = read.reading {
+                    let first = read.start + (start * read.dtype.size()) as isize;
+                    addresses[i].write(x.get().wrapping_offset(first));
                 }
             }
             for (i, (write, z)) in self.writes.iter().zip(writes).enumerate() {
-                // SAFETY: the result has room for all elements.
-                addresses[reads.len() + i].write(unsafe { z.get().add(start * write.dtype.size()) });
+                addresses[reads.len() + i].write(z.get().wrapping_add(start * write.dtype.size()));
             }
-            // SAFETY: `new` checked that all operands have addresses, and all of those are written.
-            let at = |address: Address| unsafe { addresses[address as usize].assume_init() };
-            let mut ends = self.ends.iter().zip(folds).peekable();
-            for (number, i) in self.instructions.iter().enumerate() {
-                // SAFETY: the operands have `n` elements of the dtypes that the loop is for, or one where their step is
-                // 0, and there is room for `n` results. A unary loop reads all its elements.
-                unsafe { i.run(n, at) };
-                while let Some((end, (room, out))) = ends.next_if(|(end, _)| end.of == number) {
-                    // SAFETY: the instruction has made the elements of the tile. `new` chose tiles, and `run` pieces, that suit the
-                    // fold.
-                    unsafe { end.fold.add(start, n, at(end.address), room.get(), out.get()) };
-                }
-            }
+            // SAFETY: as the function's `# Safety` section requires; the addresses are those of the tile.
+            unsafe { self.tile(start..start + n, start > range.start, addresses, folds) };
             start += n;
         }
+    }
+
+    /// Writes the addresses of the first elements of what is read and of the results, and those of the registers.
+    #[inline(always)]
+    fn place(
+        &self,
+        reads: &[SendPtr],
+        writes: &[SendPtr],
+        memory: *mut u8,
+        addresses: &mut [MaybeUninit<*mut u8>],
+    ) {
+        let (operands, registers) = addresses.split_at_mut(reads.len() + writes.len());
+        let starts = self.reads.iter().map(|read| read.start);
+        let first = starts.zip(reads).map(|(start, x)| x.get().wrapping_offset(start));
+        for (address, at) in operands.iter_mut().zip(first.chain(writes.iter().map(SendPtr::get))) {
+            address.write(at);
+        }
+        for (i, address) in registers[..self.registers].iter_mut().enumerate() {
+            address.write(memory.wrapping_add(i * self.register_bytes));
+        }
+    }
+
+    /// Computes the elements of a tile. `again` says that the one before it was computed with the same registers.
+    ///
+    /// # Safety
+    /// As [`part`](Cluster::part). The addresses of what is read along and of the results are those of the tile, the others those of the
+    /// first elements.
+    #[inline(always)]
+    unsafe fn tile(
+        &self,
+        range: Range<usize>,
+        again: bool,
+        addresses: &[MaybeUninit<*mut u8>],
+        folds: &[(SendPtr, SendPtr)],
+    ) {
+        let (start, n) = (range.start, range.len());
+        // SAFETY: `new` checked that all operands have addresses, and all of those are written.
+        let at = |address: Address| unsafe { addresses[address as usize].assume_init() };
+        for (i, read) in self.reads.iter().enumerate() {
+            let Reading::Walk(walk, register) = &read.reading else { continue };
+            // The register may still have the same elements.
+            if !(again && self.tile.is_multiple_of(walk.period())) {
+                by_size!(read.dtype.size(), T => {
+                    // SAFETY: the array has the axes of the walk, and a register has room for a tile.
+                    unsafe { walk.copy(at(i as Address).cast::<T>(), range.clone(), at(*register).cast()) }
+                });
+            }
+        }
+        let mut ends = self.ends.iter().zip(folds).peekable();
+        for (number, i) in self.instructions.iter().enumerate() {
+            // SAFETY: the operands have `n` elements of the dtypes that the loop is for, or one where their step is
+            // 0, and there is room for `n` results. A unary loop reads all its elements.
+            unsafe { i.run(n, at) };
+            while let Some((end, (room, out))) = ends.next_if(|(end, _)| end.of == number) {
+                // SAFETY: the instruction has made the elements of the tile. `new` chose tiles, and `run` pieces, that suit the
+                // fold.
+                unsafe { end.fold.add(start, n, at(end.address), room.get(), out.get()) };
+            }
+        }
+    }
+}
+
+/// The addresses of a cluster, those of what it reads first.
+pub struct Addresses(Vec<MaybeUninit<*mut u8>>);
+
+impl Addresses {
+    /// Moves what is read there on by so many bytes.
+    pub fn move_on(&mut self, read: usize, bytes: isize) {
+        // SAFETY: all addresses are written.
+        let address = unsafe { self.0[read].assume_init_mut() };
+        *address = address.wrapping_offset(bytes);
     }
 }

@@ -12,7 +12,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernel::interrupt;
 use crate::kernel::par::SendPtr;
-use crate::kernel::pointwise::cluster::ALIGNMENT;
+use crate::kernel::pointwise::cluster::{ALIGNMENT, Addresses};
 use crate::shape::{Dims, Strides};
 
 /// After so many items a run looks for an interrupt.
@@ -44,7 +44,7 @@ pub(super) struct Placed {
 impl Placed {
     /// The addresses of its operands and results.
     #[inline(always)]
-    pub fn addresses(&self, bases: &[SendPtr], Lists { ins, outs }: &mut Lists) {
+    pub fn addresses(&self, bases: &[SendPtr], Lists { ins, outs, .. }: &mut Lists) {
         ins.clear();
         ins.extend(self.ins.iter().map(|a| a.of(bases)));
         outs.clear();
@@ -90,6 +90,8 @@ pub(super) struct Few([MaybeUninit<u8>; FEW]);
 pub(super) struct Lists {
     pub ins: SmallVec<[SendPtr; 16]>,
     pub outs: SmallVec<[SendPtr; 8]>,
+    /// All addresses of a cluster that runs many times.
+    pub all: Option<Addresses>,
 }
 
 impl Sequence {
@@ -242,7 +244,7 @@ impl Sequence {
     pub(super) unsafe fn run_item<'a>(
         &self,
         i: usize,
-        Lists { ins, outs }: &Lists,
+        Lists { ins, outs, all }: &Lists,
         own: SendPtr,
         given: impl Fn(usize) -> Option<&'a Array>,
     ) -> std::result::Result<bool, Failure> {
@@ -251,7 +253,10 @@ impl Sequence {
         // it at a time.
         unsafe {
             match &item.part {
-                Part::Cluster(cluster) => cluster.run(ins, outs, own.get().add(*room)),
+                Part::Cluster(cluster) => match all {
+                    Some(all) => cluster.run_at(all, outs, own.get().add(*room)),
+                    None => cluster.run(ins, outs, own.get().add(*room)),
+                },
                 Part::Kernel(kernel) => {
                     let ran = kernel.run(ins, outs, own.get().add(*room));
                     ran.map_err(|error| Failure { item: i, error })?;

@@ -95,8 +95,13 @@ impl Moving {
     }
 
     /// Makes the addresses of a step those of the next one.
-    fn go_on(&self, Lists { ins, .. }: &mut Lists) {
-        self.0.iter().for_each(|&(k, step)| ins[k] = SendPtr(ins[k].get().wrapping_offset(step)));
+    fn go_on(&self, Lists { ins, all, .. }: &mut Lists) {
+        for &(k, step) in &self.0 {
+            match all {
+                Some(all) => all.move_on(k, step),
+                None => ins[k] = SendPtr(ins[k].get().wrapping_offset(step)),
+            }
+        }
     }
 }
 
@@ -278,6 +283,10 @@ impl Sequence {
         for placed in &self.items {
             let mut lists = Lists::default();
             placed.addresses(&bases, &mut lists);
+            if let Part::Cluster(cluster) = &placed.item.part {
+                let room = bases[0].get().wrapping_add(placed.room);
+                lists.all = cluster.addresses_of(&lists.ins, &lists.outs, room);
+            }
             items.push((lists, Moving::new(&placed.ins, apart)));
         }
         for t in 0..length {
