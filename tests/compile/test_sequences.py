@@ -330,6 +330,10 @@ NUMBERS: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
         fg.where(r < s - a * b, r / (2 + fg.abs(s - b)), a),
     ),
     "from the last to the first": lambda a, b, r, s: (a * 0.5 + r, (b - s) * a, s - b),
+    "sums": lambda a, b, r, s: (a + r * s, s + b, b * 0.5),
+    "sums of sums": lambda a, b, r, s: (a + r, (a + r) + b, fg.sin(b) - a),
+    "sums of the number before": lambda a, b, r, s: (a + 0.25, b + a, b + (a + 0.25)),
+    "a number and itself": lambda a, b, r, s: (a * 0.5 + r, b + b, b + a * s),
     "rows alone": lambda a, b, r, s: (a + 1, b - fg.exp(r * s), fg.sin(r) * s),
     "whole numbers": lambda a, b, r, s: (fg.cast(fg.cast(a * 3 + r, "int32"), a.dtype) * 0.25, b * 0.5 + s, a + b),
 }
@@ -371,6 +375,30 @@ def test_loops_over_numbers(name: str, length: int, dtype: str, reverse: bool) -
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_allclose(one.numpy(), other.numpy(), 2e-4 if dtype == "float32" else 1e-10, 1e-30)
         agree(func.grad(lambda *args: (func.grad(loss, 2)(*args) ** 2).sum(), (0, 1, 2)), first, second)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_many_sums_in_loops_over_numbers(dtype: str) -> None:
+    def step(c: Any, r: Any) -> Any:
+        wide = fg.cast(r, "float64") + c[6]
+        return [c[0] + r, *(c[k] + c[k - 1] * r for k in range(1, 5)), fg.sin(r) + c[5], wide], c[2] + c[5]
+
+    def f(rows: Any, *c: Any) -> Any:
+        return func.scan(step, list(c), rows)
+
+    def unrolled(rows: Any, *c: Any) -> Any:
+        state, made = list(c), []
+        for t in range(150):
+            state, y = step(state, rows[t])
+            made.append(y)
+        return state, fg.stack(made)
+
+    def args(seed: int) -> list[Any]:
+        return [x(150, seed=seed, dtype=dtype), *[x(seed=seed, dtype=dtype)] * 6, x(seed=seed)]
+
+    compiled = agree(f, args(0), args(1))
+    assert bits(compiled(*args(0))) == bits(unrolled(*args(0)))
+    agree(func.grad(lambda *a: fg.sum(f(*a)[1]), tuple(range(7))), args(0), args(1))
 
 
 #: Formulas of two numbers.

@@ -13,9 +13,11 @@ use super::steps::{From, Out, Steps, bytes_of};
 use crate::array::{Array, Unwritten};
 use crate::dtype::DType;
 use crate::kernel::interrupt;
+use crate::kernel::num::Field;
 use crate::kernel::par::SendPtr;
+use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::cluster::{ALIGNMENT, Cluster, copy_number};
-use crate::kernel::pointwise::numbers::Numbers;
+use crate::kernel::pointwise::numbers::{Numbers, kind};
 use crate::kernel::pointwise::row::{Address, Instruction, Loop as Formula, Operand as Place, Row};
 use crate::kernel::pointwise::unary::Scalars;
 
@@ -68,6 +70,8 @@ enum Phase {
     Together(Instruction),
     /// The kernel of an item, for all steps, with the address of its result.
     Called(usize, Vec<Operand>, Address),
+    /// Sums over the steps: the first place of each, and that of what is added. All numbers are of this dtype.
+    Sums(DType, Vec<(Address, Address)>),
     /// Formulas: a step computes all, and then the next step.
     InTurn(Numbers),
 }
@@ -274,6 +278,21 @@ impl<'a> Nodes<'a> {
         matches!(self.slots[slot].0, Origin::Given(g, _) if g >= given || self.kept.contains(&g))
     }
 
+    /// If a node adds a number to a carry, and nothing else is between the carry and its next number: the slot of that number.
+    fn added(&self, node: usize) -> Option<usize> {
+        let Node::Formula(own) = &self.nodes[node] else { return None };
+        let (Some((Arithmetic::Add, _)), Some(carry), [x, y]) =
+            (kind(&own.row), self.homes[node], &self.operands[node][..])
+        else {
+            return None;
+        };
+        match (*x == carry, *y == carry) {
+            (true, false) => Some(*y),
+            (false, true) => Some(*x),
+            _ => None,
+        }
+    }
+
     /// The address of the first element of a slot, of which each has room for `pitch` numbers.
     #[inline(never)]
     fn at(&self, slot: usize, pitch: usize) -> Address {
@@ -384,7 +403,11 @@ impl Split {
         let mut phase = vec![0; nodes.len()];
         let mut lists: Lists = vec![];
         for set in components(&after, &earlier) {
-            let is_alone = set.len() == 1 && !after[set[0]].contains(&set[0]) && is_together(set[0]);
+            let is_alone = match set[..] {
+                [i] if after[i].contains(&i) => all.added(i).is_some(),
+                [i] => is_together(i),
+                _ => false,
+            };
             let mut own = 0;
             for &m in set.iter().flat_map(|&i| &earlier[i]) {
                 own = own.max(phase[m]);
@@ -402,6 +425,10 @@ impl Split {
         // have the same place in the first-level cache.
         let pitch = ((tile * width).next_multiple_of(2 * ALIGNMENT) + ALIGNMENT) / width;
         let at = |slot: usize| all.at(slot, pitch);
+        let dtype = |i: usize| match &nodes[i] {
+            Node::Formula(own) => own.row.of,
+            Node::Kernel(..) => DType::U8,
+        };
         let mut phases = vec![];
         for (p, mut list) in lists.into_iter().enumerate() {
             let is_in_turn = p % 2 == 1;
@@ -409,7 +436,22 @@ impl Split {
                 list.sort_unstable();
             }
             let mut formulas = vec![];
+            let mut sums: Vec<usize> = vec![];
+            let end_sums = |sums: &mut Vec<usize>, phases: &mut Vec<Phase>| {
+                for list in sums.chunk_by(|&i, &j| dtype(i) == dtype(j)) {
+                    let places = |&i| Some((at(all.places[i]) - 1, at(all.added(i)?)));
+                    phases.push(Phase::Sums(dtype(list[0]), list.iter().filter_map(places).collect()));
+                }
+                sums.clear();
+            };
             for i in list {
+                if !is_in_turn && all.added(i).is_some() {
+                    sums.push(i);
+                    continue;
+                }
+                if earlier[i].iter().any(|m| sums.contains(m)) {
+                    end_sums(&mut sums, &mut phases);
+                }
                 match &nodes[i] {
                     Node::Formula(own) => {
                         let mut own = Instruction::clone(own);
@@ -433,6 +475,7 @@ impl Split {
                     }
                 }
             }
+            end_sums(&mut sums, &mut phases);
             if !formulas.is_empty() {
                 phases.push(Phase::InTurn(Numbers::new(&formulas, width as Address)));
             }
@@ -577,6 +620,8 @@ impl Split {
                 unsafe {
                     match phase {
                         Phase::Together(formula) => formula.run(n, place),
+                        Phase::Sums(DType::F32, list) => sums::<f32>(list, n, tile, width),
+                        Phase::Sums(_, list) => sums::<f64>(list, n, tile, width),
                         Phase::InTurn(formulas) => formulas.run(n, tile),
                         Phase::Called(item, _, to) => {
                             let Part::Kernel(kernel) = &sequence.items[*item].item.part else { continue };
@@ -635,6 +680,33 @@ impl Split {
     }
 }
 
+/// How many sums are computed at a time, because each waits for its last addition.
+const AT_ONCE: usize = 4;
+
+/// Sums over `n` steps of a tile, each of which has a place for the sum before the first step and one after each step.
+///
+/// # Safety
+/// The tile has these places, `width` bytes apart, with numbers of type `T`, and nobody else uses it.
+#[inline(never)]
+unsafe fn sums<T: Field>(list: &[(Address, Address)], n: usize, tile: *mut u8, width: usize) {
+    let place = |at: Address| tile.wrapping_add(at as usize * width);
+    for list in list.chunks(AT_ONCE) {
+        // Fewer sums are computed several times.
+        let own: [_; AT_ONCE] = std::array::from_fn(|k| list[k.min(list.len() - 1)]);
+        let own = own.map(|(sum, added)| (place(sum), place(added)));
+        // SAFETY: as the function's `# Safety` section requires.
+        unsafe {
+            let mut all = own.map(|(sum, _)| *sum.cast::<T>());
+            for at in (0..n).map(|t| t * width) {
+                for (all, (sum, added)) in all.iter_mut().zip(own) {
+                    *all = all.add(*added.wrapping_add(at).cast::<T>());
+                    *sum.wrapping_add(at + width).cast::<T>() = *all;
+                }
+            }
+        }
+    }
+}
+
 /// Copies `n` numbers of `size` bytes, which lie `from_step` and `to_step` bytes apart.
 ///
 /// # Safety
@@ -652,6 +724,13 @@ unsafe fn copy(from: *const u8, from_step: isize, to: *mut u8, to_step: isize, s
         };
         // With a constant size the loop has no branches.
         match size {
+            8 if from_step == 0 && to_step == 8 => {
+                let number = from.cast::<u64>().read_unaligned();
+                (0..n).for_each(
+                    #[inline(always)]
+                    |i| to.cast::<u64>().add(i).write_unaligned(number),
+                );
+            }
             8 => (0..n).for_each(
                 #[inline(always)]
                 |i| copy_number(at(i).0, at(i).1, 8),
