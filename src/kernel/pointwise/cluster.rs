@@ -206,7 +206,7 @@ const SHORT: usize = 8;
 unsafe fn copy_rows<T: Copy>(x: *const T, [rows, run]: [usize; 2], strides: [isize; 2], out: *mut T) {
     // SAFETY: as the function's `# Safety` section requires.
     unsafe {
-        if strides[0] == 0 {
+        if strides[0] == 0 && rows * run > SHORT * SHORT {
             // Each copy doubles the number of rows that are there.
             rows_of::<T>(x, 1, run, strides, out);
             let (mut done, all) = (run, rows * run);
@@ -258,6 +258,8 @@ pub struct Cluster {
     tile: usize,
     instructions: Box<[Instruction]>,
     reads: Box<[Read]>,
+    /// Which of those are walks.
+    walks: Box<[usize]>,
     writes: Box<[Write]>,
     /// In the order of the instructions.
     ends: Box<[End]>,
@@ -269,6 +271,9 @@ pub struct Cluster {
     /// How it runs if it computes single numbers.
     numbers: Option<Single>,
 }
+
+/// By fold: the address of the memory that it needs, and that of its results.
+type Folds = SmallVec<[(SendPtr, SendPtr); 2]>;
 
 /// How single numbers are computed.
 struct Single {
@@ -384,6 +389,7 @@ impl Cluster {
         );
         let bytes = n * instructions.iter().map(|i| i.row.out.size()).sum::<usize>();
         let numbers = is_of_numbers(n, widest).then(|| Single::new(&instructions, &reads, &writes));
+        let walks = (0..reads.len()).filter(|&i| matches!(reads[i].reading, Reading::Walk(..))).collect();
         let (instructions, reads, writes, ends) =
             (instructions.into(), reads.into(), writes.into(), ends.into());
         Cluster {
@@ -391,6 +397,7 @@ impl Cluster {
             tile,
             instructions,
             reads,
+            walks,
             writes,
             ends,
             lengths,
@@ -466,7 +473,8 @@ impl Cluster {
             return unsafe { self.compute(single, room.cast(), reads, outs) };
         }
         let writes = &outs[..self.writes.len()];
-        let (folds, rest) = self.folds(outs, room);
+        let mut folds = SmallVec::new();
+        let rest = self.folds(outs, room, &mut folds);
         if !self.is_shared() {
             // SAFETY: as the function's `# Safety` section requires; the room has these bytes for registers and addresses.
             unsafe {
@@ -494,16 +502,16 @@ impl Cluster {
         unsafe { self.end(&folds) };
     }
 
-    /// By fold: the memory that it needs and its results. Also where the memory of the registers begins.
+    /// Lists by fold the memory that it needs and its results. Where the memory of the registers begins.
     #[inline(always)]
-    fn folds(&self, outs: &[SendPtr], room: *mut u8) -> (SmallVec<[(SendPtr, SendPtr); 2]>, *mut u8) {
-        let (mut folds, mut rest) = (SmallVec::new(), room);
+    fn folds(&self, outs: &[SendPtr], room: *mut u8, folds: &mut Folds) -> *mut u8 {
+        let mut rest = room;
         for (end, &out) in self.ends.iter().zip(&outs[self.writes.len()..]) {
             folds.push((SendPtr(rest), out));
             // `room` counts these bytes.
             rest = rest.wrapping_add(end.fold.room().next_multiple_of(ALIGNMENT));
         }
-        (folds, rest)
+        rest
     }
 
     /// Ends the folds.
@@ -525,7 +533,8 @@ impl Cluster {
             return None;
         }
         let mut addresses = vec![MaybeUninit::uninit(); self.addresses()];
-        self.place(reads, &outs[..self.writes.len()], self.folds(outs, room).1, &mut addresses);
+        let memory = self.folds(outs, room, &mut SmallVec::new());
+        self.place(reads, &outs[..self.writes.len()], memory, &mut addresses);
         Some(Addresses(addresses))
     }
 
@@ -534,7 +543,8 @@ impl Cluster {
     /// # Safety
     /// As [`run`](Cluster::run). The addresses are those of what it reads, of these results and of this room.
     pub unsafe fn run_at(&self, Addresses(addresses): &Addresses, outs: &[SendPtr], room: *mut u8) {
-        let (folds, _) = self.folds(outs, room);
+        let mut folds = SmallVec::new();
+        self.folds(outs, room, &mut folds);
         // SAFETY: as the function's `# Safety` section requires.
         unsafe {
             self.tile(0..self.n, false, addresses, &folds);
@@ -680,11 +690,11 @@ impl Cluster {
         let (start, n) = (range.start, range.len());
         // SAFETY: `new` checked that all operands have addresses, and all of those are written.
         let at = |address: Address| unsafe { addresses[address as usize].assume_init() };
-        for (i, read) in self.reads.iter().enumerate() {
-            let Reading::Walk(walk, register) = &read.reading else { continue };
+        for &i in &self.walks {
+            let Read { reading: Reading::Walk(walk, register), dtype, .. } = &self.reads[i] else { continue };
             // The register may still have the same elements.
             if !(again && self.tile.is_multiple_of(walk.period())) {
-                by_size!(read.dtype.size(), T => {
+                by_size!(dtype.size(), T => {
                     // SAFETY: the array has the axes of the walk, and a register has room for a tile.
                     unsafe { walk.copy(at(i as Address).cast::<T>(), range.clone(), at(*register).cast()) }
                 });

@@ -2,6 +2,7 @@
 //! [`apply`](super::apply).
 
 use crate::dtype::DType;
+use crate::kernel::num::Field;
 use crate::kernel::reduce::loops::{ReduceLoop, ReduceLoops, Slab, TileLoops, height_of_part};
 use crate::kernel::reduce::pairwise::{Fold, LANES, LEAF, ROWS, SumOf, TREE, add_rows, end_of_leaf, tree};
 use crate::kernel::simd;
@@ -68,6 +69,39 @@ unsafe fn end<T, F: Fold<T>>(fold: F, leaves: usize, x: *const F::Out, out: *mut
     unsafe { out.write(tree(fold, leaves, |i| *x.add(i * LANES))) };
 }
 
+/// The longest rows whose sums need no call for each of them.
+const FEW: usize = 4;
+
+/// The sums of rows of at most [`FEW`] elements.
+///
+/// # Safety
+/// As a loop of a fold, of this dtype.
+unsafe fn few<T: Field>(Slab { outer, n, .. }: Slab, x: *const u8, out: *mut u8) {
+    /// # Safety
+    /// `x` has rows of `N` elements, and `out` has room for their sums.
+    #[inline(always)]
+    unsafe fn of<const N: usize, T: Field>(rows: usize, x: *const T, out: *mut T) {
+        for row in 0..rows {
+            let mut sum = T::ZERO;
+            for i in 0..N {
+                // SAFETY: as the function's `# Safety` section requires.
+                sum = sum.add(unsafe { *x.add(row * N + i) });
+            }
+            // SAFETY: as above.
+            unsafe { out.add(row).write(sum) };
+        }
+    }
+    let (x, out) = (x.cast::<T>(), out.cast::<T>());
+    // SAFETY: as the function's `# Safety` section requires.
+    unsafe {
+        match n {
+            2 => of::<2, T>(outer, x, out),
+            3 => of::<3, T>(outer, x, out),
+            _ => of::<FEW, T>(outer, x, out),
+        }
+    }
+}
+
 /// How a fold takes rows.
 #[derive(Clone)]
 enum Rows {
@@ -100,6 +134,11 @@ impl RowFold {
             Some(loops) => Rows::Long(loops),
             None if n <= SHORT => Rows::Short,
             None => return None,
+        };
+        let fold = match (table.sums, dtype) {
+            (Some(_), DType::F32) if (2..=FEW).contains(&n) => few::<f32>,
+            (Some(_), DType::F64) if (2..=FEW).contains(&n) => few::<f64>,
+            _ => fold,
         };
         let out = table.out.unwrap_or(dtype);
         Some(RowFold { rows, n, dtype, out, fold, combine, way })
@@ -260,8 +299,19 @@ mod tests {
     fn tiles_of_any_length_give_the_bits_of_the_whole() {
         let row: &ReduceLoops = reduce_loops!(field T::ZERO; a, x => a.add(x));
         let table = &row.of_sums(sums);
-        let shapes =
-            [(1, 2), (7, 3), (50, 64), (5, 1000), (1, 1500), (1, 2048), (3, 4096), (2, 8192), (20, 4096)];
+        let shapes = [
+            (1, 2),
+            (7, 3),
+            (90, 2),
+            (130, 4),
+            (50, 64),
+            (5, 1000),
+            (1, 1500),
+            (1, 2048),
+            (3, 4096),
+            (2, 8192),
+            (20, 4096),
+        ];
         let long = [(1, 5000), (1, (1 << 17) + 3000), (1, (1 << 18) + 4097), (2, 1 << 18)];
         let (mut taken, mut refused) = (0, 0);
         for (rows, n) in shapes.into_iter().chain(long).chain([(3, 5000), (1, (1 << 17) + 100)]) {
@@ -291,7 +341,7 @@ mod tests {
             }
         }
         // Rows that leaves straddle, and a last part that is no tree.
-        assert_eq!((taken, refused), (13, 2));
+        assert_eq!((taken, refused), (15, 2));
     }
 
     #[test]
