@@ -32,7 +32,7 @@ fn run(program: &Program, op: &'static str, inputs: &[Array]) -> Result<Vec<Arra
 }
 
 fn contiguous(arrays: Vec<Array>) -> Result<Vec<Array>> {
-    arrays.iter().map(Array::contiguous).collect()
+    arrays.into_iter().map(|x| if x.is_contiguous() { Ok(x) } else { x.contiguous() }).collect()
 }
 
 /// The arrays without their seals, and no hidden axes: an op of this module is applied outside of vmap.
@@ -79,7 +79,9 @@ impl Op for Scan {
         let columns = contiguous(columns)?;
         let all: Vec<&Array> = carry.iter().chain(&columns).chain(&constants).collect();
         let sizes = [self.carries, self.columns, self.length];
-        if let Some(outs) = self.step.repeat("scan", &all, sizes, self.reverse, self.keeps)? {
+        if self.length > 1
+            && let Some(outs) = self.step.repeat("scan", &all, sizes, self.reverse, self.keeps)?
+        {
             return Ok(outs.into_iter().collect());
         }
         let mut rows: Vec<Vec<Array>> = vec![];
@@ -127,6 +129,9 @@ fn row(x: &Array, t: usize) -> Array {
 fn stacked(rows: &[Array], reverse: bool) -> Result<Array> {
     let first = &rows[0];
     let dims: Dims = std::iter::once(rows.len()).chain(first.dims().iter().copied()).collect();
+    if rows.len() == 1 {
+        return first.contiguous()?.reshape(&dims);
+    }
     let size = first.len() as isize;
     let at = |k: usize| {
         let t = if reverse { rows.len() - 1 - k } else { k };

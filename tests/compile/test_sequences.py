@@ -245,6 +245,19 @@ def test_a_matrix_without_an_inverse_in_a_sequence() -> None:
     assert found.tolist() == [[False, False], [True, True], [False, False]]
 
 
+def test_functions_of_arrays_read_results_of_each_other() -> None:
+    def f(a: Any) -> list[Any]:
+        q, r = fg.linalg.qr(fg.sort(fg.sin(a), axis=0))
+        parts = fg.sort(q[1:, ::-1].T, axis=0)
+        again = fg.sort(parts[1], axis=-1)
+        # Some are also read by formulas, or returned.
+        ends = [fg.sort(fg.sort(r.T, axis=1)[:, 0]), fg.exp(parts), q]
+        return [again, fg.sort(again * 2 - fg.sort(q, axis=1)[0, 0]), *ends]
+
+    agree(f, [x(6, 4)], [x(6, 4, seed=1)])
+    agree(func.grad(lambda a: sum(fg.sum(y * y * y) for y in f(a))), [x(6, 4)], [x(6, 4, seed=1)])
+
+
 def test_integers_and_truth_values_are_moved() -> None:
     def f(k: Any, b: Any) -> Any:
         return fg.concat([fg.roll(k + 1, 1), k * 2])[::-1] + 1, fg.roll(~b, 2) & fg.concat([b[1:], ~b[:1]])

@@ -99,6 +99,9 @@ impl Kind {
         let Layout { dims, strides, .. } = &self.layout;
         let offset = start / self.dtype.size() as isize;
         if whole.dtype() == self.dtype {
+            if start == 0 && whole.dims() == dims.as_slice() && whole.has_strides(strides) {
+                return whole.clone();
+            }
             whole.restride(dims, strides, offset)
         } else {
             whole.as_real().restride(dims, strides, offset)
@@ -123,21 +126,20 @@ impl Arrays {
         self.ins.len() == ins && outs.iter().all(is_dense)
     }
 
-    /// Computes the results. False if they have other layouts.
+    /// The results, laid out as they have to be. None if they have other layouts.
     ///
     /// # Errors
     /// Those of the computation.
     ///
     /// # Safety
-    /// `ins` are the addresses of the operands, and `outs` have room for the results, which nobody else uses. Where an operand
-    /// is part of an array, `given` has that array and how many bytes after its beginning the operand begins.
+    /// `ins` are the addresses of the operands. Where an operand is part of an array, `given` has that array and how many bytes
+    /// after its beginning the operand begins.
     pub(super) unsafe fn run(
         &self,
         ins: &[SendPtr],
         given: &[Option<(&Array, isize)>],
-        outs: &[SendPtr],
         kinds: &[Out],
-    ) -> Result<bool> {
+    ) -> Result<Option<SmallVec<[Array; 2]>>> {
         let mut arrays: SmallVec<[Array; 4]> = SmallVec::new();
         for ((kind, x), given) in self.ins.iter().zip(ins).zip(given) {
             arrays.push(match given {
@@ -146,8 +148,8 @@ impl Arrays {
                 None => unsafe { kind.copied(self.name, x.get())? },
             });
         }
-        let made = (self.compute)(&arrays.iter().collect::<SmallVec<[&Array; 4]>>())?;
-        for ((mut made, out), kind) in made.into_iter().zip(outs).zip(kinds) {
+        let mut made = (self.compute)(&arrays.iter().collect::<SmallVec<[&Array; 4]>>())?;
+        for (made, kind) in made.iter_mut().zip(kinds) {
             let fits = |x: &Array| {
                 let is_laid_out = match &kind.strides {
                     Some(strides) => x.has_strides(strides),
@@ -155,15 +157,24 @@ impl Arrays {
                 };
                 x.dtype() == kind.dtype && x.dims() == kind.dims.as_slice() && is_laid_out
             };
-            if !fits(&made) {
-                made = made.packed()?;
+            if !fits(made) {
+                *made = made.packed()?;
             }
-            if !fits(&made) {
-                return Ok(false);
+            if !fits(made) {
+                return Ok(None);
             }
-            // SAFETY: the elements lie one after the other, and there is room for as many.
-            unsafe { out.get().copy_from_nonoverlapping(made.ptr(), kind.bytes()) };
         }
-        Ok(true)
+        Ok(Some(made))
+    }
+}
+
+impl Out {
+    /// Copies the result to memory.
+    ///
+    /// # Safety
+    /// The array is laid out as the result, and there is room for it, which nobody else uses.
+    pub(super) unsafe fn store(&self, made: &Array, to: SendPtr) {
+        // SAFETY: the elements lie one after the other, and there is room for as many.
+        unsafe { to.get().copy_from_nonoverlapping(made.ptr(), self.bytes()) };
     }
 }

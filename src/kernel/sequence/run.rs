@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
+use super::arrays::Arrays;
 use super::items::{Item, Part, Source};
 use super::room::Plan;
 use crate::array::{Array, Unwritten};
@@ -39,6 +40,12 @@ pub(super) struct Placed {
     pub outs: Box<[Address]>,
     /// Where the memory that it works in begins.
     pub room: usize,
+    /// The number of its first result.
+    first: usize,
+    /// Of results that functions of arrays make for others: the item that is the last of those to read each.
+    keeps: Box<[Option<usize>]>,
+    /// Whether each result has to lie in memory too, where it is kept.
+    stores: Box<[bool]>,
 }
 
 impl Placed {
@@ -49,6 +56,26 @@ impl Placed {
         ins.extend(self.ins.iter().map(|a| a.of(bases)));
         outs.clear();
         outs.extend(self.outs.iter().map(|a| a.of(bases)));
+    }
+
+    /// The results of functions of arrays, for operands at these addresses, or in arrays that are given. None if one has another
+    /// layout.
+    ///
+    /// # Errors
+    /// Those of the computation.
+    ///
+    /// # Safety
+    /// Operands that are not given lie at their addresses.
+    unsafe fn results<'a>(
+        &self,
+        arrays: &Arrays,
+        lists: &Lists,
+        given: impl Fn(Source) -> Option<&'a Array>,
+    ) -> Result<Option<SmallVec<[Array; 2]>>> {
+        let whole = |&(source, start): &(Source, isize)| given(source).map(|x| (x, start));
+        let given: SmallVec<[_; 4]> = self.item.ins.iter().map(whole).collect();
+        // SAFETY: as the function's `# Safety` section requires.
+        unsafe { arrays.run(&lists.ins, &given, &self.item.outs) }
     }
 }
 
@@ -103,6 +130,8 @@ impl Sequence {
         let mut ranges = vec![0..1isize; reads];
         // By result: its bytes, and the last item that reads it.
         let mut made: Vec<(usize, usize)> = vec![];
+        // By result: the last function of arrays that reads it, and whether something else does.
+        let mut used: Vec<(Option<usize>, bool)> = vec![];
         for (i, item) in items.iter().enumerate() {
             assert!(item.part.is_for(item.ins.len(), &item.outs), "an item gets other operands or results");
             for (k, &(source, start)) in item.ins.iter().enumerate() {
@@ -119,10 +148,15 @@ impl Sequence {
                             "an operand leaves the memory of a result"
                         );
                         made[m].1 = i;
+                        match item.part {
+                            Part::Arrays(_) => used[m].0 = Some(i),
+                            _ => used[m].1 = true,
+                        }
                     }
                 }
             }
             made.extend(item.outs.iter().map(|out| (out.bytes(), i)));
+            used.extend(item.outs.iter().map(|out| (None, out.is_result)));
         }
         let mut plan = Plan::default();
         let mut writes = vec![];
@@ -159,7 +193,14 @@ impl Sequence {
                 plan.give(addresses[m].start as usize, made[m].0);
                 now -= made[m].0;
             }
-            placed.push(Placed { item, ins, outs: outs.into(), room });
+            let first = addresses.len() - outs.len();
+            let used = &used[first..addresses.len()];
+            let (keeps, stores) = match item.part {
+                Part::Arrays(_) => used.iter().copied().unzip(),
+                _ => (vec![], vec![]),
+            };
+            let (keeps, stores) = (keeps.into(), stores.into());
+            placed.push(Placed { item, ins, outs: outs.into(), room, first, keeps, stores });
         }
         let bytes = plan.bytes();
         Sequence { items: placed.into(), reads: ranges.into(), writes: writes.into(), bytes, most }
@@ -202,15 +243,36 @@ impl Sequence {
         }
         bases.extend(made.iter_mut().map(|z| SendPtr(z.ptr())));
         let mut lists = Lists::default();
+        // Results of functions of arrays for others: the number of each, and the last item that reads it.
+        let mut kept: Vec<(usize, usize, Array)> = vec![];
         for (i, placed) in self.items.iter().enumerate() {
             if i % STRETCH == STRETCH - 1 {
                 interrupt::check().map_err(|error| Failure { item: i, error })?;
             }
             placed.addresses(&bases, &mut lists);
             // SAFETY: `bytes` checked the arrays, which outlive the run. The memory and the results are new and large enough, and the
-            // items before this one have run.
-            if !unsafe { self.run_item(i, &lists, bases[0], |r| Some(arrays[r]))? } {
-                return Ok(None);
+            // items before this one have run. What an item does not find in memory is kept.
+            unsafe {
+                if let Part::Arrays(own) = &placed.item.part {
+                    let given = |source: Source| match source {
+                        Source::Read(r) => Some(arrays[r]),
+                        Source::Made(m) => kept.iter().find(|(k, ..)| *k == m).map(|(.., x)| x),
+                    };
+                    let Some(results) =
+                        placed.results(own, &lists, given).map_err(|error| Failure { item: i, error })?
+                    else {
+                        return Ok(None);
+                    };
+                    kept.retain(|(_, last, _)| *last > i);
+                    for (k, x) in results.into_iter().enumerate() {
+                        if placed.stores[k] {
+                            placed.item.outs[k].store(&x, lists.outs[k]);
+                        }
+                        kept.extend(placed.keeps[k].map(|last| (placed.first + k, last, x)));
+                    }
+                } else if !self.run_item(i, &lists, bases[0], |_| None)? {
+                    return Ok(None);
+                }
             }
             if let Some(done) = &mut done {
                 done(i);
@@ -244,7 +306,7 @@ impl Sequence {
     pub(super) unsafe fn run_item<'a>(
         &self,
         i: usize,
-        Lists { ins, outs, all }: &Lists,
+        lists @ Lists { ins, outs, all }: &Lists,
         own: SendPtr,
         given: impl Fn(usize) -> Option<&'a Array>,
     ) -> std::result::Result<bool, Failure> {
@@ -262,14 +324,17 @@ impl Sequence {
                     ran.map_err(|error| Failure { item: i, error })?;
                 }
                 Part::Arrays(arrays) => {
-                    let whole = |&(source, start): &(Source, isize)| match source {
-                        Source::Read(r) => given(r).map(|x| (x, start)),
+                    let whole = |source: Source| match source {
+                        Source::Read(r) => given(r),
                         Source::Made(_) => None,
                     };
-                    let given: SmallVec<[_; 4]> = item.ins.iter().map(whole).collect();
-                    return arrays
-                        .run(ins, &given, outs, &item.outs)
-                        .map_err(|error| Failure { item: i, error });
+                    let results = self.items[i].results(arrays, lists, whole);
+                    let Some(results) = results.map_err(|error| Failure { item: i, error })? else {
+                        return Ok(false);
+                    };
+                    for ((out, x), &to) in item.outs.iter().zip(&results).zip(outs) {
+                        out.store(x, to);
+                    }
                 }
             }
         }
