@@ -17,7 +17,7 @@ use crate::kernel::num::Field;
 use crate::kernel::par::SendPtr;
 use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::cluster::{ALIGNMENT, Cluster, copy_number};
-use crate::kernel::pointwise::numbers::{Numbers, kind};
+use crate::kernel::pointwise::numbers::{self, Numbers, kind};
 use crate::kernel::pointwise::row::{Address, Instruction, Loop as Formula, Operand as Place, Row};
 use crate::kernel::pointwise::unary::Scalars;
 
@@ -26,7 +26,7 @@ const FEWEST: usize = 24;
 /// The most numbers that a step has, which all lie in other cache lines.
 const NUMBERS: usize = 1024;
 /// About how many bytes the numbers of all steps of a tile have.
-const TILE: usize = 32 << 10;
+const TILE: usize = 128 << 10;
 
 /// Where a number of a step comes from.
 #[derive(Clone, Copy, PartialEq)]
@@ -344,6 +344,32 @@ impl<'a> Nodes<'a> {
     }
 }
 
+/// Formulas, whose numbers ascend, in the order in which the steps take less time.
+fn in_runs(all: &Nodes<'_>, list: Vec<usize>) -> Vec<usize> {
+    let (mut kinds, mut reads, mut before) = (vec![], vec![], vec![]);
+    for &i in &list {
+        let Node::Formula(own) = &all.nodes[i] else { return list };
+        kinds.push(kind(&own.row));
+        let (mut own, mut made) = (SmallVec::new(), SmallVec::new());
+        for &slot in &all.operands[i] {
+            let (maker, is_before) = match all.slots[slot].0 {
+                Origin::Made(m) => (Some(m), false),
+                Origin::Given(..) => (all.next[slot], true),
+            };
+            if let Some(k) = maker.and_then(|m| list.binary_search(&m).ok()) {
+                own.push((k, is_before));
+                made.extend((!is_before).then_some(k));
+            }
+        }
+        reads.push(own);
+        before.push(made);
+    }
+    let orders = [(0..list.len()).collect(), numbers::in_runs(&kinds, &before)];
+    let best: Option<Vec<usize>> =
+        orders.into_iter().min_by_key(|order| numbers::time(&kinds, &reads, order));
+    best.into_iter().flatten().map(|k| list[k]).collect()
+}
+
 /// The instruction that copies a number.
 fn copying(dtype: DType) -> Instruction {
     /// # Safety
@@ -420,7 +446,7 @@ impl Split {
             }
         }
         let bytes = slots.len() * width;
-        let tile = (TILE / bytes).clamp(32, 256) / 32 * 32;
+        let tile = (TILE / bytes).clamp(64, 256) / 32 * 32;
         // One more place for the carry after the last step; an odd number of cache lines, so that the numbers of a step do not all
         // have the same place in the first-level cache.
         let pitch = ((tile * width).next_multiple_of(2 * ALIGNMENT) + ALIGNMENT) / width;
@@ -434,6 +460,7 @@ impl Split {
             let is_in_turn = p % 2 == 1;
             if is_in_turn {
                 list.sort_unstable();
+                list = in_runs(&all, list);
             }
             let mut formulas = vec![];
             let mut sums: Vec<usize> = vec![];
