@@ -487,3 +487,47 @@ unsafe fn selected<T: Copy>(mut last: T, list: Cursor, cells: *mut u8) -> T {
     }
     last
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_read_what_is_computed_and_are_as_long_as_they_can_be() {
+        let arithmetic = [Arithmetic::Add, Arithmetic::Multiply, Arithmetic::Divide, Arithmetic::Select];
+        let mut seed = 7u32;
+        let mut random = |n: usize| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 8) as usize % n
+        };
+        for n in [1, 2, 30, 400] {
+            let mut kinds: Vec<Kind> = vec![];
+            let mut before: Vec<SmallVec<[usize; 2]>> = vec![];
+            for k in 0..n {
+                kinds.push(arithmetic.get(random(5)).map(|&arithmetic| (arithmetic, Float::F64)));
+                before.push((0..random(3)).filter(|_| k > 0).map(|_| random(k.max(1))).collect());
+            }
+            let order = in_runs(&kinds, &before);
+            let mut place = vec![usize::MAX; n];
+            order.iter().enumerate().for_each(|(at, &k)| place[k] = at);
+            assert!(order.len() == n && place.iter().all(|&at| at < n));
+            assert!((0..n).all(|k| before[k].iter().all(|&m| place[m] < place[k])));
+            // Where a run ends, none of its kind could have come next.
+            for (at, pair) in
+                order.windows(2).enumerate().filter(|(_, pair)| kinds[pair[0]] != kinds[pair[1]])
+            {
+                let is_ready = |&&k: &&usize| before[k].iter().all(|&m| place[m] <= at);
+                let waiting = order[at + 1..].iter().filter(is_ready);
+                assert!(waiting.into_iter().all(|&k| kinds[k] != kinds[pair[0]]));
+            }
+        }
+    }
+
+    #[test]
+    fn an_order_in_which_formulas_follow_each_other_takes_less_time() {
+        let kinds = vec![Some((Arithmetic::Add, Float::F64)); 4];
+        // Two pairs, of which the second reads what the first made, and what it made itself the time before.
+        let reads = [vec![(2, true)], vec![], vec![(0, false)], vec![(1, false)]].map(SmallVec::from_vec);
+        assert!(time(&kinds, &reads, &[1, 3, 0, 2]) < time(&kinds, &reads, &[0, 1, 2, 3]));
+    }
+}
