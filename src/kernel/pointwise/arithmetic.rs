@@ -28,10 +28,3 @@ pub enum Arithmetic {
     /// `x / (2 y)`.
     SqrtGradient,
 }
-
-impl Arithmetic {
-    /// Whether the order of the operands does not matter.
-    pub fn commutes(self) -> bool {
-        matches!(self, Arithmetic::Add | Arithmetic::Multiply)
-    }
-}

@@ -194,7 +194,6 @@ struct Cells {
 }
 
 const FIRST: Address = 1;
-/// Only where the order of the operands matters. Others have what was written last as their first one.
 const SECOND: Address = 2;
 
 /// A number that an instruction writes.
@@ -248,16 +247,13 @@ impl Numbers {
                 operand.step = if k == 1 && own.row.has_forms { operand.step } else { 1 };
             }
             let (kind, now) = (kind(&own.row), Written::of(&own));
-            if let Some((arithmetic, float)) = kind {
+            if let Some((_, float)) = kind {
                 let [x, y, z] = own.from.map(|operand| operand.address);
                 let is_last = |cell: Address| written == Some(Written { float, to: cell });
                 let first = if is_last(x) { FIRST } else { 0 };
                 let second = if is_last(y) { SECOND } else { 0 };
                 let cells = match own.row.operands() {
                     1 => Cells { x, y: x, third: first, to: own.to },
-                    2 if arithmetic.commutes() && second != 0 => {
-                        Cells { x: y, y: x, third: FIRST, to: own.to }
-                    }
                     2 => Cells { x, y, third: first | second, to: own.to },
                     _ => Cells { x, y, third: z, to: own.to },
                 };
@@ -364,9 +360,9 @@ unsafe fn computed<T: Inexact + Power>(arithmetic: Arithmetic, last: T, list: Cu
     // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         match arithmetic {
-            Arithmetic::Add => each(last, list, cells, |x: T, y| x.add(y)),
+            Arithmetic::Add => in_order(last, list, cells, |x: T, y| x.add(y)),
             Arithmetic::Subtract => in_order(last, list, cells, |x: T, y| x.sub(y)),
-            Arithmetic::Multiply => each(last, list, cells, |x: T, y| x.mul(y)),
+            Arithmetic::Multiply => in_order(last, list, cells, |x: T, y| x.mul(y)),
             Arithmetic::Negate => each(last, list, cells, |x: T, _| x.neg()),
             Arithmetic::Divide => in_order(last, list, cells, |x: T, y| x.div(y)),
             Arithmetic::Sqrt => each(last, list, cells, |x: T, _| x.sqrt()),
@@ -394,7 +390,7 @@ unsafe fn computed<T: Inexact + Power>(arithmetic: Arithmetic, last: T, list: Cu
     }
 }
 
-/// Formulas of one number, or of two in any order.
+/// Formulas of one number.
 ///
 /// # Safety
 /// As [`computed`].
@@ -429,7 +425,7 @@ unsafe fn both<T: Copy>(own: &Cells, last: T, cells: *mut u8) -> (T, T) {
     }
 }
 
-/// Formulas of two numbers in this order.
+/// Formulas of two numbers. Of a sum or product of two NaN the result is the first one, so the operands keep their places.
 ///
 /// # Safety
 /// As [`computed`].
