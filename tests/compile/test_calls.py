@@ -7,6 +7,7 @@ import math
 import sys
 import threading
 import time
+import warnings
 import weakref
 from typing import Any
 
@@ -311,6 +312,53 @@ def test_variables_of_functions_of_long_ago_are_forgotten(monkeypatch: pytest.Mo
     for i in range(60):
         assert f(fg.ones(1), lambda x, i=i: x * i).item() == i
     assert len(f._names.places) < 30
+
+
+def test_calls_of_many_shapes_run_without_python() -> None:
+    weight = fg.tensor([1.0, 2.0], requires_grad=True)
+    f = fg.compile(lambda x: (x * weight).sum(0), fullgraph=True, dynamic=True)
+    for _ in range(3):
+        for n in range(10):
+            assert f(fg.ones([n, 2])).tolist() == [n, 2.0 * n]
+    assert f.cache_info()[:2] == (20, 10)
+    before = runs(f)
+    for n in range(10):
+        assert fg.grad(f(fg.ones([n, 2])).sum(), weight).tolist() == [n, n]
+    assert runs(f) == before + 10
+
+
+def test_a_call_that_has_no_program_is_told_without_python() -> None:
+    f = fg.compile(lambda x: x * float(x.sum()) if x.ndim == 1 else x * 2)
+    with pytest.warns(UserWarning, match="<lambda> runs uncompiled"):
+        f(fg.ones([2]))
+    f(fg.ones([2]))
+    before = runs(f)
+    for k in range(3):
+        assert f(fg.full([2], float(k))).tolist() == [2.0 * k * k] * 2
+    assert runs(f) == before + 3
+    # Other tensors have programs all the same.
+    for k in range(3):
+        assert f(fg.full([1, 2], float(k))).tolist() == [[2.0 * k] * 2]
+    assert f.cache_info()[:3] == (2, 2, 5)
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_function_that_each_call_would_trace_again_runs_as_it_is(reads: bool) -> None:
+    f = fg.compile(lambda x, step: x * step + (float(x.sum()) if reads else 0.0), maxsize=2)
+
+    def call_with_many() -> None:
+        for step in range(200):
+            assert f(fg.ones([2]), step).tolist() == [step + 2.0 * reads] * 2
+
+    varies = "each of its last 64 calls took a trace, because argument 1 is another one"
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="compile: <lambda> has been traced 8 times")
+        with pytest.warns(UserWarning, match="its numbers are read" if reads else varies):
+            call_with_many()
+    assert f.cache_info().misses < 70
+    f.cache_clear()
+    f(fg.ones([2]), 0)
+    assert f.cache_info().misses < 71 + reads
 
 
 def test_the_number_of_programs_is_not_negative() -> None:

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 _ENABLED = os.environ.get("FERROGRAD_COMPILE", "1") != "0"
 #: So many programs of one function call for a warning.
 _MANY = 8
+#: So many programs for other shapes of the same arguments are remembered one by one for calls without Python.
+_FEW = 3
 #: How the reason of a trace begins that may be gone at the second call.
 _KEPT = "a tensor that it computes is kept"
 #: How the reason of a trace ends that has changed what calls are compared by.
@@ -54,6 +56,8 @@ _PINNED = "it needs the value of an argument"
 _HOOKED = "hooks are called that may read other variables"
 #: A function may look values up at so many places, before those that calls of long ago led to are forgotten.
 _PLACES = 1000
+#: After so many traces in a row that did not run again, or kinds of calls without a program, it is traced no more.
+_HOPELESS = 64
 #: After so many traces in a row that change what the function reads, it is not traced any more.
 _RESTLESS = 3
 _NUMBERS = itertools.count()
@@ -296,6 +300,11 @@ def _leaves(tree: Any) -> list[Any]:
     return [tree] if parts is None else [leaf for _, part in parts for leaf in _leaves(part)]
 
 
+def _kind(key: Any, tensors: list[Tensor]) -> tuple[Any, ...]:
+    """The kind of a call: its key, and what its tensors are."""
+    return (key, *((tuple(x.shape), x.dtype, x.requires_grad) for x in tensors))
+
+
 class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
     """A function that is traced at its first call and runs without Python afterwards: see :func:`compile`."""
 
@@ -322,6 +331,8 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         #: and how many runs there were before the last one.
         self._rewritten = 0
         self._runs_before = 0
+        #: How many calls in a row took a trace that has not run again.
+        self._fruitless = 0
         #: Kinds of arguments whose first trace was given up because the function kept a tensor.
         self._kept: set[tuple[Any, ...]] = set()
         #: By argument: the float of the last trace. Another float makes the argument a tensor, unless it was pinned.
@@ -368,10 +379,19 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
                     self._counts[0] += 1
                     self._expect(args, kwargs, program, reader)
                     return called[0]
+        if (kind := _kind(key, reader.tensors)) in self._eager:
+            self._expect(args, kwargs, None, reader, kind)
+            self._counts[2] += 1
+            return self._function(*args, **kwargs)
         return self._first(args, kwargs, modes)
 
-    def _expect(self, args: Any, kwargs: Any, program: _Program, reader: Reader) -> None:
-        """Lets later calls like this one run without Python, where what they depend on can be compared there."""
+    def _expect(
+        self, args: Any, kwargs: Any, program: _Program | None, reader: Reader, kind: tuple[Any, ...] = ()
+    ) -> None:
+        """Lets later calls like this one run without Python, where what they depend on can be compared there.
+
+        Without a program the function runs as it is, for tensors of this ``kind``.
+        """
         tensors: dict[int, int] = {}
 
         def part(name: Any, value: Any) -> tuple[str, Any]:
@@ -385,15 +405,37 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             others = lookups(self._names, reader, tensors)
         except Refused:
             return
-        if program.shape is not None and not (program.tracked or program.stores) and program.ways is None:
+        function, counts, all_alike = self._function, self._counts, self._programs.get(tuple(reader.key), ())
+        if program is None:
+
+            def run(tensors: list[Tensor], args: Any, kwargs: Any) -> Any:
+                if _kind(kind[0], tensors) != kind:
+                    return None
+                # The core counts this call as a run of a program.
+                counts[0], counts[2] = counts[0] - 1, counts[2] + 1
+                return (function(*args, **(kwargs or {})),)
+
+        elif len(all_alike) > _FEW:
+            by_kind: dict[Any, _Program] = {}
+
+            def run(tensors: list[Tensor], args: Any, kwargs: Any) -> Any:
+                call = functools.partial(function, *args, **(kwargs or {}))
+                kind = _kind(None, tensors)
+                for one in [by_kind[kind], *all_alike] if kind in by_kind else list(all_alike):
+                    if (found := one.call(call, tensors)) is not None:
+                        by_kind[kind] = one
+                        return found
+                return None
+
+        elif program.shape is not None and not (program.tracked or program.stores) and program.ways is None:
             self._remember(program.core, arguments, keywords, others, program.shape)
+            return
         else:
-            function = self._function
 
             def run(tensors: list[Tensor], args: Any, kwargs: Any) -> Any:
                 return program.call(functools.partial(function, *args, **(kwargs or {})), tensors)
 
-            self._remember(run, arguments, keywords, others, None)
+        self._remember(run, arguments, keywords, others, None)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -496,7 +538,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         self._forget()
         self._programs.clear()
         self._eager.clear()
-        self._never, self._changes, self._rewritten = None, 0, 0
+        self._never, self._changes, self._rewritten, self._fruitless = None, 0, 0, 0
 
     def explain(self) -> str:
         """The programs so far, and why calls ran without one.
@@ -561,7 +603,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             key = reader.read_all(args, kwargs)
         except Refused as refusal:
             return self._without(str(refusal), args, kwargs)
-        shapes = (key, *((tuple(x.shape), x.dtype, x.requires_grad) for x in reader.tensors))
+        shapes = _kind(key, reader.tensors)
         if any(program.shapes_depend_on_numbers for program in self._programs.get(key, ())):
             del self._programs[key]
             self._eager[shapes] = "the shape of a value depends on numbers"
@@ -628,6 +670,10 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
                 return result
             if self._changes >= _RESTLESS:
                 self._never = reason
+        if len(self._eager) >= max(_HOPELESS, self._maxsize):
+            if not self._programs:
+                self._never = reason
+            self._eager.clear()
         self._eager[shapes] = reason
         self._refuse(reason)
         return result
@@ -655,26 +701,29 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         last = next(reversed(self._programs), None)
         runs = self._counts[0] + self._runs
         is_rewritten = last is not None and reader.has_other_numbers(last) and runs == self._runs_before
+        self._fruitless = self._fruitless + 1 if runs == self._runs_before else 0
         self._rewritten, self._runs_before = self._rewritten + 1 if is_rewritten else 0, runs
-        if self._rewritten == _RESTLESS and not self._fullgraph:
-            self._never = (
-                f"a NumPy array ({reader.difference(last or ())}) has other numbers in each call; make it an argument"
-            )
+        never = None
+        varies = (last and reader.difference(last)) or "the shape, dtype or memory of a tensor"
+        if self._rewritten == _RESTLESS:
+            never = f"a NumPy array ({varies}) has other numbers in each call; make it an argument"
+        elif self._fruitless == max(_HOPELESS, self._maxsize):
+            never = f"each of its last {self._fruitless} calls took a trace, because {varies} is another one each time"
+        if never is not None and not self._fullgraph:
+            self._never = never
             self._programs.clear()
-            self._warn(self._name, self._never)
+            self._forget()
+            self._warn(self._name, never)
             return
         programs = self._programs.setdefault(key, [])
         programs.insert(0, program)
         self._programs.move_to_end(key)
         size = sum(map(len, self._programs.values()))
-        if size == _MANY and last is not None:
-            differs = reader.difference(last)
-            if differs is not None or not self._dynamic:
-                _warn_user(
-                    f"compile: {self._name} has been traced {_MANY} times. The last two traces differ in "
-                    f"{differs or 'the shape, dtype or memory of a tensor'}. What is no tensor is compared by value, "
-                    "and each value takes a trace"
-                )
+        if size == _MANY and last is not None and (reader.difference(last) is not None or not self._dynamic):
+            _warn_user(
+                f"compile: {self._name} has been traced {_MANY} times. The last two traces differ in {varies}. What is "
+                "no tensor is compared by value, and each value takes a trace"
+            )
         while size > self._maxsize:
             oldest = next(iter(self._programs))
             self._programs[oldest].pop()

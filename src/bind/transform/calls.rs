@@ -349,7 +349,7 @@ impl Call {
 }
 
 /// So many kinds of calls are remembered.
-const RECENT: usize = 4;
+const RECENT: usize = 8;
 
 /// The calls of a compiled function. A subclass has the method ``_call`` for calls that are not like the last ones.
 #[pyclass(subclass, frozen, weakref, module = "ferrograd._core")]
