@@ -291,6 +291,8 @@ SCHEDULES: dict[str, Callable[[Any], Any]] = {
     "LambdaLR": lambda o: S.LambdaLR(o, lambda epoch: 0.9**epoch),
     "CosineAnnealingWarmRestarts": lambda o: S.CosineAnnealingWarmRestarts(o, 2),
     "SequentialLR": lambda o: S.SequentialLR(o, [S.ConstantLR(o, 0.1, 2), S.ExponentialLR(o, 0.9)], [3]),
+    "OneCycleLR": lambda o: S.OneCycleLR(o, 0.5, total_steps=20),
+    "CyclicLR": lambda o: S.CyclicLR(o, 0.1, 0.5, 3),
     "ChainedScheduler": lambda o: S.ChainedScheduler([S.ConstantLR(o, 0.1, 2), S.ExponentialLR(o, 0.9)]),
 }
 
@@ -323,6 +325,46 @@ def test_schedules_inside_of_the_function(make: Callable[[Any], Any]) -> None:
     # A run that raises an error makes no step.
     assert [x[:3] for x in found] == [x[:3] for x in run(without_error)[1]]
     assert compiled.cache_info().hits == 4
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p: T.SGD(p, 0.1, momentum=0.9, dampening=0.1),
+        lambda p: T.SGD(p, 0.1, momentum=0.9, nesterov=True),
+        lambda p: T.Adam(p, 0.1, amsgrad=True),
+        lambda p: T.AdamW(p, 0.1),
+    ],
+)
+@pytest.mark.parametrize("is_inside", [False, True])
+def test_schedules_of_momenta(make: Callable[[Any], Any], dtype: str, is_inside: bool) -> None:
+    def run(wrap: Callable[[Any], Any]) -> tuple[Any, list[Any]]:
+        w = torch.tensor([1.0, 2.0], dtype=getattr(torch, dtype), requires_grad=True)
+        optimizer = make([w])
+        # The momentum becomes zero, which is a step without momentum.
+        schedule = S.CyclicLR(optimizer, 0.1, 0.5, 3, base_momentum=0.0)
+
+        def step(x: Any) -> Any:
+            optimizer.zero_grad()
+            loss = ((w - x) ** 2).sum()
+            loss.backward()
+            optimizer.step()
+            if is_inside:
+                schedule.step()
+            return loss
+
+        f, found = wrap(step), list[Any]()
+        for k in range(16):
+            found.append((f(torch.tensor([float(k)], dtype=w.dtype)).tolist(), w.tolist()))
+            if not is_inside:
+                schedule.step()
+            found.append(numbers(optimizer.state_dict()))
+        return f, found
+
+    compiled, found = run(lambda f: fg.compile(f, fullgraph=True))
+    assert found == run(lambda f: f)[1]
+    assert compiled.cache_info().misses <= 4
 
 
 def test_a_schedule_of_paddle_inside_of_the_function() -> None:

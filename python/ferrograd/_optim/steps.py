@@ -83,7 +83,8 @@ def counts(step: Counting) -> Counting:
             return
         held = _held_by(self)
         given = [*args, *kwargs.values(), *(value for values in held for value in values.values())]
-        is_other = any(x.get("cycle_momentum") or x.get("verbose") for x in held)
+        steps_by = getattr(getattr(self, "optimizer", None), "_takes_cycles", False)
+        is_other = any((x.get("cycle_momentum") and not steps_by) or x.get("verbose") for x in held)
         if is_other or any(isinstance(x, Tensor) for x in given):
             _core.give_up_trace(NOT_TRACED)
             step(self, *args, **kwargs)
@@ -163,9 +164,10 @@ def watch(value: Callable[[], Any]) -> None:
 
 def watched(group: dict[str, Any], params: Sequence[Tensor], states: Mapping[Tensor, State], *rates: str) -> Any:
     """What a compiled step of a group depends on besides :func:`numbers`: its options but for the ``rates``, the
-    parameters that the step changes, and the tensors of their states.
+    parameters that the step changes, and the tensors of their states. A momentum of 0 is another step.
     """
     options = {key: value for key, value in group.items() if key != "params" and key not in rates}
+    options |= {rate: bool(group[rate]) for rate in rates if rate == "momentum"}
     held = [[id(x) for x in states.get(p, {}).values() if isinstance(x, Tensor)] for p in params]
     return list(map(id, params)), options, held
 
@@ -211,13 +213,18 @@ def descend(
     dampening: float = 0.0,
     nesterov: bool = False,
     decay: float = 0.0,
+    cycle: Rate | None = None,
 ) -> None:
-    """One step of gradient descent with momentum, in place. The first gradient is not dampened."""
+    """One step of gradient descent with momentum, in place. The first gradient is not dampened.
+
+    ``cycle`` gives the momentum, if it may be another one in each step.
+    """
     first = state.get("momentum_buffer") is None
     if momentum and first:
         state["momentum_buffer"] = zeros(p)
     held = state["momentum_buffer"] if momentum else None
-    (now,) = numbers(p, state, lambda: (rate(),))
+    now, *cycled = numbers(p, state, lambda: (rate(), cycle()) if cycle else (rate(),))
+    momentum = cycled[0] if cycled else momentum
     fresh = 1.0 if first else 1.0 - dampening
     if isinstance(now, float):
         _core.sgd_step(p, g, held, now, momentum, fresh, nesterov, decay)
@@ -240,8 +247,11 @@ def adam(
     decay: float,
     decoupled: bool,
     largest: bool,
+    cycle: Rate | None = None,
 ) -> None:
     """One step of Adam, or of AdamW if the decay is ``decoupled``, in place. ``largest`` is AMSGrad.
+
+    ``cycle`` gives the first of the betas, if it may be another one in each step.
 
     ``root`` corrects the bias towards zero of the mean of the squared gradient, and ``speed`` that of the mean.
     """
@@ -250,21 +260,23 @@ def adam(
     if largest and "max_exp_avg_sq" not in state:
         state["max_exp_avg_sq"] = zeros(p)
 
-    def count() -> tuple[float, float, float]:
-        now = rate()
+    def count() -> tuple[float, ...]:
+        now, first = rate(), cycle() if cycle else betas[0]
         step = state["step"] = state["step"] + 1
         shrink = 1.0 - now * decay if decoupled else 1.0
-        return now / (1.0 - betas[0] ** step), math.sqrt(1.0 - betas[1] ** step), shrink
+        found = now / (1.0 - first**step), math.sqrt(1.0 - betas[1] ** step), shrink
+        return (*found, first, 1.0 - first) if cycle else found
 
-    speed, root, shrink = numbers(p, state, count)
+    speed, root, shrink, *cycled = numbers(p, state, count)
+    beta, fresh = cycled or (betas[0], 1.0 - betas[0])
     top = state.get("max_exp_avg_sq") if largest else None
     m, v = state["exp_avg"], state["exp_avg_sq"]
     penalty = 0.0 if decoupled else decay
     if isinstance(speed, float):
-        _core.adam_step(p, g, m, v, top, speed, root, shrink, betas, epsilon, penalty)
+        _core.adam_step(p, g, m, v, top, speed, root, shrink, (beta, betas[1]), epsilon, penalty)
         return
     g = g + penalty * p
-    m.set_value(betas[0] * m + (1.0 - betas[0]) * g)
+    m.set_value(beta * m + fresh * g)
     v.set_value(betas[1] * v + (1.0 - betas[1]) * g * g)
     if top is not None:
         top.set_value(native.maximum(top, v))

@@ -6,7 +6,7 @@ from typing import Any
 
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._optim import rules, steps
-from ferrograd.torch.optim.optimizer import Optimizer, Params, given, rate_of
+from ferrograd.torch.optim.optimizer import Optimizer, Params, cycle_of, given, rate_of
 
 __all__ = ["Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "SparseAdam"]
 
@@ -38,6 +38,7 @@ class Adam(_WithBetas):
 
     _kept = ("step", "exp_avg", "exp_avg_sq")
     _may_keep = ("max_exp_avg_sq",)
+    _takes_cycles = True
 
     def __init__(
         self,
@@ -68,6 +69,7 @@ class Adam(_WithBetas):
             decay=group["weight_decay"],
             decoupled=group["decoupled_weight_decay"],
             largest=group["amsgrad"],
+            cycle=cycle_of(group),
         )
 
 

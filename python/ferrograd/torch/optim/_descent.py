@@ -7,7 +7,7 @@ from typing import Any
 
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._optim import rules, steps
-from ferrograd.torch.optim.optimizer import Optimizer, Params, given, rate_of
+from ferrograd.torch.optim.optimizer import Optimizer, Params, cycle_of, given, rate_of
 
 __all__ = ["ASGD", "SGD", "Muon", "Rprop"]
 
@@ -16,6 +16,7 @@ class SGD(Optimizer):
     """Stochastic gradient descent, with momentum as in I. Sutskever et al. (2013)."""
 
     _may_keep = ("momentum_buffer",)
+    _takes_cycles = True
 
     def __init__(
         self,
@@ -50,6 +51,7 @@ class SGD(Optimizer):
             dampening=group["dampening"],
             nesterov=group["nesterov"],
             decay=group["weight_decay"],
+            cycle=cycle_of(group),
         )
 
 

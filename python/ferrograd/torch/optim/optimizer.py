@@ -120,6 +120,13 @@ def rate_of(group: dict[str, Any]) -> steps.Rate:
     return rate
 
 
+def cycle_of(group: dict[str, Any]) -> steps.Rate | None:
+    """Gives the momentum of a group, or the first of its betas, when it is asked, if a schedule changes it."""
+    if "max_momentum" not in group:
+        return None
+    return lambda: float(group["betas"][0] if "betas" in group else group["momentum"])
+
+
 class Optimizer:
     """The base of optimizers: groups of parameters with options, and the state of each parameter.
 
@@ -134,6 +141,8 @@ class Optimizer:
     _may_keep: tuple[str, ...] = ()
     #: Whether complex parameters are updated, as pairs of real numbers.
     _takes_complex = True
+    #: Whether a compiled step reads anew the momentum, or the first of the betas, where a schedule changes it.
+    _takes_cycles = False
     _opt_called = False
     _is_stepping = False
 
@@ -288,7 +297,11 @@ class Optimizer:
 
     def _watched(self, group: dict[str, Any]) -> Any:
         """See :func:`steps.watched`."""
-        return steps.watched(group, group["params"], self.state, "lr", "initial_lr"), len(self.param_groups)
+        rates, other = ["lr", "initial_lr"], None
+        if self._takes_cycles and "max_momentum" in group:
+            other = group.get("betas", (0,))[1:]
+            rates.append("betas" if "betas" in group else "momentum")
+        return steps.watched(group, group["params"], self.state, *rates), other, len(self.param_groups)
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls ``hook(optimizer, args, kwargs)`` before each step. It may return other ``(args, kwargs)``."""
