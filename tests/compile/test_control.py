@@ -12,7 +12,7 @@ import ferrograd as fg
 import ferrograd.torch as torch
 import numpy as np
 import pytest
-from ferrograd import _tree, func
+from ferrograd import _tree, func, paddle
 from ferrograd.func import cond, scan, while_loop
 
 from tests.compile.test_closed_door import bits, outcome
@@ -341,6 +341,22 @@ def test_compiled_loops_take_as_many_steps_as_they_need() -> None:
     with pytest.warns(UserWarning, match="differentiates a while_loop twice"):
         found = second(fg.tensor(4.0, dtype="float64"))
     assert np.isclose(found.item(), -1 / 32)
+
+
+@pytest.mark.parametrize("ops", [fg, torch, paddle], ids=lambda ops: ops.__name__)
+def test_loops_and_branches_of_each_dialect(ops: Any) -> None:
+    def f(x: Any, rows: Any) -> Any:
+        chosen = cond(x.sum() > 3, ops.sin, lambda y: y * rows[0], x)
+        last, sums = scan(lambda c, r: (ops.tanh(c + r), c.sum()), chosen, rows)
+        return while_loop(lambda c: c.sum() < 50, lambda c: c * 1.5 + 1, last), sums
+
+    rows = ops.ones([N, 3])
+    compiled = fg.compile(f, fullgraph=True)
+    for k in (0.5, 1.5, -2.0):
+        found, wanted = compiled(rows[0] * k, rows), f(rows[0] * k, rows)
+        assert [x.tolist() for x in found] == [x.tolist() for x in wanted]
+        assert isinstance(found[0], type(rows))
+    assert compiled.cache_info()[:2] == (2, 1)
 
 
 def test_loops_and_branches_of_whole_batches() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -278,7 +279,7 @@ def _traced_cond(
 ) -> tuple[Any] | None:
     """A branch as one node of a trace; None where no trace is taken or a branch cannot be part of it."""
     given = [x for x in _tree.leaves(operands) if isinstance(x, Tensor)]
-    if not _core.is_tracing() or pred.size != 1 or _core.batches([pred]):
+    if not _core.is_tracing() or math.prod(pred.shape) != 1 or _core.batches([pred]):
         return None
     #: The results of the branches with a number for each tensor, and what tells their structures apart.
     results: list[tuple[Any, Any]] = []
