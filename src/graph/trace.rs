@@ -110,6 +110,11 @@ impl Trace {
         self.calls().len()
     }
 
+    /// Whether an op that was recorded calls the host's functions.
+    pub fn calls_host(&self) -> bool {
+        self.calls().iter().any(|call| call.op.calls_host())
+    }
+
     fn calls(&self) -> MutexGuard<'_, Vec<Call>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }

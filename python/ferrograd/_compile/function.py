@@ -46,6 +46,8 @@ _ENABLED = os.environ.get("FERROGRAD_COMPILE", "1") != "0"
 _MANY = 8
 #: So many programs for other shapes of the same arguments are remembered one by one for calls without Python.
 _FEW = 3
+#: After so many programs for other answers of `if` and its like, calls of one kind run as they are.
+_ANSWERS = 4
 #: How the reason of a trace begins that may be gone at the second call.
 _KEPT = "a tensor that it computes is kept"
 #: How the reason of a trace ends that has changed what calls are compared by.
@@ -106,6 +108,8 @@ class _Program:
         self.shapes_depend_on_numbers = False
         #: Later programs have larger numbers.
         self.number = next(_NUMBERS)
+        #: The kind of calls that it was traced for.
+        self.kind: tuple[Any, ...] = ()
         #: What the arguments and keywords consist of and how many tensors they have, or why a file cannot say that; and
         #: the tensors that the function found elsewhere.
         self.signature: tuple[Any, Any, int] | ArgumentError = [], [], 0
@@ -262,7 +266,7 @@ def _gradients_of_some(call: _Call, leaves: list[Tensor], has: list[bool]) -> An
     with _modes_of(program):
         if _core.program_modes() != modes:
             return None
-        tracer = _core.Tracer(call.tensors, again=True, constants=True)
+        tracer = _core.Tracer(call.tensors, again=True, constants=True, decides=True)
         watch = Watch()
         core = None
         if not _TRACING.acquire(timeout=_PATIENCE):
@@ -637,9 +641,12 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         __tracebackhide__ = True
         call = functools.partial(self._function, *args, **kwargs)
         self._counts[1] += 1
-        result, made, reason = self._trace(args, kwargs, reader, modes, keeps_all=True)
+        answers = sum(program.kind == shapes for program in self._programs.get(key, ()))
+        decides = not self._fullgraph and answers < _ANSWERS
+        result, made, reason = self._trace(args, kwargs, reader, modes, keeps_all=True, decides=decides)
         if made is not None:
             self._changes = 0
+            made.kind = shapes
             called = made.call(call, reader.tensors)
             for _ in range(1000):
                 if called is not None or threading.active_count() == 1:
@@ -674,6 +681,9 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             if not self._programs:
                 self._never = reason
             self._eager.clear()
+        if answers:
+            self._programs[key][:] = [program for program in self._programs[key] if program.kind != shapes]
+            self._forget()
         self._eager[shapes] = reason
         self._refuse(reason)
         return result
@@ -733,15 +743,16 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             self._forget()
 
     def _trace(
-        self, args: Any, kwargs: Any, reader: Reader, modes: Any, keeps_all: bool = False
+        self, args: Any, kwargs: Any, reader: Reader, modes: Any, keeps_all: bool = False, decides: bool = False
     ) -> tuple[Any, _Program | None, str]:
         """Calls the function while its ops are traced. Returns its result and the program, or why there is none.
 
-        With ``keeps_all`` there is none if the function changes what calls are compared by.
+        With ``keeps_all`` there is none if the function changes what calls are compared by. With ``decides`` it is for
+        the truth values of tensors that the function asks for.
         """
         __tracebackhide__ = True
         tensors = reader.tensors
-        tracer = _core.Tracer(tensors, constants=reader.sees_all())
+        tracer = _core.Tracer(tensors, constants=reader.sees_all(), decides=decides)
         watch = Watch()
         stores: list[Store] = []
         try:
@@ -978,12 +989,13 @@ def compile(
     value takes another trace. Python code with side effects (``print``, appending to a
     list) runs only during the trace; a function that changes what it reads itself is not compiled.
 
-    Where numbers of a traced value are asked for (``if x.sum() > 0``, ``item``, NumPy), the trace is given up, and
-    calls with such arguments run as they are, with a warning that names the line.
+    Where numbers of a traced value are asked for (``item``, NumPy), the trace is given up, and calls with such
+    arguments run as they are, with a warning that names the line. A truth value (``if x.sum() > 0``) takes a program
+    for each answer, up to four for arguments of one kind.
 
     Args:
         function: a function or module.
-        fullgraph: a function that cannot be traced is an error.
+        fullgraph: a function that cannot be traced is an error, and so is one that asks for a truth value.
         maxsize: the most programs that are kept. The one that was made first is forgotten first.
         dynamic: sizes are meant to vary. Each size is traced, without the warning that this happens often.
 

@@ -162,6 +162,24 @@ def watch(value: Callable[[], Any]) -> None:
         numbers(None, {}, lambda: (value(),))
 
 
+def change(held: State, make: Callable[[], Any]) -> None:
+    """Calls ``make``, which changes what ``held`` has, also in each call of a compiled function that is traced. What it
+    returns has to be what it was in the trace.
+    """
+    numbers(None, held, lambda: (make(),))
+
+
+def unscaled(grads: Iterable[Tensor], factor: Callable[[], float]) -> bool:
+    """Divides gradients by a factor in place. Whether all of them are finite then."""
+    is_finite = True
+    with no_grad():
+        for g in grads:
+            (inverse,) = numbers(g, {}, lambda: (1 / factor(),))
+            g.set_value(g * inverse)
+            is_finite = is_finite and bool(native.isfinite(g).all())
+    return is_finite
+
+
 def watched(group: dict[str, Any], params: Sequence[Tensor], states: Mapping[Tensor, State], *rates: str) -> Any:
     """What a compiled step of a group depends on besides :func:`numbers`: its options but for the ``rates``, the
     parameters that the step changes, and the tensors of their states. A momentum of 0 is another step.

@@ -6,9 +6,9 @@ from typing import Any
 
 from ferrograd import _core, _public
 from ferrograd._autograd.autocast import Autocast
-from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError
 from ferrograd._core import paddle as ops
+from ferrograd._optim import steps
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn.layer import norm
 
@@ -183,11 +183,14 @@ class AmpScaler:
         self._incr_every_n_steps, self._decr_every_n_nan_or_inf = incr_every_n_steps, decr_every_n_nan_or_inf
         self._incr_count = self._decr_count = 0
         #: For each optimizer since the last update: whether its gradients were all finite, and whether it has stepped.
-        self._seen: dict[int, list[bool]] = {}
+        self._seen: dict[int, tuple[bool, bool]] = {}
 
     def scale(self, var: Tensor) -> Tensor:
         """A tensor times the factor."""
-        return ops.multiply(var, self._scale) if self._enable else var
+        if not self._enable:
+            return var
+        (factor,) = steps.numbers(var, {}, lambda: (self._scale,))
+        return ops.multiply(var, factor)
 
     def unscale_(self, optimizer: Any) -> None:
         """Divides the gradients of an optimizer's parameters by the factor, once between two updates."""
@@ -200,32 +203,41 @@ class AmpScaler:
                 if stepped
                 else "unscale_() has already been called on this optimizer since the last update()."
             )
-        finite = True
-        with no_grad():
-            for p in optimizer._parameter_list:
-                if p.grad is not None:
-                    p.grad.set_value(ops.multiply(p.grad, 1 / self._scale))
-                    finite = finite and bool(ops.isfinite(p.grad).all())
-        self._seen[id(optimizer)] = [finite, False]
+        grads = [p.grad for p in optimizer._parameter_list if p.grad is not None]
+        self._note(optimizer, steps.unscaled(grads, lambda: self._scale), False)
+
+    def _note(self, optimizer: Any, is_finite: bool, has_stepped: bool) -> None:
+        """Notes what became of the gradients of an optimizer."""
+
+        def make() -> Any:
+            before = self._seen
+            self._seen = {**before, id(optimizer): (is_finite, has_stepped)}
+            return before
+
+        steps.change(vars(self), make)
 
     def step(self, optimizer: Any) -> None:
         """Divides the gradients if :meth:`unscale_` did not, and steps unless one of them is not finite."""
         if not self._enable:
             optimizer.step()
             return
-        if self._seen.get(id(optimizer), [True, False])[1]:
+        if self._seen.get(id(optimizer), (True, False))[1]:
             raise RuntimeError("step() has already been called since the last update().")
         if id(optimizer) not in self._seen:
             self.unscale_(optimizer)
-        seen = self._seen[id(optimizer)]
-        seen[1] = True
-        if seen[0]:
+        is_finite, _ = self._seen[id(optimizer)]
+        self._note(optimizer, is_finite, True)
+        if is_finite:
             optimizer.step()
 
     def update(self) -> None:
         """Changes the factor by what the gradients were, with dynamic scaling."""
-        if self._use_dynamic_loss_scaling and self._seen:
-            if all(finite for finite, _ in self._seen.values()):
+
+        def make() -> Any:
+            seen, self._seen = self._seen, {}
+            if not self._use_dynamic_loss_scaling or not seen:
+                return seen
+            if all(finite for finite, _ in seen.values()):
                 self._decr_count, self._incr_count = 0, self._incr_count + 1
                 if self._incr_count == self._incr_every_n_steps:
                     self._scale, self._incr_count = self._scale * self._incr_ratio, 0
@@ -233,7 +245,9 @@ class AmpScaler:
                 self._incr_count, self._decr_count = 0, self._decr_count + 1
                 if self._decr_count == self._decr_every_n_nan_or_inf:
                     self._scale, self._decr_count = self._scale * self._decr_ratio, 0
-        self._seen = {}
+            return seen
+
+        steps.change(vars(self), make)
 
     def minimize(self, optimizer: Any, *args: Any, **kwargs: Any) -> None:
         """:meth:`step` and :meth:`update`; the arguments are those of ``optimizer.minimize``."""

@@ -99,19 +99,21 @@ impl Tracer {
 impl Tracer {
     /// The arguments are inputs of the program. `again` is a trace of a call that has been made: it prints nothing. With
     /// `constants`, a tensor that is made of a NumPy array is a constant; a trace inside of another one does as the other one
-    /// does.
+    /// does. With `decides`, a truth value that Python asks for does not give the trace up: the program is for the answer.
     #[new]
-    #[pyo3(signature = (arguments, again=false, constants=false))]
+    #[pyo3(signature = (arguments, again=false, constants=false, decides=false))]
     fn new(
         #[pyo3(from_py_with = list)] arguments: Vec<Bound<'_, Var>>,
         again: bool,
         constants: bool,
+        decides: bool,
     ) -> PyResult<Tracer> {
         stack::check()?;
         let trace = Trace::new(Box::new(Captures::inside()));
         let outer = Captures::outer(&trace).map(|outer| Captures::of(outer).makes_constants);
         let mut captured = Captures::of(&trace);
         (captured.seeded, captured.makes_constants) = (again, outer.unwrap_or(constants));
+        captured.decides = decides;
         drop(captured);
         let given = arguments.into_iter().map(Bound::unbind).collect();
         Ok(Tracer {

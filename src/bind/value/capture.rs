@@ -67,6 +67,8 @@ pub struct Captured {
     /// Whether a tensor that the function makes of a NumPy array is a constant: it finds no such array outside, so that the
     /// numbers follow from what calls are compared by.
     pub makes_constants: bool,
+    /// Whether the program may be for the truth value that a tensor has, where Python asks for it.
+    pub decides: bool,
     /// Whether the gradients of the results are being traced, from cotangents that stand for others, or a call that has been
     /// made.
     pub seeded: bool,

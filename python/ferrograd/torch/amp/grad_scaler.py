@@ -6,8 +6,8 @@ import warnings
 from typing import Any
 
 from ferrograd import _public
-from ferrograd._autograd.modes import no_grad
 from ferrograd._core import torch as ops
+from ferrograd._optim import steps
 from ferrograd.torch._tensor import Tensor
 
 __all__ = ["GradScaler"]
@@ -54,7 +54,7 @@ class GradScaler:
         self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
         self._growth_interval = growth_interval
         #: For each optimizer since the last update: whether its gradients were all finite, and whether it has stepped.
-        self._seen: dict[int, list[bool]] = {}
+        self._seen: dict[int, tuple[bool, bool]] = {}
 
     def is_enabled(self) -> bool:
         """Whether losses are scaled."""
@@ -65,7 +65,8 @@ class GradScaler:
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
-            return ops.multiply(outputs, self._scale)
+            (factor,) = steps.numbers(outputs, {}, lambda: (self._scale,))
+            return ops.multiply(outputs, factor)
         if isinstance(outputs, (list, tuple)):
             scaled = [self.scale(output) for output in outputs]
             return type(outputs)(*scaled) if hasattr(outputs, "_fields") else type(outputs)(scaled)
@@ -82,13 +83,18 @@ class GradScaler:
                 if stepped
                 else "unscale_() has already been called on this optimizer since the last update()."
             )
-        finite = True
-        with no_grad():
-            for p in (p for group in optimizer.param_groups for p in group["params"]):
-                if p.grad is not None:
-                    p.grad.mul_(1 / self._scale)
-                    finite = finite and bool(ops.isfinite(p.grad).all())
-        self._seen[id(optimizer)] = [finite, False]
+        grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        self._note(optimizer, steps.unscaled(grads, lambda: self._scale), False)
+
+    def _note(self, optimizer: Any, is_finite: bool, has_stepped: bool) -> None:
+        """Notes what became of the gradients of an optimizer."""
+
+        def make() -> Any:
+            before = self._seen
+            self._seen = {**before, id(optimizer): (is_finite, has_stepped)}
+            return before
+
+        steps.change(vars(self), make)
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """Divides the gradients if :meth:`unscale_` did not, and steps unless one of them is not finite."""
@@ -96,29 +102,34 @@ class GradScaler:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
-        if self._seen.get(id(optimizer), [True, False])[1]:
+        if self._seen.get(id(optimizer), (True, False))[1]:
             raise RuntimeError("step() has already been called since the last update().")
         if id(optimizer) not in self._seen:
             self.unscale_(optimizer)
-        seen = self._seen[id(optimizer)]
-        seen[1] = True
-        return optimizer.step(*args, **kwargs) if seen[0] else None
+        is_finite, _ = self._seen[id(optimizer)]
+        self._note(optimizer, is_finite, True)
+        return optimizer.step(*args, **kwargs) if is_finite else None
 
     def update(self, new_scale: Any = None) -> None:
         """Sets the factor for the next step, by what the gradients were or to a number."""
         if not self._enabled:
             return
-        if new_scale is not None:
-            self._scale = float(new_scale)
-        elif not self._seen:
+        if new_scale is None and not self._seen:
             raise AssertionError("No inf checks were recorded prior to update.")
-        elif all(finite for finite, _ in self._seen.values()):
-            self._growth_tracker += 1
-            if self._growth_tracker == self._growth_interval:
-                self._scale, self._growth_tracker = self._scale * self._growth_factor, 0
-        else:
-            self._scale, self._growth_tracker = self._scale * self._backoff_factor, 0
-        self._seen = {}
+
+        def make() -> Any:
+            seen, self._seen = self._seen, {}
+            if new_scale is not None:
+                self._scale = float(new_scale)
+            elif all(finite for finite, _ in seen.values()):
+                self._growth_tracker += 1
+                if self._growth_tracker == self._growth_interval:
+                    self._scale, self._growth_tracker = self._scale * self._growth_factor, 0
+            else:
+                self._scale, self._growth_tracker = self._scale * self._backoff_factor, 0
+            return seen
+
+        steps.change(vars(self), make)
 
     def get_scale(self) -> float:
         """The factor; 1 if losses are not scaled."""

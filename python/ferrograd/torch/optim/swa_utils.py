@@ -138,7 +138,7 @@ class AveragedModel(Module):
             own += self.module.buffers()
             theirs += model.buffers()
         pairs = [(a.detach(), c.detach()) for a, c in zip(own, theirs, strict=True)]
-        if self.n_averaged.item() == 0:
+        if not self.n_averaged:
             for a, c in pairs:
                 a.copy_(c)
         elif self.avg_fn is not None:
