@@ -96,6 +96,11 @@ impl Trace {
         }
     }
 
+    /// Says why an ended trace has no program.
+    pub fn note(&self, reason: &'static str) {
+        _ = self.given_up.set(GivenUp { reason, site: Site::current() });
+    }
+
     pub fn given_up(&self) -> Option<GivenUp> {
         self.given_up.get().copied()
     }

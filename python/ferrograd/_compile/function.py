@@ -847,7 +847,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             _set_again(stores)
             if reason is None:
                 reason, site = tracer.given_up or ("a result or a write is not one that a program can make", None)
-                reason = f"{reason}{f' at {site}' if site else ''}"
+                reason = f"{reason} at {site}" if site and not reason.endswith(_CHANGES) else reason
             return _replaced(result, given), None, reason
         at = {id(x): i for i, x in enumerate(used)}
         kept = [at[id(x)] if id(x) in at else weakref.ref(x) for x in inputs]

@@ -7,15 +7,19 @@ use pyo3::prelude::*;
 
 use crate::bind::hooks::list::HookList;
 use crate::bind::python::error::raise;
+use crate::bind::value::capture::Captures;
 use crate::bind::value::var::Var;
-use crate::graph::DetachReason;
 use crate::graph::site::Site;
+use crate::graph::{DetachReason, modes};
 
 impl Var {
     /// Makes a tensor an untracked leaf. The hooks of a former leaf are kept for its next one.
     pub fn stop_tracking(slf: &Bound<'_, Var>) {
         let v = slf.get();
         let Some(edge) = v.tensor().edge else { return };
+        if let Some(trace) = modes::trace() {
+            Captures::of(&trace).stops_tracking = true;
+        }
         let detach_reason = DetachReason::stopped(Site::current());
         let mut state = v.lock();
         let old = state.restart(None);

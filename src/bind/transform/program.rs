@@ -100,6 +100,8 @@ pub struct Compiled {
     pub(super) saved_from: usize,
     /// By leaf: the output of `backward` that is its gradient.
     pub(super) grads: Vec<Option<usize>>,
+    /// The arguments that a run makes leaves.
+    pub(super) becomes_leaf: Vec<usize>,
 }
 
 /// A program for people: see [`Compiled::parts`].

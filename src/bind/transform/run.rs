@@ -42,16 +42,42 @@ enum Outcome {
     OtherLayout,
 }
 
+/// Arguments that were made leaves for a run. Unless it ends well, the drop takes that back.
+struct Leaves<'a, 'py>(SmallVec<[&'a Bound<'py, Var>; 2]>);
+
+impl Drop for Leaves<'_, '_> {
+    fn drop(&mut self) {
+        self.0.drain(..).for_each(Var::stop_tracking);
+    }
+}
+
 impl Compiled {
+    /// Makes those arguments leaves that the function makes leaves.
+    fn leaves<'a, 'py>(&self, arguments: &'a [Bound<'py, Var>]) -> PyResult<Leaves<'a, 'py>> {
+        let mut leaves = Leaves(SmallVec::new());
+        for v in self.becomes_leaf.iter().map(|&i| &arguments[i]) {
+            let t = v.get().tensor();
+            if !t.is_tracked() && t.dtype().is_differentiable() {
+                Var::make_leaf(v)?;
+                leaves.0.push(v);
+            }
+        }
+        Ok(leaves)
+    }
+
     /// The outputs. None where the program is not for these arguments.
     pub fn results<'py>(
         &self,
         py: Python<'py>,
         arguments: &[Bound<'py, Var>],
     ) -> PyResult<Option<Made<'py>>> {
+        let mut leaves = self.leaves(arguments)?;
         let mut outputs = Made::new();
         let outcome = self.outcome(py, arguments, &mut outputs, &mut vec![])?;
-        Ok(matches!(outcome, Outcome::Done).then_some(outputs))
+        Ok(matches!(outcome, Outcome::Done).then(|| {
+            leaves.0.clear();
+            outputs
+        }))
     }
 
     /// Adds the outputs to `outputs`, and what is saved for the gradients to `saved`.
@@ -160,9 +186,13 @@ impl Compiled {
         py: Python<'py>,
         #[pyo3(from_py_with = list)] arguments: Vec<Bound<'py, Var>>,
     ) -> PyResult<Run<'py>> {
+        let mut leaves = self.leaves(&arguments)?;
         let mut outputs = Made::new();
         Ok(match self.outcome(py, &arguments, &mut outputs, &mut vec![])? {
-            Outcome::Done => Run::Done((outputs.into_vec(),)),
+            Outcome::Done => {
+                leaves.0.clear();
+                Run::Done((outputs.into_vec(),))
+            }
             Outcome::OtherArguments => Run::Other(None),
             Outcome::OtherLayout => Run::Other(Some(false)),
         })
@@ -179,11 +209,12 @@ impl Compiled {
         call: Py<PyAny>,
         materialize: bool,
     ) -> PyResult<Run<'py>> {
+        let mut made_leaves = self.leaves(&arguments)?;
         // The program may write to the leaves.
         let ins: Vec<Tensor> = leaves.iter().map(|v| v.get().operand()).collect();
         let (mut outputs, mut saved) = (Made::new(), vec![]);
         match self.outcome(py, &arguments, &mut outputs, &mut saved)? {
-            Outcome::Done => {}
+            Outcome::Done => made_leaves.0.clear(),
             Outcome::OtherArguments => return Ok(Run::Other(None)),
             Outcome::OtherLayout => return Ok(Run::Other(Some(false))),
         }

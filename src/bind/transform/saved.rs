@@ -233,6 +233,7 @@ impl Compiled {
             outputs,
             saved_from: file.saved_from,
             grads: file.grads,
+            becomes_leaf: vec![],
         };
         let leaf = |source: &Source| match *source {
             Source::Argument(i) => LoadedLeaf::Argument(i),

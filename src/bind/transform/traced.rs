@@ -1,6 +1,6 @@
 //! What a trace becomes: a program, with all that it reads, writes and returns.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, MutexGuard};
 
 use pyo3::prelude::*;
@@ -15,7 +15,7 @@ use crate::array::Array;
 use crate::bind::python::capi::attached;
 use crate::bind::value::capture::{Captured, Captures, Cell, GradCell, is_same_edge, is_same_view};
 use crate::bind::value::storage::Place;
-use crate::bind::value::var::{Value, Var};
+use crate::bind::value::var::{Slot, Value, Var};
 use crate::graph::trace::Call;
 use crate::graph::{Edge, Tensor};
 use crate::program::Program;
@@ -48,6 +48,8 @@ struct Draft<'a> {
     starts: Vec<Array>,
     /// The arrays that the program computes for the results, and for what it writes.
     results: Vec<Array>,
+    /// The arguments that the function makes leaves.
+    becomes_leaf: Vec<usize>,
 }
 
 impl Draft<'_> {
@@ -77,23 +79,50 @@ impl Draft<'_> {
         self.starts.push(x);
     }
 
+    /// The tensor from outside that has the memory of a cell, if it is known: an argument, or one that has a gradient.
+    fn tensor_of<'py>(&self, py: Python<'py>, cell: &Cell) -> Option<Bound<'py, Var>> {
+        if let Some(i) = cell.argument {
+            let argument = &self.tracer.begun()[i];
+            return argument.used.is(&argument.given).then(|| argument.used.bind(py).clone());
+        }
+        let tensors = self.captured.slots.iter().filter_map(|s| s.slot.tensor(py));
+        tensors.into_iter().find(|v| key_of(v.get()) == cell.place.key())
+    }
+
     /// Reads the memory from outside, and writes to that which the function has changed. `kept` are the gradients that the
     /// program knows.
-    fn read_memory(&mut self, kept: &[usize], has_tracked_parts: bool) -> Option<()> {
+    fn read_memory(&mut self, py: Python<'_>, kept: &[usize], has_tracked_parts: bool) -> Option<()> {
         for i in 0..self.captured.cells.len() {
             let cell = &self.captured.cells[i];
-            let now = cell.place.read();
+            let mut place = cell.place.clone();
+            // A tensor that the function has stopped to track has another history.
+            if self.captured.stops_tracking
+                && let Some(v) = self.tensor_of(py, cell)
+                && let Some(now) = v.get().lock().shared().place()
+            {
+                place = now;
+            }
+            let now = place.read();
             let array = self.value(&now)?;
             let edge = now.edge.as_ref();
             let same_edge = is_same_edge(edge, cell.edges[0].as_ref());
             if edge.is_some_and(|e| !e.node.is_leaf()) && (cell.argument.is_none() || !same_edge) {
                 return None;
             }
+            if edge.is_some() != cell.edges[0].is_some() {
+                match cell.argument {
+                    Some(i) if edge.is_some() => self.becomes_leaf.push(i),
+                    _ => {
+                        self.tracer.changes_tracking.store(true, Relaxed);
+                        return None;
+                    }
+                }
+            }
             let source = match (cell.argument, cell.grad_of) {
                 (Some(i), _) if is_part(self.tracer.begun()[i].given.get()) => Origin::Larger(i),
                 (Some(i), _) => Origin::Argument(i),
                 (_, Some(slot)) => Origin::Grad(kept.iter().position(|&k| k == slot)?),
-                _ => Origin::Memory(cell.place.downgrade()),
+                _ => Origin::Memory(place.downgrade()),
             };
             let before = cell.before.clone();
             let written = (!is_same_view(&array, &before)).then(|| self.computes(array));
@@ -118,6 +147,9 @@ impl Draft<'_> {
             if !read.chain(&self.results).all(|other| lies_in(other, &x)) {
                 return None;
             }
+            if t.is_tracked() && !a.given.get().tensor().is_tracked() {
+                self.becomes_leaf.push(i);
+            }
             self.reads(Origin::Value(i), x, t.edge.as_ref(), None);
         }
         Some(())
@@ -128,7 +160,8 @@ impl Draft<'_> {
         let mut slots = vec![];
         for &i in kept {
             let s = &self.captured.slots[i];
-            let (slot, argument, present) = (s.slot.clone(), s.argument, s.before.is_some());
+            let slot = s.slot_now(py).unwrap_or_else(|| s.slot.clone());
+            let (argument, present) = (self.tracer.argument_of(s), s.before.is_some());
             let written = match (&s.before, slot.grad(py)) {
                 (Some(a), Some(b)) if a.is(&b) => GradWrite::Keep,
                 (None, None) => GradWrite::Keep,
@@ -260,11 +293,24 @@ impl Tracer {
         let same_memory = same_memory(self.begun().iter().map(|a| a.given.get()));
         let shared = shared_layouts(self.begun().iter().map(|a| a.given.get()), &same_memory);
         // The gradient of a tensor that the function has made goes with it.
+        // A slot in the place of another one goes with that one.
+        let mut later: Vec<Arc<Slot>> = vec![];
+        if captured.stops_tracking {
+            later.extend(captured.slots.iter().filter_map(|s| s.slot_now(py)));
+        }
+        let is_kept = |s: &GradCell| !s.slot.is_orphan(py) && !later.iter().any(|l| Arc::ptr_eq(l, &s.slot));
         let slots = captured.slots.iter().enumerate();
-        let kept: Vec<usize> = slots.filter(|(_, s)| !s.slot.is_orphan(py)).map(|(i, _)| i).collect();
-        let mut draft =
-            Draft { tracer: self, captured, differentiates, inputs: vec![], starts: vec![], results: vec![] };
-        draft.read_memory(&kept, shared.iter().any(|(.., tracked)| *tracked))?;
+        let kept: Vec<usize> = slots.filter(|(_, s)| is_kept(s)).map(|(i, _)| i).collect();
+        let mut draft = Draft {
+            tracer: self,
+            captured,
+            differentiates,
+            inputs: vec![],
+            starts: vec![],
+            results: vec![],
+            becomes_leaf: vec![],
+        };
+        draft.read_memory(py, &kept, shared.iter().any(|(.., tracked)| *tracked))?;
         draft.read_parts(&calls)?;
         let hosts: Vec<Source> = draft.captured.hosts.iter().map(|h| Source::of(h, py)).collect();
         let numbers = draft.captured.hosts.iter().map(|h| h.numbers.clone()).filter(|x| x.len() > 0);
@@ -307,6 +353,7 @@ impl Tracer {
             outputs,
             saved_from,
             grads: places,
+            becomes_leaf: draft.becomes_leaf,
         })
     }
 

@@ -1,5 +1,6 @@
 //! Traces of functions on this thread, as Python begins and ends them.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pyo3::prelude::*;
@@ -13,7 +14,7 @@ use crate::bind::convert::list::list;
 use crate::bind::hooks::list::HookList;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::stack;
-use crate::bind::value::capture::{Captured, Captures, Part};
+use crate::bind::value::capture::{Captured, Captures, GradCell, Part};
 use crate::bind::value::var::{Slot, Value, Var};
 use crate::error::interned;
 use crate::graph::{Modes, Tensor, Trace, modes};
@@ -31,6 +32,8 @@ pub struct Tracer {
     gradients: Mutex<Option<Gradients>>,
     /// The state of the random numbers when the trace began.
     random: (u64, u64),
+    /// Whether the function has changed for good which tensors require gradients.
+    pub(super) changes_tracking: AtomicBool,
 }
 
 pub(super) struct Argument {
@@ -59,6 +62,13 @@ impl Tracer {
 
     pub(super) fn gradients(&self) -> MutexGuard<'_, Option<Gradients>> {
         self.gradients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The argument that has a gradient, which it may have got in the function.
+    pub(super) fn argument_of(&self, cell: &GradCell) -> Option<usize> {
+        let has =
+            |a: &Argument| a.used.get().lock().slot.as_ref().is_some_and(|s| Arc::ptr_eq(s, &cell.slot));
+        cell.argument.or_else(|| self.begun().iter().position(has))
     }
 
     /// Ends the trace on this thread.
@@ -122,6 +132,7 @@ impl Tracer {
             begun: OnceLock::new(),
             gradients: Mutex::new(None),
             random: random::position(),
+            changes_tracking: AtomicBool::new(false),
         })
     }
 
@@ -197,11 +208,17 @@ impl Tracer {
         let arguments = self.begun().iter().map(|a| a.used.bind(py).clone());
         let arguments = arguments.filter(|a| a.get().tensor().is_tracked());
         let captured = Captures::of(&self.trace);
-        let slots: Vec<Arc<Slot>> =
-            captured.slots.iter().filter(|s| s.argument.is_none()).map(|s| s.slot.clone()).collect();
+        let is_other = |s: &&GradCell| self.argument_of(s).is_none();
+        let slots: Vec<Arc<Slot>> = captured.slots.iter().filter(is_other).map(|s| s.slot.clone()).collect();
         drop(captured);
-        let others = slots.into_iter().filter_map(|s| s.tensor(py));
-        arguments.chain(others.filter(|v| v.get().tensor().is_tracked())).collect()
+        let mut others: Vec<Bound<'py, Var>> = vec![];
+        for v in slots.into_iter().filter_map(|s| s.tensor(py)).filter(|v| v.get().tensor().is_tracked()) {
+            // A tensor that the function has frozen for a while has had two slots.
+            if !Captures::of(&self.trace).stops_tracking || !others.iter().any(|o| o.is(&v)) {
+                others.push(v);
+            }
+        }
+        arguments.chain(others).collect()
     }
 
     /// Begins the second part of the trace, which computes the gradients of the leaves, or the third one, where only
@@ -277,9 +294,14 @@ impl Tracer {
             self.trace.give_up("it reads a tensor of a vmap that began before");
         }
         let compiled = self.compile(py, &outputs, grads, some);
+        if self.changes_tracking.load(Relaxed) {
+            self.trace.note("it changes which tensors require gradients, which it reads itself");
+        }
         let captured = std::mem::take(&mut *Captures::of(&self.trace));
-        if compiled.is_some() {
+        if let Some(compiled) = &compiled {
             self.undo(py, captured);
+            // The run will make them leaves.
+            compiled.becomes_leaf.iter().for_each(|&i| Var::stop_tracking(self.begun()[i].given.bind(py)));
         } else {
             Tracer::unseal(py, captured);
         }
@@ -334,6 +356,13 @@ impl Tracer {
             .collect();
         for (slot, before) in slots {
             slot.set_grad(before);
+        }
+        if captured.stops_tracking {
+            for cell in captured.slots.iter().rev() {
+                if let Some(now) = cell.slot_now(py) {
+                    now.set_grad(cell.slot.grad(py));
+                }
+            }
         }
         undo_all(py, captured.hosts);
         random::go_to(self.random);

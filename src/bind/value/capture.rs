@@ -56,6 +56,14 @@ pub struct HostCell {
     pub numbers: Array,
 }
 
+impl GradCell {
+    /// The slot that its tensor has now, if that is another one: the function has frozen the tensor.
+    pub fn slot_now(&self, py: Python<'_>) -> Option<Arc<Slot>> {
+        let now = self.slot.tensor(py)?.get().lock().slot.clone();
+        now.filter(|now| !Arc::ptr_eq(now, &self.slot))
+    }
+}
+
 #[derive(Default)]
 pub struct Captured {
     pub cells: Vec<Cell>,
@@ -72,6 +80,8 @@ pub struct Captured {
     /// Whether the gradients of the results are being traced, from cotangents that stand for others, or a call that has been
     /// made.
     pub seeded: bool,
+    /// Whether a tensor was tracked and is not any more, so that it has another history.
+    pub stops_tracking: bool,
     /// By storage: its cell.
     known: FxHashMap<usize, usize>,
     /// The addresses of the slots.
@@ -116,8 +126,24 @@ impl Part {
         let old = written.as_ref().map(|written| p.rejoin(written));
         let again = Value::Shared(Box::new(p.again(py)));
         drop(given);
+        let leaf = self.leaf();
         let before = std::mem::replace(&mut self.used.get().lock().value, again);
         drop((old, before));
+        let (Some((slot, edge)), Ok(weak)) = (leaf, PyWeakrefReference::new(self.given.bind(py))) else {
+            return;
+        };
+        slot.set_tensor(weak.unbind());
+        let mut given = self.given.get().lock();
+        let old = (given.slot.replace(slot), given.restart(Some(edge)));
+        drop(given);
+        drop(old);
+    }
+
+    /// The slot and the edge of what the function got, if it has made that a leaf.
+    fn leaf(&self) -> Option<(Arc<Slot>, Edge)> {
+        let edge = self.used.get().uncaptured().edge.filter(|e| e.node.is_leaf())?;
+        let is_new = self.given.get().uncaptured().edge.is_none();
+        Some((self.used.get().lock().slot.clone().filter(|_| is_new)?, edge))
     }
 }
 
@@ -275,7 +301,10 @@ impl Var {
                 cell.edges.push(all.edge);
             }
         }
-        let Some(slot) = slot.filter(|_| captured.knows(place.key())) else { return };
+        let is_known = |captured: &Captured| {
+            captured.knows(place.key()) || captured.parts.iter().any(|p| std::ptr::eq(p.used.get(), self))
+        };
+        let Some(slot) = slot.filter(|_| is_known(&captured)) else { return };
         if !captured.known_slots.insert(Arc::as_ptr(&slot).addr()) {
             return;
         }
