@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import math
 import sys
@@ -9,6 +10,7 @@ import threading
 import time
 import warnings
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import ferrograd as fg
@@ -325,6 +327,61 @@ def test_calls_of_many_shapes_run_without_python() -> None:
     for n in range(10):
         assert fg.grad(f(fg.ones([n, 2])).sum(), weight).tolist() == [n, n]
     assert runs(f) == before + 10
+
+
+class Scaled:
+    """Its attributes are a set and shapes, one of them a subclass of tuple."""
+
+    def __init__(self) -> None:
+        self.kinds = {"a", "b"}
+        self.shape = torch.ones(2, 3).shape
+        self.sizes = (1, 2)
+
+    def __call__(self, x: Any) -> Any:
+        return x * len(self.kinds) + sum(self.shape) + self.sizes[0]
+
+
+def test_sets_and_shapes_are_compared_without_python() -> None:
+    scaled = Scaled()
+    f = fg.compile(scaled, fullgraph=True)
+    changes: list[Callable[[], Any]] = [
+        lambda: None,
+        lambda: scaled.kinds.add("c"),
+        lambda: setattr(scaled, "shape", torch.ones(4, 3).shape),
+        lambda: setattr(scaled, "shape", (4, 3)),
+        lambda: setattr(scaled, "kinds", {"a", "d", "e"}),
+    ]
+    for change in changes:
+        change()
+        before = runs(f)
+        for _ in range(3):
+            assert f(fg.ones(2)).tolist() == [float(len(scaled.kinds) + sum(scaled.shape) + 1)] * 2
+        assert runs(f) == before + 2
+
+
+@dataclasses.dataclass
+class Output:
+    loss: Any = None
+    logits: Any = None
+
+
+def test_a_module_that_returns_a_dataclass_runs_without_python() -> None:
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(2, 3)
+
+        def forward(self, x: Any) -> Any:
+            logits = self.layer(x)
+            return Output(logits.sum(), logits)
+
+    model: Any = Model()
+    f: Any = fg.compile(model, fullgraph=True)
+    for k in range(4):
+        found = f(torch.full((1, 2), float(k)))
+        assert isinstance(found, Output)
+        assert found.logits.tolist() == model(torch.full((1, 2), float(k))).logits.tolist()
+    assert runs(f) == 3
 
 
 def test_a_call_that_has_no_program_is_told_without_python() -> None:

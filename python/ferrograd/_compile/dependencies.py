@@ -344,7 +344,9 @@ class Names:
             if _is_of(kind, _LIBRARIES):
                 continue
             for name, method in list(kind.__dict__.items()):
-                is_special = name.startswith("__") and (name not in _UNUSED or isinstance(value, type))
+                # The call of a class makes an object.
+                is_made = isinstance(value, type) and name in ("__init__", "__new__")
+                is_special = name.startswith("__") and (name not in _UNUSED or is_made)
                 if is_called or is_special or name in self.names:
                     for f in (method, getattr(method, "__func__", None), getattr(method, "fget", None)):
                         if isinstance(f, types.FunctionType):
@@ -620,7 +622,9 @@ def pattern(
         return "tensor", (kind, tensors.setdefault(id(value), len(tensors)))
     if kind in (int, float, str, bytes):
         return "equal", value
-    if kind in (list, tuple):
+    if kind in (set, frozenset) and all(type(x) in (int, str, bytes) for x in value):
+        return "equal", kind(value)
+    if kind is list or (isinstance(value, tuple) and not kind.__dictoffset__):
         return "sequence", (kind, [pattern(x, tensors, numbers, by_identity) for x in value])
     if kind is dict:
         return "dict", [(name, pattern(x, tensors, numbers, by_identity)) for name, x in value.items()]
