@@ -144,6 +144,41 @@ def test_switches_of_compilers() -> None:
         torch.compiler.set_stance("eager")
     assert torch.compiler.list_backends() == ["inductor"]
     assert torch.compiler.assume_constant_result(double) is double
+    assert torch._dynamo.list_backends() == ["inductor"]
+    torch._dynamo.mark_static_address(x)
+    assert isinstance(torch.compile(torch.nn.Linear(2, 2)), torch._dynamo.eval_frame.OptimizedModule)
+    assert not torch._dynamo.external_utils.is_compiling()
+    assert not torch.compiler.is_exporting()
+
+
+def test_a_disabled_function_is_called_by_each_call() -> None:
+    calls: list[int] = []
+
+    @torch.compiler.disable(reason="it counts")
+    def noted(x: Any) -> Any:
+        calls.append(len(calls))
+        return x
+
+    class Model(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            return noted(x * 2) + 1
+
+    f: Any = torch.compile(Model())
+    with pytest.warns(UserWarning, match="Model runs uncompiled: it calls noted, which torch.compiler.disable keeps"):
+        f(torch.ones(2))
+    for _ in range(4):
+        assert f(torch.ones(2)).tolist() == [3.0, 3.0]
+    assert calls == [0, 1, 2, 3, 4]
+    with pytest.raises(RuntimeError, match="it calls noted"):
+        torch.compile(Model(), fullgraph=True)(torch.ones(2))
+
+
+def test_a_compiled_module_tells_what_became_of_it() -> None:
+    f: Any = torch.compile(torch.nn.Linear(2, 2))
+    for _ in range(3):
+        f(torch.ones(1, 2))
+    assert f.cache_info()[:3] == (2, 1, 0)
+    assert f.explain().startswith("a program of")
 
 
 def test_traces_of_torchscript_are_python() -> None:

@@ -120,7 +120,8 @@ def test_script_and_disabled_compile_give_the_function_itself() -> None:
     with pytest.warns(UserWarning, match="torch"):
         assert torch.jit.script(f) is f
     assert torch.compile(mode="max-autotune", disable=True)(f) is f
-    assert torch.compiler.disable(f) is torch.jit.ignore(f) is f
+    assert torch.jit.ignore(f) is f
+    assert torch.compiler.disable(f).__wrapped__ is f
 
 
 def test_autocast_and_scaler_for_a_gpu_warn_and_do_nothing() -> None:

@@ -8,9 +8,26 @@ from types import SimpleNamespace
 from typing import Any
 
 from ferrograd import _public
-from ferrograd.torch.compiler import OptimizedModule, allow_in_graph, compile, disable, is_compiling, reset
+from ferrograd.torch.compiler import (
+    OptimizedModule,
+    allow_in_graph,
+    compile,
+    disable,
+    is_compiling,
+    list_backends,
+    reset,
+)
 
-__all__ = ["OptimizedModule", "allow_in_graph", "config", "disable", "is_compiling", "optimize", "reset"]
+__all__ = [
+    "OptimizedModule",
+    "allow_in_graph",
+    "config",
+    "disable",
+    "is_compiling",
+    "list_backends",
+    "optimize",
+    "reset",
+]
 
 
 class Switches(SimpleNamespace):
@@ -44,11 +61,15 @@ def optimize(backend: Any = "inductor", *, nopython: bool = False, **options: An
     return compile(backend=backend, fullgraph=nopython)
 
 
-def mark_dynamic(t: Any, index: Any, **bounds: Any) -> None:
+def mark_dynamic(t: Any, index: Any = None, **bounds: Any) -> None:
     """Does nothing: a function is traced again for other shapes."""
 
 
-mark_static = maybe_mark_dynamic = mark_dynamic
+mark_static = mark_static_address = maybe_mark_dynamic = mark_dynamic
+
+#: What other libraries look up in the modules of these names.
+eval_frame = SimpleNamespace(OptimizedModule=OptimizedModule)
+external_utils = SimpleNamespace(is_compiling=is_compiling)
 
 
 def graph_break() -> None:

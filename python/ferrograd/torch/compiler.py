@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import types
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import Any, TypeVar, overload
@@ -16,6 +18,7 @@ __all__ = [
     "disable",
     "is_compiling",
     "is_dynamo_compiling",
+    "is_exporting",
     "list_backends",
     "reset",
     "set_stance",
@@ -29,7 +32,11 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 
 class OptimizedModule(Module):
-    """A module that is compiled. The module itself is its submodule ``_orig_mod``."""
+    """A module that is compiled. The module itself is its submodule ``_orig_mod``.
+
+    It has the attributes of the module, and those of a :class:`ferrograd.CompiledFunction` that tell what became of its
+    traces: ``explain``, ``graph``, ``cache_info``, ``cache_clear`` and ``save``.
+    """
 
     def __init__(self, module: Module, fullgraph: bool) -> None:
         super().__init__()
@@ -44,6 +51,8 @@ class OptimizedModule(Module):
     def __getattr__(self, name: str) -> Any:
         if name == "_orig_mod":
             return super().__getattr__(name)
+        if name in ("explain", "graph", "cache_info", "cache_clear", "save") and not hasattr(self._orig_mod, name):
+            return getattr(self._compiled, name)
         return getattr(self._orig_mod, name)
 
 
@@ -83,8 +92,21 @@ def compile(  # type: ignore[misc]
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """The function itself, or a decorator that returns it."""
-    return (lambda fn: fn) if fn is None else fn
+    """The function, kept out of programs: a compiled function that calls it runs as it is, with a warning.
+
+    Without a function, a decorator. A module or a class is returned as it is, so that it is traced.
+    """
+    if fn is None:
+        return disable
+    if not isinstance(fn, (types.FunctionType, types.MethodType)):
+        return fn
+
+    @functools.wraps(fn)
+    def disabled(*args: Any, **kwargs: Any) -> Any:
+        _core.give_up_trace(f"it calls {fn.__name__}, which torch.compiler.disable keeps out of programs")
+        return fn(*args, **kwargs)
+
+    return disabled
 
 
 def allow_in_graph(fn: Callable[..., T]) -> Callable[..., T]:
@@ -145,5 +167,11 @@ def is_compiling() -> bool:
 
 
 is_dynamo_compiling = is_compiling
+
+
+def is_exporting() -> bool:
+    """False: there is no export."""
+    return False
+
 
 __dir__ = _public.names(globals())
