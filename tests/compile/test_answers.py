@@ -77,6 +77,27 @@ def test_gradients_of_each_answer() -> None:
     assert f.cache_info()[:2] == (2, 2)
 
 
+def test_gradients_of_some_results_after_the_answer_has_changed() -> None:
+    def run(wrap: Callable[[Any], Any]) -> list[Any]:
+        w = fg.tensor([1.0, 2.0], requires_grad=True)
+        total = fg.zeros(2)
+
+        def step(x: Any) -> Any:
+            y = w * x
+            y = y * 2 if (total > 1).all() else y * 0.5 + y * y
+            total.add_(x)
+            return y, (w * w * y).sum()
+
+        f, found = wrap(step), []
+        for k in range(6):
+            total.zero_()
+            results = f(fg.full([2], 0.5 + k))
+            found.append(fg.grad(results[k % 2].sum(), w).tolist())
+        return found
+
+    assert run(fg.compile) == run(lambda f: f)
+
+
 def test_a_hook_that_asks_the_gradient() -> None:
     def run(wrap: Callable[[Any], Any]) -> list[Any]:
         w = fg.tensor([1.0, 2.0], requires_grad=True)

@@ -67,6 +67,26 @@ def test_an_argument_that_is_a_leaf_already_stays_one() -> None:
         assert x.requires_grad
 
 
+def test_what_is_computed_before_an_argument_becomes_a_leaf_has_no_gradient() -> None:
+    def f(x: Any) -> Any:
+        before = x * x
+        x.requires_grad_(True)
+        return (before * x).sum(), x.sum()
+
+    compiled = fg.compile(f, fullgraph=True)
+    for is_leaf in (False, True, False, True):
+        found = []
+        for g in (compiled, f):
+            x = data(3)
+            x.requires_grad_(is_leaf)
+            g(x)[0].backward()
+            found.append(x.grad.tolist())
+        assert found[0] == found[1]
+    y, _ = compiled(x := data(3))
+    with pytest.raises(RuntimeError, match="compile the function that computes the whole gradient"):
+        torch.autograd.grad(y, x, create_graph=True)
+
+
 def test_a_run_that_fails_makes_no_leaf() -> None:
     def f(x: Any) -> Any:
         x.requires_grad_(True)

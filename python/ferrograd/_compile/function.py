@@ -108,6 +108,8 @@ class _Program:
         self.shapes_depend_on_numbers = False
         #: Later programs have larger numbers.
         self.number = next(_NUMBERS)
+        #: The truth values of tensors that the function got in its trace.
+        self.answers: list[bool] = []
         #: The kind of calls that it was traced for.
         self.kind: tuple[Any, ...] = ()
         #: What the arguments and keywords consist of and how many tensors they have, or why a file cannot say that; and
@@ -223,10 +225,12 @@ class _Gradient(Function):
             grads = None if gradients is None else gradients.gradients(ctx.saved_tensors, seeds)
             if grads is not None:
                 return tuple(grads)
-        if core.captured[1] or [x._version for x in ctx.leaves] != ctx.versions:
+        is_written = core.captured[1] or [x._version for x in ctx.leaves] != ctx.versions
+        if is_written or core.becomes_leaf or core.stops_tracking:
             raise RuntimeError(
                 "the gradient of a compiled function can itself be differentiated only if neither the function nor "
-                "anybody after it wrote to the tensors it reads: compile the function that computes the whole gradient"
+                "anybody after it wrote to the tensors it reads, or changed whether they require gradients: compile "
+                "the function that computes the whole gradient"
             )
         with _modes_of(ctx.call.program):
             outs = _outputs(ctx.call, ctx.call.function, ctx.call.tensors)
@@ -266,7 +270,9 @@ def _gradients_of_some(call: _Call, leaves: list[Tensor], has: list[bool]) -> An
     with _modes_of(program):
         if _core.program_modes() != modes:
             return None
-        tracer = _core.Tracer(call.tensors, again=True, constants=True, decides=True)
+        # An argument that the function makes a leaf is none before.
+        given = [x.detach() if i in program.core.becomes_leaf else x for i, x in enumerate(call.tensors)]
+        tracer = _core.Tracer(given, again=True, constants=True, answers=program.answers)
         watch = Watch()
         core = None
         if not _TRACING.acquire(timeout=_PATIENCE):
@@ -773,6 +779,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
                 changed = give_back(got, given)
                 del args, kwargs, named, got
             watch.close()
+            answers = tracer.answers()
             if changed is not None:
                 tracer.cancel()
                 return _without_numbers(_replaced(result, given)), None, f"it changes argument {changed}{_CHANGES}"
@@ -855,7 +862,10 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         shape = rebuilt((result, [store.now for store in stores]) if stores else result, marks)
         program = _Program(core, shape, ways, kept, tracked)
         program.stores = stores
-        program.traced_with = modes, reader.floats
+        if not core.stops_tracking and reader.elsewhere.isdisjoint(core.becomes_leaf):
+            # Another call would make new leaves, of which the graph of the first one knows nothing.
+            program.traced_with = modes, reader.floats
+        program.answers = answers
         program.signature = _signature(given_args, given_kwargs)
         if reader.floats:
             program.signature = ArgumentError(

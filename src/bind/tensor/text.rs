@@ -9,12 +9,11 @@ use crate::bind::convert::numpy::shown;
 use crate::bind::python::capi::attached;
 use crate::bind::python::error::raise;
 use crate::bind::python::facade::{HTML, SHOW};
-use crate::bind::value::capture::Captures;
+use crate::bind::value::capture::{Captures, answer};
 use crate::bind::value::var::Var;
 use crate::dtype::c128;
 use crate::graph::modes;
 use crate::memory;
-use crate::ops::check::all_hold;
 
 impl Var {
     /// The only element. `why` is the error's text for a tensor of several.
@@ -36,7 +35,7 @@ impl Var {
         if !is_open || t.dtype().is_complex() || trace.calls_host() {
             return Ok(None);
         }
-        Ok(Some(all_hold(&t)?))
+        Ok(Some(answer(&trace, &t)?))
     }
 
     fn only(array: Array, what: &str, why: &str) -> PyResult<Item> {

@@ -101,7 +101,11 @@ pub struct Compiled {
     /// By leaf: the output of `backward` that is its gradient.
     pub(super) grads: Vec<Option<usize>>,
     /// The arguments that a run makes leaves.
+    #[pyo3(get)]
     pub(super) becomes_leaf: Vec<usize>,
+    /// Whether the function has made a tracked tensor untracked, if only for a while.
+    #[pyo3(get)]
+    pub(super) stops_tracking: bool,
 }
 
 /// A program for people: see [`Compiled::parts`].

@@ -52,17 +52,19 @@ impl Drop for Leaves<'_, '_> {
 }
 
 impl Compiled {
-    /// Makes those arguments leaves that the function makes leaves.
-    fn leaves<'a, 'py>(&self, arguments: &'a [Bound<'py, Var>]) -> PyResult<Leaves<'a, 'py>> {
+    /// Makes those arguments leaves that the function makes leaves. None if one of them is tracked already: then gradients
+    /// may flow to it from ops before, too.
+    fn leaves<'a, 'py>(&self, arguments: &'a [Bound<'py, Var>]) -> PyResult<Option<Leaves<'a, 'py>>> {
         let mut leaves = Leaves(SmallVec::new());
         for v in self.becomes_leaf.iter().map(|&i| &arguments[i]) {
             let t = v.get().tensor();
-            if !t.is_tracked() && t.dtype().is_differentiable() {
-                Var::make_leaf(v)?;
-                leaves.0.push(v);
+            if t.is_tracked() || !t.dtype().is_differentiable() {
+                return Ok(None);
             }
+            Var::make_leaf(v)?;
+            leaves.0.push(v);
         }
-        Ok(leaves)
+        Ok(Some(leaves))
     }
 
     /// The outputs. None where the program is not for these arguments.
@@ -71,7 +73,7 @@ impl Compiled {
         py: Python<'py>,
         arguments: &[Bound<'py, Var>],
     ) -> PyResult<Option<Made<'py>>> {
-        let mut leaves = self.leaves(arguments)?;
+        let Some(mut leaves) = self.leaves(arguments)? else { return Ok(None) };
         let mut outputs = Made::new();
         let outcome = self.outcome(py, arguments, &mut outputs, &mut vec![])?;
         Ok(matches!(outcome, Outcome::Done).then(|| {
@@ -186,7 +188,7 @@ impl Compiled {
         py: Python<'py>,
         #[pyo3(from_py_with = list)] arguments: Vec<Bound<'py, Var>>,
     ) -> PyResult<Run<'py>> {
-        let mut leaves = self.leaves(&arguments)?;
+        let Some(mut leaves) = self.leaves(&arguments)? else { return Ok(Run::Other(None)) };
         let mut outputs = Made::new();
         Ok(match self.outcome(py, &arguments, &mut outputs, &mut vec![])? {
             Outcome::Done => {
@@ -209,7 +211,7 @@ impl Compiled {
         call: Py<PyAny>,
         materialize: bool,
     ) -> PyResult<Run<'py>> {
-        let mut made_leaves = self.leaves(&arguments)?;
+        let Some(mut made_leaves) = self.leaves(&arguments)? else { return Ok(Run::Other(None)) };
         // The program may write to the leaves.
         let ins: Vec<Tensor> = leaves.iter().map(|v| v.get().operand()).collect();
         let (mut outputs, mut saved) = (Made::new(), vec![]);

@@ -234,6 +234,7 @@ impl Compiled {
             saved_from: file.saved_from,
             grads: file.grads,
             becomes_leaf: vec![],
+            stops_tracking: false,
         };
         let leaf = |source: &Source| match *source {
             Source::Argument(i) => LoadedLeaf::Argument(i),

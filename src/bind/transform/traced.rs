@@ -353,6 +353,7 @@ impl Tracer {
             outputs,
             saved_from,
             grads: places,
+            stops_tracking: draft.captured.stops_tracking,
             becomes_leaf: draft.becomes_leaf,
         })
     }
