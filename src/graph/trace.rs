@@ -43,8 +43,17 @@ pub struct Trace {
     open: AtomicBool,
     calls: Mutex<Vec<Call>>,
     given_up: OnceLock<GivenUp>,
+    decisions: Mutex<Decisions>,
     /// What the caller keeps with the trace.
     pub host: Box<dyn Any + Send + Sync>,
+}
+
+/// The numbers by which the caller went on, from ops that [decide](Op::decides).
+#[derive(Default)]
+struct Decisions {
+    made: Vec<usize>,
+    /// Those of a call that is traced again, which may have written to what they were made from. The first one is the last.
+    given: Vec<usize>,
 }
 
 /// The seal of a trace.
@@ -72,6 +81,7 @@ impl Trace {
             open: AtomicBool::new(true),
             calls: Mutex::default(),
             given_up: OnceLock::new(),
+            decisions: Mutex::default(),
             host,
         })
     }
@@ -110,14 +120,38 @@ impl Trace {
         self.open.swap(false, Relaxed).then(|| std::mem::take(&mut *self.calls()))
     }
 
+    fn decisions(&self) -> MutexGuard<'_, Decisions> {
+        self.decisions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The decisions of the caller so far.
+    pub fn decided(&self) -> Vec<usize> {
+        self.decisions().made.clone()
+    }
+
+    /// Makes the trace take the decisions of another one.
+    pub fn follow(&self, mut decided: Vec<usize>) {
+        decided.reverse();
+        self.decisions().given = decided;
+    }
+
+    /// Notes a decision: that of the trace that this one follows, as long as there are any, else what `decide` returns.
+    ///
+    /// # Errors
+    /// What `decide` reports.
+    pub fn decide<E>(&self, decide: impl FnOnce() -> Result<usize, E>) -> Result<usize, E> {
+        let given = self.decisions().given.pop();
+        if let Some(decided) = given {
+            return Ok(decided);
+        }
+        let decided = decide()?;
+        self.decisions().made.push(decided);
+        Ok(decided)
+    }
+
     /// How many ops were recorded so far.
     pub fn count(&self) -> usize {
         self.calls().len()
-    }
-
-    /// Whether an op that was recorded calls the host's functions.
-    pub fn calls_host(&self) -> bool {
-        self.calls().iter().any(|call| call.op.calls_host())
     }
 
     fn calls(&self) -> MutexGuard<'_, Vec<Call>> {

@@ -4,7 +4,7 @@
 use crate::array::Array;
 use crate::dtype::{Bool8, DType, Ordered, dispatch};
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, checked};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, checked, modes};
 use crate::shape::Dims;
 use crate::stored::Stored;
 
@@ -87,7 +87,11 @@ pub(in crate::ops) fn decision(n: usize, batch_ndim: usize) -> Result<Outputs> {
 
 /// The number that such an op decides on.
 pub(in crate::ops) fn decided(op: impl Op, x: &Tensor) -> Result<usize> {
-    Ok(apply(op, &[&x.detach()])?.dims()[0])
+    let decide = || Ok(apply(op, &[&x.detach()])?.dims()[0]);
+    match modes::trace() {
+        Some(trace) => trace.decide(decide),
+        None => decide(),
+    }
 }
 
 /// Whether all truth values hold: 1 or 0, as a decision.

@@ -818,7 +818,7 @@ def test_a_numpy_array_that_is_written() -> None:
 
 def test_warnings_name_the_line_of_the_call() -> None:
     with pytest.warns(UserWarning, match="runs uncompiled") as seen:
-        fg.compile(lambda x: x if float(x.sum()) > 0 else -x)(fg.ones(2))
+        fg.compile(lambda x: x if x.sum() > 0 else -x)(fg.ones(2))
     assert [w.filename for w in seen] == [__file__]
 
 

@@ -180,7 +180,7 @@ COMPILED = {
 }
 
 EAGER = {
-    "if": of(lambda x: x * 2 if x.sum().item() > 0 else x * 3),
+    "if": of(lambda x: x * 2 if x.sum() > 0 else x * 3),
     "float": of(lambda x: x * float(x.sum())),
     "item": of(lambda x: x[: int((x > 0).sum())]),
     "mask": of(lambda x: x[x > 0]),
@@ -452,7 +452,7 @@ def test_a_shape_that_depends_on_numbers() -> None:
 
 def test_errors_and_warnings_name_the_line() -> None:
     def f(x: Any) -> Any:
-        return x * 2 if x.sum().item() > 0 else x
+        return x * 2 if x.sum() > 0 else x
 
     with pytest.warns(UserWarning, match=r"f runs uncompiled: its numbers are read at .*test_programs\.py:\d+"):
         fg.compile(f)(fg.ones(2))

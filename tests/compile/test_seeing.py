@@ -77,7 +77,7 @@ def test_an_error_in_a_run_names_the_line() -> None:
 
 def test_explain_names_the_line_where_a_trace_was_given_up() -> None:
     def f(x: Any) -> Any:
-        if float(x.sum()) > 0:
+        if x.sum() > 0:
             return x
         return -x
 

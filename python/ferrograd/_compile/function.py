@@ -46,8 +46,6 @@ _ENABLED = os.environ.get("FERROGRAD_COMPILE", "1") != "0"
 _MANY = 8
 #: So many programs for other shapes of the same arguments are remembered one by one for calls without Python.
 _FEW = 3
-#: After so many programs for other answers of `if` and its like, calls of one kind run as they are.
-_ANSWERS = 4
 #: How the reason of a trace begins that may be gone at the second call.
 _KEPT = "a tensor that it computes is kept"
 #: How the reason of a trace ends that has changed what calls are compared by.
@@ -108,10 +106,8 @@ class _Program:
         self.shapes_depend_on_numbers = False
         #: Later programs have larger numbers.
         self.number = next(_NUMBERS)
-        #: The truth values of tensors that the function got in its trace.
-        self.answers: list[bool] = []
-        #: The kind of calls that it was traced for.
-        self.kind: tuple[Any, ...] = ()
+        #: The numbers that ops gave in the trace and by which the function went on.
+        self.decisions: list[int] = []
         #: What the arguments and keywords consist of and how many tensors they have, or why a file cannot say that; and
         #: the tensors that the function found elsewhere.
         self.signature: tuple[Any, Any, int] | ArgumentError = [], [], 0
@@ -272,7 +268,7 @@ def _gradients_of_some(call: _Call, leaves: list[Tensor], has: list[bool]) -> An
             return None
         # An argument that the function makes a leaf is none before.
         given = [x.detach() if i in program.core.becomes_leaf else x for i, x in enumerate(call.tensors)]
-        tracer = _core.Tracer(given, again=True, constants=True, answers=program.answers)
+        tracer = _core.Tracer(given, again=True, constants=True, decisions=program.decisions)
         watch = Watch()
         core = None
         if not _TRACING.acquire(timeout=_PATIENCE):
@@ -647,12 +643,9 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         __tracebackhide__ = True
         call = functools.partial(self._function, *args, **kwargs)
         self._counts[1] += 1
-        answers = sum(program.kind == shapes for program in self._programs.get(key, ()))
-        decides = not self._fullgraph and answers < _ANSWERS
-        result, made, reason = self._trace(args, kwargs, reader, modes, keeps_all=True, decides=decides)
+        result, made, reason = self._trace(args, kwargs, reader, modes, keeps_all=True)
         if made is not None:
             self._changes = 0
-            made.kind = shapes
             called = made.call(call, reader.tensors)
             for _ in range(1000):
                 if called is not None or threading.active_count() == 1:
@@ -687,9 +680,6 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             if not self._programs:
                 self._never = reason
             self._eager.clear()
-        if answers:
-            self._programs[key][:] = [program for program in self._programs[key] if program.kind != shapes]
-            self._forget()
         self._eager[shapes] = reason
         self._refuse(reason)
         return result
@@ -749,16 +739,15 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             self._forget()
 
     def _trace(
-        self, args: Any, kwargs: Any, reader: Reader, modes: Any, keeps_all: bool = False, decides: bool = False
+        self, args: Any, kwargs: Any, reader: Reader, modes: Any, keeps_all: bool = False
     ) -> tuple[Any, _Program | None, str]:
         """Calls the function while its ops are traced. Returns its result and the program, or why there is none.
 
-        With ``keeps_all`` there is none if the function changes what calls are compared by. With ``decides`` it is for
-        the truth values of tensors that the function asks for.
+        With ``keeps_all`` there is none if the function changes what calls are compared by.
         """
         __tracebackhide__ = True
         tensors = reader.tensors
-        tracer = _core.Tracer(tensors, constants=reader.sees_all(), decides=decides)
+        tracer = _core.Tracer(tensors, constants=reader.sees_all())
         watch = Watch()
         stores: list[Store] = []
         try:
@@ -779,7 +768,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
                 changed = give_back(got, given)
                 del args, kwargs, named, got
             watch.close()
-            answers = tracer.answers()
+            decisions = tracer.decisions()
             if changed is not None:
                 tracer.cancel()
                 return _without_numbers(_replaced(result, given)), None, f"it changes argument {changed}{_CHANGES}"
@@ -865,7 +854,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         if not core.stops_tracking and reader.elsewhere.isdisjoint(core.becomes_leaf):
             # Another call would make new leaves, of which the graph of the first one knows nothing.
             program.traced_with = modes, reader.floats
-        program.answers = answers
+        program.decisions = decisions
         program.signature = _signature(given_args, given_kwargs)
         if reader.floats:
             program.signature = ArgumentError(
@@ -999,13 +988,12 @@ def compile(
     value takes another trace. Python code with side effects (``print``, appending to a
     list) runs only during the trace; a function that changes what it reads itself is not compiled.
 
-    Where numbers of a traced value are asked for (``item``, NumPy), the trace is given up, and calls with such
-    arguments run as they are, with a warning that names the line. A truth value (``if x.sum() > 0``) takes a program
-    for each answer, up to four for arguments of one kind.
+    Where numbers of a traced value are asked for (``if x.sum() > 0``, ``item``, NumPy), the trace is given up, and
+    calls with such arguments run as they are, with a warning that names the line.
 
     Args:
         function: a function or module.
-        fullgraph: a function that cannot be traced is an error, and so is one that asks for a truth value.
+        fullgraph: a function that cannot be traced is an error.
         maxsize: the most programs that are kept. The one that was made first is forgotten first.
         dynamic: sizes are meant to vary. Each size is traced, without the warning that this happens often.
 

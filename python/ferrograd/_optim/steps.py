@@ -176,7 +176,7 @@ def unscaled(grads: Iterable[Tensor], factor: Callable[[], float]) -> bool:
         for g in grads:
             (inverse,) = numbers(g, {}, lambda: (1 / factor(),))
             g.set_value(g * inverse)
-            is_finite = is_finite and bool(native.isfinite(g).all())
+            is_finite = is_finite and _core.all_hold(native.isfinite(g))
     return is_finite
 
 

@@ -9,10 +9,8 @@ use crate::bind::convert::numpy::shown;
 use crate::bind::python::capi::attached;
 use crate::bind::python::error::raise;
 use crate::bind::python::facade::{HTML, SHOW};
-use crate::bind::value::capture::{Captures, answer};
 use crate::bind::value::var::Var;
 use crate::dtype::c128;
-use crate::graph::modes;
 use crate::memory;
 
 impl Var {
@@ -24,18 +22,6 @@ impl Var {
     /// [`Var::single`] as a number that leaves the graph.
     fn number(&self, what: &str, why: &str) -> PyResult<Item> {
         Var::only(self.numbers(what)?, what, why)
-    }
-
-    /// Whether the only element is not zero, if a trace may go on with the answer. What has called Python before would be
-    /// called twice where the answer is another one.
-    fn decided(&self) -> PyResult<Option<bool>> {
-        let Some(trace) = modes::trace().filter(|trace| Captures::of(trace).decides) else { return Ok(None) };
-        let t = self.operand();
-        let is_open = t.array.is_sealed() && t.array.len() == 1 && t.levels.is_empty();
-        if !is_open || t.dtype().is_complex() || trace.calls_host() {
-            return Ok(None);
-        }
-        Ok(Some(answer(&trace, &t)?))
     }
 
     fn only(array: Array, what: &str, why: &str) -> PyResult<Item> {
@@ -141,9 +127,6 @@ impl Var {
         } else {
             "Boolean value of Tensor with more than one value is ambiguous; use any() or all()"
         };
-        if let Some(holds) = self.decided()? {
-            return Ok(holds);
-        }
         Ok(match self.single("bool", why)? {
             Item::Bool(b) => b,
             Item::Int(i) => i != 0,

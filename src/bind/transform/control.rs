@@ -8,10 +8,9 @@ use crate::bind::convert::list::list;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::python::gil::without_gil;
-use crate::bind::value::capture::answer;
 use crate::bind::value::storage::Place;
 use crate::bind::value::var::Var;
-use crate::graph::{Op, Tensor, apply_all, modes};
+use crate::graph::{Op, Tensor, apply_all};
 use crate::ops::check;
 use crate::ops::control::{Cond, Scan, While, WhileGradient};
 use crate::program::Program;
@@ -164,11 +163,7 @@ fn cond<'py>(
 /// another one is given up, and the function runs as it is.
 #[pyfunction]
 fn all_hold(x: &Bound<'_, Var>) -> PyResult<bool> {
-    let x = x.get().operand();
-    Ok(match modes::trace() {
-        Some(trace) => answer(&trace, &x)?,
-        None => check::all_hold(&x)?,
-    })
+    Ok(check::all_hold(&x.get().operand())?)
 }
 
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {

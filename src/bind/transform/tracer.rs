@@ -109,25 +109,22 @@ impl Tracer {
 impl Tracer {
     /// The arguments are inputs of the program. `again` is a trace of a call that has been made: it prints nothing. With
     /// `constants`, a tensor that is made of a NumPy array is a constant; a trace inside of another one does as the other one
-    /// does. With `decides`, a truth value that Python asks for does not give the trace up: the program is for the answer. `answers`
-    /// are those of a call that has been made.
+    /// does. `decisions` are those of a call that is traced again.
     #[new]
-    #[pyo3(signature = (arguments, again=false, constants=false, decides=false, answers=None))]
+    #[pyo3(signature = (arguments, again=false, constants=false, decisions=vec![]))]
     fn new(
         #[pyo3(from_py_with = list)] arguments: Vec<Bound<'_, Var>>,
         again: bool,
         constants: bool,
-        decides: bool,
-        answers: Option<Vec<bool>>,
+        decisions: Vec<usize>,
     ) -> PyResult<Tracer> {
         stack::check()?;
         let trace = Trace::new(Box::new(Captures::inside()));
         let outer = Captures::outer(&trace).map(|outer| Captures::of(outer).makes_constants);
         let mut captured = Captures::of(&trace);
         (captured.seeded, captured.makes_constants) = (again, outer.unwrap_or(constants));
-        captured.decides = decides || answers.is_some();
-        captured.given_answers = answers.map(|answers| answers.into_iter().rev().collect());
         drop(captured);
+        trace.follow(decisions);
         let given = arguments.into_iter().map(Bound::unbind).collect();
         Ok(Tracer {
             trace,
@@ -169,9 +166,9 @@ impl Tracer {
         self.trace.given_up().map(|g| (g.reason, g.site.describe()))
     }
 
-    /// The truth values that Python has got so far.
-    fn answers(&self) -> Vec<bool> {
-        Captures::of(&self.trace).answers.clone()
+    /// The numbers that ops gave by which the function went on so far.
+    fn decisions(&self) -> Vec<usize> {
+        self.trace.decided()
     }
 
     /// The functions that are called with the gradients of tensors from outside, in a function that runs backward passes.

@@ -12,8 +12,7 @@ use super::storage::Place;
 use super::var::{Slot, Value, Var};
 use crate::array::Array;
 use crate::bind::python::capi::attached;
-use crate::graph::{Edge, Levels, Tensor, Trace, modes};
-use crate::ops::check::all_hold;
+use crate::graph::{Edge, Levels, Trace, modes};
 
 /// Memory that a program reads, and may write to.
 pub struct Cell {
@@ -76,13 +75,6 @@ pub struct Captured {
     /// Whether a tensor that the function makes of a NumPy array is a constant: it finds no such array outside, so that the
     /// numbers follow from what calls are compared by.
     pub makes_constants: bool,
-    /// Whether the program may be for the truth value that a tensor has, where Python asks for it.
-    pub decides: bool,
-    /// The truth values that Python has got, one after the other.
-    pub answers: Vec<bool>,
-    /// Those that it gets in the trace of a call that has been made, the first one last: what the call has written to may
-    /// have other ones now.
-    pub given_answers: Option<Vec<bool>>,
     /// Whether the gradients of the results are being traced, from cotangents that stand for others, or a call that has been
     /// made.
     pub seeded: bool,
@@ -151,19 +143,6 @@ impl Part {
         let is_new = self.given.get().uncaptured().edge.is_none();
         Some((self.used.get().lock().slot.clone().filter(|_| is_new)?, edge))
     }
-}
-
-/// Whether no element of a tensor is zero, for a trace that goes on with the answer. None without a trace.
-pub fn answer(trace: &Trace, x: &Tensor) -> crate::error::Result<bool> {
-    let given = Captures::of(trace).given_answers.as_mut().map(Vec::pop);
-    match given {
-        Some(Some(holds)) => return Ok(holds),
-        Some(None) => trace.give_up("it asks for more numbers than the call that has been made"),
-        None => {}
-    }
-    let holds = all_hold(x)?;
-    Captures::of(trace).answers.push(holds);
-    Ok(holds)
 }
 
 /// What the traces of this module keep.

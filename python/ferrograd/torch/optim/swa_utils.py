@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ferrograd import _public
+from ferrograd import _core, _public
 from ferrograd._arguments import typed
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
@@ -138,7 +138,7 @@ class AveragedModel(Module):
             own += self.module.buffers()
             theirs += model.buffers()
         pairs = [(a.detach(), c.detach()) for a, c in zip(own, theirs, strict=True)]
-        if not self.n_averaged:
+        if _core.all_hold(self.n_averaged == 0):
             for a, c in pairs:
                 a.copy_(c)
         elif self.avg_fn is not None:
