@@ -171,6 +171,16 @@ COMPILED = {
     "full of a tensor": of(lambda x: torch.full((2, 3), x.sum()) + torch.full_like(x[:3], x.mean())),
     "a list of tensors": of(lambda x: (torch.tensor([[x[0], 1.5], [2, x[1]]]), fg.asarray([x[:2], x[2:4]]))),
     "a list of tensors and integers": of(lambda x: torch.tensor([x.argmax(), 7, True])),
+    "bags of a table": of(
+        lambda x: [
+            torch.nn.functional.embedding_bag(x[:6].abs().long(), x.reshape(8, 2), (x[6:8] * 0).long() + k, mode=mode)
+            for mode, k in (
+                ("sum", torch.tensor([0, 2])),
+                ("mean", torch.tensor([0, 6])),
+                ("max", torch.tensor([0, 0])),
+            )
+        ]
+    ),
     "whether tensors are equal": of(lambda x: x * 2 if torch.equal(x, x + 0) and not torch.allclose(x, x + 1) else x),
     "the argument": of(lambda x: x),
     "a constant beside": of(lambda x: {"y": (x * 2, None), "n": 3}),

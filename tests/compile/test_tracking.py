@@ -130,6 +130,27 @@ def test_layers_that_are_frozen_for_a_while() -> None:
     assert compiled.cache_info().hits >= 3
 
 
+def test_a_layer_that_is_frozen_twice() -> None:
+    layer = nn.Linear(2, 2)
+
+    def f(x: Any) -> Any:
+        layer.zero_grad()
+        for _ in range(2):
+            layer.requires_grad_(False)
+            x = x + layer(x)
+            layer.requires_grad_(True)
+        loss = layer(x).pow(2).sum()
+        loss.backward()
+        return loss
+
+    compiled = fg.compile(f, fullgraph=True)
+    for seed in range(5):
+        found = []
+        for g in (compiled, f):
+            found.append([g(data(3, 2, seed=seed)).tolist(), layer.weight.grad.tolist()])
+        assert found[0] == found[1]
+
+
 def test_a_layer_that_stays_frozen() -> None:
     layer, head = nn.Linear(2, 2), nn.Linear(2, 1)
 

@@ -292,15 +292,17 @@ impl Tracer {
         let differentiates = self.gradients().as_ref().map_or(captured.differentiates, |g| g.differentiates);
         let same_memory = same_memory(self.begun().iter().map(|a| a.given.get()));
         let shared = shared_layouts(self.begun().iter().map(|a| a.given.get()), &same_memory);
-        // The gradient of a tensor that the function has made goes with it.
-        // A slot in the place of another one goes with that one.
-        let mut later: Vec<Arc<Slot>> = vec![];
+        let mut slots: Vec<Arc<Slot>> = captured.slots.iter().map(|s| s.slot.clone()).collect();
         if captured.stops_tracking {
-            later.extend(captured.slots.iter().filter_map(|s| s.slot_now(py)));
+            for (slot, s) in slots.iter_mut().zip(&captured.slots) {
+                *slot = s.slot_now(py).unwrap_or_else(|| s.slot.clone());
+            }
         }
-        let is_kept = |s: &GradCell| !s.slot.is_orphan(py) && !later.iter().any(|l| Arc::ptr_eq(l, &s.slot));
-        let slots = captured.slots.iter().enumerate();
-        let kept: Vec<usize> = slots.filter(|(_, s)| is_kept(s)).map(|(i, _)| i).collect();
+        // The gradient of a tensor that the function has made goes with it, and of several slots of one tensor the first counts.
+        let is_again =
+            |i: usize| captured.stops_tracking && slots[..i].iter().any(|s| Arc::ptr_eq(s, &slots[i]));
+        let kept: Vec<usize> =
+            (0..slots.len()).filter(|&i| !slots[i].is_orphan(py) && !is_again(i)).collect();
         let mut draft = Draft {
             tracer: self,
             captured,

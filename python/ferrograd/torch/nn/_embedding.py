@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _arguments
+from ferrograd import _arguments, _core
 from ferrograd._core import ArgumentError, DtypeError
 from ferrograd._core import constant as _constant_of
 from ferrograd._core import torch as ops
@@ -100,64 +100,68 @@ def embedding_bag(
             f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "
             f"same shape as the input ({input.shape})"
         )
-    starts, count = _bags(input, offsets, include_last_offset)
+    starts = _bags(input, offsets, include_last_offset)
+    count = starts.shape[0]
     flat = ops.reshape(input, [-1]) if count else ops.reshape(input, [-1])[:0]
-    bag = np.searchsorted(starts, np.arange(flat.shape[0]), side="right") - 1
+    bag = ops.searchsorted(starts, ops.arange(flat.shape[0]), True) - 1
     padding = _padding(padding_idx, weight.shape[0])
     if padding is not None:
-        kept = np.flatnonzero(flat.detach().numpy() != padding)
-        flat, bag = ops.index_select(flat, 0, _constant(kept)), bag[kept]
+        kept = _constant(np.flatnonzero(flat.detach().numpy() != padding))
+        flat, bag = ops.index_select(flat, 0, kept), ops.index_select(bag, 0, kept)
         if per_sample_weights is not None:
-            per_sample_weights = ops.index_select(ops.reshape(per_sample_weights, [-1]), 0, _constant(kept))
+            per_sample_weights = ops.index_select(ops.reshape(per_sample_weights, [-1]), 0, kept)
     if max_norm is not None:
         lookup.renormalize(weight, flat, max_norm, norm_type)
     return _pooled(_rows(weight, flat, None, scale_grad_by_freq), per_sample_weights, bag, count, mode)
 
 
-def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[np.ndarray[Any, Any], int]:
-    """Where each bag begins in the flat input, and the number of bags."""
+def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> Tensor:
+    """Where each bag begins in the flat input."""
     if input.ndim == 2:
         if offsets is not None:
             raise ArgumentError(
                 "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
                 f"sequences. However, found offsets of type {type(offsets)}"
             )
-        return np.arange(input.shape[0]) * input.shape[1], input.shape[0]
+        return _constant(np.arange(input.shape[0]) * input.shape[1])
     if input.ndim != 1:
         raise ArgumentError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
     if offsets is None or offsets.ndim != 1:
         raise ArgumentError("offsets has to be a 1D Tensor" + (" but got None" if offsets is None else ""))
-    starts = offsets.detach().numpy()
-    if starts.dtype.kind not in "iu":
+    if offsets.dtype.kind not in "iu":
         raise DtypeError(f"embedding_bag: offsets are integers, not {offsets.dtype}")
-    size = input.shape[0]
-    if len(starts) and starts[0] != 0:
-        raise ArgumentError(f"offsets[0] has to be 0, i.e., the first sequence starts at 0. However, got {starts[0]}")
-    if (starts[1:] < starts[:-1]).any():
+    starts, size = ops.cast(offsets.detach(), "int64"), input.shape[0]
+    if not _core.all_hold(ops.equal(starts[:1], 0)):
+        raise ArgumentError(
+            f"offsets[0] has to be 0, i.e., the first sequence starts at 0. However, got {starts[0].item()}"
+        )
+    if not _core.all_hold(ops.greater_equal(starts[1:], starts[:-1])):
         raise ArgumentError(f"embedding_bag: each offset is at least the one before, not {starts.tolist()}")
-    if len(starts) and starts[-1] > size:
+    if not _core.all_hold(ops.less_equal(starts[-1:], size)):
         raise ArgumentError(
-            f"offsets[-1] can not be greater than input's length {size} but got offsets[-1] of {starts[-1]}"
+            f"offsets[-1] can not be greater than input's length {size} but got offsets[-1] of {starts[-1].item()}"
         )
-    if include_last_offset and len(starts) and starts[-1] != size:
+    if include_last_offset and not _core.all_hold(ops.equal(starts[-1:], size)):
         raise ArgumentError(
-            f"embedding_bag: with include_last_offset the last offset is the input's length {size}, not {starts[-1]}"
+            f"embedding_bag: with include_last_offset the last offset is the input's length {size}, not "
+            f"{starts[-1].item()}"
         )
-    starts = starts[:-1] if include_last_offset else starts
-    return starts, len(starts)
+    return starts[:-1] if include_last_offset else starts
 
 
 @rounded_once
-def _pooled(rows: Tensor, weights: Tensor | None, bag: np.ndarray[Any, Any], count: int, mode: str) -> Tensor:
+def _pooled(rows: Tensor, weights: Tensor | None, bag: Tensor, count: int, mode: str) -> Tensor:
     """The rows of each bag, by their weights, as one."""
     if weights is not None:
         rows = ops.multiply(rows, ops.reshape(weights, [-1, 1]))
-    where, shape = _constant(bag), [count, rows.shape[1]]
+    shape = [count, rows.shape[1]]
+    if mode == "sum":
+        total: Tensor = ops.index_add(ops.zeros(shape, rows.dtype), 0, bag, rows)
+        return total
+    sizes = ops.index_add(ops.zeros([count, 1], "int64"), 0, bag, ops.ones([bag.shape[0], 1], "int64"))
     if mode == "max":
         lowest = ops.full(shape, -np.inf, rows.dtype)
-        found: Tensor = ops.index_reduce(lowest, 0, where, rows, "amax")
-        return ops.masked_fill(found, _constant(np.bincount(bag, minlength=count)[:, None] == 0), 0.0)
-    total = ops.index_add(ops.zeros(shape, rows.dtype), 0, where, rows)
-    if mode == "sum":
-        return total
-    return ops.divide(total, ops.cast(_constant(np.maximum(np.bincount(bag, minlength=count), 1)[:, None]), rows.dtype))
+        found: Tensor = ops.index_reduce(lowest, 0, bag, rows, "amax")
+        return ops.masked_fill(found, ops.equal(sizes, 0), 0.0)
+    total = ops.index_add(ops.zeros(shape, rows.dtype), 0, bag, rows)
+    return ops.divide(total, ops.cast(ops.maximum(sizes, 1), rows.dtype))
