@@ -43,7 +43,7 @@ def rate(optimizer: Any, value: float) -> None:
 def numbers(state: Any) -> list[Any]:
     """All numbers in a saved state, in order."""
     if isinstance(state, fg.Tensor):
-        return state.numpy().tolist()
+        return state.tolist()
     if isinstance(state, dict):
         return [numbers(v) for _, v in sorted(state.items(), key=lambda item: str(item[0])) if not callable(v)]
     if isinstance(state, list | tuple):
@@ -222,6 +222,37 @@ def test_what_counts_in_python_is_not_traced() -> None:
 
     warned_of(both, 4)
     assert sgd.param_groups[0]["lr"] == pytest.approx(0.1 * 0.1**3)
+
+
+HALF: dict[str, Callable[[Any], Any]] = {
+    "SGD": lambda p: T.SGD(p, 0.1, momentum=0.9, dampening=0.1, weight_decay=0.01),
+    "SGD nesterov": lambda p: T.SGD(p, 0.1, momentum=0.9, nesterov=True),
+    "Adam": lambda p: T.Adam(p, 0.1, weight_decay=0.1),
+    "Adam amsgrad": lambda p: T.Adam(p, 0.1, amsgrad=True),
+    "AdamW": lambda p: T.AdamW(p, 0.1),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("name", HALF)
+def test_steps_of_parameters_of_a_half_dtype(name: str, dtype: Any) -> None:
+    def run(wrap: Callable[[Any], Any]) -> list[Any]:
+        params = [torch.tensor(x, dtype=dtype, requires_grad=True) for x in START]
+        optimizer = HALF[name](params)
+
+        def step(x: Any) -> Any:
+            optimizer.zero_grad()
+            loss = sum(((p - x) ** 2).sum() for p in params)
+            loss.backward()
+            nn.utils.clip_grad_norm_(params, 2.0)
+            optimizer.step()
+            return loss
+
+        f = wrap(step)
+        found = [f(torch.tensor(0.1 * k, dtype=dtype)).tolist() for k in range(6)]
+        return [found, [p.tolist() for p in params], numbers(optimizer.state_dict())]
+
+    assert run(lambda f: fg.compile(f, fullgraph=True)) == run(lambda f: f)
 
 
 def test_a_parameter_of_a_half_dtype_takes_its_step_as_it_is() -> None:

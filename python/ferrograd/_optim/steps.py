@@ -135,21 +135,23 @@ def _are_equal(a: Any, b: Any) -> bool:
         return False
 
 
-def numbers(like: Tensor | None, state: State, compute: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+def numbers(
+    like: Tensor | None, state: State, compute: Callable[[], Sequence[Any]], widens: bool = False
+) -> Sequence[Any]:
     """What ``compute()`` returns, which may count in ``state``. Its floats may be others in the next step.
 
     While a compiled function is traced, they are tensors without axes, of the precision of ``like`` (float64 without
     one), and each run of the program calls ``compute`` again. What else it returns has to stay as it is, or the
-    function is traced anew.
+    function is traced anew. For a half dtype they are of float32, for steps that are computed in it (``widens``).
     """
     if not _core.is_tracing():
         return compute()
-    if like is not None and like.dtype.itemsize == 2:
+    if like is not None and like.dtype.itemsize == 2 and not widens:
         _core.give_up_trace("it takes a step of an optimizer for a parameter of a half dtype")
         return compute()
     source = _Numbers(state, compute)
     floats, before = source.advance() or ([], {})
-    single = like is not None and finfo(like.dtype).bits == 32
+    single = like is not None and finfo(like.dtype).bits <= 32
     traced = _core.numbers_of_host(floats, single, source, before)
     # The trace is given up where a rate is a tensor, whose number is read.
     found = iter(native.unbind(traced) if floats and traced is not None else floats)
@@ -241,17 +243,29 @@ def descend(
     if momentum and first:
         state["momentum_buffer"] = zeros(p)
     held = state["momentum_buffer"] if momentum else None
-    now, *cycled = numbers(p, state, lambda: (rate(), cycle()) if cycle else (rate(),))
+    now, *cycled = numbers(p, state, lambda: (rate(), cycle()) if cycle else (rate(),), True)
     momentum = cycled[0] if cycled else momentum
     fresh = 1.0 if first else 1.0 - dampening
     if isinstance(now, float):
         _core.sgd_step(p, g, held, now, momentum, fresh, nesterov, decay)
         return
-    g = g + decay * p
+    x, g = _wide(p), _wide(g)
+    g = g + decay * x
     if held is not None:
-        held.set_value(momentum * held + fresh * g)
-        g = g + momentum * held if nesterov else held
-    p.set_value(p - now * g)
+        mean = momentum * _wide(held) + fresh * g
+        _set(held, mean)
+        g = g + momentum * mean if nesterov else mean
+    _set(p, x - now * g)
+
+
+def _wide(x: Tensor) -> Tensor:
+    """The tensor in the dtype that a step is computed in: float32 for a half dtype."""
+    return x.astype("float32") if x.dtype.itemsize == 2 else x
+
+
+def _set(x: Tensor, value: Tensor) -> None:
+    """Writes what a step has computed."""
+    x.set_value(value.astype(x.dtype) if x.dtype.itemsize == 2 else value)
 
 
 def adam(
@@ -285,7 +299,7 @@ def adam(
         found = now / (1.0 - first**step), math.sqrt(1.0 - betas[1] ** step), shrink
         return (*found, first, 1.0 - first) if cycle else found
 
-    speed, root, shrink, *cycled = numbers(p, state, count)
+    speed, root, shrink, *cycled = numbers(p, state, count, True)
     beta, fresh = cycled or (betas[0], 1.0 - betas[0])
     top = state.get("max_exp_avg_sq") if largest else None
     m, v = state["exp_avg"], state["exp_avg_sq"]
@@ -293,13 +307,16 @@ def adam(
     if isinstance(speed, float):
         _core.adam_step(p, g, m, v, top, speed, root, shrink, (beta, betas[1]), epsilon, penalty)
         return
-    g = g + penalty * p
-    m.set_value(beta * m + fresh * g)
-    v.set_value(betas[1] * v + (1.0 - betas[1]) * g * g)
+    x, g = _wide(p), _wide(g)
+    g = g + penalty * x
+    mean = beta * _wide(m) + fresh * g
+    square = betas[1] * _wide(v) + (1.0 - betas[1]) * g * g
+    _set(m, mean)
+    _set(v, square)
     if top is not None:
-        top.set_value(native.maximum(top, v))
-        v = top
-    p.set_value(shrink * p - speed * m / (native.sqrt(v) / root + epsilon))
+        square = native.maximum(_wide(top), square)
+        _set(top, square)
+    _set(p, shrink * x - speed * mean / (native.sqrt(square) / root + epsilon))
 
 
 def of_a_module(given: Any) -> str:
@@ -347,7 +364,10 @@ def scale_to(grads: list[Tensor], total: Tensor, max_norm: float) -> None:
     """Multiplies gradients, in place, so that their norm ``total`` becomes ``max_norm`` if it is larger."""
     scale = native.minimum(float(max_norm) / (total.detach().astype("float64") + 1e-6), 1.0)
     for g in grads:
-        g.mul_(factor(scale, g))
+        if g.dtype.itemsize == 2:
+            _set(g, _wide(g) * scale.astype("float32"))
+        else:
+            g.mul_(factor(scale, g))
 
 
 def factor(scale: Tensor, x: Tensor) -> Any:
