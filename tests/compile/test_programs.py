@@ -171,6 +171,14 @@ COMPILED = {
     "full of a tensor": of(lambda x: torch.full((2, 3), x.sum()) + torch.full_like(x[:3], x.mean())),
     "a list of tensors": of(lambda x: (torch.tensor([[x[0], 1.5], [2, x[1]]]), fg.asarray([x[:2], x[2:4]]))),
     "a list of tensors and integers": of(lambda x: torch.tensor([x.argmax(), 7, True])),
+    "a loss of sequences": of(
+        lambda x: [
+            torch.nn.functional.ctc_loss(
+                x.reshape(4, 1, 4).log_softmax(-1), (x[:2].abs() * 9).long()[None] % 3 + 1, times, torch.tensor([2])
+            )
+            for times in ((4,), torch.tensor([3]), (x[:1] * 0).long() + 1)
+        ]
+    ),
     "bags of a table": of(
         lambda x: [
             torch.nn.functional.embedding_bag(x[:6].abs().long(), x.reshape(8, 2), (x[6:8] * 0).long() + k, mode=mode)

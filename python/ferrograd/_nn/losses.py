@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -261,52 +261,67 @@ def ctc_loss(
     steps, batch, classes = log_probs.shape
     dialect = dialect_of(log_probs)
 
-    def constant(values: Any) -> Any:
-        return _core.make(np.ascontiguousarray(values), None, False, dialect)
-
-    given = np.asarray(targets.detach().numpy() if isinstance(targets, Tensor) else targets, np.int64)
-    times = _lengths("ctc_loss", input_lengths, batch, steps, "input_lengths")
-    most = given.shape[1] if given.ndim == 2 else given.size
-    sizes = _lengths("ctc_loss", target_lengths, batch, most, "target_lengths")
+    given = _integers(targets, dialect)
+    times = _lengths("ctc_loss", input_lengths, batch, steps, "input_lengths", dialect)
+    is_padded = given.ndim == 2
+    most = given.shape[1] if is_padded else math.prod(given.shape)
+    sizes = _lengths("ctc_loss", target_lengths, batch, most, "target_lengths", dialect)
     if not 0 <= blank < classes:
         raise ArgumentError("blank must be in label range")
-    starts = np.arange(batch) * given.shape[1] if given.ndim == 2 else np.cumsum(sizes) - sizes
-    most = int(sizes.max(initial=0))
+    starts = ops.arange(batch) * most if is_padded else ops.cumsum(sizes) - sizes
+    # A program is for targets of all lengths that a matrix has room for.
+    most = most if is_padded and _core.is_tracing() else int(ops.max(sizes)) if batch else 0
+    places = ops.arange(most)
+    is_label = ops.less(places, ops.reshape(sizes, [batch, 1]))
+    at = ops.where(is_label, ops.reshape(starts, [batch, 1]) + places, 0)
+    found = (
+        ops.where(is_label, ops.take(ops.reshape(given, [-1]), at), blank) if most else ops.zeros([batch, 0], "int64")
+    )
     # The labels with a blank before, between and after them.
-    labels = np.full((batch, 2 * most + 1), blank)
-    for i, (start, size) in enumerate(zip(starts, sizes, strict=True)):
-        labels[i, 1 : 2 * size : 2] = given.ravel()[start : start + size]
-    if labels.min(initial=0) < 0 or labels.max(initial=0) >= classes:
+    pairs = ops.reshape(ops.stack([found, ops.full_like(found, blank)], -1), [batch, 2 * most])
+    labels = ops.concat([ops.full([batch, 1], blank, "int64"), pairs], 1)
+    if not _core.all_hold(ops.logical_and(ops.greater_equal(labels, 0), ops.less(labels, classes))):
         raise ArgumentError(f"ctc_loss: targets are classes from 0 to {classes - 1}")
-    width = labels.shape[1]
+    width = 2 * most + 1
     # A label may follow another at once, without the blank between, if it is not the same.
-    skips = np.zeros((batch, width), bool)
-    skips[:, 2:] = (labels[:, 2:] != blank) & (labels[:, 2:] != labels[:, :-2])
-    index = ops.broadcast_to(constant(labels[:, None]), [batch, steps, width])
-    alpha = ops.ctc_alpha(ops.take_along_axis(ops.swapaxes(log_probs, 0, 1), index, 2), constant(skips))
+    later, own = labels[:, 2:], labels[:, : max(width - 2, 0)]
+    skips = ops.logical_and(ops.not_equal(later, blank), ops.not_equal(later, own))
+    skips = ops.concat([ops.zeros([batch, min(width, 2)], "bool"), skips], 1)
+    index = ops.broadcast_to(ops.reshape(labels, [batch, 1, width]), [batch, steps, width])
+    alpha = ops.ctc_alpha(ops.take_along_axis(ops.swapaxes(log_probs, 0, 1), index, 2), skips)
     # Without a step there is nothing to read.
     rows = ops.reshape(alpha, [batch, steps * width]) if steps else ops.full([batch, width], _NEVER, log_probs.dtype)
-    last = np.maximum(times - 1, 0) * width + 2 * sizes
-    ends = ops.take_along_axis(rows, constant(last[:, None]), 1)
-    before = ops.take_along_axis(rows, constant(np.maximum(last - 1, 0)[:, None]), 1)
-    both = ops.logaddexp(ends, ops.where(constant((sizes > 0)[:, None]), before, _NEVER))
+    last = ops.maximum(times - 1, 0) * width + 2 * sizes
+    ends = ops.take_along_axis(rows, ops.reshape(last, [batch, 1]), 1)
+    before = ops.take_along_axis(rows, ops.reshape(ops.maximum(last - 1, 0), [batch, 1]), 1)
+    has_labels, has_steps = ops.greater(sizes, 0), ops.greater(times, 0)
+    both = ops.logaddexp(ends, ops.where(ops.reshape(has_labels, [batch, 1]), before, _NEVER))
     loss = -ops.reshape(both, [batch])
     # Without a step only the empty target is possible.
-    loss = ops.where(constant((times == 0) & (sizes == 0)), 0.0, loss)
-    loss = ops.where(constant((times == 0) & (sizes > 0)), -_NEVER, loss)
+    loss = ops.where(ops.logical_or(has_steps, has_labels), loss, 0.0)
+    loss = ops.where(ops.logical_or(has_steps, ops.logical_not(has_labels)), loss, -_NEVER)
     impossible = loss.detach() > -_NEVER / 2
     loss = ops.where(impossible, 0.0 if zero_infinity else math.inf, loss)
     if reduction == "mean":
-        return ops.mean(loss / constant(np.maximum(sizes, 1)))
+        return ops.mean(loss / ops.maximum(sizes, 1))
     return _reduced(loss, reduction)
 
 
-def _lengths(function: str, given: Any, batch: int, most: int, name: str) -> Any:
+def _integers(given: Any, dialect: int) -> Tensor:
+    """Integers as a tensor of int64."""
+    if isinstance(given, Tensor):
+        return ops.astype(given.detach(), "int64")
+    return cast(Tensor, _core.make(np.asarray(given, np.int64), None, False, dialect))
+
+
+def _lengths(function: str, given: Any, batch: int, most: int, name: str, dialect: int) -> Tensor:
     """One length for each member of the batch."""
-    lengths = np.atleast_1d(np.asarray(given.detach().numpy() if isinstance(given, Tensor) else given, np.int64))
-    if lengths.shape != (batch,):
-        raise ArgumentError(f"{function}: {name} must be of size batch_size, {batch}, got {lengths.size}")
-    if lengths.min(initial=0) < 0 or lengths.max(initial=0) > most:
+    lengths = _integers(given, dialect)
+    lengths = lengths if lengths.ndim else ops.reshape(lengths, [1])
+    if list(lengths.shape) != [batch]:
+        size = math.prod(lengths.shape)
+        raise ArgumentError(f"{function}: {name} must be of size batch_size, {batch}, got {size}")
+    if not _core.all_hold(ops.logical_and(ops.greater_equal(lengths, 0), ops.less_equal(lengths, most))):
         raise ArgumentError(f"{function}: expected {name} to have values between 0 and {most}, got {lengths.tolist()}")
     return lengths
 
@@ -335,11 +350,11 @@ def rnnt_loss(
         raise ShapeError(f"{function}: the labels are {[batch, width - 1]}, not {list(given.shape)}")
     if not 0 <= blank < classes or given.min(initial=0) < 0 or given.max(initial=0) >= classes:
         raise ArgumentError(f"{function}: labels and the blank are classes from 0 to {classes - 1}")
-    times = _lengths(function, input_lengths, batch, steps, "input_lengths")
+    dialect = dialect_of(log_probs)
+    times = _lengths(function, input_lengths, batch, steps, "input_lengths", dialect).numpy()
     if batch and times.min() < 1:
         raise ArgumentError(f"{function}: a sequence has at least one step")
-    sizes = _lengths(function, label_lengths, batch, width - 1, "label_lengths")
-    dialect = dialect_of(log_probs)
+    sizes = _lengths(function, label_lengths, batch, width - 1, "label_lengths", dialect).numpy()
 
     def constant(values: Any) -> Any:
         return _core.make(np.ascontiguousarray(values), None, False, dialect)
