@@ -343,6 +343,42 @@ def test_compiled_loops_take_as_many_steps_as_they_need() -> None:
     assert np.isclose(found.item(), -1 / 32)
 
 
+def scanned(x: Any, v: Any, rows: Any) -> Any:
+    return scan(lambda c, r: (fg.tanh(c * r + x * v.sum()), None), x * 0, rows)[0].sum()
+
+
+SHARED: dict[str, Callable[[Any, Any], Any]] = {
+    "a view": lambda x, rows: func.grad(lambda v: scanned(x, v, rows))(x[1:]),
+    "all of it": lambda x, rows: func.grad(lambda v: scanned(x, v, rows))(x),
+    "a view of what was made": lambda x, rows: func.grad(lambda v: scanned(x * 2, v, rows))((x * 2)[1:]),
+    "a loop in a loop": lambda x, rows: func.grad(
+        lambda v: scan(lambda c, r: (c * 0.9 + scanned(x * r, v, rows) + v.sum() * x.sum(), None), x[0], rows[:, 0])[0]
+    )(x[1:]),
+    "a branch": lambda x, rows: func.grad(lambda v: cond(x.sum() > 0, lambda: (x * v.sum()).sum(), lambda: v.sum()))(
+        x[1:]
+    ),
+    "a while_loop": lambda x, rows: func.grad(
+        lambda v: while_loop(lambda c: c.sum() < 50, lambda c: c * 1.5 + x.sum() ** 2 + v.sum() ** 2, v).sum()
+    )(x[1:]),
+    "the second derivative": lambda x, rows: func.grad(
+        lambda w: func.grad(lambda v: scanned(x, v, rows) * w.sum())(w[1:]).sum()
+    )(x),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_tensors_that_share_numbers_inside_of_a_loop(name: str) -> None:
+    rows = x(9, N, 3) * 0.1
+    is_close(SHARED[name], *((x(seed), rows) for seed in range(4)))
+    if name in ("a branch", "a while_loop"):
+        # One is linear in the rest of x, and the other is differentiated once in a program.
+        return
+    w = x(5).requires_grad_()
+    compiled = fg.compile(SHARED[name], fullgraph=True)
+    slopes = [fg.grad(f(w, rows).sum(), w) for f in (compiled, SHARED[name])]
+    assert np.allclose(slopes[0], slopes[1], rtol=1e-12)
+
+
 @pytest.mark.parametrize("ops", [fg, torch, paddle], ids=lambda ops: ops.__name__)
 def test_loops_and_branches_of_each_dialect(ops: Any) -> None:
     def f(x: Any, rows: Any) -> Any:

@@ -330,7 +330,8 @@ impl Tracer {
         let mut wholes = vec![];
         for cell in captured.cells.iter().filter(|cell| cell.argument.is_none()) {
             let edge = cell.edges.iter().flatten().next().cloned();
-            wholes.push(Tensor::made(cell.found.clone(), edge, cell.levels.clone()));
+            let array = cell.read.as_ref().unwrap_or(&cell.found).clone();
+            wholes.push(Tensor::made(array, edge, cell.levels.clone()));
         }
         self.leave();
         self.undo(py, captured);

@@ -12,7 +12,8 @@ use super::storage::Place;
 use super::var::{Slot, Value, Var};
 use crate::array::Array;
 use crate::bind::python::capi::attached;
-use crate::graph::{Edge, Levels, Trace, modes};
+use crate::graph::{Edge, Levels, Modes, Tensor, Trace, modes};
+use crate::ops::copy::apart;
 
 /// Memory that a program reads, and may write to.
 pub struct Cell {
@@ -25,6 +26,8 @@ pub struct Cell {
     pub before: Array,
     /// The same as they were found, under the seal of an outer trace if there is one.
     pub found: Array,
+    /// A copy by the outer trace, which the program reads in their place: the trace has met the memory in another tensor.
+    pub read: Option<Array>,
     /// The levels of `vmap` whose batches are the first axes of the elements.
     pub levels: Levels,
     /// The edges of the tensors that have the memory and were met: at first that of all its elements.
@@ -267,16 +270,28 @@ impl Var {
             let is_outer =
                 Captures::outer(trace).is_some_and(|outer| outer.is_open() && outer.knows(&all.array));
             let mut found = if is_outer { all.array } else { all.array.unsealed().clone() };
+            let mut read = None;
             if captured.meets_again(sealed.unsealed().place().0) {
                 // Tensors that have equal numbers now may have others in the next run.
-                let Ok(copy) = sealed.unsealed().packed() else {
+                let copied = if found.is_sealed() && all.levels.is_empty() {
+                    let outer = Captures::outer(trace).cloned();
+                    let _guard = Modes::enter(|m| m.trace = outer);
+                    apart(&Tensor::constant(found.clone())).map(|copy| copy.array)
+                } else if found.is_sealed() {
+                    return trace.give_up("two tensors that it reads have their numbers in common");
+                } else {
+                    sealed.unsealed().packed()
+                };
+                let Ok(copy) = copied else {
                     return trace.give_up("memory has run out");
                 };
+                sealed = trace.seal(copy.unsealed().clone());
+                captured.meets_again(sealed.unsealed().place().0);
                 if found.is_sealed() {
-                    return trace.give_up("two tensors that it reads have their numbers in common");
+                    read = Some(copy);
+                } else {
+                    found = copy;
                 }
-                found = copy.clone();
-                sealed = trace.seal(copy);
             }
             let before = sealed.unsealed().clone();
             place.put(sealed);
@@ -290,6 +305,7 @@ impl Var {
                 grad_of,
                 before,
                 found,
+                read,
                 levels,
                 edges,
             });
