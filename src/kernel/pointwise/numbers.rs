@@ -280,6 +280,7 @@ impl Numbers {
     /// Each time, `cells` are as many as the instructions have addresses, and each number that an instruction reads is in its cell
     /// or is written by one before it.
     #[inline(never)]
+    #[cfg_attr(all(target_arch = "x86_64", target_os = "linux"), unsafe(link_section = ".text.numbers"))]
     pub unsafe fn run(&self, times: usize, cells: *mut u8) {
         // What was written last, of either type.
         let mut last = (0f32, 0f64);
@@ -322,6 +323,16 @@ impl Numbers {
         }
     }
 }
+
+// `Numbers::run` begins a fourth of a cache line after the beginning of one. There its short loops lie in one line each; where
+// they do not, programs of single numbers take up to a third longer.
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+std::arch::global_asm!(
+    ".pushsection .text.numbers,\"ax\",@progbits",
+    ".p2align 6",
+    ".skip 16",
+    ".popsection"
+);
 
 /// A list of at least one instruction.
 #[derive(Clone, Copy)]
