@@ -144,10 +144,7 @@ impl Walk {
                 let out = out.add(at - range.start);
                 match step {
                     _ if rows > 1 => copy_rows(x, [rows, run], [strides[last - 1], step], out),
-                    0 => simd::autovectorize_floats_for::<T, ()>(
-                        #[inline(always)]
-                        || std::slice::from_raw_parts_mut(out.cast(), n).fill(MaybeUninit::new(*x)),
-                    ),
+                    0 => copy_rows(x, [1, n], [0, 0], out),
                     1 => x.copy_to_nonoverlapping(out, n),
                     _ => (0..n).for_each(|i| out.add(i).write(*x.offset(i as isize * step))),
                 }
@@ -206,17 +203,6 @@ const SHORT: usize = 8;
 unsafe fn copy_rows<T: Copy>(x: *const T, [rows, run]: [usize; 2], strides: [isize; 2], out: *mut T) {
     // SAFETY: as the function's `# Safety` section requires.
     unsafe {
-        if strides[0] == 0 && rows * run > SHORT * SHORT {
-            // Each copy doubles the number of rows that are there.
-            rows_of::<T>(x, 1, run, strides, out);
-            let (mut done, all) = (run, rows * run);
-            while done < all {
-                let n = done.min(all - done);
-                out.copy_to_nonoverlapping(out.add(done), n);
-                done += n;
-            }
-            return;
-        }
         if strides[1] == 0 && run > SHORT {
             return simd::autovectorize_floats_for::<T, ()>(
                 #[inline(always)]
@@ -229,6 +215,17 @@ unsafe fn copy_rows<T: Copy>(x: *const T, [rows, run]: [usize; 2], strides: [isi
                     }
                 },
             );
+        }
+        if strides[0] == 0 && rows * run > SHORT * SHORT {
+            // Each copy doubles the number of rows that are there.
+            rows_of::<T>(x, 1, run, strides, out);
+            let (mut done, all) = (run, rows * run);
+            while done < all {
+                let n = done.min(all - done);
+                out.copy_to_nonoverlapping(out.add(done), n);
+                done += n;
+            }
+            return;
         }
         // With a constant length the compiler has no inner loop.
         match run {
@@ -655,7 +652,7 @@ impl Cluster {
     }
 
     /// Writes the addresses of the first elements of what is read and of the results, and those of the registers.
-    #[inline(always)]
+    #[inline(never)]
     fn place(
         &self,
         reads: &[SendPtr],
@@ -679,7 +676,7 @@ impl Cluster {
     /// # Safety
     /// As [`part`](Cluster::part). The addresses of what is read along and of the results are those of the tile, the others those of the
     /// first elements.
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn tile(
         &self,
         range: Range<usize>,

@@ -1,11 +1,6 @@
 //! Programs of single numbers. Those whose formulas are short are not called as loops of one element: a run of
 //! instructions of one kind is one loop over them.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
-
-use smallvec::SmallVec;
-
 use crate::dtype::DType;
 use crate::kernel::num::Inexact;
 use crate::kernel::pointwise::arithmetic::Arithmetic;
@@ -84,103 +79,6 @@ pub fn kind(row: &Row) -> Kind {
         },
         arithmetic => Some((arithmetic, float)),
     }
-}
-
-/// About how many cycles of the processor a formula takes.
-fn latency(kind: Kind) -> u32 {
-    match kind {
-        None => 40,
-        Some((Arithmetic::Sqrt | Arithmetic::ThreeHalves | Arithmetic::ThreeHalvesGradient, _)) => 20,
-        Some((Arithmetic::Divide | Arithmetic::SqrtGradient, _)) => 13,
-        Some(_) => 4,
-    }
-}
-
-/// An order in which each formula comes after those that it reads, and those of one kind stand together. `before` has by formula
-/// those that it reads, which have lower numbers.
-///
-/// Where it can be, a formula comes right after one that it reads. A run begins where the way to the end is longest, but in the run
-/// that comes last, so that the next run may begin with a formula that reads it.
-pub fn in_runs(kinds: &[Kind], before: &[SmallVec<[usize; 2]>]) -> Vec<usize> {
-    let n = kinds.len();
-    let mut users: Vec<SmallVec<[usize; 2]>> = vec![SmallVec::new(); n];
-    // How many formulas each waits for, and how long it takes from its beginning to the end.
-    let mut waits: Vec<usize> = before.iter().map(SmallVec::len).collect();
-    let mut way: Vec<u32> = kinds.iter().map(|&kind| latency(kind)).collect();
-    for (k, own) in before.iter().enumerate().rev() {
-        for &m in own {
-            users[m].push(k);
-            way[m] = way[m].max(way[k].saturating_add(latency(kinds[m])));
-        }
-    }
-    // Those that could come next, and perhaps some that are done: of each kind, and all.
-    let mut ready: BTreeMap<Kind, BinaryHeap<Reverse<(u32, usize)>>> = BTreeMap::new();
-    let mut longest: BinaryHeap<(u32, Reverse<usize>)> = BinaryHeap::new();
-    let mut new: Vec<usize> = (0..n).filter(|&k| waits[k] == 0).collect();
-    let (mut done, mut order) = (vec![false; n], vec![]);
-    while order.len() < n {
-        for k in new.drain(..) {
-            ready.entry(kinds[k]).or_default().push(Reverse((way[k], k)));
-            longest.push((way[k], Reverse(k)));
-        }
-        let last: Option<&usize> = order.last();
-        let of_run = last.map(|&last| kinds[last]);
-        let reader = |is_of_run: bool| {
-            let fits = |&k: &usize| !done[k] && waits[k] == 0 && (!is_of_run || Some(kinds[k]) == of_run);
-            users[*last?].iter().copied().filter(fits).max_by_key(|&k| way[k])
-        };
-        let mut of_kind = |kind: Kind| {
-            let list = ready.get_mut(&kind)?;
-            std::iter::from_fn(|| list.pop()).map(|Reverse((_, k))| k).find(|&k| !done[k])
-        };
-        let next = reader(true).or_else(|| of_kind(of_run?)).or_else(|| reader(false)).or_else(|| {
-            let first = std::iter::from_fn(|| longest.pop()).map(|(_, Reverse(k))| k).find(|&k| !done[k])?;
-            of_kind(kinds[first])
-        });
-        let k = next.expect("no formula waits for itself");
-        done[k] = true;
-        order.push(k);
-        for &user in &users[k] {
-            waits[user] -= 1;
-            if waits[user] == 0 {
-                new.push(user);
-            }
-        }
-    }
-    order
-}
-
-/// About how long each time takes, in tenths of a cycle, where formulas are computed many times in this order. `reads` has by formula
-/// those that it reads, and whether it reads what they made the time before.
-pub fn time(kinds: &[Kind], reads: &[SmallVec<[(usize, bool); 2]>], order: &[usize]) -> u32 {
-    /// What a formula takes if it waits for nothing, what the first one of a run takes besides, and what it takes to read a number
-    /// that was just written to memory.
-    const EACH: u32 = 22;
-    const RUN: u32 = 40;
-    const MEMORY: u32 = 80;
-    /// How long the processor works ahead.
-    const AHEAD: u32 = 900;
-    const TIMES: usize = 6;
-    // By formula: when it is done, and when it was done the time before.
-    let (mut done, mut before) = (vec![0; kinds.len()], vec![0; kinds.len()]);
-    let (mut now, mut last) = (0u32, None);
-    let mut ends = [0; TIMES];
-    for end in &mut ends {
-        std::mem::swap(&mut done, &mut before);
-        for &k in order {
-            now += EACH + if last.is_some_and(|last: usize| kinds[last] == kinds[k]) { 0 } else { RUN };
-            let mut start = now;
-            for &(m, is_before) in &reads[k] {
-                let from_memory = if last == Some(m) { 0 } else { MEMORY };
-                start = start.max(if is_before { before[m] } else { done[m] } + from_memory);
-            }
-            done[k] = start + 10 * latency(kinds[k]);
-            now = now.max(start.saturating_sub(AHEAD));
-            *end = done[k].max(*end);
-            last = Some(k);
-        }
-    }
-    ends[TIMES - 1] - ends[TIMES / 2]
 }
 
 /// The cells that an instruction reads and writes: how many bytes after the first one they begin.
@@ -493,48 +391,4 @@ unsafe fn selected<T: Copy>(mut last: T, list: Cursor, cells: *mut u8) -> T {
         );
     }
     last
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn runs_read_what_is_computed_and_are_as_long_as_they_can_be() {
-        let arithmetic = [Arithmetic::Add, Arithmetic::Multiply, Arithmetic::Divide, Arithmetic::Select];
-        let mut seed = 7u32;
-        let mut random = |n: usize| {
-            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (seed >> 8) as usize % n
-        };
-        for n in [1, 2, 30, 400] {
-            let mut kinds: Vec<Kind> = vec![];
-            let mut before: Vec<SmallVec<[usize; 2]>> = vec![];
-            for k in 0..n {
-                kinds.push(arithmetic.get(random(5)).map(|&arithmetic| (arithmetic, Float::F64)));
-                before.push((0..random(3)).filter(|_| k > 0).map(|_| random(k.max(1))).collect());
-            }
-            let order = in_runs(&kinds, &before);
-            let mut place = vec![usize::MAX; n];
-            order.iter().enumerate().for_each(|(at, &k)| place[k] = at);
-            assert!(order.len() == n && place.iter().all(|&at| at < n));
-            assert!((0..n).all(|k| before[k].iter().all(|&m| place[m] < place[k])));
-            // Where a run ends, none of its kind could have come next.
-            for (at, pair) in
-                order.windows(2).enumerate().filter(|(_, pair)| kinds[pair[0]] != kinds[pair[1]])
-            {
-                let is_ready = |&&k: &&usize| before[k].iter().all(|&m| place[m] <= at);
-                let waiting = order[at + 1..].iter().filter(is_ready);
-                assert!(waiting.into_iter().all(|&k| kinds[k] != kinds[pair[0]]));
-            }
-        }
-    }
-
-    #[test]
-    fn an_order_in_which_formulas_follow_each_other_takes_less_time() {
-        let kinds = vec![Some((Arithmetic::Add, Float::F64)); 4];
-        // Two pairs, of which the second reads what the first made, and what it made itself the time before.
-        let reads = [vec![(2, true)], vec![], vec![(0, false)], vec![(1, false)]].map(SmallVec::from_vec);
-        assert!(time(&kinds, &reads, &[1, 3, 0, 2]) < time(&kinds, &reads, &[0, 1, 2, 3]));
-    }
 }

@@ -42,10 +42,8 @@ pub(super) struct Placed {
     pub room: usize,
     /// The number of its first result.
     first: usize,
-    /// Of results that functions of arrays make for others: the item that is the last of those to read each.
-    keeps: Box<[Option<usize>]>,
-    /// Whether each result has to lie in memory too, where it is kept.
-    stores: Box<[bool]>,
+    /// By result of a function of arrays: the last function of arrays that reads it, and whether something else does.
+    uses: Box<[(Option<usize>, bool)]>,
 }
 
 impl Placed {
@@ -66,11 +64,12 @@ impl Placed {
     ///
     /// # Safety
     /// Operands that are not given lie at their addresses.
+    #[inline(never)]
     unsafe fn results<'a>(
         &self,
         arrays: &Arrays,
         lists: &Lists,
-        given: impl Fn(Source) -> Option<&'a Array>,
+        given: &dyn Fn(Source) -> Option<&'a Array>,
     ) -> Result<Option<SmallVec<[Array; 2]>>> {
         let whole = |&(source, start): &(Source, isize)| given(source).map(|x| (x, start));
         let given: SmallVec<[_; 4]> = self.item.ins.iter().map(whole).collect();
@@ -194,13 +193,11 @@ impl Sequence {
                 now -= made[m].0;
             }
             let first = addresses.len() - outs.len();
-            let used = &used[first..addresses.len()];
-            let (keeps, stores) = match item.part {
-                Part::Arrays(_) => used.iter().copied().unzip(),
-                _ => (vec![], vec![]),
+            let uses = match item.part {
+                Part::Arrays(_) => used[first..addresses.len()].into(),
+                _ => [].into(),
             };
-            let (keeps, stores) = (keeps.into(), stores.into());
-            placed.push(Placed { item, ins, outs: outs.into(), room, first, keeps, stores });
+            placed.push(Placed { item, ins, outs: outs.into(), room, first, uses });
         }
         let bytes = plan.bytes();
         Sequence { items: placed.into(), reads: ranges.into(), writes: writes.into(), bytes, most }
@@ -259,16 +256,17 @@ impl Sequence {
                         Source::Made(m) => kept.iter().find(|(k, ..)| *k == m).map(|(.., x)| x),
                     };
                     let Some(results) =
-                        placed.results(own, &lists, given).map_err(|error| Failure { item: i, error })?
+                        placed.results(own, &lists, &given).map_err(|error| Failure { item: i, error })?
                     else {
                         return Ok(None);
                     };
                     kept.retain(|(_, last, _)| *last > i);
                     for (k, x) in results.into_iter().enumerate() {
-                        if placed.stores[k] {
+                        let (last, is_read) = placed.uses[k];
+                        if is_read {
                             placed.item.outs[k].store(&x, lists.outs[k]);
                         }
-                        kept.extend(placed.keeps[k].map(|last| (placed.first + k, last, x)));
+                        kept.extend(last.map(|last| (placed.first + k, last, x)));
                     }
                 } else if !self.run_item(i, &lists, bases[0], |_| None)? {
                     return Ok(None);
@@ -328,7 +326,7 @@ impl Sequence {
                         Source::Read(r) => given(r),
                         Source::Made(_) => None,
                     };
-                    let results = self.items[i].results(arrays, lists, whole);
+                    let results = self.items[i].results(arrays, lists, &whole);
                     let Some(results) = results.map_err(|error| Failure { item: i, error })? else {
                         return Ok(false);
                     };

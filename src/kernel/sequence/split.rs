@@ -17,7 +17,7 @@ use crate::kernel::num::Field;
 use crate::kernel::par::SendPtr;
 use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::cluster::{ALIGNMENT, Cluster, copy_number};
-use crate::kernel::pointwise::numbers::{self, Numbers, kind};
+use crate::kernel::pointwise::numbers::{Numbers, kind};
 use crate::kernel::pointwise::row::{Address, Instruction, Loop as Formula, Operand as Place, Row};
 use crate::kernel::pointwise::unary::Scalars;
 
@@ -278,17 +278,11 @@ impl<'a> Nodes<'a> {
         matches!(self.slots[slot].0, Origin::Given(g, _) if g >= given || self.kept.contains(&g))
     }
 
-    /// If a node adds a number to a carry, and nothing else is between the carry and its next number: the slot of that number.
+    /// If a node is a carry plus a number that is no part of the sum, and makes the next carry: the slot of that number.
     fn added(&self, node: usize) -> Option<usize> {
         let Node::Formula(own) = &self.nodes[node] else { return None };
-        let (Some((Arithmetic::Add, _)), Some(carry), [x, y]) =
-            (kind(&own.row), self.homes[node], &self.operands[node][..])
-        else {
-            return None;
-        };
-        match (*x == carry, *y == carry) {
-            (true, false) => Some(*y),
-            (false, true) => Some(*x),
+        match (kind(&own.row)?.0, self.homes[node]?, &self.operands[node][..]) {
+            (Arithmetic::Add, carry, &[x, y]) => (x == carry && y != carry).then_some(y),
             _ => None,
         }
     }
@@ -342,32 +336,6 @@ impl<'a> Nodes<'a> {
         self.next.resize(self.slots.len(), None);
         Some(())
     }
-}
-
-/// Formulas, whose numbers ascend, in the order in which the steps take less time.
-fn in_runs(all: &Nodes<'_>, list: Vec<usize>) -> Vec<usize> {
-    let (mut kinds, mut reads, mut before) = (vec![], vec![], vec![]);
-    for &i in &list {
-        let Node::Formula(own) = &all.nodes[i] else { return list };
-        kinds.push(kind(&own.row));
-        let (mut own, mut made) = (SmallVec::new(), SmallVec::new());
-        for &slot in &all.operands[i] {
-            let (maker, is_before) = match all.slots[slot].0 {
-                Origin::Made(m) => (Some(m), false),
-                Origin::Given(..) => (all.next[slot], true),
-            };
-            if let Some(k) = maker.and_then(|m| list.binary_search(&m).ok()) {
-                own.push((k, is_before));
-                made.extend((!is_before).then_some(k));
-            }
-        }
-        reads.push(own);
-        before.push(made);
-    }
-    let orders = [(0..list.len()).collect(), numbers::in_runs(&kinds, &before)];
-    let best: Option<Vec<usize>> =
-        orders.into_iter().min_by_key(|order| numbers::time(&kinds, &reads, order));
-    best.into_iter().flatten().map(|k| list[k]).collect()
 }
 
 /// The instruction that copies a number.
@@ -460,7 +428,6 @@ impl Split {
             let is_in_turn = p % 2 == 1;
             if is_in_turn {
                 list.sort_unstable();
-                list = in_runs(&all, list);
             }
             let mut formulas = vec![];
             let mut sums: Vec<usize> = vec![];
