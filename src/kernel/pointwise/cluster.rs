@@ -227,8 +227,9 @@ unsafe fn copy_rows<T: Copy>(x: *const T, [rows, run]: [usize; 2], strides: [isi
             }
             return;
         }
-        // With a constant length the compiler has no inner loop.
+        // With a constant length the compiler has no inner loop. For elements of other sizes that is too much code.
         match run {
+            _ if !matches!(size_of::<T>(), 4 | 8) => rows_of::<T>(x, rows, run, strides, out),
             2 => rows_of::<T>(x, rows, 2, strides, out),
             3 => rows_of::<T>(x, rows, 3, strides, out),
             4 => rows_of::<T>(x, rows, 4, strides, out),
