@@ -79,9 +79,7 @@ impl Op for Scan {
         let columns = contiguous(columns)?;
         let all: Vec<&Array> = carry.iter().chain(&columns).chain(&constants).collect();
         let sizes = [self.carries, self.columns, self.length];
-        if self.length > 1
-            && let Some(outs) = self.step.repeat("scan", &all, sizes, self.reverse, self.keeps)?
-        {
+        if let Some(outs) = self.step.repeat("scan", &all, sizes, self.reverse, self.keeps)? {
             return Ok(outs.into_iter().collect());
         }
         let mut rows: Vec<Vec<Array>> = vec![];
@@ -129,9 +127,6 @@ fn row(x: &Array, t: usize) -> Array {
 fn stacked(rows: &[Array], reverse: bool) -> Result<Array> {
     let first = &rows[0];
     let dims: Dims = std::iter::once(rows.len()).chain(first.dims().iter().copied()).collect();
-    if rows.len() == 1 {
-        return first.contiguous()?.reshape(&dims);
-    }
     let size = first.len() as isize;
     let at = |k: usize| {
         let t = if reverse { rows.len() - 1 - k } else { k };

@@ -705,3 +705,18 @@ def test_empty_arrays_between_small_ones() -> None:
 
     agree(f, [x(5)], [x(5, seed=1)])
     agree(f, [x(0)], [x(0)])
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_results_of_a_loop_have_memory_of_their_own(n: int) -> None:
+    """A loop may carry what it got, and give the same array twice; a program tells them apart."""
+    x, rows = fg.tensor(np.arange(300.0)), fg.tensor(np.ones((n, 300)))
+
+    def f(x: Any, rows: Any) -> Any:
+        (a, b), (c, d) = func.scan(lambda c, r: ((c[0], c[1] + r), (c[0], c[1])), (x, x * 2), rows)
+        return a * 2, b, c + 1, d * b, x + a
+
+    compiled = fg.compile(f, fullgraph=True)
+    for k in (1, 2):
+        want, found = f(x * k, rows), compiled(x * k, rows)
+        assert [y.tolist() for y in found] == [y.tolist() for y in want]
