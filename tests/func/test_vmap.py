@@ -7,7 +7,7 @@ from typing import Any
 import ferrograd as fg
 import numpy as np
 import pytest
-from ferrograd.func import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vmap
+from ferrograd.func import cond, grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vmap
 
 from tests.func.tools import same, sample
 
@@ -221,3 +221,37 @@ def test_a_write_to_a_view_reaches_its_base(size: int) -> None:
     slopes = vmap(grad(lambda z: fg.sum(written(z))))(x)
     same(slopes[:, :, 0], np.full((size, 2), 2.0))
     same(slopes[:, :, 2], np.zeros((size, 2)))
+
+
+class Halves(fg.Function):
+    """Half of a product, computed by NumPy."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        ctx.save_for_backward(x, y)
+        return fg.tensor(x.numpy() * y.numpy() / 2)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, y = ctx.saved_tensors
+        return Halves.apply(g, y), Halves.apply(g, x)
+
+
+def test_functions_of_numbers_give_each_element_its_own_second_derivative() -> None:
+    """Operands that have no batch have another gradient for each element, where the cotangents have one."""
+
+    def f(x: Any, w: Any) -> Any:
+        return grad(grad(lambda x: Halves.apply(x, x) * Halves.apply(x, w)))(x)
+
+    x, w = fg.tensor(2.0, dtype="float64"), fg.tensor([1.0, 2.0, 3.0], dtype="float64")
+    found = vmap(f, in_axes=(None, 0))(x, w)
+    assert found.tolist() == [f(x, one).item() for one in w] == [3.0, 6.0, 9.0]
+
+    def square(x: Any) -> Any:
+        return cond(x.sum() > 0, lambda x: x * x, lambda x: x, x)
+
+    def branch(x: Any, w: Any) -> Any:
+        return grad(grad(lambda x: square(x) ** 2 * w))(x)
+
+    batched = vmap(branch, in_axes=(None, 0))
+    assert fg.compile(batched)(x, w).tolist() == batched(x, w).tolist() == [branch(x, one).item() for one in w]

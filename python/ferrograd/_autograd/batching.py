@@ -55,7 +55,7 @@ def call_per_element(
     level = next(iter(_core.batches(found)), ())
     if not level:
         raise refusal
-    outside = [level.leave(x, 0) if level.has(x) else None for x in found]
+    outside = [level.leave(x, 0) if _differs(level, x) else None for x in found]
     results: list[list[Tensor]] = []
     for index in range(len(level)):
         at: list[Any] = [x if out is None else out[index] for x, out in zip(found, outside, strict=True)]
@@ -117,9 +117,14 @@ def has_nonzero(x: Tensor) -> bool:
 
 
 def _element(level: _core.Batch, index: int, x: Tensor) -> Tensor:
-    """One batch element of a tensor; the tensor itself if it is not batched."""
-    part: Tensor = level.leave(x, 0)[index] if level.has(x) else x
+    """One batch element of a tensor; the tensor itself if it is not batched and has no gradient."""
+    part: Tensor = level.leave(x, 0)[index] if _differs(level, x) else x
     return part
+
+
+def _differs(level: _core.Batch, x: Tensor) -> bool:
+    """Whether the elements of a tensor differ, or their gradients, of which each element of the batch has its own."""
+    return level.has(x) or x.requires_grad
 
 
 def _stacked(level: _core.Batch, parts: Values) -> Any:
