@@ -9,6 +9,7 @@ from ferrograd._autograd.autocast import Autocast
 from ferrograd._core import ArgumentError
 from ferrograd._core import paddle as ops
 from ferrograd._optim import steps
+from ferrograd._optim.scaler import Scaler
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn.layer import norm
 
@@ -159,7 +160,7 @@ def _cast(layer: Any, dtype: str, kinds: tuple[type, ...], single: list[Any]) ->
     layer._dtype = dtype
 
 
-class AmpScaler:
+class AmpScaler(Scaler):
     """A :class:`GradScaler` with the defaults of Paddle's older name: a factor of 32768, raised after 1000 steps."""
 
     def __init__(
@@ -176,14 +177,13 @@ class AmpScaler:
             raise AssertionError("The incr_ratio must be > 1.0.")
         if enable and not decr_ratio < 1:
             raise AssertionError("The decr_ratio must be < 1.0.")
+        super().__init__()
         self._enable = enable
         self._use_dynamic_loss_scaling = enable and use_dynamic_loss_scaling
         self._scale = float(init_loss_scaling)
         self._incr_ratio, self._decr_ratio = incr_ratio, decr_ratio
         self._incr_every_n_steps, self._decr_every_n_nan_or_inf = incr_every_n_steps, decr_every_n_nan_or_inf
         self._incr_count = self._decr_count = 0
-        #: For each optimizer since the last update: whether its gradients were all finite, and whether it has stepped.
-        self._seen: dict[int, tuple[bool, bool]] = {}
 
     def scale(self, var: Tensor) -> Tensor:
         """A tensor times the factor."""
@@ -194,40 +194,14 @@ class AmpScaler:
 
     def unscale_(self, optimizer: Any) -> None:
         """Divides the gradients of an optimizer's parameters by the factor, once between two updates."""
-        if not self._enable:
-            return
-        if id(optimizer) in self._seen:
-            stepped = self._seen[id(optimizer)][1]
-            raise RuntimeError(
-                "unscale_() is being called after step()."
-                if stepped
-                else "unscale_() has already been called on this optimizer since the last update()."
-            )
-        grads = [p.grad for p in optimizer._parameter_list if p.grad is not None]
-        self._note(optimizer, steps.unscaled(grads, lambda: self._scale), False)
-
-    def _note(self, optimizer: Any, is_finite: bool, has_stepped: bool) -> None:
-        """Notes what became of the gradients of an optimizer."""
-
-        def make() -> Any:
-            before = self._seen
-            self._seen = {**before, id(optimizer): (is_finite, has_stepped)}
-            return before
-
-        steps.change(vars(self), make)
+        if self._enable:
+            self._unscale(optimizer, optimizer._parameter_list)
 
     def step(self, optimizer: Any) -> None:
         """Divides the gradients if :meth:`unscale_` did not, and steps unless one of them is not finite."""
-        if not self._enable:
-            optimizer.step()
-            return
-        if self._seen.get(id(optimizer), (True, False))[1]:
-            raise RuntimeError("step() has already been called since the last update().")
-        if id(optimizer) not in self._seen:
-            self.unscale_(optimizer)
-        is_finite, _ = self._seen[id(optimizer)]
-        self._note(optimizer, is_finite, True)
-        if is_finite:
+        if self._enable:
+            self._step(optimizer, optimizer.step)
+        else:
             optimizer.step()
 
     def update(self) -> None:

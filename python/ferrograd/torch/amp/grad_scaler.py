@@ -8,12 +8,13 @@ from typing import Any
 from ferrograd import _public
 from ferrograd._core import torch as ops
 from ferrograd._optim import steps
+from ferrograd._optim.scaler import Scaler
 from ferrograd.torch._tensor import Tensor
 
 __all__ = ["GradScaler"]
 
 
-class GradScaler:
+class GradScaler(Scaler):
     """Multiplies losses by a factor, so that small gradients do not vanish, and divides the gradients again.
 
     A step is left out if a gradient is not finite. :meth:`update` then multiplies the factor by ``backoff_factor``;
@@ -49,12 +50,11 @@ class GradScaler:
             raise AssertionError("The growth factor must be > 1.0.")
         if not backoff_factor < 1:
             raise AssertionError("The backoff factor must be < 1.0.")
+        super().__init__()
         self._enabled = enabled
         self._scale, self._growth_tracker = float(init_scale), 0
         self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
         self._growth_interval = growth_interval
-        #: For each optimizer since the last update: whether its gradients were all finite, and whether it has stepped.
-        self._seen: dict[int, tuple[bool, bool]] = {}
 
     def is_enabled(self) -> bool:
         """Whether losses are scaled."""
@@ -74,27 +74,8 @@ class GradScaler:
 
     def unscale_(self, optimizer: Any) -> None:
         """Divides the gradients of an optimizer's parameters by the factor, once between two updates."""
-        if not self._enabled:
-            return
-        if id(optimizer) in self._seen:
-            stepped = self._seen[id(optimizer)][1]
-            raise RuntimeError(
-                "unscale_() is being called after step()."
-                if stepped
-                else "unscale_() has already been called on this optimizer since the last update()."
-            )
-        grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        self._note(optimizer, steps.unscaled(grads, lambda: self._scale), False)
-
-    def _note(self, optimizer: Any, is_finite: bool, has_stepped: bool) -> None:
-        """Notes what became of the gradients of an optimizer."""
-
-        def make() -> Any:
-            before = self._seen
-            self._seen = {**before, id(optimizer): (is_finite, has_stepped)}
-            return before
-
-        steps.change(vars(self), make)
+        if self._enabled:
+            self._unscale(optimizer, (p for group in optimizer.param_groups for p in group["params"]))
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """Divides the gradients if :meth:`unscale_` did not, and steps unless one of them is not finite."""
@@ -102,13 +83,7 @@ class GradScaler:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
-        if self._seen.get(id(optimizer), (True, False))[1]:
-            raise RuntimeError("step() has already been called since the last update().")
-        if id(optimizer) not in self._seen:
-            self.unscale_(optimizer)
-        is_finite, _ = self._seen[id(optimizer)]
-        self._note(optimizer, is_finite, True)
-        return optimizer.step(*args, **kwargs) if is_finite else None
+        return self._step(optimizer, lambda: optimizer.step(*args, **kwargs))
 
     def update(self, new_scale: Any = None) -> None:
         """Sets the factor for the next step, by what the gradients were or to a number."""
