@@ -74,16 +74,16 @@ impl Sums {
 
     /// Puts a sum into a slot that has none.
     pub(super) fn put(&mut self, slot: usize, sum: Tensor) {
-        match self.free.pop() {
+        self.places[slot] = match self.free.pop() {
             Some(place) => {
                 self.sums[place as usize] = Some(sum);
-                self.places[slot] = place + 1;
+                place + 1
             }
             None => {
                 self.sums.push(Some(sum));
-                self.places[slot] = self.sums.len() as u32;
+                self.sums.len() as u32
             }
-        }
+        };
     }
 
     /// Adds a cotangent to the sum of a slot.

@@ -52,7 +52,7 @@ pub struct Trace {
 #[derive(Default)]
 struct Decisions {
     made: Vec<usize>,
-    /// Those of a call that is traced again, which may have written to what they were made from. The first one is the last.
+    /// The decisions to take, in reverse order: a call that is traced again may have written to what it decided by.
     given: Vec<usize>,
 }
 

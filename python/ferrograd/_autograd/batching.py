@@ -123,7 +123,7 @@ def _element(level: _core.Batch, index: int, x: Tensor) -> Tensor:
 
 
 def _differs(level: _core.Batch, x: Tensor) -> bool:
-    """Whether the elements of a tensor differ, or their gradients, of which each element of the batch has its own."""
+    """Whether each element of the batch has its own value or gradient of a tensor."""
     return level.has(x) or x.requires_grad
 
 

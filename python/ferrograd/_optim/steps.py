@@ -187,7 +187,8 @@ def watched(group: dict[str, Any], params: Sequence[Tensor], states: Mapping[Ten
     parameters that the step changes, and the tensors of their states. A momentum of 0 is another step.
     """
     options = {key: value for key, value in group.items() if key != "params" and key not in rates}
-    options |= {rate: bool(group[rate]) for rate in rates if rate == "momentum"}
+    if "momentum" in rates:
+        options["momentum"] = bool(group["momentum"])
     held = [[id(x) for x in states.get(p, {}).values() if isinstance(x, Tensor)] for p in params]
     return list(map(id, params)), options, held
 
@@ -243,7 +244,7 @@ def descend(
     if momentum and first:
         state["momentum_buffer"] = zeros(p)
     held = state["momentum_buffer"] if momentum else None
-    now, *cycled = numbers(p, state, lambda: (rate(), cycle()) if cycle else (rate(),), True)
+    now, *cycled = numbers(p, state, lambda: (rate(), cycle()) if cycle else (rate(),), widens=True)
     momentum = cycled[0] if cycled else momentum
     fresh = 1.0 if first else 1.0 - dampening
     if isinstance(now, float):
@@ -299,7 +300,7 @@ def adam(
         found = now / (1.0 - first**step), math.sqrt(1.0 - betas[1] ** step), shrink
         return (*found, first, 1.0 - first) if cycle else found
 
-    speed, root, shrink, *cycled = numbers(p, state, count, True)
+    speed, root, shrink, *cycled = numbers(p, state, count, widens=True)
     beta, fresh = cycled or (betas[0], 1.0 - betas[0])
     top = state.get("max_exp_avg_sq") if largest else None
     m, v = state["exp_avg"], state["exp_avg_sq"]

@@ -716,7 +716,7 @@ impl Cluster {
 pub struct Addresses(Vec<MaybeUninit<*mut u8>>);
 
 impl Addresses {
-    /// Moves what is read there on by so many bytes.
+    /// Adds so many bytes to the address of something that is read.
     pub fn move_on(&mut self, read: usize, bytes: isize) {
         // SAFETY: all addresses are written.
         let address = unsafe { self.0[read].assume_init_mut() };

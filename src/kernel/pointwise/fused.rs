@@ -115,7 +115,7 @@ mod x86 {
         ($apply:ident $repeat:ident $features:literal $T:ident $len:literal
          $splat:ident $load:ident $store:ident $add:ident $subtract:ident $multiply:ident
          $mask:expr, $load_some:ident $store_some:ident) => {
-            /// Where the operands are, of which those that are one number are written out for a vector.
+            /// The addresses of the operands. An operand that is one number is first copied to each element of a vector.
             ///
             /// # Safety
             /// Each operand has a number.

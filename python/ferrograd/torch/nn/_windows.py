@@ -77,9 +77,10 @@ def _max_pool_with_indices(
     _dimension: Dimension = DIMENSIONS[1],
 ) -> tuple[Tensor, Tensor]:
     """The results of ``max_pool{ndim}d`` with indices, whatever ``return_indices`` is."""
-    pool = _pool(f"max_pool{_dimension.ndim}d", True)
-    values, positions = pool(input, kernel_size, stride, padding, dilation, ceil_mode)
-    return values, positions
+    found: tuple[Tensor, Tensor] = _max_pool(
+        input, kernel_size, stride, padding, dilation, ceil_mode, True, _dimension=_dimension
+    )
+    return found
 
 
 max_pool1d_with_indices = for_dimension("max_pool{ndim}d_with_indices", 1, _max_pool_with_indices)
@@ -139,9 +140,8 @@ def _adaptive_max_pool_with_indices(
     _dimension: Dimension = DIMENSIONS[1],
 ) -> tuple[Tensor, Tensor]:
     """The results of ``adaptive_max_pool{ndim}d`` with indices, whatever ``return_indices`` is."""
-    function = f"adaptive_max_pool{_dimension.ndim}d"
-    values, positions = _pool(function, True)(input, _sizes(input, output_size, _dimension.ndim, function))
-    return values, positions
+    found: tuple[Tensor, Tensor] = _adaptive_max_pool(input, output_size, True, _dimension=_dimension)
+    return found
 
 
 _ADAPTIVE = "adaptive_max_pool{ndim}d_with_indices"
