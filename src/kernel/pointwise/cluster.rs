@@ -325,7 +325,7 @@ impl Single {
         }
         let loads = reads.iter().map(|read| (read.start, read.dtype.size())).collect();
         Single {
-            numbers: Numbers::new(instructions, size_of::<u64>() as Address),
+            numbers: Numbers::new(instructions, size_of::<u64>() as Address, false),
             loads,
             stores: stores.into(),
         }

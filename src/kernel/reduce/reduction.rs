@@ -5,10 +5,11 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use crate::array::{Array, Layout};
-use crate::dtype::{DType, Element};
+use crate::dtype::{DType, DTypeKind, Element};
 use crate::error::{Result, bail};
 use crate::kernel::broadcast::dense_order;
 use crate::kernel::par::{self, SendPtr};
+use crate::kernel::pointwise::cast::cast;
 use crate::kernel::reduce::loops::{ReduceLoop, ReduceLoops, Slab, WIDE, height_of_part, width_of_part};
 use crate::kernel::reduce::pairwise::{Fold, columns, narrow, pairwise};
 use crate::kernel::sequence::Kernel;
@@ -64,12 +65,12 @@ unsafe fn fold_blocks<T: Copy, F: Fold<T>>(
     }
 }
 
-/// The loops of a fold `init; acc, x => expression` for a class of dtypes: `num` (integers and floats), `field` (all
-/// numbers) or `ord` (integers, floats, and truth values as bytes). With a last part `of v => expression`, which maps
+/// The loops of a fold `init; acc, x => expression` for a class of dtypes: `num` (integers and floats), `field` (floats,
+/// complex numbers and integers of 64 bits, in which the shorter ones are folded) or `ord` (integers, floats, and truth values as bytes). With a last part `of v => expression`, which maps
 /// an element to the type of the results, the classes are `real` and `truth` (truth values), which names that type.
 macro_rules! reduce_loops {
     (num $init:expr; $a:ident, $x:ident => $e:expr) => { $crate::kernel::reduce::reduce_loops!(@ same Num, T, None, $init, $a, $x, $e, v, v, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
-    (field $init:expr; $a:ident, $x:ident => $e:expr) => { $crate::kernel::reduce::reduce_loops!(@ same Field, T, None, $init, $a, $x, $e, v, v, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64, C64 c64, C128 c128) };
+    (field $init:expr; $a:ident, $x:ident => $e:expr) => { $crate::kernel::reduce::reduce_loops!(@ same Field, T, None, $init, $a, $x, $e, v, v, U64 u64, I64 i64, F32 f32, F64 f64, C64 c64, C128 c128) };
     (ord $init:expr; $a:ident, $x:ident => $e:expr) => { $crate::kernel::reduce::reduce_loops!(@ same Num, T, None, $init, $a, $x, $e, v, v, Bool u8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64, F32 f32, F64 f64) };
     (real $init:expr; $a:ident, $x:ident => $e:expr; of $v:ident => $map:expr) => { $crate::kernel::reduce::reduce_loops!(@ mapped Real, T, None, $init, $a, $x, $e, $v, $map, F32 f32, F64 f64) };
     (truth $A:ident $init:expr; $a:ident, $x:ident => $e:expr; of $v:ident => $map:expr) => { $crate::kernel::reduce::reduce_loops!(@ mapped Element, $A, Some(<$A as $crate::dtype::Element>::DTYPE), $init, $a, $x, $e, $v, $map, Bool Bool8) };
@@ -112,6 +113,10 @@ pub(crate) use reduce_loops;
 pub fn apply(op: &'static str, table: &ReduceLoops, x: &Array, axes: &[usize]) -> Result<Array> {
     let at = x.dtype() as usize;
     let (Some(fold), Some(combine)) = (table.loops[at], table.combines[at]) else {
+        if x.dtype().kind() == DTypeKind::Int && table.loops[DType::I64 as usize].is_some() {
+            // The last bits of sums and products depend on the last bits of the numbers alone.
+            return cast(&apply(op, table, &cast(x, DType::I64)?, axes)?, x.dtype());
+        }
         bail!(Dtype, op, "not defined for {}", x.dtype());
     };
     let out = table.out.unwrap_or(x.dtype());

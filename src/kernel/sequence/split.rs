@@ -471,7 +471,7 @@ impl Split {
             }
             end_sums(&mut sums, &mut phases);
             if !formulas.is_empty() {
-                phases.push(Phase::InTurn(Numbers::new(&formulas, width as Address)));
+                phases.push(Phase::InTurn(Numbers::new(&formulas, width as Address, true)));
             }
         }
         let copied = |list: &[(usize, isize, usize)]| -> Vec<Copied> {
