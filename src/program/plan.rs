@@ -15,7 +15,7 @@ use crate::graph::Op;
 use crate::kernel::broadcast::joined;
 use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::cluster::{Cluster, End, Read, Reading, Walk, Write};
-use crate::kernel::pointwise::fused::fused;
+use crate::kernel::pointwise::machine;
 use crate::kernel::pointwise::numbers::{Kind, kind};
 use crate::kernel::pointwise::pairs;
 use crate::kernel::pointwise::row::{Address, Instruction, Loop, Operand, PairLoop, Row};
@@ -182,16 +182,6 @@ impl Pointwise {
         (!is_one && self.n == other.n && x == same).then(|| pairs::pair(&self.row, &other.row))?
     }
 
-    /// The loop that computes this step and the next one, which reads the result as its operand `at` and nowhere else.
-    fn fused(&self, next: &Pointwise, at: usize) -> Option<Row> {
-        let is_one = |p: &Pointwise, k: usize| p.ins[k].is_one_element(p.n);
-        if self.n == 1 || self.n != next.n || self.ins.len() != 2 || next.ins.len() != 2 {
-            return None;
-        }
-        let is_good = next.ins[at].axes.is_none() && !(is_one(self, 0) && is_one(self, 1));
-        is_good.then(|| fused(&self.row, &next.row, at == 1 || next.repeats_second()))?
-    }
-
     /// What makes two steps compute the same.
     pub fn key(&self) -> impl Eq + std::hash::Hash + use<> {
         (self.row.key(), self.ins.clone(), self.n)
@@ -305,7 +295,8 @@ pub(super) fn planned(values: &[Value], steps: Vec<(Step, Way)>, outputs: &[Id])
             continue;
         }
         let is_of_numbers = asked.first().is_none_or(|(_, p)| p.n == 1);
-        let members = if is_of_numbers { in_runs(&memory, asked) } else { asked };
+        let in_loops = is_of_numbers && !machine::is_for_this_processor();
+        let members = if in_loops { in_runs(&memory, asked) } else { asked };
         clusters(&memory, Parts { members, folds, packs }, &outside, &mut work);
     }
     work
@@ -596,34 +587,12 @@ fn in_runs(memory: &Memory<'_>, members: Vec<(Step, Pointwise)>) -> Vec<(Step, P
 enum Home {
     Write(usize),
     Register(usize),
-    /// Nowhere: the loop of the next member computes it too.
-    Inside,
 }
 
 /// Where a cluster finds an operand: among what it reads, or among the results of its members.
 enum From {
     Read(usize),
     Member(usize),
-}
-
-/// By member: the loop that computes it together with the next one, which alone reads it.
-fn fused_with_next(memory: &Memory<'_>, parts: &Parts, outside: &FxHashSet<Id>) -> Vec<Option<Row>> {
-    let Parts { members, folds, packs } = parts;
-    let mut readers: FxHashMap<Id, usize> = FxHashMap::default();
-    let steps = members.iter().map(|(step, _)| step).chain(folds.iter().map(|(step, _)| step)).chain(packs);
-    for &id in steps.flat_map(|step| &step.ins) {
-        *readers.entry(memory.whole(id).0).or_default() += 1;
-    }
-    let mut fused: Vec<Option<Row>> = vec![None; members.len()];
-    for (k, two) in members.windows(2).enumerate() {
-        let [(step, p), (next, q)] = two else { continue };
-        let (id, is_free) = (step.outs[0], k == 0 || fused[k - 1].is_none());
-        if is_free && readers.get(&id) == Some(&1) && !outside.contains(&id) {
-            let at = next.ins.iter().position(|&read| memory.whole(read).0 == id);
-            fused[k] = at.and_then(|at| p.fused(q, at));
-        }
-    }
-    fused
 }
 
 /// The steps as one cluster. None if it would need too many registers or addresses.
@@ -661,14 +630,6 @@ fn cluster(memory: &Memory<'_>, parts: &Parts, outside: &FxHashSet<Id>) -> Optio
             last[k] = last[k].max(k + 1);
         }
     }
-    let fused = fused_with_next(memory, parts, outside);
-    for k in (0..members.len()).filter(|&k| fused[k].is_some()) {
-        for &id in &members[k].0.ins {
-            if let Some(&m) = made.get(&memory.whole(id).0) {
-                last[m] = last[m].max(k + 1);
-            }
-        }
-    }
     let mut reads: Vec<Id> = vec![];
     let mut readings: Vec<Read> = vec![];
     let mut known: FxHashMap<(&Place, bool), usize> = FxHashMap::default();
@@ -702,9 +663,7 @@ fn cluster(memory: &Memory<'_>, parts: &Parts, outside: &FxHashSet<Id>) -> Optio
         }
         operands.push(own);
         let out = step.outs[0];
-        homes.push(if fused[k].is_some() {
-            Home::Inside
-        } else if outside.contains(&out) {
+        homes.push(if outside.contains(&out) {
             writes.push(out);
             Home::Write(writes.len() - 1)
         } else {
@@ -714,9 +673,7 @@ fn cluster(memory: &Memory<'_>, parts: &Parts, outside: &FxHashSet<Id>) -> Optio
             }))
         });
         // A result that only a fold reads is free after its own instruction.
-        let before = k.checked_sub(1).filter(|&before| fused[before].is_some());
-        let ins = before.iter().flat_map(|&before| &members[before].0.ins).chain(&step.ins);
-        let read = ins.filter_map(|&id| made.get(&memory.whole(id).0).copied());
+        let read = step.ins.iter().filter_map(|&id| made.get(&memory.whole(id).0).copied());
         let mut read: SmallVec<[usize; 3]> = read.chain(k.saturating_sub(1)..=k).collect();
         shape::sort_by_key(&mut read, |&m| m);
         read.dedup();
@@ -747,7 +704,6 @@ fn cluster(memory: &Memory<'_>, parts: &Parts, outside: &FxHashSet<Id>) -> Optio
     let home = |at: &Home| match *at {
         Home::Write(w) => reads.len() + w,
         Home::Register(r) => first_register + r,
-        Home::Inside => unreachable!("only the next member reads it"),
     };
     for read in &mut readings {
         if let Reading::Walk(_, register) = &mut read.reading {
@@ -758,10 +714,6 @@ fn cluster(memory: &Memory<'_>, parts: &Parts, outside: &FxHashSet<Id>) -> Optio
     // By member, the number of its instruction.
     let mut numbers = vec![];
     for (k, (_, p)) in members.iter().enumerate() {
-        if fused[k].is_some() {
-            numbers.push(instructions.len());
-            continue;
-        }
         let operand = |(place, step): &(From, u8)| {
             let address = match *place {
                 From::Member(m) => home(&homes[m]),
@@ -773,16 +725,6 @@ fn cluster(memory: &Memory<'_>, parts: &Parts, outside: &FxHashSet<Id>) -> Optio
             Operand { address: address as Address, step: *step }
         };
         let to = home(&homes[k]) as Address;
-        if let Some((before, row)) = k.checked_sub(1).and_then(|before| Some((before, fused[before]?))) {
-            let own = operands[k].iter().find(|(place, _)| !matches!(place, From::Member(m) if *m == before));
-            let [first, second] = [&operands[before][0], &operands[before][1]].map(operand);
-            let [first, second] =
-                if members[before].1.repeats_second() { [second, first] } else { [first, second] };
-            let from = [first, second, operand(own.expect("it has one other operand"))];
-            instructions.push(Instruction { row, from, to, also: to });
-            numbers.push(instructions.len() - 1);
-            continue;
-        }
         let mut from = [Operand::default(); 3];
         from.iter_mut().zip(&operands[k]).for_each(|(from, own)| *from = operand(own));
         if n == 1 {

@@ -4,12 +4,15 @@
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
+use std::ptr;
 
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::array::by_size;
 use crate::dtype::DType;
 use crate::kernel::par::{self, SendPtr};
+use crate::kernel::pointwise::machine::{CodeOfTiles, of_tile};
 use crate::kernel::pointwise::numbers::Numbers;
 use crate::kernel::pointwise::row::{Address, Instruction, Operand};
 use crate::kernel::reduce::tiles::{Lengths, RowFold};
@@ -30,6 +33,9 @@ pub const ALIGNMENT: usize = 64;
 /// behind where it writes, in another page, waits for each store.
 const BEHIND: usize = 640;
 const PAGE: usize = 4096;
+/// How many cache lines with the same position in a page the first-level cache has at a time. Large arrays mostly begin at the
+/// same position.
+const WAYS: usize = 8;
 
 /// In which order a cluster reads an array.
 pub enum Reading {
@@ -255,6 +261,9 @@ pub struct Cluster {
     n: usize,
     tile: usize,
     instructions: Box<[Instruction]>,
+    /// In the order in which they run.
+    pieces: Box<[Piece]>,
+    code: Option<CodeOfTiles>,
     reads: Box<[Read]>,
     /// Which of those are walks.
     walks: Box<[usize]>,
@@ -262,12 +271,92 @@ pub struct Cluster {
     /// In the order of the instructions.
     ends: Box<[End]>,
     lengths: Lengths,
-    registers: usize,
+    /// By register: where it is among those that have memory. None for one that a result stays in only within machine code.
+    registers: Box<[Option<usize>]>,
+    /// The bytes of the registers that have memory, and of one.
+    memory: usize,
     register_bytes: usize,
     /// The bytes that all instructions write.
     bytes: usize,
     /// How it runs if it computes single numbers.
     numbers: Option<Single>,
+}
+
+/// Instructions that run together.
+enum Piece {
+    /// An instruction with its loop.
+    Loop(usize),
+    /// Those before this one, in this function of the machine code.
+    Code(usize, usize),
+}
+
+/// The instructions as pieces: those of floats that stand together become machine code. Addresses from `registers` on are those of
+/// registers. The addresses of which the memory is used are added to `used`.
+fn pieces(
+    n: usize,
+    instructions: &[Instruction],
+    ends: &[End],
+    registers: usize,
+    used: &mut FxHashSet<Address>,
+) -> (Vec<Piece>, Option<CodeOfTiles>) {
+    // By address: the number of the last instruction that reads it, or of the one after the last fold that does.
+    let mut last: FxHashMap<Address, usize> = FxHashMap::default();
+    for (i, own) in instructions.iter().enumerate() {
+        last.extend(own.from[..own.row.operands()].iter().map(|operand| (operand.address, i)));
+    }
+    for end in ends {
+        let at = last.entry(end.address).or_default();
+        *at = (*at).max(end.of + 1);
+    }
+    let mut runs: Vec<Range<usize>> = vec![];
+    let (mut written, mut arrays) = (FxHashSet::default(), FxHashSet::default());
+    for (i, own) in instructions.iter().enumerate() {
+        let operands = &own.from[..own.row.operands()];
+        let is_array = |address: &Address| (*address as usize) < registers;
+        let own_arrays = operands.iter().filter(|operand| operand.step > 0).map(|operand| operand.address);
+        let own_arrays = own_arrays.chain([own.to]).filter(is_array);
+        let goes_on = |run: &&mut Range<usize>| {
+            let is_like = of_tile(own).is_some() && of_tile(&instructions[run.start]) == of_tile(own);
+            let is_one_made = |operand: &Operand| operand.step == 0 && written.contains(&operand.address);
+            let more = own_arrays.clone().filter(|address| !arrays.contains(address)).count();
+            let is_room = n * own.row.out.size() < PAGE || arrays.len() + more <= WAYS;
+            is_like && is_room && !operands.iter().any(is_one_made) && !ends.iter().any(|end| end.of + 1 == i)
+        };
+        match runs.last_mut().filter(goes_on) {
+            Some(run) => run.end = i + 1,
+            None => {
+                written.clear();
+                arrays.clear();
+                runs.push(i..i + 1);
+            }
+        }
+        written.insert(own.to);
+        arrays.extend(own_arrays);
+    }
+    let are_code = |run: &&Range<usize>| run.len() > 1;
+    let lists: Vec<_> = runs.iter().filter(are_code).map(|run| &instructions[run.clone()]).collect();
+    let code_of: Vec<_> = runs.iter().filter(are_code).collect();
+    let is_needed = |k: usize, address: Address| {
+        let is_read = last.get(&address).is_some_and(|&at| at >= code_of[k].end);
+        (address as usize) < registers || is_read
+    };
+    let code = if lists.is_empty() { None } else { CodeOfTiles::new(&lists, &is_needed) };
+    let (mut pieces, mut functions) = (vec![], 0);
+    for run in runs {
+        if run.len() > 1 && code.is_some() {
+            pieces.push(Piece::Code(run.end, functions));
+            functions += 1;
+            continue;
+        }
+        for i in run {
+            let own = &instructions[i];
+            used.extend(own.from[..own.row.operands()].iter().map(|operand| operand.address));
+            used.extend([own.to, own.also]);
+            pieces.push(Piece::Loop(i));
+        }
+    }
+    used.extend(code.iter().flat_map(CodeOfTiles::used));
+    (pieces, code)
 }
 
 /// By fold: the address of the memory that it needs, and that of its results.
@@ -324,8 +413,10 @@ impl Single {
             }
         }
         let loads = reads.iter().map(|read| (read.start, read.dtype.size())).collect();
+        let needed: FxHashSet<Address> = stores.iter().map(|store| store.cell).collect();
+        let is_needed = |cell: Address| needed.contains(&cell);
         Single {
-            numbers: Numbers::new(instructions, size_of::<u64>() as Address, false),
+            numbers: Numbers::new(instructions, size_of::<u64>() as Address, false, &is_needed),
             loads,
             stores: stores.into(),
         }
@@ -363,30 +454,48 @@ impl Cluster {
         assert!(ends.iter().all(|end| end.of < instructions.len() && end.fold.elements() == n && n > 1));
 
         let addresses = registers + writes.len() + reads.len();
-        let along = reads.iter().filter(|read| matches!(read.reading, Reading::Along)).count();
-        let moving = (registers + writes.len() + along).max(1);
-        let (most, page) = (REGISTERS / (moving * widest), PAGE / widest);
-        let whole = if most >= page { most / page * page } else { most & !63 };
-        let tile = lengths.longest(whole.clamp(TILE.start, TILE.end)).min(n);
-        let register_bytes = apart(tile * widest, registers);
         assert!(Cluster::has_room(n, widest, registers, addresses, lengths), "a cluster is too large");
-        assert!(is_of_numbers(n, widest) || registers * register_bytes <= SPREAD);
         let is_there = |&address: &Address| (address as usize) < addresses;
         let fits = |o: &Operand| is_there(&o.address);
         assert!(instructions.iter().all(|i| i.from.iter().all(fits) && [i.to, i.also].iter().all(is_there)));
         assert!(ends.iter().all(|end| is_there(&end.address)));
-        let is_register = |r: Address| (addresses - registers..addresses).contains(&(r as usize));
-        assert!(reads.iter().all(|read| match read.reading {
-            Reading::Walk(_, register) => is_register(register),
-            _ => true,
-        }));
+        let first = addresses - registers;
+        let is_register = |r: Address| (first..addresses).contains(&(r as usize));
         let is_made = |from: &[Address]| is_of_numbers(n, widest) && from.iter().all(is_there);
         assert!(
             writes.iter().filter_map(|w| w.from.as_deref()).all(is_made),
             "single numbers become an array"
         );
-        let bytes = n * instructions.iter().map(|i| i.row.out.size()).sum::<usize>();
+        // The addresses of which the memory is used.
+        let mut used: FxHashSet<Address> = ends.iter().map(|end| end.address).collect();
+        for read in &reads {
+            if let Reading::Walk(_, register) = read.reading {
+                assert!(is_register(register));
+                used.insert(register);
+            }
+        }
         let numbers = is_of_numbers(n, widest).then(|| Single::new(&instructions, &reads, &writes));
+        let (pieces, code) = match &numbers {
+            Some(_) => (vec![], None),
+            None => pieces(n, &instructions, &ends, first, &mut used),
+        };
+        let mut rooms = 0;
+        let registers: Box<[Option<usize>]> = (first..addresses)
+            .map(|address| {
+                let room = used.contains(&(address as Address)).then_some(rooms);
+                rooms += usize::from(room.is_some());
+                room
+            })
+            .collect();
+        let along = reads.iter().filter(|read| matches!(read.reading, Reading::Along)).count();
+        let moving = (rooms + writes.len() + along).max(1);
+        let (most, page) = (REGISTERS / (moving * widest), PAGE / widest);
+        let whole = if most >= page { most / page * page } else { most & !63 };
+        let tile = lengths.longest(whole.clamp(TILE.start, TILE.end)).min(n);
+        let register_bytes = apart(tile * widest, rooms);
+        let memory = rooms * register_bytes;
+        assert!(is_of_numbers(n, widest) || memory <= SPREAD);
+        let bytes = n * instructions.iter().map(|i| i.row.out.size()).sum::<usize>();
         let walks = (0..reads.len()).filter(|&i| matches!(reads[i].reading, Reading::Walk(..))).collect();
         let (instructions, reads, writes, ends) =
             (instructions.into(), reads.into(), writes.into(), ends.into());
@@ -394,12 +503,15 @@ impl Cluster {
             n,
             tile,
             instructions,
+            pieces: pieces.into(),
+            code,
             reads,
             walks,
             writes,
             ends,
             lengths,
             registers,
+            memory,
             register_bytes,
             bytes,
             numbers,
@@ -446,12 +558,12 @@ impl Cluster {
 
     /// How many bytes a thread works in.
     fn room_of_part(&self) -> usize {
-        self.registers * self.register_bytes + self.addresses() * size_of::<*mut u8>()
+        self.memory + self.addresses() * size_of::<*mut u8>()
     }
 
     /// How many addresses the instructions have. Single numbers have a cell for each.
     fn addresses(&self) -> usize {
-        self.reads.len() + self.writes.len() + self.registers
+        self.reads.len() + self.writes.len() + self.registers.len()
     }
 
     /// Whether it is so large that several threads may share it.
@@ -476,7 +588,7 @@ impl Cluster {
         if !self.is_shared() {
             // SAFETY: as the function's `# Safety` section requires; the room has these bytes for registers and addresses.
             unsafe {
-                let addresses = rest.add(self.registers * self.register_bytes).cast();
+                let addresses = rest.add(self.memory).cast();
                 let addresses = std::slice::from_raw_parts_mut(addresses, self.addresses());
                 self.place(reads, writes, rest, addresses);
                 self.tile(0..self.n, false, addresses, &folds);
@@ -667,8 +779,8 @@ impl Cluster {
         for (address, at) in operands.iter_mut().zip(first.chain(writes.iter().map(SendPtr::get))) {
             address.write(at);
         }
-        for (i, address) in registers[..self.registers].iter_mut().enumerate() {
-            address.write(memory.wrapping_add(i * self.register_bytes));
+        for (address, room) in registers.iter_mut().zip(&self.registers) {
+            address.write(room.map_or(ptr::null_mut(), |i| memory.wrapping_add(i * self.register_bytes)));
         }
     }
 
@@ -699,11 +811,24 @@ impl Cluster {
             }
         }
         let mut ends = self.ends.iter().zip(folds).peekable();
-        for (number, i) in self.instructions.iter().enumerate() {
-            // SAFETY: the operands have `n` elements of the dtypes that the loop is for, or one where their step is
-            // 0, and there is room for `n` results. A unary loop reads all its elements.
-            unsafe { i.run(n, at) };
-            while let Some((end, (room, out))) = ends.next_if(|(end, _)| end.of == number) {
+        for piece in &self.pieces {
+            // SAFETY: the operands have `n` elements of the dtypes that the loops are for, or one where their step is
+            // 0, and there is room for `n` results. A unary loop reads all its elements. Results and registers are apart from
+            // each other and from what is read.
+            let end = unsafe {
+                match *piece {
+                    Piece::Code(end, function) => {
+                        let code = self.code.as_ref().expect("the function is there");
+                        code.run(function, n, addresses.as_ptr().cast());
+                        end
+                    }
+                    Piece::Loop(i) => {
+                        self.instructions[i].run(n, at);
+                        i + 1
+                    }
+                }
+            };
+            while let Some((end, (room, out))) = ends.next_if(|(fold, _)| fold.of < end) {
                 // SAFETY: the instruction has made the elements of the tile. `new` chose tiles, and `run` pieces, that suit the
                 // fold.
                 unsafe { end.fold.add(start, n, at(end.address), room.get(), out.get()) };

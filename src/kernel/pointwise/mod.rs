@@ -7,10 +7,8 @@ pub mod cast;
 pub mod cluster;
 pub mod complex;
 pub mod division;
-pub mod fused;
 pub mod half;
-#[cfg(target_arch = "x86_64")]
-mod machine;
+pub mod machine;
 pub mod numbers;
 pub mod pairs;
 pub mod power;

@@ -5,8 +5,7 @@ use crate::dtype::DType;
 use crate::kernel::num::Inexact;
 use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::binary::{BinaryLoops, binary_loops};
-#[cfg(target_arch = "x86_64")]
-use crate::kernel::pointwise::machine::Code;
+use crate::kernel::pointwise::machine::CodeOfNumbers;
 use crate::kernel::pointwise::power::{Form, Power, Root, ThreeHalves};
 use crate::kernel::pointwise::row::{Address, Instruction, Row};
 use crate::kernel::pointwise::unary::{UnaryLoops, unary_loops};
@@ -99,15 +98,13 @@ pub(super) struct Run {
 
 /// How instructions are run.
 pub(super) enum Way {
-    #[cfg(target_arch = "x86_64")]
-    Code(Code),
+    Code(CodeOfNumbers),
     /// Runs of instructions of one kind, and the cells of each instruction.
     Runs(Box<[Run]>, Box<[Cells]>),
 }
 
 /// The fewest instructions that become machine code if they run once at a time. Memory for code takes some microseconds, and an
 /// instruction a nanosecond less.
-#[cfg(target_arch = "x86_64")]
 const FEWEST: usize = 32;
 
 /// Instructions on single numbers of at most 8 bytes, each of which lies in a cell of its own.
@@ -121,8 +118,14 @@ pub struct Numbers {
 
 impl Numbers {
     /// The instructions, of which each address is that of a cell of so many bytes. `repeats` says whether they usually run several
-    /// times at once.
-    pub fn new(instructions: &[Instruction], size: Address, repeats: bool) -> Numbers {
+    /// times at once, and `is_needed` whether others read what is written to a cell. The cells of other results may be empty
+    /// afterwards.
+    pub fn new(
+        instructions: &[Instruction],
+        size: Address,
+        repeats: bool,
+        is_needed: &dyn Fn(Address) -> bool,
+    ) -> Numbers {
         let in_bytes = |own: &Instruction| {
             let mut own = own.clone();
             own.to *= size;
@@ -134,7 +137,12 @@ impl Numbers {
             own
         };
         let instructions: Box<[Instruction]> = instructions.iter().map(in_bytes).collect();
-        let way = Way::new(&instructions, size, repeats);
+        let is_worthwhile = repeats || instructions.len() >= FEWEST;
+        let is_needed = |cell: Address| is_needed(cell / size);
+        // SAFETY: the instructions stay in their box.
+        let code = || unsafe { CodeOfNumbers::new(&instructions, size, repeats, &is_needed) };
+        let code = if is_worthwhile { code() } else { None };
+        let way = code.map_or_else(|| Way::runs(&instructions), Way::Code);
         Numbers { instructions, way, size: size as usize }
     }
 
@@ -145,13 +153,8 @@ impl Numbers {
     /// or is written by one before it.
     pub unsafe fn run(&self, times: usize, cells: *mut u8) {
         match &self.way {
-            #[cfg(target_arch = "x86_64")]
-            Way::Code(code) => {
-                if times > 0 {
-                    // SAFETY: as the function's `# Safety` section requires; the instructions are where they were.
-                    unsafe { code.run(times, cells) };
-                }
-            }
+            // SAFETY: as the function's `# Safety` section requires.
+            Way::Code(code) => unsafe { code.run(times, cells) },
             Way::Runs(runs, list) => {
                 for t in 0..times {
                     // SAFETY: as the function's `# Safety` section requires; the runs are those of the instructions.
@@ -185,17 +188,6 @@ impl Numbers {
 }
 
 impl Way {
-    fn new(instructions: &[Instruction], size: Address, repeats: bool) -> Way {
-        #[cfg(target_arch = "x86_64")]
-        if (repeats || instructions.len() >= FEWEST)
-            && let Some(code) = Code::new(instructions, size, repeats)
-        {
-            return Way::Code(code);
-        }
-        let _ = (size, repeats);
-        Way::runs(instructions)
-    }
-
     pub(super) fn runs(instructions: &[Instruction]) -> Way {
         let mut runs: Vec<Run> = vec![];
         for own in instructions {

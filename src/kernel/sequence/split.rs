@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use super::items::{Item, Part, Source};
@@ -17,6 +18,7 @@ use crate::kernel::num::Field;
 use crate::kernel::par::SendPtr;
 use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::cluster::{ALIGNMENT, Cluster, copy_number};
+use crate::kernel::pointwise::machine::{CodeOfTiles, of_tile};
 use crate::kernel::pointwise::numbers::{Numbers, kind};
 use crate::kernel::pointwise::row::{Address, Instruction, Loop as Formula, Operand as Place, Row};
 use crate::kernel::pointwise::unary::Scalars;
@@ -68,6 +70,8 @@ struct Copied {
 enum Phase {
     /// A formula, for all steps.
     Together(Instruction),
+    /// Formulas, for all steps: those of this list of the machine code, with the addresses that they know by number.
+    Code(usize, Vec<Address>),
     /// The kernel of an item, for all steps, with the address of its result.
     Called(usize, Vec<Operand>, Address),
     /// Sums over the steps: the first place of each, and that of what is added. All numbers are of this dtype.
@@ -91,6 +95,7 @@ struct Split {
     pitch: usize,
     slots: usize,
     phases: Vec<Phase>,
+    code: Option<CodeOfTiles>,
     constants: Vec<Copied>,
     rows: Vec<Copied>,
     carried: Vec<Copied>,
@@ -364,6 +369,52 @@ fn copying(dtype: DType) -> Instruction {
     Instruction { row, from: [Place::default(); 3], to: 0, also: 0 }
 }
 
+/// The phases, where formulas of floats that stand together become machine code.
+fn with_code(mut phases: Vec<Phase>) -> (Vec<Phase>, Option<CodeOfTiles>) {
+    let of = |phase: &Phase| match phase {
+        Phase::Together(own) => of_tile(own),
+        _ => None,
+    };
+    // The phases of each list, and the addresses that its formulas know by number.
+    let mut runs: Vec<(Range<usize>, Vec<Address>)> = vec![];
+    let mut lists: Vec<Vec<Instruction>> = vec![];
+    let mut next = 0;
+    for run in phases.chunk_by(|x, y| of(x) == of(y)) {
+        let first = next;
+        next += run.len();
+        if run.len() == 1 || of(&run[0]).is_none() {
+            continue;
+        }
+        let mut places: Vec<Address> = vec![];
+        let mut number = |at: &mut Address| {
+            let known = places.iter().position(|place| place == at);
+            let number = known.unwrap_or(places.len());
+            if known.is_none() {
+                places.push(*at);
+            }
+            *at = number as Address;
+        };
+        let mut list = vec![];
+        for phase in run {
+            let Phase::Together(own) = phase else { continue };
+            let mut own = own.clone();
+            own.from[..own.row.operands()].iter_mut().for_each(|operand| number(&mut operand.address));
+            number(&mut own.to);
+            list.push(own);
+        }
+        lists.push(list);
+        runs.push((first..next, places));
+    }
+    let lists: Vec<&[Instruction]> = lists.iter().map(Vec::as_slice).collect();
+    let code = if lists.is_empty() { None } else { CodeOfTiles::new(&lists, &|_, _| true) };
+    if code.is_some() {
+        for (k, (run, places)) in runs.into_iter().enumerate().rev() {
+            phases.splice(run, [Phase::Code(k, places)]);
+        }
+    }
+    (phases, code)
+}
+
 impl Split {
     /// None if the loop cannot be split.
     fn new(sequence: &Sequence, steps: &Steps<'_>) -> Option<Split> {
@@ -423,6 +474,20 @@ impl Split {
             Node::Formula(own) => own.row.of,
             Node::Kernel(..) => DType::U8,
         };
+        // By phase: the addresses of what it makes for others.
+        let mut needed: Vec<FxHashSet<Address>> = vec![FxHashSet::default(); lists.len()];
+        let is_read: FxHashSet<usize> =
+            all.results.iter().chain(&all.before).map(|(.., slot)| *slot).collect();
+        let mut read: Vec<SmallVec<[usize; 4]>> = vec![SmallVec::new(); slots.len()];
+        for (i, own) in operands.iter().enumerate() {
+            own.iter().for_each(|&slot| read[slot].push(phase[i]));
+        }
+        for (i, &slot) in all.places.iter().enumerate() {
+            let is_needed = all.homes[i].is_some() || is_read.contains(&slot);
+            if is_needed || read[slot].iter().any(|&p| p != phase[i]) {
+                needed[phase[i]].insert(at(slot));
+            }
+        }
         let mut phases = vec![];
         for (p, mut list) in lists.into_iter().enumerate() {
             let is_in_turn = p % 2 == 1;
@@ -471,7 +536,8 @@ impl Split {
             }
             end_sums(&mut sums, &mut phases);
             if !formulas.is_empty() {
-                phases.push(Phase::InTurn(Numbers::new(&formulas, width as Address, true)));
+                let is_needed = |address: Address| needed[p].contains(&address);
+                phases.push(Phase::InTurn(Numbers::new(&formulas, width as Address, true, &is_needed)));
             }
         }
         let copied = |list: &[(usize, isize, usize)]| -> Vec<Copied> {
@@ -492,6 +558,7 @@ impl Split {
                 return None;
             }
         }
+        let (phases, code) = with_code(phases);
         Some(Split {
             carries,
             columns,
@@ -502,6 +569,7 @@ impl Split {
             pitch,
             slots: slots.len(),
             phases,
+            code,
             constants: copied(&constants),
             rows: copied(&rows),
             carried: copied(&all.carried),
@@ -614,6 +682,11 @@ impl Split {
                 unsafe {
                     match phase {
                         Phase::Together(formula) => formula.run(n, place),
+                        Phase::Code(list, places) => {
+                            let addresses: SmallVec<[_; 32]> = places.iter().map(|&at| place(at)).collect();
+                            let code = self.code.as_ref().expect("the list is there");
+                            code.run(*list, n, addresses.as_ptr());
+                        }
                         Phase::Sums(DType::F32, list) => sums::<f32>(list, n, tile, width),
                         Phase::Sums(_, list) => sums::<f64>(list, n, tile, width),
                         Phase::InTurn(formulas) => formulas.run(n, tile),

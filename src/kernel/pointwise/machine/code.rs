@@ -1,0 +1,147 @@
+//! Memory with machine code, and its functions.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use memmap2::{Mmap, MmapMut};
+
+use super::assembler::Assembler;
+use super::functions;
+use crate::kernel::pointwise::numbers::Float;
+use crate::kernel::pointwise::row::{Address, Instruction};
+use crate::kernel::simd::{Isa, isa};
+
+/// The most pieces of memory that have code at a time. A system gives a process some ten thousands.
+const MOST: usize = 4096;
+
+/// How many pieces of memory have code.
+static PIECES: AtomicUsize = AtomicUsize::new(0);
+
+/// Memory with code that no one writes to any more.
+struct Code(Mmap);
+
+impl Code {
+    /// None if the system gives no memory for code.
+    fn new(code: &[u8]) -> Option<Code> {
+        if PIECES.fetch_add(1, Relaxed) >= MOST {
+            PIECES.fetch_sub(1, Relaxed);
+            return None;
+        }
+        let memory = MmapMut::map_anon(code.len()).and_then(|mut memory| {
+            memory.copy_from_slice(code);
+            memory.make_exec()
+        });
+        if memory.is_err() {
+            PIECES.fetch_sub(1, Relaxed);
+        }
+        memory.ok().map(Code)
+    }
+
+    /// The address of the function that begins there.
+    fn function(&self, entry: usize) -> *const u8 {
+        self.0[entry..].as_ptr()
+    }
+}
+
+impl Drop for Code {
+    fn drop(&mut self) {
+        PIECES.fetch_sub(1, Relaxed);
+    }
+}
+
+/// Whether the processor has the instructions that are used.
+pub fn is_for_this_processor() -> bool {
+    isa() >= Isa::Avx2
+}
+
+/// Runs an instruction as a loop of one element.
+///
+/// # Safety
+/// As [`Instruction::run`], where the addresses are counted in bytes from the first cell.
+unsafe extern "sysv64" fn call(instruction: *const Instruction, cells: *mut u8) {
+    // SAFETY: as the function's `# Safety` section requires.
+    unsafe { (*instruction).run(1, |address| cells.wrapping_add(address as usize)) };
+}
+
+/// Code for instructions on single numbers.
+pub struct CodeOfNumbers {
+    code: Code,
+    entry: usize,
+}
+
+impl CodeOfNumbers {
+    /// The addresses of the instructions are counted in bytes, and a cell has `size` of them. `repeats` says whether the instructions
+    /// usually run several times, and `is_needed` whether a number is read from its cell by others. None where there is no machine code.
+    ///
+    /// # Safety
+    /// The instructions stay where they are while the code is used.
+    pub unsafe fn new(
+        instructions: &[Instruction],
+        size: Address,
+        repeats: bool,
+        is_needed: &dyn Fn(Address) -> bool,
+    ) -> Option<CodeOfNumbers> {
+        if !is_for_this_processor() {
+            return None;
+        }
+        let (code, entry) =
+            functions::of_numbers(instructions, size, repeats, is_needed, call as *const () as usize);
+        Some(CodeOfNumbers { code: Code::new(&code)?, entry })
+    }
+
+    /// Runs the instructions so many times, each time with the cells one further on.
+    ///
+    /// # Safety
+    /// As [`Numbers::run`](crate::kernel::pointwise::numbers::Numbers::run).
+    pub unsafe fn run(&self, times: usize, cells: *mut u8) {
+        type Function = unsafe extern "sysv64" fn(cells: *mut u8, times: usize);
+        if times > 0 {
+            // SAFETY: `new` put such a function there, which needs what this one needs.
+            unsafe {
+                std::mem::transmute::<*const u8, Function>(self.code.function(self.entry))(cells, times)
+            };
+        }
+    }
+}
+
+/// The type of the numbers of an instruction on the elements of a tile that there is code for.
+pub fn of_tile(own: &Instruction) -> Option<Float> {
+    if is_for_this_processor() { functions::of_tile(own) } else { None }
+}
+
+/// Code for instructions on the elements of tiles.
+pub struct CodeOfTiles {
+    code: Code,
+    entries: Vec<usize>,
+    used: Vec<Address>,
+}
+
+impl CodeOfTiles {
+    /// A function for each list of instructions of [one type](of_tile). In a list no result is read as one number for all elements.
+    /// `is_needed` says of a list whether its last result at an address is read afterwards. None where there is no machine code.
+    pub fn new(lists: &[&[Instruction]], is_needed: &dyn Fn(usize, Address) -> bool) -> Option<CodeOfTiles> {
+        let mut all = Assembler::new(true);
+        let (mut entries, mut used) = (vec![], vec![]);
+        for (k, list) in lists.iter().enumerate() {
+            entries.push(functions::of_tiles(&mut all, list, &|address| is_needed(k, address)));
+            used.append(&mut all.arrays);
+        }
+        Some(CodeOfTiles { code: Code::new(&all.code)?, entries, used })
+    }
+
+    /// The addresses of which the memory is used.
+    pub fn used(&self) -> impl Iterator<Item = Address> {
+        self.used.iter().copied()
+    }
+
+    /// Runs a list of instructions.
+    ///
+    /// # Safety
+    /// `addresses` has the addresses of the instructions, with `n` elements of their type at each, or with one where the step of an operand
+    /// is 0. No instruction writes what one before it or the same one reads elsewhere in its list of elements.
+    pub unsafe fn run(&self, list: usize, n: usize, addresses: *const *mut u8) {
+        type Function = unsafe extern "sysv64" fn(n: usize, addresses: *const *mut u8);
+        let function = self.code.function(self.entries[list]);
+        // SAFETY: `new` put such a function there, which needs what this one needs.
+        unsafe { std::mem::transmute::<*const u8, Function>(function)(n, addresses) };
+    }
+}

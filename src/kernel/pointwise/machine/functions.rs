@@ -1,0 +1,219 @@
+//! Functions of machine code: formulas of single numbers, and formulas of the elements of arrays.
+
+use rustc_hash::FxHashSet;
+
+use super::assembler::*;
+use crate::kernel::pointwise::arithmetic::Arithmetic;
+use crate::kernel::pointwise::numbers::Float;
+use crate::kernel::pointwise::row::{Address, Instruction, Loop};
+
+/// The most numbers that stay in registers from one time to the next, and the most that are the same for all elements of a tile.
+const KEPT: usize = 6;
+
+/// endbr64, which is where functions that are called by their address begin.
+const BEGIN: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+
+// The conditions of jumps.
+const BELOW: u8 = 0x82;
+const NOT_BELOW: u8 = 0x83;
+const NOT_ZERO: u8 = 0x85;
+
+/// A number that an instruction reads, and of which one writes the next one in the cell behind it.
+struct Carried {
+    cell: Address,
+    float: Float,
+}
+
+/// The numbers that stay in registers from one time to the next.
+fn carried(instructions: &[Instruction], size: Address) -> Vec<Carried> {
+    let written: FxHashSet<Address> = instructions.iter().map(|own| own.to).collect();
+    let (mut done, mut all) = (FxHashSet::default(), vec![]);
+    for own in instructions {
+        if let Some((_, float)) = formula(own).filter(|(arithmetic, _)| *arithmetic != Arithmetic::Select) {
+            for operand in &own.from[..own.row.operands()] {
+                let cell = operand.address;
+                if all.len() < KEPT && written.contains(&(cell + size)) && done.insert(cell) {
+                    all.push(Carried { cell, float });
+                }
+            }
+        }
+        done.insert(own.to);
+    }
+    all
+}
+
+/// A function that runs instructions on single numbers, where the address of the cells and the times, of which there is at least one, are
+/// given, and where it begins in the code. The last results in cells that are needed are there afterwards. `call` is a function that
+/// runs one of the instructions.
+pub fn of_numbers(
+    instructions: &[Instruction],
+    size: Address,
+    repeats: bool,
+    is_needed: &dyn Fn(Address) -> bool,
+    call: usize,
+) -> (Vec<u8>, usize) {
+    let carried = if repeats { carried(instructions, size) } else { vec![] };
+    let at_end: Vec<Address> = carried.iter().map(|c| c.cell + size).collect();
+    let fates = fates(instructions, &at_end, &|to, is_last| is_last && is_needed(to));
+    let mut all = Assembler::new(false);
+    all.free -= carried.len() as u8;
+    let entry = all.code.len();
+    all.code.extend(BEGIN);
+    // push rbx; push r12; sub rsp, 8; mov rbx, rdi; mov r12, rsi
+    all.code.extend([0x53, 0x41, 0x54, 0x48, 0x83, 0xec, 0x08, 0x48, 0x89, 0xfb, 0x49, 0x89, 0xf4]);
+    let registers = all.free..REGISTERS;
+    for (register, c) in registers.clone().zip(&carried) {
+        all.float = c.float;
+        all.load(register, Place::Cell(c.cell));
+        all.held[register as usize] = Some(Held { address: c.cell, next: 0, is_stored: true });
+    }
+    let begin = all.code.len();
+    for (own, &(next, fate)) in instructions.iter().zip(&fates) {
+        let Some((arithmetic, float)) = formula(own) else {
+            all.call(call, &raw const *own as usize);
+            continue;
+        };
+        all.float = float;
+        let [x, y, z] = own.from.map(|operand| operand.address);
+        match arithmetic {
+            Arithmetic::Select => all.select([x, y, z], next, own.to, fate),
+            Arithmetic::Less | Arithmetic::LessEqual => {
+                all.compare([x, y], [next[0], next[1]], own.to, arithmetic == Arithmetic::LessEqual);
+            }
+            _ => {
+                let (from, next) = operands(own, next, Place::Cell);
+                all.compute(arithmetic, from, next, own.to, fate);
+            }
+        }
+    }
+    for (register, c) in registers.zip(&carried) {
+        all.float = c.float;
+        let now = all.find(c.cell + size).filter(|&r| r < all.free);
+        all.load(register, now.map_or(Place::Cell(c.cell + size), Place::Register));
+    }
+    // add rbx, size; dec r12; jnz begin
+    all.code.extend([0x48, 0x81, 0xc3]);
+    all.code.extend(size.to_le_bytes());
+    all.code.extend([0x49, 0xff, 0xcc]);
+    all.jump_back(NOT_ZERO, begin);
+    // add rsp, 8; pop r12; pop rbx; ret
+    all.code.extend([0x48, 0x83, 0xc4, 0x08, 0x41, 0x5c, 0x5b, 0xc3]);
+    (all.code, entry)
+}
+
+/// The operands of a formula of one or two, and the instructions that read them next.
+fn operands(own: &Instruction, next: [u32; 3], place: impl Fn(Address) -> Place) -> ([Place; 2], [u32; 2]) {
+    let x = place(own.from[0].address);
+    match own.row.operands() {
+        1 => ([x, x], [next[0], next[0]]),
+        _ => ([x, place(own.from[1].address)], [next[0], next[1]]),
+    }
+}
+
+/// The type of the numbers of an instruction that may be part of a function on the elements of a tile.
+pub fn of_tile(own: &Instruction) -> Option<Float> {
+    let (arithmetic, float) = formula(own)?;
+    let is_truth = matches!(arithmetic, Arithmetic::Less | Arithmetic::LessEqual | Arithmetic::Select);
+    (!is_truth && !matches!(own.row.apply, Loop::Pair(_))).then_some(float)
+}
+
+/// Adds a function that runs instructions on the elements of a tile, where the number of elements and the addresses are given.
+/// The results at addresses that are needed are in memory afterwards. Where the function begins.
+pub fn of_tiles(
+    all: &mut Assembler,
+    instructions: &[Instruction],
+    is_needed: &dyn Fn(Address) -> bool,
+) -> usize {
+    let fates = fates(instructions, &[], &|to, is_last| is_last && is_needed(to));
+    all.float = of_tile(&instructions[0]).expect("all are formulas of floats");
+    let mut same: Vec<Address> = vec![];
+    for operand in instructions.iter().flat_map(|own| &own.from[..own.row.operands()]) {
+        if operand.step == 0 && !same.contains(&operand.address) && same.len() < KEPT {
+            same.push(operand.address);
+        }
+    }
+    all.free = REGISTERS - same.len() as u8;
+    let body = |all: &mut Assembler, is_vector: bool| {
+        all.is_vector = is_vector;
+        all.held = [None; REGISTERS as usize];
+        for (register, &address) in (all.free..).zip(&same) {
+            all.held[register as usize] = Some(Held { address, next: 0, is_stored: true });
+        }
+        for (own, &(next, fate)) in instructions.iter().zip(&fates) {
+            let Some((arithmetic, _)) = formula(own) else { continue };
+            let is_one = |k: usize| own.from[k].step == 0;
+            let one_or_all = |address: Address| {
+                let is_it = |k: &usize| own.from[*k].address == address;
+                if (0..2).find(is_it).is_some_and(is_one) {
+                    Place::One(address)
+                } else {
+                    Place::Elements(address)
+                }
+            };
+            let (mut from, mut next) = operands(own, next, one_or_all);
+            // The loops have a number that is the same for all elements in a register, and the others in memory, so that one
+            // comes first.
+            let commutes = matches!(arithmetic, Arithmetic::Add | Arithmetic::Multiply);
+            if commutes && is_one(1) && !is_one(0) {
+                from.swap(0, 1);
+                next.swap(0, 1);
+            }
+            all.compute(arithmetic, from, next, own.to, fate);
+        }
+    };
+    // What the function needs to know of itself: the arrays that it reads and writes.
+    let length = all.code.len();
+    all.arrays.clear();
+    body(all, true);
+    body(all, false);
+    all.code.truncate(length);
+
+    all.code.resize(length.next_multiple_of(16), 0xcc);
+    let entry = all.code.len();
+    all.code.extend(BEGIN);
+    let saved: Vec<u8> = POINTERS
+        .into_iter()
+        .take(all.arrays.len())
+        .filter(|r| [RBX, RBP, 12, 13, 14, 15].contains(r))
+        .collect();
+    for r in &saved {
+        // push
+        all.code.extend([0x40 | r >> 3, 0x50 | r & 7]);
+    }
+    for (register, array) in POINTERS.into_iter().zip(all.arrays.clone()) {
+        all.load_pointer(register, array);
+    }
+    let (size, shift) = match all.float {
+        Float::F32 => (4, 2),
+        Float::F64 => (8, 3),
+    };
+    all.is_vector = true;
+    for (register, &address) in (all.free..).zip(&same) {
+        all.load(register, Place::One(address));
+    }
+    // shl rdi, shift; mov r11, rdi; and r11, -32; xor eax, eax
+    all.code.extend([0x48, 0xc1, 0xe7, shift, 0x49, 0x89, 0xfb, 0x49, 0x83, 0xe3, 0xe0, 0x31, 0xc0]);
+    let part = |all: &mut Assembler, is_vector: bool| {
+        // cmp rax, r11, or cmp rax, rdi
+        let compare = if is_vector { [0x4c, 0x39, 0xd8] } else { [0x48, 0x39, 0xf8] };
+        all.code.extend(compare);
+        let none = all.jump(NOT_BELOW);
+        let begin = all.code.len();
+        body(all, is_vector);
+        // add rax, step
+        all.code.extend([0x48, 0x83, 0xc0, if is_vector { VECTOR as u8 } else { size }]);
+        all.code.extend(compare);
+        all.jump_back(BELOW, begin);
+        all.land(none);
+    };
+    part(all, true);
+    part(all, false);
+    // vzeroupper
+    all.code.extend([0xc5, 0xf8, 0x77]);
+    for r in saved.iter().rev() {
+        // pop
+        all.code.extend([0x40 | r >> 3, 0x58 | r & 7]);
+    }
+    all.code.push(0xc3);
+    entry
+}

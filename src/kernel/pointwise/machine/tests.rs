@@ -1,0 +1,210 @@
+//! Machine code beside the loops.
+
+use super::CodeOfTiles;
+use crate::dtype::DType;
+use crate::kernel::pointwise::arithmetic::Arithmetic;
+use crate::kernel::pointwise::numbers::{
+    ABSOLUTE, ADD, DIVIDE, Float, LESS, LESS_EQUAL, LOG, MULTIPLY, NEGATE, Numbers, SQRT, SQRT_GRADIENT,
+    SQUARE, SQUARE_GRADIENT, SUBTRACT, Way,
+};
+use crate::kernel::pointwise::power::{GRADIENT, POWER};
+use crate::kernel::pointwise::row::{Address, Instruction, Operand, Row};
+use crate::kernel::pointwise::select;
+
+/// Numbers in no order, the same ones each time.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) as usize % n
+    }
+
+    /// A number, often one with rules of its own. No two NaN have the same bits.
+    fn bits(&mut self, float: Float) -> u64 {
+        let next = self.below(1 << 20) as u64;
+        let number = match self.below(8) {
+            0 => f64::NAN,
+            1 => f64::INFINITY,
+            2 => 0.0,
+            3 => 1e200,
+            _ => next as f64 / 1e5,
+        };
+        let sign = self.below(2) as u64;
+        let of_nan = if number.is_nan() { next } else { 0 };
+        match float {
+            Float::F32 => u64::from((number as f32).to_bits()) | of_nan | sign << 31,
+            Float::F64 => number.to_bits() | of_nan | sign << 63,
+        }
+    }
+}
+
+/// The exponents, which are the first numbers of a program.
+const EXPONENTS: [f64; 4] = [2.0, 3.0, 4.0, 1.5];
+
+/// A formula, and its second operand if that is an exponent.
+fn formula_of(chance: &mut Chance, dtype: DType) -> (Row, Option<usize>) {
+    let none = [0.0; 3];
+    let binary = [ADD, SUBTRACT, MULTIPLY, DIVIDE, SQUARE_GRADIENT, SQRT_GRADIENT, LESS, LESS_EQUAL];
+    let unary = [NEGATE, SQRT, SQUARE, ABSOLUTE, LOG];
+    let exponent = chance.below(EXPONENTS.len());
+    let row = match chance.below(24) {
+        k @ 0..12 => binary[k % binary.len()].row(dtype, none),
+        k @ 12..18 => unary[k % unary.len()].row(dtype, none),
+        18..20 => Some(select::row(dtype)),
+        20..22 => GRADIENT.row(dtype, [EXPONENTS[exponent], 0.0, 0.0]),
+        _ => {
+            use Arithmetic::*;
+            let row = POWER.row(dtype, none).expect("there are loops for floats");
+            return (
+                Row { arithmetic: Some([Square, Cube, Fourth, ThreeHalves][exponent]), ..row },
+                Some(exponent),
+            );
+        }
+    };
+    (row.expect("there are loops for floats"), None)
+}
+
+/// Programs of any formulas give the bits that loops give, also where each time reads what the last one wrote.
+#[test]
+fn code_gives_the_bits_of_loops() {
+    const TIMES: usize = 5;
+    const PITCH: usize = TIMES + 2;
+    for seed in 0..3000 {
+        let mut chance = Chance(seed);
+        let (float, dtype, size) = match seed % 2 {
+            0 => (Float::F32, DType::F32, 4 + 4 * chance.below(2)),
+            _ => (Float::F64, DType::F64, 8),
+        };
+        // By slot: whether it has truth values.
+        let mut slots = vec![false; EXPONENTS.len() + 1 + chance.below(12)];
+        let given = slots.len();
+        let mut free: Vec<usize> = (EXPONENTS.len()..given).collect();
+        let mut instructions = vec![];
+        for _ in 0..1 + chance.below(40) {
+            let (row, exponent) = formula_of(&mut chance, dtype);
+            let is_select = row.operands() == 3;
+            let mut from = [Operand::default(); 3];
+            for (k, operand) in from[..row.operands()].iter_mut().enumerate() {
+                let wanted: Vec<usize> =
+                    (0..slots.len()).filter(|&slot| slots[slot] == (is_select && k == 0)).collect();
+                let slot = match exponent.filter(|_| k == 1) {
+                    Some(exponent) => exponent,
+                    None if wanted.is_empty() => 0,
+                    None => wanted[chance.below(wanted.len())],
+                };
+                operand.address = (slot * PITCH) as Address;
+            }
+            let is_truth = row.out != dtype;
+            let is_carry = !is_truth && !free.is_empty() && chance.below(4) == 0;
+            let again: Vec<usize> = (given..slots.len()).filter(|&slot| slots[slot] == is_truth).collect();
+            let to = if is_carry {
+                free.swap_remove(chance.below(free.len())) * PITCH + 1
+            } else if !again.is_empty() && chance.below(3) == 0 {
+                again[chance.below(again.len())] * PITCH
+            } else {
+                slots.push(is_truth);
+                (slots.len() - 1) * PITCH
+            };
+            instructions.push(Instruction { row, from, to: to as Address, also: 0 });
+        }
+        let mut cells = vec![0u8; slots.len() * PITCH * size];
+        for (i, cell) in cells[..given * PITCH * size].chunks_mut(size).enumerate() {
+            let bits = match (EXPONENTS.get(i / PITCH), float) {
+                (None, _) => chance.bits(float),
+                (Some(&x), Float::F32) => u64::from((x as f32).to_bits()),
+                (Some(x), Float::F64) => x.to_bits(),
+            };
+            let bytes = dtype.size();
+            cell[..bytes].copy_from_slice(&bits.to_le_bytes()[..bytes]);
+        }
+        let mut by_loops = cells.clone();
+        // The cells of what is given have what the next time reads.
+        let is_needed: Vec<bool> =
+            (0..slots.len()).map(|slot| slot < given || chance.below(2) == 0).collect();
+        let numbers = || {
+            let is_needed = |cell: Address| is_needed[cell as usize / PITCH];
+            Numbers::new(&instructions, size as Address, true, &is_needed)
+        };
+        let code = numbers();
+        let loops = Numbers { way: Way::runs(&code.instructions), ..numbers() };
+        assert!(matches!(code.way, Way::Code(_)) && matches!(loops.way, Way::Runs(..)));
+        // SAFETY: there are as many cells, and all of them have numbers.
+        unsafe {
+            code.run(TIMES, cells.as_mut_ptr());
+            loops.run(TIMES, by_loops.as_mut_ptr());
+        }
+        for slot in (0..slots.len()).filter(|&slot| is_needed[slot]) {
+            let own = slot * PITCH * size..(slot + 1) * PITCH * size;
+            assert!(cells[own.clone()] == by_loops[own], "seed {seed}, slot {slot}");
+        }
+    }
+}
+
+/// Formulas on arrays of any length give what loops give: a result at an address that is needed.
+#[test]
+fn code_of_tiles_gives_what_loops_give() {
+    for seed in 0..3000 {
+        let mut chance = Chance(seed);
+        let (float, dtype) = if seed % 2 == 0 { (Float::F32, DType::F32) } else { (Float::F64, DType::F64) };
+        let n = 1 + chance.below(40);
+        let given = 1 + chance.below(12);
+        let arrays = given + 1 + chance.below(20);
+        // By array: whether it has one number for all elements.
+        let is_one: Vec<bool> = (0..arrays).map(|i| i < given && chance.below(3) == 0).collect();
+        let mut made = given;
+        let mut instructions = vec![];
+        for _ in 0..2 + chance.below(40) {
+            let (row, exponent) = formula_of(&mut chance, dtype);
+            let own = Instruction { row, from: [Operand::default(); 3], to: 0, also: 0 };
+            if exponent.is_some() || super::of_tile(&own) != Some(float) {
+                continue;
+            }
+            let mut from = [Operand::default(); 3];
+            for operand in &mut from[..row.operands()] {
+                let array = chance.below(made);
+                // A loop of one operand reads all elements.
+                let array = if row.operands() == 1 && is_one[array] { given } else { array };
+                *operand = Operand { address: array as Address, step: u8::from(!is_one[array]) };
+            }
+            if from[..row.operands()].iter().any(|operand| operand.address as usize >= made) {
+                continue;
+            }
+            let to = given + chance.below((made + 1).min(arrays) - given);
+            made = made.max(to + 1);
+            instructions.push(Instruction { row, from, to: to as Address, also: 0 });
+        }
+        if instructions.is_empty() {
+            continue;
+        }
+        let size = dtype.size();
+        let memory: Vec<Vec<u8>> = (0..arrays)
+            .map(|_| (0..n).flat_map(|_| chance.bits(float).to_le_bytes()[..size].to_vec()).collect())
+            .collect();
+        let is_needed: Vec<bool> = (0..arrays).map(|_| chance.below(2) == 0).collect();
+        let run = |by_code: bool| {
+            let mut memory = memory.clone();
+            let addresses: Vec<*mut u8> = memory.iter_mut().map(|x| x.as_mut_ptr()).collect();
+            // SAFETY: each address has `n` elements.
+            unsafe {
+                if by_code {
+                    let is_needed = |_: usize, address: Address| is_needed[address as usize];
+                    let code =
+                        CodeOfTiles::new(&[&instructions], &is_needed).expect("there is memory for code");
+                    code.run(0, n, addresses.as_ptr());
+                } else {
+                    instructions.iter().for_each(|own| own.run(n, |address| addresses[address as usize]));
+                }
+            }
+            let number = |bytes: &[u8]| match float {
+                Float::F32 => f32::from_le_bytes(bytes.try_into().expect("it has four bytes")).into(),
+                Float::F64 => f64::from_le_bytes(bytes.try_into().expect("it has eight bytes")),
+            };
+            // Of several NaN, the loops of a build without optimisation may give another one.
+            let bits = |x: f64| if x.is_nan() { f64::NAN.to_bits() } else { x.to_bits() };
+            let needed = memory.iter().zip(&is_needed).filter(|(_, is_needed)| **is_needed);
+            needed.map(|(x, _)| x.chunks(size).map(|x| bits(number(x))).collect()).collect::<Vec<Vec<u64>>>()
+        };
+        assert!(run(true) == run(false), "seed {seed}");
+    }
+}
