@@ -175,7 +175,9 @@ impl Program {
             let pointwise = match &call.outs[..] {
                 [out] => (!ins.is_empty()).then(|| call.op.row(&dtypes)).flatten().and_then(|row| {
                     let layouts: SmallVec<[_; 3]> = call.ins.iter().map(of).collect();
+                    let is_all = |k: usize, number| v.is_all(ins[k], number);
                     Pointwise::new(row, &layouts, &ins, &of(out), call.batch_ndim)
+                        .map(|p| p.with_exponent(is_all))
                 }),
                 _ => None,
             };

@@ -13,10 +13,9 @@ use crate::array::Layout;
 use crate::dtype::DType;
 use crate::graph::Op;
 use crate::kernel::broadcast::joined;
-use crate::kernel::pointwise::arithmetic::Arithmetic;
+use crate::kernel::pointwise::arithmetic::{Arithmetic, Kind};
 use crate::kernel::pointwise::cluster::{Cluster, End, Read, Reading, Walk, Write};
 use crate::kernel::pointwise::machine;
-use crate::kernel::pointwise::numbers::{Kind, kind};
 use crate::kernel::pointwise::pairs;
 use crate::kernel::pointwise::row::{Address, Instruction, Loop, Operand, PairLoop, Row};
 use crate::kernel::reduce::tiles::{Lengths, RowFold};
@@ -163,6 +162,19 @@ impl Pointwise {
                 (place.id, offset)
             }
         })
+    }
+
+    /// The step, where a power with one of these exponents is a formula of its own.
+    pub fn with_exponent(mut self, is_all: impl Fn(usize, f64) -> bool) -> Pointwise {
+        use Arithmetic::{Cube, Fourth, Power, Square, ThreeHalves};
+        // The loop has no such formulas for one base of many results.
+        let has_formulas = self.n == 1 || !self.ins[0].is_one_element(self.n);
+        if self.row.arithmetic == Some(Power) && self.has_single && has_formulas {
+            let exponents = [(2.0, Square), (3.0, Cube), (4.0, Fourth), (1.5, ThreeHalves)];
+            let own = exponents.into_iter().find(|(exponent, _)| is_all(1, *exponent));
+            self.row.arithmetic = own.map_or(Some(Power), |(_, own)| Some(own));
+        }
+        self
     }
 
     /// The operand that the step returns as it is, if that is so because of the numbers of the other one: `x * 1`, `1 * x`
@@ -560,7 +572,7 @@ fn in_runs(memory: &Memory<'_>, members: Vec<(Step, Pointwise)>) -> Vec<(Step, P
             users[m].push(k);
         }
     }
-    let kinds: Vec<Kind> = members.iter().map(|(_, p)| kind(&p.row)).collect();
+    let kinds: Vec<Kind> = members.iter().map(|(_, p)| p.row.kind()).collect();
     let mut ready: BTreeMap<Kind, Vec<usize>> = BTreeMap::new();
     for k in (0..members.len()).rev().filter(|&k| waits[k] == 0) {
         ready.entry(kinds[k]).or_default().push(k);

@@ -12,7 +12,7 @@ use crate::dtype::DType;
 use crate::kernel::matmul;
 use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::binary::BinaryLoops;
-use crate::kernel::pointwise::numbers::{ADD, MULTIPLY, kind};
+use crate::kernel::pointwise::numbers::{ADD, MULTIPLY};
 use crate::kernel::pointwise::row::Row;
 use crate::kernel::reduce::pairwise::ROWS;
 use crate::shape;
@@ -127,7 +127,7 @@ fn leave_to_loops(values: &[Value], steps: &[(Step, Way)], formulas: &mut [Optio
     let mut gains = vec![0i64; steps.len()];
     for (i, (f, (step, way))) in formulas.iter().zip(steps).enumerate() {
         let (gain, cost) = match way {
-            Way::Pointwise(p) if kind(&p.row()).is_none() => GAIN_OF_CALLS,
+            Way::Pointwise(p) if p.row().kind().is_none() => GAIN_OF_CALLS,
             _ => GAIN,
         };
         let own = match f {
@@ -281,7 +281,7 @@ impl Unrolled<'_> {
     fn push(
         &mut self,
         of: &Step,
-        (mut row, has_single): (Row, bool),
+        (row, has_single): (Row, bool),
         ins: SmallVec<[Id; 4]>,
         out: Option<Id>,
     ) -> Id {
@@ -301,13 +301,6 @@ impl Unrolled<'_> {
             }
             Some(Arithmetic::Multiply) => gets_no_sign = ins[0] == ins[1],
             Some(Arithmetic::Square | Arithmetic::Absolute) => gets_no_sign = true,
-            Some(Arithmetic::Power) if has_single => match self.constant(ins[1]) {
-                Some(2.0) => row.arithmetic = Some(Arithmetic::Square),
-                Some(3.0) => row.arithmetic = Some(Arithmetic::Cube),
-                Some(4.0) => row.arithmetic = Some(Arithmetic::Fourth),
-                Some(1.5) => row.arithmetic = Some(Arithmetic::ThreeHalves),
-                _ => {}
-            },
             _ => {}
         }
         let out = out.unwrap_or_else(|| self.add(row.out, Origin::Made));

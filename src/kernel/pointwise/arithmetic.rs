@@ -28,3 +28,13 @@ pub enum Arithmetic {
     /// `x / (2 y)`.
     SqrtGradient,
 }
+
+/// The type of the numbers of a formula of arithmetic.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Float {
+    F32,
+    F64,
+}
+
+/// A formula of arithmetic and the type of its numbers. None: the formula is called as a loop.
+pub type Kind = Option<(Arithmetic, Float)>;

@@ -1,13 +1,12 @@
 //! Programs of single numbers. Those whose formulas are short are not called as loops of one element. They become machine
 //! code where that is to be had; elsewhere a run of instructions of one kind is one loop over them.
 
-use crate::dtype::DType;
 use crate::kernel::num::Inexact;
-use crate::kernel::pointwise::arithmetic::Arithmetic;
+use crate::kernel::pointwise::arithmetic::{Arithmetic, Float, Kind};
 use crate::kernel::pointwise::binary::{BinaryLoops, binary_loops};
 use crate::kernel::pointwise::machine::CodeOfNumbers;
 use crate::kernel::pointwise::power::{Form, Power, Root, ThreeHalves};
-use crate::kernel::pointwise::row::{Address, Instruction, Row};
+use crate::kernel::pointwise::row::{Address, Instruction};
 use crate::kernel::pointwise::unary::{UnaryLoops, unary_loops};
 
 macro_rules! table {
@@ -51,36 +50,6 @@ pub const LESS: &BinaryLoops = table!(BinaryLoops, Less, binary_loops!(test x, y
 /// `x ≤ y`.
 pub const LESS_EQUAL: &BinaryLoops =
     table!(BinaryLoops, LessEqual, binary_loops!(test x, y => truth(x <= y)));
-
-/// The type of all numbers of a run.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Float {
-    F32,
-    F64,
-}
-
-/// The formula of a run and the type of its numbers. None: its instructions are called as loops.
-pub type Kind = Option<(Arithmetic, Float)>;
-
-/// The kind of run that a row can stand in.
-pub fn kind(row: &Row) -> Kind {
-    let float = match row.of {
-        DType::F32 => Float::F32,
-        DType::F64 => Float::F64,
-        _ => return None,
-    };
-    match row.arithmetic? {
-        Arithmetic::Power => None,
-        Arithmetic::PowerGradient => match row.scalars[0] {
-            2.0 => Some((Arithmetic::SquareGradient, float)),
-            3.0 => Some((Arithmetic::CubeGradient, float)),
-            4.0 => Some((Arithmetic::FourthGradient, float)),
-            1.5 => Some((Arithmetic::ThreeHalvesGradient, float)),
-            _ => None,
-        },
-        arithmetic => Some((arithmetic, float)),
-    }
-}
 
 /// The cells that an instruction reads and writes: how many bytes after the first one they begin.
 pub(super) struct Cells {
@@ -191,9 +160,9 @@ impl Way {
     pub(super) fn runs(instructions: &[Instruction]) -> Way {
         let mut runs: Vec<Run> = vec![];
         for own in instructions {
-            match runs.last_mut().filter(|run| run.kind == kind(&own.row)) {
+            match runs.last_mut().filter(|run| run.kind == own.row.kind()) {
                 Some(run) => run.count += 1,
-                None => runs.push(Run { kind: kind(&own.row), count: 1 }),
+                None => runs.push(Run { kind: own.row.kind(), count: 1 }),
             }
         }
         let cells = |own: &Instruction| {

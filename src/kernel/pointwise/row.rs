@@ -3,7 +3,7 @@
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::kernel::pointwise::arithmetic::Arithmetic;
+use crate::kernel::pointwise::arithmetic::{Arithmetic, Float, Kind};
 use crate::kernel::pointwise::binary::{self, BinaryLoop, BinaryLoops};
 use crate::kernel::pointwise::ternary::{self, TernaryLoop, TernaryLoops};
 use crate::kernel::pointwise::unary::{Scalars, UnaryLoop, UnaryLoops};
@@ -100,6 +100,26 @@ impl Row {
             Loop::Unary(_) => 1,
             Loop::Binary(_) | Loop::Pair(_) => 2,
             Loop::Ternary(_) => 3,
+        }
+    }
+
+    /// Its formula, if that is one of arithmetic, with gradients of powers told apart by the exponent.
+    pub fn kind(&self) -> Kind {
+        let float = match self.of {
+            DType::F32 => Float::F32,
+            DType::F64 => Float::F64,
+            _ => return None,
+        };
+        match self.arithmetic? {
+            Arithmetic::Power => None,
+            Arithmetic::PowerGradient => match self.scalars[0] {
+                2.0 => Some((Arithmetic::SquareGradient, float)),
+                3.0 => Some((Arithmetic::CubeGradient, float)),
+                4.0 => Some((Arithmetic::FourthGradient, float)),
+                1.5 => Some((Arithmetic::ThreeHalvesGradient, float)),
+                _ => None,
+            },
+            arithmetic => Some((arithmetic, float)),
         }
     }
 

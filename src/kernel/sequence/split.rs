@@ -19,7 +19,7 @@ use crate::kernel::par::SendPtr;
 use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::cluster::{ALIGNMENT, Cluster, copy_number};
 use crate::kernel::pointwise::machine::{CodeOfTiles, of_tile};
-use crate::kernel::pointwise::numbers::{Numbers, kind};
+use crate::kernel::pointwise::numbers::Numbers;
 use crate::kernel::pointwise::row::{Address, Instruction, Loop as Formula, Operand as Place, Row};
 use crate::kernel::pointwise::unary::Scalars;
 
@@ -286,7 +286,7 @@ impl<'a> Nodes<'a> {
     /// If a node is a carry plus a number that is no part of the sum, and makes the next carry: the slot of that number.
     fn added(&self, node: usize) -> Option<usize> {
         let Node::Formula(own) = &self.nodes[node] else { return None };
-        match (kind(&own.row)?.0, self.homes[node]?, &self.operands[node][..]) {
+        match (own.row.kind()?.0, self.homes[node]?, &self.operands[node][..]) {
             (Arithmetic::Add, carry, &[x, y]) => (x == carry && y != carry).then_some(y),
             _ => None,
         }

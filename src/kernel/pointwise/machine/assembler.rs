@@ -5,43 +5,11 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::kernel::pointwise::arithmetic::Arithmetic;
-use crate::kernel::pointwise::numbers::{Float, kind};
-use crate::kernel::pointwise::row::{Address, Instruction};
+use crate::kernel::pointwise::arithmetic::{Arithmetic, Float};
+use crate::kernel::pointwise::row::{Address, Instruction, Operand};
 
-/// A number in front of the code, which has it as often as it goes into a vector.
-#[derive(Clone, Copy, PartialEq)]
-pub enum Constant {
-    Zero,
-    OneAndAHalf,
-    Three,
-    Four,
-    Infinity,
-    NegativeInfinity,
-    /// The bit of the sign.
-    Sign,
-    /// The other bits.
-    Magnitude,
-}
-
-const CONSTANTS: usize = 8;
-/// The bytes of a vector.
-pub const VECTOR: usize = 32;
-
-/// The bytes of all constants: those of float32, and then those of float64.
-pub fn constants() -> [u8; 2 * CONSTANTS * VECTOR] {
-    let singles = [0.0, 1.5, 3.0, 4.0, f32::INFINITY, f32::NEG_INFINITY].map(f32::to_bits);
-    let doubles = [0.0, 1.5, 3.0, 4.0, f64::INFINITY, f64::NEG_INFINITY].map(f64::to_bits);
-    let mut bytes = [0; 2 * CONSTANTS * VECTOR];
-    let (of_singles, of_doubles) = bytes.split_at_mut(CONSTANTS * VECTOR);
-    for (to, bits) in of_singles.chunks_mut(VECTOR).zip(singles.into_iter().chain([1 << 31, !(1 << 31)])) {
-        to.chunks_mut(4).for_each(|to| to.copy_from_slice(&u32::to_le_bytes(bits)));
-    }
-    for (to, bits) in of_doubles.chunks_mut(VECTOR).zip(doubles.into_iter().chain([1 << 63, !(1 << 63)])) {
-        to.chunks_mut(8).for_each(|to| to.copy_from_slice(&u64::to_le_bytes(bits)));
-    }
-    bytes
-}
+/// The bytes of the widest vector.
+const VECTOR: usize = 64;
 
 /// Where an operand of a processor's instruction is.
 #[derive(Clone, Copy, PartialEq)]
@@ -53,7 +21,8 @@ pub enum Place {
     Elements(Address),
     /// The one number at this address.
     One(Address),
-    Constant(Float, Constant),
+    /// Numbers behind the code: these eight bytes, as often as they go into a vector.
+    Constant(u64),
 }
 use Place::Register;
 
@@ -62,6 +31,10 @@ pub const SCRATCH: u8 = 14;
 const MASK: u8 = 15;
 /// How many registers are for results.
 pub const REGISTERS: u8 = SCRATCH;
+/// The byte between functions: an instruction that stops the process.
+pub const FILLER: u8 = 0xcc;
+/// A mask register.
+const K2: u8 = 2;
 /// No register, where an instruction has fewer operands.
 const NONE: u8 = 0;
 
@@ -74,6 +47,10 @@ pub const RBP: u8 = 5;
 pub const RSI: u8 = 6;
 /// Those that have the addresses of arrays. The others are read from the list of addresses each time.
 pub const POINTERS: [u8; 10] = [RDX, 8, 9, 10, RBX, RBP, 12, 13, 14, 15];
+
+// Comparisons, of which NaN holds none.
+const IS_EQUAL: u8 = 0;
+const IS_AT_MOST: u8 = 0x12;
 
 // The opcodes of operations on floats.
 pub const LOAD: u8 = 0x10;
@@ -91,7 +68,10 @@ const ADD: u8 = 0x58;
 const MULTIPLY: u8 = 0x59;
 const SUBTRACT: u8 = 0x5c;
 const DIVIDE: u8 = 0x5e;
-const IS_EQUAL: u8 = 0xc2;
+const COMPARE_BITS: u8 = 0xc2;
+const MULTIPLY_SUBTRACT: u8 = 0xaa;
+const MULTIPLY_SUBTRACT_ONE: u8 = 0xab;
+const MASK_TO_VECTOR: u8 = 0x38;
 
 /// The number of an instruction that comes after all others.
 pub const NEVER: u32 = u32::MAX;
@@ -116,11 +96,38 @@ pub struct Fate {
     pub is_stored: bool,
 }
 
+/// How many numbers an instruction of the processor computes with.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Width {
+    One,
+    /// Those of 32 bytes.
+    Half,
+    /// Those of 64 bytes.
+    Whole,
+    /// Those of 64 bytes that are chosen by the mask register k1.
+    Some,
+}
+
+impl Width {
+    /// The bytes of the numbers.
+    pub fn bytes(self, float: Float) -> u8 {
+        match (self, float) {
+            (Width::One, Float::F32) => 4,
+            (Width::One, Float::F64) => 8,
+            (Width::Half, _) => 32,
+            (Width::Whole | Width::Some, _) => 64,
+        }
+    }
+}
+
+/// What tells an instruction of the processor from others: the map of opcodes, the prefix (0 to 3 for none, 0x66, 0xf3 and 0xf2), the
+/// opcode, and whether the numbers have eight bytes.
+type Opcode = (u8, u8, u8, bool);
+
 pub struct Assembler {
     pub code: Vec<u8>,
     pub float: Float,
-    /// Whether it computes with vectors, or with one number at a time.
-    pub is_vector: bool,
+    pub width: Width,
     /// Whether addresses are those of arrays, or those of cells behind one base.
     pub has_arrays: bool,
     pub held: [Option<Held>; REGISTERS as usize],
@@ -128,31 +135,65 @@ pub struct Assembler {
     pub free: u8,
     /// The arrays, in the order of [`POINTERS`].
     pub arrays: Vec<Address>,
+    /// The numbers behind the code, and where in the code the distance to one of them stands.
+    constants: Vec<u64>,
+    distances: Vec<(usize, usize)>,
 }
 
 /// The formula of an instruction that takes no call.
 pub fn formula(own: &Instruction) -> Option<(Arithmetic, Float)> {
-    let (arithmetic, float) = kind(&own.row)?;
-    let is_called = match (arithmetic, float) {
-        // These are computed with twice the digits.
-        (Arithmetic::Fourth, _) => true,
-        (Arithmetic::Cube | Arithmetic::FourthGradient | Arithmetic::ThreeHalves, Float::F32) => true,
-        _ => false,
-    };
-    (!is_called).then_some((arithmetic, float))
+    let (arithmetic, float) = own.row.kind()?;
+    // These are computed with twice the digits of float32.
+    let is_double = matches!(
+        arithmetic,
+        Arithmetic::Cube | Arithmetic::Fourth | Arithmetic::FourthGradient | Arithmetic::ThreeHalves
+    );
+    (!(is_double && float == Float::F32)).then_some((arithmetic, float))
+}
+
+/// The operands that a formula reads. Of powers that is the base alone.
+pub fn operands(own: &Instruction) -> &[Operand] {
+    use Arithmetic::{Cube, Fourth, Square, ThreeHalves};
+    match formula(own) {
+        Some((Square | Cube | Fourth | ThreeHalves, _)) => &own.from[..1],
+        _ => &own.from[..own.row.operands()],
+    }
 }
 
 impl Assembler {
     pub fn new(has_arrays: bool) -> Assembler {
         Assembler {
-            code: constants().to_vec(),
+            code: vec![],
             float: Float::F64,
-            is_vector: false,
+            width: Width::One,
             has_arrays,
             held: [None; REGISTERS as usize],
             free: REGISTERS,
             arrays: vec![],
+            constants: vec![],
+            distances: vec![],
         }
+    }
+
+    /// Takes back what was written from there on.
+    pub fn truncate(&mut self, length: usize) {
+        self.code.truncate(length);
+        self.distances.retain(|&(at, _)| at < length);
+    }
+
+    /// The code with its constants.
+    pub fn finish(mut self) -> Vec<u8> {
+        let begin = self.code.len().next_multiple_of(VECTOR);
+        self.code.resize(begin, FILLER);
+        for constant in self.constants {
+            self.code.extend(constant.to_le_bytes().repeat(VECTOR / size_of::<u64>()));
+        }
+        for (at, constant) in self.distances {
+            // The distance stands at the end of its instruction.
+            let distance = (begin + constant * VECTOR - (at + 4)) as u32;
+            self.code[at..at + 4].copy_from_slice(&distance.to_le_bytes());
+        }
+        self.code
     }
 
     /// The register with the address of an array.
@@ -174,15 +215,14 @@ impl Assembler {
         self.code.extend((8 * array).to_le_bytes());
     }
 
-    /// Writes an instruction of the processor with the prefix VEX: of opcodes in this map, and `mode` 0 to 3 for those that are
-    /// told apart by no prefix, 0x66, 0xf3 or 0xf2.
+    /// Writes an instruction of the processor: with the prefix EVEX if it computes with 64 bytes, else with VEX.
     fn encode(
         &mut self,
-        (map, mode, opcode): (u8, u8, u8),
+        (map, prefix, opcode, is_double): Opcode,
         to: u8,
         first: u8,
         place: Place,
-        is_vector: bool,
+        width: Width,
     ) {
         let (base, has_index) = match place {
             Place::Elements(array) => (self.pointer(array), true),
@@ -195,12 +235,25 @@ impl Assembler {
             Place::Constant(..) => (0, false),
         };
         let not = |bit: u8| !bit & 1;
-        self.code.extend([
-            0xc4,
-            not(to >> 3) << 7 | 1 << 6 | not(base >> 3) << 5 | map,
-            (!first & 15) << 3 | u8::from(is_vector) << 2 | mode,
-            opcode,
-        ]);
+        let registers = not(to >> 3) << 7 | 1 << 6 | not(base >> 3) << 5;
+        let first = (!first & 15) << 3;
+        match width {
+            Width::One | Width::Half => {
+                let is_vector = u8::from(width == Width::Half) << 2;
+                let is_double = u8::from(is_double) << 7;
+                self.code.extend([0xc4, registers | map, is_double | first | is_vector | prefix, opcode]);
+            }
+            Width::Whole | Width::Some => {
+                // Elements that are not chosen are neither read nor written, and are zeros in a register.
+                let mask = match place {
+                    Place::Elements(_) if width == Width::Some => 0x01 | u8::from(opcode != STORE) << 7,
+                    _ => 0,
+                };
+                let is_double = u8::from(is_double) << 7;
+                let (registers, first) = (registers | 0x10 | map, is_double | first | 0x04 | prefix);
+                self.code.extend([0x62, registers, first, 0x48 | mask, opcode]);
+            }
+        }
         let to = (to & 7) << 3;
         match place {
             Register(r) => self.code.push(0xc0 | to | r & 7),
@@ -214,45 +267,53 @@ impl Assembler {
                 let index = if has_index { RAX } else { 4 };
                 self.code.extend([0x44 | to, index << 3 | base & 7, 0]);
             }
-            Place::Constant(float, c) => {
+            Place::Constant(bits) => {
                 self.code.push(0x05 | to);
-                // The distance from the end of the instruction.
-                let from = self.code.len() + 4;
-                let at = (float as usize * CONSTANTS + c as usize) * VECTOR;
-                self.code.extend((at as i32 - from as i32).to_le_bytes());
+                let known = self.constants.iter().position(|&other| other == bits);
+                let constant = known.unwrap_or(self.constants.len());
+                if known.is_none() {
+                    self.constants.push(bits);
+                }
+                self.distances.push((self.code.len(), constant));
+                self.code.extend([0; 4]);
             }
         }
     }
 
     /// An operation on one number, or on each of a vector.
     pub fn op(&mut self, opcode: u8, to: u8, first: u8, place: Place) {
-        let mode = match (self.is_vector, self.float) {
-            (true, Float::F32) => 0,
-            (true, Float::F64) => 1,
-            (false, Float::F32) => 2,
-            (false, Float::F64) => 3,
-        };
-        self.encode((1, mode, opcode), to, first, place, self.is_vector);
+        let is_double = self.float == Float::F64;
+        let of_one = if self.width == Width::One { 2 } else { 0 };
+        self.encode((1, of_one | u8::from(is_double), opcode, is_double), to, first, place, self.width);
     }
 
     /// An operation on all bits.
     fn bits(&mut self, opcode: u8, to: u8, first: u8, place: Place) {
-        self.encode((1, 0, opcode), to, first, place, self.is_vector);
+        self.encode((1, 0, opcode, false), to, first, place, self.width);
     }
 
-    fn constant(&self, c: Constant) -> Place {
-        Place::Constant(self.float, c)
+    /// Bits of each number: those for the type of the numbers.
+    fn mask(&self, single: u32, double: u64) -> Place {
+        Place::Constant(match self.float {
+            Float::F32 => u64::from(single) << 32 | u64::from(single),
+            Float::F64 => double,
+        })
+    }
+
+    /// A number that both types have.
+    fn number(&self, x: f32) -> Place {
+        self.mask(x.to_bits(), f64::from(x).to_bits())
     }
 
     /// Reads a number, which becomes a whole vector if it is one for all elements.
     pub fn load(&mut self, register: u8, place: Place) {
         match place {
-            Place::One(_) if self.is_vector => {
+            Place::One(_) if self.width != Width::One => {
                 let opcode = match self.float {
-                    Float::F32 => BROADCAST_SINGLE,
-                    Float::F64 => BROADCAST_DOUBLE,
+                    Float::F32 => (2, 1, BROADCAST_SINGLE, false),
+                    Float::F64 => (2, 1, BROADCAST_DOUBLE, self.is_wide()),
                 };
-                self.encode((2, 1, opcode), register, NONE, place, true);
+                self.encode(opcode, register, NONE, place, self.width);
             }
             Register(from) if from == register => {}
             Register(_) => self.bits(MOVE, register, NONE, place),
@@ -290,7 +351,7 @@ impl Assembler {
         let (Place::Cell(address) | Place::Elements(address) | Place::One(address)) = place else {
             return place;
         };
-        let is_repeated = self.is_vector && matches!(place, Place::One(_));
+        let is_repeated = self.width != Width::One && matches!(place, Place::One(_));
         let (register, is_stored) = match self.find(address) {
             Some(register) => (register, self.held[register as usize].is_none_or(|held| held.is_stored)),
             None if next == NEVER && !is_in_register && !is_repeated => return place,
@@ -349,71 +410,108 @@ impl Assembler {
         let Register(first) = x else { unreachable!("it is in a register") };
         // A register that is read last may have the only copy of both operands.
         let y = if from[1] == from[0] { x } else { self.operand(from[1], next[1], false, x) };
-        // What the first operand is multiplied with or divided by, if that is not the second operand itself.
-        let of_second = match arithmetic {
+        // What the first operand is multiplied with or divided by.
+        match arithmetic {
             Arithmetic::SquareGradient | Arithmetic::SqrtGradient => {
                 self.load(SCRATCH, y);
                 self.op(ADD, SCRATCH, SCRATCH, Register(SCRATCH));
-                Register(SCRATCH)
             }
             Arithmetic::CubeGradient | Arithmetic::FourthGradient => {
                 self.load(SCRATCH, y);
                 self.op(MULTIPLY, SCRATCH, SCRATCH, y);
                 let factor = if arithmetic == Arithmetic::FourthGradient {
                     self.op(MULTIPLY, SCRATCH, SCRATCH, y);
-                    Constant::Four
+                    4.0
                 } else {
-                    Constant::Three
+                    3.0
                 };
-                self.op(MULTIPLY, SCRATCH, SCRATCH, self.constant(factor));
-                Register(SCRATCH)
+                self.op(MULTIPLY, SCRATCH, SCRATCH, self.number(factor));
             }
             Arithmetic::ThreeHalvesGradient => {
                 self.load(SCRATCH, y);
-                self.op(ADD, SCRATCH, SCRATCH, self.constant(Constant::Zero));
-                self.root(SCRATCH, Constant::Infinity);
-                self.op(MULTIPLY, SCRATCH, SCRATCH, self.constant(Constant::OneAndAHalf));
-                Register(SCRATCH)
+                self.op(ADD, SCRATCH, SCRATCH, self.number(0.0));
+                self.root(SCRATCH, f32::INFINITY);
+                self.op(MULTIPLY, SCRATCH, SCRATCH, self.number(1.5));
             }
-            _ => y,
-        };
+            _ => {}
+        }
         let register = self.result([x, y]);
         match arithmetic {
             Arithmetic::Add => self.op(ADD, register, first, y),
             Arithmetic::Subtract => self.op(SUBTRACT, register, first, y),
-            Arithmetic::Divide | Arithmetic::SqrtGradient => self.op(DIVIDE, register, first, of_second),
-            Arithmetic::Negate => self.bits(XOR, register, first, self.constant(Constant::Sign)),
-            Arithmetic::Absolute => self.bits(AND, register, first, self.constant(Constant::Magnitude)),
+            Arithmetic::Divide => self.op(DIVIDE, register, first, y),
+            Arithmetic::SqrtGradient => self.op(DIVIDE, register, first, Register(SCRATCH)),
+            Arithmetic::Negate => self.bits(XOR, register, first, self.mask(1 << 31, 1 << 63)),
+            Arithmetic::Absolute => self.bits(AND, register, first, self.mask(!(1 << 31), !(1 << 63))),
             Arithmetic::Sqrt => self.sqrt(register, first),
             Arithmetic::Square => self.op(MULTIPLY, register, first, x),
             Arithmetic::Cube => {
                 self.op(MULTIPLY, SCRATCH, first, x);
                 self.op(MULTIPLY, register, SCRATCH, x);
             }
+            Arithmetic::Fourth => {
+                // The square and what it loses, the fourth power and what both products lose.
+                self.op(MULTIPLY, SCRATCH, first, x);
+                self.load(MASK, x);
+                self.multiply_subtract(MASK, first, SCRATCH);
+                self.op(ADD, register, SCRATCH, Register(SCRATCH));
+                self.op(MULTIPLY, MASK, register, Register(MASK));
+                self.op(MULTIPLY, register, SCRATCH, Register(SCRATCH));
+                self.multiply_subtract(SCRATCH, SCRATCH, register);
+                self.op(ADD, SCRATCH, SCRATCH, Register(MASK));
+                // Nothing is lost where the power is infinite.
+                self.load(MASK, self.mask(f32::MAX.to_bits(), f64::MAX.to_bits()));
+                self.compare_bits(IS_AT_MOST, register, MASK);
+                self.bits(AND, SCRATCH, SCRATCH, Register(MASK));
+                self.op(ADD, register, register, Register(SCRATCH));
+            }
             Arithmetic::ThreeHalves => {
-                self.op(ADD, SCRATCH, first, self.constant(Constant::Zero));
+                self.op(ADD, SCRATCH, first, self.number(0.0));
                 self.load(register, Register(SCRATCH));
-                self.root(register, Constant::NegativeInfinity);
+                self.root(register, f32::NEG_INFINITY);
                 self.op(MULTIPLY, register, SCRATCH, Register(register));
             }
-            _ => self.op(MULTIPLY, register, first, of_second),
+            Arithmetic::Multiply => self.op(MULTIPLY, register, first, y),
+            // Gradients of powers. Of two NaN the loops give that of the second operand.
+            _ => self.op(MULTIPLY, register, SCRATCH, x),
         }
         self.write(register, to, fate);
     }
 
     fn sqrt(&mut self, to: u8, from: u8) {
         // That of one number leaves the rest of the register as it is in the first operand.
-        self.op(SQRT, to, if self.is_vector { NONE } else { from }, Register(from));
+        self.op(SQRT, to, if self.width == Width::One { from } else { NONE }, Register(from));
+    }
+
+    fn is_wide(&self) -> bool {
+        matches!(self.width, Width::Whole | Width::Some)
+    }
+
+    /// Makes all bits of a number in the mask register ones where the comparison holds for those of two registers, else zeros.
+    fn compare_bits(&mut self, comparison: u8, first: u8, second: u8) {
+        // With 64 bytes the result is in a register of its own kind first.
+        self.op(COMPARE_BITS, if self.is_wide() { K2 } else { MASK }, first, Register(second));
+        self.code.push(comparison);
+        if self.is_wide() {
+            let is_double = self.float == Float::F64;
+            self.encode((2, 2, MASK_TO_VECTOR, is_double), MASK, NONE, Register(K2), self.width);
+        }
+    }
+
+    /// `to = to first - second`, rounded once.
+    fn multiply_subtract(&mut self, to: u8, first: u8, second: u8) {
+        let is_double = self.float == Float::F64;
+        let opcode = if self.width == Width::One { MULTIPLY_SUBTRACT_ONE } else { MULTIPLY_SUBTRACT };
+        self.encode((2, 1, opcode, is_double), to, first, Register(second), self.width);
     }
 
     /// The root of the numbers in a register, and of -∞ this number.
-    fn root(&mut self, register: u8, of_negative_infinity: Constant) {
-        self.load(MASK, self.constant(Constant::NegativeInfinity));
-        self.op(IS_EQUAL, MASK, MASK, Register(register));
-        self.code.push(0);
+    fn root(&mut self, register: u8, of_negative_infinity: f32) {
+        self.load(MASK, self.number(f32::NEG_INFINITY));
+        self.compare_bits(IS_EQUAL, MASK, register);
         self.sqrt(register, register);
         self.bits(AND_NOT, register, MASK, Register(register));
-        self.bits(AND, MASK, MASK, self.constant(of_negative_infinity));
+        self.bits(AND, MASK, MASK, self.number(of_negative_infinity));
         self.bits(OR, register, register, Register(MASK));
     }
 
@@ -433,7 +531,8 @@ impl Assembler {
         let y = self.operand(Place::Cell(y), next[1], true, Place::Cell(x));
         let x = if is_same { y } else { self.operand(Place::Cell(x), next[0], false, y) };
         let Register(register) = y else { unreachable!("it is in a register") };
-        self.encode((1, u8::from(self.float == Float::F64), COMPARE), register, NONE, x, false);
+        let is_double = self.float == Float::F64;
+        self.encode((1, u8::from(is_double), COMPARE, is_double), register, NONE, x, Width::One);
         // seta al, or setae al; mov [to], al
         self.code.extend([0x0f, if or_equal { 0x93 } else { 0x97 }, 0xc0]);
         self.general(false, &[0x88], RAX, to);
@@ -526,7 +625,7 @@ pub fn fates(
         let is_last = written.insert(own.to);
         let next_of_result = next.remove(&own.to).unwrap_or(NEVER);
         let fate = Fate { next: next_of_result, is_stored: is_stored(own.to, is_last) };
-        let operands = &own.from[..own.row.operands()];
+        let operands = operands(own);
         let mut of_operands = [NEVER; 3];
         for (operand, of_operand) in operands.iter().zip(&mut of_operands) {
             *of_operand = next.get(&operand.address).copied().unwrap_or(NEVER);

@@ -1,12 +1,14 @@
 //! Memory with machine code, and its functions.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, Weak};
 
 use memmap2::{Mmap, MmapMut};
 
 use super::assembler::Assembler;
 use super::functions;
-use crate::kernel::pointwise::numbers::Float;
+use crate::kernel::pointwise::arithmetic::Float;
 use crate::kernel::pointwise::row::{Address, Instruction};
 use crate::kernel::simd::{Isa, isa};
 
@@ -16,33 +18,63 @@ const MOST: usize = 4096;
 /// How many pieces of memory have code.
 static PIECES: AtomicUsize = AtomicUsize::new(0);
 
+/// How many of the last pieces of code are compared with a new one. A program has the same code in many places where its formulas repeat.
+const COMPARED: usize = 64;
+
+/// The last pieces of code, oldest first.
+static LAST: Mutex<VecDeque<Weak<Code>>> = Mutex::new(VecDeque::new());
+
+/// The bytes of a page, and of a cache line.
+const PAGE: usize = 4096;
+const LINE: usize = 64;
+
 /// Memory with code that no one writes to any more.
-struct Code(Mmap);
+struct Code {
+    memory: Mmap,
+    /// Where the code begins, so that pieces in pages of their own do not all have the same place in the first-level cache.
+    begin: usize,
+    #[expect(dead_code, reason = "it is counted until it is dropped")]
+    counted: Counted,
+}
 
 impl Code {
     /// None if the system gives no memory for code.
-    fn new(code: &[u8]) -> Option<Code> {
-        if PIECES.fetch_add(1, Relaxed) >= MOST {
-            PIECES.fetch_sub(1, Relaxed);
+    fn new(code: &[u8]) -> Option<Arc<Code>> {
+        // A thread that cannot have the list now, as after a fork in the middle of this, does without.
+        let mut last = LAST.try_lock().ok();
+        let is_it = |own: &Arc<Code>| own.memory[own.begin..].starts_with(code);
+        let known = last.iter().flat_map(|last| last.iter()).filter_map(Weak::upgrade).find(is_it);
+        if known.is_some() {
+            return known;
+        }
+        let count = PIECES.fetch_add(1, Relaxed);
+        let counted = Counted;
+        if count >= MOST {
             return None;
         }
-        let memory = MmapMut::map_anon(code.len()).and_then(|mut memory| {
-            memory.copy_from_slice(code);
-            memory.make_exec()
-        });
-        if memory.is_err() {
-            PIECES.fetch_sub(1, Relaxed);
+        let begin = count * 5 * LINE % (code.len().next_multiple_of(PAGE) - code.len() + 1) / LINE * LINE;
+        let mut memory = MmapMut::map_anon(begin + code.len()).ok()?;
+        memory[begin..].copy_from_slice(code);
+        let own = Arc::new(Code { memory: memory.make_exec().ok()?, begin, counted });
+        if let Some(last) = &mut last {
+            if last.len() == COMPARED {
+                last.pop_front();
+            }
+            last.push_back(Arc::downgrade(&own));
         }
-        memory.ok().map(Code)
+        Some(own)
     }
 
     /// The address of the function that begins there.
     fn function(&self, entry: usize) -> *const u8 {
-        self.0[entry..].as_ptr()
+        self.memory[self.begin + entry..].as_ptr()
     }
 }
 
-impl Drop for Code {
+/// One of the pieces that are counted.
+struct Counted;
+
+impl Drop for Counted {
     fn drop(&mut self) {
         PIECES.fetch_sub(1, Relaxed);
     }
@@ -64,8 +96,7 @@ unsafe extern "sysv64" fn call(instruction: *const Instruction, cells: *mut u8) 
 
 /// Code for instructions on single numbers.
 pub struct CodeOfNumbers {
-    code: Code,
-    entry: usize,
+    code: Arc<Code>,
 }
 
 impl CodeOfNumbers {
@@ -83,9 +114,8 @@ impl CodeOfNumbers {
         if !is_for_this_processor() {
             return None;
         }
-        let (code, entry) =
-            functions::of_numbers(instructions, size, repeats, is_needed, call as *const () as usize);
-        Some(CodeOfNumbers { code: Code::new(&code)?, entry })
+        let code = functions::of_numbers(instructions, size, repeats, is_needed, call as *const () as usize);
+        Some(CodeOfNumbers { code: Code::new(&code)? })
     }
 
     /// Runs the instructions so many times, each time with the cells one further on.
@@ -96,9 +126,7 @@ impl CodeOfNumbers {
         type Function = unsafe extern "sysv64" fn(cells: *mut u8, times: usize);
         if times > 0 {
             // SAFETY: `new` put such a function there, which needs what this one needs.
-            unsafe {
-                std::mem::transmute::<*const u8, Function>(self.code.function(self.entry))(cells, times)
-            };
+            unsafe { std::mem::transmute::<*const u8, Function>(self.code.function(0))(cells, times) };
         }
     }
 }
@@ -110,7 +138,7 @@ pub fn of_tile(own: &Instruction) -> Option<Float> {
 
 /// Code for instructions on the elements of tiles.
 pub struct CodeOfTiles {
-    code: Code,
+    code: Arc<Code>,
     entries: Vec<usize>,
     used: Vec<Address>,
 }
@@ -119,13 +147,23 @@ impl CodeOfTiles {
     /// A function for each list of instructions of [one type](of_tile). In a list no result is read as one number for all elements.
     /// `is_needed` says of a list whether its last result at an address is read afterwards. None where there is no machine code.
     pub fn new(lists: &[&[Instruction]], is_needed: &dyn Fn(usize, Address) -> bool) -> Option<CodeOfTiles> {
+        CodeOfTiles::of_width(lists, is_needed, isa() == Isa::Avx512)
+    }
+
+    /// [`new`](CodeOfTiles::new), for vectors of 64 bytes or of 32.
+    pub(super) fn of_width(
+        lists: &[&[Instruction]],
+        is_needed: &dyn Fn(usize, Address) -> bool,
+        is_wide: bool,
+    ) -> Option<CodeOfTiles> {
         let mut all = Assembler::new(true);
         let (mut entries, mut used) = (vec![], vec![]);
         for (k, list) in lists.iter().enumerate() {
-            entries.push(functions::of_tiles(&mut all, list, &|address| is_needed(k, address)));
+            let is_needed = |address: Address| is_needed(k, address);
+            entries.push(functions::of_tiles(&mut all, list, &is_needed, is_wide));
             used.append(&mut all.arrays);
         }
-        Some(CodeOfTiles { code: Code::new(&all.code)?, entries, used })
+        Some(CodeOfTiles { code: Code::new(&all.finish())?, entries, used })
     }
 
     /// The addresses of which the memory is used.

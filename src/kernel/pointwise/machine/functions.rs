@@ -3,9 +3,8 @@
 use rustc_hash::FxHashSet;
 
 use super::assembler::*;
-use crate::kernel::pointwise::arithmetic::Arithmetic;
-use crate::kernel::pointwise::numbers::Float;
-use crate::kernel::pointwise::row::{Address, Instruction, Loop};
+use crate::kernel::pointwise::arithmetic::{Arithmetic, Float};
+use crate::kernel::pointwise::row::{Address, Instruction, Loop, Operand};
 
 /// The most numbers that stay in registers from one time to the next, and the most that are the same for all elements of a tile.
 const KEPT: usize = 6;
@@ -30,7 +29,7 @@ fn carried(instructions: &[Instruction], size: Address) -> Vec<Carried> {
     let (mut done, mut all) = (FxHashSet::default(), vec![]);
     for own in instructions {
         if let Some((_, float)) = formula(own).filter(|(arithmetic, _)| *arithmetic != Arithmetic::Select) {
-            for operand in &own.from[..own.row.operands()] {
+            for operand in operands(own) {
                 let cell = operand.address;
                 if all.len() < KEPT && written.contains(&(cell + size)) && done.insert(cell) {
                     all.push(Carried { cell, float });
@@ -43,7 +42,7 @@ fn carried(instructions: &[Instruction], size: Address) -> Vec<Carried> {
 }
 
 /// A function that runs instructions on single numbers, where the address of the cells and the times, of which there is at least one, are
-/// given, and where it begins in the code. The last results in cells that are needed are there afterwards. `call` is a function that
+/// given. The last results in cells that are needed are there afterwards. `call` is a function that
 /// runs one of the instructions.
 pub fn of_numbers(
     instructions: &[Instruction],
@@ -51,13 +50,12 @@ pub fn of_numbers(
     repeats: bool,
     is_needed: &dyn Fn(Address) -> bool,
     call: usize,
-) -> (Vec<u8>, usize) {
+) -> Vec<u8> {
     let carried = if repeats { carried(instructions, size) } else { vec![] };
     let at_end: Vec<Address> = carried.iter().map(|c| c.cell + size).collect();
     let fates = fates(instructions, &at_end, &|to, is_last| is_last && is_needed(to));
     let mut all = Assembler::new(false);
     all.free -= carried.len() as u8;
-    let entry = all.code.len();
     all.code.extend(BEGIN);
     // push rbx; push r12; sub rsp, 8; mov rbx, rdi; mov r12, rsi
     all.code.extend([0x53, 0x41, 0x54, 0x48, 0x83, 0xec, 0x08, 0x48, 0x89, 0xfb, 0x49, 0x89, 0xf4]);
@@ -81,7 +79,7 @@ pub fn of_numbers(
                 all.compare([x, y], [next[0], next[1]], own.to, arithmetic == Arithmetic::LessEqual);
             }
             _ => {
-                let (from, next) = operands(own, next, Place::Cell);
+                let (from, next) = places(own, next, |operand| Place::Cell(operand.address));
                 all.compute(arithmetic, from, next, own.to, fate);
             }
         }
@@ -98,15 +96,15 @@ pub fn of_numbers(
     all.jump_back(NOT_ZERO, begin);
     // add rsp, 8; pop r12; pop rbx; ret
     all.code.extend([0x48, 0x83, 0xc4, 0x08, 0x41, 0x5c, 0x5b, 0xc3]);
-    (all.code, entry)
+    all.finish()
 }
 
-/// The operands of a formula of one or two, and the instructions that read them next.
-fn operands(own: &Instruction, next: [u32; 3], place: impl Fn(Address) -> Place) -> ([Place; 2], [u32; 2]) {
-    let x = place(own.from[0].address);
-    match own.row.operands() {
-        1 => ([x, x], [next[0], next[0]]),
-        _ => ([x, place(own.from[1].address)], [next[0], next[1]]),
+/// The places of the operands of a formula of one or two, and the instructions that read them next.
+fn places(own: &Instruction, next: [u32; 3], place: impl Fn(&Operand) -> Place) -> ([Place; 2], [u32; 2]) {
+    match operands(own) {
+        [x] => ([place(x); 2], [next[0]; 2]),
+        [x, y, ..] => ([place(x), place(y)], [next[0], next[1]]),
+        [] => unreachable!("a formula has operands"),
     }
 }
 
@@ -118,43 +116,39 @@ pub fn of_tile(own: &Instruction) -> Option<Float> {
 }
 
 /// Adds a function that runs instructions on the elements of a tile, where the number of elements and the addresses are given.
-/// The results at addresses that are needed are in memory afterwards. Where the function begins.
+/// The results at addresses that are needed are in memory afterwards. `is_wide` says whether it computes with 64 bytes at a time.
+/// Where the function begins.
 pub fn of_tiles(
     all: &mut Assembler,
     instructions: &[Instruction],
     is_needed: &dyn Fn(Address) -> bool,
+    is_wide: bool,
 ) -> usize {
     let fates = fates(instructions, &[], &|to, is_last| is_last && is_needed(to));
     all.float = of_tile(&instructions[0]).expect("all are formulas of floats");
     let mut same: Vec<Address> = vec![];
-    for operand in instructions.iter().flat_map(|own| &own.from[..own.row.operands()]) {
+    for operand in instructions.iter().flat_map(operands) {
         if operand.step == 0 && !same.contains(&operand.address) && same.len() < KEPT {
             same.push(operand.address);
         }
     }
     all.free = REGISTERS - same.len() as u8;
-    let body = |all: &mut Assembler, is_vector: bool| {
-        all.is_vector = is_vector;
+    let body = |all: &mut Assembler, width: Width| {
+        all.width = width;
         all.held = [None; REGISTERS as usize];
         for (register, &address) in (all.free..).zip(&same) {
             all.held[register as usize] = Some(Held { address, next: 0, is_stored: true });
         }
         for (own, &(next, fate)) in instructions.iter().zip(&fates) {
             let Some((arithmetic, _)) = formula(own) else { continue };
-            let is_one = |k: usize| own.from[k].step == 0;
-            let one_or_all = |address: Address| {
-                let is_it = |k: &usize| own.from[*k].address == address;
-                if (0..2).find(is_it).is_some_and(is_one) {
-                    Place::One(address)
-                } else {
-                    Place::Elements(address)
-                }
+            let place = |operand: &Operand| {
+                if operand.step == 0 { Place::One(operand.address) } else { Place::Elements(operand.address) }
             };
-            let (mut from, mut next) = operands(own, next, one_or_all);
+            let (mut from, mut next) = places(own, next, place);
             // The loops have a number that is the same for all elements in a register, and the others in memory, so that one
             // comes first.
             let commutes = matches!(arithmetic, Arithmetic::Add | Arithmetic::Multiply);
-            if commutes && is_one(1) && !is_one(0) {
+            if commutes && own.from[1].step == 0 && own.from[0].step > 0 {
                 from.swap(0, 1);
                 next.swap(0, 1);
             }
@@ -164,11 +158,12 @@ pub fn of_tiles(
     // What the function needs to know of itself: the arrays that it reads and writes.
     let length = all.code.len();
     all.arrays.clear();
-    body(all, true);
-    body(all, false);
-    all.code.truncate(length);
+    let (whole, rest) = if is_wide { (Width::Whole, Width::Some) } else { (Width::Half, Width::One) };
+    body(all, whole);
+    body(all, rest);
+    all.truncate(length);
 
-    all.code.resize(length.next_multiple_of(16), 0xcc);
+    all.code.resize(length.next_multiple_of(16), FILLER);
     let entry = all.code.len();
     all.code.extend(BEGIN);
     let saved: Vec<u8> = POINTERS
@@ -183,31 +178,60 @@ pub fn of_tiles(
     for (register, array) in POINTERS.into_iter().zip(all.arrays.clone()) {
         all.load_pointer(register, array);
     }
-    let (size, shift) = match all.float {
-        Float::F32 => (4, 2),
-        Float::F64 => (8, 3),
+    let shift = match all.float {
+        Float::F32 => 2,
+        Float::F64 => 3,
     };
-    all.is_vector = true;
+    all.width = whole;
     for (register, &address) in (all.free..).zip(&same) {
         all.load(register, Place::One(address));
     }
-    // shl rdi, shift; mov r11, rdi; and r11, -32; xor eax, eax
-    all.code.extend([0x48, 0xc1, 0xe7, shift, 0x49, 0x89, 0xfb, 0x49, 0x83, 0xe3, 0xe0, 0x31, 0xc0]);
-    let part = |all: &mut Assembler, is_vector: bool| {
-        // cmp rax, r11, or cmp rax, rdi
-        let compare = if is_vector { [0x4c, 0x39, 0xd8] } else { [0x48, 0x39, 0xf8] };
-        all.code.extend(compare);
-        let none = all.jump(NOT_BELOW);
+    // shl rdi, shift; mov r11, rdi; and r11, -bytes; xor eax, eax
+    let bytes = whole.bytes(all.float);
+    all.code.extend([
+        0x48,
+        0xc1,
+        0xe7,
+        shift,
+        0x49,
+        0x89,
+        0xfb,
+        0x49,
+        0x83,
+        0xe3,
+        bytes.wrapping_neg(),
+        0x31,
+        0xc0,
+    ]);
+    // cmp rax, r11; jae end; begin: ...; add rax, bytes; cmp rax, r11; jb begin
+    let of_whole = [0x4c, 0x39, 0xd8];
+    all.code.extend(of_whole);
+    let none = all.jump(NOT_BELOW);
+    let begin = all.code.len();
+    body(all, whole);
+    all.code.extend([0x48, 0x83, 0xc0, bytes]);
+    all.code.extend(of_whole);
+    all.jump_back(BELOW, begin);
+    all.land(none);
+    // cmp rax, rdi; jae end
+    let of_all = [0x48, 0x39, 0xf8];
+    all.code.extend(of_all);
+    let none = all.jump(NOT_BELOW);
+    if rest == Width::Some {
+        // mov rcx, rdi; sub rcx, rax; shr rcx, shift; mov r11d, -1; bzhi r11d, r11d, ecx; kmovw k1, r11d
+        all.code.extend([0x48, 0x89, 0xf9, 0x48, 0x29, 0xc1, 0x48, 0xc1, 0xe9, shift]);
+        all.code.extend([0x41, 0xbb, 0xff, 0xff, 0xff, 0xff, 0xc4, 0x42, 0x70, 0xf5, 0xdb]);
+        all.code.extend([0xc4, 0xc1, 0x78, 0x92, 0xcb]);
+        body(all, rest);
+    } else {
+        // begin: ...; add rax, size; cmp rax, rdi; jb begin
         let begin = all.code.len();
-        body(all, is_vector);
-        // add rax, step
-        all.code.extend([0x48, 0x83, 0xc0, if is_vector { VECTOR as u8 } else { size }]);
-        all.code.extend(compare);
+        body(all, rest);
+        all.code.extend([0x48, 0x83, 0xc0, rest.bytes(all.float)]);
+        all.code.extend(of_all);
         all.jump_back(BELOW, begin);
-        all.land(none);
-    };
-    part(all, true);
-    part(all, false);
+    }
+    all.land(none);
     // vzeroupper
     all.code.extend([0xc5, 0xf8, 0x77]);
     for r in saved.iter().rev() {

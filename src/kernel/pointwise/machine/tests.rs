@@ -2,14 +2,15 @@
 
 use super::CodeOfTiles;
 use crate::dtype::DType;
-use crate::kernel::pointwise::arithmetic::Arithmetic;
+use crate::kernel::pointwise::arithmetic::{Arithmetic, Float};
 use crate::kernel::pointwise::numbers::{
-    ABSOLUTE, ADD, DIVIDE, Float, LESS, LESS_EQUAL, LOG, MULTIPLY, NEGATE, Numbers, SQRT, SQRT_GRADIENT,
-    SQUARE, SQUARE_GRADIENT, SUBTRACT, Way,
+    ABSOLUTE, ADD, DIVIDE, LESS, LESS_EQUAL, LOG, MULTIPLY, NEGATE, Numbers, SQRT, SQRT_GRADIENT, SQUARE,
+    SQUARE_GRADIENT, SUBTRACT, Way,
 };
 use crate::kernel::pointwise::power::{GRADIENT, POWER};
 use crate::kernel::pointwise::row::{Address, Instruction, Operand, Row};
 use crate::kernel::pointwise::select;
+use crate::kernel::simd::{Isa, isa};
 
 /// Numbers in no order, the same ones each time.
 struct Chance(u64);
@@ -148,26 +149,29 @@ fn code_of_tiles_gives_what_loops_give() {
         let mut chance = Chance(seed);
         let (float, dtype) = if seed % 2 == 0 { (Float::F32, DType::F32) } else { (Float::F64, DType::F64) };
         let n = 1 + chance.below(40);
-        let given = 1 + chance.below(12);
+        let given = EXPONENTS.len() + 1 + chance.below(12);
         let arrays = given + 1 + chance.below(20);
         // By array: whether it has one number for all elements.
-        let is_one: Vec<bool> = (0..arrays).map(|i| i < given && chance.below(3) == 0).collect();
+        let is_one: Vec<bool> =
+            (0..arrays).map(|i| i < EXPONENTS.len() || i < given && chance.below(3) == 0).collect();
         let mut made = given;
         let mut instructions = vec![];
         for _ in 0..2 + chance.below(40) {
             let (row, exponent) = formula_of(&mut chance, dtype);
             let own = Instruction { row, from: [Operand::default(); 3], to: 0, also: 0 };
-            if exponent.is_some() || super::of_tile(&own) != Some(float) {
+            if super::of_tile(&own) != Some(float) {
                 continue;
             }
             let mut from = [Operand::default(); 3];
-            for operand in &mut from[..row.operands()] {
-                let array = chance.below(made);
+            for (k, operand) in from[..row.operands()].iter_mut().enumerate() {
+                let array = exponent.filter(|_| k == 1).unwrap_or_else(|| chance.below(made));
                 // A loop of one operand reads all elements.
                 let array = if row.operands() == 1 && is_one[array] { given } else { array };
                 *operand = Operand { address: array as Address, step: u8::from(!is_one[array]) };
             }
-            if from[..row.operands()].iter().any(|operand| operand.address as usize >= made) {
+            // The loop of powers has these formulas for many bases alone.
+            let is_other = exponent.is_some() && n > 1 && from[0].step == 0;
+            if is_other || from[..row.operands()].iter().any(|operand| operand.address as usize >= made) {
                 continue;
             }
             let to = given + chance.below((made + 1).min(arrays) - given);
@@ -178,19 +182,25 @@ fn code_of_tiles_gives_what_loops_give() {
             continue;
         }
         let size = dtype.size();
+        let bits = |i: usize, chance: &mut Chance| match (EXPONENTS.get(i), float) {
+            (None, _) => chance.bits(float),
+            (Some(&x), Float::F32) => u64::from((x as f32).to_bits()),
+            (Some(x), Float::F64) => x.to_bits(),
+        };
         let memory: Vec<Vec<u8>> = (0..arrays)
-            .map(|_| (0..n).flat_map(|_| chance.bits(float).to_le_bytes()[..size].to_vec()).collect())
+            .map(|i| (0..n).flat_map(|_| bits(i, &mut chance).to_le_bytes()[..size].to_vec()).collect())
             .collect();
         let is_needed: Vec<bool> = (0..arrays).map(|_| chance.below(2) == 0).collect();
-        let run = |by_code: bool| {
+        // By loops, or by code with vectors of 64 bytes or not.
+        let run = |is_wide: Option<bool>| {
             let mut memory = memory.clone();
             let addresses: Vec<*mut u8> = memory.iter_mut().map(|x| x.as_mut_ptr()).collect();
             // SAFETY: each address has `n` elements.
             unsafe {
-                if by_code {
+                if let Some(is_wide) = is_wide {
                     let is_needed = |_: usize, address: Address| is_needed[address as usize];
-                    let code =
-                        CodeOfTiles::new(&[&instructions], &is_needed).expect("there is memory for code");
+                    let code = CodeOfTiles::of_width(&[&instructions], &is_needed, is_wide)
+                        .expect("there is memory for code");
                     code.run(0, n, addresses.as_ptr());
                 } else {
                     instructions.iter().for_each(|own| own.run(n, |address| addresses[address as usize]));
@@ -205,6 +215,11 @@ fn code_of_tiles_gives_what_loops_give() {
             let needed = memory.iter().zip(&is_needed).filter(|(_, is_needed)| **is_needed);
             needed.map(|(x, _)| x.chunks(size).map(|x| bits(number(x))).collect()).collect::<Vec<Vec<u64>>>()
         };
-        assert!(run(true) == run(false), "seed {seed}");
+        let wanted = run(None);
+        for is_wide in [false, true] {
+            if !is_wide || isa() == Isa::Avx512 {
+                assert!(run(Some(is_wide)) == wanted, "seed {seed}, wide: {is_wide}");
+            }
+        }
     }
 }

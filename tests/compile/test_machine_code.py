@@ -1,0 +1,126 @@
+"""Programs of arithmetic, which are machine code where that is to be had: the bits are those of the ops."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import ferrograd as fg
+import numpy as np
+import pytest
+from ferrograd import func
+
+#: Of Linux: memory that a process has written to is not executed from then on.
+PR_SET_MDWE, REFUSE = 65, 1
+#: Whether all numbers are. Loops without vectors do not promise which of two NaN a sum or product gives.
+IS_FINITE = os.environ.get("FERROGRAD_CPU") == "baseline"
+
+
+def values(n: int, dtype: str, seed: int) -> Any:
+    """Numbers of all sizes, and zeros, infinities and NaN with bits of their own unless all are finite."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n) * 10.0 ** rng.integers(-3, 4, n)
+    if IS_FINITE:
+        return fg.tensor(x.astype(dtype))
+    x[rng.random(n) < 0.2] = rng.choice([0.0, -0.0, np.inf, -np.inf, 1.0])
+    x = x.astype(dtype)
+    own = x.view("int32" if dtype == "float32" else "int64")
+    own[rng.random(n) < 0.1] = np.array(np.nan, dtype).view(own.dtype) + rng.integers(1, 1000)
+    return fg.tensor(x)
+
+
+def arithmetic(x: Any, y: Any, a: Any) -> list[Any]:
+    """All formulas of arithmetic, each returned and read by others, and more values than a processor has registers."""
+    made = [x, y, x + y, x - y, x * y, x / y, -x, fg.abs(y), fg.sqrt(fg.abs(x)), fg.square(y)]
+    made += [x**2, y**3, x**4, fg.abs(y) ** 1.5, a * x, x + a, y - a, a / x, a - y]
+    sums = [made[i] + made[-i - 1] * made[(7 * i) % len(made)] for i in range(len(made))]
+    while len(sums) > 1:
+        sums = [p * 0.5 - q for p, q in zip(sums[::2], sums[1::2], strict=False)] + sums[len(sums) // 2 * 2 :]
+    return [*made[2:], *sums]
+
+
+def bits(tree: Any) -> list[bytes]:
+    return [x.numpy().tobytes() for x in tree]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 10, 15, 16, 17, 31, 33, 64, 100, 1000, 5000])
+def test_arrays(n: int, dtype: str) -> None:
+    x, y, a = values(n, dtype, 1), values(n, dtype, 2), values(1, dtype, 3).reshape([])
+    assert bits(fg.compile(arithmetic)(x, y, a)) == bits(arithmetic(x, y, a))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [16, 40, 1000])
+def test_gradients(n: int, dtype: str) -> None:
+    x, y = fg.abs(values(n, dtype, 4)), values(n, dtype, 5)
+
+    def total(x: Any, y: Any) -> Any:
+        return fg.sum(x**2 * y + x**3 + y**4 * x + x**1.5 * y + fg.sqrt(x) / y)
+
+    own = func.grad(total, (0, 1))
+    second = func.grad(lambda x, y: fg.sum(own(x, y)[0] * y), (0, 1))
+    for f in (own, second):
+        assert bits(fg.compile(f)(x, y)) == bits(f(x, y))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("length", [3, 24, 100, 300])
+def test_loops(length: int, dtype: str) -> None:
+    rows = fg.tensor(np.random.default_rng(6).normal(size=length).astype(dtype))
+    start = fg.tensor(np.array([0.5, -1.0, 2.0], dtype))
+
+    def step(carry: Any, row: Any) -> Any:
+        u, v, w = carry
+        near = fg.where(u < v, u * 0.5, fg.where(w <= u, w, v))
+        r = u * u + v * v + 0.1
+        u = u + 0.01 * (v - near * row) / (r * fg.sqrt(r))
+        v = v - 0.01 * fg.sin(u) + w * row
+        return (u, v, fg.abs(0.5 * w - 0.1 * u**3) ** 1.5), near
+
+    def run(start: Any, rows: Any) -> Any:
+        carry, out = func.scan(step, (start[0], start[1], start[2]), rows)
+        return [*carry, out]
+
+    wanted = run(start, rows)
+    assert all(np.isfinite(x.numpy()).all() for x in wanted)
+    assert bits(fg.compile(run)(start, rows)) == bits(wanted)
+    gradient = func.grad(lambda start, rows: sum(fg.sum(x) for x in run(start, rows)), (0, 1))
+    assert bits(fg.compile(gradient)(start, rows)) == bits(gradient(start, rows))
+
+
+#: A program that prints nothing if compiled functions give the bits of the ops.
+SAME = """
+import numpy as np
+import ferrograd as fg
+from tests.compile import test_machine_code as own
+
+own.IS_FINITE = True
+for dtype in ("float32", "float64"):
+    for n in (5, 100):
+        own.test_arrays(n, dtype)
+    own.test_gradients(40, dtype)
+    own.test_loops(100, dtype)
+"""
+
+
+@pytest.mark.parametrize("level", ["baseline", "avx2"])
+def test_processors_with_less(level: str) -> None:
+    environment = {**os.environ, "FERROGRAD_CPU": level}
+    subprocess.run([sys.executable, "-c", SAME], env=environment, check=True, timeout=300)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system refuses it for one process")
+def test_a_system_that_gives_no_memory_for_code() -> None:
+    refuse = f"""
+import ctypes
+
+if ctypes.CDLL(None).prctl({PR_SET_MDWE}, {REFUSE}, 0, 0, 0):
+    raise SystemExit(77)
+"""
+    done = subprocess.run([sys.executable, "-c", refuse + SAME], check=False, timeout=300)
+    if done.returncode == 77:
+        pytest.skip("a kernel before Linux 6.3 cannot refuse it for one process")
+    assert done.returncode == 0
