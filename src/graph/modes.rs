@@ -95,6 +95,8 @@ pub struct Modes {
     pub autocast: Option<DType>,
     /// Records every op for a program.
     pub trace: Option<Arc<Trace>>,
+    /// Programs that are made may round a product and the sum that reads it once. Ops do not look at it.
+    pub contracts: bool,
 }
 
 /// Is shown every node of an op that a thread records, also those that it records itself unless it enters modes without
@@ -259,6 +261,7 @@ impl Modes {
         conversion: Conversion::Allow,
         autocast: None,
         trace: None,
+        contracts: false,
     };
 
     /// A copy of this thread's modes.

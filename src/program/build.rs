@@ -15,6 +15,7 @@ use super::unroll::unrolled;
 use super::{Counts, Program};
 use crate::array::Array;
 use crate::dtype::DType;
+use crate::graph::modes;
 use crate::graph::trace::Call;
 use crate::graph::write_op;
 
@@ -259,6 +260,13 @@ impl Program {
         let steps = outer_products(&mut values, steps);
         let steps = in_columns(&mut values, steps, &outputs);
         let mut steps = unrolled(&mut values, steps, &outputs);
+        if modes::with(|m| m.contracts) {
+            for (_, way) in &mut steps {
+                if let Way::Pointwise(p) = way {
+                    p.contract();
+                }
+            }
+        }
         share_slopes(&mut steps);
         let work = sequenced(&values, planned(&values, steps, &outputs), &outputs);
         let mut slots = vec![u32::MAX; values.len()];

@@ -78,7 +78,7 @@ pub enum Piece {
 
 /// A cluster, and the values that it reads and makes. What it reads are whole values, no views.
 pub struct Gathered {
-    pub cluster: Cluster,
+    pub cluster: Box<Cluster>,
     pub reads: Vec<Id>,
     pub outs: Vec<Id>,
     pub ops: Vec<(&'static str, Site)>,

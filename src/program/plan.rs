@@ -164,6 +164,11 @@ impl Pointwise {
         })
     }
 
+    /// Lets its results be rounded together with those of the step that reads them.
+    pub fn contract(&mut self) {
+        self.row.contracts = true;
+    }
+
     /// The step, where a power with one of these exponents is a formula of its own.
     pub fn with_exponent(mut self, is_all: impl Fn(usize, f64) -> bool) -> Pointwise {
         use Arithmetic::{Cube, Fourth, Power, Square, ThreeHalves};
@@ -775,5 +780,5 @@ fn cluster(memory: &Memory<'_>, parts: &Parts, outside: &FxHashSet<Id>) -> Optio
     let mut named = FxHashSet::default();
     let steps = steps.filter(|step| named.insert(Arc::as_ptr(&step.op).cast::<()>()));
     let ops = steps.map(|step| (step.op.name(), step.site)).collect();
-    Some(Gathered { cluster, reads, outs: writes, ops })
+    Some(Gathered { cluster: Box::new(cluster), reads, outs: writes, ops })
 }

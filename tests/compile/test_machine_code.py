@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from typing import Any
@@ -89,6 +90,48 @@ def test_loops(length: int, dtype: str) -> None:
     assert bits(fg.compile(run)(start, rows)) == bits(wanted)
     gradient = func.grad(lambda start, rows: sum(fg.sum(x) for x in run(start, rows)), (0, 1))
     assert bits(fg.compile(gradient)(start, rows)) == bits(gradient(start, rows))
+
+
+def sums_of_products(x: Any, y: Any, z: Any, a: Any) -> list[Any]:
+    """Sums of products that nothing else reads."""
+    return [x * y + z, z + y * a, x * z - y, y - x * a, a - y * z, x * x + y, z - y * y, z * z - a, z + x * (y + z)]
+
+
+@pytest.mark.parametrize("n", [1, 3, 8, 15, 16, 33, 100, 3000])
+def test_fast_rounds_a_product_and_its_sum_once(n: int) -> None:
+    rng = np.random.default_rng(7)
+    given = [rng.normal(size=size).astype("float32") for size in (n, n, n, ())]
+    tensors = [fg.tensor(x) for x in given]
+    # Products of float32 are exact in float64.
+    x, y, z, a = (np.asarray(x, "float64") for x in given)
+    inner = (y + z).astype("float32").astype("float64")
+    exact = [x * y + z, z + y * a, x * z - y, y - x * a, a - y * z, x * x + y, z - y * y, z * z - a, z + x * inner]
+    twice = sums_of_products(*tensors)
+    assert bits(fg.compile(sums_of_products)(*tensors)) == bits(twice)
+    for got, wanted, other in zip(fg.compile(sums_of_products, fast=True)(*tensors), exact, twice, strict=True):
+        once = wanted.astype("float32")
+        # Without machine code the bits are those of the ops.
+        assert (got.numpy() == once).all() or (got.numpy() == other.numpy()).all()
+
+
+def test_fast_is_near() -> None:
+    start = fg.tensor(np.array([1.0, 0.0, 0.2, 1.0]))
+
+    def run(start: Any) -> Any:
+        def step(carry: Any, _: Any) -> Any:
+            x, y, u, v = carry
+            r = x * x + y * y
+            u, v = u - 0.01 * x / (r * fg.sqrt(r)), v - 0.01 * y / (r * fg.sqrt(r))
+            return (x + 0.01 * u, y + 0.01 * v, u, v), r
+
+        carry, rs = func.scan(step, (start[0], start[1], start[2], start[3]), fg.zeros([200]))
+        return fg.sum(rs) + carry[0]
+
+    both = func.value_and_grad(run)
+    for got, wanted in zip(fg.compile(both, fast=True)(start), both(start), strict=True):
+        np.testing.assert_allclose(got.numpy(), wanted.numpy(), rtol=1e-11)
+    again = pickle.loads(pickle.dumps(fg.compile(fg.sin, fast=True)))
+    assert bits([again(start)]) == bits([fg.sin(start)])
 
 
 #: A program that prints nothing if compiled functions give the bits of the ops.

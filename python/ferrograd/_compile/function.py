@@ -319,7 +319,12 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
 
     def __init__(
-        self, function: Callable[P, R], fullgraph: bool = False, maxsize: int = 64, dynamic: bool = False
+        self,
+        function: Callable[P, R],
+        fullgraph: bool = False,
+        maxsize: int = 64,
+        dynamic: bool = False,
+        fast: bool = False,
     ) -> None:
         if maxsize < 0:
             raise ArgumentError(f"compile: maxsize is a number of programs, not {maxsize}")
@@ -327,6 +332,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         self._fullgraph = fullgraph
         self._maxsize = maxsize
         self._dynamic = dynamic
+        self._fast = fast
         self._programs: OrderedDict[tuple[Any, ...], list[_Program]] = OrderedDict()
         self._eager: dict[tuple[Any, ...], str] = {}
         self._names = Names()
@@ -447,7 +453,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         return self if instance is None else types.MethodType(self, instance)
 
     def __reduce__(self) -> Any:
-        return CompiledFunction, (self._function, self._fullgraph, self._maxsize, self._dynamic)
+        return CompiledFunction, (self._function, self._fullgraph, self._maxsize, self._dynamic, self._fast)
 
     def __getattr__(self, name: str) -> Any:
         # A compiled module has the attributes of the module.
@@ -643,7 +649,11 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         __tracebackhide__ = True
         call = functools.partial(self._function, *args, **kwargs)
         self._counts[1] += 1
-        result, made, reason = self._trace(args, kwargs, reader, modes, keeps_all=True)
+        contracted = _core.contract_products(self._fast)
+        try:
+            result, made, reason = self._trace(args, kwargs, reader, modes, keeps_all=True)
+        finally:
+            _core.contract_products(contracted)
         if made is not None:
             self._changes = 0
             called = made.call(call, reader.tensors)
@@ -966,14 +976,19 @@ def _replaced(tree: Any, by: Mapping[int, Tensor]) -> Any:
 
 @overload
 def compile(
-    function: Callable[P, R], *, fullgraph: bool = ..., maxsize: int = ..., dynamic: bool = ...
+    function: Callable[P, R], *, fullgraph: bool = ..., maxsize: int = ..., dynamic: bool = ..., fast: bool = ...
 ) -> CompiledFunction[P, R]: ...
 @overload
 def compile(
-    *, fullgraph: bool = ..., maxsize: int = ..., dynamic: bool = ...
+    *, fullgraph: bool = ..., maxsize: int = ..., dynamic: bool = ..., fast: bool = ...
 ) -> Callable[[Callable[P, R]], CompiledFunction[P, R]]: ...
 def compile(
-    function: Callable[..., Any] | None = None, *, fullgraph: bool = False, maxsize: int = 64, dynamic: bool = False
+    function: Callable[..., Any] | None = None,
+    *,
+    fullgraph: bool = False,
+    maxsize: int = 64,
+    dynamic: bool = False,
+    fast: bool = False,
 ) -> Any:
     """The function, traced at its first call and run without Python afterwards. Without a function, a decorator.
 
@@ -996,6 +1011,9 @@ def compile(
         fullgraph: a function that cannot be traced is an error.
         maxsize: the most programs that are kept. The one that was made first is forgotten first.
         dynamic: sizes are meant to vary. Each size is traced, without the warning that this happens often.
+        fast: a product and the sum or difference that alone reads it may be rounded once, as one instruction of the
+            processor does. The sum is then that of the exact product, from which a rounded one is at most half a unit
+            in its last place away.
 
     Raises:
         CompileError: the function cannot be traced, and ``fullgraph`` is set.
@@ -1009,7 +1027,7 @@ def compile(
     1
     """
     if function is None:
-        return functools.partial(compile, fullgraph=fullgraph, maxsize=maxsize, dynamic=dynamic)
+        return functools.partial(compile, fullgraph=fullgraph, maxsize=maxsize, dynamic=dynamic, fast=fast)
     if not callable(function):
         raise TypeError(f"compile: a function is wanted, not {type(function).__name__}")
-    return CompiledFunction(function, fullgraph, maxsize, dynamic)
+    return CompiledFunction(function, fullgraph, maxsize, dynamic, fast)

@@ -20,7 +20,7 @@ use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::value::var::{Value, Var};
 use crate::dtype::DType;
-use crate::graph::Tensor;
+use crate::graph::{Modes, Tensor};
 use crate::graph::modes::{self, Flags, Watch};
 use crate::ops::promote::default_float;
 
@@ -44,6 +44,13 @@ fn modes_of_programs(tracing: bool, inner: bool) -> Option<ProgramModes> {
     let autocast = if flags.has(Flags::AUTOCAST) { modes::with(|m| m.autocast) } else { None };
     let records = !flags.has(Flags::NOT_RECORDING);
     Some((records, flags.has(Flags::INFERENCE), autocast, default_float()))
+}
+
+/// Sets whether programs that this thread makes may round a product and the sum that reads it once. Returns whether they could
+/// before.
+#[pyfunction]
+fn contract_products(on: bool) -> bool {
+    Modes::update(|m| std::mem::replace(&mut m.contracts, on))
 }
 
 /// [`modes_of_programs`] for Python.
@@ -492,5 +499,6 @@ impl CompiledCalls {
 
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(program_modes, m)?)?;
+    m.add_function(wrap_pyfunction!(contract_products, m)?)?;
     m.add_class::<CompiledCalls>()
 }

@@ -239,6 +239,7 @@ pub fn row(from: DType, to: DType) -> Option<Row> {
         arithmetic: None,
         of: from,
         has_forms: false,
+        contracts: false,
     })
 }
 

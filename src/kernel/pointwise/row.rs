@@ -47,6 +47,8 @@ pub struct Row {
     pub of: DType,
     /// Whether the loop looks at the second operand first where one number is that of all elements.
     pub has_forms: bool,
+    /// Whether its results may be computed together with those of the next formula, rounded once.
+    pub contracts: bool,
 }
 
 /// The number of an address of a cluster: what it reads comes first, then what it writes, then its registers.
@@ -133,7 +135,15 @@ impl UnaryLoops {
     /// The loop for this dtype, if there is one.
     pub fn row(&self, dtype: DType, scalars: Scalars) -> Option<Row> {
         let (apply, out) = (Loop::Unary(self.loops[dtype as usize]?), self.out.unwrap_or(dtype));
-        Some(Row { apply, scalars, out, arithmetic: self.arithmetic, of: dtype, has_forms: false })
+        Some(Row {
+            apply,
+            scalars,
+            out,
+            arithmetic: self.arithmetic,
+            of: dtype,
+            has_forms: false,
+            contracts: false,
+        })
     }
 }
 
@@ -144,7 +154,15 @@ impl BinaryLoops {
             return None;
         }
         let (apply, out) = (Loop::Binary(self.loops[dtype as usize]?), self.out.unwrap_or(dtype));
-        Some(Row { apply, scalars, out, arithmetic: self.arithmetic, of: dtype, has_forms: self.has_forms })
+        Some(Row {
+            apply,
+            scalars,
+            out,
+            arithmetic: self.arithmetic,
+            of: dtype,
+            has_forms: self.has_forms,
+            contracts: false,
+        })
     }
 }
 
@@ -163,6 +181,7 @@ impl TernaryLoops {
             arithmetic: None,
             of: dtype,
             has_forms: false,
+            contracts: false,
         })
     }
 }

@@ -30,6 +30,7 @@ pub fn row(dtype: DType) -> Row {
         arithmetic: Some(Arithmetic::Select),
         of: dtype,
         has_forms: false,
+        contracts: false,
     }
 }
 

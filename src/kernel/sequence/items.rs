@@ -52,7 +52,7 @@ pub trait Times {
 
 /// How results are computed.
 pub enum Part {
-    Cluster(Cluster),
+    Cluster(Box<Cluster>),
     Kernel(Box<dyn Kernel>),
     Arrays(Arrays),
 }

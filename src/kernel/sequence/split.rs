@@ -365,6 +365,7 @@ fn copying(dtype: DType) -> Instruction {
         arithmetic: None,
         of: dtype,
         has_forms: false,
+        contracts: false,
     };
     Instruction { row, from: [Place::default(); 3], to: 0, also: 0 }
 }

@@ -140,6 +140,17 @@ pub struct Assembler {
     distances: Vec<(usize, usize)>,
 }
 
+/// How a product is added to a number: the opcodes for vectors.
+#[derive(Clone, Copy)]
+pub enum Contracted {
+    /// `x y + z`.
+    Add = 0xb8,
+    /// `x y - z`.
+    Subtract = 0xba,
+    /// `z - x y`.
+    SubtractFrom = 0xbc,
+}
+
 /// The formula of an instruction that takes no call.
 pub fn formula(own: &Instruction) -> Option<(Arithmetic, Float)> {
     let (arithmetic, float) = own.row.kind()?;
@@ -333,7 +344,7 @@ impl Assembler {
     }
 
     /// A register for another number, which is none of these: one whose number is read by no one, or last.
-    pub fn take(&mut self, others: [Place; 2]) -> u8 {
+    pub fn take(&mut self, others: &[Place]) -> u8 {
         let is_other = |r: u8| others.iter().any(|place| matches!(place, Register(other) if r == *other));
         let next = |r: &u8| self.held[*r as usize].map_or(NEVER, |held| held.next);
         let free = (0..self.free).filter(|&r| !is_other(r));
@@ -347,7 +358,7 @@ impl Assembler {
     }
 
     /// An operand of an instruction. If it is read again, or has to be in a register, it is in one from now on.
-    fn operand(&mut self, place: Place, next: u32, is_in_register: bool, other: Place) -> Place {
+    fn operand(&mut self, place: Place, next: u32, is_in_register: bool, others: &[Place]) -> Place {
         let (Place::Cell(address) | Place::Elements(address) | Place::One(address)) = place else {
             return place;
         };
@@ -356,7 +367,7 @@ impl Assembler {
             Some(register) => (register, self.held[register as usize].is_none_or(|held| held.is_stored)),
             None if next == NEVER && !is_in_register && !is_repeated => return place,
             None => {
-                let register = self.take([other, other]);
+                let register = self.take(others);
                 self.load(register, place);
                 (register, true)
             }
@@ -377,7 +388,7 @@ impl Assembler {
                 return r;
             }
         }
-        self.take(others)
+        self.take(&others)
     }
 
     /// Writes the number of a register to an address, if it has to be in memory.
@@ -391,7 +402,7 @@ impl Assembler {
     }
 
     /// No register has the number of this address any more.
-    fn forget(&mut self, address: Address) {
+    pub fn forget(&mut self, address: Address) {
         if let Some(register) = self.find(address) {
             self.held[register as usize] = None;
         }
@@ -406,10 +417,10 @@ impl Assembler {
         to: Address,
         fate: Fate,
     ) {
-        let x = self.operand(from[0], next[0], true, from[1]);
+        let x = self.operand(from[0], next[0], true, &[]);
         let Register(first) = x else { unreachable!("it is in a register") };
         // A register that is read last may have the only copy of both operands.
-        let y = if from[1] == from[0] { x } else { self.operand(from[1], next[1], false, x) };
+        let y = if from[1] == from[0] { x } else { self.operand(from[1], next[1], false, &[x]) };
         // What the first operand is multiplied with or divided by.
         match arithmetic {
             Arithmetic::SquareGradient | Arithmetic::SqrtGradient => {
@@ -478,6 +489,24 @@ impl Assembler {
         self.write(register, to, fate);
     }
 
+    /// Computes a product, and the sum or difference with it, which is rounded once. Of three operands the last is the one that the
+    /// product is added to. `sum` says how.
+    pub fn contracted(&mut self, sum: Contracted, from: [Place; 3], next: [u32; 3], to: Address, fate: Fate) {
+        let x = self.operand(from[0], next[0], true, &[]);
+        let Register(first) = x else { unreachable!("it is in a register") };
+        let y = if from[1] == from[0] { x } else { self.operand(from[1], next[1], false, &[x]) };
+        let z = self.operand(from[2], next[2], false, &[x, y]);
+        let register = match z {
+            Register(r) if r < self.free && self.held[r as usize].is_none() => r,
+            _ => self.take(&[x, y, z]),
+        };
+        self.load(register, z);
+        let is_double = self.float == Float::F64;
+        let opcode = sum as u8 + u8::from(self.width == Width::One);
+        self.encode((2, 1, opcode, is_double), register, first, y, self.width);
+        self.write(register, to, fate);
+    }
+
     fn sqrt(&mut self, to: u8, from: u8) {
         // That of one number leaves the rest of the register as it is in the first operand.
         self.op(SQRT, to, if self.width == Width::One { from } else { NONE }, Register(from));
@@ -528,8 +557,8 @@ impl Assembler {
     /// Writes to a cell whether `x < y`, or whether `x ≤ y`.
     pub fn compare(&mut self, [x, y]: [Address; 2], next: [u32; 2], to: Address, or_equal: bool) {
         let is_same = x == y;
-        let y = self.operand(Place::Cell(y), next[1], true, Place::Cell(x));
-        let x = if is_same { y } else { self.operand(Place::Cell(x), next[0], false, y) };
+        let y = self.operand(Place::Cell(y), next[1], true, &[]);
+        let x = if is_same { y } else { self.operand(Place::Cell(x), next[0], false, &[y]) };
         let Register(register) = y else { unreachable!("it is in a register") };
         let is_double = self.float == Float::F64;
         self.encode((1, u8::from(is_double), COMPARE, is_double), register, NONE, x, Width::One);
@@ -558,7 +587,7 @@ impl Assembler {
         self.forget(to);
         if fate.next != NEVER {
             // movd register, eax
-            let register = self.take([Place::Cell(to); 2]);
+            let register = self.take(&[]);
             let extension = 0x40 | u8::from(is_wide) << 3 | register >> 3 << 2;
             self.code.extend([0x66, extension, 0x0f, 0x6e, 0xc0 | (register & 7) << 3]);
             self.held[register as usize] = Some(Held { address: to, next: fate.next, is_stored: true });

@@ -41,9 +41,8 @@ fn carried(instructions: &[Instruction], size: Address) -> Vec<Carried> {
     all
 }
 
-/// A function that runs instructions on single numbers, where the address of the cells and the times, of which there is at least one, are
-/// given. The last results in cells that are needed are there afterwards. `call` is a function that
-/// runs one of the instructions.
+/// A function that runs instructions on single numbers some times, at least once. It is given the address of the cells and the times.
+/// The last results in cells that are needed are there afterwards. `call` is a function that runs one of the instructions.
 pub fn of_numbers(
     instructions: &[Instruction],
     size: Address,
@@ -66,12 +65,20 @@ pub fn of_numbers(
         all.held[register as usize] = Some(Held { address: c.cell, next: 0, is_stored: true });
     }
     let begin = all.code.len();
-    for (own, &(next, fate)) in instructions.iter().zip(&fates) {
+    let mut is_done = false;
+    for (i, (own, &(next, fate))) in instructions.iter().zip(&fates).enumerate() {
+        if std::mem::take(&mut is_done) {
+            continue;
+        }
         let Some((arithmetic, float)) = formula(own) else {
             all.call(call, &raw const *own as usize);
             continue;
         };
         all.float = float;
+        is_done = contract(&mut all, instructions, &fates, i, |operand| Place::Cell(operand.address));
+        if is_done {
+            continue;
+        }
         let [x, y, z] = own.from.map(|operand| operand.address);
         match arithmetic {
             Arithmetic::Select => all.select([x, y, z], next, own.to, fate),
@@ -99,6 +106,40 @@ pub fn of_numbers(
     all.finish()
 }
 
+/// Computes a product together with the sum or difference that comes next, if they may be rounded once and nothing else reads the
+/// product. Whether it did.
+fn contract(
+    all: &mut Assembler,
+    instructions: &[Instruction],
+    fates: &[([u32; 3], Fate)],
+    i: usize,
+    place: impl Fn(&Operand) -> Place,
+) -> bool {
+    let [own, sum, ..] = &instructions[i..] else { return false };
+    let (&(next, fate), &(next_of_sum, fate_of_sum)) = (&fates[i], &fates[i + 1]);
+    let (Some((product, float)), Some((arithmetic, of_sum))) = (formula(own), formula(sum)) else {
+        return false;
+    };
+    let is_product = matches!(product, Arithmetic::Multiply | Arithmetic::Square);
+    let reads = [0, 1].map(|k| sum.from[k].address == own.to);
+    let how = match (arithmetic, reads) {
+        (Arithmetic::Add, [true, false] | [false, true]) => Contracted::Add,
+        (Arithmetic::Subtract, [true, false]) => Contracted::Subtract,
+        (Arithmetic::Subtract, [false, true]) => Contracted::SubtractFrom,
+        _ => return false,
+    };
+    let (k, other) = if reads[0] { (0, 1) } else { (1, 0) };
+    let is_last = fate.next == i as u32 + 1 && !fate.is_stored && next_of_sum[k] == NEVER;
+    if !(own.row.contracts && is_product && float == of_sum && is_last) {
+        return false;
+    }
+    let ([x, y], [next_x, next_y]) = places(own, next, &place);
+    let from = [x, y, place(&sum.from[other])];
+    all.forget(own.to);
+    all.contracted(how, from, [next_x, next_y, next_of_sum[other]], sum.to, fate_of_sum);
+    true
+}
+
 /// The places of the operands of a formula of one or two, and the instructions that read them next.
 fn places(own: &Instruction, next: [u32; 3], place: impl Fn(&Operand) -> Place) -> ([Place; 2], [u32; 2]) {
     match operands(own) {
@@ -115,9 +156,9 @@ pub fn of_tile(own: &Instruction) -> Option<Float> {
     (!is_truth && !matches!(own.row.apply, Loop::Pair(_))).then_some(float)
 }
 
-/// Adds a function that runs instructions on the elements of a tile, where the number of elements and the addresses are given.
-/// The results at addresses that are needed are in memory afterwards. `is_wide` says whether it computes with 64 bytes at a time.
-/// Where the function begins.
+/// Adds a function that runs instructions on the elements of a tile: where it begins. It is given the number of elements and the
+/// addresses. The results at addresses that are needed are in memory afterwards. `is_wide` says whether it computes with 64 bytes at a
+/// time.
 pub fn of_tiles(
     all: &mut Assembler,
     instructions: &[Instruction],
@@ -139,11 +180,16 @@ pub fn of_tiles(
         for (register, &address) in (all.free..).zip(&same) {
             all.held[register as usize] = Some(Held { address, next: 0, is_stored: true });
         }
-        for (own, &(next, fate)) in instructions.iter().zip(&fates) {
-            let Some((arithmetic, _)) = formula(own) else { continue };
-            let place = |operand: &Operand| {
-                if operand.step == 0 { Place::One(operand.address) } else { Place::Elements(operand.address) }
-            };
+        let place = |operand: &Operand| {
+            if operand.step == 0 { Place::One(operand.address) } else { Place::Elements(operand.address) }
+        };
+        let mut is_done = false;
+        for (i, (own, &(next, fate))) in instructions.iter().zip(&fates).enumerate() {
+            if std::mem::take(&mut is_done) {
+                continue;
+            }
+            is_done = contract(all, instructions, &fates, i, place);
+            let Some((arithmetic, _)) = formula(own).filter(|_| !is_done) else { continue };
             let (mut from, mut next) = places(own, next, place);
             // The loops have a number that is the same for all elements in a register, and the others in memory, so that one
             // comes first.
@@ -186,23 +232,11 @@ pub fn of_tiles(
     for (register, &address) in (all.free..).zip(&same) {
         all.load(register, Place::One(address));
     }
-    // shl rdi, shift; mov r11, rdi; and r11, -bytes; xor eax, eax
+    // shl rdi, shift
+    all.code.extend([0x48, 0xc1, 0xe7, shift]);
+    // mov r11, rdi; and r11, -bytes; xor eax, eax
     let bytes = whole.bytes(all.float);
-    all.code.extend([
-        0x48,
-        0xc1,
-        0xe7,
-        shift,
-        0x49,
-        0x89,
-        0xfb,
-        0x49,
-        0x83,
-        0xe3,
-        bytes.wrapping_neg(),
-        0x31,
-        0xc0,
-    ]);
+    all.code.extend([0x49, 0x89, 0xfb, 0x49, 0x83, 0xe3, bytes.wrapping_neg(), 0x31, 0xc0]);
     // cmp rax, r11; jae end; begin: ...; add rax, bytes; cmp rax, r11; jb begin
     let of_whole = [0x4c, 0x39, 0xd8];
     all.code.extend(of_whole);
