@@ -20,8 +20,8 @@ use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::value::var::{Value, Var};
 use crate::dtype::DType;
-use crate::graph::{Modes, Tensor};
 use crate::graph::modes::{self, Flags, Watch};
+use crate::graph::{Modes, Tensor};
 use crate::ops::promote::default_float;
 
 /// Whether gradients are recorded, inference mode, the dtype of autocast, and the default dtype.
