@@ -232,15 +232,7 @@ fn conversion(from: DType, to: DType) -> Option<UnaryLoop> {
 
 /// The conversion between two dtypes as a formula, if it is one.
 pub fn row(from: DType, to: DType) -> Option<Row> {
-    Some(Row {
-        apply: Loop::Unary(conversion(from, to)?),
-        scalars: [0.0; 3],
-        out: to,
-        arithmetic: None,
-        of: from,
-        has_forms: false,
-        contracts: false,
-    })
+    Some(Row::new(Loop::Unary(conversion(from, to)?), [0.0; 3], from, to))
 }
 
 #[cfg(test)]

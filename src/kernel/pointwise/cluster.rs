@@ -286,12 +286,12 @@ pub struct Cluster {
 enum Piece {
     /// An instruction with its loop.
     Loop(usize),
-    /// Those before this one, in this function of the machine code.
+    /// The instructions up to this one, which is not among them, as this function of the machine code.
     Code(usize, usize),
 }
 
 /// The instructions as pieces: those of floats that stand together become machine code. Addresses from `registers` on are those of
-/// registers. The addresses of which the memory is used are added to `used`.
+/// registers. `used` gets the addresses whose memory the pieces read or write.
 fn pieces(
     n: usize,
     instructions: &[Instruction],
@@ -302,7 +302,7 @@ fn pieces(
     // By address: the number of the last instruction that reads it, or of the one after the last fold that does.
     let mut last: FxHashMap<Address, usize> = FxHashMap::default();
     for (i, own) in instructions.iter().enumerate() {
-        last.extend(own.from[..own.row.operands()].iter().map(|operand| (operand.address, i)));
+        last.extend(own.operands().iter().map(|operand| (operand.address, i)));
     }
     for end in ends {
         let at = last.entry(end.address).or_default();
@@ -311,7 +311,7 @@ fn pieces(
     let mut runs: Vec<Range<usize>> = vec![];
     let (mut written, mut arrays) = (FxHashSet::default(), FxHashSet::default());
     for (i, own) in instructions.iter().enumerate() {
-        let operands = &own.from[..own.row.operands()];
+        let operands = own.operands();
         let is_array = |address: &Address| (*address as usize) < registers;
         let own_arrays = operands.iter().filter(|operand| operand.step > 0).map(|operand| operand.address);
         let own_arrays = own_arrays.chain([own.to]).filter(is_array);
@@ -333,11 +333,10 @@ fn pieces(
         written.insert(own.to);
         arrays.extend(own_arrays);
     }
-    let are_code = |run: &&Range<usize>| run.len() > 1;
-    let lists: Vec<_> = runs.iter().filter(are_code).map(|run| &instructions[run.clone()]).collect();
-    let code_of: Vec<_> = runs.iter().filter(are_code).collect();
+    let long: Vec<&Range<usize>> = runs.iter().filter(|run| run.len() > 1).collect();
+    let lists: Vec<_> = long.iter().map(|&run| &instructions[run.clone()]).collect();
     let is_needed = |k: usize, address: Address| {
-        let is_read = last.get(&address).is_some_and(|&at| at >= code_of[k].end);
+        let is_read = last.get(&address).is_some_and(|&at| at >= long[k].end);
         (address as usize) < registers || is_read
     };
     let code = if lists.is_empty() { None } else { CodeOfTiles::new(&lists, &is_needed) };
@@ -350,7 +349,7 @@ fn pieces(
         }
         for i in run {
             let own = &instructions[i];
-            used.extend(own.from[..own.row.operands()].iter().map(|operand| operand.address));
+            used.extend(own.operands().iter().map(|operand| operand.address));
             used.extend([own.to, own.also]);
             pieces.push(Piece::Loop(i));
         }
@@ -466,7 +465,7 @@ impl Cluster {
             writes.iter().filter_map(|w| w.from.as_deref()).all(is_made),
             "single numbers become an array"
         );
-        // The addresses of which the memory is used.
+        // The addresses whose memory is read or written.
         let mut used: FxHashSet<Address> = ends.iter().map(|end| end.address).collect();
         for read in &reads {
             if let Reading::Walk(_, register) = read.reading {

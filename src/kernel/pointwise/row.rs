@@ -73,6 +73,10 @@ pub struct Instruction {
 }
 
 impl Instruction {
+    pub fn operands(&self) -> &[Operand] {
+        &self.from[..self.row.operands()]
+    }
+
     /// Computes `n` elements.
     ///
     /// # Safety
@@ -96,6 +100,11 @@ impl Instruction {
 }
 
 impl Row {
+    /// A loop that is called, for operands of a dtype, with results of another one.
+    pub fn new(apply: Loop, scalars: Scalars, of: DType, out: DType) -> Row {
+        Row { apply, scalars, out, arithmetic: None, of, has_forms: false, contracts: false }
+    }
+
     /// How many operands it has.
     pub fn operands(&self) -> usize {
         match self.apply {
@@ -135,15 +144,7 @@ impl UnaryLoops {
     /// The loop for this dtype, if there is one.
     pub fn row(&self, dtype: DType, scalars: Scalars) -> Option<Row> {
         let (apply, out) = (Loop::Unary(self.loops[dtype as usize]?), self.out.unwrap_or(dtype));
-        Some(Row {
-            apply,
-            scalars,
-            out,
-            arithmetic: self.arithmetic,
-            of: dtype,
-            has_forms: false,
-            contracts: false,
-        })
+        Some(Row { arithmetic: self.arithmetic, ..Row::new(apply, scalars, dtype, out) })
     }
 }
 
@@ -154,15 +155,8 @@ impl BinaryLoops {
             return None;
         }
         let (apply, out) = (Loop::Binary(self.loops[dtype as usize]?), self.out.unwrap_or(dtype));
-        Some(Row {
-            apply,
-            scalars,
-            out,
-            arithmetic: self.arithmetic,
-            of: dtype,
-            has_forms: self.has_forms,
-            contracts: false,
-        })
+        let row = Row::new(apply, scalars, dtype, out);
+        Some(Row { arithmetic: self.arithmetic, has_forms: self.has_forms, ..row })
     }
 }
 
@@ -174,15 +168,7 @@ impl TernaryLoops {
             DType::F64 => self.f64,
             _ => return None,
         };
-        Some(Row {
-            apply: Loop::Ternary(apply),
-            scalars,
-            out: dtype,
-            arithmetic: None,
-            of: dtype,
-            has_forms: false,
-            contracts: false,
-        })
+        Some(Row::new(Loop::Ternary(apply), scalars, dtype, dtype))
     }
 }
 

@@ -23,15 +23,8 @@ pub fn select(op: &'static str, condition: &Array, x: &Array, y: &Array, batch_n
 
 /// The selection among elements of a dtype by truth values.
 pub fn row(dtype: DType) -> Row {
-    Row {
-        apply: Loop::Ternary(select_loop(dtype)),
-        scalars: [0.0; 3],
-        out: dtype,
-        arithmetic: Some(Arithmetic::Select),
-        of: dtype,
-        has_forms: false,
-        contracts: false,
-    }
+    let row = Row::new(Loop::Ternary(select_loop(dtype)), [0.0; 3], dtype, dtype);
+    Row { arithmetic: Some(Arithmetic::Select), ..row }
 }
 
 fn select_loop(dtype: DType) -> TernaryLoop {

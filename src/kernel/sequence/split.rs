@@ -251,7 +251,7 @@ impl<'a> Nodes<'a> {
             now.push(self.read(source, of + start, size, steps)?);
         }
         for own in cluster.instructions() {
-            let operands = own.from[..own.row.operands()].iter().map(|x| now[x.address as usize]).collect();
+            let operands = own.operands().iter().map(|x| now[x.address as usize]).collect();
             let slot = self.push(Node::Formula(Cow::Borrowed(own)), operands, own.row.out.size())?;
             now.resize(now.len().max(own.to as usize + 1), 0);
             now[own.to as usize] = slot;
@@ -358,15 +358,7 @@ fn copying(dtype: DType) -> Instruction {
             }
         }
     }
-    let row = Row {
-        apply: Formula::Unary(copied),
-        scalars: [dtype.size() as f64, 0.0, 0.0],
-        out: dtype,
-        arithmetic: None,
-        of: dtype,
-        has_forms: false,
-        contracts: false,
-    };
+    let row = Row::new(Formula::Unary(copied), [dtype.size() as f64, 0.0, 0.0], dtype, dtype);
     Instruction { row, from: [Place::default(); 3], to: 0, also: 0 }
 }
 

@@ -15,7 +15,7 @@ const VECTOR: usize = 64;
 #[derive(Clone, Copy, PartialEq)]
 pub enum Place {
     Register(u8),
-    /// In memory, so many bytes behind the address in the base register.
+    /// A number in memory: it begins so many bytes after the address in the register rbx.
     Cell(Address),
     /// The next elements of the array of this address.
     Elements(Address),
@@ -45,10 +45,10 @@ pub const RDX: u8 = 2;
 pub const RBX: u8 = 3;
 pub const RBP: u8 = 5;
 pub const RSI: u8 = 6;
-/// Those that have the addresses of arrays. The others are read from the list of addresses each time.
+/// These registers have the addresses of the first arrays. The addresses of others are read from the list each time.
 pub const POINTERS: [u8; 10] = [RDX, 8, 9, 10, RBX, RBP, 12, 13, 14, 15];
 
-// Comparisons, of which NaN holds none.
+// Comparisons. None of them holds for NaN.
 const IS_EQUAL: u8 = 0;
 const IS_AT_MOST: u8 = 0x12;
 
@@ -69,17 +69,17 @@ const MULTIPLY: u8 = 0x59;
 const SUBTRACT: u8 = 0x5c;
 const DIVIDE: u8 = 0x5e;
 const COMPARE_BITS: u8 = 0xc2;
+/// `to = to first - second`, rounded once.
 const MULTIPLY_SUBTRACT: u8 = 0xaa;
-const MULTIPLY_SUBTRACT_ONE: u8 = 0xab;
 const MASK_TO_VECTOR: u8 = 0x38;
 
 /// The number of an instruction that comes after all others.
 pub const NEVER: u32 = u32::MAX;
 
-/// What is in a register.
+/// The number that is in a register.
 #[derive(Clone, Copy)]
 pub struct Held {
-    /// The number that lies at this address.
+    /// Its address in memory.
     pub address: Address,
     /// The next instruction that reads it.
     pub next: u32,
@@ -87,7 +87,7 @@ pub struct Held {
     pub is_stored: bool,
 }
 
-/// What becomes of a result.
+/// What a result is needed for.
 #[derive(Clone, Copy)]
 pub struct Fate {
     /// The next instruction that reads it.
@@ -100,12 +100,12 @@ pub struct Fate {
 #[derive(Clone, Copy, PartialEq)]
 pub enum Width {
     One,
-    /// Those of 32 bytes.
+    /// The numbers in 32 bytes.
     Half,
-    /// Those of 64 bytes.
+    /// The numbers in 64 bytes.
     Whole,
-    /// Those of 64 bytes that are chosen by the mask register k1.
-    Some,
+    /// Those of the numbers in 64 bytes that the mask register k1 chooses.
+    Masked,
 }
 
 impl Width {
@@ -115,13 +115,13 @@ impl Width {
             (Width::One, Float::F32) => 4,
             (Width::One, Float::F64) => 8,
             (Width::Half, _) => 32,
-            (Width::Whole | Width::Some, _) => 64,
+            (Width::Whole | Width::Masked, _) => 64,
         }
     }
 }
 
-/// What tells an instruction of the processor from others: the map of opcodes, the prefix (0 to 3 for none, 0x66, 0xf3 and 0xf2), the
-/// opcode, and whether the numbers have eight bytes.
+/// Which instruction of the processor it is: the map of opcodes, the prefix (0 to 3 for none, 0x66, 0xf3 and 0xf2), the opcode, and whether
+/// the numbers have eight bytes.
 type Opcode = (u8, u8, u8, bool);
 
 pub struct Assembler {
@@ -167,7 +167,7 @@ pub fn operands(own: &Instruction) -> &[Operand] {
     use Arithmetic::{Cube, Fourth, Square, ThreeHalves};
     match formula(own) {
         Some((Square | Cube | Fourth | ThreeHalves, _)) => &own.from[..1],
-        _ => &own.from[..own.row.operands()],
+        _ => own.operands(),
     }
 }
 
@@ -227,14 +227,7 @@ impl Assembler {
     }
 
     /// Writes an instruction of the processor: with the prefix EVEX if it computes with 64 bytes, else with VEX.
-    fn encode(
-        &mut self,
-        (map, prefix, opcode, is_double): Opcode,
-        to: u8,
-        first: u8,
-        place: Place,
-        width: Width,
-    ) {
+    fn encode(&mut self, (map, prefix, opcode, is_double): Opcode, to: u8, first: u8, place: Place) {
         let (base, has_index) = match place {
             Place::Elements(array) => (self.pointer(array), true),
             Place::One(array) => {
@@ -248,16 +241,18 @@ impl Assembler {
         let not = |bit: u8| !bit & 1;
         let registers = not(to >> 3) << 7 | 1 << 6 | not(base >> 3) << 5;
         let first = (!first & 15) << 3;
-        match width {
+        match self.width {
             Width::One | Width::Half => {
-                let is_vector = u8::from(width == Width::Half) << 2;
+                let is_vector = u8::from(self.width == Width::Half) << 2;
                 let is_double = u8::from(is_double) << 7;
                 self.code.extend([0xc4, registers | map, is_double | first | is_vector | prefix, opcode]);
             }
-            Width::Whole | Width::Some => {
+            Width::Whole | Width::Masked => {
                 // Elements that are not chosen are neither read nor written, and are zeros in a register.
                 let mask = match place {
-                    Place::Elements(_) if width == Width::Some => 0x01 | u8::from(opcode != STORE) << 7,
+                    Place::Elements(_) if self.width == Width::Masked => {
+                        0x01 | u8::from(opcode != STORE) << 7
+                    }
                     _ => 0,
                 };
                 let is_double = u8::from(is_double) << 7;
@@ -293,14 +288,14 @@ impl Assembler {
 
     /// An operation on one number, or on each of a vector.
     pub fn op(&mut self, opcode: u8, to: u8, first: u8, place: Place) {
-        let is_double = self.float == Float::F64;
         let of_one = if self.width == Width::One { 2 } else { 0 };
-        self.encode((1, of_one | u8::from(is_double), opcode, is_double), to, first, place, self.width);
+        let is_double = self.is_double();
+        self.encode((1, of_one | u8::from(is_double), opcode, is_double), to, first, place);
     }
 
     /// An operation on all bits.
     fn bits(&mut self, opcode: u8, to: u8, first: u8, place: Place) {
-        self.encode((1, 0, opcode, false), to, first, place, self.width);
+        self.encode((1, 0, opcode, false), to, first, place);
     }
 
     /// Bits of each number: those for the type of the numbers.
@@ -324,7 +319,7 @@ impl Assembler {
                     Float::F32 => (2, 1, BROADCAST_SINGLE, false),
                     Float::F64 => (2, 1, BROADCAST_DOUBLE, self.is_wide()),
                 };
-                self.encode(opcode, register, NONE, place, self.width);
+                self.encode(opcode, register, NONE, place);
             }
             Register(from) if from == register => {}
             Register(_) => self.bits(MOVE, register, NONE, place),
@@ -402,7 +397,7 @@ impl Assembler {
     }
 
     /// No register has the number of this address any more.
-    pub fn forget(&mut self, address: Address) {
+    fn forget(&mut self, address: Address) {
         if let Some(register) = self.find(address) {
             self.held[register as usize] = None;
         }
@@ -421,7 +416,7 @@ impl Assembler {
         let Register(first) = x else { unreachable!("it is in a register") };
         // A register that is read last may have the only copy of both operands.
         let y = if from[1] == from[0] { x } else { self.operand(from[1], next[1], false, &[x]) };
-        // What the first operand is multiplied with or divided by.
+        // Gradients make a factor or divisor of the second operand first.
         match arithmetic {
             Arithmetic::SquareGradient | Arithmetic::SqrtGradient => {
                 self.load(SCRATCH, y);
@@ -464,11 +459,11 @@ impl Assembler {
                 // The square and what it loses, the fourth power and what both products lose.
                 self.op(MULTIPLY, SCRATCH, first, x);
                 self.load(MASK, x);
-                self.multiply_subtract(MASK, first, SCRATCH);
+                self.fused(MULTIPLY_SUBTRACT, MASK, first, Register(SCRATCH));
                 self.op(ADD, register, SCRATCH, Register(SCRATCH));
                 self.op(MULTIPLY, MASK, register, Register(MASK));
                 self.op(MULTIPLY, register, SCRATCH, Register(SCRATCH));
-                self.multiply_subtract(SCRATCH, SCRATCH, register);
+                self.fused(MULTIPLY_SUBTRACT, SCRATCH, SCRATCH, Register(register));
                 self.op(ADD, SCRATCH, SCRATCH, Register(MASK));
                 // Nothing is lost where the power is infinite.
                 self.load(MASK, self.mask(f32::MAX.to_bits(), f64::MAX.to_bits()));
@@ -501,19 +496,21 @@ impl Assembler {
             _ => self.take(&[x, y, z]),
         };
         self.load(register, z);
-        let is_double = self.float == Float::F64;
-        let opcode = sum as u8 + u8::from(self.width == Width::One);
-        self.encode((2, 1, opcode, is_double), register, first, y, self.width);
+        self.fused(sum as u8, register, first, y);
         self.write(register, to, fate);
     }
 
     fn sqrt(&mut self, to: u8, from: u8) {
-        // That of one number leaves the rest of the register as it is in the first operand.
+        // The instruction for one number copies the rest of the register from a further operand.
         self.op(SQRT, to, if self.width == Width::One { from } else { NONE }, Register(from));
     }
 
+    fn is_double(&self) -> bool {
+        self.float == Float::F64
+    }
+
     fn is_wide(&self) -> bool {
-        matches!(self.width, Width::Whole | Width::Some)
+        matches!(self.width, Width::Whole | Width::Masked)
     }
 
     /// Makes all bits of a number in the mask register ones where the comparison holds for those of two registers, else zeros.
@@ -522,16 +519,14 @@ impl Assembler {
         self.op(COMPARE_BITS, if self.is_wide() { K2 } else { MASK }, first, Register(second));
         self.code.push(comparison);
         if self.is_wide() {
-            let is_double = self.float == Float::F64;
-            self.encode((2, 2, MASK_TO_VECTOR, is_double), MASK, NONE, Register(K2), self.width);
+            self.encode((2, 2, MASK_TO_VECTOR, self.is_double()), MASK, NONE, Register(K2));
         }
     }
 
-    /// `to = to first - second`, rounded once.
-    fn multiply_subtract(&mut self, to: u8, first: u8, second: u8) {
-        let is_double = self.float == Float::F64;
-        let opcode = if self.width == Width::One { MULTIPLY_SUBTRACT_ONE } else { MULTIPLY_SUBTRACT };
-        self.encode((2, 1, opcode, is_double), to, first, Register(second), self.width);
+    /// A product and a sum or difference in one instruction, which rounds once. `opcode` is the one for vectors, before that for one number.
+    fn fused(&mut self, opcode: u8, to: u8, first: u8, place: Place) {
+        let opcode = opcode + u8::from(self.width == Width::One);
+        self.encode((2, 1, opcode, self.is_double()), to, first, place);
     }
 
     /// The root of the numbers in a register, and of -∞ this number.
@@ -560,8 +555,8 @@ impl Assembler {
         let y = self.operand(Place::Cell(y), next[1], true, &[]);
         let x = if is_same { y } else { self.operand(Place::Cell(x), next[0], false, &[y]) };
         let Register(register) = y else { unreachable!("it is in a register") };
-        let is_double = self.float == Float::F64;
-        self.encode((1, u8::from(is_double), COMPARE, is_double), register, NONE, x, Width::One);
+        let is_double = self.is_double();
+        self.encode((1, u8::from(is_double), COMPARE, is_double), register, NONE, x);
         // seta al, or setae al; mov [to], al
         self.code.extend([0x0f, if or_equal { 0x93 } else { 0x97 }, 0xc0]);
         self.general(false, &[0x88], RAX, to);
@@ -570,7 +565,7 @@ impl Assembler {
 
     /// Chooses the second operand where the truth value, which is the first, holds, else the third. All are in cells.
     pub fn select(&mut self, [x, y, z]: [Address; 3], next: [u32; 3], to: Address, fate: Fate) {
-        let is_wide = self.float == Float::F64;
+        let is_wide = self.is_double();
         self.store([y, z]);
         // mov eax, [z]; cmp byte [x], 0; cmovne eax, [y]; mov [to], eax
         self.general(is_wide, &[0x8b], RAX, z);

@@ -65,18 +65,16 @@ pub fn of_numbers(
         all.held[register as usize] = Some(Held { address: c.cell, next: 0, is_stored: true });
     }
     let begin = all.code.len();
-    let mut is_done = false;
-    for (i, (own, &(next, fate))) in instructions.iter().zip(&fates).enumerate() {
-        if std::mem::take(&mut is_done) {
-            continue;
-        }
+    let mut numbers = 0..instructions.len();
+    while let Some(i) = numbers.next() {
+        let (own, (next, fate)) = (&instructions[i], fates[i]);
         let Some((arithmetic, float)) = formula(own) else {
             all.call(call, &raw const *own as usize);
             continue;
         };
         all.float = float;
-        is_done = contract(&mut all, instructions, &fates, i, |operand| Place::Cell(operand.address));
-        if is_done {
+        if contract(&mut all, instructions, &fates, i, |operand| Place::Cell(operand.address)) {
+            numbers.next();
             continue;
         }
         let [x, y, z] = own.from.map(|operand| operand.address);
@@ -135,7 +133,6 @@ fn contract(
     }
     let ([x, y], [next_x, next_y]) = places(own, next, &place);
     let from = [x, y, place(&sum.from[other])];
-    all.forget(own.to);
     all.contracted(how, from, [next_x, next_y, next_of_sum[other]], sum.to, fate_of_sum);
     true
 }
@@ -183,13 +180,14 @@ pub fn of_tiles(
         let place = |operand: &Operand| {
             if operand.step == 0 { Place::One(operand.address) } else { Place::Elements(operand.address) }
         };
-        let mut is_done = false;
-        for (i, (own, &(next, fate))) in instructions.iter().zip(&fates).enumerate() {
-            if std::mem::take(&mut is_done) {
+        let mut numbers = 0..instructions.len();
+        while let Some(i) = numbers.next() {
+            if contract(all, instructions, &fates, i, place) {
+                numbers.next();
                 continue;
             }
-            is_done = contract(all, instructions, &fates, i, place);
-            let Some((arithmetic, _)) = formula(own).filter(|_| !is_done) else { continue };
+            let (own, (next, fate)) = (&instructions[i], fates[i]);
+            let (arithmetic, _) = formula(own).expect("all are formulas of floats");
             let (mut from, mut next) = places(own, next, place);
             // The loops have a number that is the same for all elements in a register, and the others in memory, so that one
             // comes first.
@@ -204,7 +202,7 @@ pub fn of_tiles(
     // What the function needs to know of itself: the arrays that it reads and writes.
     let length = all.code.len();
     all.arrays.clear();
-    let (whole, rest) = if is_wide { (Width::Whole, Width::Some) } else { (Width::Half, Width::One) };
+    let (whole, rest) = if is_wide { (Width::Whole, Width::Masked) } else { (Width::Half, Width::One) };
     body(all, whole);
     body(all, rest);
     all.truncate(length);
@@ -251,7 +249,7 @@ pub fn of_tiles(
     let of_all = [0x48, 0x39, 0xf8];
     all.code.extend(of_all);
     let none = all.jump(NOT_BELOW);
-    if rest == Width::Some {
+    if rest == Width::Masked {
         // mov rcx, rdi; sub rcx, rax; shr rcx, shift; mov r11d, -1; bzhi r11d, r11d, ecx; kmovw k1, r11d
         all.code.extend([0x48, 0x89, 0xf9, 0x48, 0x29, 0xc1, 0x48, 0xc1, 0xe9, shift]);
         all.code.extend([0x41, 0xbb, 0xff, 0xff, 0xff, 0xff, 0xc4, 0x42, 0x70, 0xf5, 0xdb]);
