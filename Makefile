@@ -1,22 +1,43 @@
-# make demo, test, dev, t, docs, fuzz, models, memcheck, reliability, check, bench, release. Each sets up what it needs in .venv; Rust, CPython 3.11 and pip suffice.
+# make demo, test, test-all, microkernels, dev, t, docs, fuzz, models, miri, asan, tsan, careful, accuracy, memcheck, reliability, check, bench, release. Each sets up what it needs in .venv; Rust, CPython 3.11 and pip suffice.
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
-SOURCES := $(shell find src python -name '*.rs' -o -name '*.py' -o -name '*.pyi' -o -name py.typed)
+WHEELS := target/wheels
+SOURCES := $(shell find src python -name '*.rs' -o -name '*.py' -o -name '*.pyi' -o -name py.typed -o -name Cargo.toml)
 
-.PHONY: demo test rust dev t docs fuzz models memcheck reliability check wheel release bench install clean
+.PHONY: demo test test-all microkernels rust dev t docs fuzz models miri asan tsan careful accuracy memcheck reliability check wheel release bench install clean
 
-demo: install
+# Packages are fetched while the library is compiled.
+demo:
+	$(MAKE) --no-print-directory -j2 $(WHEELS)/built .venv/demo
+	$(MAKE) --no-print-directory install
 	$(BIN)/python examples/demo.py
 
-# The Rust tests are built beside the wheel, whose last step keeps one processor busy for minutes. What a test measures of
-# memory and time is that of its own process, so two tests run at once; the one that is idle takes from the other.
+# What a test measures of memory and time is that of its own process, so two tests run at once; the one that is idle takes
+# from the other.
 test:
-	$(MAKE) --no-print-directory -j2 install rust
+	$(MAKE) --no-print-directory -j2 $(WHEELS)/built .venv/ready
+	$(MAKE) --no-print-directory install rust
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
+# The crates are tested as they are in the wheel, with what was compiled for it. Their unit tests, which compile them again, do
+# without optimisation and have the checks of debug builds.
 rust:
-	cargo test --quiet
+	cargo test --release --package ferrograd --package ferrograd-c --test '*'
+	cargo test --release --package ferrograd-c --lib
+	cargo test --release --package ferrograd --package ferrograd-base --doc
+	cargo test --config tests/unit.toml --release --lib \
+		--package ferrograd --package ferrograd-base --package ferrograd-linalg --package ferrograd-house
+
+# What `make test` leaves out besides: tests that take many minutes, and all tests of Rust with the checks of debug builds.
+test-all: test
+	cargo test --workspace --exclude ferrograd-python --all-features
+	FERROGRAD_MUTATIONS=3000 $(BIN)/python -m pytest tests/reliability/test_damaged_files.py
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m long
+
+# Loops that multiply registers call nothing, whatever the profile.
+microkernels: dev
+	$(BIN)/python -m tests.project.microkernels $(LIBRARY)
 
 # The edit loop. `make dev` compiles what changed, with the quick profile, for the source tree in python/: there an edit
 # of a Python file needs no build. `make t K=softmax` then runs the tests whose names match K; F=tests/ops narrows them
@@ -24,16 +45,16 @@ rust:
 K ?=
 F ?= tests
 EXTENSION := python/ferrograd/_core.abi3.so
-LIBRARY := target/quick/libferrograd$(if $(filter Darwin,$(shell uname)),.dylib,.so)
+LIBRARY := target/quick/lib_core$(if $(filter Darwin,$(shell uname)),.dylib,.so)
 dev: .venv/ready
-	cargo rustc --quiet --lib --profile quick --features python --crate-type cdylib
+	cargo build --profile quick --package ferrograd-python
 	cmp --silent $(LIBRARY) $(EXTENSION) || cp $(LIBRARY) $(EXTENSION)
 
 t: dev
 	PYTHONPATH=python $(BIN)/python -m pytest $(F) -k "$(K)"
 
 # The site, in target/site/html: open index.html. A warning is an error, recipes are run, and every link is checked.
-docs: install
+docs: install .venv/ready
 	$(PIP) --group docs
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --jobs auto -d target/site/doctrees docs target/site/html
 	cd docs && ../$(BIN)/python -m sitegen.links ../target/site/html
@@ -42,12 +63,47 @@ docs: install
 # saved programs, DLPack capsules and calls with hostile arguments. What fails is shrunk.
 MINUTES ?= 10
 SEED ?=
-fuzz: install
+fuzz: install .venv/ready
 	$(BIN)/python -m tests.reliability.fuzz $(MINUTES) $(SEED)
 
 # Models of the code by which threads wait for each other, run in every order that the threads allow.
 models:
-	RUSTFLAGS="--cfg loom" cargo test --quiet --lib --profile quick --target-dir target/models models
+	RUSTFLAGS="--cfg loom" cargo test --quiet --lib --package ferrograd --package ferrograd-base --profile quick --target-dir target/models models
+
+# The instruments that need a nightly compiler: `rustup toolchain install nightly --component miri --component rust-src`.
+# In these builds each array is a block of memory of its own, so that a byte beyond it is seen.
+NIGHTLY = cargo +nightly
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+
+# Miri interprets the tests of arrays, shapes, memory, stored values and kernels at small sizes: no undefined behaviour.
+miri:
+	MIRIFLAGS="-Zmiri-strict-provenance -Zmiri-disable-isolation" RUSTFLAGS="--cfg exact_buffers" \
+		$(NIGHTLY) miri test --package ferrograd-base --lib --target-dir target/miri
+
+# AddressSanitizer watches the fuzzers and the tests that touch memory by addresses.
+ASAN = target/asan/$(HOST)/quick
+asan: .venv/ready
+	RUSTFLAGS="-Zsanitizer=address --cfg exact_buffers" $(NIGHTLY) build --profile quick --package ferrograd-python \
+		--target $(HOST) --target-dir target/asan
+	$(BIN)/python -m tests.reliability.watched address $(ASAN)/$(notdir $(LIBRARY)) $(MINUTES)
+
+# ThreadSanitizer watches the tests of the scheduler, of hooks and of memory.
+tsan:
+	RUSTFLAGS="-Zsanitizer=thread" $(NIGHTLY) test -Zbuild-std --profile quick --package ferrograd \
+		--test scheduler --test hooks --test levels --target $(HOST) --target-dir target/tsan
+
+# All tests of Python and Rust with the assertions of debug builds and checks of overflow, in kernels too.
+careful: .venv/ready
+	cargo build --profile quick --package ferrograd-python --target-dir target/careful $(CAREFUL)
+	$(BIN)/python -m tests.reliability.watched assertions target/careful/quick/$(notdir $(LIBRARY)) $(MINUTES)
+CAREFUL = --config profile.quick.debug-assertions=true --config profile.quick.overflow-checks=true
+
+# The table of what is off by more than a few units in the last place: all elementwise functions and their first three
+# derivatives, at numbers of all magnitudes, against mpmath. It is on docs/special-points.md, and takes some minutes. ONLY=gelu
+# selects the functions with that word.
+ONLY ?=
+accuracy: install .venv/ready
+	$(BIN)/python -m tests.ops.accuracy --only "$(ONLY)"
 
 # A smoke test under valgrind, which must be installed. The wheel lacks the names of its functions.
 memcheck: dev
@@ -63,14 +119,19 @@ reliability: install dev
 # with its last release.
 # The code of the pages is checked like that of users: strictly, but its functions need no annotations.
 SNIPPETS := target/snippets
-UNTYPED := --allow-untyped-defs --allow-incomplete-defs --allow-untyped-calls --allow-any-generics --allow-redefinition --no-warn-return-any
+UNTYPED := --allow-untyped-defs --allow-incomplete-defs --allow-untyped-calls --allow-any-generics --allow-redefinition --no-warn-return-any --no-warn-unused-ignores
 ARM := aarch64-unknown-linux-gnu
-check: install
+# The public names of the crate, which rustdoc lists for nightly compilers only, or for those that are told that they are.
+SURFACE := RUSTC_BOOTSTRAP=1 cargo rustdoc --quiet --lib --target-dir target/surface
+JSON := -- -Zunstable-options --output-format json
+check: install .venv/ready
 	cargo fmt --all --check
-	cargo clippy --quiet --workspace --all-targets -- -D warnings
-	cargo clippy --quiet --features python -- -D warnings
-	! rustup target list --installed | grep --quiet $(ARM) || cargo check --quiet --target $(ARM)
-	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps
+	cargo clippy --quiet --workspace --all-targets --all-features -- -D warnings
+	! rustup target list --installed | grep --quiet $(ARM) || cargo check --quiet --workspace --exclude ferrograd-python --target $(ARM)
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --workspace --all-features
+	$(SURFACE) --package ferrograd-base $(JSON)
+	$(SURFACE) --package ferrograd --all-features $(JSON)
+	$(BIN)/python -m tests.project.surface target/surface/doc
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/python -m mypy
@@ -79,12 +140,12 @@ check: install
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/zizmor --quiet --offline .github/workflows
-	$(BIN)/python -m mypy.stubtest ferrograd --allowlist tests/project/stubtest.txt
+	$(BIN)/python -m mypy.stubtest ferrograd --mypy-config-file pyproject.toml --allowlist tests/project/stubtest.txt
 	! command -v cargo-semver-checks >/dev/null || ! git describe --tags --match 'v*' >/dev/null 2>&1 || cargo semver-checks --baseline-rev "$$(git describe --tags --abbrev=0 --match 'v*')"
 
 # The wheel of a release, with the licences of the crates in it. It needs cargo-about.
 wheel: .venv/ready
-	cargo about generate --locked --fail --features python --output-file THIRD_PARTY_LICENSES about.hbs
+	cargo about generate --locked --fail --manifest-path src/bind/Cargo.toml --output-file THIRD_PARTY_LICENSES about.hbs
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 # What a release consists of, in dist/: the changelog and tags fit the version, the archives are well formed, and each of
@@ -110,13 +171,28 @@ bench: install
 # The wheel as a user gets it, in the environment of our own.
 install: .venv/installed
 
-.venv/installed: .venv/ready Cargo.toml Cargo.lock pyproject.toml $(SOURCES)
-	$(PIP) --no-deps --force-reinstall .
+.venv/installed: $(WHEELS)/built
+	$(PIP) --force-reinstall --no-deps $(WHEELS)/*.whl
+	$(PIP) $(WHEELS)/*.whl
 	touch $@
 
-.venv/ready: pyproject.toml
+# Cargo shows how far it is, and takes as many processors as there are, whatever `make` was told.
+$(WHEELS)/built: .venv/build Cargo.toml Cargo.lock pyproject.toml $(SOURCES)
+	rm -f $(WHEELS)/*.whl
+	MAKEFLAGS= $(BIN)/python -m maturin build --release --out $(WHEELS)
+	touch $@
+
+.venv/build: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(PIP) --upgrade pip
+	$(PIP) --group build
+	touch $@
+
+.venv/demo: .venv/build
+	$(PIP) --group demo
+	touch $@
+
+.venv/ready: .venv/build
 	$(PIP) --group dev
 	touch $@
 

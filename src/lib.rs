@@ -9,13 +9,13 @@
 //!
 //! fn main() -> Result<()> {
 //!     let x = Tensor::new(&[0.0, 1.0, 2.0], &[3])?.leaf();
-//!     let y = (x.sin()? * &x).sum(None, false, None)?;
+//!     let y = (x.sin()? * &x).sum_all()?;
 //!
 //!     let dy = grad(&[&y], &[&x], true)?[0].clone().expect("y depends on x");
 //!     let ddy = grad(&[&dy], &[&x], false)?[0].clone().expect("dy depends on x");
 //!
 //!     let expected = [0.0f64, 1.0, 2.0].map(|x| 2.0 * x.cos() - x * x.sin());
-//!     for (got, expected) in ddy.array().to_vec::<f64>().into_iter().zip(expected) {
+//!     for (got, expected) in ddy.to_vec::<f64>()?.into_iter().zip(expected) {
 //!         assert!((got - expected).abs() < 1e-12);
 //!     }
 //!     Ok(())
@@ -27,11 +27,14 @@
 //! | to do this | use |
 //! | --- | --- |
 //! | make a tensor | [`Tensor::new`], [`Tensor::scalar`], `Tensor::from` for arrays of [`ndarray`], [`ops::create`], [`ops::random`] |
-//! | read its numbers | [`Tensor::array`], then [`Array::to_vec`], [`Array::to_ndarray`] or [`Array::as_slice`] |
+//! | read its numbers | [`Tensor::item`], [`Tensor::to_vec`], [`Tensor::to_vec2`], `{}`; without a copy [`Tensor::array`], then [`Array::view`] |
 //! | compute | the methods of [`Tensor`], the operators `+ - * /`, and the functions in [`ops`] |
 //! | differentiate | [`grad`] for chosen tensors, [`backward`] for all leaves, [`push`] for forward mode, [`engine::taylor()`] for Taylor series |
 //! | compute without recording | [`no_grad`], [`Tensor::detach`] |
 //! | apply a function to a batch | [`transform::vmap()`] |
+//! | train a model | [`nn`] for models, layers and their gradients, [`optim`] for optimizers |
+//! | compute the same ops again and again, save them | [`Program::compile`], [`Program::save`], [`Program::load`] |
+//! | keep tensors in files | `io`, with the feature `safetensors` |
 //! | define an op with rules of its own | [`graph::Op`] and [`graph::apply()`] |
 //! | set the number of threads | [`par::set_threads`] |
 //!
@@ -46,28 +49,19 @@
 //! Tensors are `Send` and `Sync`. Kernels and backward passes use several threads where it pays, and every result has
 //! the same bits whatever their number.
 
-pub mod array;
-pub mod dtype;
 pub mod engine;
-pub mod error;
 pub mod graph;
-mod kernel;
-mod memory;
+#[cfg(feature = "safetensors")]
+pub mod io;
+pub mod nn;
 pub mod ops;
+pub mod optim;
 pub mod program;
-pub mod shape;
-mod stored;
-mod sync;
 pub mod transform;
 
-#[cfg(feature = "python")]
-mod bind;
-#[cfg(not(feature = "python"))]
-mod c;
-
-#[cfg(feature = "python")]
-#[global_allocator]
-static ALLOCATOR: WithReserve = WithReserve::new();
+pub use ferrograd_base::{array, dtype, error, ndarray, shape};
+use ferrograd_base::{host, kernel, memory, stored, sync};
+use ferrograd_linalg as linalg;
 
 pub use array::Array;
 pub use dtype::DType;
@@ -76,5 +70,4 @@ pub use error::{Error, Result};
 pub use graph::{Tensor, no_grad};
 pub use kernel::par;
 pub use memory::WithReserve;
-pub use ndarray;
 pub use program::SavedProgram as Program;

@@ -6,17 +6,24 @@ from typing import Any
 
 import ferrograd as fg
 import numpy as np
+from ferrograd import _core
 from ferrograd.func import vmap
 
 from tests.cases import Case
 
 
 def function(op: str) -> Any:
-    """The native function with this name."""
-    place: Any = fg
+    """The native function with this name. What PyTorch's stream gives is below the core alone."""
+    place: Any = _core.native if op.startswith("mersenne.") else fg
     for part in op.split("."):
         place = getattr(place, part)
     return place
+
+
+def seed(number: int) -> None:
+    """Seeds all streams of random numbers, that of PyTorch's numbers too."""
+    fg.manual_seed(number)
+    _core.native.mersenne.seed(number)
 
 
 def flat(result: Any) -> list[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import time
 from contextlib import suppress
 
 # The BLAS libraries of NumPy and SciPy start threads that cannot be told from others.
@@ -15,12 +14,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests import old_numpy
+from tests.waiting import until
 
 # A busy machine makes no test fail.
-settings.register_profile("no deadline", deadline=None)
+settings.register_profile("no deadline", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("no deadline")
 
 
@@ -42,13 +42,12 @@ BEFORE = threads()
 
 def left() -> list[str]:
     """The names of the threads that the tests have started, that are not ferrograd's and that do not end."""
-    end = time.monotonic() + 2
-    while True:
-        found = [name for i, name in threads().items() if i not in BEFORE and not name.startswith("ferrograd-")]
-        if not found or time.monotonic() > end:
-            return found
-        # The system lists a thread for a moment after it was joined.
-        time.sleep(0.01)
+
+    def found() -> list[str]:
+        return [name for i, name in threads().items() if i not in BEFORE and not name.startswith("ferrograd-")]
+
+    # The system lists a thread for a moment after it was joined.
+    return [] if until(lambda: not found()) else found()
 
 
 #: The threads that this process or worker processes left.

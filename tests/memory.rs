@@ -3,6 +3,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::null_mut;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 
 use ferrograd::ops::create::eye;
@@ -18,8 +19,11 @@ struct Limited {
     full_at: AtomicUsize,
 }
 
+/// An allocator that keeps a header before each block, as those do that count. The reserve goes back to where it came from.
+struct Headed<A>(A);
+
 #[global_allocator]
-static ALLOCATOR: WithReserve<&Limited> = WithReserve::around(&LIMITED);
+static ALLOCATOR: Headed<WithReserve<&Limited>> = Headed(WithReserve::around(&LIMITED));
 static LIMITED: Limited = Limited {
     requests: AtomicUsize::new(0),
     live: AtomicUsize::new(0),
@@ -79,6 +83,42 @@ unsafe impl GlobalAlloc for &Limited {
     }
 }
 
+/// The bytes before a block, which leave it aligned.
+fn header(layout: Layout) -> usize {
+    layout.align().max(16)
+}
+
+/// A block of this size with its header.
+fn with_header(size: usize, layout: Layout) -> Option<Layout> {
+    Layout::from_size_align(size.checked_add(header(layout))?, header(layout)).ok()
+}
+
+// SAFETY: every block lies behind its header in one of the inner allocator, which it goes back to.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for Headed<A> {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let Some(whole) = with_header(layout.size(), layout) else { return null_mut() };
+        // SAFETY: the size is not zero.
+        let block = unsafe { self.0.alloc(whole) };
+        // SAFETY: the block is longer than the header.
+        if block.is_null() { block } else { unsafe { block.add(header(layout)) } }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        let whole = with_header(layout.size(), layout).expect("as when it was made");
+        // SAFETY: `alloc` made the block, with this layout.
+        unsafe { self.0.dealloc(block.sub(header(layout)), whole) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        let whole = with_header(layout.size(), layout).expect("as when it was made");
+        let Some(new) = with_header(size, layout) else { return null_mut() };
+        // SAFETY: as above.
+        let block = unsafe { self.0.realloc(block.sub(header(layout)), whole, new.size()) };
+        // SAFETY: the block is longer than the header.
+        if block.is_null() { block } else { unsafe { block.add(header(layout)) } }
+    }
+}
+
 type Work = fn(&Tensor) -> Result<Tensor>;
 
 fn square(x: &Tensor) -> Result<Tensor> {
@@ -107,8 +147,32 @@ const WORK: &[(&str, usize, Work)] = &[
     ("sums", 3_000, |x| x.cumsum(None, None)?.softmax(-1)),
 ];
 
+/// One test at a time may say where memory ends.
+static ONE: Mutex<()> = Mutex::new(());
+
+#[test]
+fn threads_share_the_reserve() {
+    let _one = ONE.lock();
+    let x = Tensor::new(&[1.0; 3], &[3]).unwrap();
+    for request in (0..1000).map(|k| 20 + k % 97) {
+        // An op fills the reserve.
+        x.sin().unwrap();
+        LIMITED.full_at(request, || {
+            std::thread::scope(|scope| {
+                for _ in 0..8 {
+                    scope.spawn(|| {
+                        let mut kept = Vec::with_capacity(100);
+                        kept.extend((0..100).map_while(|_| x.sin().ok()));
+                    });
+                }
+            });
+        });
+    }
+}
+
 #[test]
 fn memory_may_end_at_any_request() {
+    let _one = ONE.lock();
     // The text of a panic needs memory.
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

@@ -30,8 +30,12 @@ class Module:
 
 
 def public_modules() -> list[str]:
-    """The dotted names of all modules without a part that begins with an underscore."""
+    """The dotted names of all modules without a part that begins with an underscore.
+
+    Those of ``ferrograd.autograd`` are left out: their functions are those of NumPy, SciPy and HIPS autograd.
+    """
     found = [m.name for m in pkgutil.walk_packages(ferrograd.__path__, "ferrograd.")]
+    found = [name for name in found if not name.startswith("ferrograd.autograd")]
     return ["ferrograd", *(n for n in found if not any(part.startswith("_") for part in n.split(".")))]
 
 
@@ -60,7 +64,8 @@ def is_documented(value: Any) -> bool:
 def modules() -> dict[str, Module]:
     """All public modules, native ones first, then those with short names. The first that has an object owns it."""
     names = sorted(
-        public_modules(), key=lambda n: (n.count(".") > 0 and n.split(".")[1] in ("paddle", "torch"), n.count("."), n)
+        public_modules(),
+        key=lambda n: (n.count(".") > 0 and n.split(".")[1] in ("paddle", "torch"), n.count("."), n),
     )
     places: dict[int, str] = {}
     kept: list[Any] = []

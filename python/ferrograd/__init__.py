@@ -11,6 +11,7 @@ The functions follow the Python array API standard. Ops on a tensor with ``requi
 
 from __future__ import annotations
 
+import os as _os
 import sys as _sys
 import typing as _typing
 from importlib import import_module as _import_module
@@ -18,8 +19,7 @@ from typing import Any as _Any
 
 import numpy as _np
 
-from ferrograd import _core, _einops, _public, linalg
-from ferrograd import _facade as _facade
+from ferrograd import _core, linalg
 from ferrograd._autograd.gradients import backward, grad
 from ferrograd._autograd.modes import (
     enable_grad,
@@ -51,26 +51,32 @@ from ferrograd._core import (
     Tensor,
     UnusedInputError,
     VmapError,
+    __version__ as __version__,
     empty_cache,
     from_dlpack,
+    gradient_edge as get_gradient_edge,
+    num_threads as get_num_threads,
     register_multi_grad_hook,
     set_cache_limit,
     set_num_threads,
 )
-from ferrograd._core import __version__ as __version__
-from ferrograd._core import gradient_edge as get_gradient_edge
-from ferrograd._core import num_threads as get_num_threads
-from ferrograd._dialects.numbers import NATIVE as _NATIVE
+from ferrograd._kit import public as _public, threads as _threads
+from ferrograd._kit.dialect import NATIVE as _NATIVE
+from ferrograd._native import einops as _einops, roles as _roles  # noqa: F401
 
 if _typing.TYPE_CHECKING:
     # For a type checker the first definition of a name counts. At run time they come from `_LAZY` below.
-    from ferrograd._array_api import astype as astype
-    from ferrograd._array_api import broadcast_arrays as broadcast_arrays
-    from ferrograd._array_api import meshgrid as meshgrid
-    from ferrograd._array_api import unique_all as unique_all
+    from ferrograd._functions.array_api import (
+        astype as astype,
+        broadcast_arrays as broadcast_arrays,
+        meshgrid as meshgrid,
+        unique_all as unique_all,
+    )
 
 # isort: split
 from ferrograd._core.native import *  # type: ignore[assignment]
+
+_threads.obey_environment()
 
 #: Functions of NumPy that no function of the core or of the standard is.
 _OF_NUMPY = """
@@ -82,21 +88,7 @@ _OF_NUMPY = """
 """.split()  # noqa: SIM905
 
 if _typing.TYPE_CHECKING:
-    from ferrograd import distributed, fft, func, optim, paddle, testing, torch  # noqa: F401
-    from ferrograd._array_api import (
-        __array_namespace_info__,
-        broadcast_shapes,
-        can_cast,
-        cumulative_prod,
-        cumulative_sum,
-        finfo,
-        iinfo,
-        isdtype,
-        result_type,
-        unique_counts,
-        unique_inverse,
-        unique_values,
-    )
+    from ferrograd import autograd, distributed, fft, func, optim, paddle, testing, torch  # noqa: F401
     from ferrograd._autograd.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
     from ferrograd._autograd.debugging import (
         debug_nans,
@@ -115,8 +107,22 @@ if _typing.TYPE_CHECKING:
         spill_saved,
     )
     from ferrograd._compile import CompileError, compile, debug_print, load_compiled
-    from ferrograd._dialects.install_as import install_as
+    from ferrograd._functions.array_api import (
+        __array_namespace_info__,
+        broadcast_shapes,
+        can_cast,
+        cumulative_prod,
+        cumulative_sum,
+        finfo,
+        iinfo,
+        isdtype,
+        result_type,
+        unique_counts,
+        unique_inverse,
+        unique_values,
+    )
     from ferrograd._graph.graph import Graph, graph
+    from ferrograd._native.install_as import install_as
     from ferrograd._numpy.functions import *
     from ferrograd._tensor.dtypes import bfloat16
     from ferrograd._tensor.shape import Size
@@ -127,7 +133,7 @@ else:
         "_autograd.checkpoint": ("CheckpointError", "checkpoint", "checkpoint_sequential"),
         "_autograd.function": ("Function", "once_differentiable"),
         "_graph.graph": ("Graph", "graph"),
-        "_array_api": (
+        "_functions.array_api": (
             "__array_namespace_info__",
             "astype",
             "broadcast_arrays",
@@ -147,7 +153,7 @@ else:
             "unique_values",
         ),
         "_numpy.functions": _OF_NUMPY,
-        "_dialects.install_as": ("install_as",),
+        "_native.install_as": ("install_as",),
         "func._trees": ("stop_gradient",),
         "_compile": ("CompileError", "compile", "debug_print", "load_compiled"),
         "_autograd.profiling": ("profile",),
@@ -172,13 +178,12 @@ else:
     # A function of the standard replaces the core's function of the same name.
     for _name in _MODULE.keys() & globals().keys():
         del globals()[_name]
-    _FOLDERS = ("distributed", "fft", "func", "optim", "paddle", "testing", "torch")
+    _FOLDERS = ("autograd", "distributed", "fft", "func", "optim", "paddle", "testing", "torch")
     #: What replaces names of other libraries that are not here.
     _PLACES = {
         "GradientTape": "ferrograd.func.grad, or y.backward()",
         "Variable": "ferrograd.tensor(..., requires_grad=True)",
         "array": "ferrograd.tensor, or ferrograd.asarray",
-        "autograd": "ferrograd itself: grad, backward, no_grad, Function",
         "beta": "ferrograd.exp(ferrograd.betaln(a, b))",
         "check_grads": "ferrograd.testing.check",
         "custom_jvp": "ferrograd.Function",
@@ -208,6 +213,7 @@ else:
             raise _public.MissingName("ferrograd", name)
         value = getattr(_import_module(f"ferrograd.{_MODULE[name]}"), name)
         globals()[name] = value
+        _public.owned(globals(), [name])
         return value
 
     def __dir__():
@@ -371,6 +377,12 @@ def asarray(obj: _Any, /, *, dtype: _Any = None, device: object = None, copy: _A
         return obj.cast(dtype)
     return _core.make(obj, dtype, False, _NATIVE)
 
+
+_public.owned(globals(), __all__)
+
+# A child of a fork draws random numbers of its own, as another process does.
+if hasattr(_os, "register_at_fork"):
+    _os.register_at_fork(before=_core.before_fork, after_in_child=_core.after_fork_in_child)
 
 # einops may be imported before or after.
 _einops.watch(_sys.modules[__name__])

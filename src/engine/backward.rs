@@ -24,7 +24,13 @@ impl Request<'_> {
     /// What the rules and hooks report; [`Error::Freed`] where an earlier pass has freed the graph.
     pub fn run(self) -> Result<Answer> {
         let _site = modes::fix_site();
-        Error::catch(|| answer(&self))
+        let mut found = Error::catch(|| answer(&self))?;
+        if modes::flags().has(Flags::TAKERS) {
+            // A gradient by a value of all examples is none of the takers' values yet.
+            let grads = found.wanted.iter_mut().flatten();
+            grads.for_each(|g| g.levels = g.levels.of_takers(0));
+        }
+        Ok(found)
     }
 }
 
@@ -101,10 +107,11 @@ fn answer(request: &Request<'_>) -> Result<Answer> {
         );
     }
     let seeds = seeds(request, &pass)?;
-    // The pass watches rules as a whole; the ops in them are checked only for NaN.
+    // The pass watches rules as a whole; the ops in them are checked only for NaN and infinities.
     let watching = pass.checks.is_watching();
-    let debug_nans = pass.checks.watch.debug_nans;
-    let _modes = watching.then(|| Modes::enter(|m| m.watch = Watch { debug_nans, ..Watch::NOTHING }));
+    let Watch { debug_nans, debug_infs, .. } = pass.checks.watch;
+    let checks = Watch { debug_nans, debug_infs, ..Watch::NOTHING };
+    let _modes = watching.then(|| Modes::enter(|m| m.watch = checks));
     // Measurements belong to one thread, and packers and observers are called on the thread that records.
     let alone = watching || modes::flags().has(Flags::PACKING.and(Flags::TRACING));
     let wide = !alone && par::threads() > 1 && pass.arena.is_wide(par::MIN_BYTES);

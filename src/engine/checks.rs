@@ -59,7 +59,8 @@ impl<'a> Checks<'a> {
         rule: impl FnOnce() -> Result<Grads>,
     ) -> Result<Grads> {
         let start = Instant::now();
-        let mut grads = if self.watch.debug_nans { self.located(node, rule)? } else { rule()? };
+        let is_checked = self.watch.debug_nans || self.watch.debug_infs;
+        let mut grads = if is_checked { self.located(node, rule)? } else { rule()? };
         watch::count_rule(self.watch, node, start, grads.iter().flatten().map(|t| &t.array));
         if self.watch.safe_gradients {
             keep_zeros(node, g, &mut grads)?;

@@ -2,7 +2,7 @@
 
 use super::arena::{Arena, NONE};
 use super::checks::keep_zero;
-use super::pass::broadcast_to_meta;
+use super::pass::{broadcast_to_meta, pull};
 use super::request::{Request, conjugated};
 use super::sum::added;
 use crate::error::{Error, Result};
@@ -59,8 +59,9 @@ fn push_all(outputs: &[Edge], inputs: &[(Edge, Tensor)], record: bool) -> Result
             continue;
         }
         let arrays = node.take_saved(None)?;
-        let saved =
-            Saved { node, arrays: &arrays, edges: &node.inputs, record, transposed: Some(transposed) };
+        let is_read = |out: usize| is_read(&arena, arena.outs(i).start + out);
+        let (edges, transposed, is_read) = (&node.inputs[..], Some(transposed as _), Some(&is_read as _));
+        let saved = Saved { node, arrays: &arrays, edges, record, transposed, pull, is_read };
         let outs = if safe && op.is_pointwise() {
             jvp_keeping_zeros(op.as_ref(), &t, &saved)?
         } else {
@@ -126,6 +127,16 @@ fn jvp_keeping_zeros(op: &dyn Op, t: &Grads, saved: &Saved<'_>) -> Result<Grads>
         }
     }
     Ok(sums)
+}
+
+/// Whether a rule, or the answer, reads the tangent of a slot.
+fn is_read(arena: &Arena<'_>, slot: usize) -> bool {
+    let reads = |i: usize, k: usize| match &arena.node(i).kind {
+        NodeKind::Op(op) => op.reads_tangent(k),
+        NodeKind::Leaf(..) => false,
+    };
+    let among = |i: usize| arena.ins(i).iter().enumerate().any(|(k, s)| *s as usize == slot && reads(i, k));
+    arena.roots.iter().any(|s| *s as usize == slot) || (0..arena.len()).any(|i| arena.works(i) && among(i))
 }
 
 /// By slot: how often its tangent is read, by rules and for the answer.

@@ -20,7 +20,7 @@ pub use backward::{Gradients, backward, grad};
 pub use differentiating::{Differentiating, differentiated_by};
 pub use forward::push;
 pub use pass::single;
-pub use reach::reaches_other_leaves;
+pub use reach::{reaches_around, reaches_other_leaves};
 pub use request::{Answer, Reached, Request, conjugated, seed};
 pub use snapshot::{GraphSnapshot, NodeSnapshot, OutputIndex, detach_reasons, snapshot};
 pub use taylor::taylor;

@@ -165,6 +165,8 @@ impl<'a> Pass<'a> {
                     edges: &node.inputs,
                     record: self.create_graph,
                     transposed: None,
+                    pull,
+                    is_read: None,
                 },
             ),
         };
@@ -198,6 +200,13 @@ impl<'a> Pass<'a> {
 #[cold]
 fn no_grads(node: &Node) -> Grads {
     node.inputs.iter().map(|_| None).collect()
+}
+
+/// See [`Saved::pull`].
+pub(super) fn pull(from: &Edge, seed: &Tensor, wanted: &Edge) -> Result<Option<Tensor>> {
+    let (roots, wanted) = (vec![(from.clone(), seed.clone())], vec![wanted.clone()]);
+    let request = Request { roots, wanted, retain_graph: true, ..Request::default() };
+    Ok(request.run()?.wanted.into_iter().next().flatten())
 }
 
 /// The gradients of one node's inputs, given cotangents in the shapes of its outputs. Frees nothing.

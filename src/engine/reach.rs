@@ -25,3 +25,24 @@ pub fn reaches_other_leaves(outputs: &[Edge], inputs: &[Edge]) -> bool {
     }
     false
 }
+
+/// Whether the graph below `from` has one of `ends`, on a path that does not lead through `around`, or through what `around`
+/// was computed from.
+pub fn reaches_around(from: &Edge, ends: &[Edge], around: &Arc<Node>) -> bool {
+    if ends.is_empty() {
+        return false;
+    }
+    let mut met: FxHashSet<*const Node> =
+        around.inputs.iter().flatten().map(|e| Arc::as_ptr(&e.node)).collect();
+    met.insert(Arc::as_ptr(around));
+    let mut work = vec![from];
+    while let Some(edge) = work.pop() {
+        if ends.iter().any(|end| end.is_same(edge)) {
+            return true;
+        }
+        if met.insert(Arc::as_ptr(&edge.node)) {
+            work.extend(edge.node.inputs.iter().flatten());
+        }
+    }
+    false
+}

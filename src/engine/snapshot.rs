@@ -64,7 +64,7 @@ pub fn snapshot(roots: &[Edge]) -> Result<GraphSnapshot> {
 /// Why inputs of the nodes below `roots` are untracked, as far as that is known, nearest to the roots first.
 pub fn detach_reasons(roots: &[Edge]) -> Vec<DetachReason> {
     let Ok(snapshot) = snapshot(roots) else { return vec![] };
-    snapshot.nodes.iter().rev().map(|n| n.node.detach_reason).filter(|c| c.is_known()).collect()
+    snapshot.nodes.iter().rev().map(|n| n.node.detach_reason()).filter(|c| c.is_known()).collect()
 }
 
 /// By address of an allocation: its bytes.

@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 
 use super::arena::{Arena, NONE};
 use super::forward::transposed;
-use super::pass::broadcast_to_meta;
+use super::pass::{broadcast_to_meta, pull};
 use super::request::Request;
 use super::sum::added;
 use crate::dtype::{Bool8, DType};
@@ -245,8 +245,15 @@ impl Series {
             arrays[*i] = Some(SavedArray::new(value.array.clone(), &value.levels));
             edges[*i] = value.edge.clone();
         }
-        let saved =
-            Saved { node: &step.node, arrays: &arrays, edges: &edges, record, transposed: Some(transposed) };
+        let saved = Saved {
+            node: &step.node,
+            arrays: &arrays,
+            edges: &edges,
+            record,
+            transposed: Some(transposed),
+            pull,
+            is_read: None,
+        };
         let outs = op.jvp(t, &saved)?;
         let shaped = |(t, meta)| Option::map(t, |t| broadcast_to_meta(&t, meta, &self.live)).transpose();
         outs.into_iter().zip(step.node.outs.iter()).map(shaped).collect()

@@ -12,12 +12,15 @@ use super::record::{Cotangents, Edge, Grads, Node, Op, Outputs, Saved, Tensor};
 use super::saved::{self, SavedArray, SavedList, SavedState};
 use super::saves::{NeedsGrad, Saves};
 use super::site::Site;
+use super::stems::Stems;
 use super::stored::Formula;
+use super::takers;
 use super::traced::{self, Shared};
 use super::watch;
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::host;
 use crate::kernel::pointwise::row::{Pass, Row};
 use crate::memory;
 use crate::shape::Dims;
@@ -31,10 +34,11 @@ use crate::stored::Stored;
 #[inline]
 pub fn apply<O: Op>(op: O, ins: &[&Tensor]) -> Result<Tensor> {
     let modes = modes::flags();
-    if modes.has(Flags::TRACING) {
-        return Ok(traced(Arc::new(op), ins, modes)?.swap_remove(0));
+    if modes.has(Flags::TRACING.and(Flags::TAKERS)) {
+        return Ok(special(Arc::new(op), ins, modes)?.swap_remove(0));
     }
     let (outs, levels) = forward(&op, ins, modes)?;
+    let modes = of_result(&op, modes);
     first(boxed(op, ins, modes), ins, outs, levels, modes)
 }
 
@@ -45,20 +49,33 @@ pub fn apply<O: Op>(op: O, ins: &[&Tensor]) -> Result<Tensor> {
 #[inline]
 pub fn apply_all<O: Op>(op: O, ins: &[&Tensor]) -> Result<SmallVec<[Tensor; 1]>> {
     let modes = modes::flags();
-    if modes.has(Flags::TRACING) {
-        return traced(Arc::new(op), ins, modes);
+    if modes.has(Flags::TRACING.and(Flags::TAKERS)) {
+        return special(Arc::new(op), ins, modes);
     }
     let (outs, levels) = forward(&op, ins, modes)?;
+    let modes = of_result(&op, modes);
     all(boxed(op, ins, modes), ins, outs, levels, modes)
 }
 
-/// Applies an op while a program is traced.
+/// Applies an op while a program is traced, or for some examples of a batch alone. A view computes nothing, so it stays
+/// one of its operand.
+#[cold]
+fn special(op: Arc<dyn Op>, ins: &[&Tensor], modes: Flags) -> Result<SmallVec<[Tensor; 1]>> {
+    if !modes.has(Flags::TAKERS) || op.is_view() {
+        return traced(op, ins, modes);
+    }
+    let taken = takers::operands(ins)?;
+    traced(op, &taken.iter().collect::<SmallVec<[&Tensor; 4]>>(), modes)
+}
+
+/// Applies an op, as one that is traced where a program is.
 #[cold]
 fn traced(op: Arc<dyn Op>, ins: &[&Tensor], modes: Flags) -> Result<SmallVec<[Tensor; 1]>> {
     let (outs, levels) = match modes::trace() {
         Some(trace) => traced::forward(&trace, &op, ins)?,
         None => forward(&*op, ins, modes)?,
     };
+    let modes = of_result(&*op, modes);
     all(boxed(Shared(op), ins, modes), ins, outs, levels, modes)
 }
 
@@ -67,7 +84,9 @@ fn traced(op: Arc<dyn Op>, ins: &[&Tensor], modes: Flags) -> Result<SmallVec<[Te
 ///
 /// # Errors
 /// Those of the op.
-pub(crate) fn checked<O: Op>(op: O, x: &Tensor) -> Result<()> {
+#[doc(hidden)]
+pub fn checked<O: Op>(op: O, x: &Tensor) -> Result<()> {
+    let x = &takers::operand(x)?;
     computed(&op, &[x.array.unsealed()], x.levels.len())?;
     if x.array.is_sealed()
         && let Some(trace) = modes::trace()
@@ -78,7 +97,8 @@ pub(crate) fn checked<O: Op>(op: O, x: &Tensor) -> Result<()> {
 }
 
 /// What computes a gradient in one pass over memory and has no rule of its own.
-pub(crate) trait Kernel: Send + Sync + 'static {
+#[doc(hidden)]
+pub trait Kernel: Send + Sync + 'static {
     fn name(&self) -> &'static str;
 
     /// See [`Op::forward`].
@@ -94,17 +114,20 @@ pub(crate) trait Kernel: Send + Sync + 'static {
 }
 
 /// Applies a kernel. None if an operand has an edge, because the result would have to be recorded.
-pub(crate) fn unrecorded(kernel: impl Kernel, ins: &[&Tensor]) -> Option<Result<Tensor>> {
+#[doc(hidden)]
+pub fn unrecorded(kernel: impl Kernel, ins: &[&Tensor]) -> Option<Result<Tensor>> {
     without_rule(Unrecorded(kernel), ins)
 }
 
 /// [`unrecorded`] for a formula that is applied element by element.
-pub(crate) fn unrecorded_pass(name: &'static str, ins: &[&Tensor], pass: Pass) -> Option<Result<Tensor>> {
+#[doc(hidden)]
+pub fn unrecorded_pass(name: &'static str, ins: &[&Tensor], pass: Pass) -> Option<Result<Tensor>> {
     unrecorded(Formula { name, key: name, pass }, ins)
 }
 
 /// [`unrecorded_pass`] for a formula that files know by another name than the op's.
-pub(crate) fn unrecorded_pass_of(
+#[doc(hidden)]
+pub fn unrecorded_pass_of(
     (name, key): (&'static str, &'static str),
     ins: &[&Tensor],
     pass: Pass,
@@ -133,8 +156,8 @@ fn without_rule<O: Op>(op: O, ins: &[&Tensor]) -> Option<Result<Tensor>> {
         return None;
     }
     let modes = modes::flags();
-    if modes.has(Flags::TRACING) {
-        return Some(traced(Arc::new(op), ins, modes).map(|mut outs| outs.swap_remove(0)));
+    if modes.has(Flags::TRACING.and(Flags::TAKERS)) {
+        return Some(special(Arc::new(op), ins, modes).map(|mut outs| outs.swap_remove(0)));
     }
     let made = forward(&op, ins, modes);
     Some(made.and_then(|(outs, levels)| first(None, ins, outs, levels, modes)))
@@ -142,7 +165,8 @@ fn without_rule<O: Op>(op: O, ins: &[&Tensor]) -> Option<Result<Tensor>> {
 
 /// A kernel as an op, which has no rules.
 #[derive(Stored)]
-pub(crate) struct Unrecorded<K>(K);
+#[doc(hidden)]
+pub struct Unrecorded<K>(K);
 
 impl<K: Kernel> Op for Unrecorded<K> {
     fn name(&self) -> &'static str {
@@ -168,7 +192,8 @@ impl<K: Kernel> Op for Unrecorded<K> {
 
 /// Records an op that has been computed, if it needs a node: for ops that change levels, which [`apply`] cannot
 /// compute.
-pub(crate) fn recorded<O: Op>(
+#[doc(hidden)]
+pub fn recorded<O: Op>(
     op: O,
     ins: &[&Tensor],
     outs: Outputs,
@@ -179,10 +204,10 @@ pub(crate) fn recorded<O: Op>(
 }
 
 /// The op in a box if it will be recorded. The functions that follow are not generic over the op, so that they are
-/// compiled once. Python's operands come without edges while nothing is recorded; in Rust the mode decides.
+/// compiled once. A host gives operands without edges while nothing is recorded; in Rust the mode decides.
 #[inline]
 fn boxed<O: Op>(op: O, ins: &[&Tensor], modes: Flags) -> Option<Box<dyn Op>> {
-    let records = cfg!(feature = "python") || !modes.has(Flags::NOT_RECORDING);
+    let records = host::is_present() || !modes.has(Flags::NOT_RECORDING);
     if records && ins.iter().any(|t| t.edge.is_some()) { Some(Box::new(op)) } else { None }
 }
 
@@ -197,12 +222,13 @@ fn first(
         Outputs::One(array) => array,
         several => return Ok(all(op, ins, several, levels, modes)?.swap_remove(0)),
     };
-    let Some(op) = op else {
-        return Ok(Tensor { array, edge: None, levels, detach_reason: Tensor::detach_reason_of(ins) });
+    let op = match op {
+        Some(op) if array.dtype().is_differentiable() => op,
+        op => {
+            let detach_reason = why_untracked(op.is_some(), ins, array.dtype(), modes);
+            return Ok(Tensor { array, edge: None, levels, detach_reason });
+        }
     };
-    if !array.dtype().is_differentiable() {
-        return Ok(Tensor { array, edge: None, levels, detach_reason: DetachReason::by_dtype() });
-    }
     let node = record(op, ins, std::slice::from_ref(&array), &levels, modes)?;
     Ok(Tensor { array, edge: Some(Edge { node, out: 0 }), levels, detach_reason: DetachReason::default() })
 }
@@ -214,7 +240,7 @@ fn all(
     levels: Levels,
     modes: Flags,
 ) -> Result<SmallVec<[Tensor; 1]>> {
-    let detach_reason = if op.is_some() { DetachReason::by_dtype() } else { Tensor::detach_reason_of(ins) };
+    let is_tracked = op.is_some();
     let node = op
         .filter(|_| outs.iter().any(|o| o.dtype().is_differentiable()))
         .map(|op| record(op, ins, &outs, &levels, modes))
@@ -225,10 +251,47 @@ fn all(
     };
     let tensor = |(i, array): (usize, Array)| {
         let edge = edge(i, &array);
-        let detach_reason = if edge.is_some() { DetachReason::default() } else { detach_reason };
+        let detach_reason = match edge {
+            Some(_) => DetachReason::default(),
+            None => why_untracked(is_tracked, ins, array.dtype(), modes),
+        };
         Tensor { array, edge, levels: levels.clone(), detach_reason }
     };
     Ok(outs.into_iter().enumerate().map(tensor).collect())
+}
+
+/// The modes in which the result of an op is made: what has no derivative is no part of what a function keeps of its
+/// arguments.
+#[inline]
+fn of_result<O: Op + ?Sized>(op: &O, modes: Flags) -> Flags {
+    if op.is_flat() { modes.without(Flags::HOST_CALL) } else { modes }
+}
+
+/// Why a result is not tracked: its own dtype where an operand is tracked or was cut off, else what cut an operand off.
+#[inline]
+fn why_untracked(is_tracked: bool, ins: &[&Tensor], dtype: DType, modes: Flags) -> DetachReason {
+    let known = Tensor::detach_reason_of(ins).with_stems(Stems::default());
+    let reason = if !is_tracked && !known.is_known() {
+        known
+    } else if !dtype.is_differentiable() {
+        DetachReason::by_dtype(Site::current())
+    } else if known.lacks_site() {
+        DetachReason::by_function(Site::current())
+    } else {
+        known
+    };
+    if !is_tracked && modes.has(Flags::HOST_CALL) && dtype.is_differentiable() {
+        return reason.with_stems(stems_of(ins));
+    }
+    reason
+}
+
+/// The arguments of the running function that these values were computed from.
+fn stems_of(ins: &[&Tensor]) -> Stems {
+    modes::with(|m| match &m.host_call {
+        Some(call) => ins.iter().fold(Stems::default(), |all, t| call.union(all, t.detach_reason.stems())),
+        None => Stems::default(),
+    })
 }
 
 fn forward(op: &dyn Op, ins: &[&Tensor], modes: Flags) -> Result<(Outputs, Levels)> {
@@ -311,7 +374,8 @@ fn packed(ins: &[&Tensor], outs: &[Array], levels: &Levels, saves: Saves) -> Res
 ///
 /// # Errors
 /// From the packer.
-pub(crate) fn saved_state(list: SavedList, is_plain: impl Fn(usize) -> bool) -> Result<SavedState> {
+#[doc(hidden)]
+pub fn saved_state(list: SavedList, is_plain: impl Fn(usize) -> bool) -> Result<SavedState> {
     match modes::with(|m| m.packer.clone()).filter(|_| !list.is_empty()) {
         Some(packer) => saved::packed(&list, &*packer, is_plain),
         None => Ok(SavedState::Live(list)),

@@ -7,23 +7,25 @@ use super::record::{Op, Outputs, Tensor};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::host;
 use crate::kernel::pointwise::half;
 use crate::shape::Dims;
 
 /// The outputs of an op.
 #[inline(always)]
-pub(crate) fn computed(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+#[doc(hidden)]
+pub fn computed(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
     if ins.iter().any(|x| x.dtype().is_half()) && !op.takes_half() {
         return in_float32(op, ins, batch_ndim);
     }
     forward(op, ins, batch_ndim)
 }
 
-/// A kernel throws an error when it is interrupted or memory has run out. The border to Python catches it; in a program
-/// in Rust this function does.
+/// A kernel throws an error when it is interrupted or memory has run out. The border to a host language catches it; in a
+/// program in Rust this function does.
 #[inline(always)]
 fn forward(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
-    if cfg!(feature = "python") {
+    if host::is_present() {
         return op.forward(ins, batch_ndim);
     }
     Error::catch(|| op.forward(ins, batch_ndim))
@@ -45,7 +47,8 @@ fn in_float32(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result<Outputs>
 }
 
 /// The tensor's array with one hidden axis for each of `levels`, of size 1 where the tensor lacks it.
-pub(crate) fn align(t: &Tensor, levels: &Levels) -> Array {
+#[doc(hidden)]
+pub fn align(t: &Tensor, levels: &Levels) -> Array {
     if t.levels == *levels {
         return t.array.clone();
     }

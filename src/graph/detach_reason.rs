@@ -1,10 +1,24 @@
 //! Why a value is untracked although it was computed from tracked ones, for the texts of errors.
 
 use super::site::Site;
+use super::stems::Stems;
+
+/// The reason, and the arguments of a running function that the value was computed from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct DetachReason {
+    why: Why,
+    stems: Stems,
+}
 
 /// The reason and its call site in one number; zero where nothing is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct DetachReason(u32);
+pub(super) struct Why(u32);
+
+impl From<Why> for DetachReason {
+    fn from(why: Why) -> DetachReason {
+        DetachReason { why, stems: Stems::default() }
+    }
+}
 
 /// How many bits the reason takes; the others are the site.
 const BITS: u32 = 3;
@@ -12,7 +26,7 @@ const BITS: u32 = 3;
 impl DetachReason {
     fn new(reason: u32, site: Site) -> DetachReason {
         let site = if site.0 >> (u32::BITS - BITS) == 0 { site.0 } else { 0 };
-        DetachReason(site << BITS | reason)
+        Why(site << BITS | reason).into()
     }
 
     /// `detach()` was called.
@@ -30,9 +44,19 @@ impl DetachReason {
         DetachReason::new(3, site)
     }
 
-    /// Its dtype has no derivative.
-    pub fn by_dtype() -> DetachReason {
-        DetachReason::new(4, Site::default())
+    /// Its dtype has no derivative, or that of what it was computed from, which was made at `site`.
+    pub fn by_dtype(site: Site) -> DetachReason {
+        DetachReason::new(4, site)
+    }
+
+    /// A function of the library, called at `site`, gives results without gradients.
+    pub fn by_function(site: Site) -> DetachReason {
+        DetachReason::new(6, site)
+    }
+
+    /// Whether a function in Rust has left the edge out and the call site is still to be found.
+    pub fn lacks_site(self) -> bool {
+        self.why == DetachReason::by_function(Site::default()).why
     }
 
     /// It is a gradient that was asked for without `create_graph`.
@@ -41,20 +65,44 @@ impl DetachReason {
     }
 
     pub fn is_known(self) -> bool {
-        self != DetachReason::default()
+        self.why != Why::default()
+    }
+
+    pub(super) fn why(self) -> Why {
+        self.why
+    }
+
+    /// The arguments of a running function that the value was computed from.
+    pub fn stems(self) -> Stems {
+        self.stems
+    }
+
+    #[must_use]
+    pub fn with_stems(self, stems: Stems) -> DetachReason {
+        DetachReason { stems, ..self }
+    }
+
+    /// This reason, with the stems of a value that was written over a part of the value.
+    #[must_use]
+    pub fn joined(self, other: DetachReason) -> DetachReason {
+        self.with_stems(self.stems.or(other.stems))
     }
 
     /// The reason as a clause. None where it is not known.
     pub fn describe(self) -> Option<String> {
         let at = |word: &str| {
-            Site(self.0 >> BITS).describe().map_or(String::new(), |site| format!(" {word} {site}"))
+            Site(self.why.0 >> BITS).describe().map_or(String::new(), |site| format!(" {word} {site}"))
         };
-        Some(match self.0 & ((1 << BITS) - 1) {
+        Some(match self.why.0 & ((1 << BITS) - 1) {
             1 => format!("detach(){} cut it off", at("at")),
             2 => format!("it was made untracked{} (detach_() or stop_gradient=True)", at("at")),
             3 => format!("recording was off (no_grad{})", at("since")),
-            4 => "integers and booleans have no derivative".to_owned(),
+            4 => match at("made at") {
+                made if made.is_empty() => "integers and booleans have no derivative".to_owned(),
+                made => format!("integers and booleans have no derivative, and such were{made}"),
+            },
             5 => format!("a gradient was made without create_graph=True{}", at("at")),
+            6 => format!("the function called{} has no derivative", at("at")),
             _ => return None,
         })
     }

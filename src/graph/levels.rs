@@ -6,11 +6,34 @@ use crate::shape;
 use smallvec::SmallVec;
 
 /// One call of vmap. Inner levels have larger ids.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 pub struct Level {
     pub id: u32,
     /// The size of the hidden axis.
     pub batch_size: usize,
+    /// The number of the newest [`Takers`](super::Takers) that the tensor's value was computed for; 0 for none. It is no
+    /// part of what tells levels apart.
+    pub takers: u32,
+}
+
+impl PartialEq for Level {
+    fn eq(&self, other: &Level) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for Level {}
+
+impl PartialOrd for Level {
+    fn partial_cmp(&self, other: &Level) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Level {
+    fn cmp(&self, other: &Level) -> std::cmp::Ordering {
+        self.id.cmp(&other.id)
+    }
 }
 
 /// The levels of a tensor's hidden axes, from the outermost on. One word, null for an ordinary tensor, which has none.
@@ -32,7 +55,10 @@ impl Levels {
     pub fn new(list: impl IntoIterator<Item = Level>) -> Levels {
         let mut list: SmallVec<[Level; 2]> = list.into_iter().collect();
         shape::sort_by_key(&mut list, |&l| l);
-        list.dedup();
+        list.dedup_by(|other, kept| {
+            kept.takers = kept.takers.max(if other == kept { other.takers } else { 0 });
+            other == kept
+        });
         Levels((!list.is_empty()).then(|| Box::new(list)))
     }
 
@@ -54,8 +80,16 @@ impl Levels {
         self.as_slice().contains(&level)
     }
 
+    /// These levels as those of a value that was computed for the takers of this number.
+    #[must_use]
+    pub fn of_takers(&self, takers: u32) -> Levels {
+        Levels::new(self.as_slice().iter().map(|l| Level { takers, ..*l }))
+    }
+
     pub fn union(&self, other: &Levels) -> Levels {
-        if other.is_empty() || self == other {
+        let takers =
+            |levels: &Levels| levels.as_slice().iter().map(|l| l.takers).collect::<SmallVec<[u32; 2]>>();
+        if other.is_empty() || (self == other && takers(self) == takers(other)) {
             return self.clone();
         }
         Levels::new(self.as_slice().iter().chain(other.as_slice()).copied())
@@ -81,7 +115,7 @@ static NEXT_ID: AtomicU32 = AtomicU32::new(1);
 impl Level {
     /// A new innermost level.
     pub fn new(batch_size: usize) -> Level {
-        Level { id: NEXT_ID.fetch_add(1, Relaxed), batch_size }
+        Level { id: NEXT_ID.fetch_add(1, Relaxed), batch_size, takers: 0 }
     }
 }
 

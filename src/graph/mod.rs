@@ -7,47 +7,58 @@ mod detach_reason;
 mod drop;
 mod hooks;
 mod host;
+mod host_call;
 mod levels;
 mod meta;
 pub mod modes;
 mod node;
 mod one_or_many;
 mod op;
+mod reading;
 mod record;
 mod saved;
 mod saves;
 pub mod site;
+mod stems;
 mod stored;
+mod takers;
 mod tensor;
 pub mod trace;
 mod traced;
 pub mod watch;
 
-#[cfg(feature = "python")]
-pub(crate) use apply::saved_state;
+#[doc(hidden)]
+pub use apply::saved_state;
 pub(crate) use apply::{
     Kernel, Unrecorded, checked, recorded, unrecorded, unrecorded_pass, unrecorded_pass_of,
 };
 pub use apply::{apply, apply_all};
-pub(crate) use compute::{align, computed};
+#[doc(hidden)]
+pub use compute::{align, computed};
 pub use detach_reason::DetachReason;
 pub use host::{LateHostObject, visit_owned_host_objects};
+pub use host_call::{HostCall, HostRule};
 pub use levels::{Level, Levels, LiveLevel, Randomness};
 pub use meta::{Meta, Metas};
-pub use modes::{Conversion, Modes, ModesGuard, Observer, Recording, Watch, no_grad};
+pub use modes::{Conversion, Modes, ModesGuard, Observer, Recording, Takers, Watch, no_grad};
 pub use node::live_nodes;
 pub use op::only;
-pub(crate) use record::HookState;
+#[doc(hidden)]
+pub use record::HookState;
 pub use record::{
     Cotangents, Edge, GradOwner, Grads, HookContext, Hooks, Node, NodeKind, Op, Outputs, Owner, Saved,
     Tangents, Tensor,
 };
-pub(crate) use saved::SavedList;
+#[doc(hidden)]
+pub use saved::SavedList;
 pub use saved::{Packed, Packer, SavedArray, SavedKind};
-#[cfg(feature = "python")]
-pub(crate) use saved::{SavedState, unpack};
+#[doc(hidden)]
+pub use saved::{SavedState, unpack};
 pub use saves::{NeedsGrad, Saves};
+pub use stems::Stems;
 pub(crate) use stored::{
     StoredLoops, StoredOp, StoredPass, StoredRows, read_op, stored_op, stored_pass, stored_rows, write_op,
 };
+#[doc(hidden)]
+pub use takers::{for_all, operand, takers};
 pub use trace::Trace;

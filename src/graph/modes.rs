@@ -6,8 +6,9 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
+use super::host_call::{HostCall, HostRule};
 use super::levels::{Level, Levels, LiveLevel, Randomness};
-use super::record::Node;
+use super::record::{Node, Tensor};
 use super::saved::Packer;
 use super::site::{self, Site};
 use super::trace::Trace;
@@ -44,6 +45,8 @@ pub enum Conversion {
 pub struct Watch {
     /// A NaN in a result is an error of the op that computed it.
     pub debug_nans: bool,
+    /// So is an infinity that no operand holds.
+    pub debug_infs: bool,
     /// The first result that is not finite is remembered, and a NaN in a gradient is an error.
     pub detect_anomaly: bool,
     /// A cotangent of zero stays zero, whatever a pointwise op multiplies it with.
@@ -65,6 +68,7 @@ impl Watch {
 
     pub const NOTHING: Watch = Watch {
         debug_nans: false,
+        debug_infs: false,
         detect_anomaly: false,
         safe_gradients: false,
         profile: false,
@@ -89,12 +93,18 @@ pub struct Modes {
     pub site: Option<Site>,
     /// The vmap levels whose calls are running, outermost first.
     pub live_levels: Vec<LiveLevel>,
+    /// The examples of those levels whose operands ops compute on; all if none.
+    pub takers: Option<Arc<dyn Takers>>,
     /// How tracked values become numbers. Ops do not look at it.
     pub conversion: Conversion,
     /// Autocast: the half dtype that products are computed in.
     pub autocast: Option<DType>,
     /// Records every op for a program.
     pub trace: Option<Arc<Trace>>,
+    /// The function of the host's that runs and records nothing of its own.
+    pub host_call: Option<Arc<HostCall>>,
+    /// The rule of the host's that runs, if it is recorded.
+    pub host_rule: Option<HostRule>,
     /// Programs that are made may round a product and the sum that reads it once. Ops do not look at it.
     pub contracts: bool,
 }
@@ -105,6 +115,30 @@ pub trait Observer: Send + Sync {
     /// # Errors
     /// From the host language.
     fn recorded(&self, node: &Arc<Node>) -> Result<()>;
+}
+
+/// The examples that take a side of a branch, or the next step of a loop. While a thread has takers, each op computes on
+/// operands of theirs alone: another example gets those of one that takes it, so nothing can happen there that does not
+/// happen to a taker.
+pub trait Takers: Send + Sync {
+    /// By example: whether it is one of them.
+    fn mask(&self) -> &Tensor;
+
+    /// Whether a tensor has values of examples that are none of the takers.
+    fn has_others(&self, x: &Tensor) -> bool;
+
+    /// The tensor with a taker's values in the place of those of all others. None where it has them already, and where it
+    /// is the same for all.
+    ///
+    /// # Errors
+    /// For want of memory.
+    fn operand(&self, x: &Tensor) -> Result<Option<Tensor>>;
+
+    /// What a write leaves in a tensor: the new values for the takers, the old ones for all others.
+    ///
+    /// # Errors
+    /// For want of memory.
+    fn written(&self, new: &Tensor, old: &Tensor) -> Result<Tensor>;
 }
 
 /// Which modes of a thread are not the default ones.
@@ -123,6 +157,12 @@ impl Flags {
     pub const LIVE_LEVELS: Flags = Flags(1 << 5);
     pub const AUTOCAST: Flags = Flags(1 << 6);
     pub const TRACING: Flags = Flags(1 << 7);
+    /// A function of the host's runs.
+    pub const HOST_CALL: Flags = Flags(1 << 8);
+    /// A rule of the host's runs that is recorded.
+    pub const HOST_RULE: Flags = Flags(1 << 9);
+    /// Ops compute on operands of some examples of a batch alone.
+    pub const TAKERS: Flags = Flags(1 << 10);
 
     /// Whether any of `other` is set.
     #[inline]
@@ -132,6 +172,12 @@ impl Flags {
 
     pub const fn and(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
+    }
+
+    /// These without `other`.
+    #[inline]
+    pub const fn without(self, other: Flags) -> Flags {
+        Flags(self.0 & !other.0)
     }
 
     const fn when(self, condition: bool) -> u16 {
@@ -184,6 +230,11 @@ pub fn trace() -> Option<Arc<Trace>> {
         with(|m| m.trace.clone()).filter(|t| t.is_open())
     }
     if flags().has(Flags::TRACING) { of_thread() } else { None }
+}
+
+/// The function of the host's that runs on this thread, if there is one.
+pub fn host_call() -> Option<Arc<HostCall>> {
+    if flags().has(Flags::HOST_CALL) { with(|m| m.host_call.clone()) } else { None }
 }
 
 /// The vmap levels whose calls are running on this thread.
@@ -258,9 +309,12 @@ impl Modes {
         observers: vec![],
         site: None,
         live_levels: vec![],
+        takers: None,
         conversion: Conversion::Allow,
         autocast: None,
         trace: None,
+        host_call: None,
+        host_rule: None,
         contracts: false,
     };
 
@@ -316,7 +370,10 @@ impl Modes {
                 | Flags::PACKING.when(self.packer.is_some() || !self.observers.is_empty())
                 | Flags::LIVE_LEVELS.when(!self.live_levels.is_empty())
                 | Flags::AUTOCAST.when(self.autocast.is_some())
-                | Flags::TRACING.when(self.trace.is_some()),
+                | Flags::TRACING.when(self.trace.is_some())
+                | Flags::HOST_CALL.when(self.host_call.is_some())
+                | Flags::HOST_RULE.when(self.host_rule.is_some())
+                | Flags::TAKERS.when(self.takers.is_some()),
         )
     }
 }

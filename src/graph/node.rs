@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use once_cell::race::OnceBox;
 use smallvec::{SmallVec, smallvec};
 
-use super::detach_reason::DetachReason;
+use super::detach_reason::{DetachReason, Why};
 use super::drop::drop_in_turn;
 use super::levels::Levels;
 use super::meta::{Meta, Metas};
@@ -67,7 +67,7 @@ impl Node {
     fn make(
         kind: NodeKind,
         (outs, levels): (&[Array], &Levels),
-        detach_reason: DetachReason,
+        why_untracked: Why,
         site: Site,
         fill: impl FnOnce(&mut Node),
     ) -> Arc<Node> {
@@ -82,7 +82,7 @@ impl Node {
                     saved: Mutex::new(SavedState::Live(SmallVec::new())),
                     hooks: OnceBox::new(),
                     marks: Marks::new(site),
-                    detach_reason: detach_reason,
+                    why_untracked: why_untracked,
                 }
             );
             node.outs.fill(outs, levels);
@@ -92,7 +92,8 @@ impl Node {
     }
 
     /// The node of an op that has been computed. `save` fills in what it saves.
-    pub(crate) fn of_op(
+    #[doc(hidden)]
+    pub fn of_op(
         op: Box<dyn Op>,
         ins: &[&Tensor],
         outs: &[Array],
@@ -101,8 +102,8 @@ impl Node {
         save: impl FnOnce(&mut SavedState),
     ) -> Arc<Node> {
         let host = op.calls_host();
-        let detach_reason = Tensor::detach_reason_of(ins);
-        Node::make(NodeKind::Op(op), (outs, levels), detach_reason, site, |node| {
+        let why_untracked = Tensor::detach_reason_of(ins).why();
+        Node::make(NodeKind::Op(op), (outs, levels), why_untracked, site, |node| {
             let saved = node.saved.get_mut().unwrap_or_else(PoisonError::into_inner);
             save(saved);
             let own = host || matches!(saved, SavedState::Packed(_));
@@ -118,7 +119,12 @@ impl Node {
     pub(super) fn leaf(of: &Tensor, owner: Option<Owner>) -> Arc<Node> {
         let outs = (std::slice::from_ref(&of.array), &of.levels);
         let kind = NodeKind::Leaf(owner.map(Box::new));
-        Node::make(kind, outs, DetachReason::default(), Site::current(), |_| {})
+        Node::make(kind, outs, Why::default(), Site::current(), |_| {})
+    }
+
+    /// Why an untracked input is untracked.
+    pub fn detach_reason(&self) -> DetachReason {
+        self.why_untracked.into()
     }
 
     /// The call in the user's program that recorded this node.
@@ -163,7 +169,8 @@ impl Node {
     /// Whether only the thread that asked for the gradients may run this node, because its rule or a hook calls the
     /// host.
     #[inline]
-    pub(crate) fn runs_on_caller(&self) -> bool {
+    #[doc(hidden)]
+    pub fn runs_on_caller(&self) -> bool {
         self.marks.has(Marks::OWN) || self.hooks().is_some()
     }
 
@@ -190,7 +197,8 @@ impl Node {
     ///
     /// # Errors
     /// [`Error::Freed`] where a pass has freed it; from the host language where it is packed.
-    pub(crate) fn take_saved(&self, free_at: Option<Site>) -> Result<SavedList> {
+    #[doc(hidden)]
+    pub fn take_saved(&self, free_at: Option<Site>) -> Result<SavedList> {
         let mut saved = self.saved();
         let packed = match (&mut *saved, free_at) {
             (SavedState::Live(list), Some(site)) if !list.is_empty() => {
@@ -253,7 +261,11 @@ impl Node {
     fn freed(&self, site: Site) -> Box<Error> {
         let freed = site.describe().map_or(String::new(), |at| format!(" at {at}"));
         let made = self.site().describe().map_or(String::new(), |at| format!(" was made at {at} and"));
-        let node = format!("The node{made} gives {}.", self.outs[0]);
+        let node = format!(
+            "If it is part of a state that is carried from step to step, detach() the state where a step begins. The \
+             node{made} gives {}.",
+            self.outs[0]
+        );
         Box::new(Error::Freed { op: self.name(), freed, node })
     }
 
@@ -276,7 +288,8 @@ impl Node {
     }
 
     /// Frees what the node saves, if it saves anything. `site` is the call site of the pass.
-    pub(crate) fn free(&self, site: Site) {
+    #[doc(hidden)]
+    pub fn free(&self, site: Site) {
         let mut saved = self.saved();
         let freed = matches!(&*saved, SavedState::Freed(_));
         if !freed && !matches!(&*saved, SavedState::Live(list) if list.is_empty()) {

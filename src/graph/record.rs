@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use once_cell::race::OnceBox;
 use smallvec::SmallVec;
 
-use super::detach_reason::DetachReason;
+use super::detach_reason::{DetachReason, Why};
 use super::levels::Levels;
 use super::meta::Metas;
 use super::one_or_many::OneOrMany;
@@ -27,13 +27,17 @@ use crate::shape::Dims;
 pub struct Tensor {
     /// The vmap levels that the tensor has a hidden axis for. They are cloned first, because that alone may fail: nothing
     /// has to be dropped then.
-    pub(crate) levels: Levels,
+    #[doc(hidden)]
+    pub levels: Levels,
     /// The value. Its first axes are the hidden ones of `levels`.
-    pub(crate) array: Array,
+    #[doc(hidden)]
+    pub array: Array,
     /// None where no gradient flows into the tensor.
-    pub(crate) edge: Option<Edge>,
+    #[doc(hidden)]
+    pub edge: Option<Edge>,
     /// Why an untracked tensor is untracked although it was computed from tracked ones, as far as that is known.
-    pub(crate) detach_reason: DetachReason,
+    #[doc(hidden)]
+    pub detach_reason: DetachReason,
 }
 
 /// Output `out` of a node.
@@ -54,7 +58,7 @@ pub struct Node {
     pub(super) hooks: OnceBox<Box<dyn Hooks>>,
     pub(super) marks: Marks,
     /// Why an untracked input is untracked.
-    pub detach_reason: DetachReason,
+    pub(super) why_untracked: Why,
 }
 
 pub(super) type Inputs = SmallVec<[Option<Edge>; 2]>;
@@ -120,6 +124,11 @@ pub trait Op: Any + Send + Sync {
         false
     }
 
+    /// Whether the derivatives are zero wherever there are some, as those of a step.
+    fn is_flat(&self) -> bool {
+        false
+    }
+
     /// The type of the op.
     fn kind(&self) -> TypeId {
         TypeId::of::<Self>()
@@ -181,6 +190,11 @@ pub trait Op: Any + Send + Sync {
     /// For want of memory, or from the host.
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads>;
 
+    /// Whether the tangents of the outputs depend on that of input `i`.
+    fn reads_tangent(&self, _i: usize) -> bool {
+        true
+    }
+
     /// The tangents of the outputs, given the tangents of the inputs. At least one is there; an op with one input reads
     /// it with [`only`](super::only). Reads only what `vjp` reads.
     ///
@@ -197,15 +211,27 @@ pub trait Op: Any + Send + Sync {
 
 /// What a rule can read of the application that it differentiates.
 pub struct Saved<'a> {
-    pub(crate) node: &'a Arc<Node>,
+    #[doc(hidden)]
+    pub node: &'a Arc<Node>,
     /// By slot: first the inputs, then the outputs.
-    pub(crate) arrays: &'a [Option<SavedArray>],
+    #[doc(hidden)]
+    pub arrays: &'a [Option<SavedArray>],
     /// The edges of the saved inputs: those of the node, unless the engine puts others in their place.
-    pub(crate) edges: &'a [Option<Edge>],
+    #[doc(hidden)]
+    pub edges: &'a [Option<Edge>],
     /// Whether the ops of the rule are recorded.
-    pub(crate) record: bool,
+    #[doc(hidden)]
+    pub record: bool,
     /// The tangents of the node's outputs by its `vjp`; none for a `vjp` itself.
-    pub(crate) transposed: Option<fn(&Tangents, &Saved<'_>) -> Result<Grads>>,
+    #[doc(hidden)]
+    pub transposed: Option<fn(&Tangents, &Saved<'_>) -> Result<Grads>>,
+    /// In forward mode: whether anything reads the tangent of an output.
+    #[doc(hidden)]
+    pub is_read: Option<&'a dyn Fn(usize) -> bool>,
+    /// The gradient of a value by another one, from a cotangent of the first; none where it depends on nothing. It frees
+    /// nothing and is not recorded.
+    #[doc(hidden)]
+    pub pull: fn(&Edge, &Tensor, &Edge) -> Result<Option<Tensor>>,
 }
 
 /// Functions of the caller that see the gradients at one node and may change them. They are called on the thread that
@@ -251,16 +277,20 @@ pub struct HookContext<'a> {
     pub create_graph: bool,
     /// Whether the pass accumulates gradients in tensors. Otherwise it only returns them.
     pub accumulates: bool,
-    pub(crate) pass: &'a HookState,
-    pub(crate) reaches: &'a dyn Fn(&Edge) -> bool,
+    #[doc(hidden)]
+    pub pass: &'a HookState,
+    #[doc(hidden)]
+    pub reaches: &'a dyn Fn(&Edge) -> bool,
 }
 
 /// What the hooks of one pass share.
 #[derive(Default)]
-pub(crate) struct HookState {
+#[doc(hidden)]
+pub struct HookState {
     pub(super) token: OnceLock<Arc<()>>,
     /// Gradients to be accumulated at the end of the pass.
-    pub(crate) deferred: Mutex<Vec<(GradOwner, Tensor)>>,
+    #[doc(hidden)]
+    pub deferred: Mutex<Vec<(GradOwner, Tensor)>>,
 }
 
 /// Where a deferred gradient is accumulated.

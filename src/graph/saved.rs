@@ -34,10 +34,12 @@ impl SavedArray {
 }
 
 /// By slot: first the inputs of the op, then its outputs. An op of the host's numbers its slots as it likes.
-pub(crate) type SavedList = SmallVec<[Option<SavedArray>; 2]>;
+#[doc(hidden)]
+pub type SavedList = SmallVec<[Option<SavedArray>; 2]>;
 
 /// What a node saves for its rules.
-pub(crate) enum SavedState {
+#[doc(hidden)]
+pub enum SavedState {
     Live(SavedList),
     Packed(Arc<[Option<PackedArray>]>),
     /// Freed by the pass that was asked for at this site.
@@ -82,7 +84,8 @@ pub trait Packed: Send + Sync {
 
 /// A packed array, with its shape, dtype and levels.
 #[derive(Clone)]
-pub(crate) struct PackedArray {
+#[doc(hidden)]
+pub struct PackedArray {
     form: Arc<dyn Packed>,
     dims: Dims,
     dtype: DType,
@@ -174,7 +177,8 @@ pub(super) fn packed(
 ///
 /// # Errors
 /// From the host language; where it gives back an array of another shape or dtype.
-pub(crate) fn unpack(name: &'static str, list: &[Option<PackedArray>]) -> Result<SavedList> {
+#[doc(hidden)]
+pub fn unpack(name: &'static str, list: &[Option<PackedArray>]) -> Result<SavedList> {
     list.iter().map(|packed| packed.as_ref().map(|packed| packed.unpack(name)).transpose()).collect()
 }
 

@@ -5,6 +5,7 @@ use super::levels::Levels;
 use super::meta::Meta;
 use super::record::{Edge, Node, Owner, Tensor};
 use super::saved::SavedArray;
+use super::site::Site;
 use crate::array::Array;
 use crate::dtype::{DType, Element};
 use crate::error::{Result, bail};
@@ -52,7 +53,8 @@ impl Tensor {
 
     /// A saved value with its edge.
     #[inline]
-    pub(crate) fn of_saved(saved: &SavedArray, edge: Option<Edge>) -> Tensor {
+    #[doc(hidden)]
+    pub fn of_saved(saved: &SavedArray, edge: Option<Edge>) -> Tensor {
         Tensor::made(saved.array(), edge, saved.levels())
     }
 
@@ -68,7 +70,11 @@ impl Tensor {
 
     /// The same value without its edge.
     pub fn detach(&self) -> Tensor {
-        Tensor { edge: None, ..self.clone() }
+        let detach_reason = match self.edge {
+            Some(_) => DetachReason::by_function(Site::default()),
+            None => self.detach_reason,
+        };
+        Tensor { edge: None, detach_reason, ..self.clone() }
     }
 
     /// The shape without the hidden axes of the levels, as an op sees it.
@@ -116,7 +122,8 @@ impl Tensor {
     }
 
     /// The first known reason why one of these tensors is not tracked.
-    pub(crate) fn detach_reason_of(tensors: &[&Tensor]) -> DetachReason {
+    #[doc(hidden)]
+    pub fn detach_reason_of(tensors: &[&Tensor]) -> DetachReason {
         let reasons = tensors.iter().filter(|t| t.edge.is_none()).map(|t| t.detach_reason);
         reasons.into_iter().find(|r| r.is_known()).unwrap_or_default()
     }

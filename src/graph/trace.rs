@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use super::record::Op;
 use super::site::Site;
 use crate::array::{Array, Seal};
+use crate::memory::{NoMemory, TryPush};
 
 /// One op that was applied. The arrays are without seals.
 #[derive(Clone)]
@@ -164,8 +165,13 @@ impl Trace {
     }
 
     /// Records an op that was applied.
-    pub(super) fn record(&self, call: Call) {
-        self.calls().push(call);
+    pub(super) fn record(&self, call: Call) -> Result<(), NoMemory> {
+        self.calls().try_push(call)
+    }
+
+    /// What `f` makes of the ops that were recorded so far.
+    pub fn of_calls<R>(&self, f: impl FnOnce(&[Call]) -> R) -> R {
+        f(&self.calls())
     }
 
     /// Whether the array is a value of this trace: sealed by it, or a constant that was made while it was taken.

@@ -24,7 +24,7 @@ impl Trace {
     pub fn source(self: &Arc<Trace>, op: Arc<dyn Op>) -> Result<Array> {
         let array = self.seal(computed(&*op, &[], 0)?.into_iter().next().expect("it has one output"));
         let outs = [array.unsealed().clone()].into_iter().collect();
-        self.record(Call { op, ins: SmallVec::new(), outs, batch_ndim: 0, site: Site::current() });
+        self.record(Call { op, ins: SmallVec::new(), outs, batch_ndim: 0, site: Site::current() })?;
         Ok(array)
     }
 }
@@ -36,7 +36,10 @@ impl Trace {
             return self.give_up("it reads a value that was computed before, not through a tensor");
         }
         let ins = ins.iter().map(|x| x.unsealed().clone()).collect();
-        self.record(Call { op, ins, outs: SmallVec::new(), batch_ndim: 0, site: Site::current() });
+        let call = Call { op, ins, outs: SmallVec::new(), batch_ndim: 0, site: Site::current() };
+        if self.record(call).is_err() {
+            self.give_up("no memory is left for its trace");
+        }
     }
 }
 
@@ -123,7 +126,7 @@ pub(super) fn forward(trace: &Arc<Trace>, op: &Arc<dyn Op>, ins: &[&Tensor]) -> 
             outs: outs.iter().map(|x| x.unsealed().clone()).collect(),
             batch_ndim: levels.len(),
             site: Site::current(),
-        });
+        })?;
     }
     for out in outs.iter_mut().filter(|_| !levels.is_empty()) {
         let hidden = levels.as_slice().iter().map(|l| l.batch_size);

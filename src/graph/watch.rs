@@ -65,23 +65,29 @@ pub fn take_node_times() -> NodeTimes {
 pub(super) fn watched(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
     let start = Instant::now();
     let outs = computed(op, ins, batch_ndim)?;
-    inspect(op.name(), &outs, start)?;
+    inspect(op.name(), ins, &outs, start)?;
     Ok(outs)
 }
 
-fn inspect(name: &'static str, outs: &Outputs, start: Instant) -> Result<()> {
+fn inspect(name: &'static str, ins: &[&Array], outs: &Outputs, start: Instant) -> Result<()> {
     let watch = modes::with(|m| m.watch);
     if watch.profile {
         count((name, site(watch, Site::current)), 0, start, outs.iter());
     }
+    let is_given = || ins.iter().any(|x| non_finite::contains(x.unsealed(), NonFinite::Any));
     if watch.debug_nans && outs.iter().any(|o| non_finite::contains(o, NonFinite::Nan)) {
-        bail!(NotFinite, name, "debug_nans: the result holds NaN");
+        let first = FIRST.get().filter(|_| is_given()).map_or(String::new(), |first| format!(". {first}"));
+        bail!(NotFinite, name, "debug_nans: the result holds NaN{first}");
     }
-    if watch.detect_anomaly
-        && FIRST.get().is_none()
-        && outs.iter().any(|o| non_finite::contains(o, NonFinite::Any))
-    {
-        FIRST.set(Some(FirstNonFinite { op: name, site: Site::current(), backward: false }));
+    let is_wanted = watch.debug_nans || watch.debug_infs || watch.detect_anomaly && FIRST.get().is_none();
+    if is_wanted && outs.iter().any(|o| non_finite::contains(o, NonFinite::Any)) {
+        // An op without operands makes the infinity that it was asked for.
+        if watch.debug_infs && !ins.is_empty() && !is_given() {
+            bail!(NotFinite, name, "the result holds an infinity, and no operand does");
+        }
+        if FIRST.get().is_none() {
+            FIRST.set(Some(FirstNonFinite { op: name, site: Site::current(), backward: false }));
+        }
     }
     Ok(())
 }
@@ -102,13 +108,15 @@ fn count<'a>(
 }
 
 /// Whether the ops of this thread are profiled.
-pub(crate) fn profiles() -> bool {
+#[doc(hidden)]
+pub fn profiles() -> bool {
     modes::flags().has(Flags::WATCHING) && modes::with(|m| m.watch.profile)
 }
 
 /// Counts the cost of ops that were computed together since `start`: to each the same share.
 #[cold]
-pub(crate) fn count_together(
+#[doc(hidden)]
+pub fn count_together(
     ops: impl DoubleEndedIterator<Item = (&'static str, Site)>,
     start: Instant,
     bytes: usize,
@@ -126,12 +134,8 @@ pub(crate) fn count_together(
 }
 
 /// Counts the cost of a node's rule, which began at `start`.
-pub(crate) fn count_rule<'a>(
-    watch: Watch,
-    node: &Node,
-    start: Instant,
-    gradients: impl Iterator<Item = &'a Array>,
-) {
+#[doc(hidden)]
+pub fn count_rule<'a>(watch: Watch, node: &Node, start: Instant, gradients: impl Iterator<Item = &'a Array>) {
     if watch.node_times {
         let time = start.elapsed();
         NODES.with_borrow_mut(|n| *n.entry(std::ptr::from_ref(node) as usize).or_default() += time);
@@ -143,10 +147,14 @@ pub(crate) fn count_rule<'a>(
 
 /// The first value that was not finite: the op that computed it, or (backward) whose gradient it is part of.
 #[derive(Clone, Copy)]
-pub(crate) struct FirstNonFinite {
-    pub(crate) op: &'static str,
-    pub(crate) site: Site,
-    pub(crate) backward: bool,
+#[doc(hidden)]
+pub struct FirstNonFinite {
+    #[doc(hidden)]
+    pub op: &'static str,
+    #[doc(hidden)]
+    pub site: Site,
+    #[doc(hidden)]
+    pub backward: bool,
 }
 
 impl std::fmt::Display for FirstNonFinite {
@@ -164,6 +172,7 @@ impl std::fmt::Display for FirstNonFinite {
 }
 
 /// The first value that was not finite since this thread began to watch for one.
-pub(crate) fn first_non_finite() -> Option<FirstNonFinite> {
+#[doc(hidden)]
+pub fn first_non_finite() -> Option<FirstNonFinite> {
     FIRST.get()
 }

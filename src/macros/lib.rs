@@ -20,11 +20,12 @@ use syn::{
 /// * `method`: also a method of the first parameter, a tensor (as are the forms that follow), in Rust too;
 /// * `view`: a method whose results share the tensor's memory where they can;
 /// * `in_place`: a method with an in-place form (`sin_`), whose result has the shape of the tensor;
-/// * `reshaping`: a `view` with an in-place form that may change the shape.
+/// * `reshaping`: a `view` with an in-place form that may change the shape;
+/// * `rust`: a method in Rust only, because the host is offered one with more parameters.
 ///
 /// With `half` the function takes float16 and bfloat16 as they are, as views do. Any other gets them in float32, and
 /// its results are rounded back. With `from_zero` its indices count from 0 in a dialect whose library refuses negative
-/// ones there.
+/// ones there. With `draws` it draws random numbers, in torch's dialect those of PyTorch.
 ///
 /// The names default to the function's own. `in linalg` puts the first of them into a namespace; the others are aliases
 /// in the root. A parameter may say `#[default(value)]`: `None`, `true`, `false`, a number, a string or a list of
@@ -34,6 +35,10 @@ use syn::{
 pub fn op(options: TokenStream, item: TokenStream) -> TokenStream {
     let options = parse_macro_input!(options as Options);
     let mut function = parse_macro_input!(item as ItemFn);
+    if options.form == "rust" {
+        let method = method(&function);
+        return quote!(#function #method).into();
+    }
     match entry(&options, &mut function) {
         Ok(entry) => {
             let method = (options.form != "function").then(|| method(&function));
@@ -60,35 +65,36 @@ struct Options {
     names: Vec<Expr>,
     half: bool,
     from_zero: bool,
+    draws: bool,
 }
 
 impl Parse for Options {
     fn parse(input: ParseStream<'_>) -> syn::Result<Options> {
+        let form = input.parse()?;
         let mut options =
-            Options { form: input.parse()?, space: None, names: Vec::new(), half: false, from_zero: false };
+            Options { form, space: None, names: Vec::new(), half: false, from_zero: false, draws: false };
         while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
             if input.parse::<Option<Token![in]>>()?.is_some() {
                 options.space = Some(input.parse()?);
                 continue;
             }
             let word: Ident = input.parse()?;
-            if word == "half" {
-                options.half = true;
-                continue;
-            }
-            if word == "from_zero" {
-                options.from_zero = true;
-                continue;
-            }
-            if word != "names" {
-                return Err(syn::Error::new(
-                    word.span(),
-                    "`in namespace`, `half`, `from_zero` or `names(...)`",
-                ));
-            }
-            let list;
-            syn::parenthesized!(list in input);
-            options.names.extend(Punctuated::<Expr, Token![,]>::parse_terminated(&list)?);
+            let flag = match word.to_string().as_str() {
+                "half" => &mut options.half,
+                "from_zero" => &mut options.from_zero,
+                "draws" => &mut options.draws,
+                "names" => {
+                    let list;
+                    syn::parenthesized!(list in input);
+                    options.names.extend(Punctuated::<Expr, Token![,]>::parse_terminated(&list)?);
+                    continue;
+                }
+                _ => {
+                    let words = "`in namespace`, `half`, `from_zero`, `draws` or `names(...)`";
+                    return Err(syn::Error::new(word.span(), words));
+                }
+            };
+            *flag = true;
         }
         Ok(options)
     }
@@ -114,12 +120,12 @@ fn entry(options: &Options, function: &mut ItemFn) -> syn::Result<Tokens> {
         "in_place" => (true, false, "SameShape"),
         "reshaping" => (true, true, "AnyShape"),
         _ => {
-            let forms = "one of function, method, view, in_place, reshaping";
+            let forms = "one of function, method, view, in_place, reshaping, rust";
             return Err(syn::Error::new(options.form.span(), forms));
         }
     };
     let takes_half = views || options.half;
-    let from_zero = options.from_zero;
+    let (from_zero, draws) = (options.from_zero, options.draws);
     let in_place = Ident::new(in_place, Span::call_site());
     let doc = documentation(&function.attrs);
     let mut params = Vec::new();
@@ -143,6 +149,7 @@ fn entry(options: &Options, function: &mut ItemFn) -> syn::Result<Tokens> {
                     in_place: crate::ops::entry::InPlace::#in_place,
                     takes_half: #takes_half,
                     from_zero: #from_zero,
+                    draws: #draws,
                     call,
                 }
             }
@@ -164,7 +171,10 @@ fn method(function: &ItemFn) -> Option<Tokens> {
         let FnArg::Typed(param) = param else { return None };
         let (Pat::Ident(pattern), ty) = (&*param.pat, &*param.ty) else { return None };
         let is_operand = ty.to_token_stream().to_string().starts_with("Operand");
-        let plain = format_ident!("{}", pattern.ident.unraw().to_string().trim_start_matches('_'));
+        let plain = match pattern.ident.to_string().strip_prefix('_') {
+            Some(rest) => format_ident!("{rest}"),
+            None => pattern.ident.clone(),
+        };
         match (i, is_operand) {
             (0, true) => args.push(quote!(self.into())),
             (0, false) => args.push(quote!(self)),

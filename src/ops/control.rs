@@ -291,7 +291,10 @@ impl Op for Cond {
         let holds = is_true(&operands[0])?;
         let operands = contiguous(operands.split_off(1))?;
         let (program, constants) = if holds { (&self.yes, first) } else { (&self.no, second) };
-        Ok(contiguous(run(program, "cond", &[operands, constants].concat())?)?.into_iter().collect())
+        let outs = contiguous(run(program, "cond", &[operands, constants].concat())?)?;
+        // A program that applies this op twice must tell the outputs apart.
+        let own = |(k, x): (usize, Array)| if program.gives_constant(k) { x.packed() } else { Ok(x) };
+        outs.into_iter().enumerate().map(own).collect()
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

@@ -38,7 +38,6 @@ pub fn copy(x: &Tensor) -> Result<Tensor> {
 }
 
 /// The tensor with its array in memory of its own. While a program is traced, the copy is one of its steps.
-#[cfg(feature = "python")]
 pub fn apart(x: &Tensor) -> Result<Tensor> {
     let array = if x.array.is_sealed() { copy(&x.detach())?.array } else { x.array.packed()? };
     Ok(Tensor { array, ..x.clone() })
@@ -69,7 +68,6 @@ pub fn alias(x: &Tensor) -> Result<Tensor> {
 }
 
 /// The array in C order, in memory that views can share. While a program is traced, the copy is one of its steps.
-#[cfg(feature = "python")]
 pub fn shareable(array: &Array) -> Result<Array> {
     if array.is_sealed() && !array.is_contiguous() {
         return Ok(copy(&Tensor::constant(array.clone()))?.array);

@@ -28,6 +28,8 @@ pub struct Entry {
     /// Whether the host calls it with [`from_zero`](super::index::from_zero) in a dialect whose library refuses negative
     /// indices there.
     pub from_zero: bool,
+    /// Whether the host calls it with [`as_pytorch`](super::random::as_pytorch) in a dialect that draws PyTorch's numbers.
+    pub draws: bool,
     pub call: fn(&[Arg]) -> Result<Value>,
 }
 

@@ -9,13 +9,13 @@ mod linear;
 mod operators;
 pub mod promote;
 mod sizes;
+pub mod switch;
 mod terms;
 
 pub mod autocast;
 pub mod batch;
 pub mod combine;
 pub mod contract;
-#[cfg(feature = "python")]
 pub mod control;
 pub mod copy;
 pub mod create;

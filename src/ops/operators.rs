@@ -81,13 +81,13 @@ mod tests {
         assert_eq!((&x * &sin(&detach_reason).unwrap()).detach_reason, detach_reason.detach_reason);
         let product = &x.leaf() * &detach_reason;
         assert_eq!(
-            (product.detach_reason, product.edge.unwrap().node.detach_reason),
+            (product.detach_reason, product.edge.unwrap().node.detach_reason()),
             (DetachReason::default(), detach_reason.detach_reason)
         );
         let zero = Tensor::scalar(0.0);
         assert_eq!(
             greater((&x.leaf()).into(), (&zero).into()).unwrap().detach_reason,
-            DetachReason::by_dtype()
+            DetachReason::by_dtype(Site::default())
         );
         assert_eq!(DetachReason::detached(Site(u32::MAX)), DetachReason::detached(Site(0)));
     }

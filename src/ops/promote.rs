@@ -148,7 +148,7 @@ pub(in crate::ops) fn range(dtype: DType) -> (i128, i128) {
 ///
 /// # Errors
 /// [`crate::Error::Argument`].
-pub(crate) fn check_fits(op: &'static str, dtype: DType, n: Item) -> Result<()> {
+pub fn check_fits(op: &'static str, dtype: DType, n: Item) -> Result<()> {
     if dtype.kind() != DTypeKind::Int {
         return Ok(());
     }

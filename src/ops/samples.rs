@@ -12,10 +12,11 @@ use crate::ops::movement::parts::conj;
 use crate::ops::movement::{cast, concat, flip, pad, reshape_to};
 use crate::ops::nn::conv::conv1d;
 use crate::ops::pointwise::arithmetic::{
-    add, divide_same, floor_divide_same, maximum_same, minimum_same, multiply, multiply_same,
+    add, divide_same, floor_divide_same, maximum_same, minimum_same, multiply,
 };
 use crate::ops::pointwise::compare::{equal, less_equal_same, less_same, logical_and};
 use crate::ops::pointwise::elementary::abs;
+use crate::ops::pointwise::fused::lerp_same;
 use crate::ops::pointwise::select::select;
 use crate::ops::reduce::sum;
 use crate::ops::scan::{cumsum, diff};
@@ -57,8 +58,8 @@ pub fn interp(
     let one = Tensor::scalar_of(x.dtype(), 1.0);
     let width = &x1 - &x0;
     let flat = less_equal_same(&width, &Tensor::scalar_of(x.dtype(), 0.0))?;
-    let slope = divide_same(&(&y1 - &y0), &select(&flat, &one, &width)?)?;
-    let inside = &y0 + multiply_same(&slope, &(&*x - &x0))?;
+    let weight = divide_same(&(&*x - &x0), &select(&flat, &one, &width)?)?;
+    let inside = lerp_same(&y0, &y1, &weight)?;
     let end = |t: &Tensor, i: i64| reshape_to(&narrow(t, 0, i, 1)?, &[]);
     let side = |value: Option<f64>, i: i64| match value {
         Some(v) => Ok(Tensor::scalar_of(x.dtype(), v)),

@@ -21,9 +21,10 @@ use crate::ops::gather::{WithIndices, WithIndicesOp, with_indices};
 use crate::ops::index::{index_add, narrow, take, take_along_axis};
 use crate::ops::movement::axes::permuted;
 use crate::ops::movement::{broadcast_to, cast, concat, imag, moveaxis, real, reshape_to};
-use crate::ops::pointwise::arithmetic::{maximum_same, minimum_same, multiply_same};
+use crate::ops::pointwise::arithmetic::{maximum_same, minimum_same};
 use crate::ops::pointwise::compare::{equal, logical_not};
 use crate::ops::pointwise::elementary::{ceil, floor, isnan, round_even};
+use crate::ops::pointwise::fused::lerp_same;
 use crate::ops::pointwise::select::select;
 use crate::ops::reduce::sum;
 use crate::shape::{self, Dims};
@@ -59,7 +60,11 @@ fn quantiles(
     let rows = reshape_to(&permuted(x, kept.iter().chain(&axes).copied())?, &with_last(n))?;
     let (vector, m) = (q.rank() == 1, shape::len(q.dims()));
     let q = &reshape_to(&q, &[m])?;
-    let missing = sum(&isnan(&rows.detach())?, Some(&[-1]), true, Some(DType::F64))?;
+    let nans = isnan(&rows.detach())?;
+    // Of nothing but NaN the result is a NaN without a derivative.
+    let rows =
+        if ignores_nan { select(&nans, &Tensor::scalar_of(x.dtype(), f64::NAN), &rows)? } else { rows };
+    let missing = sum(&nans, Some(&[-1]), true, Some(DType::F64))?;
     let last = Tensor::scalar_of(DType::F64, (n - 1) as f64);
     let place = if ignores_nan {
         q * maximum_same(&(last - missing), &Tensor::scalar_of(DType::F64, 0.0))?
@@ -86,8 +91,7 @@ fn quantiles(
         "midpoint" => low * 0.5 + high * 0.5,
         "linear" => {
             let weight = cast(&(&place - floor(&place)?), x.dtype())?;
-            let exact = equal((&weight).into(), 0.0.into())?;
-            select(&exact, &low, &(&low + multiply_same(&(high - &low), &weight)?))?
+            lerp_same(&low, &high, &weight)?
         }
         _ => bail!(
             Argument,

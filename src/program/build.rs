@@ -11,13 +11,15 @@ use super::outer::outer_products;
 use super::parts::{Id, Origin, Step, Value, Work};
 use super::plan::{Pointwise, Way, planned, share_slopes};
 use super::sequences::{SHORT, sequenced, weight};
-use super::unroll::unrolled;
+use super::unroll::{numbers, unrolled};
 use super::{Counts, Program};
 use crate::array::Array;
 use crate::dtype::DType;
+use crate::error::Result;
 use crate::graph::modes;
 use crate::graph::trace::Call;
 use crate::graph::write_op;
+use crate::memory;
 
 /// The values of a trace, found by the memory they lie in.
 #[derive(Default)]
@@ -159,7 +161,19 @@ impl Values {
     }
 }
 
+/// The bytes that a call takes while a program is made, and each number that it is taken apart into.
+const ROOM: (usize, usize) = (8 << 10, 1 << 10);
+
 impl Program {
+    /// Looks whether there is room to make a program of these calls, which cannot report that there is none.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn ensure_room(calls: &[Call]) -> Result<()> {
+        let (of_call, of_number) = ROOM;
+        Ok(memory::ensure(calls.iter().map(|call| of_call + of_number * numbers(call)).sum())?)
+    }
+
     /// The program of a trace: what computes `outputs` from `inputs`, and nothing else. All arrays are without seals.
     /// None if a value is a view that a program cannot make.
     pub fn new(inputs: &[Array], calls: &[Call], outputs: &[Array]) -> Option<Program> {

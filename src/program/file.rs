@@ -15,8 +15,6 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::site::Site;
 use crate::graph::{Op, read_op, write_op};
-use crate::kernel::pointwise::row::{Loop, Row};
-use crate::kernel::pointwise::select;
 use crate::shape::{Dims, Strides};
 use crate::stored::{Reader, Stored, checksum};
 
@@ -28,6 +26,7 @@ const FORMAT: u32 = 1;
 const MOST_AXES: usize = 1024;
 
 /// What a file holds: a function of tensors, with the tensors that it keeps.
+#[derive(Clone)]
 pub struct ProgramFile {
     pub forward: Arc<Program>,
     /// Computes the gradients of the leaves from what `forward` saves and the gradients of the results.
@@ -376,7 +375,9 @@ fn read_value(from: &mut Reader<'_>, before: &[Value]) -> Option<Value> {
     };
     let value =
         Value { origin, dtype: DType::read(from)?, dims: Dims::read(from)?, strides: Strides::read(from)? };
-    let (low, high) = value.laid_out().1.reach().filter(|_| value.dims.len() <= MOST_AXES)?;
+    let layout = value.laid_out().1;
+    let (low, high) = layout.reach().filter(|_| value.dims.len() <= MOST_AXES)?;
+    layout.bytes(value.dtype.size())?;
     if let Origin::View { of, offset } = value.origin {
         let whole = before.get(of as usize)?;
         let (first, last) =
@@ -396,7 +397,7 @@ fn read_value(from: &mut Reader<'_>, before: &[Value]) -> Option<Value> {
     Some(value)
 }
 
-/// A step as a part of a cluster, if its loop takes operands of these dtypes.
+/// A step as a part of a cluster, if it can be one.
 fn way(op: &dyn Op, values: &[Value], ins: &[Id], outs: &[Id], batch_ndim: usize) -> Option<Way> {
     let of = |&id: &Id| values[id as usize].laid_out();
     let ([out], layouts) = (outs, ins.iter().map(of).collect::<SmallVec<[_; 3]>>()) else { return None };
@@ -404,19 +405,9 @@ fn way(op: &dyn Op, values: &[Value], ins: &[Id], outs: &[Id], batch_ndim: usize
     if !(1..=3).contains(&ins.len()) {
         return None;
     }
-    let Some(row): Option<Row> = op.row(&dtypes) else {
+    let Some(row) = op.row(&dtypes) else {
         let [x] = ins else { return None };
         return Way::fold(op, &of(x), &of(out), batch_ndim);
     };
-    let takes = match (&row.apply, &dtypes[..]) {
-        (Loop::Unary(_), [_]) => true,
-        (Loop::Binary(_), [a, b]) => a == b,
-        (Loop::Ternary(_), [a, b, c]) if row.key() == select::row(*b).key() => *a == DType::Bool && b == c,
-        (Loop::Ternary(_), [a, b, c]) => a == b && b == c,
-        _ => false,
-    };
-    if !takes {
-        return None;
-    }
     Pointwise::new(row, &layouts, ins, &of(out), batch_ndim).map(Way::Pointwise)
 }

@@ -4,6 +4,7 @@
 mod beside;
 mod build;
 mod columns;
+mod compile;
 mod drawn;
 pub mod file;
 mod hoisted;
@@ -186,6 +187,12 @@ impl Program {
     pub fn output(&self, k: usize) -> (DType, &[usize]) {
         let value = &self.values[self.outputs[k] as usize];
         (value.dtype, &value.dims)
+    }
+
+    /// Whether an output is the same array in each run.
+    pub fn gives_constant(&self, k: usize) -> bool {
+        let id = self.values[self.outputs[k] as usize].whole(self.outputs[k]);
+        matches!(self.values[id as usize].origin, Origin::Constant(_))
     }
 
     /// Whether an array can be an input.

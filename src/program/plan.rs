@@ -98,6 +98,10 @@ impl Pointwise {
         batch_ndim: usize,
     ) -> Option<Pointwise> {
         let (dims, n) = (&out.dims, shape::len(&out.dims));
+        // What a program says of its values, a file or a hand-made trace may have said.
+        if !row.takes(ins.iter().map(|(d, _)| *d)) {
+            return None;
+        }
         if n == 0 || dtype.is_half() || ins.iter().any(|(d, _)| d.is_half()) || row.out != *dtype {
             return None;
         }

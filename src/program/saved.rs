@@ -1,7 +1,7 @@
 //! Programs from files, for users of Rust and C.
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::file::{Output, ProgramFile, Source};
 use crate::array::Array;
@@ -9,9 +9,10 @@ use crate::dtype::DType;
 use crate::error::{Error, Result, bail};
 use crate::graph::Tensor;
 
-/// A compiled function that Python saved with `save`: it computes the same bits without Python.
+/// A compiled function: one of Rust's, which [`SavedProgram::compile`] made, or one that Python saved with `save`. It computes
+/// the bits of the function.
 ///
-/// Its arguments and results are the tensors in the arguments and the result of the Python function, in their order. Tensors
+/// The arguments and results of one from Python are the tensors in the arguments and the result of the Python function, in their order. Tensors
 /// that the function wrote to are a state, which each run goes on with. The results do not depend on the arguments as far as
 /// gradients are concerned: to have a gradient, save the function that computes it.
 ///
@@ -20,13 +21,14 @@ use crate::graph::Tensor;
 /// let step = Program::load("step.program")?;
 /// let x = Tensor::new(&[1.0f32, 2.0], &[2])?;
 /// let results = step.run(&[&x])?;
-/// println!("{:?}", results[0].array().to_vec::<f32>());
+/// println!("{}", results[0]);
 /// # Ok::<(), Box<ferrograd::Error>>(())
 /// ```
 pub struct SavedProgram {
-    file: ProgramFile,
-    state: Mutex<Vec<Array>>,
-    writes: bool,
+    /// Without its state.
+    pub(super) file: ProgramFile,
+    pub(super) state: Mutex<Vec<Array>>,
+    pub(super) writes: bool,
 }
 
 /// What is known of a tensor before there is one.
@@ -65,6 +67,10 @@ impl SavedProgram {
         Ok(SavedProgram { file, state, writes })
     }
 
+    pub(super) fn state(&self) -> MutexGuard<'_, Vec<Array>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The arguments, in order.
     pub fn arguments(&self) -> Vec<TensorKind> {
         (0..self.file.arguments).map(|i| self.argument(i)).collect()
@@ -79,7 +85,7 @@ impl SavedProgram {
 
     /// The results, in order.
     pub fn results(&self) -> Vec<TensorKind> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state();
         let kind = |output: &Output| match *output {
             Output::New(i, _) => {
                 let (dtype, dims) = self.file.forward.output(i);
@@ -100,7 +106,7 @@ impl SavedProgram {
         if arguments.len() != self.file.arguments {
             bail!(Argument, NAME, "{} tensors are wanted, not {}", self.file.arguments, arguments.len());
         }
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state();
         let mut inputs = vec![];
         for (k, input) in self.file.inputs.iter().enumerate() {
             inputs.push(match input.source {
@@ -141,7 +147,7 @@ impl SavedProgram {
         }
         let state = match kept {
             Some(state) => state,
-            None => self.state.lock().unwrap_or_else(PoisonError::into_inner),
+            None => self.state(),
         };
         let result = |output: &Output| match *output {
             Output::New(i, _) => Tensor::constant(found[i].clone()),

@@ -5,6 +5,8 @@ use smallvec::SmallVec;
 
 use super::moved::moved;
 use super::parts::{Gathered, Group, Id, Made, Origin, Piece, Step, Value, Work};
+use crate::array::Layout;
+use crate::dtype::DType;
 use crate::graph::computed;
 use crate::kernel::copy::Moves;
 use crate::kernel::reduce;
@@ -136,22 +138,25 @@ fn kernel(values: &[Value], step: &Step) -> Option<Box<dyn Kernel>> {
     if ins.iter().any(|(dtype, _)| dtype.is_half()) {
         return None;
     }
-    let [out] = step.outs[..] else {
-        let are_contiguous = step.outs.iter().all(|&id| of(id).1.is_contiguous());
-        let kernel = step.op.kernel(&ins, step.batch_ndim)?;
-        return (are_contiguous && kernel.results() == step.outs.len()).then_some(kernel);
+    let kernel = match (&ins[..], &step.outs[..]) {
+        ([x], &[out]) if let Some((table, axes)) = step.op.fold(&x.1.dims, step.batch_ndim) => {
+            // A fold lays its results out as they have to be.
+            let out = of(out);
+            return reduce::kernel(table, x, &axes, &out.1)
+                .filter(|kernel| kernel.writes()[..] == [written(&out)]);
+        }
+        (_, [_]) if step.op.moves() => return moves(values, step).map(|moves| Box::new(moves) as _),
+        _ => step.op.kernel(&ins, step.batch_ndim)?,
     };
-    let out = of(out);
-    if let [x] = &ins[..]
-        && let Some((table, axes)) = step.op.fold(&x.1.dims, step.batch_ndim)
-    {
-        let is_alike = out.0 == table.out.unwrap_or(x.0);
-        return is_alike.then(|| reduce::kernel(table, x, &axes, &out.1)).flatten();
-    }
-    if step.op.moves() {
-        return moves(values, step).map(|moves| Box::new(moves) as _);
-    }
-    step.op.kernel(&ins, step.batch_ndim).filter(|kernel| out.1.is_contiguous() && kernel.results() == 1)
+    // What a program says of its values, a file may have said.
+    let outs: Vec<_> = step.outs.iter().map(|&id| of(id)).collect();
+    let are_made = kernel.writes().into_iter().eq(outs.iter().map(written));
+    (are_made && outs.iter().all(|out| out.1.is_contiguous())).then_some(kernel)
+}
+
+/// The dtype and the number of elements of a value.
+fn written((dtype, layout): &(DType, Layout)) -> (DType, usize) {
+    (*dtype, shape::len(&layout.dims))
 }
 
 /// The moves of a step that only moves elements, all of one size.
@@ -172,7 +177,7 @@ fn moves(values: &[Value], step: &Step) -> Option<Moves> {
         });
     }
     let reach = step.ins.iter().map(|id| Kind::from(of(id).laid_out()).bytes()).collect();
-    Moves::new(size, reach, &elements)
+    Moves::new(out.dtype, reach, &elements)
 }
 
 /// Makes a work of the pieces so far, which end before piece `end`.

@@ -9,6 +9,7 @@ use super::parts::{Id, Origin, Step, Value};
 use super::plan::{Pointwise, Way};
 use crate::array::Array;
 use crate::dtype::DType;
+use crate::graph::trace::Call;
 use crate::kernel::matmul;
 use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::binary::BinaryLoops;
@@ -52,6 +53,19 @@ struct Unrolled<'a> {
     /// The numbers that are never -0.
     unsigned: FxHashSet<Id>,
     steps: Vec<(Step, Way)>,
+}
+
+/// How many numbers a call is taken apart into at most.
+pub(super) fn numbers(call: &Call) -> usize {
+    let few =
+        |arrays: &[Array], most: usize| arrays.iter().map(Array::len).filter(|&n| n <= most).sum::<usize>();
+    match (few(&call.outs, RESULTS), &call.ins[..]) {
+        (0, _) => 0,
+        (results, [x, y]) if call.op.is_product() => {
+            2 * results * (x.len().saturating_mul(y.len()) / results).isqrt().min(PRODUCTS)
+        }
+        (results, ins) => results + few(ins, OPERANDS),
+    }
 }
 
 /// The steps of a program with those of few elements taken apart. New values are put behind the others.

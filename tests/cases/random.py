@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from ferrograd import _core
 
 from tests.cases import Case, normal
 
@@ -28,6 +29,13 @@ CASES = [
     drawn("manual_seed", seed=0),
     drawn("get_rng_state"),
     drawn("set_rng_state", np.array([1, 2], np.uint64)),
+    drawn("mersenne.draw", law="normal", shape=(2, 3), dtype="float32", a=1.0, b=2.0),
+    drawn("mersenne.draw_each", law="gamma", x=np.full((2, 3), 2.0)),
+    drawn("mersenne.seed", number=0),
+    drawn("mersenne.state"),
+    drawn("mersenne.exchange", np.asarray(_core.native.mersenne.state())),
+    drawn("mersenne.streams"),
+    drawn("mersenne.set_streams", np.asarray(_core.native.mersenne.streams())),
     Case("bernoulli", (np.array([0.0, 0.0]),), ref=lambda x: x, order=0),
     Case("dropout", (X,), {"p": 0.0}, ref=lambda x, p: x),
     Case("dropout", (X,), {"p": 1.0}, ref=lambda x, p: 0 * x),

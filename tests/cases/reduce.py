@@ -57,6 +57,18 @@ def first(result: Any) -> Any:
 
 HOLES = np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan], [0.5, -2.0, np.nan]])
 
+#: Which elements of ``X`` a reduction takes. Each row along the axis has two of them.
+SELECTED: list[tuple[dict[str, Any], np.ndarray]] = [
+    ({}, X > 0),
+    ({"axis": 0}, np.ones_like(X, bool)),
+    ({"axis": -1, "keepdims": True}, np.array([True, False, True, False])),
+]
+
+
+def mean_of_selected(x: Any, where: Any) -> Any:
+    return np.mean(np.broadcast_to(x, where.shape), where=where)
+
+
 CASES = [
     *variants("nansum", np.nansum),
     Case("nansum", (HOLES,), {"axis": 1}, ref=np.nansum, order=0),
@@ -129,6 +141,22 @@ CASES = [
         prepare=lambda x, f, a: (x, 1.0, f, a) if not isinstance(x, np.ndarray) else (x, f, a),
     ),
     Case("cov", (normal(1, 4),), ref=np.cov),
+    Case("cov", (normal(4, 3),), {"rowvar": False, "ddof": 0}, ref=np.cov),
+    Case("corrcoef", (normal(4, 3),), {"rowvar": False}, ref=np.corrcoef),
+    Case("std", (X,), {"axis": 1, "ddof": 1}, ref=np.std),
+    Case("var", (X,), {"ddof": 1, "keepdims": True}, ref=np.var),
+    *[
+        Case(op, (X,), {**kw, "where": where}, ref=getattr(np, op))
+        for op in ("sum", "prod", "mean", "var", "std")
+        for kw, where in SELECTED
+    ],
+    *[
+        Case(op, (np.round(X),), {**kw, "where": where}, ref=getattr(np, op), order=0)
+        for op in ("any", "all", "sum", "prod")
+        for kw, where in SELECTED
+    ],
+    Case("sum", (np.array([2**62, 3, -5]),), {"where": np.array([True, False, True])}, ref=np.sum, order=0),
+    Case("mean", (normal(3),), {"where": np.array([[True, False, True], [False, True, True]])}, ref=mean_of_selected),
     Case("corrcoef", (normal(3, 4),), ref=np.corrcoef),
     Case("corrcoef", (normal(4),), ref=np.corrcoef),
 ]

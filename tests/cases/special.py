@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import mpmath
 import numpy as np
 from scipy import special
 
@@ -47,11 +48,36 @@ def polynomial(x: Any, n: Any, kind: str) -> Any:
     return np.where(n < 0, 0, POLYNOMIALS[kind](np.maximum(n, 0), x))
 
 
+def by_mpmath(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of mpmath, element by element, NaN for NaN."""
+    one = np.vectorize(lambda x: float(f(mpmath.mpf(x))) if x == x else x, otypes=[np.float64])
+    return lambda x: one(x) if np.size(x) else np.zeros(np.shape(x))
+
+
 def mvlgamma(x: Any, p: int) -> Any:
     return np.array([special.multigammaln(v, p) for v in np.ravel(x)]).reshape(np.shape(x))
 
 
+REMAINDERS: dict[str, tuple[Callable[..., Any], float, float]] = {
+    "log1p_rest": (lambda x: (mpmath.log1p(x) - x) / x**2, -0.7, 9),
+    "log_exprel": (lambda x: mpmath.log(mpmath.expm1(x) / x), -9, 9),
+    "binet": (lambda x: mpmath.loggamma(x) - (x - 0.5) * mpmath.log(x) + x - mpmath.log(2 * mpmath.pi) / 2, 0.5, 20),
+}
+
 CASES = [
+    *[
+        Case(name, (uniform(low, high, *shape),), ref=by_mpmath(ref), rtol=1e-11)
+        for name, (ref, low, high) in REMAINDERS.items()
+        for shape in ((3, 4), (), (0, 3))
+    ],
+    Case("deviance", (uniform(0.5, 2, 3, 4), uniform(2.5, 9, 4)), ref=special.kl_div),
+    Case("deviance", (uniform(2.5, 9), uniform(0.5, 2)), ref=special.kl_div),
+    Case(
+        "deviance",
+        (np.array([0.0, 0.0, 1.0, 1.0, np.nan, -1.0]), np.array([0.0, 2.0, 0.0, 1.0, 1.0, 1.0])),
+        ref=lambda x, y: np.array([0.0, 2.0, np.inf, 0.0, np.nan, np.nan]),
+        order=0,
+    ),
     *real("erfc", special.erfc),
     *real("erfcx", special.erfcx, -1, 3),
     *real("erfinv", special.erfinv, -0.8, 0.8),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import types
 from collections.abc import Callable
 from functools import partial
@@ -12,7 +11,8 @@ import ferrograd as fg
 import ferrograd.torch as torch
 import numpy as np
 import pytest
-from ferrograd import _tree, func, paddle
+from ferrograd import func, paddle
+from ferrograd._kit import tree as _tree
 from ferrograd.func import cond, scan, while_loop
 
 from tests.compile.test_closed_door import bits, outcome
@@ -283,9 +283,10 @@ def test_a_scan_in_batches_of_batches() -> None:
 
 def test_a_scan_is_one_instruction() -> None:
     f = fg.compile(func.grad(lambda h, rows: total(scan(cell, h, rows))), fullgraph=True)
-    begin = time.perf_counter()
-    f(x(0), x(1, 10_000, 3))
-    assert time.perf_counter() - begin < 20
+    for _ in range(2):
+        f(x(0), x(1, 10_000, 3))
+    # The second call runs no step in Python.
+    assert f.cache_info().hits == 1
     assert f.explain().count("scan") == 2
     assert int(f.explain().split()[3]) < 40
 
@@ -517,12 +518,16 @@ def test_an_endless_loop_hears_an_interrupt() -> None:
     f = fg.compile(lambda a: while_loop(lambda v: v > 0, lambda v: v * 1.0, a))
     assert f(fg.tensor(-1.0)).item() == -1
     timer = threading.Timer(0.5, _thread.interrupt_main)
+
+    def run() -> None:
+        timer.start()
+        f(fg.tensor(1.0))
+
     # A shell that starts pytest in the background has it ignore interrupts.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        timer.start()
         with pytest.raises(KeyboardInterrupt):
-            f(fg.tensor(1.0))
+            run()
         timer.join()
     finally:
         signal.signal(signal.SIGINT, before)
@@ -643,6 +648,8 @@ def test_what_decides_by_numbers_is_no_part_of_a_loop_or_branch(monkeypatch: pyt
     found = [func.grad(steps)(a) for a in (regular, singular)]
     compiled = fg.compile(func.grad(steps))
     for a, expected in zip((regular, singular), found, strict=True):
+        with pytest.warns(UserWarning, match="records each of 5 steps by itself because it .*asks for numbers"):
+            np.testing.assert_array_equal(compiled(a), expected)
         np.testing.assert_array_equal(compiled(a), expected)
     monkeypatch.setattr("ferrograd.func._control._FEW", N)
     for a, expected in zip((regular, singular), found, strict=True):
@@ -741,3 +748,182 @@ def test_the_carry_keeps_its_structure() -> None:
         last, _ = scan(lambda c, r: ([c[0] + r, c[1]], None), (x(0), x(1)), x(2, n, 3))
         assert type(last) is tuple
     assert type(while_loop(lambda c: c[0].sum() < 5, lambda c: [c[0] + 1], (fg.zeros(1),))) is tuple
+
+
+@pytest.mark.parametrize("options", [{}, {"reverse": True}, {"checkpoint": 5}, {"checkpoint": 5, "reverse": True}])
+@pytest.mark.parametrize("start", [fg.ones(2, dtype="float32"), fg.ones((), dtype="float64")])
+def test_first_steps_that_change_the_dtype_or_the_shape_of_the_carry(start: Any, options: Any) -> None:
+    def loop(rows: Any) -> Any:
+        return scan(lambda c, r: (c * r + 1, c.sum() * r), start, rows, **options)
+
+    def one_by_one(rows: Any) -> Any:
+        c, ys = start, []
+        for r in reversed(list(rows)) if options.get("reverse") else rows:
+            c, y = c * r + 1, c.sum() * r
+            ys.append(y)
+        return c, fg.stack(ys[::-1] if options.get("reverse") else ys)
+
+    def summed(f: Any) -> Any:
+        return lambda rows: f(rows)[0].sum() + f(rows)[1].sum()
+
+    rows = x(4, 20, 2)
+    compiled = fg.compile(loop, fullgraph=True)
+    for got in (loop(rows), compiled(rows), compiled(rows)):
+        assert [bits(a) for a in got] == [bits(a) for a in one_by_one(rows)]
+    [program] = [line for line in compiled.explain().splitlines() if line.startswith("a program of")]
+    assert int(program.split()[3]) < 60
+    transforms: list[Any] = [func.grad, lambda f: func.vmap(func.grad(f))]
+    for transform in transforms:
+        given = fg.stack([rows, rows * 2]) if transform is not func.grad else rows
+        a, b = (transform(summed(f))(given) for f in (loop, one_by_one))
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-12)
+    t = func.jvp(loop, (rows,), (rows + 1,))[1]
+    for a, b in zip(t, func.jvp(one_by_one, (rows,), (rows + 1,))[1], strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-12)
+
+
+def test_a_carry_that_grows_in_each_step_is_unrolled() -> None:
+    f = fg.compile(lambda c, rows: scan(lambda c, r: (fg.concat([c, r]), None), c, rows)[0])
+    with pytest.warns(UserWarning, match=r"records each of 18 steps by itself because it changes the shape"):
+        assert f(x(1, 2), x(2, 20, 2)).shape == (42,)
+
+
+def test_steps_that_draw_are_unrolled_with_a_warning() -> None:
+    def f(c: Any, rows: Any) -> Any:
+        return scan(lambda c, r: (c + fg.randn(2) * r, c), c, rows)
+
+    with pytest.warns(UserWarning, match="records each of 20 steps by itself because it draws") as found:
+        fg.compile(f)(x(1, 2), x(2, 20, 2))
+    assert found[0].filename == __file__
+
+
+@pytest.mark.parametrize("context", [fg.safe_gradients, fg.debug_nans, fg.detect_anomaly])
+def test_contexts_that_look_at_numbers_end_a_trace_and_say_so(context: Any) -> None:
+    def f(v: Any) -> Any:
+        with context():
+            return func.grad(lambda v: (v**3).sum())(v)
+
+    compiled = fg.compile(f)
+    with pytest.warns(UserWarning, match=rf"{context.__name__} looks at the numbers of gradients at .*test_control"):
+        assert bits(compiled(x(1))) == bits(f(x(1)))
+    assert bits(context()(f)(x(1))) == bits(f(x(1)))
+
+
+def solved(p: Any) -> Any:
+    """A curve that an adaptive solver follows to time 1."""
+
+    def step(state: Any) -> Any:
+        t, y = state
+        size = fg.minimum(0.1 / (1 + abs(fg.sin(p * y)).max()), 1 - t + 1e-9)
+        return t + size, y + size * fg.sin(p * y)
+
+    return func.while_loop(lambda state: state[0] < 1, step, (p.sum() * 0, 1.5 * p))[1]
+
+
+def chosen(p: Any) -> Any:
+    return func.cond(p.sum() > 1, lambda p: fg.sin(p) * p[0], fg.cos, p)
+
+
+@pytest.mark.parametrize("f", [solved, chosen])
+def test_jacobians_of_loops_and_branches_are_programs(f: Any) -> None:
+    for derivative in (
+        func.jacrev(f),
+        func.jacfwd(f),
+        func.jacfwd(func.jacfwd(f)),
+        lambda p: func.vmap(func.jacrev(f))(fg.stack([p, 2 * p])),
+        lambda p: func.vmap(lambda g: func.vjp(f, p)[1](g)[0])(fg.stack([p, p * p])),
+    ):
+        is_close(derivative, (x(0, 3),), (x(1, 3),), (-x(0, 3),))
+
+
+def test_the_derivative_of_a_jacobian_of_a_loop_ends_the_trace() -> None:
+    for derivative in (func.jacrev(func.jacrev(solved)), func.hessian(solved)):
+        compiled = fg.compile(derivative)
+        with pytest.warns(UserWarning, match="differentiates a while_loop twice"):
+            first = compiled(x(0, 3))
+        assert np.allclose(first, derivative(x(0, 3)), rtol=1e-12, atol=1e-14)
+        assert np.allclose(compiled(x(1, 3)), derivative(x(1, 3)), rtol=1e-12, atol=1e-14)
+
+
+#: By name: a derivative of a function of a number.
+OF_NUMBERS: dict[str, Callable[[Any], Any]] = {
+    "jvp": lambda f: lambda x: func.jvp(f, (x,), (x,))[1],
+    "grad": func.grad,
+    "grad of grad": lambda f: func.grad(func.grad(f)),
+    "jacfwd of grad": lambda f: func.jacfwd(func.grad(f)),
+    "grad of jacfwd": lambda f: func.grad(func.jacfwd(f)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:compile.*differentiates a while_loop twice")
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_derivatives_of_a_branch_with_a_loop_that_ends_by_a_test(name: str) -> None:
+    w, derivative = fg.tensor(1.5, dtype="float64"), OF_NUMBERS[name]
+
+    def f(x: Any) -> Any:
+        grown = lambda x: while_loop(lambda v: v < 9, lambda v: v * v * w + x, x + 1)  # noqa: E731
+        return cond(x > 0, grown, lambda x: x * x * w, x)
+
+    at = fg.tensor([4.0, -4.0, 0.25, -0.5, 2.5], dtype="float64")
+    expected = [derivative(f)(x).item() for x in at]
+    is_whole = name in ("jvp", "grad")
+    compiled = fg.compile(derivative(f), fullgraph=is_whole)
+    np.testing.assert_allclose([compiled(x).item() for x in at], expected, rtol=1e-12)
+    compiled = fg.compile(func.vmap(derivative(f)), fullgraph=is_whole)
+    for part in (slice(None), slice(1), slice(1, 2)):
+        np.testing.assert_allclose(compiled(at[part]), expected[part], rtol=1e-12)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_tangents_of_a_branch_that_reads_what_moves(sign: int) -> None:
+    """Operands and what a branch reads may be one tensor, or parts of one, and all of them may move."""
+    w, v = x(0), x(1)
+
+    def f(q: Any, w: Any, v: Any) -> Any:
+        return cond(q.sum() > 0, lambda q: fg.sin(q) * w.sum() + q * v, lambda q: (w * w).sum() * q * q, q)
+
+    def by_numbers(q: Any, w: Any, v: Any) -> Any:
+        return fg.sin(q) * w.sum() + q * v if bool(q.detach().sum() > 0) else (w * w).sum() * q * q
+
+    makers: list[Callable[[Any], Any]] = [
+        lambda f: lambda q: func.jvp(f, (q, w, v), (q, w, v))[1],
+        lambda f: lambda q: func.jacfwd(lambda w: f(q, w, v))(w),
+        lambda f: lambda q: func.jvp(lambda q: f(q, q, q), (q,), (v,))[1],
+        lambda f: lambda q: func.jacfwd(func.grad(lambda q: f(q, q[:1], q * 2).sum()))(q),
+    ]
+    for maker in makers:
+        q = sign * fg.tensor([1.0, 0.5, 2.0], dtype="float64")
+        expected = maker(by_numbers)(q)
+        functions: list[Callable[[Any], Any]] = [maker(f), fg.compile(maker(f), fullgraph=True)]
+        for g in functions:
+            np.testing.assert_allclose(g(q), expected, rtol=1e-12)
+            np.testing.assert_allclose(func.vmap(g)(q[None])[0], expected, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:compile.*differentiates a while_loop twice")
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_derivatives_of_a_scan_with_a_loop_that_ends_by_a_test(name: str) -> None:
+    rows, derivative = fg.linspace(0.5, 1.0, N, dtype="float64"), OF_NUMBERS[name]
+
+    def halved(v: Any) -> Any:
+        return while_loop(lambda v: v > 1, lambda v: v * 0.5, v)
+
+    def f(x: Any) -> Any:
+        return scan(lambda c, r: (halved(c * 1.5) * x + r * x * x, None), x, rows)[0]
+
+    def by_steps(x: Any) -> Any:
+        c = x
+        for r in rows:
+            c = c * 1.5
+            while bool(c.detach() > 1):
+                c = c * 0.5
+            c = c * x + r * x * x
+        return c
+
+    at = fg.tensor([1.01, 0.7, 0.3], dtype="float64")
+    expected = [derivative(by_steps)(x).item() for x in at]
+    for g in (derivative(f), fg.compile(derivative(f))):
+        np.testing.assert_allclose([g(x).item() for x in at], expected, rtol=1e-11)
+    batched: list[Callable[[Any], Any]] = [func.vmap(derivative(f)), fg.compile(func.vmap(derivative(f)))]
+    for g in batched:
+        np.testing.assert_allclose(g(at), expected, rtol=1e-11)

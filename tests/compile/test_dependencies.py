@@ -494,6 +494,8 @@ def test_a_graph_that_is_recorded_where_ops_are_not() -> None:
         assert torch.autograd.grad(y, w)[0].tolist() == [3, k]
 
 
+# NumPy does not want the dtype of an array to be set any more.
+@pytest.mark.filterwarnings("ignore:Setting the dtype:DeprecationWarning")
 def test_arrays_of_numpy_are_compared_by_their_numbers() -> None:
     import numpy as np
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from ferrograd import func
 
-from tests.compile.test_closed_door import agree as bits_agree
-from tests.compile.test_closed_door import bits
+from tests.compile.test_closed_door import agree as bits_agree, bits
 
 
 def agree(f: Callable[..., Any], first: list[Any], second: list[Any]) -> Any:

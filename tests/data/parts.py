@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import time
+import threading
 from typing import Any
 
 import numpy as np
@@ -54,8 +54,8 @@ class At(Dataset[int]):
                 os._exit(7)
             if self.what == "kill":
                 os.kill(os.getpid(), signal.SIGKILL)
-            if self.what == "sleep":
-                time.sleep(60)
+            if self.what == "hang":
+                threading.Event().wait()
             if self.what == "key":
                 raise KeyError("three")
             if self.what == "stop":

@@ -7,9 +7,7 @@ from typing import Any
 
 import ferrograd as fg
 import numpy as np
-from ferrograd import func
-from ferrograd import paddle as _paddle
-from ferrograd import torch as _torch
+from ferrograd import func, paddle as _paddle, torch as _torch
 
 torch: Any = _torch
 paddle: Any = _paddle

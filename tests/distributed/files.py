@@ -8,8 +8,7 @@ from typing import Any
 
 import ferrograd as fg
 import pytest
-from ferrograd import ArgumentError, FerrogradError, distributed
-from ferrograd import torch as _torch
+from ferrograd import ArgumentError, FerrogradError, distributed, torch as _torch
 from ferrograd.torch.distributed import checkpoint
 
 torch: Any = _torch

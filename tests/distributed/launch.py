@@ -13,6 +13,8 @@ from subprocess import PIPE, CompletedProcess
 
 import pytest
 
+from tests.waiting import LONG
+
 ROOT = Path(__file__).parents[2]
 _PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 MPIEXEC = shutil.which("mpiexec", path=_PATH)
@@ -21,7 +23,7 @@ needs_mpi = pytest.mark.skipif(
 )
 SETTINGS = {
     "FERROGRAD_DISTRIBUTED_DEBUG": "1",
-    "FERROGRAD_DISTRIBUTED_TIMEOUT": "60",
+    "FERROGRAD_DISTRIBUTED_TIMEOUT": str(LONG),
     "FERROGRAD_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -33,8 +35,8 @@ SETTINGS = {
 }
 
 
-def launch(n: int, *command: str, timeout: float = 60, **settings: str) -> CompletedProcess[str]:
-    """The output of ``python -W error command`` in ``n`` processes, which end when the time is over."""
+def launch(n: int, *command: str, **settings: str) -> CompletedProcess[str]:
+    """The output of ``python -W error command`` in ``n`` processes."""
     assert MPIEXEC is not None, "the test has the mark needs_mpi"
     options = ["--oversubscribe", "--bind-to", "none"]
     full = [MPIEXEC, "-n", str(n), *options, sys.executable, "-W", "error", *command]
@@ -43,16 +45,16 @@ def launch(n: int, *command: str, timeout: float = 60, **settings: str) -> Compl
         full, cwd=ROOT, env=environment, text=True, stdout=PIPE, stderr=PIPE, start_new_session=True
     )
     try:
-        out, err = started.communicate(timeout=timeout)
+        out, err = started.communicate(timeout=LONG)
     except subprocess.TimeoutExpired:
         os.killpg(started.pid, signal.SIGKILL)
         out, err = started.communicate()
-        pytest.fail(f"{command} in {n} processes took longer than {timeout} s:\n{out[-2000:]}{err[-4000:]}")
+        pytest.fail(f"{command} in {n} processes took longer than {LONG} s:\n{out[-2000:]}{err[-4000:]}")
     return CompletedProcess(full, started.returncode, out, err)
 
 
-def passed(n: int, *command: str, timeout: float = 60, **settings: str) -> str:
+def passed(n: int, *command: str, **settings: str) -> str:
     """What processes print that all succeed."""
-    done = launch(n, *command, timeout=timeout, **settings)
+    done = launch(n, *command, **settings)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return done.stdout

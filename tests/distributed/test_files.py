@@ -9,8 +9,7 @@ from typing import Any
 
 import ferrograd as fg
 import pytest
-from ferrograd import ArgumentError, FerrogradError, distributed
-from ferrograd import torch as _torch
+from ferrograd import ArgumentError, FerrogradError, distributed, torch as _torch
 from ferrograd.torch.distributed import checkpoint
 
 from tests.distributed.files import content

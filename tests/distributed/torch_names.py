@@ -7,9 +7,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from ferrograd import ArgumentError, FerrogradError
-from ferrograd import torch as _torch
+from ferrograd import ArgumentError, FerrogradError, torch as _torch
 from ferrograd.distributed import DistributedError
+
+from tests.waiting import LONG
 
 torch: Any = _torch
 dist = torch.distributed
@@ -94,7 +95,7 @@ def functions(n: int, rank: int) -> None:
     assert repr(dist.P2POp(dist.irecv, x, group_peer=0, tag=3)) == "P2POp(irecv, torch.float32[2], group_peer=0, tag=3)"
     assert repr(dist.group.WORLD) == f"ProcessGroup(ranks={list(range(n))}, backend={dist.get_backend()!r})"
     for work in dist.batch_isend_irecv(calls):
-        assert work.wait(timedelta(seconds=60))
+        assert work.wait(timedelta(seconds=LONG))
     assert torch.equal(x, values[rank - 1])
     with pytest.raises(ArgumentError, match="isend or irecv"):
         dist.P2POp(dist.send, x, 0)

@@ -45,7 +45,6 @@ def test_a_block_prints_what_its_page_shows(page: Path) -> None:
         capture_output=True,
         text=True,
         env=os.environ | {"MPLBACKEND": "agg"},
-        timeout=120,
     )
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout == page.with_suffix(".out").read_text(encoding="utf-8")

@@ -1,6 +1,7 @@
 """Depth and memory: long chains, leaves with many uses, and nodes that are freed with their last reference."""
 
 import gc
+from typing import Any
 
 import ferrograd as fg
 import numpy as np
@@ -82,3 +83,20 @@ def test_freed_buffers_are_kept_for_reuse_up_to_a_limit() -> None:
     """)
     with pytest.raises(fg.ArgumentError, match="set_cache_limit: -1"):
         fg.set_cache_limit(-1)
+
+
+def test_a_safetensors_file_is_in_memory_once_while_it_is_read(tmp_path: Any) -> None:
+    out = script(f"""
+        import ferrograd.torch as torch
+        from ferrograd.torch import safetensors
+        path = {str(tmp_path / "weights")!r}
+        first = torch.arange(15_000_000, dtype=torch.float32)
+        safetensors.save_file({{"a": first, "b": first.to(torch.bfloat16)}}, path)
+        fg.empty_cache()
+        open("/proc/self/clear_refs", "w").write("5")
+        before = peak()
+        found = safetensors.load_file(path)
+        print(peak() - before)
+        assert bool((found["a"] == first).all()) and bool((found["b"] == first.to(torch.bfloat16)).all())
+    """)
+    assert 85 <= float(out) <= 130

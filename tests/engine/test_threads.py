@@ -10,6 +10,8 @@ import ferrograd as fg
 import numpy as np
 import pytest
 
+from tests.waiting import LONG
+
 PRELUDE = """
 import os, signal, sys, threading, time
 import numpy as np
@@ -29,20 +31,19 @@ def peak():
 """
 
 
-def run_program(text: str, *options: str, timeout: float = 100) -> subprocess.CompletedProcess[str]:
+def run_program(text: str, *options: str) -> subprocess.CompletedProcess[str]:
     """Runs a Python program that begins with the prelude, with options of the interpreter."""
     return subprocess.run(
         [sys.executable, *options, "-c", PRELUDE + textwrap.dedent(text)],
         capture_output=True,
         text=True,
-        timeout=timeout,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
     )
 
 
-def script(text: str, timeout: float = 100) -> str:
+def script(text: str) -> str:
     """The output of a Python program, which must succeed."""
-    done = run_program(text, timeout=timeout)
+    done = run_program(text)
     assert done.returncode == 0, f"{done.stdout[-500:]}\n{done.stderr}"
     return done.stdout
 
@@ -53,15 +54,15 @@ def test_any_number_of_threads_gives_the_bits_of_one() -> None:
         for n in (1, 2, 4):
             fg._core.set_num_threads(n)
             assert fg._core.num_threads() == n
-            most, end = 0, time.monotonic() + 20
-            while time.monotonic() < end:
+            while True:
                 x = fg.tensor(np.linspace(0, 1, 20000, dtype=np.float32), requires_grad=True)
                 g = fg.grad(wide(x), x, create_graph=True)
-                most = max(most, fg._core.threads_of_last_run())
+                threads = fg._core.threads_of_last_run()
                 found.add(np.asarray(g).tobytes())
-                if most > 1 or n == 1:
+                # On a busy machine the first passes may be over before another thread begins.
+                if threads > 1 or n == 1:
                     break
-            print(n, most > 1)
+            print(n, threads > 1)
         assert len(found) == 1
     """)
     assert out.split("\n")[:3] == ["1 False", "2 True", "4 True"]
@@ -94,7 +95,7 @@ def test_many_python_threads_share_leaves() -> None:
     for t in threads:
         t.start()
     for t in threads:
-        t.join(60)
+        t.join()
     assert not failed
     np.testing.assert_array_equal(np.asarray(x.grad), np.full(4, rounds * sum(range(workers))))
     np.testing.assert_array_equal(np.asarray(big.grad), np.full(20_000, workers * 41.0))
@@ -103,7 +104,7 @@ def test_many_python_threads_share_leaves() -> None:
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_child_computes() -> None:
     script(
-        """
+        f"""
         import warnings
         warnings.simplefilter("ignore", DeprecationWarning)
         def work():
@@ -115,7 +116,7 @@ def test_a_forked_child_computes() -> None:
         work()
         child = os.fork()
         if child == 0:
-            signal.alarm(5)
+            signal.alarm({LONG})
             work()
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -137,14 +138,18 @@ def test_other_python_threads_go_on_during_a_backward_pass() -> None:
             while going:
                 count += 1
                 time.sleep(0.001)
+        # From now on a thread goes on only where the other one lets it: in a sleep, or in a pass.
+        sys.setswitchinterval(1e6)
         t = threading.Thread(target=counting)
         t.start()
-        before = count
-        fg.backward(y)
-        during = count - before
+        during = 0
+        # On a busy machine the other thread may get no processor during the first passes.
+        while during < 3:
+            before = count
+            fg.backward(y, retain_graph=True)
+            during = count - before
         going = False
         t.join()
-        assert during > 1, during
     """)
 
 
@@ -162,23 +167,21 @@ def test_ctrl_c_stops_a_backward_pass(threads: int) -> None:
             for _ in range(n):
                 ys = [y @ m for y in ys]
             return (ys[0] + ys[1]).sum()
-        def seconds(n):
-            y = chains(n)
-            start = time.process_time()
-            fg.grad(y, x)
-            return time.process_time() - start
         n = 50
-        while seconds(n) < 0.5:
+        while True:
+            y = chains(n)
+            try:
+                signal.setitimer(signal.ITIMER_PROF, 0.1)
+                fg.backward(y, retain_graph=True)
+                signal.setitimer(signal.ITIMER_PROF, 0)
+            except KeyboardInterrupt:
+                pass
+            if x.grad is None:
+                break
+            # The pass was over before the signal came, or did not hear it: only a longer one can tell.
+            x.grad = None
             n *= 2
-        y = chains(n)
-        signal.setitimer(signal.ITIMER_PROF, 0.1)
-        try:
-            fg.backward(y, retain_graph=True)
-        except KeyboardInterrupt:
-            # Heard after the end, it would find the gradient there.
-            assert x.grad is None
-        else:
-            raise AssertionError("not interrupted")
+            assert n <= 800, "not interrupted"
         fg.backward(y)
         assert (np.asarray(x.grad) == 2).all()
     """)

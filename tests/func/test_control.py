@@ -8,7 +8,8 @@ import ferrograd as fg
 import ferrograd.torch as torch
 import numpy as np
 import pytest
-from ferrograd import _tree, func
+from ferrograd import func
+from ferrograd._kit import tree as _tree
 from ferrograd.func import cond, scan, while_loop
 
 

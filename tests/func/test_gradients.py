@@ -9,7 +9,7 @@ from typing import Any
 import ferrograd as fg
 import numpy as np
 import pytest
-from ferrograd import paddle, torch
+from ferrograd import func, paddle, torch
 from ferrograd.func import grad, hessian, hvp, jacfwd, jacrev, jvp, linearize, value_and_grad, vhp, vjp, vmap
 
 from tests.func.tools import same, sample
@@ -50,7 +50,7 @@ def test_gradient_in_the_structure_of_the_argument() -> None:
     ids=["tuple", "list", "namedtuple", "dataclass", "OrderedDict", "nested"],
 )
 def test_every_container(make: Any) -> None:
-    from ferrograd import _tree
+    from ferrograd._kit import tree as _tree
 
     x, y = sample(2), sample(2, seed=1)
     tree = make(x, y)
@@ -308,3 +308,34 @@ def test_constant_slopes_of_inner_transforms_are_not_leaves() -> None:
     w = fg.tensor([1.0, 3.0], requires_grad=True)
     value, moved = jvp(lambda x: grad(lambda x: (w * x).sum())(x), (x,), (x,))
     assert value.requires_grad
+
+
+def test_complex_results_have_no_gradient() -> None:
+    def f(x: Any) -> Any:
+        return x * (1 + 0.2j)
+
+    x, z = fg.tensor(1.0), fg.tensor(1.0 + 1.0j)
+    refused: list[Any] = [
+        lambda: func.grad(f)(1.0),
+        lambda: func.grad(f)(z),
+        lambda: func.value_and_grad(f)(x),
+        lambda: func.hvp(f, x, x),
+        lambda: func.vhp(f, x, x),
+        lambda: func.hessian_diagonal(f)(x),
+        lambda: func.jacrev(f)(x),
+        lambda: func.jacobian(f, mode="reverse")(x),
+        lambda: func.hessian(f)(x),
+        lambda: func.vmap(func.grad(f))(fg.ones(2)),
+        lambda: fg.compile(func.grad(f))(x),
+        lambda: torch.func.grad(f)(torch.tensor(1.0)),
+        lambda: torch.autograd.functional.jacobian(f, torch.tensor(1.0)),
+        lambda: torch.autograd.functional.hessian(f, torch.tensor(1.0)),
+        lambda: torch.autograd.functional.hvp(f, torch.tensor(1.0), torch.tensor(1.0)),
+        lambda: torch.autograd.functional.vhp(f, torch.tensor(1.0), torch.tensor(1.0)),
+    ]
+    for call in refused:
+        with pytest.raises(fg.ArgumentError, match=r"complex64"):
+            pytest.fail(str(call()))
+    assert func.jacfwd(f)(x).item() == pytest.approx(1 + 0.2j)
+    assert func.grad(lambda z: fg.abs(f(z)))(fg.tensor(3.0 + 4.0j)).dtype == fg.complex64
+    assert func.jacrev(f)(z).dtype == fg.complex64

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import ferrograd as fg
 import pytest
 from ferrograd import ArgumentError, func
-from ferrograd.func import tree_map
+from ferrograd.func import ravel_pytree, tree_flatten, tree_map, tree_unflatten
 
 
 class Pair(NamedTuple):
@@ -109,3 +109,49 @@ def test_gradients_are_stopped_in_both_modes() -> None:
     assert func.grad(f)(x).tolist() == [1, 4]
     assert func.jvp(f, x, fg.ones(2))[1].item() == 5
     assert func.hessian(f)(x).tolist() == [[0, 0], [0, 0]]
+
+
+TREES: list[Any] = [{"b": [1, (2.0, None)], "a": Pair(3, [])}, 5, [], {"x": {}}, (Pair(1, 2),)]
+
+
+@pytest.mark.parametrize("tree", TREES, ids=repr)
+def test_flatten_and_unflatten(tree: Any) -> None:
+    leaves, structure = tree_flatten(tree)
+    assert tree_unflatten(structure, leaves) == tree
+    assert tree_unflatten(structure, iter(leaves)) == tree
+    assert structure == tree_flatten(tree_map(lambda x: -x, tree))[1]
+    assert hash(structure) == hash(tree_flatten(tree)[1])
+    assert [tree_flatten(other)[1] == structure for other in TREES].count(True) == 1
+    with pytest.raises(ArgumentError, match=f"{len(leaves)} leaves are wanted, not {len(leaves) + 1}"):
+        tree_unflatten(structure, [*leaves, 0])
+
+
+def test_ravel_of_several_dtypes() -> None:
+    tree = {"w": fg.tensor([[1.5, 2.0]], dtype="float64"), "n": fg.tensor([3], dtype="int64"), "e": fg.zeros((0, 2))}
+    vector, unravel = ravel_pytree(tree)
+    assert (vector.dtype, vector.tolist()) == ("float64", [1.5, 2.0, 3.0])
+    back = unravel(vector)
+    assert {name: (x.dtype, x.tolist()) for name, x in back.items()} == {
+        name: (x.dtype, x.tolist()) for name, x in tree.items()
+    }
+    assert ravel_pytree([2.0, [1, None]])[0].tolist() == [2, 1]
+    assert ravel_pytree([])[0].shape == (0,)
+    with pytest.raises(ArgumentError, match=r"a vector of 3 numbers is wanted, not \[2\]"):
+        unravel(vector[:2])
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_ravel_is_differentiated(compiled: bool) -> None:
+    tree = {"w": fg.tensor([1.0, 2.0]), "b": fg.tensor(3.0)}
+    vector, unravel = ravel_pytree(tree)
+
+    def f(v: Any) -> Any:
+        parts = unravel(v)
+        return (parts["w"] * parts["w"]).sum() * parts["b"]
+
+    run = fg.compile(func.grad(f)) if compiled else func.grad(f)
+    assert run(vector).tolist() == [6, 12, 5]
+    assert func.jvp(f, (vector,), (fg.ones(3),))[1].item() == 23
+    assert func.vmap(f)(fg.stack([vector, 2 * vector])).tolist() == [15, 120]
+    slopes = func.grad(lambda t: f(ravel_pytree(t)[0]))(tree)
+    assert (slopes["w"].tolist(), slopes["b"].item()) == ([6, 12], 5)

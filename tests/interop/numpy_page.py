@@ -301,9 +301,13 @@ ferrograd.ConversionError: numpy.asarray at ...: the numbers of a Tensor that re
 are allowed everywhere.
 
 A custom backward that computes with NumPy on saved values gives first derivatives. Second derivatives need a backward
-that is recorded, so there it raises; mark it with `once_differentiable` if first derivatives are all you need. Only
-tensors are watched: numbers and arrays that `forward` takes from its inputs and keeps on `ctx` are constants for the
-backward, also where they should have derivatives. Keep tensors, with `ctx.save_for_backward`.
+that is recorded, so there it raises; mark it with `once_differentiable` if first derivatives are all you need. A tensor
+that `forward` computes from its inputs and keeps, by NumPy too, has no derivative in the backward: a second derivative
+through it raises. Save inputs and results instead and compute it in the backward. Only tensors are watched: numbers and
+arrays that `forward` keeps on `ctx` are constants for the backward, also where they should have derivatives.
+
+A list of tensors is for NumPy a list of numbers: `np.array([x, 1.0])`, `np.mean([a, b])` and `np.int64(x)` ask each
+tensor for its number, as `np.asarray(x)` does. `np.stack([a, b])` and `fg.stack` join tensors and keep the graph.
 
 This page is written by `python -m tests.interop.numpy_page` from what happened when each row was run with NumPy
 {version}.
@@ -331,6 +335,21 @@ graph: `scipy.stats.ttest_ind` and `pearsonr` do, for example. Where SciPy asks 
 because it has the function for NumPy's arrays only, as `scipy.signal.detrend`, that raises `ConversionError`. Without
 that setting, `scipy.special` dispatches like NumPy's universal functions, and the other functions of SciPy ask for
 numbers.
+
+Optimizers and solvers of SciPy check whether a function returns arrays, and some refuse tensors (`minimize` by L-BFGS-B
+and SLSQP). `func.for_numpy` makes a function of arrays of one of tensors, with its derivatives:
+
+```python
+>>> g = func.for_numpy(lambda x: 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2)
+>>> g.value_and_grad(np.zeros(2))
+(1.0, array([-2.,  0.]))
+>>> g.hessp(np.zeros(2), np.ones(2))
+array([  2., 200.])
+```
+
+So `minimize(g.value_and_grad, x0, jac=True)`, `minimize(g, x0, jac=g.grad, hess=g.hess)` (or `hessp=g.hessp`),
+`root(g, x0, jac=g.jac)`, `least_squares(g, x0, jac=g.jac)`, with `argnums=1` `solve_ivp(g, span, y0, jac=g.jac)`, and
+with `argnums=(1, 2)` `curve_fit(g, x, y, p0=[1, 1], jac=g.jac)`.
 
 `numpy.polynomial` computes with the operators of tensors and keeps their graph. Its functions ask whether the points
 are NumPy's arrays, so coefficients of several axes are not evaluated at each point of a tensor: they broadcast with it,

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from ferrograd import func, paddle, torch
 
+from tests.waiting import LONG
+
 # What asks a tensor of one element for its number.
 NUMBERS: dict[str, Callable[[Any], Any]] = {
     "float": float,
@@ -239,12 +241,12 @@ def test_transforms_of_several_threads_do_not_disturb_each_other() -> None:
 
     def slow(x: Any) -> Any:
         inside.set()
-        assert done.wait(30)
+        assert done.wait(LONG)
         return x * x
 
     thread = threading.Thread(target=lambda: func.grad(slow)(w))
     thread.start()
-    assert inside.wait(30)
+    assert inside.wait(LONG)
     try:
         # The other thread differentiates a copy of `w`, not `w`.
         assert float(w * w) == 4.0

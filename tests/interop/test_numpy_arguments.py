@@ -25,11 +25,11 @@ ROWS = [c for c in all_cases() if any(converted(v) is not None for v in c.kw.val
 @pytest.mark.parametrize("case", ROWS, ids=lambda c: c.id)
 def test_numpy_integers(case: Case) -> None:
     f = check.function(case.op)
-    fg.manual_seed(0)
+    check.seed(0)
     want = check.flat(f(*check.tensors(case), **case.kw))
     for integer in (np.int64, np.int16):
         kw = {k: v if converted(v) is None else converted(v, integer) for k, v in case.kw.items()}
-        fg.manual_seed(0)
+        check.seed(0)
         got = check.flat(f(*check.tensors(case), **kw))
         for g, w in zip(got, want, strict=True):
             np.testing.assert_array_equal(np.asarray(g), np.asarray(w))

@@ -245,7 +245,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "indices that are floats": (
         lambda: torch.nn.Embedding(4, 2)(torch.ones(2)),
         fg.DtypeError,
-        "embedding: indices are integers, not torch.float32: x.astype('int64')",
+        "embedding: indices are integers, not torch.float32: x.long()",
     ),
     "indices of Paddle's that are floats": (
         lambda: paddle.nn.Embedding(4, 2)(paddle.ones([2])),

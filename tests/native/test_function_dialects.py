@@ -8,7 +8,8 @@ from typing import Any
 import ferrograd as fg
 import numpy as np
 import pytest
-from ferrograd import paddle, torch
+from ferrograd import func, paddle, torch
+from ferrograd.testing import check
 
 from tests.dialects import ALL, Dialect, values
 
@@ -169,3 +170,53 @@ def test_saved_tensors_keep_their_values_under_later_writes(d: Dialect, write: s
     assert values(y) == [8]
     d.backward([z])
     assert values(x.grad) == [4]
+
+
+def test_once_differentiable_has_tangents_of_the_first_order() -> None:
+    class Square(fg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        @fg.once_differentiable
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return 2 * x * g
+
+    x, v = fg.tensor([3.0, 2.0], dtype="float64"), fg.tensor([1.0, -1.0], dtype="float64")
+
+    def tangent(x: Any) -> Any:
+        return func.jvp(Square.apply, (x,), (v,))[1]
+
+    assert tangent(x).tolist() == [6.0, -4.0]
+    assert not tangent(x).requires_grad
+    assert func.jacfwd(Square.apply)(x).tolist() == [[6.0, 0.0], [0.0, 4.0]]
+    assert func.vmap(tangent)(fg.stack([x, 2 * x])).tolist() == [[6.0, -4.0], [12.0, -8.0]]
+    compiled = fg.compile(tangent, fullgraph=True)
+    assert [compiled(x).tolist(), compiled(2 * x).tolist()] == [[6.0, -4.0], [12.0, -8.0]]
+    check(Square.apply, [x], order=1)
+    seconds: list[Any] = [lambda x: func.grad(lambda x: tangent(x).sum())(x), lambda x: func.jvp(tangent, (x,), (v,))]
+    for second in seconds:
+        with pytest.raises(fg.NotDifferentiableError, match="marked with @once_differentiable"):
+            second(x)
+    with pytest.raises(fg.NotDifferentiableError, match="marked with @once_differentiable"):
+        check(Square.apply, [x], order=2)
+
+
+def test_once_differentiable_without_recorded_functions_asks_for_a_jvp() -> None:
+    class Square(fg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return fg.tensor(x.numpy() ** 2)
+
+        @staticmethod
+        @fg.once_differentiable
+        def backward(ctx: Any, g: Any) -> Any:
+            return fg.tensor(2 * ctx.saved_tensors[0].numpy() * g.numpy())
+
+    x = fg.tensor([3.0, 2.0], dtype="float64")
+    with pytest.raises(fg.NotDifferentiableError, match="give the function a jvp"):
+        func.jvp(Square.apply, (x,), (x,))

@@ -146,4 +146,4 @@ def test_import_starts_nothing_heavy() -> None:
         "assert 'ferrograd.paddle' not in sys.modules and 'ferrograd.torch' not in sys.modules\n"
         "assert threading.active_count() == 1"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -163,9 +163,9 @@ def test_constants_are_dots_and_shared_leaves_are_stubs() -> None:
     y = (w @ fg.ones((2, 2), dtype="float64") + w) * 2.0
     root = ElementTree.fromstring(fg.graph(y).to_svg())
     dots = [dot.findtext(SVG + "title") for dot in root.iter(SVG + "circle")]
-    assert dots == ["argument 1 needs no gradient"] * 2
+    assert dots == ["2nd operand needs no gradient"] * 2
     stubs = [g for g in root.iter(SVG + "g") if "fg-stub" in g.attrib["class"]]
-    assert [stub.findtext(SVG + "text") for stub in stubs] == ["w"]
+    assert [stub.findtext(SVG + "text") for stub in stubs] == ["2nd w"]
     assert [stub.findtext(SVG + "title") for stub in stubs] == ["#0 to #2: float64[2, 2]"]
     assert len(re.findall("constant_\\d+_1 -> ", fg.graph(y).to_dot())) == 2
 

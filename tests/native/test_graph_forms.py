@@ -170,6 +170,26 @@ def test_html_is_complete_and_loads_nothing() -> None:
     ElementTree.fromstring(graph._repr_svg_())
 
 
+def test_several_pages_live_in_one_document() -> None:
+    graphs = [fg.graph(network()[0]), fg.graph(fg.sum(fg.tensor([1.0], requires_grad=True) * 2))]
+    pages = [graph.to_html() for graph in graphs]
+    for page in pages:
+        style = page.partition("<style>")[2].partition("</style>")[0]
+        rules = re.findall(r"([^{}]+)\{[^{}]*\}", style)
+        assert rules
+        assert all(part.strip().startswith(".fg-") for rule in rules for part in re.split(r",(?![^(]*\))", rule))
+        # The names of a script are those of a function, so a second one may have them too.
+        script = page.partition("<script>")[2].partition("</script>")[0]
+        assert re.findall(r"^(?:const|let|var|function|class)\b", script.partition("(page => {")[0], re.M) == []
+        assert "document.querySelector(" not in script
+        # Without its script a page shows the whole graph.
+        assert page.count('class="fg-view fg-open"') == 1
+        ids, links = (set(re.findall(form, page)) for form in (r' id="([^"]*)"', r' href="#([^"]*)"'))
+        assert links <= ids
+    first, second = (set(re.findall(r' id="([^"]*)"', page)) for page in pages)
+    assert not first & second
+
+
 def test_the_lines_of_a_notebook_are_those_of_its_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     class Shell:
         class compile:
@@ -246,9 +266,11 @@ def test_save(tmp_path: Path) -> None:
         assert (tmp_path / name).read_text("utf8").startswith(begin)
     graph.save(str(tmp_path / "b.txt"), limit=2)
     assert "... and 6 more nodes" in (tmp_path / "b.txt").read_text("utf8")
-    with pytest.raises(fg.ArgumentError, match=r"must end in one of \.txt, \.dot, \.mmd, \.svg, \.html: '.*a\.png'"):
-        graph.save(tmp_path / "a.png")
-    assert not (tmp_path / "a.png").exists()
+    with pytest.raises(
+        fg.ArgumentError, match=r"must end in one of \.txt, \.dot, \.mmd, \.svg, \.html, \.png, \.pdf: '.*a\.jpg'"
+    ):
+        graph.save(tmp_path / "a.jpg")
+    assert not (tmp_path / "a.jpg").exists()
     with pytest.raises(fg.ArgumentError, match="limit must be"):
         graph.save(tmp_path / "a.svg", limit=-1)
 

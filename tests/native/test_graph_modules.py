@@ -23,6 +23,7 @@ from ferrograd.torch import nn
 
 from tests.engine.test_threads import script
 from tests.project.browser import chromium
+from tests.waiting import LONG
 
 
 class Half(nn.Module):
@@ -106,15 +107,15 @@ def test_each_thread_has_its_own_modules() -> None:
     class Waits(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             inside.set()
-            assert go_on.wait(60)
+            assert go_on.wait(LONG)
             return torch.tanh(x)
 
     with ThreadPoolExecutor(2) as pool:
         waiting = pool.submit(Waits(), leaf())
-        assert inside.wait(60)
+        assert inside.wait(LONG)
         assert called(Half()(leaf())) == [("Half",)]
         go_on.set()
-        assert called(waiting.result(60)) == [("Waits",)]
+        assert called(waiting.result(LONG)) == [("Waits",)]
         # Many calls at a time do not take each other's names.
         nets = [Net() for _ in range(8)]
         assert all(called(y) == OF_NET for _ in range(20) for y in pool.map(lambda net: net(leaf()), nets))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 import warnings
 from typing import Any
 
@@ -263,10 +262,11 @@ def test_a_failed_hook_leaves_gradients_and_graph_unchanged(d: Dialect) -> None:
 @every
 def test_hooks_run_on_the_calling_thread(d: Dialect) -> None:
     before = fg.get_num_threads()
-    helped, until = False, time.monotonic() + 20
+    helped = False
     try:
         fg.set_num_threads(2)
-        while not helped and time.monotonic() < until:
+        # On a busy machine the first passes may be over before another thread begins.
+        while not helped:
             idents: list[int] = []
             x = d.leaf(np.linspace(0.1, 1, 30_000))
             total: Any = 0
@@ -281,7 +281,6 @@ def test_hooks_run_on_the_calling_thread(d: Dialect) -> None:
             helped = _core.threads_of_last_run() > 1
     finally:
         fg.set_num_threads(before)
-    assert helped, "no second thread ran a node in 20 seconds"
 
 
 @every

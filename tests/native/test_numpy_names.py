@@ -187,3 +187,10 @@ def test_bins_and_orders_are_numpys() -> None:
 def test_refusals(call: Callable[[Any], Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         call(fg.tensor([1.0, 2.0, 3.0], requires_grad=True))
+
+
+def test_errors_of_gradient_name_no_dialect() -> None:
+    with pytest.raises(fg.ArgumentError, match=r"^gradient only supports edge_order=1 and edge_order=2, got 3"):
+        fg.gradient(fg.ones((4,)), edge_order=3)
+    with pytest.raises(fg.ArgumentError, match=r"^gradient expected each dimension size to be at least edge_order"):
+        fg.gradient(fg.ones((1,)))

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -90,7 +91,8 @@ def public_functions() -> Iterator[tuple[str, Any]]:
         seen.add(module.__name__)
         for name in dir(module):
             value = None if name.startswith("_") else getattr(module, name)
-            if isinstance(value, ModuleType) and value.__name__.startswith("ferrograd"):
+            # What HIPS autograd has is made of functions of NumPy and SciPy; its own are not pickled either.
+            if isinstance(value, ModuleType) and re.match(r"ferrograd(?!\.autograd)", value.__name__):
                 modules.append(value)
             elif isinstance(value, FunctionType | BuiltinFunctionType) and value.__module__.startswith("ferrograd"):
                 yield f"{module.__name__}.{name}", value
@@ -112,7 +114,7 @@ def is_pickled_by_name(f: Any) -> bool:
 
 def test_a_function_runs_in_another_process() -> None:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        (y,) = pool.map(fg.cos, [fg.zeros(2)], timeout=60)
+        (y,) = pool.map(fg.cos, [fg.zeros(2)])
     np.testing.assert_array_equal(y, [1.0, 1.0])
 
 

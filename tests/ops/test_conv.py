@@ -198,3 +198,11 @@ def test_overlapping_windows_add_up() -> None:
 def test_wrong_arguments_of_pools_raise(kw: dict[str, Any]) -> None:
     with pytest.raises(fg.ArgumentError):
         fg.max_pool2d(np.ones((1, 1, 4, 4)), **kw)
+
+
+def test_a_window_that_begins_before_the_last_one() -> None:
+    x = fg.tensor(np.arange(14.0).reshape(1, 2, 7))
+    # The first pixels of the first window are padding, so it begins behind the second one.
+    values, places = fg.max_pool1d_with_indices(x, 2, 1, 1, [7])
+    assert values.tolist() == [[[6.0, 0.0], [13.0, 7.0]]]
+    assert places.tolist() == [[[6, 0], [6, 0]]]

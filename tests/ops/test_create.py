@@ -6,6 +6,7 @@ from typing import Any
 import ferrograd as fg
 import numpy as np
 import pytest
+from ferrograd import paddle, torch
 
 
 @pytest.mark.parametrize(
@@ -112,3 +113,45 @@ def test_like_functions_return_constants() -> None:
     for made in (fg.zeros_like(x), fg.ones_like(x), fg.full_like(x, 3), fg.empty_like(x)):
         assert made.stop_gradient
         assert made.dtype == x.dtype
+
+
+@pytest.mark.parametrize(
+    ("word", "dtype"),
+    [
+        *[(float, "float64"), (int, "int64"), (bool, "bool"), (complex, "complex128")],
+        *[
+            ("f8", "float64"),
+            ("<f4", "float32"),
+            ("=i4", "int32"),
+            ("u1", "uint8"),
+            ("?", "bool"),
+            ("c16", "complex128"),
+        ],
+        *[("float", "float64"), ("int", "int64"), ("double", "float64"), ("half", "float16"), ("d", "float64")],
+    ],
+)
+def test_dtypes_have_numpys_names(word: Any, dtype: str) -> None:
+    made: list[Any] = [
+        fg.zeros(2, dtype=word),
+        fg.tensor([1, 0], dtype=word),
+        fg.asarray([1, 0], dtype=word),
+        fg.ones(2).astype(word),
+        fg.tensor([1.0, 0.0]).to(word),
+        fg.sum(fg.ones(2), dtype=word) if dtype != "uint8" else fg.zeros(2, dtype=word),
+    ]
+    assert {str(x.dtype) for x in made} == {dtype}
+
+
+def test_pythons_float_has_64_bits_in_every_namespace() -> None:
+    for dialect in (paddle, torch):
+        assert dialect.zeros([2], dtype=float).dtype == dialect.float64
+        assert dialect.ones([2]).to(float).dtype == dialect.float64
+    assert paddle.to_tensor([1], dtype="f4").dtype == paddle.float32
+    # In torch the word is the name of a dtype of 32 bits.
+    assert torch.zeros([2], dtype="float").dtype == torch.float32
+
+
+@pytest.mark.parametrize("word", [">f8", "f3", "S4", "O", "float63", "M8[s]"])
+def test_other_words_are_no_dtypes(word: str) -> None:
+    with pytest.raises(fg.FerrogradError, match=r"is no dtype|must be a dtype|no dtype of tensors"):
+        fg.tensor([1.0], dtype=word)

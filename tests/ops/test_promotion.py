@@ -7,6 +7,7 @@ from typing import Any
 import ferrograd as fg
 import numpy as np
 import pytest
+from ferrograd import func, paddle, torch
 
 BOOL = ["bool"]
 INTS = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"]
@@ -70,12 +71,37 @@ def test_numbers_are_weak(dtype: str, weak: Any, number: Any) -> None:
     x = tensor(dtype)
     stronger = {"bool": 0, "int": 1, "float": 2}[weak] > kind(dtype)
     want = {"int": "int64", "float": "float32"}[weak] if stronger else dtype
+    if isinstance(number, np.float64) and dtype not in FLOATS:
+        # NumPy's scalar says how exact it is, and beside integers it counts.
+        want = "float64"
     assert (x + number).dtype == want
     assert (x * number).dtype == want
     assert (number + x).dtype == want
     assert fg.maximum(x, number).dtype == want
+    assert (number * x).dtype == fg.multiply(number, x).dtype == want
     assert (x / number).dtype == (want if want in FLOATS else "float32")
     assert (x < number).dtype == "bool"
+
+
+@pytest.mark.parametrize("dialect", [paddle, torch])
+def test_a_scalar_of_numpys_is_a_number_of_pythons_in_a_dialect(dialect: Any) -> None:
+    x = dialect.ones([2], dtype="int64")
+    assert (x * np.float64(0.5)).dtype == dialect.float32
+
+
+def test_a_scalar_of_numpys_beside_integers_in_a_transform() -> None:
+    counts = fg.tensor(np.array([3, 70000001]))
+    want = np.array([3, 70000001]) * 0.1
+
+    def scaled(n: Any) -> Any:
+        return n * np.float64(0.1)
+
+    for f in (scaled, fg.compile(scaled), func.vmap(scaled)):
+        assert f(counts).dtype == np.float64
+        np.testing.assert_array_equal(f(counts).numpy(), want)
+    assert (counts * np.complex128(1j)).dtype == np.complex128
+    assert (counts * np.longdouble(2)).dtype == np.float64
+    assert fg.where(counts > 5, counts, np.float64(0.5)).dtype == np.float64
 
 
 @pytest.mark.parametrize("dtype", BOOL + INTS)

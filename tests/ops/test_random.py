@@ -1,11 +1,14 @@
 """Random numbers: distributions, seeds and errors."""
 
+import ast
+import os
 from collections.abc import Callable
 from typing import Any
 
 import ferrograd as fg
 import numpy as np
 import pytest
+from ferrograd import paddle, torch
 from scipy import stats
 
 N = 40_000
@@ -106,6 +109,17 @@ def test_scales_are_differentiable() -> None:
     np.testing.assert_allclose(np.asarray(gs), noise.sum(), rtol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_dropout_of_integers_has_the_default_dtype(dtype: str) -> None:
+    fg.set_default_dtype(dtype)
+    try:
+        y = fg.dropout(fg.full(1000, 3, dtype="uint8"), 0.5)
+    finally:
+        fg.set_default_dtype("float32")
+    assert y.dtype == getattr(fg, dtype)
+    assert {0.0, 6.0} == set(fg.cast(y, "float64").tolist())
+
+
 def test_dropout_drops_the_gradient_with_the_value() -> None:
     x = fg.tensor(np.arange(1.0, N + 1), requires_grad=True)
     y = fg.dropout(x, 0.25)
@@ -174,3 +188,53 @@ def test_the_number_of_threads_changes_nothing(name: str) -> None:
     for values, following in drawn[1:]:
         np.testing.assert_array_equal(values, drawn[0][0])
         np.testing.assert_array_equal(following, drawn[0][1])
+
+
+def drawn_in_child(draw: Callable[[], Any]) -> list[float]:
+    """What a forked child draws."""
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(theirs, repr(draw()).encode())
+        os._exit(0)
+    os.close(theirs)
+    with os.fdopen(ours) as file:
+        text = file.read()
+    assert os.waitpid(child, 0)[1] == 0
+    found: list[float] = ast.literal_eval(text)
+    return found
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: fg.rand(2).tolist(),
+        lambda: torch.randn(2).tolist(),
+        lambda: paddle.rand([2]).tolist(),
+        lambda: drawn_in_child(lambda: fg.rand(2).tolist()),
+    ],
+)
+def test_each_child_of_a_fork_has_a_stream_of_its_own(draw: Callable[[], Any]) -> None:
+    def run() -> list[list[float]]:
+        fg.manual_seed(7)
+        first = [drawn_in_child(draw) for _ in range(3)]
+        own = fg.rand(2).tolist()
+        return [*first, own, drawn_in_child(draw)]
+
+    streams = run()
+    assert len({tuple(stream) for stream in streams}) == 5
+    # They follow from the seed of the parent, which its children do not change.
+    assert run() == streams
+    fg.manual_seed(7)
+    assert fg.rand(2).tolist() == streams[3]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
+def test_a_child_may_seed() -> None:
+    def seeded() -> list[float]:
+        fg.manual_seed(3)
+        found: list[float] = fg.rand(2).tolist()
+        return found
+
+    assert drawn_in_child(seeded) == drawn_in_child(seeded) == seeded()

@@ -6,8 +6,7 @@ from typing import Any
 
 import ferrograd as fg
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy import special
 
 SHAPES = st.lists(st.integers(0, 4), max_size=4).map(tuple)

@@ -664,3 +664,47 @@ def test_the_norm_of_no_gradients_belongs_to_the_namespace() -> None:
     none = paddle.nn.utils.clip_grad_norm_([paddle.ones([2])], 1.0)
     assert type(none) is paddle.Tensor
     assert found.item() == none.item() == 0
+
+
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "NAdam", "RAdam", "ASGD", "Rprop", "Adagrad", "RMSprop"])
+def test_loaded_counts_of_steps_stay_tensors(name: str) -> None:
+    def stepped(o: Any, p: Any) -> Any:
+        p.grad = torch.full([2], 0.5)
+        o.step()
+        return p.detach().clone()
+
+    p, q = (torch.nn.Parameter(torch.ones(2)) for _ in range(2))
+    first, second = (getattr(torch.optim, name)([x], lr=0.1) for x in (p, q))
+    q.data.copy_(stepped(first, p))
+    second.load_state_dict(first.state_dict())
+    assert isinstance(second.state[q]["step"], torch.Tensor)
+    assert second.state[q]["step"].item() == 1
+    again = copy.deepcopy(second)
+    assert torch.equal(stepped(first, p), stepped(second, q))
+    assert second.state_dict()["state"][0]["step"].item() == 2
+    assert isinstance(again.state_dict()["state"][0]["step"], torch.Tensor)
+    second.load_state_dict(first.state_dict())
+    second.state[q]["step"].fill_(7)
+    stepped(second, q)
+    assert second.state_dict()["state"][0]["step"].item() == 8
+
+
+def test_a_loaded_optimizer_makes_compiled_steps() -> None:
+    p, q = (torch.nn.Parameter(torch.ones(2)) for _ in range(2))
+    first, second = (torch.optim.Adam([x], lr=0.1) for x in (p, q))
+    p.grad = torch.full([2], 0.5)
+    first.step()
+    q.data.copy_(p.detach())
+    second.load_state_dict(first.state_dict())
+
+    def train(o: Any, x: Any) -> Any:
+        o.zero_grad()
+        loss = (x**2).sum()
+        loss.backward()
+        o.step()
+        return loss
+
+    compiled = fg.compile(train, fullgraph=True)
+    for _ in range(4):
+        assert torch.allclose(train(first, p), compiled(second, q))
+    assert torch.allclose(p, q)

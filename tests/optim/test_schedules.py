@@ -523,3 +523,73 @@ def test_names_of_older_programs() -> None:
     assert rates_of_paddle(P.noam_decay(16, 9, 0.5)) == rates_of_paddle(P.NoamDecay(16, 9, 0.5))
     found, wanted = P.polynomial_decay(0.5, 8, 0.1, 2.0, True), P.PolynomialDecay(0.5, 8, 0.1, 2.0, cycle=True)
     assert rates_of_paddle(found) == rates_of_paddle(wanted)
+
+
+def _rates(o: Any, schedule: Any, steps: int) -> list[float]:
+    found = [o.param_groups[0]["lr"]]
+    for _ in range(steps):
+        o.step()
+        schedule.step()
+        found.append(o.param_groups[0]["lr"])
+    return [round(rate, 6) for rate in found]
+
+
+def _stepped(rate: float = 1.0) -> Any:
+    p = torch.nn.Parameter(torch.ones(1))
+    p.grad = torch.zeros(1)
+    return torch.optim.SGD([p], lr=rate)
+
+
+def _warm(o: Any, **options: Any) -> Any:
+    return T.SequentialLR(o, [T.LinearLR(o, 0.1, 1.0, 3), T.ExponentialLR(o, 0.5)], [3], **options)
+
+
+def test_schedules_of_schedules_begin_at_their_first_epoch() -> None:
+    o = _stepped()
+    assert _rates(o, _warm(o), 5) == [0.1, 0.4, 0.7, 1, 0.5, 0.25]
+    o = _stepped()
+    nested = T.SequentialLR(o, [_warm(o), T.StepLR(o, 1, 0.1)], [5])
+    assert _rates(o, nested, 7) == [0.1, 0.4, 0.7, 1, 0.5, 1, 0.1, 0.01]
+    o = _stepped()
+    nested = T.SequentialLR(o, [T.ConstantLR(o, 0.5, 2), _warm(o)], [2])
+    assert _rates(o, nested, 7) == [0.5, 0.5, 0.1, 0.4, 0.7, 1, 0.5, 0.25]
+    for first in (True, False):
+        o = _stepped()
+        chain = T.ChainedScheduler([T.ConstantLR(o, 0.5, 2), T.ExponentialLR(o, 0.5)])
+        members = [chain, T.StepLR(o, 1, 0.1)]
+        found = _rates(o, T.SequentialLR(o, members if first else members[::-1], [3]), 5)
+        assert found == ([0.5, 0.25, 0.25, 1, 0.1, 0.01] if first else [1, 0.1, 0.01, 0.5, 0.25, 0.25])
+
+
+@pytest.mark.parametrize("epoch", range(6))
+def test_a_sequence_that_goes_on_after_an_epoch(epoch: int) -> None:
+    o = _stepped()
+    assert (
+        _rates(o, _warm(o, last_epoch=epoch), 2)
+        == [0.1, 0.4, 0.7, 1, 0.5, 0.25, 0.125, 0.0625, 0.03125][epoch + 1 : epoch + 4]
+    )
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda o: T.CosineAnnealingLR(o, 4),
+        lambda o: T.CosineAnnealingLR(o, 4, eta_min=0.1),
+        lambda o: T.PolynomialLR(o, 4),
+        lambda o: T.LinearLR(o, 1.0, 0.0, 4),
+    ],
+)
+def test_a_schedule_made_anew_after_its_end_begins_again(make: Any) -> None:
+    o = _stepped()
+    first = _rates(o, make(o), 4)
+    assert first[0] == 1
+    assert first[-1] <= 0.1
+    assert _rates(o, make(o), 4) == first
+
+
+def test_a_schedule_made_before_the_first_step_keeps_a_rate_of_zero() -> None:
+    o = _stepped()
+    warm = T.LambdaLR(o, lambda epoch: epoch / 10)
+    T.CosineAnnealingLR(o, 4)
+    assert o.param_groups[0]["lr"] == 0
+    assert warm.get_last_lr() == [0]

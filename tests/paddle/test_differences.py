@@ -7,25 +7,24 @@ from ferrograd import paddle, torch
 
 BOTH = """bfloat16 bool byte char double float half int is_floating_point long positive set_ short type_as"""
 PADDLE = """
-cdouble cfloat complex64 complex128 float16 float32 float64 int8 int16 int32 int64 uint8
-_grad_ivar _inplace_version _zero_grads add allclose apply apply_ argmax argmin argwhere as_strided assign atan2
-bernoulli bitwise_left_shift bitwise_right_shift broadcast_tensors bucketize cast_ cauchy_ cdist
-cholesky_inverse cholesky_solve combinations concat cond corrcoef cov crop cross cuda cummax cummin cumsum_ diag div
-divide dsplit eig eigvals eigvalsh equal_all exponential_ fill_diagonal_ fill_diagonal_tensor floor_mod frac frexp
-full_like gather gather_nd geometric_ get_strides histogram histogram_bin_edges histogramdd householder_product imag
+cdouble cfloat complex64 complex128 float16 float32 float64 int8 int16 int32 int64 uint8 _grad_ivar _inplace_version
+_is_initialized _numel _slice _to _zero_grads add allclose apply apply_ argmax argmin argwhere as_strided assign atan2
+bernoulli bitwise_left_shift bitwise_right_shift broadcast_tensors bucketize cast_ cauchy_ cdist cholesky_inverse
+cholesky_solve combinations concat cond corrcoef cov crop cross cuda cummax cummin cumsum_ diag div divide dsplit eig
+eigvals eigvalsh equal_all exponential_ fill_diagonal_ fill_diagonal_tensor floor_mod frac frexp full_like gather
+gather_nd geometric_ get_strides get_tensor set histogram histogram_bin_edges histogramdd householder_product imag
 hsplit increment index_add initialize index_fill index_sample index_select is_complex is_dense is_empty is_integer
 is_same_shape isin isneginf isposinf log_normal_ logcumsumexp logit lstsq lu lu_unpack masked_scatter matmul
 matrix_norm matrix_rank median multi_dot multinomial nanmedian nanquantile nansum ndimension new_empty new_full
-new_ones new_zeros nonzero norm normal_ ones_like ormqr pca_lowrank pinv poisson polygamma put_along_axis qr
-quantile randint_like random_ real reduce_as renorm repeat repeat_interleave reshape resize_ reverse scale scatter
+new_ones new_zeros nonzero norm normal_ ones_like ormqr pca_lowrank pinv poisson polygamma put_along_axis qr quantile
+randint_like random_ real reduce_as renorm repeat repeat_interleave reshape resize_ reverse scale scatter
 scatter_nd_add select_scatter shard_index slice slice_scatter slogdet softmax solve split squeeze stack standard_gamma
-stanh std
-strided_slice sub subtract sum svd svd_lowrank swapaxes swapdims t take take_along_axis take_along_dim
-tensor_split tensordot to_dlpack topk transpose triangular_solve unbind unfold uniform_ unique
-unique_consecutive unsqueeze unstack vander var vector_norm view vsplit zeros_like
-add_n atleast_1d atleast_2d atleast_3d block_diag cumulative_trapezoid is_tensor polar scatter_nd trainable trapezoid
-where where_ get_device value coalesce indices is_sparse is_sparse_coo is_sparse_csr to_dense to_sparse_coo
-to_sparse_csr values
+stanh std strided_slice sub subtract sum svd svd_lowrank swapaxes swapdims t take take_along_axis take_along_dim
+tensor_split tensordot to_dlpack topk transpose triangular_solve unbind unfold uniform_ unique unique_consecutive
+unsqueeze unstack vander var vector_norm view vsplit zeros_like add_n dot atleast_1d atleast_2d atleast_3d block_diag
+cumulative_trapezoid is_tensor persistable polar scatter_nd trainable trapezoid where where_ get_device value coalesce
+data_ptr indices is_sparse is_sparse_coo is_sparse_csr to_dense to_sparse_coo to_sparse_csr type values
+_is_shared_buffer_with
 """
 TORCH = """
 _cdata _grad _indices _make_subclass _nnz _values add addbmm addcdiv addcmul addmm addmv addr adjoint aminmax apply_
@@ -47,9 +46,12 @@ vdot view view_as vsplit where hash_tensor subtract swapaxes swapdims
 #: Those whose in-place forms are the dialect's own too.
 IN_PLACE = {
     paddle: """
-    add as_strided atan2 bernoulli bitwise_left_shift bitwise_right_shift div divide fill_diagonal_tensor
-    floor_mod frac index_add index_fill logcumsumexp logit masked_scatter polygamma put_along_axis renorm reshape
-    scale scatter softmax squeeze sub subtract swapaxes swapdims t transpose unsqueeze view
+    abs add as_strided atan2 bernoulli bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor
+    copysign div divide eq equal fill_diagonal_tensor floor_divide floor_mod fmax fmin frac ge greater greater_equal
+    greater_than gt heaviside hypot index_add index_fill ldexp le less less_equal less_than logcumsumexp logical_and
+    logical_not logical_or logical_xor logit lt masked_scatter maximum minimum mod mul multiply ne not_equal
+    polygamma pow power put_along_axis remainder renorm reshape scale scatter softmax squeeze sub subtract swapaxes
+    swapdims t transpose true_divide unsqueeze view
     """,
     torch: """
     add addbmm addcdiv addcmul addmm addmv addr as_strided baddbmm clamp_max clamp_min conj div divide index_add

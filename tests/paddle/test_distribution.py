@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import importlib
 import pickle
+import warnings
 from typing import Any
 
 import ferrograd.paddle as _paddle
@@ -237,3 +238,79 @@ def test_shapes_of_transforms_are_tuples_and_families_have_modules() -> None:
     assert repr(shapes) == "[(1, 3, 2), (4,)]"
     gumbel = importlib.import_module("ferrograd.paddle.distribution.gumbel")
     assert gumbel.Gumbel is paddle.distribution.Gumbel
+
+
+def test_a_value_of_another_float_dtype_is_converted_with_a_warning() -> None:
+    p = paddle.distribution.Normal(0.0, 1.0)
+    value = paddle.to_tensor([0.5], dtype="float64")
+    for function in (p.log_prob, p.prob, p.probs):
+        with pytest.warns(UserWarning, match="dtype of input 'value' needs to be the same as parameters"):
+            assert function(value).dtype == paddle.float32
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        p.log_prob(paddle.to_tensor([0.5]))
+        p.log_prob(0.5)
+        p.log_prob(paddle.to_tensor([1]))
+
+
+def test_conditions_of_variables() -> None:
+    constraint, variable = paddle.distribution.constraint, paddle.distribution.variable
+    assert constraint.real.check(paddle.to_tensor([1.0, float("nan")])).tolist() == [True, False]
+    assert constraint.positive.check(paddle.to_tensor([1.0, -1.0])).tolist() == [True, False]
+    assert constraint.simplex.check(paddle.to_tensor([[0.5, 0.5], [0.5, 0.6]])).tolist() == [True, False]
+    assert constraint.Range(0, 1).check(0.5)
+    with pytest.raises(NotImplementedError):
+        constraint.Constraint().check(1.0)
+    whole = variable.Independent(variable.positive, 1)
+    assert (whole.event_rank, whole.is_discrete) == (1, False)
+    assert whole.constraint(paddle.to_tensor([[1.0, -1.0], [1.0, 1.0]])).tolist() == [False, True]
+    with pytest.raises(ValueError, match="at least 1 axes"):
+        whole.constraint(paddle.to_tensor(1.0))
+    both = variable.Stack([variable.real, variable.positive], -1)
+    assert both.event_rank == 1
+    assert both.constraint(paddle.to_tensor([-1.0, -1.0])).tolist() == [True, False]
+
+
+def test_transforms_say_their_variables_and_subclasses_define_them() -> None:
+    d, variable = paddle.distribution, paddle.distribution.variable
+    assert isinstance(d.ExpTransform()._codomain, variable.Positive)
+    assert isinstance(d.SoftmaxTransform()._domain, variable.Independent)
+    assert d.StickBreakingTransform()._codomain.event_rank == 1
+    assert isinstance(d.StackTransform([d.ExpTransform(), d.TanhTransform()], 0)._domain, variable.Stack)
+    assert d.ReshapeTransform([2, 3], [6])._domain.event_rank == 2
+    assert d.AffineTransform(0.0, 1.0)._type is d.transform.Type.BIJECTION
+
+    class Flip(d.Transform):  # type: ignore[misc,name-defined]
+        @property
+        def _domain(self) -> Any:
+            return variable.Independent(variable.real, 1)
+
+        @property
+        def _codomain(self) -> Any:
+            return variable.Independent(variable.real, 1)
+
+        def _forward(self, x: Any) -> Any:
+            return paddle.flip(x, [-1])
+
+        _inverse = _forward
+
+        def _forward_log_det_jacobian(self, x: Any) -> Any:
+            return paddle.zeros(x.shape[:-1], x.dtype)
+
+    flip = Flip()
+    assert flip.domain.event_dim == 1
+    y = d.TransformedDistribution(d.Independent(d.Normal(paddle.zeros([3]), 1.0), 1), [flip, d.ExpTransform()])
+    assert y.event_shape == (3,)
+    value = paddle.to_tensor([1.0, 2.0, 3.0])
+    wanted = d.Independent(d.LogNormal(paddle.zeros([3]), 1.0), 1).log_prob(value)
+    assert y.log_prob(value).item() == pytest.approx(wanted.item(), rel=1e-6)
+
+
+def test_lower_triangles() -> None:
+    module = paddle.distribution.lkj_cholesky
+    matrix = paddle.to_tensor([[1.0, 0.0, 0.0], [2.0, 3.0, 0.0], [4.0, 5.0, 6.0]])
+    assert module.tril_matrix_to_vec(matrix, -1).tolist() == [2.0, 4.0, 5.0]
+    again = module.vec_to_tril_matrix(paddle.to_tensor([2.0, 4.0, 5.0]), 3, 3, 3, (1,))
+    assert again.tolist() == [[[[0.0, 0.0, 0.0], [2.0, 0.0, 0.0], [4.0, 5.0, 0.0]]]]
+    with pytest.raises(ValueError, match="outside"):
+        module.tril_matrix_to_vec(matrix, 3)

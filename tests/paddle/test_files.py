@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ferrograd import ArgumentError
-from ferrograd import paddle as _paddle
+from ferrograd import ArgumentError, paddle as _paddle
 
 from tests.dialects import values
 
@@ -102,3 +101,13 @@ def test_a_dtype_of_numpy_cannot_lie() -> None:
             paddle.load(io.BytesIO(text.replace(b"f4", changed)))
     with pytest.raises(pickle.UnpicklingError, match="16 bytes for an array of shape"):
         paddle.load(io.BytesIO(text.replace(b"K\x04\x85", b"K\x05\x85")))
+
+
+def test_several_objects_in_one_stream() -> None:
+    file = io.BytesIO()
+    paddle.save({"w": paddle.ones([2])}, file)
+    paddle.save([paddle.zeros([1])], file)
+    file.seek(0)
+    assert paddle.load(file)["w"].tolist() == [1, 1]
+    assert paddle.load(file)[0].tolist() == [0]
+    assert file.read() == b""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ferrograd import paddle
+from ferrograd._autograd import untracked
 
 from tests.dialects import values
 
@@ -37,7 +38,8 @@ def test_a_stopped_root() -> None:
     w = leaf([2.0])
     out = w * 2
     out.stop_gradient = True
-    out.backward()
+    with pytest.warns(UserWarning, match=r"no effect.*: it was made untracked"):
+        out.backward()
     assert w.grad is None
 
 
@@ -113,3 +115,84 @@ def test_set_value() -> None:
     assert values(x.grad) == [2, 4]
     with pytest.raises(ValueError, match="shape"):
         x.set_value(np.ones(3))
+
+
+@pytest.fixture
+def checking() -> Any:
+    paddle.set_flags({"FLAGS_check_nan_inf": True})
+    yield
+    paddle.set_flags({"FLAGS_check_nan_inf": False})
+
+
+@pytest.mark.usefixtures("checking")
+def test_infinities_raise_where_they_are_made() -> None:
+    made: list[tuple[str, Any]] = [
+        ("divide", lambda: paddle.ones([2]) / paddle.zeros([2])),
+        ("log", lambda: paddle.log(paddle.zeros([1]))),
+        ("exp", lambda: paddle.exp(paddle.full([1], 1000.0))),
+        ("multiply", lambda: paddle.full([1], 3e38) * 10),
+        ("log", lambda: paddle.zeros([1]) * paddle.log(paddle.zeros([1]))),
+        ("sqrt", lambda: paddle.sqrt(paddle.full([1], -1.0))),
+    ]
+    for op, f in made:
+        with pytest.raises(RuntimeError, match=f"^{op}: "):
+            f()
+    x = leaf([0.0])
+    y = paddle.sqrt(x)
+    with pytest.raises(RuntimeError, match=r"infinity.* in the gradient of Sqrt"):
+        y.backward()
+
+
+@pytest.mark.usefixtures("checking")
+def test_an_infinity_that_was_given_is_none_that_was_made() -> None:
+    x = paddle.full([2], float("inf"))
+    assert values(x * 2) == [np.inf, np.inf]
+    assert values(paddle.maximum(x, paddle.zeros([2]))) == [np.inf, np.inf]
+    assert values(paddle.nn.functional.softmax(paddle.to_tensor([0.0, -np.inf]))) == [1, 0]
+    assert values(paddle.nn.functional.max_pool1d(paddle.ones([1, 1, 3]), 2, padding=1)) == [[[1, 1]]]
+
+
+def stopped(x: Any) -> Any:
+    with paddle.no_grad():
+        return x.sum()
+
+
+WITHOUT_EFFECT: list[tuple[str, Any]] = [
+    ("nothing below it was made with stop_gradient=False", lambda w: (w.detach() * 0).numpy().sum()),
+    (r"recording was off \(no_grad since .*test_flags.py", stopped),
+    ("nothing below it was made with stop_gradient=False", lambda w: w.sum().item()),
+    (r"detach\(\) at .*test_flags.py:\d+ cut it off", lambda w: w.data.sum()),
+    (r"integers and booleans have no derivative, and such were made at .*test_flags.py", lambda w: w.argmax().sum()),
+]
+
+
+@pytest.mark.parametrize(("why", "loss"), WITHOUT_EFFECT)
+def test_a_backward_without_effect_warns_once(why: str, loss: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(untracked, "_given", set())
+    w = leaf([1.0, 2.0])
+    found = loss(w)
+    found = found if isinstance(found, paddle.Tensor) else paddle.to_tensor(found)
+
+    def thrice() -> None:
+        for _ in range(3):
+            found.backward()
+
+    with pytest.warns(UserWarning, match=rf"has no effect, and every \.grad stays as it is: .*{why}") as met:
+        thrice()
+    assert w.grad is None
+    assert len(met) == 1
+    assert (met[0].filename, met[0].lineno > 0) == (__file__, True)
+
+
+def test_the_warning_of_a_backward_without_effect_can_be_switched_off() -> None:
+    flag = "FLAGS_warn_untracked_backward"
+    assert paddle.get_flags(flag) == {flag: True}
+    paddle.set_flags({flag: False})
+    try:
+        paddle.ones([2]).backward()
+        paddle.autograd.backward([paddle.ones([2])])
+        assert paddle.get_flags([flag]) == {flag: False}
+    finally:
+        paddle.set_flags({flag: True})
+    with pytest.warns(UserWarning, match="no effect"):
+        paddle.autograd.backward([paddle.ones([2])])

@@ -636,8 +636,14 @@ def test_a_cast_in_place() -> None:
     assert x.tolist() == [1, 2]
     x = t([1.5])
     x.stop_gradient = False
-    with pytest.raises(ValueError, match="keeps its dtype"):
-        paddle.cast_(x, "int64")
+    with pytest.raises(ValueError, match="cast_: Leaf Var that doesn't stop gradient"):
+        x.cast_("float64")
+    y = x * 2
+    y.cast_("float64")
+    assert y.dtype == paddle.float64
+    (y * y).backward()
+    assert x.grad.tolist() == [12.0]
+    assert x.grad.dtype == paddle.float32
 
 
 def test_layers_made_lazily_have_their_parameters() -> None:

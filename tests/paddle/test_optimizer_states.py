@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ferrograd import ArgumentError
-from ferrograd import paddle as _paddle
+from ferrograd import ArgumentError, paddle as _paddle
 
 paddle: Any = _paddle
 P: Any = paddle.optimizer

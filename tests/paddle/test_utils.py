@@ -89,3 +89,15 @@ def test_run_check_and_deprecated(capsys: pytest.CaptureFixture[str]) -> None:
         assert old(1) == 2
     with pytest.raises(RuntimeError, match="is deprecated"):
         utils.deprecated(level=2)(lambda: 0)()
+
+
+def test_structures_are_compared() -> None:
+    same = paddle.utils.assert_same_structure
+    same({"a": [1, (2,)]}, {"a": [3, (4,)]})
+    same([1, [2]], (3, (4,)), check_types=False)
+    with pytest.raises(ValueError, match="same nested structure"):
+        same([1, 2], [1])
+    with pytest.raises(TypeError, match="same sequence type"):
+        same([1], (1,))
+    with pytest.raises(ValueError, match="same set of keys"):
+        same({"a": 1}, {"b": 1})

@@ -16,8 +16,9 @@ def faults(cargo: str, changelog: str, tags: list[str]) -> list[str]:
     manifest = tomllib.loads(cargo)
     version = manifest["workspace"]["package"]["version"]
     found = []
-    if manifest["dependencies"]["ferrograd-macros"]["version"] != version:
-        found.append(f"Cargo.toml asks for another version of ferrograd-macros than {version}")
+    for name, crate in manifest["workspace"]["dependencies"].items():
+        if name.startswith("ferrograd") and crate["version"] != version:
+            found.append(f"Cargo.toml asks for another version of {name} than {version}")
     sections = re.findall(r"^## \[([^\]]+)\](.*)$", changelog, re.MULTILINE)
     names = [name for name, _ in sections]
     if names[:2] != ["Unreleased", version]:

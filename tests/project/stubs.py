@@ -12,8 +12,9 @@ import inspect
 import re
 import types
 import typing
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import ferrograd.paddle
 import ferrograd.torch
@@ -62,6 +63,8 @@ SAME = {
 SYNONYMS: dict[str, list[str]] = {}
 for _own, _other in re.findall(r'^    \("(\w+)", "(\w+)"\),', RULES.read_text("utf8"), re.MULTILINE):
     SYNONYMS.setdefault(_own, []).extend([_other] * (_own not in ("x", "y", "tensors")))
+#: The class of shapes of a dialect's class of tensors, where it is not that of all tensors.
+SHAPES = {"PaddleTensor": "PaddleSize: ...", "TorchTensor": "TorchSize: ..."}
 #: Attributes and methods of the classes whose types the signature does not show.
 KNOWN = {
     "shape": "Size",
@@ -348,16 +351,30 @@ def unquoted(annotation: ast.expr) -> ast.expr:
     return found
 
 
+def overloads_of(f: Any) -> Sequence[Any]:
+    """The overloads of a function, which are known by the module that defines it, and not by the one that it names."""
+    f = inspect.unwrap(f)
+    place = getattr(f, "__globals__", {}).get("__name__", getattr(f, "__module__", None))
+    return typing.get_overloads(cast(Any, types.SimpleNamespace(__module__=place, __qualname__=f.__qualname__)))
+
+
 def of_dialect(name: str, f: Any) -> str:
     """A method that a dialect set on its class, with its signature."""
     tree = ast.parse(f"def {name}{inspect.signature(f)}: ...").body[0]
     assert isinstance(tree, ast.FunctionDef)
-    tree.args.args[0].annotation = None
+    first, *others = [*tree.args.posonlyargs, *tree.args.args]
+    first.annotation = None
+    # The in-place form of a method of the core has a signature that names no types.
+    is_typed = tree.returns is not None
+    for other in others:
+        other.annotation = other.annotation or ast.Constant("Any")
     for part in ast.walk(tree.args):
         if isinstance(part, ast.arg) and part.annotation:
             part.annotation = unquoted(part.annotation)
     tree.args.defaults = [ast.Constant(...) if ast.unparse(d) == "Ellipsis" else d for d in tree.args.defaults]
-    result = re.sub(r"\bTensor\b", "Self", ast.unparse(unquoted(tree.returns or ast.Constant(None))))
+    result = re.sub(
+        r"\bTensor\b", "Self", ast.unparse(unquoted(tree.returns or ast.Constant(None if is_typed else "Self")))
+    )
     return f"    def {name}({ast.unparse(tree.args)}) -> {result}: ..."
 
 
@@ -432,7 +449,7 @@ def of_class(name: str, cls: type) -> str:
             result = results.get(key, "Tensor").replace("Tensor", "Self")
             lines.append(f"    def {key}({parameters(functions[written(key)], True, False)}) -> {result}: ...")
         elif key in own:
-            overloads = typing.get_overloads(value) or [value]
+            overloads = overloads_of(value) or [value]
             lines += ["    @overload\n" * (len(overloads) > 1) + of_dialect(key, f) for f in overloads]
         elif key == "__hash__" and value is None:
             lines.append("    __hash__: None  # type: ignore[assignment]")
@@ -442,6 +459,8 @@ def of_class(name: str, cls: type) -> str:
             lines.append(f"    @{type(value).__name__}\n" + method(cls, key, value.__func__))
         else:
             lines.append(f"    {key}: Any")
+    if name in SHAPES:
+        lines.append(f"    @property\n    def shape(self) -> {SHAPES[name]}")
     own_layout = cls.__basicsize__ != (cls.__base__ or cls).__basicsize__ and not issubclass(cls, Exception)
     marks = "@disjoint_base\n" * own_layout if cls.__flags__ & SUBCLASSABLE else "@final\n"
     return f"{marks}class {name}{f'({bases})' if bases else ''}:\n" + ("\n".join(lines) or "    ...") + "\n"
@@ -454,7 +473,8 @@ def core() -> str:
         "from collections.abc import Sequence",
         "import builtins\nfrom collections.abc import Callable, Iterator, Sequence",
     )
-    text += "from ferrograd._core import native, paddle, torch\nfrom ferrograd._tensor.shape import Size\n"
+    text += "from ferrograd._core import native, paddle, torch\n"
+    text += "from ferrograd._tensor.shape import PaddleSize, Size, TorchSize\n"
     text += "from ferrograd.torch import return_types\nfrom ferrograd.torch.return_types import ValuesAndIndices\n\n"
     text += '_T = TypeVar("_T", bound=Tensor, default=Tensor)\n_Number = complex | np.generic\n'
     text += "_ND = np.ndarray[Any, Any]\n_O = _ND | _Number\n_Array = Tensor | _ND\n_Operand = Tensor | _O\n"
@@ -496,8 +516,9 @@ def pages() -> dict[str, str]:
                 lines.append(f"from ferrograd._core.native{path} import __all__ as __all__")
             else:
                 # For one type checker the first definition of a name counts, for another one the last.
-                ops, own = vars(_core)[dialect], vars(package)
-                lines.append(f"__all__ = {[n for n in ops.__all__ if own[n] is vars(ops)[n]]}".replace(", ", ","))
+                ops = vars(_core)[dialect]
+                taken = [n for n in ops.__all__ if getattr(package, n) is vars(ops)[n]]
+                lines.append(f"__all__ = {taken}".replace(", ", ","))
             found[f"{dialect}/{place}.pyi"] = head + "\n".join(lines) + "\n"
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import doctest
 import importlib
 import inspect
@@ -29,7 +30,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 def _own_names() -> Iterator[None]:
     """Gives the dialects their names back, where an example has installed one as its library."""
     yield
-    for name in ("ferrograd.paddle", "ferrograd.torch"):
+    for name in ("ferrograd.autograd", "ferrograd.paddle", "ferrograd.torch"):
         if name in sys.modules:
             sys.modules[name].__name__ = name
 
@@ -47,7 +48,9 @@ def examples(text: str, name: str, scope: dict[str, Any]) -> doctest.DocTest:
 @pytest.mark.parametrize("name", MODULES)
 def test_module(name: str) -> None:
     module = importlib.import_module(name)
-    for test in doctest.DocTestFinder(exclude_empty=True).find(module, extraglobs={"fg": fg, "np": np}):
+    # Names of dtypes such as `bool` do not stand for Python's in examples, which are those of a user.
+    scope = {key: value for key, value in vars(module).items() if not hasattr(builtins, key)}
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module, globs={**scope, "fg": fg, "np": np}):
         run(test)
 
 
@@ -140,6 +143,6 @@ def test_what_one_writes_here(page: Path) -> None:
     for code, row in found:
         if "install_as" in code:
             # It would replace the module for all tests.
-            assert code.endswith(('install_as("torch")', 'install_as("paddle")'))
+            assert code.endswith(('install_as("torch")', 'install_as("paddle")', 'install_as("autograd")'))
             continue
         exec(compile(code, row, "exec"), scope)

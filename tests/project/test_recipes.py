@@ -23,7 +23,7 @@ def test_recipe(page: Path, tmp_path: Path) -> None:
     script.write_text(code, "utf8")
     environment = {**os.environ, "MPLBACKEND": "agg"}
     command = [sys.executable, "-W", "error", str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=100, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
 
 

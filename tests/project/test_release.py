@@ -13,7 +13,10 @@ import pytest
 from tests.project.release import faults
 
 ROOT = Path(__file__).parents[2]
-CARGO = '[workspace.package]\nversion = "0.2.0"\n[dependencies]\nferrograd-macros = { version = "0.2.0" }\n'
+CARGO = (
+    '[workspace.package]\nversion = "0.2.0"\n[workspace.dependencies]\n'
+    'ferrograd-macros = { version = "0.2.0" }\nlibm = { version = "0.2" }\n'
+)
 CHANGES = "# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2026-01-31\n\n* New.\n"
 
 

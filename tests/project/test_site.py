@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.project.browser import chromium
+from tests.waiting import LONG
 
 SITE = Path(__file__).parents[2] / "target/site/html"
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1366, "height": 768}
@@ -27,7 +28,7 @@ def browser() -> Iterator[Any]:
 def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
     """The first page of the site, in a window of either width."""
     window = browser.new_page(viewport=request.param)
-    window.set_default_timeout(30_000)
+    window.set_default_timeout(1000 * LONG)
     errors: list[str] = []
     window.on("pageerror", lambda error: errors.append(str(error)))
     window.goto((SITE / "index.html").as_uri())

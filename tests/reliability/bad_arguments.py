@@ -1,19 +1,20 @@
 """Wrong arguments by kind, and the worker process that passes them to every function of the registry.
 
-``python -m tests.reliability.bad_arguments BLACKBOX NAME...`` walks the named entries and prints one line of JSON for
-every call that neither returned nor raised as the library promises. The file BLACKBOX holds the call that is running,
-for the parent to read when the process dies.
+``python -m tests.reliability.bad_arguments BLACKBOX SHARE NAME...`` walks the named entries and prints one line of JSON
+for every call that neither returned nor raised as the library promises. The file BLACKBOX holds the call that is
+running, for the parent to read when the process dies. A parameter gets one of SHARE of the wrong values, and the next
+parameter those that come after them.
 """
 
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import math
 import operator
 import os
 import re
-import resource
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,6 +25,7 @@ import numpy as np
 from ferrograd import _core
 
 from tests.cases import Case, all_cases
+from tests.reliability import limit
 
 #: The exceptions that the library may raise: its own classes except the one for internal errors, and Python's for a
 #: call that does not fit the signature and for a lack of memory.
@@ -135,10 +137,18 @@ def differentiate(result: Any, args: dict[int | str, Any]) -> None:
 class Walk:
     """Calls one function with wrong arguments and prints each problem."""
 
+    share = 1
+    turns = itertools.count()
+
     def __init__(self, names: list[str], function: Callable[..., Any], box: int) -> None:
         self.names, self.function, self.box = names, function, box
         self.warnings = {f"divide by zero encountered in {n}" for n in names}
         self.named = re.compile(r"\b(" + "|".join(re.escape(n.split(".")[-1]) for n in names) + r")\b")
+
+    def values(self, kind: str) -> Iterator[Any]:
+        """The wrong values of a kind, or this parameter's share of them."""
+        first = next(Walk.turns) % Walk.share
+        return itertools.islice(wrong(kind), first, None, Walk.share)
 
     def note(self, label: str, what: str) -> None:
         print(json.dumps({"call": label, "what": what}), flush=True)
@@ -167,7 +177,9 @@ class Walk:
             except (MemoryError, _core.NotDifferentiableError):
                 pass
             except BaseException as e:
-                self.note(label, f"its derivative raised {type(e).__name__}: {e}")
+                # Warnings are errors here. Equal eigenvalues are told by one.
+                if not isinstance(e, UserWarning) or "of which some are equal" not in str(e):
+                    self.note(label, f"its derivative raised {type(e).__name__}: {e}")
         if print_of(args) != before:
             self.note(label, "the call changed its inputs")
 
@@ -179,7 +191,7 @@ class Walk:
             self.call({**base(row), "no_such_parameter": 1})
             self.call(base(row), (object(),) * 12)
             for i, (name, kind, _optional, _default) in enumerate(params):
-                for value in wrong(kind):
+                for value in self.values(kind):
                     args = base(row)
                     args[i if i in args else name] = value
                     self.call(args)
@@ -187,11 +199,12 @@ class Walk:
 
 def main() -> None:
     """Walks the entries named on the command line."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    limit.memory(MEMORY)
     box = os.open(Path(sys.argv[1]), os.O_RDWR | os.O_CREAT)
+    Walk.share = int(sys.argv[2])
     rows = all_cases()
     for names, params, _method in _core.registry():
-        if names[0] in sys.argv[2:]:
+        if names[0] in sys.argv[3:]:
             own = [r for r in rows if r.op in names or r.op.split(".")[-1] in names]
             Walk(names, operator.attrgetter(names[0])(_core.native), box).walk(params, [*own[:1], *own[1:][-1:]])
             gc.collect()

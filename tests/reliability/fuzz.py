@@ -31,10 +31,9 @@ import ferrograd.torch as torch
 import hypothesis.extra.numpy as hnp
 import numpy as np
 from ferrograd import _core, func
-from hypothesis import HealthCheck, Phase, given, seed, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, given, seed, settings, strategies as st
 
-from tests.reliability import damaged_programs, writes
+from tests.reliability import damaged_programs, lying_programs, writes
 
 #: What a wrong call may raise.
 REFUSALS = (_core.FerrogradError, TypeError, ValueError, MemoryError, OverflowError, RecursionError)
@@ -264,6 +263,17 @@ def saved_programs(number: int, change: int) -> None:
     damaged_programs.read_and_run(damaged_programs.with_body(whole, body))
 
 
+@functools.cache
+def lies(n: int) -> list[tuple[str, bytes]]:
+    return [lie for name, whole in lying_programs.programs(n) for lie in lying_programs.lies(name, whole)]
+
+
+def lying(number: int, n: int) -> None:
+    """A program of which one value says another dtype or size reads and writes its own memory alone."""
+    known = lies(n)
+    lying_programs.outcome(known[number % len(known)][1])
+
+
 class DLTensor(ctypes.Structure):
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -376,6 +386,7 @@ TARGETS: dict[str, tuple[Callable[..., None], dict[str, st.SearchStrategy[Any]]]
         saved_programs,
         {"number": st.integers(0, 2**20), "change": st.integers(0, 2**40)},
     ),
+    "lying_programs": (lying, {"number": st.integers(0, 2**20), "n": st.sampled_from([5, 12, 64, 200])}),
     "capsules": (
         capsules,
         {

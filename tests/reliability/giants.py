@@ -19,7 +19,6 @@ import math
 import os
 import random
 import re
-import resource
 import signal
 import sys
 import time
@@ -34,14 +33,14 @@ import ferrograd.torch as torch
 import numpy as np
 from ferrograd import _core
 
+from tests.reliability import limit
 from tests.reliability.bad_calls import modules
+from tests.waiting import LONG
 
 PAGE = Path(__file__).parents[2] / "docs" / "sitegen" / "examples.md"
 MEMORY = 4 << 30
 #: An example that takes longer is interrupted, as Ctrl-C would.
 SECONDS = 1.5
-#: One that has not ended so long after the interrupt ends the process.
-GRACE = 8
 HUGE = [2**31 - 1, 2**31, -(2**31), 2**40, 2**62, 2**63 - 1, -(2**63), 2**63, 2**64, 10**30]
 #: Examples with these words use files and processes, or change the program.
 LEFT_OUT = re.compile(r"tempfile|open\(|save|spawn|Process|distributed|install_as|set_num_threads|Loader\(|benchmark")
@@ -122,7 +121,7 @@ def run(tree: ast.Module) -> str | None:
     scope = {"fg": fg, "ferrograd": fg, "torch": torch, "paddle": paddle, "np": np, "math": math, "giant": giant}
     # A process that does not hear the first signal dies of the second clock.
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
-    signal.setitimer(signal.ITIMER_PROF, SECONDS * 2 + GRACE)
+    signal.setitimer(signal.ITIMER_PROF, LONG)
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             exec(compile(tree, "example", "exec"), scope)
@@ -146,7 +145,7 @@ def run(tree: ast.Module) -> str | None:
 
 def main() -> None:
     """Runs changed examples for the time that the command line asks for."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    limit.memory(MEMORY)
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     signal.signal(signal.SIGALRM, signal.default_int_handler)

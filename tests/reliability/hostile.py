@@ -15,7 +15,6 @@ import json
 import math
 import os
 import random
-import resource
 import signal
 import sys
 import time
@@ -28,6 +27,7 @@ import ferrograd as fg
 import numpy as np
 from ferrograd import _core
 
+from tests.reliability import limit
 from tests.reliability.bad_calls import LEFT_OUT, modules
 
 MEMORY = 3 << 30
@@ -139,7 +139,7 @@ def brief(o: Any) -> str:
 
 def main() -> None:
     """Makes the calls that the command line asks for."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    limit.memory(MEMORY)
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     np.seterr(all="ignore")

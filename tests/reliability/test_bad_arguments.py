@@ -12,22 +12,26 @@ import pytest
 from ferrograd import _core
 
 from tests.reliability.bad_calls import functions
+from tests.waiting import LONG
 
 ROOT = Path(__file__).parents[2]
 
 #: How many processes share the functions.
 PARTS = 2
 
+#: A parameter gets one of so many wrong values, and in the long run all.
+SHARES = [8, pytest.param(1, marks=pytest.mark.long)]
 
-def check_calls(worker: str, names: list[str], folder: Path) -> None:
+
+def check_calls(worker: str, share: int, names: list[str], folder: Path) -> None:
     """Runs a worker process, and fails with the problems it prints or with the call that crashed it."""
     box = folder / "call"
     box.touch()
-    command = [sys.executable, "-W", "error", "-m", f"tests.reliability.{worker}", str(box), *names]
+    command = [sys.executable, "-W", "error", "-m", f"tests.reliability.{worker}", str(box), str(share), *names]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     try:
         done = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100, check=False
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LONG, check=False
         )
     except subprocess.TimeoutExpired:
         pytest.fail(f"hangs: {box.read_text().strip()}")
@@ -41,11 +45,13 @@ def check_calls(worker: str, names: list[str], folder: Path) -> None:
     assert not problems, f"{len(problems)} calls:\n{report}"
 
 
+@pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("part", range(PARTS))
-def test_wrong_arguments(part: int, tmp_path: Path) -> None:
-    check_calls("bad_arguments", [names[0] for names, _, _ in _core.registry()][part::PARTS], tmp_path)
+def test_wrong_arguments(part: int, share: int, tmp_path: Path) -> None:
+    check_calls("bad_arguments", share, [names[0] for names, _, _ in _core.registry()][part::PARTS], tmp_path)
 
 
+@pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("part", range(PARTS))
-def test_wrong_calls(part: int, tmp_path: Path) -> None:
-    check_calls("bad_calls", list(functions())[part::PARTS], tmp_path)
+def test_wrong_calls(part: int, share: int, tmp_path: Path) -> None:
+    check_calls("bad_calls", share, list(functions())[part::PARTS], tmp_path)

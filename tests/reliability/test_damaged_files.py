@@ -1,6 +1,7 @@
 """Files with changed bytes: whatever reads them raises one of the errors that it documents, or returns something.
 
-``FERROGRAD_MUTATIONS`` sets how many changed files are read; ``make fuzz`` reads files for a given time."""
+``FERROGRAD_MUTATIONS`` sets how many changed files are read, which ``make test-all`` does; ``make fuzz`` reads files
+for a given time."""
 
 from __future__ import annotations
 
@@ -9,8 +10,11 @@ import os
 import pytest
 
 from tests.reliability.test_hostile_objects import limited
+from tests.waiting import LONG
 
-MUTATIONS = int(os.environ.get("FERROGRAD_MUTATIONS", "3000"))
+MUTATIONS = int(os.environ.get("FERROGRAD_MUTATIONS", "1000"))
+#: Reading a file takes far less than a second.
+pytestmark = pytest.mark.timeout(2 * LONG + MUTATIONS)
 
 WORKER = """
     import copy, io, pickle, random, warnings
@@ -67,7 +71,6 @@ def test_a_damaged_file_of_tensors(protocol: int) -> None:
     assert torch.load(io.BytesIO(whole))["w"].shape == (2, 3)
     attack(whole, lambda data: torch.load(io.BytesIO(data)), (pickle.UnpicklingError, MemoryError), {MUTATIONS}, 1)
     """,
-        timeout=60 + MUTATIONS / 100,
     )
 
 
@@ -102,7 +105,6 @@ def test_a_damaged_archive_of_pytorch() -> None:
         except pickle.UnpicklingError:
             pass
     """,
-        timeout=60 + MUTATIONS / 50,
     )
 
 
@@ -128,7 +130,6 @@ def test_a_damaged_file_of_an_old_pytorch() -> None:
     else:
         raise AssertionError("no error")
     """,
-        timeout=60 + MUTATIONS / 100,
     )
 
 
@@ -147,7 +148,6 @@ def test_a_damaged_file_of_paddle(protocol: int) -> None:
         read = lambda data: paddle.load(io.BytesIO(data))
         attack(whole, read, (pickle.UnpicklingError, MemoryError), {MUTATIONS // 3}, 9 + i)
     """,
-        timeout=60 + MUTATIONS / 100,
     )
 
 
@@ -178,7 +178,6 @@ def test_a_damaged_file_of_safetensors() -> None:
     for i, read in enumerate(reads):
         attack(header if i > 2 else whole, read, (safetensors.SafetensorError, MemoryError), {MUTATIONS // 6}, 12 + i)
     """,
-        timeout=60 + MUTATIONS / 100,
     )
 
 
@@ -207,7 +206,6 @@ def test_a_damaged_checkpoint() -> None:
     signed(text)
     attack(open(numbers, "rb").read(), lambda data: read(numbers, data), promised, {MUTATIONS // 10}, 22)
     """,
-        timeout=60 + MUTATIONS / 100,
     )
 
 
@@ -231,7 +229,6 @@ def test_the_arguments_of_a_pickle_of_a_tensor() -> None:
         except (pickle.UnpicklingError, MemoryError):
             pass
     """,
-        timeout=60 + MUTATIONS / 100,
     )
 
 
@@ -247,7 +244,6 @@ def test_a_damaged_program() -> None:
     _, readable = programs.attack({MUTATIONS // 3}, 6)
     assert readable
     """,
-        timeout=120 + MUTATIONS / 100,
     )
 
 
@@ -271,5 +267,4 @@ def test_a_damaged_file_of_a_saved_tensor() -> None:
     read(whole)
     attack(whole, read, (OSError, MemoryError), {MUTATIONS // 4}, 3)
     """,
-        timeout=60 + MUTATIONS / 100,
     )

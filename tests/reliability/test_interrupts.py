@@ -1,10 +1,12 @@
-"""Ctrl-C in long work of a single op: it is heard within about a second, and other ops work afterwards.
+"""Ctrl-C in long work of a single op: it is heard again and again, ends the work soon, and other ops work afterwards.
 
-The seconds are those that the process computes, so that other work of the machine does not count. The signal of their
-clock stands for Ctrl-C.
+The signal of a clock stands for Ctrl-C, which counts what the process computes, so that other work of the machine does
+not count. A slow machine hears as often as a fast one.
 """
 
 from __future__ import annotations
+
+import textwrap
 
 import pytest
 
@@ -25,28 +27,53 @@ LONG = {
 }  # fmt: skip
 
 
+#: The first two signals are let pass. An op that looks for them only when it is done hears one.
+INTERRUPTED = """
+def interrupted(call, delay):
+    heard, over, start, raised = 0, False, time.process_time(), 0.0
+    def hear(*_):
+        nonlocal heard, raised
+        heard += 1
+        if heard == 3 and not over:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            raised = time.process_time()
+            raise KeyboardInterrupt
+    signal.signal(signal.SIGPROF, hear)
+    signal.setitimer(signal.ITIMER_PROF, delay, 0.01)
+    try:
+        call()
+        over = True
+    except KeyboardInterrupt:
+        # All threads end the pieces that they have begun, and what was made is freed.
+        before, after = raised - start, time.process_time() - raised
+        return "heard" if after < 10 * before else f"goes on: {after:.2g} s after {before:.2g} s"
+    finally:
+        over = True
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    return f"done before: heard {heard} times"
+
+def is_heard(call, delay):
+    found = interrupted(call, delay)
+    if found.startswith("done before"):
+        # On a fast machine the call may be done before the third signal.
+        found = interrupted(call, 0.02)
+    assert found == "heard", found
+"""
+
+
 @pytest.mark.parametrize("name", LONG)
-def test_ctrl_c_is_heard_within_a_second(name: str) -> None:
-    script(f"""
+def test_ctrl_c_is_heard_in_one_op(name: str) -> None:
+    script(
+        INTERRUPTED
+        + textwrap.dedent(f"""
         import resource
         resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
         many = fg.tensor(np.random.default_rng(0).random({20_000_000 if "sort" in name else 10}))
         square, ints = (fg.ones((6000, 6000)), fg.ones((2500, 2500), dtype="int64")) if {"matmul" in name} else (0, 0)
-        signal.signal(signal.SIGPROF, signal.default_int_handler)
-        heard = []
-        def run():
-            start = time.process_time()
-            signal.setitimer(signal.ITIMER_PROF, 0.5)
-            try:
-                {LONG[name]}
-            except KeyboardInterrupt:
-                heard.append(time.process_time() - start)
-            signal.setitimer(signal.ITIMER_PROF, 0)
-        for _ in range(2):
-            run()
-        assert heard and max(heard) < 2 * fg.get_num_threads(), heard
+        is_heard(lambda: {LONG[name]}, 0.5)
         assert fg.sum(fg.ones((10,))).item() == 10
     """)
+    )
 
 
 #: Calls that take seconds: what is made before, and the call.
@@ -137,7 +164,7 @@ CALLS = {
     "kthvalue": ("x = torch.tensor(rng.random(50_000_000))", "[torch.kthvalue(x, 7_000_000) for _ in range(3)]"),
     "unique of rows": ("x = torch.tensor(rng.integers(0, 100, (2_000_000, 3)))", "torch.unique(x, dim=0)"),
     "product by place": (
-        "x = torch.ones(8_000_000)\nat = torch.arange(8_000_000) // 4",
+        "x = torch.ones(20_000_000)\nat = torch.arange(20_000_000) // 4",
         "torch.scatter_reduce(x, 0, at, x, 'prod')",
     ),
     "conv2d with a large window": (
@@ -158,37 +185,26 @@ CALLS = {
 
 @pytest.mark.parametrize("part", range(4))
 def test_ctrl_c_in_calls_of_every_kind(part: int) -> None:
-    """It is heard within a second, inputs stay as they were, and the library goes on."""
+    """It is heard, inputs stay as they were, and the library goes on."""
     names = list(CALLS)[part::4]
     script(
-        f"""
+        INTERRUPTED
+        + textwrap.dedent(f"""
         import ferrograd.torch as torch
         from ferrograd import func
-        signal.signal(signal.SIGPROF, signal.default_int_handler)
-        late = {{}}
+        wrong = {{}}
         for name, (setup, call) in { ({name: CALLS[name] for name in names})!r}.items():
             scope = dict(globals(), rng=np.random.default_rng(0))
             exec(setup, scope)
             before = np.array(scope["x"].detach())
             # An interrupt of a text that is evaluated would end the process, as one that nobody catches.
             code = compile(call, name, "eval")
-            heard = 0
-            # On a fast machine a call may be done before the first signal.
-            for delay in (0.25, 0.02):
-                start = time.process_time()
-                signal.setitimer(signal.ITIMER_PROF, delay)
-                try:
-                    eval(code, scope)
-                except KeyboardInterrupt:
-                    heard += 1
-                    seconds = time.process_time() - start
-                    if seconds > delay + 1.5 * fg.get_num_threads():
-                        late[name] = seconds
-                signal.setitimer(signal.ITIMER_PROF, 0)
-            if not heard:
-                late[name] = "it was done before"
+            try:
+                is_heard(lambda: eval(code, scope), 0.25)
+            except AssertionError as error:
+                wrong[name] = str(error)
             np.testing.assert_array_equal(np.asarray(scope["x"].detach()), before, err_msg=name)
             assert fg.sum(fg.ones((10,))).item() == 10
-        assert not late, late
-        """
+        assert not wrong, wrong
+        """)
     )

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from tests.engine.test_threads import run_program, script
+from tests.waiting import LONG
 
 linux = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
 
-WORK = """
+WORK = f"""
 import warnings
 warnings.simplefilter("ignore", DeprecationWarning)
 fg._core.set_num_threads(2)
@@ -30,7 +31,7 @@ def work():
 def forked(run):
     child = os.fork()
     if child == 0:
-        signal.alarm(20)
+        signal.alarm({LONG})
         try:
             run()
         except BaseException as e:
@@ -89,8 +90,8 @@ def test_tensors_go_through_pools_of_every_kind(kind: str) -> None:
     context = multiprocessing.get_context(kind)
     inputs = [fg.tensor(np.full(1000, float(i))) for i in range(4)]
     with concurrent.futures.ProcessPoolExecutor(1, context) as pool:
-        found = list(pool.map(square, inputs, timeout=60))
-        assert pool.submit(fg.sin, inputs[0]).result(60).tolist() == [0.0] * 1000
+        found = list(pool.map(square, inputs))
+        assert pool.submit(fg.sin, inputs[0]).result().tolist() == [0.0] * 1000
     for i, (y, dx) in enumerate(found):
         assert y.tolist() == [float(i * i)] * 1000
         assert dx.tolist() == [2.0 * i] * 1000
@@ -113,29 +114,35 @@ def test_tensors_go_through_joblib() -> None:
 #: Ways in which a program can end while the library is at work, or holds something.
 ENDINGS = {
     "a daemon thread in backward": """
+        begun = threading.Event()
         def run():
             while True:
                 x = fg.tensor(np.ones(100_000), requires_grad=True)
                 fg.backward(wide(x, 8))
+                begun.set()
         threading.Thread(target=run, daemon=True).start()
-        time.sleep(0.2)
+        begun.wait()
     """,
     "a daemon thread in a product": """
         m = fg.ones((2000, 2000))
         def run():
             while True:
                 m @ m
+        begin = time.process_time()
         for _ in range(2):
             threading.Thread(target=run, daemon=True).start()
-        time.sleep(0.2)
+        # Nothing else computes for so long.
+        while time.process_time() < begin + 0.2:
+            time.sleep(0.001)
     """,
     "a daemon thread in a hook": """
         def run():
             x = fg.tensor([1.0], requires_grad=True)
-            x.register_hook(lambda g: time.sleep(1000))
+            x.register_hook(lambda g: begun.set() or threading.Event().wait())
             (x * x).sum().backward()
+        begun = threading.Event()
         threading.Thread(target=run, daemon=True).start()
-        time.sleep(0.2)
+        begun.wait()
     """,
     "tensors and hooks in globals": """
         x = fg.tensor([1.0], requires_grad=True)

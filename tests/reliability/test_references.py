@@ -112,7 +112,7 @@ def test_a_call_keeps_no_reference(name: str) -> None:
     run(5)
     counts, nodes = [sys.getrefcount(s) for s in shared], _core.live_nodes()
     # Lists of freed objects fill up in the first rounds. One block for each call would be a hundred in every round.
-    assert min(grown(100) for _ in range(8)) < 50
+    assert any(grown(100) < 50 for _ in range(8))
     assert [sys.getrefcount(s) for s in shared] == counts
     assert _core.live_nodes() == nodes
 

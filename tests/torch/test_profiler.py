@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import threading
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
-from ferrograd import torch
+from ferrograd import torch as _torch
 from ferrograd.torch.autograd.profiler import EventList, FunctionEventAvg, profile, record_function
+
+torch: Any = _torch
 
 
 def counts(prof: profile) -> dict[str, int]:
@@ -102,3 +108,113 @@ def test_wrong_arguments_raise() -> None:
     with pytest.raises(ZeroDivisionError), profile() as prof, record_function("fails"):
         raise ZeroDivisionError
     assert counts(prof) == {"fails": 1}
+
+
+def test_events_lie_between_the_marks_of_regions(tmp_path: Path) -> None:
+    x = torch.ones(3, requires_grad=True)
+    with profile(with_stack=True, profile_memory=True) as prof:
+        with record_function("a"):
+            x.sin()
+            x.sin().sum().backward()
+        with record_function("b"):
+            x.cos()
+    events: Any = prof.events()
+    regions = {e.key: e for e in events if e.is_user_annotation}
+    ops = [e for e in events if not e.is_user_annotation]
+    assert [e.key for e in events if e.start < regions["b"].start][:2] == ["a", "sin"]
+    assert all(e.start >= regions["a"].start for e in ops)
+    assert [e.key for e in ops if e.start >= regions["b"].start] == ["cos"]
+    assert {e.key: e.cpu_memory_usage for e in prof.key_averages()}["cos"] == 12
+    # The two calls of the sine stand in two lines.
+    assert [e.count for e in prof.key_averages(group_by_stack_n=1) if e.key == "sin"] == [1, 1]
+    assert all("test_profiler.py:" in e.stack[0] for e in ops if "backward" not in e.key)
+    table = prof.key_averages().table("self_cpu_memory_usage").splitlines()
+    assert "CPU Mem  Self CPU Mem" in table[0]
+    assert table[1].split()[0] == "sin"
+    assert "24 b" in table[1]
+    path = tmp_path / "trace.json.gz"
+    prof.export_chrome_trace(path)
+    trace = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+    assert {e["name"] for e in trace} == {"a", "b", "sin", "sin backward", "sum", "sum backward", "cos"}
+    assert all(e["ph"] == "X" and e["dur"] >= 0 and e["ts"] >= 0 for e in trace)
+
+
+def test_stacks(tmp_path: Path) -> None:
+    path, x = tmp_path / "stacks.txt", torch.ones(300, 300)
+    with profile(with_stack=True) as prof:
+        x @ x
+    prof.export_stacks(path)
+    where, us = path.read_text().split()
+    assert where.endswith(";matmul")
+    assert "test_profiler.py:" in where
+    assert int(us) > 0
+    with pytest.raises(ValueError, match="metric should be one of"):
+        prof.export_stacks(path, "count")
+    with profile() as prof:
+        x.sin()
+    with pytest.raises(RuntimeError, match="with_stack=True"):
+        prof.export_stacks(path)
+
+
+def _schedule_of(**options: int) -> list[str]:
+    return [torch.profiler.schedule(**options)(n).name for n in range(9)]
+
+
+def test_schedules() -> None:
+    """The actions are those of PyTorch."""
+    none, warm, record, save = "NONE", "WARMUP", "RECORD", "RECORD_AND_SAVE"
+    assert _schedule_of(wait=1, warmup=1, active=2) == [none, warm, record, save] * 2 + [none]
+    once = _schedule_of(wait=0, warmup=0, active=2, repeat=1, skip_first=2)
+    assert once == [none, none, record, save, none, none, none, none, none]
+    early = _schedule_of(wait=3, warmup=0, active=1, skip_first=1, skip_first_wait=1)
+    assert early == [none, save, none, none, none, save, none, none, none]
+    with pytest.raises(ValueError, match="Invalid profiler schedule"):
+        torch.profiler.schedule(wait=0, warmup=0, active=0)
+
+
+@pytest.mark.parametrize("accumulates", [False, True])
+def test_a_profile_honours_its_schedule(accumulates: bool) -> None:
+    found: list[tuple[int, dict[str, int]]] = []
+
+    def ready(prof: Any) -> None:
+        found.append((prof.step_num, {e.key: e.count for e in prof.key_averages()}))
+
+    plan = torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=2)
+    with torch.profiler.profile(schedule=plan, on_trace_ready=ready, acc_events=accumulates) as prof:
+        for n in range(10):
+            [torch.ones(2).sin() for _ in range(n)]
+            prof.step()
+    once = {"ones": 5, "sin": 5, "ProfilerStep*": 2}
+    again = {"ones": 13, "sin": 13, "ProfilerStep*": 2}
+    both = {key: once[key] + again[key] for key in once}
+    assert [step for step, _ in found] == [4, 8]
+    wanted = [once, both if accumulates else again]
+    assert [{key: seen[key] for key in once if key in seen} for _, seen in found] == [
+        {key: one[key] for key in once if key in seen} for one, (_, seen) in zip(wanted, found, strict=True)
+    ]
+    steps = [e for e in prof.events() if e.key.startswith("ProfilerStep#")]
+    assert [e.key for e in steps] == [f"ProfilerStep#{n}" for n in ([2, 3] * accumulates + [6, 7])]
+
+
+def test_a_cycle_that_is_cut_short() -> None:
+    found: list[int] = []
+    plan = torch.profiler.schedule(wait=1, warmup=0, active=5)
+    with torch.profiler.profile(schedule=plan, on_trace_ready=lambda p: found.append(p.step_num)) as prof:
+        for _ in range(3):
+            torch.ones(2).sin()
+            prof.step()
+    assert found == [3]
+    with torch.profiler.profile(schedule=plan, on_trace_ready=lambda p: found.append(p.step_num)):
+        torch.ones(2).sin()
+    # The only step waited.
+    assert found == [3]
+
+
+def test_metadata_are_in_the_trace(tmp_path: Path) -> None:
+    with torch.profiler.profile() as prof:
+        torch.ones(2).sin()
+        prof.add_metadata("who", "me")
+        prof.add_metadata_json("sizes", "[1, 2]")
+    prof.export_chrome_trace(tmp_path / "trace.json")
+    trace = json.loads((tmp_path / "trace.json").read_text())
+    assert (trace["who"], trace["sizes"]) == ("me", [1, 2])

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ferrograd import paddle as _paddle
-from ferrograd import torch as _torch
+from ferrograd import paddle as _paddle, torch as _torch
 
 from tests.dialects import values
 

@@ -178,7 +178,7 @@ def test_futures() -> None:
     with pytest.raises(ValueError, match="no"):
         following.wait()
     with pytest.raises(AssertionError, match="not an Exception"):
-        torch.futures.Future().set_exception(3)
+        torch.futures.Future().set_exception(3)  # type: ignore[arg-type]
     assert torch.futures.collect_all([]).wait() == []
 
 
@@ -222,7 +222,7 @@ assert not isinstance(torch.ones(1).shape[0], torch.SymInt)
 assert torch.functional.unique is torch.unique
 assert HASH_REGEX.search("model-0123abcd.pth").group(1) == "0123abcd"
 """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_kl_of_a_class_that_is_no_distribution() -> None:

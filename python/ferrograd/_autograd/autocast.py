@@ -24,15 +24,15 @@ class Autocast:
 
     def __init__(self, dtype: str | None) -> None:
         self._wanted = dtype
-        self._before: list[str | None] = []
+        self._fg_before: list[str | None] = []
 
     def __enter__(self) -> Any:
-        self._before.append(_core.set_autocast(self._wanted))
+        self._fg_before.append(_core.set_autocast(self._wanted))
         return self
 
     def __exit__(self, *error: object) -> None:
         """Goes back to what was before."""
-        _core.set_autocast(self._before.pop())
+        _core.set_autocast(self._fg_before.pop())
 
     def __call__(self, function: F) -> F:
         """The function with every call in this context."""

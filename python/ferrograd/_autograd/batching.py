@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ferrograd import _core, _tree
+from ferrograd import _core
 from ferrograd._autograd.nested import collect_tensors, fill, replace_tensors
 from ferrograd._core import ArgumentError, Tensor, VmapError
+from ferrograd._kit import tree as _tree
 
 Values = Sequence[Tensor | None]
 

@@ -12,6 +12,9 @@ from ferrograd._autograd.batching import Values
 from ferrograd._autograd.nested import SLOT, fill, indices, refill, tensors_in
 from ferrograd._core import ArgumentError, FreedGraphError, Tensor
 
+#: Why what a rule gives has no gradient of its own.
+_ONCE = "trying to differentiate twice a function that was marked with @once_differentiable"
+
 
 class Rules(Protocol):
     """The part of :class:`ferrograd.Function` that a context calls to run the gradient and tangent rules."""
@@ -168,20 +171,27 @@ class Context:
             found = self._call.refuse_twice(found, [g for g in grads if g is not None], why)
         return found
 
-    def _user_gradients(self, grads: Values) -> list[Tensor | None]:
-        """The gradients that the user's rule returns, one for each input tensor."""
+    def _user_gradients(self, grads: Values, records: bool = False) -> list[Tensor | None]:
+        """The gradients that the user's rule returns, one for each input tensor.
+
+        With ``records`` a rule marked with ``once_differentiable`` is recorded like others.
+        """
         __tracebackhide__ = True
         function = self._function
-        result = function._rule()(self, *function._cotangents(self, grads))
+        rule = function._rule()
+        rule = getattr(rule, "_recorded", rule) if records else rule
+        result = rule(self, *function._cotangents(self, grads))
         found: list[Tensor | None] = [None] * self._count
         function._assign_gradients(self, result, found)
         return found
 
     def _why_not_twice(self, grads: Values, found: Values) -> str | None:
         """The reason why the gradients in ``found`` cannot be differentiated again; None if they can."""
+        return _ONCE if hasattr(self._function._rule(), "_recorded") else self._why_not_recorded(grads, found)
+
+    def _why_not_recorded(self, grads: Values, found: Values) -> str | None:
+        """The reason why the gradients in ``found`` do not tell how they depend on ``grads``; None if they do."""
         function = self._function
-        if getattr(function._rule(), "_once", False):
-            return "trying to differentiate twice a function that was marked with @once_differentiable"
 
         def needed(grads: Values) -> list[Tensor]:
             return [g for g, need in zip(grads, self._needs, strict=True) if need and g is not None]
@@ -191,7 +201,7 @@ class Context:
         # They may be constants. A backward is linear in the gradients it gets, so it runs again with tracked ones: a
         # result that depends on none of them is zero, or was computed in functions that are not recorded.
         places = [g if g is None else _core.fresh(_core.native.ones_like(g)) for g in grads]
-        again = needed(self._user_gradients(places))
+        again = needed(self._user_gradients(places, records=True))
         lost = [g for g in again if not g.requires_grad]
         if again and not lost:
             function._backward_is_recorded = True
@@ -227,7 +237,9 @@ class Context:
         seeds = self._call.seeds()
         before = _core.set_grad_mode(True)
         try:
-            grads = self._backward(list(seeds))
+            grads = self._user_gradients(list(seeds), records=True)
+            if why := self._why_not_recorded(list(seeds), grads):
+                grads = self._call.refuse_twice(grads, [seed for seed in seeds if seed is not None], why)
         finally:
             _core.set_grad_mode(before)
         pairs = [(g, t) for g, t in zip(grads, tangents, strict=True) if g is not None and t is not None]
@@ -244,7 +256,10 @@ class Context:
                 create_graph=record,
             )
         )
-        return [None if seed is None else next(found) for seed in seeds]
+        result = [None if seed is None else next(found) for seed in seeds]
+        if record and hasattr(self._function._rule(), "_recorded"):
+            return self._call.refuse_twice(result, [t for t in tangents if t is not None], _ONCE)
+        return result
 
     def _assign(self, positions: Any, result: Any, found: list[Tensor | None], rule: str) -> None:
         """Writes the tensors that a rule returned to ``found`` at the indices in ``positions``."""

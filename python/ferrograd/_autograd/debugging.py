@@ -6,14 +6,23 @@ Each is a context manager and a decorator and holds for the thread that entered 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from ferrograd import _core
+
+#: Observations that look at the numbers of each gradient or value, which no program can, and what switches them on.
+_LOOKING = {"anomalies": "detect_anomaly", "nans": "debug_nans", "safe": "safe_gradients"}
+
+
+def _end_trace(what: str, on: bool = True) -> None:
+    if on and what in _LOOKING and _core.is_tracing():
+        _core.give_up_trace(f"{_LOOKING[what]} looks at the numbers of gradients")
 
 
 @contextmanager
 def watched(what: str, on: bool = True) -> Iterator[None]:
     """Switches one kind of observation on or off in the core, and back at the end."""
+    _end_trace(what, on)
     before = _core.watch(what, on)
     try:
         yield
@@ -21,8 +30,7 @@ def watched(what: str, on: bool = True) -> Iterator[None]:
         _core.watch(what, before)
 
 
-@contextmanager
-def detect_anomaly(check_nan: bool = True) -> Iterator[None]:
+def detect_anomaly(check_nan: bool = True) -> AbstractContextManager[None]:
     """Makes ``backward`` and ``grad`` raise ``NotFiniteError`` (a ``RuntimeError``) where a gradient becomes NaN.
 
     The message has the op, the line that recorded it, and the op and line of the first value (computed inside the
@@ -36,8 +44,8 @@ def detect_anomaly(check_nan: bool = True) -> Iterator[None]:
     ...
     ferrograd.NotFiniteError: detect_anomaly: Function 'sqrt' returned nan values in its 0th output. ...
     """
-    with watched("anomalies", check_nan):
-        yield
+    _end_trace("anomalies", check_nan)
+    return watched("anomalies", check_nan)
 
 
 class set_detect_anomaly:
@@ -49,13 +57,13 @@ class set_detect_anomaly:
     """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self._before = _core.watch("anomalies", mode and check_nan)
+        self._fg_before = _core.watch("anomalies", mode and check_nan)
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *_: object) -> None:
-        _core.watch("anomalies", self._before)
+        _core.watch("anomalies", self._fg_before)
 
 
 def is_anomaly_enabled() -> bool:
@@ -67,8 +75,7 @@ def is_anomaly_enabled() -> bool:
     return bool(_core.watching("anomalies"))
 
 
-@contextmanager
-def debug_nans() -> Iterator[None]:
+def debug_nans() -> AbstractContextManager[None]:
     """Makes an op raise ``NotFiniteError`` as soon as its result holds NaN, in ``backward`` too.
 
     >>> with fg.debug_nans():
@@ -77,12 +84,12 @@ def debug_nans() -> Iterator[None]:
     ...
     ferrograd.NotFiniteError: log: debug_nans: the result holds NaN...
     """
-    with watched("nans"):
-        yield
+    # Said here, too, so that the line of the user's program is the one with this call.
+    _end_trace("nans")
+    return watched("nans")
 
 
-@contextmanager
-def safe_gradients() -> Iterator[None]:
+def safe_gradients() -> AbstractContextManager[None]:
     """Makes 0 times an infinite or NaN derivative 0 in ``backward``, ``grad`` and the transforms.
 
     A zero cotangent of a pointwise op stays zero, so the branch that ``where`` did not take contributes nothing. An op
@@ -95,5 +102,6 @@ def safe_gradients() -> Iterator[None]:
     >>> g.tolist()
     [0.0, 0.25]
     """
-    with watched("safe"):
-        yield
+    # Said here, too, so that the line of the user's program is the one with this call.
+    _end_trace("safe")
+    return watched("safe")

@@ -14,7 +14,7 @@ from ferrograd._autograd.context import Context
 from ferrograd._autograd.modes import enable_grad, no_grad
 from ferrograd._autograd.nested import collect_tensors, fill, indices, replace_tensors, tensors_in
 from ferrograd._core import ArgumentError, LeafInplaceError, Tensor, VmapError
-from ferrograd._dialects.numbers import NATIVE
+from ferrograd._kit.dialect import NATIVE
 
 __all__ = ["Context", "Function", "once_differentiable"]
 
@@ -97,6 +97,9 @@ class Function:
         """Calls ``forward`` and records the call as one node."""
         if _core.is_tracing() and (replayed := _at_replay(cls, args, kwargs)) is not None:
             return replayed[0]
+        stand_ins: list[tuple[Tensor, Tensor]] = []
+        if _core.is_for_takers():
+            args, kwargs = cls._of_takers(args, kwargs, stand_ins)
         split = cls.setup_context is not Function.setup_context
         if split and (kwargs or cls.forward.__defaults__):
             args, kwargs = _with_defaults(cls.forward, args, kwargs)
@@ -110,7 +113,7 @@ class Function:
         ctx._ins, ctx._count = positions, len(inputs)
         ctx._needs = call.needs
         ctx.needs_input_grad = tuple(fill(positions, ctx._needs, False))
-        before = _core.set_grad_mode(False)
+        call.begin()
         try:
             if split:
                 output = cls.forward(*args)
@@ -118,11 +121,32 @@ class Function:
             else:
                 output = cls.forward(ctx, *args, **kwargs)
         except VmapError as refusal:
-            _core.set_grad_mode(before)
+            call.end()
             return batching.call_per_element(cls.apply, args, kwargs, refusal)
         finally:
-            _core.set_grad_mode(before)
-        return cls._record(ctx, inputs, output)
+            call.end()
+        written = [(new, old) for new, old in stand_ins if any(new is x for x in ctx._written)]
+        result = cls._record(ctx, inputs, output)
+        for new, old in written:
+            # Only the examples that take the branch are written to.
+            old.copy_(new)
+        return result
+
+    @classmethod
+    def _of_takers(
+        cls, args: tuple[Any, ...], kwargs: dict[str, Any], stand_ins: list[tuple[Tensor, Tensor]]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments as the examples have them that take the branch which calls the function.
+
+        Those that are other tensors than the caller's are put into ``stand_ins``, each with that of the caller.
+        """
+        values = (*args, *kwargs.values())
+        inputs: list[Tensor] = []
+        positions = cls._positions(values, inputs)
+        taken = [_core.operand(x) for x in inputs]
+        stand_ins += [(new, old) for new, old in zip(taken, inputs, strict=True) if new is not old]
+        parts = [replace_tensors(value, place, taken) for value, place in zip(values, positions, strict=True)]
+        return tuple(parts[: len(args)]), dict(zip(kwargs, parts[len(args) :], strict=True))
 
     @classmethod
     def check(cls, inputs: Sequence[Any], order: int = 3, **options: Any) -> None:
@@ -265,7 +289,7 @@ class _Replayed(Function):
     @staticmethod
     def forward(ctx: Any, function: Callable[..., Any], found: list[Any], *tensors: Tensor) -> Any:
         def call(given: list[Tensor]) -> list[Tensor]:
-            random = _core.native.get_rng_state()
+            random = _core.native.mersenne.streams()
             outputs, *found[:] = function(given)
             return [*outputs, random]
 
@@ -294,16 +318,16 @@ class _ReplayedGradient(Function):
     ) -> Any:
         def call(given: list[Tensor]) -> list[Tensor]:
             random, *leaves = (x.detach() for x in given)
-            now = _core.native.get_rng_state()
+            now = _core.native.mersenne.streams()
             # The function draws the numbers that its first call drew.
-            _core.native.set_rng_state(random)
+            _core.native.mersenne.set_streams(random)
             try:
                 with enable_grad():
                     for i in wanted:
                         leaves[i].requires_grad_()
                     return _gradients(function, wanted, count, leaves, False)
             finally:
-                _core.native.set_rng_state(now)
+                _core.native.mersenne.set_streams(now)
 
         ctx.of = function, wanted, count
         ctx.save_for_backward(*tensors)
@@ -347,7 +371,7 @@ def _at_replay(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any
     """The results of a function that reads the numbers of tensors, while a trace is taken; None for any other."""
     values = (*args, *kwargs.values())
     tensors: list[Tensor] = []
-    places = cls._positions(values, tensors)
+    places = [collect_tensors(value, tensors, cls._looks_into_containers) for value in values]
     reads = vars(cls).get("_reads_numbers")
     if reads is False or not tensors or _core.batches(tensors):
         return None
@@ -422,7 +446,8 @@ def refuse_leaf(x: Tensor, text: str) -> None:
 def once_differentiable(backward: F) -> F:
     """Marks a ``backward`` whose results cannot be differentiated again.
 
-    Nothing is recorded in it. A gradient through its results raises an error.
+    Nothing is recorded in it, but for a tangent, which is the transpose of the ``backward``. A gradient through its
+    results, or through that tangent, raises an error.
 
     >>> class Double(fg.Function):
     ...     @staticmethod
@@ -442,5 +467,6 @@ def once_differentiable(backward: F) -> F:
         with no_grad():
             return backward(*args)
 
-    unrecorded._once = True  # type: ignore[attr-defined]
+    #: What forward mode runs: a tangent of the first order is the transpose of the rule.
+    unrecorded._recorded = backward  # type: ignore[attr-defined]
     return unrecorded  # type: ignore[return-value]

@@ -6,9 +6,10 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from ferrograd import _core, _tree
+from ferrograd import _core
 from ferrograd._core import ArgumentError, GradientEdge, Tensor
-from ferrograd._dialects.numbers import NATIVE
+from ferrograd._kit import tree as _tree
+from ferrograd._kit.dialect import NATIVE
 
 End = Tensor | GradientEdge
 Tree = TypeVar("Tree")

@@ -9,7 +9,8 @@ import types
 from collections.abc import Callable, Generator
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
-from ferrograd import _arguments, _core
+from ferrograd import _core
+from ferrograd._kit import arguments as _arguments
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -18,11 +19,11 @@ R = TypeVar("R")
 class _Mode:
     """A context manager that sets a mode. It is reusable and reentrant."""
 
-    __slots__ = ("_before", "_on")
+    __slots__ = ("_fg_before", "_on")
 
     def __init__(self, on: Any) -> None:
         self._on = on
-        self._before: list[Any] = []
+        self._fg_before: list[Any] = []
 
     def _switch(self) -> Any:
         """Sets the mode; returns what :meth:`_back` needs to restore the previous one."""
@@ -32,10 +33,10 @@ class _Mode:
         _core.set_grad_mode(before)
 
     def __enter__(self) -> None:
-        self._before.append(self._switch())
+        self._fg_before.append(self._switch())
 
     def __exit__(self, *_: object) -> None:
-        self._back(self._before.pop())
+        self._back(self._fg_before.pop())
 
     def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
         """The function, run in this mode. For a generator or coroutine the mode is set only while its code runs."""
@@ -156,7 +157,7 @@ class _SetMode(_Mode):
 
     def __enter__(self) -> None:
         before = self._switch()
-        self._before.append(before if self._first is None else self._first)
+        self._fg_before.append(before if self._first is None else self._first)
         self._first = None
 
     def __call__(self, f: Callable[P, R]) -> Callable[P, R]:

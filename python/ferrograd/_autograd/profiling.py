@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from ferrograd import _core, _html
+from ferrograd import _core
 from ferrograd._autograd.debugging import watched
 from ferrograd._graph.nodes import check_limit
 from ferrograd._graph.places import short
+from ferrograd._kit import html as _html
 
 
 @dataclass

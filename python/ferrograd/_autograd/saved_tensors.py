@@ -12,7 +12,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._autograd.nested import collect_tensors, replace_tensors
 from ferrograd._core import Tensor
-from ferrograd._dialects.numbers import NATIVE
+from ferrograd._kit.dialect import NATIVE
 
 __all__ = [
     "compress_saved",
@@ -50,19 +50,19 @@ class saved_tensors_hooks:
         self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any], *, compose: bool = False
     ) -> None:
         self.pack_hook, self.unpack_hook, self._compose = pack_hook, unpack_hook, compose
-        self._before: list[Any] = []
+        self._fg_before: list[Any] = []
 
     def __enter__(self) -> None:
         hooks = _core.SavedTensorsHooks(self.pack_hook, self.unpack_hook, self._dialect)
         before = _core.set_saved_tensors_hooks(hooks)
         if self._compose and before is not None:
             _core.set_saved_tensors_hooks(_within(hooks, before, self._dialect))
-        self._before.append(before)
+        self._fg_before.append(before)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _core.set_saved_tensors_hooks(self._before.pop(), back=True)
+        _core.set_saved_tensors_hooks(self._fg_before.pop(), back=True)
 
 
 def _within(inner: Any, outer: Any, dialect: int) -> Any:
@@ -94,13 +94,13 @@ class disable_saved_tensors_hooks:
 
     def __init__(self, error_message: str) -> None:
         self._message = error_message
-        self._before: list[str | None] = []
+        self._fg_before: list[str | None] = []
 
     def __enter__(self) -> None:
-        self._before.append(_core.disable_saved_tensors_hooks(self._message))
+        self._fg_before.append(_core.disable_saved_tensors_hooks(self._message))
 
     def __exit__(self, *_: object) -> None:
-        _core.disable_saved_tensors_hooks(self._before.pop(), back=True)
+        _core.disable_saved_tensors_hooks(self._fg_before.pop(), back=True)
 
 
 class save_on_cpu(saved_tensors_hooks):

@@ -1,8 +1,8 @@
-"""What a program depends on besides the numbers of its tensors, and how each call is compared with it.
+"""What a program depends on besides the numbers of its tensors: what the code of a function looks up and reads.
 
 A function finds values in its arguments, in the globals and closures that its code names, and in the attributes of
-objects that it reaches through these. All of them are read before a call, and those that are no tensors are compared
-with what they were when the function was traced.
+objects that it reaches through these. `bytecode.py` says what the code does with each of them. What it reads is read
+before a call (`reader.py`), and what is no tensor is compared with what it was when the function was traced.
 """
 
 from __future__ import annotations
@@ -12,28 +12,26 @@ import builtins
 import collections
 import contextvars
 import functools
+import itertools
 import operator
 import sys
 import threading
 import types
 import weakref
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any
 
 import numpy as np
 
-from ferrograd import _core
-from ferrograd._compile.floats import Number
-from ferrograd._core import Tensor
-from ferrograd._dialects.numbers import NATIVE
-from ferrograd._nn.module import BaseModule
-from ferrograd._tree import children, rest
+from ferrograd._compile.bytecode import Call, Frame, Subscript, Variable, analyse
+from ferrograd._compile.uses import KEYS, Use
+from ferrograd._core import CompiledCalls, Tensor
+from ferrograd._kit.tree import children
+from ferrograd._layers.module import BaseModule
 
 #: Values that are told apart by what they are, not by their identity.
 PLAIN = (bool, int, str, bytes, complex, type(None), type(...))
-_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, staticmethod, classmethod, property, types.CodeType)
-#: Modules whose objects give other numbers each time.
-_DRAWING = frozenset({"random", "numpy.random._generator", "numpy.random.mtrand"})
+FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, staticmethod, classmethod, property, types.CodeType)
 #: Libraries whose code is not searched, and of whose functions and classes nobody changes the attributes.
 _FRAMEWORKS = frozenset({"ferrograd", "numpy", "scipy", "torch", "paddle"})
 _LIBRARIES = _FRAMEWORKS | sys.stdlib_module_names - {"__main__"}
@@ -41,38 +39,59 @@ _LIBRARIES = _FRAMEWORKS | sys.stdlib_module_names - {"__main__"}
 _TENSORS = frozenset({"_parameters", "_buffers"})
 #: What else the call of a module looks into.
 _TABLES = _TENSORS | {"_modules", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "training"}
-#: Code with one of these names may read any attribute.
-_ANY = frozenset({"getattr", "setattr", "hasattr", "vars", "__dict__", "attrgetter", "eval", "exec"})
 #: Builtin functions that may read any variable.
 _ANY_VARIABLE = frozenset({"eval", "exec", "globals"})
-#: Where the torch dialect keeps the hooks of all modules, if it is imported.
-_EVERY = "ferrograd.torch.nn.modules._every"
+#: Where the hooks of all modules are, if a dialect that has some is imported.
+_EVERY = "ferrograd._layers.global_hooks"
+#: Kinds of descriptors whose reads of an object are known.
+_KNOWN_DESCRIPTORS = (
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    staticmethod,
+    classmethod,
+    property,
+    functools.cached_property,
+    types.MemberDescriptorType,
+)
 #: Special methods that the use of an object does not call.
 _UNUSED = frozenset(
     {"__init__", "__new__", "__repr__", "__str__", "__reduce__", "__getstate__", "__setstate__", "__del__"}
 )
-#: Values that the short way of a call does not compare.
-_IN_PYTHON = (
-    float,
-    np.void,
+#: Classes of libraries that add nothing to what their subclasses read of themselves.
+_SIMPLE_BASES = frozenset(
+    {
+        ("builtins", "object"),
+        ("types", "SimpleNamespace"),
+        ("argparse", "Namespace"),
+        ("argparse", "_AttributeHolder"),
+        ("abc", "ABC"),
+        ("typing", "Generic"),
+        ("typing", "Protocol"),
+    }
+)
+#: Methods that run wherever an attribute is looked up.
+_LOOKING = ("__getattr__", "__getattribute__")
+#: Dicts that are read item by item, and their methods that read.
+_DICTS = (dict, collections.OrderedDict, collections.defaultdict)
+_DICT_READERS = frozenset({"get", "keys", "values", "items", "__contains__"})
+#: Classes of values that lead to nothing.
+_NUMBERS = frozenset({float, int, bool, str, bytes, type(None)})
+#: Builtin containers, whose items are all that they hold.
+CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
+#: What is compared in another way than by its attributes.
+_NO_OBJECTS = (
     np.ndarray,
-    set,
-    frozenset,
     slice,
     types.MethodType,
     functools.partial,
-    collections.deque,
     collections.UserList,
+    weakref.ref,
+    contextvars.ContextVar,
     bytearray,
     memoryview,
     array.array,
-    weakref.ref,
-    contextvars.ContextVar,
+    Mapping,
 )
-#: Code with one of these names may draw numbers that no state tells.
-_UNTOLD = frozenset({"default_rng", "Generator", "RandomState", "SystemRandom", "urandom", "secrets", "PCG64"})
-#: The most bytes of a NumPy array that calls are compared by. Larger ones would take longer than many functions do.
-_BYTES = 1 << 22
 #: The most functions that are searched for names. More of them take seconds, and are those of whole libraries.
 _FUNCTIONS_AT_MOST = 10_000
 #: Stands for the value of a name that is not there.
@@ -101,37 +120,21 @@ class Same:
         return id(self.value)
 
 
-class Numbers:
-    """The numbers of a NumPy array, as they were when they were read."""
-
-    __slots__ = ("data", "kind")
-
-    def __init__(self, array: np.ndarray) -> None:
-        self.kind = array.dtype, array.shape, array.strides
-        self.data = array.tobytes()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Numbers) and self.kind == other.kind and self.data == other.data
-
-    def __hash__(self) -> int:
-        return hash(self.kind)
-
-
 class Slots:
     """The slots of an object, as a mapping."""
 
     def __init__(self, owner: Any) -> None:
-        self._owner = owner
+        self.owner = owner
 
     def get(self, name: str, default: Any) -> Any:
         try:
-            return object.__getattribute__(self._owner, name)
+            return object.__getattribute__(self.owner, name)
         except AttributeError:
             return default
 
     def set(self, name: str, value: Any) -> None:
         """Sets a slot."""
-        object.__setattr__(self._owner, name, value)
+        object.__setattr__(self.owner, name, value)
 
 
 def _is_of(value: Any, libraries: frozenset[str]) -> bool:
@@ -140,7 +143,7 @@ def _is_of(value: Any, libraries: frozenset[str]) -> bool:
     return isinstance(name, str) and name.partition(".")[0] in libraries
 
 
-def _is_python(kind: type) -> bool:
+def is_python(kind: type) -> bool:
     """Whether the attributes are all that objects of a class hold: it is ours, or none of its bases is written in C."""
 
     def is_written(base: type) -> bool:
@@ -152,7 +155,7 @@ def _is_python(kind: type) -> bool:
     return all(map(is_written, kind.__mro__))
 
 
-def _read_parts(value: Any) -> list[tuple[Any, Any]] | None:
+def read_parts(value: Any) -> list[tuple[Any, Any]] | None:
     """The keys and parts of a structure; None for a leaf.
 
     Raises:
@@ -167,7 +170,7 @@ def _read_parts(value: Any) -> list[tuple[Any, Any]] | None:
 def _parts(value: Any) -> list[tuple[Any, Any]] | None:
     """The keys and parts of a structure, without those that it does not give; None for a leaf."""
     try:
-        return _read_parts(value)
+        return read_parts(value)
     except Refused:
         return []
 
@@ -192,8 +195,134 @@ def _codes(f: types.FunctionType) -> Iterator[types.CodeType]:
         codes.extend(c for c in code.co_consts if isinstance(c, types.CodeType))
 
 
+def is_dataclass(value: Any) -> bool:
+    """Whether a value is an instance of a dataclass, and no structure of another kind."""
+    return hasattr(type(value), "__dataclass_fields__") and not isinstance(value, (list, tuple, dict))
+
+
+def _is_simple(kind: type) -> bool:
+    """Whether all that reads attributes of its objects by itself is Python code that is searched."""
+    return all(
+        (base.__module__, base.__name__) in _SIMPLE_BASES or not _is_of(base, _LIBRARIES) for base in kind.__mro__
+    )
+
+
+def _looks_up_names(module: types.ModuleType) -> bool:
+    """Whether a module computes names that it lacks. What stands for a name that means nothing here never changes."""
+    function = vars(module).get("__getattr__")
+    return function is not None and getattr(function, "__module__", None) != "ferrograd._kit.public"
+
+
+def looks_up_itself(kind: type) -> bool:
+    """Whether a class defines how its attributes are looked up."""
+    return any(name in base.__dict__ for base in kind.__mro__ if base is not object for name in _LOOKING)
+
+
+def has_methods(value: Any) -> bool:
+    """Whether a container may have methods that are searched."""
+    return is_dataclass(value) or not _is_of(type(value), _LIBRARIES)
+
+
+def is_object(value: Any) -> bool:
+    """Whether a value is told by its identity and its attributes."""
+    return not isinstance(value, _NO_OBJECTS)
+
+
+def read_items(value: Any, use: Use) -> list[tuple[Any, Any, Use]] | None:
+    """The keys, values and uses of the items of a builtin container that are read.
+
+    An item that is not there is ``MISSING``. None if it is another kind of object, or everything of it may be read.
+    """
+    use, kind = use.root(), type(value)
+    every, items = use.every(), use.items()
+    if use.is_whole:
+        return None
+    if kind in _DICTS:
+        if use.attributes or not use.methods <= _DICT_READERS:
+            return None
+        if every is not None:
+            return [(key, part, every) for key, part in list(value.items())]
+        return [(key, dict.get(value, key, MISSING), part) for key, part in items.items()]
+    if kind is not list and not (isinstance(value, tuple) and _is_plain_tuple(kind)):
+        return None
+    if use.methods or not use.attributes <= set(getattr(kind, "_fields", ())):
+        return None
+    if every is not None:
+        return [(i, part, every) for i, part in enumerate(value)]
+    if not all(isinstance(key, int) for key in items):
+        return None
+    n = len(value)
+    return [(i, value[i] if -n <= i < n else MISSING, part) for i, part in items.items()]
+
+
+def _is_plain_tuple(kind: Any) -> bool:
+    """Whether a class is that of tuples, or of named tuples without methods of their own for their items."""
+    is_plain = kind.__getitem__ is tuple.__getitem__ and kind.__iter__ is tuple.__iter__
+    return kind is tuple or (is_plain and not kind.__dictoffset__ and "_fields" in kind.__dict__)
+
+
+def _meet_leaf(value: Any, use: Use | None) -> None:
+    """Notes a number or a string, which may be the key of an item."""
+    if use is None:
+        return
+    if isinstance(value, KEYS):
+        use.add_value(value)
+    else:
+        use.opened()
+    use.parts_opened()
+
+
+def _use_of_callee(value: Any) -> Use | None:
+    """What is read of something that is called, whose results anybody may read."""
+    if isinstance(value, (types.FunctionType, types.MethodType, functools.partial)):
+        return None
+    use = Use()
+    use.needs("is_entered")
+    return use
+
+
+def _opened(use: Use | None) -> None:
+    if use is not None:
+        use.opened()
+        use.parts_opened()
+
+
+class _Surroundings:
+    """What the code of a function finds outside of it."""
+
+    def __init__(self, names: Names, f: types.FunctionType) -> None:
+        self._names, self._function = names, f
+        self.attribute = names.attribute
+        self.call = names.call
+        self.subscript = names.subscript
+        self.probe = names.probe
+        self.may_read_any_attribute = names.may_read_any_attribute
+
+    def global_variable(self, name: str) -> Variable:
+        """A global variable or a builtin one."""
+        held = self._function.__globals__
+        place = held, name
+        value = held.get(name, MISSING)
+        is_builtin = value is MISSING and hasattr(builtins, name)
+        is_library = isinstance(value, (types.ModuleType, type)) and _is_of(value, _LIBRARIES)
+        if not is_library and value is not self._function:
+            self._names.watch(place)
+        if is_builtin:
+            return Variable(name, None, Use(True))
+        use = self._names.place_use(place)
+        if is_library:
+            use.opened()
+        return Variable(name, (id(held), name), use)
+
+    def cell(self, name: str) -> Variable:
+        """A variable of the closure."""
+        cell = (self._function.__closure__ or ())[self._function.__code__.co_freevars.index(name)]
+        self._names.watch((cell, None))
+        return Variable(name, (id(cell), None), self._names.place_use((cell, None)))
+
+
 class Names:
-    """What the code of a function, and of the functions and methods that it calls, looks up."""
+    """What the code of a function, and of the functions and methods that it calls, looks up and reads."""
 
     def __init__(self) -> None:
         #: The globals and closures that it names, its defaults, and what it holds by itself: owners of methods,
@@ -203,103 +332,311 @@ class Names:
         self.names: set[str] = {"forward"}
         #: Those that are no globals.
         self.attributes: set[str] = {"forward"}
+        #: Attributes that it asks for by a string: they need not be there.
+        self.probed: set[str] = set()
         #: Whether it may read attributes that it does not name.
         self.any = False
         #: Why it cannot be known what it reads, if so.
         self.unknown: str | None = None
         #: The tables of tensors of modules in which the function sets others, by their ids.
         self.rebound: dict[int, Any] = {}
-        self._held: dict[int, Any] = {}
+        self._fg_held: dict[int, Any] = {}
+        self._held_at: dict[int, int] = {}
         self._known: set[tuple[int, Any]] = set()
-        self._seen: dict[int, Any] = {}
+        #: By place and by attribute: what is read of the values there. By function: its code.
+        self._uses: dict[tuple[int, Any], Use] = {}
+        self._attribute_uses: dict[str, Use] = {}
+        self._frames: dict[int, Frame] = {}
+        #: By place: the calls of what is there.
+        self._calls: dict[tuple[int, Any], list[Call]] = {}
+        self._subscripts: list[Subscript] = []
+        self._searched: set[tuple[int, types.CodeType]] = set()
+        self._seen: dict[tuple[int, int], Any] = {}
         #: By class: whether it is a framework's, and those of its bases whose attributes are watched.
         self._kinds: dict[type, tuple[bool, list[type]]] = {}
-        self._functions: list[types.FunctionType] = []
-        self._objects: list[Any] = []
+        self._functions: dict[int, types.FunctionType] = {}
+        self._objects: list[tuple[Any, Use | None]] = []
+        #: The names of the modules that others have as parts.
+        self.submodules: set[str] = set()
+        #: By number or name: what is read of the arguments of the last call that was searched.
+        self._arguments: dict[Any, Use] = {}
         self._lock = threading.RLock()
 
     def meet(self, *values: Any) -> bool:
-        """Searches functions, objects that they get, and what they lead to. Whether that finds anything new."""
+        """Searches functions and what they lead to. Whether that finds anything new."""
+        if not values:
+            return False
         with self._lock:
-            return self._find_all(values)
+            # The objects at the known places may be others by now, so those are searched first.
+            self._find_all((), [])
+            return self._find_all(values, [])
 
-    def _find_all(self, values: tuple[Any, ...]) -> bool:
+    def meet_call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Searches a function, objects that it gets, and what they lead to."""
+        with self._lock:
+            named: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
+            self._arguments = self._parameters(function, named)
+            self._find_all([function], [(x, self.use_of_argument(name)) for name, x in named.items()])
+
+    def _parameters(self, function: Any, names: Iterable[Any]) -> dict[Any, Use]:
+        """The uses of the arguments with these numbers and names, where they are known."""
+        f, first = (function.__func__, 1) if isinstance(function, types.MethodType) else (function, 0)
+        if not isinstance(f, types.FunctionType) or _is_of(f, _LIBRARIES):
+            return {}
+        code = f.__code__
+        known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        places = {name: name + first if isinstance(name, int) else name for name in names}
+        at = {name: known[i] if i < code.co_argcount else "" for name, i in places.items() if isinstance(i, int)}
+        at |= {name: name for name in places if name in known[code.co_posonlyargcount :]}
+        return {name: self._frame(f).local(variable) for name, variable in at.items() if variable}
+
+    def frames(self) -> list[Frame]:
+        """The functions that were searched."""
+        return list(self._frames.values())
+
+    def has_frame(self, f: types.FunctionType) -> bool:
+        """Whether a function was searched."""
+        return id(f) in self._frames
+
+    def is_called(self, place: Place) -> bool:
+        """Whether what is at a place is called."""
+        return (id(place[0]), place[1]) in self._calls
+
+    def use_at(self, place: Place) -> Use | None:
+        """What is read of the value at a place. None if all is."""
+        return None if self.any else self._uses.get((id(place[0]), place[1]))
+
+    def _find_all(self, functions: Iterable[Any], arguments: list[tuple[Any, Use | None]]) -> bool:
         known = len(self.names), len(self.places)
-        for value in values:
-            self._meet(value, held=True)
+        called = [(value, _use_of_callee(value)) for value in functions]
         before = None
-        while self.unknown is None and before != (before := (len(self.names), len(self._seen))):
-            for f in self._functions:
-                self._search(f)
-                if len(self._functions) > _FUNCTIONS_AT_MOST:
-                    self.unknown = f"it leads to more than {_FUNCTIONS_AT_MOST} functions, too many to search"
-                    break
-            for value in self._objects:
-                self._look_into(value)
+        while self.unknown is None and before != (before := (Use.changes, len(self.names), len(self.places))):
+            self._seen.clear()
+            self._functions.clear()
+            self._objects.clear()
+            for value, use in called:
+                self._meet(value, use, held=True)
+            for value, use in arguments:
+                self._meet(value, use)
+            self._follow()
+            self._resolve()
         self._seen.clear()
         self._functions.clear()
         self._objects.clear()
         return known != (len(self.names), len(self.places))
 
-    def _meet(self, value: Any, held: bool = False) -> None:
-        if isinstance(value, (Tensor, np.ndarray, np.generic, float, *PLAIN)) or id(value) in self._seen:
+    def _follow(self) -> None:
+        """Meets what is at all places, and what that leads to."""
+        places = objects = 0
+        while self.unknown is None and (places < len(self.places) or objects < len(self._objects)):
+            for place in itertools.islice(self.places, places, None):
+                places += 1
+                value, use = value_at(place), self.use_at(place)
+                self._bind(place, value)
+                if value is not MISSING:
+                    self._meet(value, use)
+            for value, use in self._objects[objects:]:
+                objects += 1
+                self._look_into(value, use)
+
+    def _bind(self, place: Place, value: Any) -> None:
+        """Tells a function that is called by a variable what it gets, or that it may read all of it."""
+        is_known = isinstance(value, types.FunctionType) and not _is_of(value, _LIBRARIES)
+        for call in self._calls.get((id(place[0]), place[1]), ()):
+            if is_known:
+                self._frame(value).bind(call)
+            else:
+                for use in (*call.args, *call.keywords.values()):
+                    use.read()
+
+    def _resolve(self) -> None:
+        """Finds the items whose keys are values of known places."""
+        for owner, key, item, is_set in self._subscripts:
+            root = key.root()
+            if not root.is_open:
+                for value in list(root.values):
+                    owner.item(value).join(item)
+            elif is_set:
+                owner.read()
+            else:
+                owner.each().join(item)
+
+    # The methods that follow are called by the search of code.
+
+    def attribute(self, name: str) -> Use:
+        """The use of an attribute of any object."""
+        if name not in self._attribute_uses:
+            self._attribute_uses[name] = Use(True)
+        return self._attribute_uses[name]
+
+    def place_use(self, place: Place) -> Use:
+        """The use of what is at a place."""
+        return self._uses.setdefault((id(place[0]), place[1]), Use())
+
+    def call(self, variable: Variable, call: Call) -> None:
+        """Notes a call of a variable."""
+        variable.use.needs("is_entered")
+        if self.is_watched(variable.place):
+            self._calls.setdefault(variable.place, []).append(call)
+            Use.changes += 1
+        else:
+            for use in (*call.args, *call.keywords.values()):
+                use.read()
+
+    def subscript(self, subscript: Subscript) -> None:
+        """Notes an item whose key is no constant."""
+        self._subscripts.append(subscript)
+        Use.changes += 1
+
+    def probe(self, name: str) -> None:
+        """Notes an attribute that the code asks for by a string."""
+        self.names.add(name)
+        self.attributes.add(name)
+        self.probed.add(name)
+
+    def may_read_any_attribute(self) -> None:
+        """Notes that attributes are read that the code does not name."""
+        if not self.any:
+            self.any = True
+            Use.changes += 1
+
+    # The search.
+
+    def _meet(self, value: Any, use: Use | None, held: bool = False) -> None:
+        if isinstance(value, (Tensor, np.ndarray, np.generic, float, *PLAIN)):
+            _meet_leaf(value, use)
             return
-        self._seen[id(value)] = value
+        use = None if use is None or self.any or use.root().is_whole else use.root()
+        key = id(value), id(use)
+        if key in self._seen or (use is not None and not use.is_read()):
+            return
+        self._seen[key] = value
         if isinstance(value, types.MethodType):
-            self._meet(value.__func__)
-            self._hold(value.__self__)
+            self._meet(value.__func__, use)
+            frame = self._frames.get(id(value.__func__))
+            self._hold(value.__self__, frame.parameter(0) if frame is not None and frame.code.co_argcount else None)
         elif isinstance(value, functools.partial):
-            self._meet(value.func, held)
-            self._hold((value.args, value.keywords))
+            self._meet(value.func, None, held)
+            self._hold(value.args)
+            self._hold(value.keywords)
         elif isinstance(value, types.FunctionType):
             if _is_of(value, _LIBRARIES):
-                # It may be a transform of a function.
-                self._meet(getattr(value, "__wrapped__", None))
-                for cell in value.__closure__ or ():
-                    content = value_at((cell, None))
-                    if value.__module__ == "functools" and type(content) is dict:
-                        # The functions of ``singledispatch``, to which others may be added.
-                        self._watch((cell, None))
-                    self._meet(content)
+                self._meet_library(value)
             else:
-                self._functions.append(value)
-                self._watch((value, None))
-                for name in ("__defaults__", "__kwdefaults__"):
-                    if (defaults := getattr(value, name)) is not None:
-                        self._watch((value, name))
-                        self._meet(defaults)
+                self._meet_function(value, use)
         elif isinstance(value, weakref.ref):
-            self._meet(value())
+            self._meet(value(), None)
         elif isinstance(value, contextvars.ContextVar):
-            self._meet(value.get(None))
-        elif (parts := _parts(value)) is not None:
-            for _, part in parts:
-                self._meet(part)
-        elif not isinstance(value, _FUNCTIONS):
+            self._meet(value.get(None), None)
+        elif use is not None and (items := read_items(value, use)) is not None:
+            self._meet_items(value, use, items)
+        elif not is_dataclass(value) and (parts := _parts(value)) is not None:
+            _opened(use)
+            self._meet_all(parts)
+            if not _is_of(type(value), _LIBRARIES):
+                # A container with methods of its own.
+                self._objects.append((type(value), None))
+        elif not isinstance(value, FUNCTIONS):
+            _opened(use)
             self.any = self.any or isinstance(value, (operator.attrgetter, operator.methodcaller))
-            self._objects.append(value)
+            self._objects.append((value, use))
             if held:
-                self._hold(value)
+                self._hold(value, use)
 
-    def _hold(self, value: Any) -> None:
+    def _meet_all(self, parts: Iterable[tuple[Any, Any]]) -> None:
+        """Meets all parts of a structure."""
+        for part in [part for _, part in parts if type(part) not in _NUMBERS]:
+            self._meet(part, None)
+
+    def _meet_items(self, value: Any, use: Use, parts: list[tuple[Any, Any, Use]]) -> None:
+        """Meets the items of a container that are read."""
+        fields = getattr(value, "_fields", ())
+        for name in use.attributes:
+            use.item(fields.index(name)).join(self.attribute(name))
+        for _, part, part_use in parts:
+            if part is not MISSING:
+                self._meet(part, part_use)
+        every = use.every()
+        if every is not None and isinstance(value, dict):
+            for name in value:
+                _meet_leaf(name, every)
+
+    def _meet_library(self, value: types.FunctionType) -> None:
+        # It may be a transform of a function.
+        self._meet(getattr(value, "__wrapped__", None), None)
+        for cell in value.__closure__ or ():
+            content = value_at((cell, None))
+            if value.__module__ == "functools" and type(content) is dict:
+                # The functions of ``singledispatch``, to which others may be added.
+                self.watch((cell, None))
+            self._meet(content, None)
+
+    def _meet_function(self, f: types.FunctionType, use: Use | None) -> None:
+        self._functions[id(f)] = f
+        if len(self._functions) > _FUNCTIONS_AT_MOST:
+            self.unknown = f"it leads to more than {_FUNCTIONS_AT_MOST} functions, too many to search"
+            return
+        self.watch((f, None))
+        frame = self._frame(f)
+        if use is None:
+            frame.returned.read()
+        else:
+            use.result().join(frame.returned)
+            if not use.methods.isdisjoint(vars(f)) or not use.attributes.isdisjoint(vars(f)):
+                self._objects.append((f, use))
+        for name in ("__defaults__", "__kwdefaults__"):
+            if getattr(f, name) is not None:
+                self.watch((f, name))
+                self._join_defaults(frame, self.place_use((f, name)), getattr(f, name))
+
+    def _join_defaults(self, frame: Frame, use: Use, defaults: Any) -> None:
+        if isinstance(defaults, dict):
+            for name in defaults:
+                use.item(name).join(frame.local(name))
+        else:
+            first = frame.code.co_argcount - len(defaults)
+            for i in range(max(0, -first), len(defaults)):
+                use.item(i).join(frame.parameter(first + i))
+        # Other defaults may have another number.
+        use.needs("structure")
+
+    def _frame(self, f: types.FunctionType) -> Frame:
+        """The code of a function, searched."""
+        if (id(f), f.__code__) not in self._searched:
+            self._searched.add((id(f), f.__code__))
+            self._frames[id(f)] = Frame(f.__code__)
+            self.watch((f, None))
+            self._search(f)
+            analyse(self._frames[id(f)], _Surroundings(self, f))
+        return self._frames[id(f)]
+
+    def _hold(self, value: Any, use: Use | None = None) -> None:
         """Adds what a function holds by itself to the places."""
-        if value is not None and (id(value), "held") not in self._known:
-            self._known.add((id(value), "held"))
-            self._held[len(self._held)] = value
-            self.places.append((self._held, len(self._held) - 1))
-            self._meet(value)
+        if value is None:
+            return
+        if (i := self._held_at.get(id(value))) is None:
+            i = self._held_at[id(value)] = len(self._fg_held)
+            self._fg_held[i] = value
+            self.places.append((self._fg_held, i))
+        held = self.place_use((self._fg_held, i))
+        if use is None:
+            held.read()
+        else:
+            held.join(use)
 
-    def _watch(self, place: Place) -> bool:
+    def watch(self, place: Place) -> None:
         """Adds a place, unless it is known."""
         known = id(place[0]), place[1]
-        if known in self._known:
-            return False
-        self._known.add(known)
-        self.places.append(place)
-        return True
+        if known not in self._known:
+            self._known.add(known)
+            self.places.append(place)
+
+    def is_watched(self, key: tuple[int, Any]) -> bool:
+        """Whether a place is known."""
+        return key in self._known
 
     def _search(self, f: types.FunctionType) -> None:
-        """Finds the names, globals and closures of a function."""
+        """Finds the names of a function, and the modules that it may import."""
         names = {name for code in _codes(f) for name in code.co_names}
         if not names.isdisjoint(_ANY_VARIABLE) and self.unknown is None:
             called = next(iter(_called_for_variables(f)), None)
@@ -308,49 +645,71 @@ class Names:
         # It may import these modules itself.
         paths = names | {f"{package}.{name}" for name in names} if package else names
         for path in sorted(paths & sys.modules.keys()):
-            module = sys.modules[path]
-            if not _is_of(module, _LIBRARIES) and self._watch((sys.modules, path)):
-                self._meet(module)
+            if not _is_of(sys.modules[path], _LIBRARIES):
+                self.watch((sys.modules, path))
+                self.place_use((sys.modules, path)).needs("is_entered")
         self.names |= names
         self.attributes |= {name for name in names if name not in f.__globals__ and not hasattr(builtins, name)}
-        self.any = self.any or not names.isdisjoint(_ANY)
-        cells: list[Place] = [(cell, None) for cell in f.__closure__ or ()]
-        for place in cells + [(f.__globals__, name) for name in sorted(names) if name in f.__globals__]:
-            value = value_at(place)
-            if (id(place[0]), place[1]) in self._known or value is f:
-                continue
-            if not (isinstance(value, (types.ModuleType, type)) and _is_of(value, _LIBRARIES)):
-                self._watch(place)
-            self._meet(value)
 
-    def _look_into(self, value: Any) -> None:
+    def _look_into(self, value: Any, use: Use | None) -> None:
         """Meets the attributes of an object, and those of its methods that the code names or Python calls."""
         kind: type = type(value)
         kinds = (*value.__mro__, *kind.__mro__) if isinstance(value, type) else kind.__mro__
         held = getattr(value, "__dict__", {})
+        if isinstance(value, CompiledCalls):
+            # The function that it compiles may read any of these; only the compiled function itself reads its records.
+            self._meet(value.__dict__.get("_function"), None)
+            return
+        if isinstance(value, BaseModule):
+            self.submodules |= value.__dict__.get("_modules", {}).keys()
         if isinstance(value, BaseModule) and _EVERY in sys.modules:
-            self._watch((vars(sys.modules[_EVERY]), "called"))
+            self.watch((vars(sys.modules[_EVERY]), "called"))
         if _is_of(type(value), _FRAMEWORKS):
-            for attribute in held.values():
-                self._meet(attribute)
-        self._meet(held.get("__wrapped__"))
+            for attribute in list(held.values()):
+                self._meet(attribute, None)
+        self._meet(held.get("__wrapped__"), None)
         if isinstance(value, functools.singledispatchmethod):
-            self._meet(value.dispatcher)
-        for place, _ in self.of(value):
-            self._meet(value_at(place))
+            self._meet(value.dispatcher, None)
+        for place, _, part in self.of(value, use):
+            self._meet(value_at(place), part)
+        if use is None and is_dataclass(value):
+            self._meet_all(_parts(value) or ())
         # A library calls what its base classes leave to be defined.
         is_called = any(_is_of(kind, _FRAMEWORKS) for kind in kinds)
-        for kind in kinds:
-            if _is_of(kind, _LIBRARIES):
+        names = self.names_read(value, use)
+        for base in kinds:
+            if _is_of(base, _LIBRARIES):
                 continue
-            for name, method in list(kind.__dict__.items()):
+            for name, method in list(base.__dict__.items()):
                 # The call of a class makes an object.
                 is_made = isinstance(value, type) and name in ("__init__", "__new__")
                 is_special = name.startswith("__") and (name not in _UNUSED or is_made)
-                if is_called or is_special or name in self.names:
-                    for f in (method, getattr(method, "__func__", None), getattr(method, "fget", None)):
-                        if isinstance(f, types.FunctionType):
-                            self._meet(f)
+                is_left = is_called and name not in _UNUSED
+                by_python = names is None and (is_left or is_special)
+                if by_python or name in (self.names if names is None else names):
+                    self._meet_method(name, method, use, by_python)
+
+    def _meet_method(self, name: str, method: Any, use: Use | None, by_python: bool) -> None:
+        """Meets the function of a method, which reads the object that it is called for."""
+        result = self.attribute(name)
+        is_function = isinstance(method, types.FunctionType)
+        if use is not None and hasattr(type(method), "__get__") and not isinstance(method, _KNOWN_DESCRIPTORS):
+            # It may read any attribute of the object.
+            use.needs("is_entered")
+            self._meet(method, None)
+        parts = [method] if is_function else [getattr(method, part, None) for part in ("__func__", "fget", "func")]
+        for f in parts:
+            if not isinstance(f, types.FunctionType):
+                continue
+            self._meet(f, None if by_python else result)
+            if (frame := self._frames.get(id(f))) is None:
+                continue
+            if not is_function and not isinstance(method, (staticmethod, classmethod)):
+                # The attribute is what the function returns.
+                self._meet_function(f, result)
+                result.join(frame.returned)
+            if use is not None and not isinstance(method, staticmethod) and frame.code.co_argcount:
+                use.join(frame.parameter(0))
 
     def is_of_framework(self, kind: type) -> bool:
         """Whether this library or another framework defines a class."""
@@ -368,9 +727,59 @@ class Names:
             return self._kind(type(value))[1]
         return [*self._kind(value)[1], *self._kind(type(value))[1]]
 
-    def of(self, value: Any) -> Iterator[tuple[Place, bool]]:
-        """The attributes of an object that the code may read, and whether their tensors are told by identity."""
-        names = self.names
+    def names_read(self, value: Any, use: Use | None) -> Set[str] | None:
+        """The attributes of an object that the code reads. None if it may be all that it names."""
+        if use is None or self.any:
+            return None
+        use = use.root()
+        by_python = use.is_whole or use.is_entered or use.size or use.structure or use.items() or use.every()
+        if by_python or not (_is_simple(type(value)) or isinstance(value, types.ModuleType)):
+            return None
+        if looks_up_itself(type(value)) or (isinstance(value, types.ModuleType) and _looks_up_names(value)):
+            return None
+        return use.attributes | use.methods
+
+    def of(self, value: Any, use: Use | None = None) -> Iterator[tuple[Place, bool, Use | None]]:
+        """The attributes of an object that the code may read.
+
+        Of each: whether its tensors are told by identity, and what is read of it.
+        """
+        read = self.names_read(value, use)
+        is_whole = use is None or use.root().is_whole or self.any
+        for place, by_identity in self._places_of(value, self.names if read is None else read):
+            is_table = place[1] in _TABLES or not isinstance(place[1], str)
+            yield place, by_identity, None if is_whole or is_table else self.use_of_attribute(value, place[1])
+
+    def use_of_attribute(self, value: Any, name: str) -> Use | None:
+        """What is read of an attribute. Libraries read all of those that their classes have."""
+        if isinstance(value, (types.ModuleType, BaseModule, type)) or _is_simple(type(value)):
+            return self.attribute(name)
+        return None
+
+    def fields_read(self, value: Any, use: Use) -> list[str]:
+        """The attributes of a dataclass that are read and that it has itself, or nobody has."""
+        read = self.names_read(value, use)
+        fields, held = value.__dataclass_fields__, getattr(value, "__dict__", {})
+        if read is None:
+            return [name for name in {**fields, **held} if name in self.names]
+        return [name for name in sorted(read) if name in fields or name in held or not hasattr(type(value), name)]
+
+    def fields_of_class(self, value: Any, use: Use) -> list[str]:
+        """The attributes of a dataclass that are read and that it has from its class."""
+        held, fields = getattr(value, "__dict__", None), value.__dataclass_fields__
+        if held is None:
+            return []
+        read = self.names_read(value, use)
+        wanted = self.names if read is None else read
+        return [
+            name for name in sorted(wanted) if name not in fields and name not in held and hasattr(type(value), name)
+        ]
+
+    def use_of_argument(self, name: Any) -> Use | None:
+        """What is read of an argument. None if all is."""
+        return None if self.any else self._arguments.get(name)
+
+    def _places_of(self, value: Any, names: Set[str]) -> Iterator[tuple[Place, bool]]:
         if isinstance(value, types.ModuleType):
             if not _is_of(value, _LIBRARIES):
                 held = vars(value)
@@ -410,11 +819,26 @@ class Names:
                 else:
                     yield (base.__dict__, name), False
 
-    def hidden(self, value: Any) -> Iterator[Place]:
+    def missing(self, value: Any, use: Use | None = None) -> Iterator[Place]:
+        """Attributes that the code asks for by a string, where a module or a class lacks them."""
+        read = self.names_read(value, use)
+        for name in sorted(self.probed if read is None else self.probed & read):
+            if isinstance(value, types.ModuleType):
+                if name not in vars(value):
+                    yield vars(value), name
+            else:
+                own = self._bases(value)
+                held = {} if isinstance(value, type) else getattr(value, "__dict__", {})
+                if name not in held and not any(name in base.__dict__ for base in own):
+                    yield from ((base.__dict__, name) for base in own)
+
+    def hidden(self, value: Any, use: Use | None = None) -> Iterator[Place]:
         """Names of attributes that a class has from another one, at the places that would hide these."""
+        read = self.names_read(value, use)
         own = self._bases(value)
         for i, base in enumerate(own):
-            names = [name for name in base.__dict__ if name[:2] != "__" and (self.any or name in self.names)]
+            wanted = self.names if read is None else read
+            names = [name for name in base.__dict__ if name[:2] != "__" and (self.any or name in wanted)]
             for other in own[:i]:
                 yield from ((other.__dict__, name) for name in names if name not in other.__dict__)
 
@@ -428,239 +852,3 @@ def _called_for_variables(f: types.FunctionType) -> Iterator[str]:
             is_variable = instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME")
             if is_variable and instruction.argval in _ANY_VARIABLE and instruction.argval not in f.__globals__:
                 yield instruction.argval
-
-
-class Reader:
-    """Reads the values that a call depends on: their tensors, in order, and a key of everything else."""
-
-    def __init__(self, modes: Any, names: Names, floats: Collection[Any] = ()) -> None:
-        self.tensors: list[Tensor] = []
-        #: The places in `tensors` of those that the code finds elsewhere than in its arguments.
-        self.elsewhere: set[int] = set()
-        self.key: list[Any] = [modes]
-        #: What the code finds elsewhere than in its arguments: a place, its value, and whether its tensors are told by
-        #: identity.
-        self.found: list[tuple[Place, Any, bool]] = []
-        #: Lists and dicts that the code finds elsewhere, with a name and a value that are in them.
-        self.items: list[tuple[Any, Any, Any]] = []
-        #: Tables of tensors that are told by identity.
-        self.by_identity: list[Any] = []
-        #: Objects whose attributes were read.
-        self.objects: list[Any] = []
-        #: The arguments that are floats with a tensor in their place, and the number of that tensor.
-        self.floats: dict[Any, int] = {}
-        #: By the ids of NumPy arrays: the numbers that are part of the key.
-        self.numbers: dict[int, Numbers] = {}
-        self._as_tensors = floats
-        self._names = names
-        #: Whether what is read comes from an argument.
-        self._is_argument = True
-        self._places: dict[int, int] = {}
-        self._seen: set[int] = set()
-        #: Where the parts of the key begin that a name leads to.
-        self._begins: list[tuple[int, tuple[Any, Any]]] = []
-
-    def read_all(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """Reads the arguments, and what the code finds elsewhere. Returns the key."""
-        if self._names.unknown is not None:
-            raise Refused(self._names.unknown)
-        self.key += len(args), tuple(kwargs)
-        for name, value in (*enumerate(args), *kwargs.items()):
-            self._begins.append((len(self.key), ("argument", name)))
-            if type(value) is float and name in self._as_tensors:
-                self.floats[name] = len(self.tensors)
-                self.tensors.append(_core.make(value, "float64", False, NATIVE))
-                self.key.append(Number)
-            else:
-                self._read(value)
-        self._is_argument = False
-        for place in self._names.places:
-            self._begins.append((len(self.key), ("", place[1])))
-            self._find(place)
-        for value in self.objects:
-            for place, by_identity in self._names.of(value):
-                self._begins.append((len(self.key), (value, place[1])))
-                self.key.append(place[1])
-                try:
-                    self._find(place, by_identity)
-                except Refused as refusal:
-                    raise Refused(f"{self._name(len(self.key))}: {refusal}") from None
-        return tuple(self.key)
-
-    def sees_all(self) -> bool:
-        """Whether arrays of NumPy that the function makes follow from what was read.
-
-        It is not known where code may draw from generators of its own, and what objects of other libraries hold.
-        """
-        told = (type, types.ModuleType, types.FunctionType, types.SimpleNamespace, np.ufunc, np.dtype)
-        objects = (x for x in self.objects if not isinstance(x, told))
-        return all(_is_python(type(x)) for x in objects) and self._names.names.isdisjoint(_UNTOLD)
-
-    def _name(self, i: int) -> str:
-        """The name that leads to a part of the key."""
-        names = [name for begin, name in self._begins if begin <= i]
-        if not names:
-            return "the number of its arguments or a mode"
-        of, name = names[-1]
-        if isinstance(of, str):
-            return f"{of} {name}".strip() if isinstance(name, str) or of else "a variable of a closure"
-        return f"{getattr(of, '__name__', type(of).__name__)}.{name}"
-
-    def _first_difference(self, key: tuple[Any, ...]) -> int | None:
-        pairs = enumerate(zip(self.key, key, strict=False))
-        return next((i for i, (mine, other) in pairs if mine != other), None)
-
-    def difference(self, key: tuple[Any, ...]) -> str | None:
-        """The name of what differs from a key, if anything does."""
-        if (i := self._first_difference(key)) is not None:
-            return self._name(i)
-        return None if len(self.key) == len(key) else "an attribute"
-
-    def has_other_numbers(self, key: tuple[Any, ...]) -> bool:
-        """Whether the first difference from a key is in the numbers of a NumPy array."""
-        i = self._first_difference(key)
-        return i is not None and isinstance(self.key[i], Numbers) and isinstance(key[i], Numbers)
-
-    def _find(self, place: Place, by_identity: bool = False) -> None:
-        """Reads the value at a place."""
-        value = value_at(place)
-        self.found.append((place, value, by_identity))
-        if by_identity:
-            self.by_identity.append(value)
-        if isinstance(value, types.CodeType):
-            self.key.append(Same(value))
-        else:
-            self._read(value, by_identity)
-
-    def _read(self, value: Any, by_identity: bool = False) -> None:
-        """Reads a value and what it contains."""
-        key = self.key
-        if isinstance(value, Tensor):
-            if by_identity:
-                key.append(Same(value))
-                return
-            place = self._places.get(id(value))
-            if place is None:
-                place = self._places[id(value)] = len(self.tensors)
-                self.tensors.append(value)
-            if not self._is_argument:
-                self.elsewhere.add(place)
-            key.append(value.__class__)
-            key.append(place)
-        elif isinstance(value, (float, *PLAIN)):
-            key.append(value.__class__)
-            key.append(value.hex() if isinstance(value, float) else value)
-            if type(value) not in (*PLAIN, float, Number) and getattr(value, "__dict__", None):
-                # An instance of a class of the user's.
-                self._look_into(value)
-        elif isinstance(value, np.generic):
-            key.append((value.dtype, value.tobytes()))
-        elif type(value) is np.ndarray and value.nbytes <= _BYTES and not value.dtype.hasobject:
-            if (numbers := self.numbers.get(id(value))) is None:
-                numbers = self.numbers[id(value)] = Numbers(value)
-            key.append(numbers)
-        elif isinstance(value, np.ndarray):
-            kind = "a NumPy array" if type(value) is np.ndarray else f"a {type(value).__name__}"
-            what = f"{kind} of more than {_BYTES >> 20} MiB" if value.nbytes > _BYTES else kind
-            raise Refused(f"it looks up {what}, whose numbers may change; make a tensor of it first")
-        elif isinstance(value, (set, frozenset)):
-            key.append(frozenset(value))
-        elif isinstance(value, slice):
-            key.append(slice)
-            self._read((value.start, value.stop, value.step))
-        elif (parts := _read_parts(value)) is not None:
-            key.append(value.__class__)
-            key.append(len(parts))
-            if not self._is_argument and type(value) in (list, dict):
-                self.items += ((value, name, part) for name, part in parts)
-            for name, part in parts:
-                key.append(Same(name) if isinstance(name, Tensor) else name)
-                self._read(part, by_identity)
-            self._read(rest(value))
-        elif isinstance(value, types.MethodType):
-            key.append(types.MethodType)
-            self._read((value.__func__, value.__self__))
-        elif isinstance(value, functools.partial):
-            key.append(functools.partial)
-            self._read((value.func, value.args, value.keywords))
-        elif isinstance(value, (collections.deque, collections.UserList)):
-            key.append(value.__class__)
-            self._read(list(value))
-        elif isinstance(value, (weakref.ref, contextvars.ContextVar)):
-            key.append(value.__class__)
-            self._read(value.get(MISSING) if isinstance(value, contextvars.ContextVar) else value())
-        elif isinstance(value, (bytearray, memoryview, array.array)):
-            raise Refused(f"it looks up a {type(value).__name__}, whose numbers may change; make a tensor of it first")
-        else:
-            if isinstance(value, Iterator) or type(value).__module__ in _DRAWING:
-                raise Refused(f"it looks up a {type(value).__name__}, which gives something else each time")
-            key.append(Same(value))
-            key.append(Same(type(value)))
-            if not isinstance(value, _FUNCTIONS) or (isinstance(value, types.FunctionType) and vars(value)):
-                self._look_into(value)
-
-    def _look_into(self, value: Any) -> None:
-        if id(value) not in self._seen:
-            self._seen.add(id(value))
-            self.objects.append(value)
-
-
-def pattern(
-    value: Any, tensors: dict[int, int], numbers: Mapping[int, Numbers], by_identity: bool = False
-) -> tuple[str, Any]:
-    """What tells a value apart, for calls without Python: the same parts that :class:`Reader` reads.
-
-    ``tensors`` are the places of those that were met, by their ids, and ``numbers`` those of arrays.
-
-    Raises:
-        Refused: a call needs Python to compare it.
-    """
-    kind = value.__class__
-    if isinstance(value, Tensor):
-        if by_identity:
-            return "same", value
-        return "tensor", (kind, tensors.setdefault(id(value), len(tensors)))
-    if kind in (int, float, str, bytes):
-        return "equal", value
-    if kind in (set, frozenset) and all(type(x) in (int, str, bytes) for x in value):
-        return "equal", kind(value)
-    if kind is list or (isinstance(value, tuple) and not kind.__dictoffset__):
-        return "sequence", (kind, [pattern(x, tensors, numbers, by_identity) for x in value])
-    if kind is dict:
-        return "dict", [(name, pattern(x, tensors, numbers, by_identity)) for name, x in value.items()]
-    if isinstance(value, (bool, type(None), type(...))) or (
-        isinstance(value, np.generic) and not isinstance(value, np.void)
-    ):
-        return "same", value
-    if kind is np.ndarray and value.flags.c_contiguous and id(value) in numbers:
-        return "numbers", (value, value.dtype, value.shape, numbers[id(value)].data)
-    if isinstance(value, (*PLAIN, *_IN_PYTHON)) or value is MISSING or children(value) is not None:
-        raise Refused("it is compared in Python")
-    return "object", value
-
-
-def lookups(names: Names, reader: Reader, tensors: dict[int, int]) -> list[tuple[Any, Any, tuple[str, Any]]]:
-    """The places that a call depends on besides its arguments, with the patterns of the values that were read.
-
-    Raises:
-        Refused: a call needs Python to compare one of them.
-    """
-    if any(isinstance(place[0], Slots) for place, _, _ in reader.found):
-        raise Refused("it is compared in Python")
-    found = [
-        (*place, pattern(value, tensors, reader.numbers, by_identity)) for place, value, by_identity in reader.found
-    ]
-    for value in reader.objects:
-        found += [(*place, ("absent", None)) for place in names.hidden(value)]
-        held = getattr(value, "__dict__", None)
-        if isinstance(value, types.FunctionType):
-            continue
-        if type(held) is dict and not isinstance(value, types.ModuleType) and not names.is_of_framework(type(value)):
-            if names.any:
-                # All attributes are among the places, so there is a new one only if there are more.
-                found.append((held, None, ("size", len(held))))
-            else:
-                found += [(held, name, ("absent", None)) for name in sorted(names.attributes) if name not in held]
-        elif isinstance(value, BaseModule) and "forward" not in value.__dict__:
-            found.append((value.__dict__, "forward", ("absent", None)))
-    return found

@@ -7,8 +7,6 @@ import contextlib
 import errno
 import json
 import os
-import pathlib
-import secrets
 from collections.abc import Callable
 from typing import Any
 
@@ -126,6 +124,11 @@ def _short(value: Any) -> str:
     return repr(value) if isinstance(value, (bool, int, float, str, type(None))) else f"a {type(value).__name__}"
 
 
+def text_of(about: dict[str, Any]) -> str:
+    """The text of a file from descriptions."""
+    return json.dumps(about)
+
+
 def parsed(text: str) -> dict[str, Any]:
     """The descriptions in the text of a file.
 
@@ -148,6 +151,9 @@ def write(path: str | os.PathLike[str], data: bytes) -> None:
 
     Links are followed. What is no regular file, such as a pipe, is written to.
     """
+    import pathlib
+    import secrets
+
     target = pathlib.Path(os.path.realpath(path))
     if not os.fspath(path) or not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))

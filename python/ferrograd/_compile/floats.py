@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import operator
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor, native
-from ferrograd._dialects.numbers import NATIVE, dialect_of
+from ferrograd._kit.dialect import NATIVE, dialect_of
 
 
 class Watch:
@@ -44,7 +44,7 @@ class Number:
         self._value = value
         self._tensor = tensor
         self._names = names
-        self._watch = watch
+        self._fg_watch = watch
         watch.note(self)
 
     # Code asks whether its argument is a float.
@@ -52,7 +52,7 @@ class Number:
 
     def _pinned(self) -> float:
         """The value."""
-        self._watch.pinned |= self._names
+        self._fg_watch.pinned |= self._names
         return self._value
 
     def __getattr__(self, name: str) -> Any:
@@ -64,7 +64,9 @@ class Number:
         return float, (self._pinned(),)
 
     def __neg__(self) -> Any:
-        return Number(-self._value, -self._tensor, self._names, self._watch) if self._watch.is_open else -self._value
+        return (
+            Number(-self._value, -self._tensor, self._names, self._fg_watch) if self._fg_watch.is_open else -self._value
+        )
 
     def _like(self, x: Tensor) -> Tensor:
         """The tensor in the dtype and the class of another. The number is rounded as that of an operand is."""
@@ -81,7 +83,7 @@ def _applied(symbol: Callable[[Any, Any], Any], number: Number, other: Any, refl
     def ordered(a: Any, b: Any) -> Any:
         return symbol(b, a) if reflected else symbol(a, b)
 
-    if number._watch.is_open:
+    if number._fg_watch.is_open:
         if isinstance(other, Tensor):
             if other.dtype.kind == "f" and other.dtype.itemsize >= 4 and _core.autocast_dtype() is None:
                 return ordered(number._like(other), other)
@@ -91,9 +93,9 @@ def _applied(symbol: Callable[[Any, Any], Any], number: Number, other: Any, refl
             if not (symbol is operator.truediv and type(divisor) is Number):
                 if type(other) is not Number:
                     value = float(other)
-                    other = Number(value, _core.make(value, "float64", False, NATIVE), frozenset(), number._watch)
+                    other = Number(value, _core.make(value, "float64", False, NATIVE), frozenset(), number._fg_watch)
                 value, tensor = ordered(number._value, other._value), ordered(number._tensor, other._tensor)
-                return Number(value, tensor, number._names | other._names, number._watch)
+                return Number(value, tensor, number._names | other._names, number._fg_watch)
     return ordered(number._pinned(), _plain(other))
 
 
@@ -132,3 +134,12 @@ for _name in (
     *("eq", "ne", "lt", "le", "gt", "ge", "pow", "rpow", "mod", "rmod", "floordiv", "rfloordiv", "divmod", "rdivmod"),
 ):
     setattr(Number, f"__{_name}__", _by_value(f"__{_name}__"))
+
+
+def with_numbers(args: Any, kwargs: Any, floats: Mapping[Any, int], used: list[Tensor], watch: Watch) -> Any:
+    """The arguments with numbers in place of floats."""
+
+    def number(name: Any, value: Any) -> Any:
+        return Number(value, used[floats[name]], frozenset([name]), watch) if name in floats else value
+
+    return tuple(number(i, x) for i, x in enumerate(args)), {name: number(name, x) for name, x in kwargs.items()}

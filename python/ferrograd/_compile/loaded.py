@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import pathlib
 import weakref
 from typing import Any
 
 from ferrograd import _core
-from ferrograd._compile.dependencies import pattern
 from ferrograd._compile.files import parsed, restored, tensors_of
-from ferrograd._compile.function import _HOLE, _Program, _with_tensors
+from ferrograd._compile.program import HOLE, Program, with_tensors
 from ferrograd._core import ArgumentError, ProgramFileError, Tensor
 
 __all__ = ["LoadedFunction", "load_compiled"]
@@ -39,7 +37,7 @@ class LoadedFunction(_core.CompiledCalls):
         def hole(_: int) -> Any:
             nonlocal count
             count += 1
-            return _HOLE
+            return HOLE
 
         self._args = restored(self._arguments, lambda x: x, place)
         self._kwargs = restored(self._keywords, lambda x: x, place)
@@ -49,11 +47,11 @@ class LoadedFunction(_core.CompiledCalls):
         if places != set(range(len(core.parameters()))):
             raise ProgramFileError("load_compiled: the file has other arguments than its program")
         kept = [x if isinstance(x, int) else weakref.ref(x) for x in leaves]
-        self._program = _Program(core, result, None, kept, tracked)
+        self._program = Program(core, result, None, kept, tracked)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
-        args, kwargs = _with_tensors(args), _with_tensors(kwargs)
+        args, kwargs = with_tensors(args), with_tensors(kwargs)
         found: dict[int, Tensor] = {}
         if len(args) != len(self._args):
             raise ArgumentError(
@@ -70,9 +68,9 @@ class LoadedFunction(_core.CompiledCalls):
 
     def _expect(self, args: Any, kwargs: Any) -> None:
         """Lets later calls like this one run without Python."""
-        tensors: dict[int, int] = {}
-        arguments = [pattern(x, tensors, {}) for x in args]
-        keywords = pattern(kwargs, tensors, {}) if kwargs else None
+        numbers: dict[int, int] = {}
+        arguments = [_pattern(x, numbers) for x in args]
+        keywords = _pattern(kwargs, numbers) if kwargs else None
         program = self._program
         if program.shape is not None and not program.tracked:
             self._remember(program.core, arguments, keywords, [], program.shape)
@@ -89,7 +87,10 @@ class LoadedFunction(_core.CompiledCalls):
         for i, (x, given, (dtype, shape, differentiates, writes)) in enumerate(parameters):
             name = f"tensor {i} of the arguments"
             if given != dtype or list(x.shape) != shape:
-                return f"{name} has the dtype {dtype} and the shape {tuple(shape)}, not {given} and {tuple(x.shape)}"
+                return (
+                    f"{name} is of dtype {given} and shape {tuple(x.shape)}, where the program takes dtype {dtype} and "
+                    f"shape {tuple(shape)}"
+                )
             if x.requires_grad and not differentiates and _core.is_grad_enabled():
                 return (
                     f"{name} requires grad, and the program has no gradient by it: save a function that was called "
@@ -108,6 +109,18 @@ class LoadedFunction(_core.CompiledCalls):
 
     def __repr__(self) -> str:
         return f"<{self.__name__} from a file>"
+
+
+def _pattern(value: Any, numbers: dict[int, int]) -> tuple[str, Any]:
+    """What the core compares an argument with. Tensors are told apart by ``numbers``, which new ones are added to."""
+    kind = value.__class__
+    if isinstance(value, Tensor):
+        return "tensor", (kind, numbers.setdefault(id(value), len(numbers)))
+    if kind is dict:
+        return "dict", (kind, [(name, _pattern(x, numbers)) for name, x in value.items()])
+    if isinstance(value, (list, tuple)):
+        return "sequence", (kind, [_pattern(x, numbers) for x in value])
+    return ("equal" if kind in (int, float, str) else "same"), value
 
 
 def _differentiated_twice() -> Any:
@@ -149,4 +162,5 @@ def load_compiled(path: str | os.PathLike[str]) -> LoadedFunction:
     >>> bool((g(x) == f(x)).all())
     True
     """
-    return LoadedFunction(pathlib.Path(path).read_bytes())
+    with open(os.fspath(path), "rb") as file:
+        return LoadedFunction(file.read())

@@ -6,7 +6,7 @@ from typing import Any
 
 from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
-from ferrograd._tree import leaves, rebuilt
+from ferrograd._kit.tree import leaves, rebuilt
 
 __all__ = ["debug_print"]
 

@@ -10,9 +10,10 @@ import types
 from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
-from ferrograd._compile.dependencies import Place, Reader, Slots, value_at
+from ferrograd._compile.dependencies import Place, Slots, value_at
+from ferrograd._compile.reader import Reader
 from ferrograd._core import Tensor
-from ferrograd._tree import children, leaves, rebuilt
+from ferrograd._kit.tree import children, leaves, rebuilt
 
 
 class Store:
@@ -22,9 +23,9 @@ class Store:
         self._where, self._name = where, name
         #: What the function has set it to.
         self.now = self.value
-        self._before = before
+        self._fg_before = before
         #: By leaf of the value before: the number of the tensor that it is.
-        self._numbers = [numbers.get(id(x)) for x in leaves(before)]
+        self._fg_numbers = [numbers.get(id(x)) for x in leaves(before)]
 
     @property
     def value(self) -> Any:
@@ -46,8 +47,8 @@ class Store:
 
     def put_back(self, tensors: Sequence[Tensor]) -> None:
         """Makes it what it was before a call that found these tensors."""
-        values = zip(leaves(self._before), self._numbers, strict=True)
-        self.value = rebuilt(self._before, (x if i is None else tensors[i] for x, i in values))
+        values = zip(leaves(self._fg_before), self._fg_numbers, strict=True)
+        self.value = rebuilt(self._fg_before, (x if i is None else tensors[i] for x, i in values))
 
 
 def found_stores(reader: Reader, made: Collection[int]) -> list[Store]:
@@ -67,7 +68,9 @@ def found_stores(reader: Reader, made: Collection[int]) -> list[Store]:
         tensors = tensors_of(value)
         return bool(tensors) and all((id(x) in made or id(x) in numbers) and not x.requires_grad for x in tensors)
 
-    changed = [(place, value) for place, value, _ in reader.found if can_be_set(place) and value_at(place) is not value]
+    changed = [
+        (place, value) for place, value, *_ in reader.found if can_be_set(place) and value_at(place) is not value
+    ]
     for holder, name, value in reader.items:
         is_there = name < len(holder) if isinstance(holder, list) else name in holder
         if is_there and holder[name] is not value:
@@ -95,14 +98,15 @@ class Container:
 
     def __init__(self, given: Any, used: Any) -> None:
         self.given, self.used = given, used
-        self._before = _contents(used)
+        self._fg_before = _contents(used)
 
     def has_changed(self) -> bool:
         """Whether the function has put something else into it."""
-        now = _contents(self.used)
-        return len(now) != len(self._before) or any(
-            a is not b or x is not y for (a, x), (b, y) in zip(now, self._before, strict=True)
-        )
+        now, before = _contents(self.used), self._fg_before
+        if len(now) != len(before) or any(x is not y for (_, x), (_, y) in zip(now, before, strict=True)):
+            return True
+        # The places in a list are numbers, each of which may be another object.
+        return not isinstance(self.used, list) and any(a is not b for (a, _), (b, _) in zip(now, before, strict=True))
 
 
 def _contents(x: Any) -> list[tuple[Any, Any]]:

@@ -63,11 +63,11 @@ class Batches(Iterator[Any]):
     """The batches of a source for the given indices, made when they are asked for."""
 
     def __init__(self, source: Source, indices: Iterator[Any]) -> None:
-        self._fetch, self._indices, self._ended = source.fetcher(), indices, False
+        self._fg_fetch, self._fg_indices, self._fg_ended = source.fetcher(), indices, False
 
     def __next__(self) -> Any:
-        batch = ENDED if self._ended else self._fetch(next(self._indices))
+        batch = ENDED if self._fg_ended else self._fg_fetch(next(self._fg_indices))
         if batch is ENDED:
-            self._ended = True
+            self._fg_ended = True
             raise StopIteration
         return batch

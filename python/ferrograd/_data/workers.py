@@ -22,9 +22,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ferrograd import _core, _tree
+from ferrograd import _core
 from ferrograd._data.fetching import ENDED, Source
 from ferrograd._data.worker_info import WorkerInfo, set_worker_info
+from ferrograd._kit import tree as _tree
 
 #: Seconds between two looks whether the parent process is alive, and that a worker has to end by itself.
 PATIENCE = 5.0
@@ -269,7 +270,7 @@ class WorkerBatches(Iterator[Any]):
 
     def restart(self, indices: Iterator[Any]) -> None:
         """Begins again with other indices; streams begin anew."""
-        self._indices, self._epoch = indices, self._epoch + 1
+        self._fg_indices, self._epoch = indices, self._epoch + 1
         #: The worker of each task that is not answered or not passed on.
         self._tasks: dict[int, int] = {}
         self._arrived: dict[int, tuple[int, bytes]] = {}
@@ -289,7 +290,7 @@ class WorkerBatches(Iterator[Any]):
         if not any(self._active):
             return
         # The sampler may raise, and is asked only if there is a worker for its index.
-        index = next(self._indices, ENDED)
+        index = next(self._fg_indices, ENDED)
         if index is ENDED:
             return
         while not self._active[self._turn]:

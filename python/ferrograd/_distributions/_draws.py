@@ -12,34 +12,66 @@ from ferrograd import _core
 from ferrograd._autograd.function import Function, once_differentiable
 from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import torch as ops
-from ferrograd._dialects.draws import by_numpy, drawn, generator, in_parts, multinomial
-from ferrograd._dialects.numbers import TORCH
+from ferrograd._core.torch import mersenne
+from ferrograd._functions.random import (
+    by_numpy,
+    drawn,
+    gammas,
+    in_parts,
+    log_gammas,
+    multinomial,
+    negative_binomial,
+    poisson,
+)
+from ferrograd._kit.dialect import TORCH, dialect_of
 from ferrograd._tensor.dtypes import finfo
 
 __all__ = [
     "beta_slope",
     "by_numpy",
+    "cauchy",
     "dirichlet",
     "drawn",
+    "exponential",
     "gamma_slope",
-    "generator",
     "in_parts",
     "multinomial",
+    "negative_binomial",
     "normal",
+    "poisson",
     "standard_gamma",
     "uniform",
     "values",
 ]
 
 
-def uniform(like: Any, shape: Sequence[int]) -> Any:
-    """Random numbers in [0, 1) with the class and the dtype of a parameter."""
-    return ops.rand_like(ops.broadcast_to(like.detach(), shape))
+def uniform(like: Any, shape: Sequence[int], low: float = 0, high: float = 1) -> Any:
+    """Random numbers in [low, high) with the class and the dtype of a parameter."""
+    if (low, high) == (0, 1):
+        return ops.rand_like(ops.broadcast_to(like.detach(), shape))
+    if dialect_of(like) == TORCH:
+        return mersenne.draw("uniform", shape, like.dtype, low, high)
+    return uniform(like, shape) * (high - low) + low
 
 
 def normal(like: Any, shape: Sequence[int]) -> Any:
     """Standard normal random numbers with the class and the dtype of a parameter."""
     return ops.randn_like(ops.broadcast_to(like.detach(), shape))
+
+
+def exponential(like: Any, shape: Sequence[int]) -> Any:
+    """Random numbers of the exponential distribution of rate 1 with the class and the dtype of a parameter."""
+    if dialect_of(like) == TORCH:
+        return mersenne.draw("exponential", shape, like.dtype, 1)
+    # 1 - u is in (0, 1].
+    return -ops.log1p(-uniform(like, shape))
+
+
+def cauchy(like: Any, shape: Sequence[int]) -> Any:
+    """Random numbers of Cauchy's distribution with the class and the dtype of a parameter."""
+    if dialect_of(like) == TORCH:
+        return mersenne.draw("cauchy", shape, like.dtype)
+    return ops.tan((uniform(like, shape) - 0.5) * math.pi)
 
 
 def _tensor(values: Any) -> Any:
@@ -56,9 +88,7 @@ class _StandardGamma(Function):
 
     @staticmethod
     def forward(ctx: Any, concentration: Any) -> Any:
-        a = values(concentration, concentration.shape)
-        gammas = in_parts(generator().standard_gamma, a)
-        found = drawn(np.maximum(gammas, finfo(concentration.dtype).tiny), concentration)
+        found = drawn(np.maximum(gammas(concentration.detach()), finfo(concentration.dtype).tiny), concentration)
         ctx.save_for_backward(concentration, found)
         return found
 
@@ -80,10 +110,8 @@ class _Dirichlet(Function):
 
     @staticmethod
     def forward(ctx: Any, concentration: Any) -> Any:
-        a, source = values(concentration, concentration.shape), generator()
         # A gamma variable of a small concentration has a logarithm, even if it is too small itself.
-        with np.errstate(divide="ignore"):
-            logs = np.log(in_parts(source.standard_gamma, a + 1)) + np.log1p(-source.random(a.shape)) / a
+        logs = log_gammas(concentration.detach())
         shares = np.exp(logs - logs.max(-1, keepdims=True, initial=-math.inf))
         limits = finfo(concentration.dtype)
         shares = np.clip(shares / shares.sum(-1, keepdims=True), limits.tiny, 1 - limits.eps)

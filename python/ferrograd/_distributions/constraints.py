@@ -98,14 +98,14 @@ class dependent_property(property, Constraint):
     @property
     def is_discrete(self) -> Any:
         """Whether the sets are discrete; raises if that depends on the object."""
-        return self._of_class("is_discrete")
+        return self._fg_of_class("is_discrete")
 
     @property
     def event_dim(self) -> Any:
         """The number of axes of a value; raises if it depends on the object."""
-        return self._of_class("event_dim")
+        return self._fg_of_class("event_dim")
 
-    def _of_class(self, name: str) -> Any:
+    def _fg_of_class(self, name: str) -> Any:
         if self._known[name] is None:
             raise NotImplementedError(f".{name} cannot be determined statically")
         return self._known[name]

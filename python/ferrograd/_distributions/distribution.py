@@ -7,13 +7,12 @@ import warnings
 from typing import Any
 
 from ferrograd import _core
-from ferrograd._array_api import result_type
 from ferrograd._autograd.modes import enable_grad, no_grad
-from ferrograd._core import Tensor
-from ferrograd._core import torch as ops
-from ferrograd._dialects.numbers import TORCH, dialect_of
+from ferrograd._core import Tensor, torch as ops
 from ferrograd._distributions import constraints
 from ferrograd._distributions.constraints import Constraint
+from ferrograd._functions.array_api import result_type
+from ferrograd._kit.dialect import TORCH, dialect_of
 from ferrograd._tensor.shape import TorchSize as Size
 
 __all__ = ["Distribution", "ExponentialFamily"]
@@ -41,7 +40,7 @@ class Distribution:
     #: The constraint of each parameter.
     arg_constraints: dict[str, Constraint] = {}  # noqa: RUF012
     #: The parameters that tensors of the object hold, and the number of axes of each that are no batch.
-    _held: dict[str, int] = {}  # noqa: RUF012
+    _fg_held: dict[str, int] = {}  # noqa: RUF012
     _validate_args = __debug__
 
     @staticmethod
@@ -59,9 +58,9 @@ class Distribution:
             for name, constraint in self.arg_constraints.items():
                 if constraints.is_dependent(constraint) or name not in vars(self):
                     continue
-                self._require(name, vars(self)[name])
+                self._fg_require(name, vars(self)[name])
 
-    def _require(self, name: str, value: Any) -> None:
+    def _fg_require(self, name: str, value: Any) -> None:
         """Raises unless a parameter satisfies its constraint."""
         constraint = self.arg_constraints[name]
         if not _core.all_hold(constraint.check(value)):
@@ -110,20 +109,20 @@ class Distribution:
 
         A subclass that holds more sets that in an instance of its own, and hands the instance on as ``_instance``.
         """
-        self._get_checked_instance(self._library_class(), _instance)
+        self._get_checked_instance(self._fg_library_class(), _instance)
         new = copy.copy(self)
         if _instance is not None:
             vars(_instance).update({**vars(self), **vars(_instance)})
             new = _instance
         new._batch_shape = Size(tuple(batch_shape))
-        for name, axes in self._held.items():
+        for name, axes in self._fg_held.items():
             if name in vars(self):
                 value = vars(self)[name]
                 own = tuple(value.shape)[len(value.shape) - axes :]
                 vars(new)[name] = ops.broadcast_to(value, [*new._batch_shape, *own])
         return new
 
-    def _library_class(self) -> type:
+    def _fg_library_class(self) -> type:
         """The class, or the nearest of its bases that is not defined in another library."""
         return next(c for c in type(self).__mro__ if c.__module__.startswith("ferrograd."))
 
@@ -163,6 +162,14 @@ class Distribution:
         """The value whose ``cdf`` is ``value``."""
         raise NotImplementedError
 
+    def _fg_survival(self, value: Any) -> Any:
+        """The probability of values above ``value``, which a subclass computes without 1 where it is small."""
+        return 1 - self.cdf(value)
+
+    def _fg_upper_quantile(self, value: Any) -> Any:
+        """The value above which the probability is ``value``."""
+        return self.icdf(1 - value)
+
     def enumerate_support(self, expand: bool = True) -> Any:
         """All values, along a new first axis."""
         raise NotImplementedError
@@ -175,10 +182,10 @@ class Distribution:
         """The exponential of the entropy."""
         return ops.exp(self.entropy())
 
-    def _checked(self, value: Any) -> Any:
+    def _fg_checked(self, value: Any) -> Any:
         """The value; raises unless it is a tensor of a fitting shape in the support."""
         if not self._validate_args:
-            return value
+            return self._fg_as_tensor(value)
         if not isinstance(value, Tensor):
             raise ValueError("The value argument to log_prob must be a Tensor")
         shape, event, wanted = tuple(value.shape), tuple(self._event_shape), self._extended_shape()
@@ -207,9 +214,18 @@ class Distribution:
             )
         return value
 
+    def _fg_as_tensor(self, value: Any) -> Any:
+        """A number as a tensor like the parameters; a tensor as it is."""
+        if not isinstance(value, int | float):
+            return value
+        if "base_dist" in vars(self):
+            return vars(self)["base_dist"]._fg_as_tensor(value)
+        like = next((v for v in vars(self).values() if isinstance(v, Tensor)), None)
+        return value if like is None else _core.make(float(value), like.dtype, False, dialect_of(like))
+
     def _validate_sample(self, value: Any) -> None:
         """Raises unless a value is a tensor of a fitting shape in the support; for subclasses of other libraries."""
-        self._checked(value)
+        self._fg_checked(value)
 
     def __repr__(self) -> str:
         held = {name: vars(self)[name] for name in self.arg_constraints if name in vars(self)}
@@ -235,7 +251,7 @@ class ExponentialFamily(Distribution):
     def _log_normalizer(self, *natural_params: Any) -> Any:
         raise NotImplementedError
 
-    def _normalizer(self) -> tuple[Any, list[Any], list[Any]]:
+    def _fg_normalizer(self) -> tuple[Any, list[Any], list[Any]]:
         """The logarithm of the normalizer, the natural parameters, and its derivatives by them."""
         params = [p if p.requires_grad else p.detach().requires_grad_() for p in self._natural_params]
         with enable_grad():
@@ -245,7 +261,7 @@ class ExponentialFamily(Distribution):
 
     def entropy(self) -> Any:
         """The entropy in nats."""
-        found, params, slopes = self._normalizer()
+        found, params, slopes = self._fg_normalizer()
         found = found - self._mean_carrier_measure
         for p, g in zip(params, slopes, strict=True):
             found = found - sum_last(p * g, len(p.shape) - len(self._batch_shape))

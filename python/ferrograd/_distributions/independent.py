@@ -36,7 +36,7 @@ class Independent(Distribution):
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The distribution with a larger batch shape."""
         n = self.reinterpreted_batch_ndims
-        new = self._get_checked_instance(self._library_class(), _instance)
+        new = self._get_checked_instance(self._fg_library_class(), _instance)
         Independent.__init__(new, self.base_dist.expand([*batch_shape, *self._event_shape[:n]]), n, False)
         return new
 

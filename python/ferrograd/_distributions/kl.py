@@ -10,16 +10,32 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import torch as ops
-from ferrograd._distributions.counts import Binomial, Poisson
-from ferrograd._distributions.discrete import Bernoulli, Categorical, Geometric, OneHotCategorical
+from ferrograd._distributions import _stable
+from ferrograd._distributions.bernoulli import Bernoulli
+from ferrograd._distributions.beta import Beta
+from ferrograd._distributions.binomial import Binomial
+from ferrograd._distributions.categorical import Categorical
+from ferrograd._distributions.cauchy import Cauchy
+from ferrograd._distributions.continuous_bernoulli import ContinuousBernoulli
+from ferrograd._distributions.dirichlet import Dirichlet
 from ferrograd._distributions.distribution import Distribution, ExponentialFamily, sum_last
-from ferrograd._distributions.gamma import Beta, Dirichlet, Gamma
+from ferrograd._distributions.exponential import Exponential
+from ferrograd._distributions.gamma import Gamma
+from ferrograd._distributions.geometric import Geometric
+from ferrograd._distributions.gumbel import Gumbel
+from ferrograd._distributions.half_cauchy import HalfCauchy
+from ferrograd._distributions.half_normal import HalfNormal
 from ferrograd._distributions.independent import Independent
-from ferrograd._distributions.matrices import LowRankMultivariateNormal, Wishart, _mvdigamma, _mvlgamma
+from ferrograd._distributions.laplace import Laplace
+from ferrograd._distributions.low_rank_multivariate_normal import LowRankMultivariateNormal
 from ferrograd._distributions.multivariate_normal import MultivariateNormal, half_log_det, mahalanobis
-from ferrograd._distributions.scalar import Cauchy, Exponential, Gumbel, HalfNormal, Laplace, Normal, Uniform
-from ferrograd._distributions.tails import ContinuousBernoulli, HalfCauchy, Pareto
+from ferrograd._distributions.normal import Normal
+from ferrograd._distributions.one_hot_categorical import OneHotCategorical
+from ferrograd._distributions.pareto import Pareto
+from ferrograd._distributions.poisson import Poisson
 from ferrograd._distributions.transformed_distribution import TransformedDistribution
+from ferrograd._distributions.uniform import Uniform
+from ferrograd._distributions.wishart import Wishart
 
 __all__ = ["kl_divergence", "register_kl"]
 
@@ -69,7 +85,7 @@ def _exponential_family(p: Any, q: Any) -> Any:
         raise NotImplementedError(
             f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}"
         )
-    norm, params, slopes = p._normalizer()
+    norm, params, slopes = p._fg_normalizer()
     others = q._natural_params
     found = q._log_normalizer(*others) - norm
     for a, b, slope in zip(params, others, slopes, strict=True):
@@ -79,9 +95,14 @@ def _exponential_family(p: Any, q: Any) -> Any:
 
 @register_kl(Normal, Normal)
 def _normal(p: Normal, q: Normal) -> Any:
-    ratio = (p.scale / q.scale) ** 2
     distance = ((p.loc - q.loc) / q.scale) ** 2
-    return 0.5 * (ratio + distance - 1 - ops.log(ratio))
+    return _of_scales(p, q) + 0.5 * distance
+
+
+def _of_scales(p: Any, q: Any) -> Any:
+    """Half of ``r**2 - 1 - log(r**2)`` for the ratio r of the scales."""
+    gap = (p.scale - q.scale) / q.scale
+    return _stable.excess(q.scale, p.scale) + 0.5 * gap * gap
 
 
 @register_kl(TransformedDistribution, TransformedDistribution)
@@ -94,40 +115,56 @@ def _transformed(p: Any, q: Any) -> Any:
 
 @register_kl(Laplace, Laplace)
 def _laplace(p: Laplace, q: Laplace) -> Any:
-    ratio, distance = p.scale / q.scale, abs(p.loc - q.loc)
-    return -ops.log(ratio) + distance / q.scale + ratio * ops.exp(-distance / p.scale) - 1
+    # Not the absolute value, whose derivative at 0 is 0: the divergence has a second derivative there.
+    shift = (p.loc - q.loc) / p.scale
+    distance = ops.where(shift < 0, -shift, shift)
+    return _stable.excess(q.scale, p.scale) + p.scale / q.scale * _stable.expm1_minus(-distance)
 
 
 @register_kl(Exponential, Exponential)
 def _exponential(p: Exponential, q: Exponential) -> Any:
-    ratio = q.rate / p.rate
-    return ratio - ops.log(ratio) - 1
+    return _stable.excess(p.rate, q.rate)
 
 
 @register_kl(Uniform, Uniform)
 def _uniform(p: Uniform, q: Uniform) -> Any:
     inside = (q.low <= p.low) & (q.high >= p.high)
-    return ops.where(inside, ops.log((q.high - q.low) / (p.high - p.low)), math.inf)
+    return ops.where(inside, ops.log(q.high - q.low) - ops.log(p.high - p.low), math.inf)
 
 
 @register_kl(Bernoulli, Bernoulli)
 def _bernoulli(p: Bernoulli, q: Bernoulli) -> Any:
-    one = p.probs * (ops.softplus(-q.logits) - ops.softplus(-p.logits))
-    zero = (1 - p.probs) * (ops.softplus(q.logits) - ops.softplus(p.logits))
-    one = ops.where(p.probs == 0, 0.0, ops.where(q.probs == 0, math.inf, one))
-    return one + ops.where(p.probs == 1, 0.0, ops.where(q.probs == 1, math.inf, zero))
+    success, failure = p._fg_chances()
+    terms = [
+        ops.where(chance == 0, 0.0, chance * ops.where(chance == 0, 0.0, log - other))
+        for chance, log, other in zip((success, failure), p._fg_log_chances(), q._fg_log_chances(), strict=True)
+    ]
+    # The two terms cancel where the distributions are nearly equal. There the divergence is computed from the smaller
+    # probability and the difference of the logits.
+    step = q.logits - p.logits
+    is_near = abs(step) < 1
+    step = ops.where(is_near, step, 0.0)
+    is_most = success > failure
+    growth = ops.expm1(ops.where(is_most, -step, step))
+    least = ops.where(is_most, failure, success)
+    near = _stable.log1p_minus(least * growth) - least * _stable.log1p_minus(growth)
+    return ops.where(is_near, near, terms[0] + terms[1])
 
 
 @register_kl(Categorical, Categorical)
 def _categorical(p: Categorical, q: Categorical) -> Any:
-    terms = p.probs * (p.logits - q.logits)
-    terms = ops.where(q.probs == 0, math.inf, terms)
-    return ops.sum(ops.where(p.probs == 0, 0.0, terms), -1)
+    is_never = p.probs == 0
+    step = ops.where(is_never, 0.0, q.logits - ops.where(is_never, 0.0, p.logits))
+    # Each term is positive with the difference of the probabilities, whose sum is 0.
+    is_near = abs(step) < 1
+    near = p.probs * _stable.expm1_minus(ops.where(is_near, step, 0.0))
+    far = q.probs - p.probs - p.probs * ops.where(is_near, 0.0, step)
+    return ops.sum(ops.where(is_near & ~is_never, near, far), -1)
 
 
 @register_kl(OneHotCategorical, OneHotCategorical)
 def _one_hot(p: Any, q: Any) -> Any:
-    return _categorical(p._places, q._places)
+    return _categorical(p._fg_places, q._fg_places)
 
 
 @register_kl(MultivariateNormal, MultivariateNormal)
@@ -150,12 +187,8 @@ def _wishart(p: Any, q: Any) -> Any:
     a, b = ops.broadcast_tensors([q.scale_tril, p.scale_tril])
     z = ops.linalg.solve_triangular(a, b, upper=False)
     log_ratio = 2 * (half_log_det(q.scale_tril) - half_log_det(p.scale_tril))
-    return (
-        0.5 * (q.df * log_ratio + p.df * (ops.sum(z * z, [-2, -1]) - n))
-        + _mvlgamma(q.df / 2, n)
-        - _mvlgamma(p.df / 2, n)
-        + 0.5 * (p.df - q.df) * _mvdigamma(p.df / 2, n)
-    )
+    shapes = sum((_stable.lgamma_bregman((p.df - i) / 2, (q.df - i) / 2) for i in range(n)), 0.0)
+    return 0.5 * (q.df * log_ratio + p.df * (ops.sum(z * z, [-2, -1]) - n)) + shapes
 
 
 @register_kl(Independent, Independent)
@@ -167,60 +200,71 @@ def _independent(p: Independent, q: Independent) -> Any:
 
 @register_kl(Beta, Beta)
 def _beta(p: Any, q: Any) -> Any:
-    a, b, c, d = p.concentration1, p.concentration0, q.concentration1, q.concentration0
-    total, other = a + b, c + d
-    first = ops.lgamma(c) + ops.lgamma(d) + ops.lgamma(total) - ops.lgamma(a) - ops.lgamma(b) - ops.lgamma(other)
-    return first + (a - c) * ops.digamma(a) + (b - d) * ops.digamma(b) + (other - total) * ops.digamma(total)
+    pairs = [ops.stack([d.concentration1, d.concentration0], -1) for d in (p, q)]
+    return _dirichlet_shapes(*ops.broadcast_tensors(pairs))
 
 
 @register_kl(Dirichlet, Dirichlet)
 def _dirichlet(p: Any, q: Any) -> Any:
-    a, b = p.concentration, q.concentration
-    total = ops.sum(a, -1)
-    first = ops.lgamma(total) - ops.lgamma(ops.sum(b, -1))
-    second = ops.sum(ops.lgamma(a) - ops.lgamma(b), -1)
-    return first - second + ops.sum((a - b) * (ops.digamma(a) - ops.expand_dims(ops.digamma(total), -1)), -1)
+    return _dirichlet_shapes(p.concentration, q.concentration)
+
+
+def _dirichlet_shapes(a: Any, b: Any) -> Any:
+    """The divergence by the concentrations: that of their shares, and the rests of gamma functions."""
+    total, other = ops.sum(a, -1), ops.sum(b, -1)
+    means = a * ops.expand_dims(other / total, -1)
+    terms = ops.deviance(b, means) + _stable.lgamma_bregman_rest(a, b)
+    return ops.sum(terms, -1) - _stable.lgamma_bregman_rest(total, other)
 
 
 @register_kl(Gamma, Gamma)
 def _gamma(p: Any, q: Any) -> Any:
     a, b = p.concentration, q.concentration
-    first = b * ops.log(p.rate / q.rate) + ops.lgamma(b) - ops.lgamma(a)
-    return first + (a - b) * ops.digamma(a) + (q.rate - p.rate) * (a / p.rate)
+    return ops.deviance(b, a * (q.rate / p.rate)) + _stable.lgamma_bregman_rest(a, b)
 
 
 @register_kl(Gumbel, Gumbel)
 def _gumbel(p: Any, q: Any) -> Any:
-    return _to_gumbel(p, q)
+    ratio = p.scale / q.scale
+    growth = (q.loc - p.loc) / q.scale + ops.lgamma(1 + ratio)
+    shapes = _stable.lgamma_bregman(ops.full_like(ratio, 2.0), 1 + ratio)
+    return _stable.expm1_minus(growth) + shapes + _stable.excess(q.scale, p.scale)
 
 
 @register_kl(Poisson, Poisson)
 def _poisson(p: Any, q: Any) -> Any:
-    return ops.xlogy(p.rate, p.rate) - ops.xlogy(p.rate, q.rate) - (p.rate - q.rate)
+    return ops.deviance(p.rate, q.rate)
 
 
 @register_kl(Binomial, Binomial)
 def _binomial(p: Any, q: Any) -> Any:
     if not _core.all_hold(p.total_count >= q.total_count):
         raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
-    found = p.total_count * (p.probs * (p.logits - q.logits) + ops.log1p(-p.probs) - ops.log1p(-q.probs))
-    return ops.where(p.total_count > q.total_count, math.inf, found)
+    return ops.where(p.total_count > q.total_count, math.inf, p.total_count * _bernoulli(p, q))
 
 
 @register_kl(Geometric, Geometric)
 def _geometric(p: Any, q: Any) -> Any:
-    return -p.entropy() - ops.log1p(-q.probs) / p.probs - q.logits
+    # The probabilities of rare successes may be too small for the dtype.
+    is_rare = (p.logits < -40) & (q.logits < -40)
+    step = ops.where(is_rare, q.logits - p.logits, 0.0)
+    return ops.where(is_rare, _stable.expm1_minus(step), _bernoulli(p, q) / ops.where(is_rare, 1.0, p.probs))
 
 
 @register_kl(HalfNormal, HalfNormal)
 def _half_normal(p: Any, q: Any) -> Any:
-    ratio = (p.scale / q.scale) ** 2
-    return 0.5 * (ratio - 1 - ops.log(ratio))
+    return _of_scales(p, q)
 
 
 @register_kl(Cauchy, Cauchy)
 def _cauchy(p: Any, q: Any) -> Any:
-    return ops.log(((p.scale + q.scale) ** 2 + (p.loc - q.loc) ** 2) / (4 * p.scale * q.scale))
+    # log(1 + x² + y²), where the squares may overflow.
+    unit = 2 * ops.sqrt(p.scale) * ops.sqrt(q.scale)
+    x, y = (p.scale - q.scale) / unit, (p.loc - q.loc) / unit
+    is_far = (abs(x) > 1e6) | (abs(y) > 1e6)
+    near = [ops.where(is_far, 0.0, v) for v in (x, y)]
+    far = [ops.where(is_far, v, 1.0) for v in (x, y)]
+    return ops.where(is_far, 2 * ops.log(ops.hypot(*far)), ops.log1p(near[0] * near[0] + near[1] * near[1]))
 
 
 @register_kl(HalfCauchy, HalfCauchy)
@@ -230,20 +274,19 @@ def _half_cauchy(p: Any, q: Any) -> Any:
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
 def _continuous_bernoulli(p: Any, q: Any) -> Any:
-    first = p.mean * (p.logits - q.logits)
-    return first + p._log_constant() + ops.log1p(-p.probs) - q._log_constant() - ops.log1p(-q.probs)
+    return p._fg_divergence(q)
 
 
 @register_kl(Pareto, Pareto)
 def _pareto(p: Any, q: Any) -> Any:
-    ratio = p.scale / q.scale
-    found = q.alpha * ops.log(ratio) + ops.log(p.alpha / q.alpha) + q.alpha / p.alpha - 1
+    gap = (p.scale - q.scale) / q.scale
+    found = q.alpha * ops.log1p(ops.where(p.scale < q.scale, 0.0, gap)) + _stable.excess(p.alpha, q.alpha)
     return ops.where(p.scale < q.scale, math.inf, found)
 
 
 @register_kl(Bernoulli, Poisson)
 def _bernoulli_poisson(p: Any, q: Any) -> Any:
-    return -p.entropy() - (p.probs * ops.log(q.rate) - q.rate)
+    return -p.entropy() - (ops.xlogy(p.probs, q.rate) - q.rate)
 
 
 @register_kl(Normal, Laplace)
@@ -255,7 +298,13 @@ def _normal_laplace(p: Any, q: Any) -> Any:
 
 def _over_interval(low: Any, high: Any) -> Any:
     """The mean of the logarithm over an interval."""
-    return (ops.xlogy(high, high) - ops.xlogy(low, low)) / (high - low) - 1
+    width = high - low
+    is_narrow = width < low
+    least, step = ops.where(is_narrow, low, 1.0), ops.where(is_narrow, width, 0.0)
+    part = step / least
+    narrow = ops.log(least) + part * (1 + (1 + part) * ops.log1p_rest(part))
+    wide = (ops.xlogy(high, high) - ops.xlogy(low, low)) / width - 1
+    return ops.where(is_narrow, narrow, wide)
 
 
 def _mean_log(p: Any) -> Any:
@@ -269,17 +318,15 @@ def _mean_log(p: Any) -> Any:
     return _over_interval(p.low, p.high)
 
 
-def _mean_exp(p: Any, t: Any) -> Any:
-    """The mean of ``exp(-t x)``."""
+def _log_mean_exp(p: Any, t: Any, loc: Any) -> Any:
+    """The logarithm of the mean of ``exp(t (loc - x))``."""
     if isinstance(p, Normal):
-        return ops.exp(-t * p.loc + 0.5 * (t * p.scale) ** 2)
+        return t * (loc - p.loc) + 0.5 * (t * p.scale) ** 2
     if isinstance(p, Exponential):
-        return p.rate / (p.rate + t)
+        return t * loc - ops.log1p(t / p.rate)
     if isinstance(p, Gamma):
-        return (1 + t / p.rate) ** -p.concentration
-    if isinstance(p, Gumbel):
-        return ops.exp(-t * p.loc + ops.lgamma(1 + t * p.scale))
-    return (ops.exp(-t * p.low) - ops.exp(-t * p.high)) / (t * (p.high - p.low))
+        return t * loc - p.concentration * ops.log1p(t / p.rate)
+    return t * (loc - p.low) + ops.log_exprel(-t * (p.high - p.low))
 
 
 def _if_positive(p: Any, found: Any) -> Any:
@@ -304,7 +351,7 @@ def _to_gamma(p: Any, q: Any) -> Any:
 
 def _to_gumbel(p: Any, q: Any) -> Any:
     t = 1 / q.scale
-    return -p.entropy() + ops.log(q.scale) + (p.mean - q.loc) * t + ops.exp(q.loc * t) * _mean_exp(p, t)
+    return -p.entropy() + ops.log(q.scale) + (p.mean - q.loc) * t + ops.exp(_log_mean_exp(p, t, q.loc))
 
 
 def _unit_to_uniform(p: Any, q: Any) -> Any:
@@ -313,7 +360,8 @@ def _unit_to_uniform(p: Any, q: Any) -> Any:
 
 
 def _to_continuous_bernoulli(p: Any, q: Any) -> Any:
-    found = -p.entropy() - p.mean * q.logits - ops.log1p(-q.probs) - q._log_constant()
+    # The logarithm of the density is linear.
+    found = -p.entropy() - q._fg_log_density(p.mean)
     if not isinstance(p, Uniform):
         return found
     return ops.where((p.low >= 0) & (p.high <= 1), found, math.inf)
@@ -323,8 +371,7 @@ def _uniform_to_beta(p: Any, q: Any) -> Any:
     is_inside = (p.low >= 0) & (p.high <= 1)
     low, high = ops.where(is_inside, p.low, 0.0), ops.where(is_inside, p.high, 1.0)
     a, b = q.concentration1, q.concentration0
-    log_beta = ops.lgamma(a) + ops.lgamma(b) - ops.lgamma(a + b)
-    found = log_beta - (a - 1) * _over_interval(low, high) - (b - 1) * _over_interval(1 - high, 1 - low)
+    found = _stable.log_beta(a, b) - (a - 1) * _over_interval(low, high) - (b - 1) * _over_interval(1 - high, 1 - low)
     return ops.where(is_inside, found - p.entropy(), math.inf)
 
 

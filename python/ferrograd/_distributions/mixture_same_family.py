@@ -7,7 +7,7 @@ from typing import Any
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import torch as ops
 from ferrograd._distributions import constraints
-from ferrograd._distributions.discrete import Categorical
+from ferrograd._distributions.categorical import Categorical
 from ferrograd._distributions.distribution import Distribution
 
 __all__ = ["MixtureSameFamily"]
@@ -24,7 +24,7 @@ class MixtureSameFamily(Distribution):
     """
 
     arg_constraints = {}  # noqa: RUF012
-    _held = {}  # noqa: RUF012
+    _fg_held = {}  # noqa: RUF012
 
     def __init__(
         self, mixture_distribution: Any, component_distribution: Any, validate_args: bool | None = None
@@ -41,9 +41,9 @@ class MixtureSameFamily(Distribution):
                     f"`mixture_distribution.batch_shape` ({weights}) is not compatible with "
                     f"`component_distribution.batch_shape`({parts[:-1]})"
                 )
-        if not parts or parts[-1] != mixture_distribution._count:
+        if not parts or parts[-1] != mixture_distribution._fg_count:
             raise ValueError(
-                f"`mixture_distribution component` ({mixture_distribution._count}) does not equal "
+                f"`mixture_distribution component` ({mixture_distribution._fg_count}) does not equal "
                 f"`component_distribution.batch_shape[-1]` ({parts[-1:]})"
             )
         self._event_ndims = len(component_distribution.event_shape)
@@ -61,8 +61,8 @@ class MixtureSameFamily(Distribution):
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The distribution with a larger batch shape."""
-        parts = self._component_distribution.expand([*batch_shape, self._mixture_distribution._count])
-        new = self._get_checked_instance(self._library_class(), _instance)
+        parts = self._component_distribution.expand([*batch_shape, self._mixture_distribution._fg_count])
+        new = self._get_checked_instance(self._fg_library_class(), _instance)
         MixtureSameFamily.__init__(new, self._mixture_distribution.expand(batch_shape), parts, False)
         return new
 
@@ -71,35 +71,39 @@ class MixtureSameFamily(Distribution):
         """The values of the parts."""
         return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
 
-    def _weights(self) -> Any:
+    def _fg_weights(self) -> Any:
         probs = self._mixture_distribution.probs
         return ops.reshape(probs, [*probs.shape, *[1] * self._event_ndims])
 
-    def _average(self, values: Any) -> Any:
-        return ops.sum(self._weights() * values, -1 - self._event_ndims)
+    def _fg_average(self, values: Any) -> Any:
+        return ops.sum(self._fg_weights() * values, -1 - self._event_ndims)
 
     @property
     def mean(self) -> Any:
         """The mean."""
-        return self._average(self._component_distribution.mean)
+        return self._fg_average(self._component_distribution.mean)
 
     @property
     def variance(self) -> Any:
         """The variance."""
         centered = self._component_distribution.mean - ops.expand_dims(self.mean, -1 - self._event_ndims)
-        return self._average(self._component_distribution.variance) + self._average(centered**2)
+        return self._fg_average(self._component_distribution.variance) + self._fg_average(centered**2)
 
     def _pad(self, x: Any) -> Any:
         return ops.expand_dims(x, -1 - self._event_ndims)
 
     def cdf(self, x: Any) -> Any:
         """The probability of values that are at most ``x``."""
-        x = self._pad(self._checked(x))
+        x = self._pad(self._fg_checked(x))
         return ops.sum(self._component_distribution.cdf(x) * self._mixture_distribution.probs, -1)
+
+    def _fg_survival(self, value: Any) -> Any:
+        x = self._pad(self._fg_checked(value))
+        return ops.sum(self._component_distribution._fg_survival(x) * self._mixture_distribution.probs, -1)
 
     def log_prob(self, x: Any) -> Any:
         """The logarithm of the density."""
-        logs = self._component_distribution.log_prob(self._pad(self._checked(x)))
+        logs = self._component_distribution.log_prob(self._pad(self._fg_checked(x)))
         return ops.logsumexp(logs + ops.log_softmax(self._mixture_distribution.logits, -1), -1)
 
     def sample(self, sample_shape: Any = ()) -> Any:

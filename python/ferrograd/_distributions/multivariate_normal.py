@@ -49,7 +49,7 @@ class MultivariateNormal(Distribution):
     }
     support = constraints.real_vector
     has_rsample = True
-    _held = {"loc": 1, "covariance_matrix": 2, "precision_matrix": 2, "scale_tril": 2}  # noqa: RUF012
+    _fg_held = {"loc": 1, "covariance_matrix": 2, "precision_matrix": 2, "scale_tril": 2}  # noqa: RUF012
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class MultivariateNormal(Distribution):
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density."""
-        distance = mahalanobis(self.scale_tril, self._checked(value) - self.loc)
+        distance = mahalanobis(self.scale_tril, self._fg_checked(value) - self.loc)
         n = self._event_shape[0]
         return -0.5 * (n * math.log(2 * math.pi) + distance) - half_log_det(self.scale_tril)
 

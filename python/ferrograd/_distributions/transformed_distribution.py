@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ferrograd._autograd.modes import no_grad
+from ferrograd._core import torch as ops
 from ferrograd._distributions import constraints
 from ferrograd._distributions.distribution import Distribution, sum_last
 from ferrograd._distributions.independent import Independent
@@ -61,7 +62,7 @@ class TransformedDistribution(Distribution):
         for transform in reversed(self.transforms):
             shape = tuple(transform.inverse_shape(shape))
         base = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
-        new = self._get_checked_instance(self._library_class(), _instance)
+        new = self._get_checked_instance(self._fg_library_class(), _instance)
         TransformedDistribution.__init__(new, base, self.transforms, False)
         return new
 
@@ -82,21 +83,15 @@ class TransformedDistribution(Distribution):
     def sample(self, sample_shape: Any = ()) -> Any:
         """Values without a gradient."""
         with no_grad():
-            x = self.base_dist.sample(sample_shape)
-            for transform in self.transforms:
-                x = transform(x)
-            return x
+            return self._fg_value(self.base_dist.sample(sample_shape))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Values through which the gradient flows to the parameters."""
-        x = self.base_dist.rsample(sample_shape)
-        for transform in self.transforms:
-            x = transform(x)
-        return x
+        return self._fg_value(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density."""
-        y = self._checked(value)
+        y = self._fg_checked(value)
         axes, found = len(self._event_shape), 0.0
         for transform in reversed(self.transforms):
             x = transform.inv(y)
@@ -107,26 +102,44 @@ class TransformedDistribution(Distribution):
         return found + sum_last(self.base_dist.log_prob(y), axes - len(self.base_dist.event_shape))
 
     @property
-    def _sign(self) -> Any:
+    def _fg_sign(self) -> Any:
         sign: Any = 1
         for transform in self.transforms:
             sign = sign * transform.sign
         return sign
 
-    def cdf(self, value: Any) -> Any:
-        """The probability of values that are at most ``value``."""
-        y = self._checked(value)
+    def _fg_of_sign(self, rising: Callable[[Any], Any], falling: Callable[[Any], Any], x: Any) -> Any:
+        """One function where the transforms increase, and the other one where they decrease."""
+        sign = self._fg_sign
+        if isinstance(sign, int | float):
+            return rising(x) if sign > 0 else falling(x)
+        return ops.where(sign > 0, rising(x), falling(x))
+
+    def _fg_base_value(self, value: Any) -> Any:
+        y = self._fg_checked(value)
         for transform in reversed(self.transforms):
             y = transform.inv(y)
-        # A decreasing function turns the tails round.
-        return self._sign * (self.base_dist.cdf(y) - 0.5) + 0.5
+        return y
 
-    def icdf(self, value: Any) -> Any:
-        """The value whose ``cdf`` is ``value``."""
-        x = self.base_dist.icdf(self._sign * (value - 0.5) + 0.5)
+    def _fg_value(self, x: Any) -> Any:
         for transform in self.transforms:
             x = transform(x)
         return x
+
+    def cdf(self, value: Any) -> Any:
+        """The probability of values that are at most ``value``."""
+        # A decreasing function turns the tails round.
+        return self._fg_of_sign(self.base_dist.cdf, self.base_dist._fg_survival, self._fg_base_value(value))
+
+    def _fg_survival(self, value: Any) -> Any:
+        return self._fg_of_sign(self.base_dist._fg_survival, self.base_dist.cdf, self._fg_base_value(value))
+
+    def icdf(self, value: Any) -> Any:
+        """The value whose ``cdf`` is ``value``."""
+        return self._fg_value(self._fg_of_sign(self.base_dist.icdf, self.base_dist._fg_upper_quantile, value))
+
+    def _fg_upper_quantile(self, value: Any) -> Any:
+        return self._fg_value(self._fg_of_sign(self.base_dist._fg_upper_quantile, self.base_dist.icdf, value))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.base_dist}, {self.transforms})"

@@ -59,7 +59,7 @@ class Transform:
         if cache_size not in (0, 1):
             raise ValueError("cache_size must be 0 or 1")
         self._cache_size = cache_size
-        self._cached: Any = (None, None)
+        self._fg_cached: Any = (None, None)
 
     @property
     def event_dim(self) -> int:
@@ -77,17 +77,17 @@ class Transform:
         """The value at ``x``."""
         if not self._cache_size:
             return self._call(x)
-        if x is not self._cached[0]:
-            self._cached = (x, self._call(x))
-        return self._cached[1]
+        if x is not self._fg_cached[0]:
+            self._fg_cached = (x, self._call(x))
+        return self._fg_cached[1]
 
     def _inv_call(self, y: Any) -> Any:
         """The argument at which the value is ``y``."""
         if not self._cache_size:
             return self._inverse(y)
-        if y is not self._cached[1]:
-            self._cached = (self._inverse(y), y)
-        return self._cached[0]
+        if y is not self._fg_cached[1]:
+            self._fg_cached = (self._inverse(y), y)
+        return self._fg_cached[0]
 
     def with_cache(self, cache_size: int = 1) -> Any:
         """The function with another size of its cache."""
@@ -124,7 +124,7 @@ class Transform:
         return f"{type(self).__name__}()"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_cached": (None, None)}
+        return {**vars(self), "_fg_cached": (None, None)}
 
 
 class _InverseTransform(Transform):
@@ -235,7 +235,9 @@ class PowerTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         """The logarithm of the absolute derivative."""
-        return ops.log(ops.abs(self.exponent * y / x))
+        # The quotient of y and x could overflow.
+        size = ops.log(ops.abs(ops.zeros_like(x) + self.exponent))
+        return size + ops.log(ops.abs(y)) - ops.log(ops.abs(x))
 
     def forward_shape(self, shape: Any) -> Any:
         """The shapes of the argument and the exponent broadcast."""
@@ -297,7 +299,10 @@ class TanhTransform(_Simple):
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         """The logarithm of the derivative."""
-        return 2.0 * (math.log(2.0) - x - ops.softplus(-2.0 * x))
+        is_near = abs(x) < 1
+        near, far = ops.where(is_near, x, 0.0), ops.where(is_near, 1.0, x)
+        sine = ops.sinh(near)
+        return ops.where(is_near, 0.0 - ops.log1p(sine * sine), 2.0 * (math.log(2.0) - far - ops.softplus(-2.0 * far)))
 
 
 class AbsTransform(Transform):
@@ -434,7 +439,7 @@ class StickBreakingTransform(_Simple):
     domain, codomain = constraints.real_vector, constraints.simplex
 
     def _call(self, x: Any) -> Any:
-        z = ops.sigmoid(x - self._offset(x))
+        z = ops.sigmoid(x - self._fg_offset(x))
         left = ops.cumprod(1 - z, -1)
         one = ops.ones([*z.shape[:-1], 1], z.dtype)
         return ops.concat([z, one], -1) * ops.concat([one, left], -1)
@@ -447,12 +452,12 @@ class StickBreakingTransform(_Simple):
         return ops.log(share) - ops.log(rest) + offset
 
     @staticmethod
-    def _offset(x: Any) -> Any:
+    def _fg_offset(x: Any) -> Any:
         return ops.log(ops.astype(ops.arange(int(x.shape[-1]), 0, -1), x.dtype))
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         """The logarithm of the determinant."""
-        x = x - self._offset(x)
+        x = x - self._fg_offset(x)
         return ops.sum(-x - ops.softplus(-x) + ops.log(y[..., :-1]), -1)
 
     def forward_shape(self, shape: Any) -> Any:
@@ -596,13 +601,13 @@ class ReshapeTransform(Transform):
         return ReshapeTransform(self.in_shape, self.out_shape, cache_size)
 
     def _call(self, x: Any) -> Any:
-        return ops.reshape(x, [*self._swap(x.shape, self.in_shape, self.out_shape)])
+        return ops.reshape(x, [*self._fg_swap(x.shape, self.in_shape, self.out_shape)])
 
     def _inverse(self, y: Any) -> Any:
-        return ops.reshape(y, [*self._swap(y.shape, self.out_shape, self.in_shape)])
+        return ops.reshape(y, [*self._fg_swap(y.shape, self.out_shape, self.in_shape)])
 
     @staticmethod
-    def _swap(shape: Any, old: Any, new: Any) -> Any:
+    def _fg_swap(shape: Any, old: Any, new: Any) -> Any:
         cut = len(shape) - len(old)
         if cut < 0 or tuple(shape[cut:]) != tuple(old):
             raise ValueError(f"Shape mismatch: expected {tuple(shape[max(cut, 0) :])} but got {tuple(old)}")
@@ -615,11 +620,11 @@ class ReshapeTransform(Transform):
 
     def forward_shape(self, shape: Any) -> Any:
         """The shape with the last axes replaced."""
-        return self._swap(shape, self.in_shape, self.out_shape)
+        return self._fg_swap(shape, self.in_shape, self.out_shape)
 
     def inverse_shape(self, shape: Any) -> Any:
         """The shape with the last axes replaced."""
-        return self._swap(shape, self.out_shape, self.in_shape)
+        return self._fg_swap(shape, self.out_shape, self.in_shape)
 
 
 class IndependentTransform(Transform):
@@ -813,19 +818,19 @@ class CatTransform(Transform):
         """Whether all functions are bijective."""
         return all(t.bijective for t in self.transforms)
 
-    def _parts(self, x: Any) -> Any:
+    def _fg_parts(self, x: Any) -> Any:
         return zip(self.transforms, constraints.slices(x, self.lengths, self.dim), strict=True)
 
     def _call(self, x: Any) -> Any:
-        return ops.concat([t(part) for t, part in self._parts(x)], self.dim)
+        return ops.concat([t(part) for t, part in self._fg_parts(x)], self.dim)
 
     def _inverse(self, y: Any) -> Any:
-        return ops.concat([t.inv(part) for t, part in self._parts(y)], self.dim)
+        return ops.concat([t.inv(part) for t, part in self._fg_parts(y)], self.dim)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         """The logarithms of the parts along ``dim``, or their sum where ``dim`` belongs to one argument."""
         found = []
-        for (t, a), (_, b) in zip(self._parts(x), self._parts(y), strict=True):
+        for (t, a), (_, b) in zip(self._fg_parts(x), self._fg_parts(y), strict=True):
             one = t.log_abs_det_jacobian(a, b)
             found.append(sum_last(one, self.event_dim - t.event_dim))
         axis = self.dim if self.dim < 0 else self.dim - x.ndim

@@ -20,11 +20,25 @@ def edges_among(nodes: list[Node]) -> Iterator[tuple[Node, int, Node, int]]:
                 yield edge[0], edge[1], node, at
 
 
-def labels(node: Node) -> tuple[str, str, str]:
-    """The three lines of a node: op and name, outputs, and ``file:line`` with the saved bytes."""
+def labels(node: Node) -> list[str]:
+    """The lines of a node: op and name, outputs, ``file:line`` with the saved bytes, and the numbers that are known."""
     values = ", ".join(map(str, node.outputs))
-    parts = [node.place, format_bytes(node.kept) if node.kept else ""]
-    return f"{node.op} {node.name}" if node.name else node.op, values, "  ".join(filter(None, parts))
+    parts = [node.place, keeps(node.kept)]
+    name = f"{node.op} {node.name}" if node.name else node.op
+    return [name, values, "  ".join(filter(None, parts)), *node.numbers]
+
+
+def keeps(kept: int) -> str:
+    """How many bytes are kept; empty for none."""
+    return f"keeps {format_bytes(kept)}" if kept else ""
+
+
+def ordinal(argument: int, node: Node) -> str:
+    """Which operand of a node an argument is: ``"1st"`` for argument 0; empty where there is one."""
+    if len(node.edges) < 2:
+        return ""
+    n = argument + 1
+    return f"{n}{'th' if 10 < n % 100 < 14 else {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th')}"
 
 
 def more(graph: Snapshot, nodes: list[Node]) -> str:
@@ -45,17 +59,21 @@ def dot(graph: Snapshot, limit: int | None) -> str:
         return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
     nodes = graph.nearest(limit)
-    lines = ["digraph G {", '  node [shape=box, fontname="monospace", fontsize=10];']
+    lines = ["digraph G {", '  node [shape=box, fontname="monospace", fontsize=10, ordering=in];']
+    lines.append('  edge [fontname="monospace", fontsize=8];')
     for node in nodes:
         label = quoted("\n".join(filter(None, labels(node))))
         style = dot_colours(node.is_leaf)
         lines.append(f"  node_{node.id} [label={label}, tooltip={quoted(node.source or node.op)}, {style}];")
         for at in (at for at, edge in enumerate(node.edges) if edge is None):
             lines.append(f'  constant_{node.id}_{at} [shape=point, color="#b4bac2"];')
-            lines.append(f'  constant_{node.id}_{at} -> node_{node.id} [color="#b4bac2"];')
-    for start, out, end, _ in edges_among(nodes):
-        label = f" [label={quoted(str(out))}]" if len(start.outputs) > 1 else ""
-        lines.append(f"  node_{start.id} -> node_{end.id}{label};")
+            nth = ordinal(at, node)
+            label = f', headlabel="{nth}"' if nth else ""
+            lines.append(f'  constant_{node.id}_{at} -> node_{node.id} [color="#b4bac2"{label}];')
+    for start, out, end, at in edges_among(nodes):
+        about = [f"label={quoted(str(out))}"] if len(start.outputs) > 1 else []
+        about += [f'headlabel="{nth}"'] if (nth := ordinal(at, end)) else []
+        lines.append(f"  node_{start.id} -> node_{end.id}{f' [{chr(44).join(about)}]' if about else ''};")
     if rest := more(graph, nodes):
         lines.append(f"  more [label={quoted(rest)}, shape=plaintext];")
     return "\n".join([*lines, "}", ""])
@@ -73,8 +91,9 @@ def mermaid(graph: Snapshot, limit: int | None) -> str:
         left, right = ("([", "])") if node.is_leaf else ("[", "]")
         mark = ":::leaf" * node.is_leaf
         lines.append(f"  n{node.id}{left}{quoted(chr(10).join(filter(None, labels(node))))}{right}{mark}")
-    for start, out, end, _ in edges_among(nodes):
-        label = f"|{out}|" if len(start.outputs) > 1 else ""
+    for start, out, end, at in edges_among(nodes):
+        about = " to ".join(filter(None, [str(out) * (len(start.outputs) > 1), ordinal(at, end)]))
+        label = f"|{about}|" if about else ""
         lines.append(f"  n{start.id} -->{label} n{end.id}")
     if rest := more(graph, nodes):
         lines.append(f"  more[{quoted(rest)}]")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from types import EllipsisType
+from typing import Any
 
 from ferrograd._core import ArgumentError, GradientEdge, Tensor
 from ferrograd._graph import drawing, picture, viewer
@@ -48,12 +49,14 @@ class Graph(Snapshot):
         return viewer.page(self, limit)
 
     def save(self, path: str | os.PathLike[str], limit: int | EllipsisType | None = ...) -> None:
-        """Writes a file in the format of its ending: ``.txt``, ``.dot``, ``.mmd``, ``.svg`` or ``.html``.
+        """Writes a file in the format of its ending: ``.txt``, ``.dot``, ``.mmd``, ``.svg``, ``.html``, and pictures.
 
-        The default of ``limit``, the number of nodes shown, is that of the format's method.
+        These are ``.png`` and ``.pdf``, and need Matplotlib or Graphviz. The default of ``limit``, the number of nodes
+        shown, is that of the format's method; pictures have that of ``to_svg``.
 
         Raises:
             ArgumentError: another ending.
+            ImportError: neither Matplotlib nor Graphviz is installed.
         """
         forms = {
             ".txt": self.to_text,
@@ -63,9 +66,14 @@ class Graph(Snapshot):
             ".html": self.to_html,
         }
         name = os.fspath(path)
-        form = forms.get(os.path.splitext(name)[1].lower())
+        ending = os.path.splitext(name)[1].lower()
+        if ending in (".png", ".pdf"):
+            from ferrograd._graph.pixels import write
+
+            return write(self, name, 5_000 if isinstance(limit, EllipsisType) else limit)
+        form = forms.get(ending)
         if form is None:
-            raise ArgumentError(f"save: the name must end in one of {', '.join(forms)}: {name!r}")
+            raise ArgumentError(f"save: the name must end in one of {', '.join([*forms, '.png', '.pdf'])}: {name!r}")
         text = form() if isinstance(limit, EllipsisType) else form(limit)
         with open(name, "w", encoding="utf-8") as file:
             file.write(text if text.endswith("\n") else text + "\n")
@@ -77,11 +85,21 @@ class Graph(Snapshot):
         return viewer.fragment(self, 5_000, 100)
 
 
-def graph(outputs: Tensor | GradientEdge | Sequence[Tensor | GradientEdge]) -> Graph:
+def graph(
+    outputs: Tensor | GradientEdge | Sequence[Tensor | GradientEdge], *, names: Any = (), values: bool = False
+) -> Graph:
     """A snapshot of the graph that ``backward`` would walk: a :class:`Graph`, to be printed, drawn or searched.
 
     Each node has its op, the bytes it saved and the line that recorded it. The nodes of a graph that a backward pass
     has freed have the state ``"freed"``.
+
+    Args:
+        outputs: a tensor or several.
+        names: tensors by name, such as ``locals()``, or a module. Leaves and outputs have the names in their attribute
+            ``name``, and parameters those in their module, without it.
+        values: whether nodes have their ``value``, where it is known, and their ``cotangent``. Known are the values of
+            leaves, of outputs, of tensors with ``names`` and those that gradient rules keep. For the cotangents a
+            backward pass of the sum of the outputs runs, which frees nothing and calls the hooks of tensors.
 
     Raises:
         ArgumentError: an output does not require a gradient or is not a tensor.
@@ -90,6 +108,9 @@ def graph(outputs: Tensor | GradientEdge | Sequence[Tensor | GradientEdge]) -> G
     >>> g = fg.graph(fg.exp(x).sum())
     >>> [node.op for node in g], g.kept
     (['leaf', 'exp', 'sum'], 8)
+    >>> square = x * x
+    >>> print(fg.graph(square.sum(), names={"square": square}, values=True)[1])
+    #1 multiply 'square' float32[2], keeps 8 B, value [1. 4.], cotangent [1. 1.], ...
     """
     many = [outputs] if isinstance(outputs, (Tensor, GradientEdge)) else outputs
     if not isinstance(many, Sequence) or isinstance(many, str):
@@ -99,4 +120,4 @@ def graph(outputs: Tensor | GradientEdge | Sequence[Tensor | GradientEdge]) -> G
     for one in many:
         if not isinstance(one, (Tensor, GradientEdge)):
             raise ArgumentError(f"graph: outputs must be tensors, not {type(one).__name__}")
-    return Graph(many)
+    return Graph(many, names=names, values=values)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import ArgumentError, GradientEdge, IndexOutOfRange, Tensor
+from ferrograd._graph.names import by_place, listed, of_parameters
 from ferrograd._graph.places import short
 
 # The largest indentation of the text, in levels.
@@ -49,6 +50,8 @@ class Record(NamedTuple):
     where: dict[int, tuple[str | None, tuple[tuple[str, str], ...]]]
     names: dict[tuple[int, int], str]
     memory: int
+    numbers: dict[tuple[int, int], np.ndarray[Any, Any]] = {}  # noqa: RUF012
+    slopes: dict[tuple[int, int], np.ndarray[Any, Any]] = {}  # noqa: RUF012
 
 
 def _without_internal(record: Record) -> Record:
@@ -67,11 +70,23 @@ def _without_internal(record: Record) -> Record:
             passed[i] = end(record.inputs[i][0])
     columns: dict[str, Any] = {name: [getattr(record, name)[i] for i in kept] for name in _COLUMNS}
     columns["inputs"] = [tuple(map(end, places)) for places in columns["inputs"]]
-    names: dict[tuple[int, int], str] = {}
-    # The name of an op's own output wins over that of what was passed on.
-    for place in sorted(record.names, key=lambda place: place[0] in passed):
-        names.setdefault(end(place), record.names[place])
-    return record._replace(roots=[end(root) for root in record.roots], names=names, **columns)
+    for field in ("names", "numbers", "slopes"):
+        known = getattr(record, field)
+        of_ends: dict[Any, Any] = {}
+        # What is known of an op's own output wins over what is of those passed on.
+        for place in sorted(known, key=lambda place: place[0] in passed):
+            of_ends.setdefault(end(place), known[place])
+        columns[field] = of_ends
+    return record._replace(roots=[end(root) for root in record.roots], **columns)
+
+
+def _named(record: Record, given: dict[tuple[int, int], tuple[str, Tensor]]) -> Record:
+    """The record with these names, and those of parameters where their tensors have none."""
+    known = {**record.names, **{place: name for place, (name, _) in given.items()}}
+    if all((i, 0) in known for i, places in enumerate(record.inputs) if not places):
+        return record._replace(names=known)
+    parameters = by_place(of_parameters(), record.keys)
+    return record._replace(names={place: name for place, (name, _) in parameters.items()} | known)
 
 
 class Node:
@@ -119,6 +134,25 @@ class Node:
     def dtype(self) -> np.dtype[Any]:
         """The dtype of the first output."""
         return self.outputs[0].dtype
+
+    @property
+    def value(self) -> np.ndarray[Any, Any] | None:
+        """The value of the first output, in a graph with ``values``; None where it is not known any more."""
+        return self._graph.record.numbers.get((self.id, 0))
+
+    @property
+    def cotangent(self) -> np.ndarray[Any, Any] | None:
+        """The gradient of the sum of the graph's outputs with respect to the first output, in a graph with ``values``.
+
+        None where nothing depends on it.
+        """
+        return self._graph.record.slopes.get((self.id, 0))
+
+    @property
+    def numbers(self) -> list[str]:
+        """The value and the cotangent of the first output as texts, as far as they are known."""
+        both = (("value", self.value), ("cotangent", self.cotangent))
+        return [f"{what} {short_text(array)}" for what, array in both if array is not None]
 
     @property
     def kept(self) -> int:
@@ -201,6 +235,7 @@ class Node:
             text += ", freed"
         if self.seconds is not None:
             text += f", {self.seconds * 1e6:.1f} us"
+        text = ", ".join([text, *self.numbers])
         return text + f", {self.place}" if self.place else text
 
     @property
@@ -212,8 +247,21 @@ class Node:
 class Snapshot(Sequence[Node]):
     """The recorded graph below some outputs as plain data: a sequence of nodes, the inputs of an op before the op."""
 
-    def __init__(self, outputs: Sequence[Tensor | GradientEdge], dialect: int | None = None) -> None:
-        self.record = _without_internal(Record(*_core.snapshot(list(outputs), dialect)))
+    def __init__(
+        self,
+        outputs: Sequence[Tensor | GradientEdge],
+        dialect: int | None = None,
+        names: Any = (),
+        values: bool = False,
+    ) -> None:
+        record = Record(*_core.snapshot(list(outputs), dialect))
+        given = by_place(listed(names), record.keys)
+        record = _named(record, given)
+        if values:
+            from ferrograd._graph.values import with_values
+
+            record = with_values(record, outputs, given)
+        self.record = _without_internal(record)
         self.seconds: dict[int, float] = {}
 
     @classmethod
@@ -361,6 +409,13 @@ class Snapshot(Sequence[Node]):
 
     def __repr__(self) -> str:
         return f"<{self.summary()}>"
+
+
+def short_text(array: np.ndarray[Any, Any]) -> str:
+    """An array in one short line: of many elements the first and the last."""
+    with np.printoptions(precision=4, threshold=6, edgeitems=2, suppress=True):
+        text = np.array_str(array, max_line_width=10**6) if array.ndim else np.array_str(array.reshape(1))[1:-1]
+    return " ".join(text.split()).replace("[ ", "[").replace(" ]", "]")
 
 
 def check_limit(limit: object) -> int:

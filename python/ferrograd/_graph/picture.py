@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import NamedTuple
 
-from ferrograd._graph.drawing import LEAF, NODE, labels, more
+from ferrograd._graph.drawing import LEAF, NODE, keeps, labels, more, ordinal
 from ferrograd._graph.folding import Block, Item, fold, nodes_of
 from ferrograd._graph.layered_layout import layout
-from ferrograd._graph.nodes import Node, Snapshot, format_bytes, plural
+from ferrograd._graph.nodes import Node, Snapshot, plural
 
 # Sizes in pixels: the width of a letter; the heights of a line, a box and the space between rows; the margin.
 _LETTER, _LINE, _HEIGHT, _SPACE, _MARGIN = 6.9, 15, 54, 46, 16
 # Letters of the longest label of a box and of a stub; stubs and dots beside a box; the height of a stub.
-_LONGEST, _STUB, _PINS, _PIN = 34, 12, 3, 15
+_LONGEST, _STUB, _PINS, _PIN = 60, 40, 3, 15
 # Lines of the longest tooltip of an edge.
 _LINES = 8
 
@@ -29,6 +29,7 @@ STYLE = (
     ".fg-view text{font:11px Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#1d2733;text-anchor:middle}"
     ".fg-view .fg-op{font-weight:bold}"
     ".fg-view .fg-at{fill:#66717f}"
+    ".fg-view .fg-nth{fill:#66717f;font-size:9px;text-anchor:start}"
     ".fg-edge{fill:none;stroke:#8a94a1;stroke-width:1.2}"
     ".fg-constant{fill:#b4bac2}"
 )
@@ -52,6 +53,7 @@ class _Edge(NamedTuple):
     out: int
     argument: int
     title: str
+    nth: str = ""
 
 
 def svg(graph: Snapshot, limit: int | None) -> str:
@@ -60,8 +62,11 @@ def svg(graph: Snapshot, limit: int | None) -> str:
     return _svg(graph, fold(graph, nodes), {node.id for node in nodes}, more(graph, nodes))
 
 
-def views(graph: Snapshot, limit: int | None) -> list[str]:
-    """The pictures of a page: the whole graph, then the inside of each block. They have links to each other."""
+def views(graph: Snapshot, limit: int | None, anchor: str) -> list[str]:
+    """The pictures of a page: the whole graph, which is open, then the inside of each block.
+
+    They have links to each other, and to the rows of the table, whose ids are ``anchor`` and the node's number.
+    """
     nodes = graph.nearest(limit)
     shown, rest = {node.id for node in nodes}, more(graph, nodes)
     blocks: list[tuple[Sequence[Item], str]] = [(fold(graph, nodes), 'data-title="graph"')]
@@ -72,7 +77,8 @@ def views(graph: Snapshot, limit: int | None) -> list[str]:
             blocks.append((block.items, f'data-title="{escape(_short(_title(block)))}" data-up="{up}"'))
             return len(blocks) - 1
 
-        pictures.append(_svg(graph, items, shown, "" if number else rest, opened, about))
+        pictures.append(_svg(graph, items, shown, "" if number else rest, opened, about, anchor))
+    pictures[0] = pictures[0].replace('class="fg-view"', 'class="fg-view fg-open"', 1)
     return pictures
 
 
@@ -83,6 +89,7 @@ def _svg(
     rest: str,
     opened: Callable[[Block], int] | None = None,
     about: str = "",
+    anchor: str = "",
 ) -> str:
     """One picture of these items.
 
@@ -96,9 +103,10 @@ def _svg(
     found = layout([w + 2 * side for w, side in zip(widths, beside, strict=True)], list(edges))
     top = _MARGIN + (2 * _LINE if rest else 0)
     roots = {root.id for root in graph.roots}
+    tall = _HEIGHT + _LINE * max((len(lines) - 3 for lines in texts), default=0)
 
     def y(row: int) -> float:
-        return top + row * (_HEIGHT + _SPACE)
+        return top + row * (tall + _SPACE)
 
     def spread(i: int, k: int, n: int) -> float:
         """The x coordinate of edge ``k`` of ``n`` along the side of box ``i``."""
@@ -114,29 +122,38 @@ def _svg(
     ]
     if rest:
         parts.append(f'<text x="{width / 2:.1f}" y="{_MARGIN + 11}">{escape(rest)}</text>')
-    # Edges end at a box ordered by where they come from, left to right, so that they do not cross.
+    # Edges end at an op in the order of its operands, and at a block by where they come from, so that they do not
+    # cross.
     into: dict[int, list[tuple[float, int, int]]] = {}
     for (i, j), several in edges.items():
         bends = found.bends[i, j]
         come = bends[-1][0] if bends else found.x[i]
-        into.setdefault(j, []).extend((come, edge.argument, i) for edge in several)
+        into.setdefault(j, []).extend((0.0 if edge.nth else come, edge.argument, i) for edge in several)
     place = {(i, j, k): n for j, ways in into.items() for n, (_, k, i) in enumerate(sorted(ways))}
     for (i, j), several in edges.items():
         start = boxes[i]
         outs = len(start.outputs) if isinstance(start, Node) else 1
         for edge in several:
-            points = [(spread(i, edge.out, outs), y(found.row[i]) + _HEIGHT)]
+            points = [(spread(i, edge.out, outs), y(found.row[i]) + tall)]
             for x, row in found.bends[i, j]:
-                points += [(_MARGIN + x, y(row)), (_MARGIN + x, y(row) + _HEIGHT)]
+                points += [(_MARGIN + x, y(row)), (_MARGIN + x, y(row) + tall)]
             points.append((spread(j, place[i, j, edge.argument], len(into[j])), y(found.row[j])))
             parts.append(_edge(_curve(points), edge.title))
+            if edge.nth:
+                x, down = points[-1]
+                # The first stands left of its arrow, the others right of theirs.
+                anchor_at = ' style="text-anchor:end"' if place[i, j, edge.argument] == 0 else ""
+                beside_by = -5 if anchor_at else 5
+                parts.append(
+                    f'<text class="fg-nth" x="{x + beside_by:.1f}" y="{down - 7:.1f}"{anchor_at}>{edge.nth}</text>'
+                )
     for i, box in enumerate(boxes):
         left, down = _MARGIN + found.x[i] - widths[i] / 2, y(found.row[i])
         if away[i]:
-            x, bottom = _MARGIN + found.x[i], down + _HEIGHT
+            x, bottom = _MARGIN + found.x[i], down + tall
             parts.append(_edge(_curve([(x, bottom), (x, bottom + 16)]), _some(away[i])))
-        parts.extend(_pins(pins[i], left, down))
-        parts.append(_box(box, texts[i], left, down, widths[i], roots, opened))
+        parts.extend(_pins(pins[i], left, down, tall))
+        parts.append(_box(box, texts[i], left, down, widths[i], tall, roots, opened, anchor))
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -172,7 +189,7 @@ def _connections(
             for k, edge in enumerate(node.edges):
                 if edge is None:
                     if whole:
-                        own[k] = _Pin("", f"argument {k} needs no gradient")
+                        own[k] = _Pin("", f"{ordinal(k, node) or 'the'} operand needs no gradient")
                     continue
                 start, out = edge
                 i = at.get(start.id)
@@ -180,9 +197,10 @@ def _connections(
                 title = f"#{start.id} to #{node.id}: {value}"
                 if i is None or owner.get(start.id, j) != j:
                     text = start.name or (f"#{start.id}" if start.is_leaf else f"#{start.id} {start.op}")
-                    own[k if whole else (0, start.id)] = _Pin(_short(text, _STUB), title, start.is_leaf)
+                    nth = f"{ordinal(k, node)} ".lstrip() if whole else ""
+                    own[k if whole else (0, start.id)] = _Pin(nth + _short(text, _STUB), title, start.is_leaf)
                 elif i != j:
-                    edges.setdefault((i, j), []).append(_Edge(out, k, title))
+                    edges.setdefault((i, j), []).append(_Edge(out, k, title, ordinal(k, node) if whole else ""))
         listed = list(own.values())
         if len(listed) > _PINS:
             rest = listed[_PINS - 1 :]
@@ -197,11 +215,11 @@ def _connections(
     return edges, pins, away
 
 
-def _pins(pins: Sequence[_Pin], left: float, down: float) -> list[str]:
+def _pins(pins: Sequence[_Pin], left: float, down: float, tall: float) -> list[str]:
     """The stubs and dots on the left of a box."""
     parts = []
     for n, pin in enumerate(pins):
-        y = down + _HEIGHT / 2 + (n - (len(pins) - 1) / 2) * (_PIN + 2)
+        y = down + tall / 2 + (n - (len(pins) - 1) / 2) * (_PIN + 2)
         end = left - 8
         parts.append(_edge(f"M{end:.1f},{y:.1f}H{left:.1f}", pin.title))
         title = f"<title>{escape(pin.title)}</title>"
@@ -222,13 +240,15 @@ def _box(
     left: float,
     down: float,
     width: float,
+    tall: float,
     roots: set[int],
     opened: Callable[[Block], int] | None,
+    anchor: str,
 ) -> str:
     """A box with its texts and its tooltip, and for a page with its number and costs."""
     nodes = nodes_of(box)
     kind, data, link, corner = ["fg-node"], "", "", 3
-    size = f'x="{left:.1f}" y="{down:.1f}" width="{width:.1f}" height="{_HEIGHT}"'
+    size = f'x="{left:.1f}" y="{down:.1f}" width="{width:.1f}" height="{tall}"'
     back = ""
     if opened:
         data = f' data-kept="{sum(node.kept for node in nodes)}"'
@@ -240,7 +260,7 @@ def _box(
         title = "\n".join(filter(None, [str(box), module, box.site, box.source]))
         corner = 14 if box.is_leaf else 3
         data = f' data-id="{box.id}"{data}'
-        link = f'<a href="#n{box.id}">' * bool(opened)
+        link = f'<a href="#{anchor}{box.id}">' * bool(opened)
     else:
         kind.append("fg-block")
         ops = ", ".join(f"{count} {op}" for op, count in Counter(node.op for node in nodes).most_common(12))
@@ -251,7 +271,9 @@ def _box(
     kind += ["fg-root"] * any(node.id in roots for node in nodes)
     text = "".join(
         f'<text class="{name}" x="{left + width / 2:.1f}" y="{down + 16 + n * _LINE:.1f}">{escape(line)}</text>'
-        for n, (name, line) in enumerate(zip(("fg-op", "fg-value", "fg-at"), lines, strict=True))
+        for n, (name, line) in enumerate(
+            zip(("fg-op", "fg-value", "fg-at", "fg-number", "fg-number"), lines, strict=False)
+        )
     )
     inside = f'<title>{escape(title)}</title>{back}<rect {size} rx="{corner}"/>{text}'
     return f'<g class="{" ".join(kind)}"{data}>{link}{inside}{"</a>" * bool(link)}</g>'
@@ -273,7 +295,7 @@ def _labels(box: Item) -> list[str]:
         place = lines[0][1] + (f"–{lines[-1][0]}" if len(lines) > 1 else "")
     else:
         place = plural(len(lines), "line") if lines else ""
-    last = "  ".join(filter(None, [place, format_bytes(kept) if kept else ""]))
+    last = "  ".join(filter(None, [place, keeps(kept)]))
     return [_short(box.name, _LONGEST - len(times)) + times, plural(len(box.nodes), "node"), _short(last)]
 
 

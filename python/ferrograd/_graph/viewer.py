@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import zlib
 from html import escape
 
 from ferrograd._graph.drawing import more
-from ferrograd._graph.nodes import Node, Snapshot, format_bytes
-from ferrograd._graph.picture import STYLE as VIEW
-from ferrograd._graph.picture import svg, views
+from ferrograd._graph.nodes import Node, Snapshot, format_bytes, short_text
+from ferrograd._graph.picture import STYLE as VIEW, svg, views
 
 STYLE = (
     ".fg-bar{display:flex;flex-wrap:wrap;gap:.5em;align-items:center;margin:.6em 0}"
     ".fg-bar input,.fg-bar button,.fg-bar select{font:inherit;padding:.2em .6em}"
     ".fg-trail button{border:0;background:none;color:#0b5cad;padding:.2em;text-decoration:underline}"
-    ".fg-picture{overflow:hidden;height:75vh;border:1px solid #d5dae0;cursor:grab;touch-action:none}"
-    ".fg-picture svg{width:100%;height:100%}"
-    ".fg-view:not(.fg-open){display:none}"
+    # Without its script, and on paper, a page shows its pictures whole.
+    ".fg-picture{overflow:auto;border:1px solid #d5dae0}"
+    "@media screen{"
+    ".fg-page[data-runs] .fg-picture{overflow:hidden;height:75vh;cursor:grab;touch-action:none}"
+    ".fg-page[data-runs] .fg-picture svg{width:100%;height:100%}"
+    ".fg-page[data-runs] .fg-view:not(.fg-open){display:none}}"
+    "@media print{.fg-bar{display:none}.fg-picture{overflow:visible}.fg-picture svg{max-width:100%;height:auto}}"
     ".fg-block{cursor:pointer}"
     ".fg-picture .fg-found rect{stroke:#d9480f;stroke-width:3}"
 )
@@ -31,11 +35,12 @@ BAR = (
 )
 TIME = '<option value="us">colours: time</option>'
 
+#: What runs for each page of a document, which may be a notebook with several. Its names are those of a function.
 SCRIPT = """
-const box = document.querySelector('.fg-picture'), pictures = [...box.querySelectorAll('.fg-view')];
+const box = page.querySelector('.fg-picture'), pictures = [...box.querySelectorAll('.fg-view')];
 const sizes = pictures.map(svg => ({w: svg.viewBox.baseVal.width, h: svg.viewBox.baseVal.height}));
-const nodes = [...box.querySelectorAll('.fg-node[data-id]')], trail = document.querySelector('.fg-trail');
-const colours = document.querySelector('.fg-bar select');
+const nodes = [...box.querySelectorAll('.fg-node[data-id]')], trail = page.querySelector('.fg-trail');
+const colours = page.querySelector('.fg-bar select');
 let number = 0, svg = pictures[0], view = null;
 
 function show(to) {
@@ -120,7 +125,7 @@ addEventListener('keydown', event => {
 });
 box.addEventListener('dragstart', event => event.preventDefault());
 
-const field = document.querySelector('.fg-bar input'), count = document.querySelector('.fg-count');
+const field = page.querySelector('.fg-bar input'), count = page.querySelector('.fg-count');
 const texts = node => [...node.querySelectorAll('text')].map(line => line.textContent).join(' ').toLowerCase();
 const words = nodes.map(texts);
 const place = node => pictures.indexOf(node.closest('.fg-view'));
@@ -155,16 +160,27 @@ field.addEventListener('input', search);
 field.addEventListener('keydown', event => { if (event.key === 'Enter') visit(); });
 colours.addEventListener('change', paint);
 const deeds = {fit: () => fit(true), width: () => fit(false), in: () => zoom(0.7), out: () => zoom(1 / 0.7)};
-for (const button of document.querySelectorAll('button[data-do]'))
+for (const button of page.querySelectorAll('button[data-do]'))
   button.addEventListener('click', deeds[button.dataset.do]);
 open(0);
 """
 
 
-def _table(graph: Snapshot, nodes: list[Node], targets: bool) -> str:
-    """An HTML table with a row for each node, the roots first."""
+#: Runs a script for the pages with a key that it has not run for.
+RUN = """
+for (const page of document.querySelectorAll('.fg-page[data-key="{key}"]:not([data-runs])')) {{
+page.dataset.runs = '';
+(page => {{{script}}})(page);
+}}
+"""
+
+
+def _table(graph: Snapshot, nodes: list[Node], anchor: str | None) -> str:
+    """An HTML table with a row for each node, the roots first. With ``anchor`` the rows have ids that begin with it."""
     timed = bool(graph.seconds)
-    head = ["node", "op", "name", "outputs", "inputs", "keeps", *(["us"] * timed), "recorded at", "line"]
+    valued = bool(graph.record.numbers or graph.record.slopes)
+    head = ["node", "op", "name", "outputs", "inputs", "keeps", *(["us"] * timed)]
+    head += [*(["value", "cotangent"] * valued), "recorded at", "line"]
     rows = []
     for node in reversed(nodes):
         inputs = ", ".join(f"#{edge[0].id}" for edge in node.edges if edge is not None)
@@ -172,8 +188,10 @@ def _table(graph: Snapshot, nodes: list[Node], targets: bool) -> str:
         time = "" if node.seconds is None else f"{node.seconds * 1e6:.1f}"
         values = "; ".join(map(str, node.outputs))
         cells = [f"#{node.id}", node.op, node.name or "", values, inputs, kept, *([time] * timed)]
+        if valued:
+            cells += ["" if array is None else short_text(array) for array in (node.value, node.cotangent)]
         text = "".join(f"<td>{escape(cell)}</td>" for cell in [*cells, node.place])
-        name = f' id="n{node.id}"' if targets else ""
+        name = "" if anchor is None else f' id="{anchor}{node.id}"'
         code = f'<td title="{escape(node.site or "")}"><code>{escape(node.source)}</code></td>'
         rows.append(f"<tr{name}>{text}{code}</tr>")
     heads = "".join(f"<th>{one}</th>" for one in head)
@@ -182,7 +200,7 @@ def _table(graph: Snapshot, nodes: list[Node], targets: bool) -> str:
 
 def fragment(graph: Snapshot, limit: int, rows: int) -> str:
     """The picture of the ``limit`` nodes nearest to the outputs, and a table of the nearest, as HTML for a notebook."""
-    picture, table = svg(graph, limit), _table(graph, graph.nearest(rows), False)
+    picture, table = svg(graph, limit), _table(graph, graph.nearest(rows), None)
     return (
         f'<div style="max-height:60em;overflow:auto">{picture}</div>'
         f"<details><summary>{escape(graph.summary())}</summary>{table}</details>"
@@ -190,25 +208,31 @@ def fragment(graph: Snapshot, limit: int, rows: int) -> str:
 
 
 _PAGE = (
-    "body{font:14px system-ui,sans-serif;margin:1em;color:#1d2733;background:#fff}h1{font-size:1.4em}"
+    ".fg-page{font:14px system-ui,sans-serif;padding:.5em;color:#1d2733;background:#fff}"
+    ".fg-page h1{font-size:1.4em}"
     ".fg-table{overflow-x:auto}"
-    "table{border-collapse:collapse;margin-top:1.5em}"
-    "th,td{text-align:left;padding:.25em .8em;border-bottom:1px solid #e3e7eb;vertical-align:top}"
-    "tr:target{background:#fff3c4}"
+    ".fg-table table{border-collapse:collapse;margin-top:1.5em}"
+    ".fg-table :is(th,td){text-align:left;padding:.25em .8em;border-bottom:1px solid #e3e7eb;vertical-align:top}"
+    ".fg-table tr:target{background:#fff3c4}"
 )
 
 
 def page(graph: Snapshot, limit: int | None) -> str:
-    """The picture, which can be zoomed, moved, searched and coloured, and the table, as an HTML page of one file."""
+    """The picture, which can be zoomed, moved, searched and coloured, and the table, as an HTML page of one file.
+
+    Its styles, ids and script concern itself alone, so a notebook may show several pages in one document.
+    """
     summary, nodes = escape(graph.summary()), graph.nearest(limit)
     rest = more(graph, nodes)
     left = f"<p>{escape(rest)} not shown.</p>" if rest else ""
     bar = BAR.format(time=TIME if graph.seconds else "")
+    key = f"{zlib.crc32(_table(graph, nodes, None).encode()):08x}"
+    anchor = f"fg-{key}-"
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{summary}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{_PAGE}{VIEW}{STYLE}</style></head><body>\n'
-        f"<h1>{summary}</h1>\n{left}{bar}"
-        f'<div class="fg-picture">{"".join(views(graph, limit))}</div>\n'
-        f'<div class="fg-table">{_table(graph, nodes, True)}</div>\n'
-        f"<script>{SCRIPT}</script>\n</body></html>\n"
+        f'<div class="fg-page" data-key="{key}"><h1>{summary}</h1>\n{left}{bar}'
+        f'<div class="fg-picture">{"".join(views(graph, limit, anchor))}</div>\n'
+        f'<div class="fg-table">{_table(graph, nodes, anchor)}</div></div>\n'
+        f"<script>{RUN.format(key=key, script=SCRIPT)}</script>\n</body></html>\n"
     )

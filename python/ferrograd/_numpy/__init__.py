@@ -1,1 +1,1 @@
-"""NumPy's functions on tensors."""
+"""NumPy's functions on tensors, and its protocols."""

@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _arguments, _core, linalg
-from ferrograd._array_api import finfo, meshgrid, result_type, unique_all
-from ferrograd._core import ArgumentError, FerrogradError, IndexOutOfRange, ShapeError, Tensor
-from ferrograd._core import native as ops
-from ferrograd._dialects.distinct import distinct
-from ferrograd._dialects.numbers import NATIVE
-from ferrograd._dialects.out_argument import check_can_take
+from ferrograd import _core, linalg
+from ferrograd._core import ArgumentError, FerrogradError, IndexOutOfRange, ShapeError, Tensor, native as ops
+from ferrograd._functions.array_api import finfo, meshgrid, result_type, unique_all
+from ferrograd._functions.differences import derivatives
+from ferrograd._functions.sort import distinct
+from ferrograd._kit import arguments as _arguments
+from ferrograd._kit.dialect import NATIVE
+from ferrograd._kit.out import check_can_take
 
 __all__ = [
     "append",
@@ -599,15 +600,13 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     >>> fg.gradient(fg.tensor([1.0, 2.0, 4.0, 7.0])).tolist()
     [1.0, 1.5, 2.5, 3.0]
     """
-    from ferrograd.torch import gradient as derivatives
-
     f = tensor(f)
     axes = tuple(range(f.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
     if len(varargs) not in (0, 1, len(axes)):
         raise TypeError("invalid number of arguments")
     steps = [tensor(v) if np.ndim(v) else v for v in (varargs or (1.0,))]
     spacing = steps * len(axes) if len(steps) == 1 else steps
-    made = derivatives(f, spacing=spacing, dim=axes, edge_order=edge_order)
+    made = derivatives(f, spacing, axes, edge_order, "gradient")
     return made[0] if len(made) == 1 else made
 
 

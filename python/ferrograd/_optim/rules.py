@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from ferrograd._core import Tensor, native
-from ferrograd._optim.steps import Rate, State, factor, numbers, zeros
+from ferrograd._optim.fused import Rate, State, factor, numbers, zeros
 from ferrograd._tensor.dtypes import finfo
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ferrograd._core import Tensor
-from ferrograd._optim import steps
+from ferrograd._optim import fused
 
 __all__ = ["Scaler"]
 
@@ -33,7 +33,7 @@ class Scaler:
                 else "unscale_() has already been called on this optimizer since the last update()."
             )
         grads = [p.grad for p in params if p.grad is not None]
-        self._note(optimizer, steps.unscaled(grads, lambda: self._scale), False)
+        self._note(optimizer, fused.unscaled(grads, lambda: self._scale), False)
 
     def _note(self, optimizer: Any, is_finite: bool, has_stepped: bool) -> None:
         """Notes what became of the gradients of an optimizer."""
@@ -43,7 +43,7 @@ class Scaler:
             self._seen = {**before, id(optimizer): (is_finite, has_stepped)}
             return before
 
-        steps.change(vars(self), make)
+        fused.change(vars(self), make)
 
     def _step(self, optimizer: Any, step: Callable[[], Any]) -> Any:
         """Divides the gradients if :meth:`unscale_` did not, and calls ``step`` unless one of them is not finite."""

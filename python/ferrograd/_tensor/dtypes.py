@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._dialects.numbers import NATIVE, PADDLE, TORCH
+from ferrograd._kit.dialect import NATIVE, PADDLE, TORCH
 
 try:
     from ml_dtypes import bfloat16 as _bfloat16  # type: ignore[import-not-found,unused-ignore]
@@ -23,7 +23,10 @@ _NAMES = (
 _FOREIGN = {
     "complex32": ("c", 4),
     **{f"float8_{form}": ("f", 1) for form in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")},
-    **{"quint8": ("u", 1), "qint8": ("i", 1), "qint32": ("i", 4)},
+    "float4_e2m1fn_x2": ("f", 1),
+    **{"quint8": ("u", 1), "qint8": ("i", 1), "qint32": ("i", 4), "quint4x2": ("u", 1), "quint2x4": ("u", 1)},
+    **{f"{kind}{bits}": (kind[0], 1) for kind in ("int", "uint") for bits in range(1, 8)},
+    **{"bits8": ("u", 1), "bits16": ("u", 2), "bits1x8": ("u", 1), "bits2x4": ("u", 1), "bits4x2": ("u", 1)},
 }
 #: NumPy's dtypes by name, and the kind and the bytes of an element of all dtypes.
 _NUMPY = {name: np.dtype(name) for name in _NAMES if name != "bfloat16"} | {"bfloat16": NUMPY_BFLOAT16}
@@ -156,6 +159,28 @@ def kind_of(wanted: Any) -> str:
     return str((wanted if isinstance(wanted, (np.dtype, dtype)) else np.dtype(wanted)).kind)
 
 
+class _SmallInfo:
+    """The limits of a float dtype of 8 bits, by the bits of its exponent and of its fraction and its largest number."""
+
+    def __init__(self, name: str, exponent: int, fraction: int, largest: float) -> None:
+        self.bits, self.dtype = 8, name
+        self.nexp, self.nmant = exponent, fraction
+        self.eps, self.resolution = 2.0**-fraction, 1.0
+        self.max, self.min = largest, -largest
+        bias = 2 ** (exponent - 1) - ("uz" not in name)
+        self.tiny = self.smallest_normal = 2.0 ** (1 - bias)
+        self.smallest_subnormal = 2.0 ** (1 - bias - fraction)
+
+
+#: The bits of the exponent and of the fraction, and the largest number, of float dtypes of 8 bits.
+_SMALL = {
+    "float8_e4m3fn": (4, 3, 448.0),
+    "float8_e4m3fnuz": (4, 3, 240.0),
+    "float8_e5m2": (5, 2, 57344.0),
+    "float8_e5m2fnuz": (5, 2, 57344.0),
+}
+
+
 class _BFloat16Info:
     """The limits of bfloat16."""
 
@@ -169,7 +194,10 @@ class _BFloat16Info:
 def finfo(of: Any) -> Any:
     """The limits of a float dtype, or of the dtype of a tensor."""
     found = getattr(of, "dtype", of) if not isinstance(of, dtype) else of
-    return _BFloat16Info() if str(found).rpartition(".")[2] == "bfloat16" else np.finfo(found)
+    name = str(found).rpartition(".")[2]
+    if name in _SMALL:
+        return _SmallInfo(name, *_SMALL[name])
+    return _BFloat16Info() if name == "bfloat16" else np.finfo(found)
 
 
 def bits_of_bfloat16(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _html
 from ferrograd._core.native import get_default_dtype
-from ferrograd._dialects.numbers import PADDLE, TORCH
+from ferrograd._kit import html as _html
+from ferrograd._kit.dialect import PADDLE, TORCH
 
 Format = Callable[[Any], str]
 

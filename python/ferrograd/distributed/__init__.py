@@ -13,9 +13,9 @@ needs nothing installed.
 
 from __future__ import annotations
 
-from ferrograd import _public
-from ferrograd.distributed._check import DistributedError, is_debug, set_debug
+from ferrograd._kit import public as _public
 from ferrograd.distributed._communicator import Communicator, world
+from ferrograd.distributed._debug import DistributedError, is_debug, set_debug
 from ferrograd.distributed._files import load, save
 
 __all__ = ["Communicator", "DistributedError", "is_debug", "load", "save", "set_debug", "world"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,9 +11,9 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._autograd.modes import is_grad_enabled
 from ferrograd._core import ArgumentError, ShapeError, Tensor, native
-from ferrograd._dialects.numbers import NATIVE
-from ferrograd.distributed import _faults
-from ferrograd.distributed import _operations as ops
+from ferrograd._kit import threads
+from ferrograd._kit.dialect import NATIVE
+from ferrograd.distributed import _faults, _operations as ops
 from ferrograd.distributed._group import Group
 from ferrograd.distributed._transport import Array, Mpi, connect
 
@@ -235,7 +234,7 @@ def _counted(x: Tensor) -> Tensor:
 def _world() -> Communicator:
     transport = connect()
     if isinstance(transport, Mpi):
-        if "FERROGRAD_NUM_THREADS" not in os.environ:
+        if threads.asked() is None:
             _core.set_num_threads(1)
         _faults.end_together(transport)
     return Communicator(transport)
@@ -248,7 +247,8 @@ def world() -> Communicator:
     """The communicator of all processes that ``mpiexec`` has started; of this process alone if it was not started so.
 
     If there are several processes, the first call sets the number of threads of each to 1 (unless
-    ``FERROGRAD_NUM_THREADS`` is set), and from then on an exception that ends one process ends all of them.
+    ``FERROGRAD_NUM_THREADS`` or ``OMP_NUM_THREADS`` is set), and from then on an exception that ends one process ends
+    all of them.
 
     Raises:
         ImportError: ``mpiexec`` has started this process, and mpi4py is not installed.

@@ -7,7 +7,7 @@ import os
 import sys
 from types import TracebackType
 
-from ferrograd.distributed import _check
+from ferrograd.distributed import _debug
 from ferrograd.distributed._transport import Mpi, Watch, abort
 
 
@@ -33,10 +33,10 @@ def end_together(world: Mpi) -> None:
     def last_check() -> None:
         if os.getpid() != process:
             return
-        if _check.is_debug():
+        if _debug.is_debug():
             try:
-                _check.compare(world, _check.Call("nothing more", "its end"))
-            except _check.DistributedError as error:
+                _debug.compare(world, _debug.Call("nothing more", "its end"))
+            except _debug.DistributedError as error:
                 hook(type(error), error, None)
         watch.end()
 

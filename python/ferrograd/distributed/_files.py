@@ -19,7 +19,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import ArgumentError, FerrogradError, Tensor
-from ferrograd._dialects.numbers import NATIVE
+from ferrograd._kit.dialect import NATIVE
 from ferrograd.distributed._communicator import Communicator, world
 from ferrograd.distributed._operations import array_of
 

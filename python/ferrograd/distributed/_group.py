@@ -7,7 +7,7 @@ from typing import Any, NoReturn, Self
 
 from ferrograd import _core
 from ferrograd._core import FerrogradError
-from ferrograd.distributed import _check
+from ferrograd.distributed import _debug
 from ferrograd.distributed._transport import Transport
 
 
@@ -57,4 +57,4 @@ class Group:
     def _agree(self, call: str, *partners: Any) -> None:
         """Before each communication: in debug mode all make the same."""
         self._leave_trace()
-        _check.agree(self._transport, call, *partners)
+        _debug.agree(self._transport, call, *partners)

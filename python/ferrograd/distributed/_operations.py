@@ -13,8 +13,8 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._autograd.function import Function
 from ferrograd._core import ArgumentError, Tensor, native
-from ferrograd._dialects.numbers import dialect_of
-from ferrograd.distributed._check import is_debug
+from ferrograd._kit.dialect import dialect_of
+from ferrograd.distributed._debug import is_debug
 from ferrograd.distributed._group import Group
 from ferrograd.distributed._transport import Array
 
@@ -87,10 +87,14 @@ class Communication(Function):
 
     @classmethod
     def forward(cls, ctx: Any, x: Tensor, comm: Group, *how: Any) -> Tensor:
-        """Checks in debug mode that all processes are at the same place, then communicates."""
+        """Checks that all processes give what fits, and in debug mode that they are at the same place; communicates."""
         comm._leave_trace()
-        if is_debug():
-            name, *partners = cls.signature(x, *how)
+        name, *partners = cls.signature(x, *how)
+        if not is_debug():
+            # Partners see by the message itself whether it fits.
+            if not partners:
+                comm._transport.agree_on(name)
+        else:
             comm._agree(name + (" recorded" if ctx.needs_input_grad[0] else ""), *partners)
         ctx.comm, ctx.how = comm, how
         return cls.compute(x, comm, *how)

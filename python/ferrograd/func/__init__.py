@@ -9,19 +9,22 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
 from ferrograd._compile import compile as jit
-from ferrograd.func._control import cond, scan, while_loop
+from ferrograd._kit import public as _public
+from ferrograd.func._arrays import ArrayFunction, for_numpy
+from ferrograd.func._control import cond, scan, switch, while_loop
 from ferrograd.func._gradients import grad, jvp, linearize, value_and_grad, vjp
 from ferrograd.func._jacobians import hessian, jacfwd, jacobian, jacrev
 from ferrograd.func._products import hessian_diagonal, hvp, taylor, vhp
 from ferrograd.func._sparse import SparseMatrix, sparse_jacobian
-from ferrograd.func._trees import register_pytree_node, tree_map
+from ferrograd.func._trees import ravel_pytree, register_pytree_node, tree_flatten, tree_map, tree_unflatten
 from ferrograd.func._vmap import vmap
 
 __all__ = [
+    "ArrayFunction",
     "SparseMatrix",
     "cond",
+    "for_numpy",
     "grad",
     "hessian",
     "hessian_diagonal",
@@ -32,11 +35,15 @@ __all__ = [
     "jit",
     "jvp",
     "linearize",
+    "ravel_pytree",
     "register_pytree_node",
     "scan",
     "sparse_jacobian",
+    "switch",
     "taylor",
+    "tree_flatten",
     "tree_map",
+    "tree_unflatten",
     "value_and_grad",
     "vhp",
     "vjp",

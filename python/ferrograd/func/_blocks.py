@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ferrograd import _core, _tree
+from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
-from ferrograd._nn import blocks as running
+from ferrograd._kit import tree as _tree
+from ferrograd._layers import blocks as running
+from ferrograd.func._executors import Meter, Progress, mapped, refuse_recorded
 from ferrograd.func._record import tensor
-from ferrograd.func._tasks import Meter, Progress, mapped, refuse_recorded
 
 
 class _Block:

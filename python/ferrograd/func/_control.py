@@ -3,27 +3,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ferrograd import _core, _tree
+from ferrograd import _core
 from ferrograd._autograd.checkpoint import checkpoint as checkpointed
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import ArgumentError, ShapeError, Tensor, VmapError, native
-from ferrograd.func._parts import Branches, Flat, Loop, Repeated, entered, left, meet_batches, part, unbatched
+from ferrograd._compile.function import warn_user
+from ferrograd._core import ArgumentError, ShapeError, Tensor, native
+from ferrograd._kit import tree as _tree
+from ferrograd.func._loops import (
+    Branches,
+    Flat,
+    Loop,
+    Part,
+    Repeated,
+    entered,
+    left,
+    meet_batches,
+    part,
+    unbatched,
+    zeros_like_part,
+)
 from ferrograd.func._record import tensor
 
 #: With fewer steps a scan is unrolled: that takes less time.
 _FEW = 64
+#: So many first steps are taken by themselves where they change the shape or the dtype of the carry.
+_FIRST = 2
 
 
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
     """``true_fun(*operands)`` where ``pred`` holds, else ``false_fun(*operands)``, with the gradient of that branch.
 
     ``pred`` is a truth value: Python's, or a tensor of one element. Inside ``vmap`` it may differ between the examples:
-    then both branches are computed, and each example gets its own. Inside ``compile`` both branches are traced and each
-    call runs one of them, if they return tensors of the same structure, shapes and dtypes; otherwise the trace ends
-    here.
+    then each branch runs if an example takes it. In the place of an example that does not, it computes with the
+    operands of one that does, and with what that reads besides, so neither infinities nor errors come from a branch
+    that is not taken. A write to a tensor that has the batch changes the examples that take the branch. Inside
+    ``compile`` both branches are traced and each call runs one of them, if they return tensors of the same structure,
+    shapes and dtypes; otherwise the trace ends here.
 
     Raises:
         ArgumentError: inside ``vmap``, where the branches return different structures.
@@ -37,13 +56,75 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     __tracebackhide__ = True
     if isinstance(pred, Tensor) and (found := _traced_cond(pred, true_fun, false_fun, operands)) is not None:
         return found[0]
-    try:
-        holds = bool(pred)
-    except VmapError:
-        yes, no = true_fun(*operands), false_fun(*operands)
-        other = _tree.matched(no, yes, "cond")
-        return _tree.rebuilt(yes, (native.where(pred, a, b) for a, b in zip(_tree.leaves(yes), other, strict=True)))
-    return (true_fun if holds else false_fun)(*operands)
+    if _differs(pred):
+        return _each_its_own(_truth(pred), true_fun, false_fun, operands)
+    return (true_fun if pred else false_fun)(*operands)
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+    """``branches[index](*operands)``, with the gradient of that branch.
+
+    ``index`` is a whole number: Python's, or a tensor of one element. One below 0 stands for the first branch, and one
+    beyond the last branch for that. What :func:`cond` says of its branches inside ``vmap`` and ``compile`` holds for
+    these.
+
+    Raises:
+        ArgumentError: there is no branch, or inside ``vmap``, where the branches return different structures.
+
+    >>> from ferrograd.func import switch, vmap
+    >>> chosen = vmap(lambda i, x: switch(i, [fg.sqrt, fg.exp, fg.abs], x))
+    >>> chosen(fg.tensor([0, 2, 1]), fg.tensor([4.0, -1.0, 0.0])).tolist()
+    [2.0, 1.0, 1.0]
+    """
+    __tracebackhide__ = True
+    if not branches:
+        raise ArgumentError("switch: there is no branch to choose")
+    if not isinstance(index, Tensor):
+        return branches[min(max(operator.index(index), 0), len(branches) - 1)](*operands)
+    *others, chosen = branches
+    for i, branch in reversed(list(enumerate(others))):
+        chosen = _one_of(index <= i, branch, chosen)
+    return chosen(*operands)
+
+
+def _one_of(pred: Any, yes: Callable[..., Any], no: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that calls one of two by a condition."""
+    return lambda *operands: cond(pred, yes, no, *operands)
+
+
+def _truth(pred: Tensor) -> Tensor:
+    """A condition of one element as a truth value without axes."""
+    if math.prod(pred.shape) != 1:
+        raise ShapeError(f"cond: a condition is one truth value, not a tensor of shape {tuple(pred.shape)}")
+    return native.astype(pred.reshape([]), "bool").detach()
+
+
+def _each_its_own(holds: Tensor, yes: Callable[..., Any], no: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
+    """The result of its own branch for each example of vmap. A branch that none takes does not run."""
+    sides = [(_core.Takers(holds), yes), (_core.Takers(native.logical_not(holds)), no)]
+    taken = [(takers, f) for takers, f in sides if _is_taken(takers)]
+    if len(taken) == 1:
+        return taken[0][1](*operands)
+    # A batch without examples takes no side, and has results of the shapes of both.
+    results = [_taken(takers, f, *operands) for takers, f in sides]
+    return _chosen_leaves(holds, *results)
+
+
+def _chosen_leaves(holds: Tensor, yes: Any, no: Any) -> Any:
+    """The first of two structures for the examples for which a condition holds, the second for all others."""
+    pairs = zip(_tree.leaves(yes), _tree.matched(no, yes, "cond"), strict=True)
+    return _tree.rebuilt(yes, (native.where(holds, a, b) for a, b in pairs))
+
+
+def _is_taken(takers: _core.Takers) -> bool:
+    """Whether any example is one of the takers."""
+    return not _core.all_hold(native.logical_not(unbatched(takers.mask)))
+
+
+def _taken(takers: _core.Takers, f: Callable[..., Any], *operands: Any) -> Any:
+    """What a function makes of operands of some of the examples."""
+    with takers:
+        return f(*operands)
 
 
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Any) -> Any:
@@ -72,14 +153,17 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     if (found := _traced_while(cond_fun, body_fun, init)) is not None:
         return found[0]
     value = init
-    while _holds_for_any(going := cond_fun(value)):
-        value = _where_going(going, body_fun(value), value)
+    while going := _who_goes_on(cond_fun(value)):
+        value = _next(going, body_fun, value)
     return value
 
 
-def _holds_for_any(going: Any) -> bool:
-    """Whether a condition holds, for at least one example where it is one of vmap."""
-    return bool(native.any(unbatched(going.detach()))) if _differs(going) else bool(going)
+def _who_goes_on(going: Any) -> Any:
+    """For which examples of vmap a condition holds, if it differs between them; otherwise whether it holds."""
+    if not _differs(going):
+        return bool(going)
+    takers = _core.Takers(_truth(going))
+    return _is_taken(takers) and takers
 
 
 def _differs(going: Any) -> bool:
@@ -87,12 +171,13 @@ def _differs(going: Any) -> bool:
     return isinstance(going, Tensor) and bool(_core.batches([going]))
 
 
-def _where_going(going: Any, new: Any, old: Any) -> Any:
-    """The next value of a loop: the new one, for each example whose condition holds."""
-    if not _differs(going):
-        return _same_structure("while_loop", new, old)
+def _next(going: Any, f: Callable[..., Any], old: Any) -> Any:
+    """The next value of a loop: a new one for all examples, or for those that go on."""
+    if not isinstance(going, _core.Takers):
+        return _same_structure("while_loop", f(old), old)
+    new = _taken(going, f, old)
     pairs = zip(_tree.matched(new, old, "while_loop"), _tree.leaves(old), strict=True)
-    return _tree.rebuilt(old, (x if x is y else _chosen(going, x, y) for x, y in pairs))
+    return _tree.rebuilt(old, (x if x is y else _chosen(going.mask, x, y) for x, y in pairs))
 
 
 def _chosen(going: Tensor, new: Any, old: Any) -> Tensor:
@@ -103,7 +188,7 @@ def _chosen(going: Tensor, new: Any, old: Any) -> Tensor:
             f"while_loop: a step returns shape {tuple(x.shape)} for {tuple(y.shape)}, but inside vmap examples that "
             "are done keep theirs"
         )
-    return native.where(going.reshape([]), x, y)
+    return native.where(going, x, y)
 
 
 def scan(
@@ -123,9 +208,11 @@ def scan(
 
     ``f`` is called a few times only: its ops are recorded and run for each step, so a graph has one node for the whole
     loop, and a compiled function one instruction. For the gradient, in both modes and of any order, the carry before
-    each step is kept, or with ``checkpoint=k`` only every k-th; what else a step computes is computed again. Each step
-    is recorded by itself, as in a loop in Python, for fewer than 64 steps, and where the ops of ``f`` cannot stand for
-    it: if it asks for numbers, draws random ones, writes to tensors, or changes the shape or dtype of the carry.
+    each step is kept, or with ``checkpoint=k`` only every k-th; what else a step computes is computed again.
+    Derivatives of any order are loops of as many steps, and those of a batch, such as the rows of a Jacobian, are one.
+    Each step is recorded by itself, as in a loop in Python, for fewer than 64 steps, and where the ops of ``f`` cannot
+    stand for it: if it asks for numbers, draws random ones, writes to tensors, or changes the shape or dtype of the
+    carry in more than the first two steps. Where a compiled function records many steps so, a warning says why.
 
     Raises:
         ArgumentError: the number of steps is not known, ``f`` returns no pair, or another structure than it is given.
@@ -136,6 +223,20 @@ def scan(
     >>> last.item(), sums.tolist()
     (6.0, [1.0, 3.0, 6.0])
     """
+    __tracebackhide__ = True
+    return _scanned(f, init, xs, length, reverse, checkpoint, _FIRST)
+
+
+def _scanned(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any,
+    length: int | None,
+    reverse: bool,
+    checkpoint: int | None,
+    first_steps: int,
+) -> tuple[Any, Any]:
+    """:func:`scan`, where so many of the first steps may change the shape and the dtype of the carry."""
     __tracebackhide__ = True
     columns = [tensor(x, "scan") for x in _tree.leaves(xs)]
     if any(x.ndim == 0 for x in columns):
@@ -172,8 +273,14 @@ def scan(
             example = _tree.rebuilt(xs, iter([native.zeros(list(x.shape[1:]), x.dtype) for x in columns]))
             y = step(init, example)[1]
             return init, _tree.mapped(lambda leaf: native.zeros([0, *leaf.shape], leaf.dtype), y)
-    if n >= _FEW and (found := _looped(step, f, init, xs, columns, n, reverse, checkpoint)) is not None:
-        return found
+    if n >= _FEW:
+        found = _looped(step, f, init, xs, columns, n, reverse, checkpoint)
+        if not isinstance(found, Part):
+            return found
+        if found.is_unlike and first_steps:
+            return _after_first_step(step, f, init, xs, columns, n, reverse, checkpoint, first_steps)
+        if _core.is_tracing():
+            _warn_of_steps(n, found.refusal)
     size = checkpoint or n
     starts = range(0, n, size)
     parts: dict[int, list[Any]] = {}
@@ -197,6 +304,34 @@ def _same_structure(what: str, new: Any, old: Any) -> Any:
     return _tree.rebuilt(old, iter(_tree.matched(new, old, what)))
 
 
+def _warn_of_steps(n: int, reason: str) -> None:
+    """Warns that a compiled function records each step of a scan."""
+    why = f" because {reason}" if reason else ""
+    warn_user(f"scan: a compiled function records each of {n} steps by itself{why}; other steps are recorded once")
+
+
+def _after_first_step(
+    step: Callable[..., Any],
+    f: Callable[..., Any],
+    init: Any,
+    xs: Any,
+    columns: list[Tensor],
+    n: int,
+    reverse: bool,
+    checkpoint: int | None,
+    first_steps: int,
+) -> tuple[Any, Any]:
+    """A scan whose first step is taken by itself. The carry that it gives may be like those that follow."""
+    __tracebackhide__ = True
+    at, others = (n - 1, slice(0, n - 1)) if reverse else (0, slice(1, n))
+    carry, y = step(init, _tree.rebuilt(xs, iter([x[at] for x in columns])))
+    rest = _tree.rebuilt(xs, iter([x[others] for x in columns]))
+    carry, ys = _scanned(f, carry, rest, n - 1, reverse, checkpoint, first_steps - 1)
+    rows = [leaf[None] for leaf in _tree.matched(y, ys, "scan")]
+    pairs = zip(rows, _tree.leaves(ys), strict=True)
+    return carry, _tree.rebuilt(y, iter([native.concat([b, a] if reverse else [a, b]) for a, b in pairs]))
+
+
 def _looped(
     step: Callable[..., Any],
     f: Callable[..., Any],
@@ -206,8 +341,8 @@ def _looped(
     n: int,
     reverse: bool,
     checkpoint: int | None,
-) -> tuple[Any, Any] | None:
-    """A scan as one node, or as one of nodes; None where its step cannot be traced."""
+) -> tuple[Any, Any] | Part:
+    """A scan as one node, or as one of nodes. Where its step cannot be traced it is the step, which knows why."""
     carry = [tensor(x, "scan") for x in _tree.leaves(init)]
     count = len(carry)
     results: list[Any] = []
@@ -228,7 +363,7 @@ def _looped(
     carries = [left(x, batches) for x in carry]
     rows = [left(x[-1 if reverse else 0], batches) for x in columns]
     if not traced.can_trace([*carries, *rows], carries):
-        return None
+        return traced
     if checkpoint is None or checkpoint >= n:
         outs = Loop(traced, count, n, reverse).run([*carries, *(left(x, batches, 1) for x in columns)])
         outs = [entered(x, batches, int(i >= count)) for i, x in enumerate(outs)]
@@ -245,7 +380,7 @@ def _looped(
         init, last = segment(init, rest) if rest else scan(f, init, None, n - whole, reverse=True)
     segments = whole // checkpoint
     found = _looped(step, segment, init, parts, parts, segments, reverse, None)
-    init, ys = found or scan(segment, init, parts, segments, reverse=reverse)
+    init, ys = scan(segment, init, parts, segments, reverse=reverse) if isinstance(found, Part) else found
     if not reverse and whole < n:
         init, last = segment(init, rest) if rest else scan(f, init, None, n - whole)
     ys = _tree.mapped(lambda y: y.reshape([whole, *y.shape[2:]]), ys)
@@ -277,35 +412,55 @@ def _structure(tree: Any) -> Any:
 def _traced_cond(
     pred: Tensor, yes: Callable[..., Any], no: Callable[..., Any], operands: tuple[Any, ...]
 ) -> tuple[Any] | None:
-    """A branch as one node of a trace; None where no trace is taken or a branch cannot be part of it."""
-    given = [x for x in _tree.leaves(operands) if isinstance(x, Tensor)]
-    if not _core.is_tracing() or math.prod(pred.shape) != 1 or _core.batches([pred]):
+    """Branches as nodes of a trace; None where no trace is taken or a branch cannot be part of it."""
+    if not _core.is_tracing() or math.prod(pred.shape) != 1:
         return None
-    #: The results of the branches with a number for each tensor, and what tells their structures apart.
+    holds = _truth(pred)
+    if not _differs(holds):
+        return _traced_branches(holds, [yes, no], operands)
+    first = _traced_branches(holds, [yes], operands, holds)
+    others = native.logical_not(holds)
+    if first is None or (second := _traced_branches(others, [no], operands, others)) is None:
+        return None
+    return (_chosen_leaves(holds, first[0], second[0]),)
+
+
+def _traced_branches(
+    holds: Tensor, functions: list[Callable[..., Any]], operands: tuple[Any, ...], takes: Tensor | None = None
+) -> tuple[Any] | None:
+    """One of two functions of the operands, as one node of a trace; None where they cannot be part of it.
+
+    With ``takes``, which says by example of vmap who takes the one function, it runs if any example does. The result is
+    for those, and zeros if there are none.
+    """
+    given = [x for x in _tree.leaves(operands) if isinstance(x, Tensor)]
+    #: The results of the functions with a number for each tensor, and what tells their structures apart.
     results: list[tuple[Any, Any]] = []
 
     def flat(f: Callable[..., Any]) -> Flat:
         def run(*x: Tensor) -> list[Tensor]:
             values = (entered(v, batches) for v in x)
             old = _tree.leaves(operands)
-            result = f(*_tree.rebuilt(operands, (next(values) if isinstance(y, Tensor) else y for y in old)))
+            inner = _tree.rebuilt(operands, (next(values) if isinstance(y, Tensor) else y for y in old))
+            result = f(*inner) if takes is None else _taken(_core.Takers(takes), f, *inner)
             results.append((_tree.mapped(lambda y: _HOLE if isinstance(y, Tensor) else y, result), _told_apart(result)))
             return [left(y, batches) for y in _tree.leaves(result) if isinstance(y, Tensor)]
 
         return run
 
-    parts = [part(flat, f) for f in (yes, no)]
+    parts = [part(flat, f) for f in functions]
     # Inside vmap a branch is one of whole batches.
-    batches = meet_batches(parts, given)
+    batches = meet_batches(parts, given if takes is None else [*given, takes])
     whole = [left(x, batches) for x in given]
+    if takes is not None:
+        holds = native.any(left(takes, batches))
+        parts.append(zeros_like_part(parts[0]))
     if not all(p.can_trace(whole) for p in parts) or parts[0].program.outputs() != parts[1].program.outputs():
         return None
-    (first, kind), (_, other) = results[:2]
-    if kind != other:
+    if any(kind != results[0][1] for _, kind in results[: len(functions)]):
         return None
-    holds = native.astype(pred.reshape([]), "bool") if pred.dtype.kind != "b" else pred.reshape([])
     made = (entered(y, batches) for y in Branches(*parts).run(holds.detach(), whole))
-    return (_tree.mapped(lambda y: next(made) if y is _HOLE else y, first),)
+    return (_tree.mapped(lambda y: next(made) if y is _HOLE else y, results[0][0]),)
 
 
 def _traced_while(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init: Any) -> tuple[Any] | None:
@@ -319,15 +474,17 @@ def _traced_while(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], in
 
     def test(goes: Callable[..., Any]) -> Flat:
         def run(*x: Tensor) -> list[Tensor]:
-            going = tensor(goes(value_of(x)), "while_loop").reshape([])
-            return [native.any(left(native.astype(going, "bool"), batches))]
+            going = _truth(tensor(goes(value_of(x)), "while_loop"))
+            mask = _core.Takers(going).mask if _differs(going) else going
+            return [native.any(left(mask, batches))]
 
         return run
 
     def step(goes: Callable[..., Any], f: Callable[..., Any]) -> Flat:
         def run(*x: Tensor) -> list[Tensor]:
             value = value_of(x)
-            new = _where_going(goes(value) if batches else None, f(value), value)
+            going: Any = goes(value) if batches else True
+            new = _next(_core.Takers(_truth(going)) if _differs(going) else True, f, value)
             return [left(tensor(y, "while_loop"), batches) for y in _tree.leaves(new)]
 
         return run

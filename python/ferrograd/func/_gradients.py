@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, Concatenate, Literal, TypeVar, overload
 
-from ferrograd import _tree
 from ferrograd._autograd.modes import P
 from ferrograd._core import ArgumentError, Tensor
+from ferrograd._kit import tree as _tree
 from ferrograd.func._blocks import in_blocks
+from ferrograd.func._executors import Progress
 from ferrograd.func._record import FT, Record, chosen, matching, several
-from ferrograd.func._tasks import Progress
 
 T = TypeVar("T", bound=Tensor)
 

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from typing import Any, Literal, overload
 
-from ferrograd import _core, _tree
+from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
+from ferrograd._kit import tree as _tree
+from ferrograd.func._executors import Executors, Meter, Progress, mapped, refuse_recorded
 from ferrograd.func._record import FT, Record, check_function
-from ferrograd.func._tasks import Executors, Meter, Progress, mapped, refuse_recorded
 
 Argnums = int | Sequence[int]
 
@@ -115,6 +116,7 @@ def _some_columns(record: Record, k: int, start: int, end: int) -> list[Tensor]:
 
 def rows(record: Record, chunk_size: int | None, progress: Progress = False, workers: Workers | None = None) -> Any:
     """The Jacobian in reverse mode: for each output, blocks in the structure of the arguments."""
+    record.check_rows()
     inside, lengths = record.inside, list(map(size, record.outputs))
     widest, meter = max(map(size, inside), default=0), Meter(record.what, sum(lengths), progress)
     found = []

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 
-from ferrograd import _core, _tree
+from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
+from ferrograd._kit import tree as _tree
 from ferrograd.func._gradients import value_and_grad_as
 from ferrograd.func._jacobians import basis, joined, size, spans
 from ferrograd.func._record import Record, matching, real, several

@@ -9,10 +9,11 @@ from typing import Any, Concatenate, TypeVar
 
 import numpy as np
 
-from ferrograd import _core, _tree
+from ferrograd import _core
 from ferrograd._autograd.modes import is_grad_enabled
 from ferrograd._core import ArgumentError, DtypeError, ShapeError, Tensor
-from ferrograd._dialects.numbers import NATIVE
+from ferrograd._kit import tree as _tree
+from ferrograd._kit.dialect import NATIVE
 
 
 class _Thread(threading.local):
@@ -205,7 +206,21 @@ class Record:
                 f"{self.what}: the function returns one element, not a tensor of shape {tuple(y.shape)}: return its "
                 "sum(), or use jacobian for the derivatives of all elements"
             )
+        if y.dtype.kind == "c":
+            raise ArgumentError(
+                f"{self.what}: the function returns a real number, not one of {y.dtype}: differentiate its real part, "
+                "its imaginary part or its absolute value, or use vjp with a cotangent"
+            )
         return y
+
+    def check_rows(self) -> None:
+        """Raises for complex outputs of real arguments: a gradient of one would be the real part of a row."""
+        numbers = [y.dtype for y in self.outputs if y.dtype.kind == "c"]
+        if numbers and any(x.dtype.kind == "f" for x in self.inside):
+            raise ArgumentError(
+                f"{self.what}: an output is of {numbers[0]} and an argument is real, and reverse mode would lose the "
+                "imaginary part of the derivative: use jacfwd, or differentiate the real and the imaginary part"
+            )
 
     def pull(
         self,

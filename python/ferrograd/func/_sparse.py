@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core, _html
+from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
+from ferrograd._kit import html as _html
 from ferrograd.func._jacobians import joined, size, spans
 from ferrograd.func._record import Record, real
 

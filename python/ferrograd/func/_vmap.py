@@ -10,11 +10,12 @@ from typing import Any, overload
 
 import numpy as np
 
-from ferrograd import _core, _tree
+from ferrograd import _core
 from ferrograd._autograd.modes import P, R, no_grad
 from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError, Tensor
+from ferrograd._kit import tree as _tree
+from ferrograd.func._executors import Executors, Meter, Progress, mapped, refuse_recorded
 from ferrograd.func._record import check_function, tensor, write
-from ferrograd.func._tasks import Executors, Meter, Progress, mapped, refuse_recorded
 
 
 @overload
@@ -144,11 +145,11 @@ def vmap(  # type: ignore[misc]
             result, found = some(0, batch_size)
             meter.add(batch_size)
             return _tree.rebuilt(result, iter(found))
-        state = _core.native.get_rng_state() if randomness == "same" else None
+        state = _core.native.mersenne.streams() if randomness == "same" else None
         parts = []
         for at in range(0, batch_size, chunk_size):
             if state is not None:
-                _core.native.set_rng_state(state)
+                _core.native.mersenne.set_streams(state)
             end = min(at + chunk_size, batch_size)
             parts.append(some(at, end))
             meter.add(end - at)

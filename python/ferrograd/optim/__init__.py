@@ -15,7 +15,7 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.torch.optim import *
 from ferrograd.torch.optim import __all__ as __all__
 

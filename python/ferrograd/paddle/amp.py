@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _core, _public
+from ferrograd import _core
 from ferrograd._autograd.autocast import Autocast
-from ferrograd._core import ArgumentError
-from ferrograd._core import paddle as ops
-from ferrograd._optim import steps
+from ferrograd._core import ArgumentError, paddle as ops
+from ferrograd._kit import public as _public
+from ferrograd._optim import fused as _fused
 from ferrograd._optim.scaler import Scaler
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn.layer import norm
@@ -156,7 +156,7 @@ def _cast(layer: Any, dtype: str, kinds: tuple[type, ...], single: list[Any]) ->
         return
     for child in layer.children():
         _cast(child, dtype, kinds, single)
-    layer._convert_own(lambda t: t.astype(dtype) if t.dtype.kind == "f" else t)
+    layer._fg_convert_own(lambda t: t.astype(dtype) if t.dtype.kind == "f" else t)
     layer._dtype = dtype
 
 
@@ -189,7 +189,7 @@ class AmpScaler(Scaler):
         """A tensor times the factor."""
         if not self._enable:
             return var
-        (factor,) = steps.numbers(var, {}, lambda: (self._scale,))
+        (factor,) = _fused.numbers(var, {}, lambda: (self._scale,))
         return ops.multiply(var, factor)
 
     def unscale_(self, optimizer: Any) -> None:
@@ -221,7 +221,7 @@ class AmpScaler(Scaler):
                     self._scale, self._decr_count = self._scale * self._decr_ratio, 0
             return seen
 
-        steps.change(vars(self), make)
+        _fused.change(vars(self), make)
 
     def minimize(self, optimizer: Any, *args: Any, **kwargs: Any) -> None:
         """:meth:`step` and :meth:`update`; the arguments are those of ``optimizer.minimize``."""

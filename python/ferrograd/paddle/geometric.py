@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _arguments, _core, _public
-from ferrograd._core import ArgumentError
-from ferrograd._core import paddle as ops
-from ferrograd._dialects.numbers import PADDLE
-from ferrograd._dialects.segments import reduced, segment_max, segment_mean, segment_min, segment_sum
+from ferrograd import _core
+from ferrograd._core import ArgumentError, paddle as ops
+from ferrograd._functions.segments import reduced, segment_max, segment_mean, segment_min, segment_sum
+from ferrograd._kit import arguments as _arguments, public as _public
+from ferrograd._kit.dialect import PADDLE
 from ferrograd.paddle._tensor import Tensor
 
 __all__ = [

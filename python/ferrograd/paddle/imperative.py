@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
 from ferrograd._autograd.modes import no_grad
+from ferrograd._kit import public as _public
 from ferrograd.paddle.fluid.dygraph import BackwardStrategy, grad, guard, to_variable
 
 __all__ = ["BackwardStrategy", "grad", "guard", "no_grad", "to_variable"]

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core, _public
-from ferrograd._core import ArgumentError, ShapeError
-from ferrograd._core import paddle as ops
-from ferrograd._dialects.numbers import PADDLE
+from ferrograd import _core
+from ferrograd._core import ArgumentError, ShapeError, paddle as ops
+from ferrograd._kit import public as _public
+from ferrograd._kit.dialect import PADDLE
 from ferrograd.paddle._tensor import Tensor
 
 __all__ = ["Accuracy", "Auc", "Metric", "Precision", "Recall", "accuracy"]

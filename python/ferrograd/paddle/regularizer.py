@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
 from ferrograd._core import native
+from ferrograd._kit import public as _public
 from ferrograd.paddle._tensor import Tensor
 
 __all__ = ["L1Decay", "L2Decay"]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ferrograd import _core, _public, _safetensors
-from ferrograd._dialects.numbers import PADDLE
-from ferrograd._safetensors import SafetensorError, save, save_file
+from ferrograd import _core
+from ferrograd._files import safetensors as _safetensors
+from ferrograd._files.safetensors import SafetensorError, save, save_file
+from ferrograd._kit import public as _public
+from ferrograd._kit.dialect import PADDLE
 
 __all__ = ["SafetensorError", "load", "load_file", "safe_open", "save", "save_file"]
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ferrograd import _arguments, _public
-from ferrograd._core import ArgumentError
-from ferrograd._core import paddle as ops
+from ferrograd._core import ArgumentError, paddle as ops
 from ferrograd._core.paddle import stft
-from ferrograd._dialects.segments import reduced
-from ferrograd._dialects.windows import windows
+from ferrograd._functions.segments import reduced
+from ferrograd._functions.shapes import windows
+from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd.paddle._tensor import Tensor
 
 __all__ = ["frame", "istft", "overlap_add", "stft"]
@@ -29,6 +28,8 @@ def frame(x: Tensor, frame_length: int, hop_length: int, axis: int = -1, name: s
     [[0, 2], [1, 3], [2, 4]]
     """
     _check_axis("frame", axis)
+    if _arguments.integer(frame_length, "frame", "frame_length") < 1:
+        raise ArgumentError(f"frame: frame_length is positive, not {frame_length}")
     found: Tensor = windows(x, axis, frame_length, hop_length)
     # The elements of a piece are the last axis of ``windows``.
     return ops.matrix_transpose(found) if axis == -1 else ops.moveaxis(found, -1, 1)

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 import ferrograd.paddle
-from ferrograd import _arguments, _core, _public
-from ferrograd._core import ArgumentError, ShapeError, Tensor
-from ferrograd._core import paddle as ops
-from ferrograd._dialects import sparse
-from ferrograd._dialects.numbers import PADDLE
+from ferrograd import _core
+from ferrograd._core import ArgumentError, ShapeError, Tensor, paddle as ops
+from ferrograd._functions import sparse
+from ferrograd._kit import arguments as _arguments, public as _public
+from ferrograd._kit.dialect import PADDLE
 
 __all__ = ["coalesce", "is_same_shape", "masked_matmul", "sparse_coo_tensor", "sparse_csr_tensor"]
 

@@ -1,8 +1,8 @@
 """``paddle.special``."""
 
-from ferrograd import _public
 from ferrograd._core.paddle import expm1, logsumexp
-from ferrograd.paddle._functions import softmax
+from ferrograd._kit import public as _public
+from ferrograd.paddle._functions.reduce import softmax
 
 __all__ = ["expm1", "logsumexp", "softmax"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ferrograd import _public
-from ferrograd.paddle._framework import VERSION as full_version
+from ferrograd._kit import public as _public
+from ferrograd.paddle._functions.predicates import VERSION as full_version
 
 __all__ = ["commit", "cuda", "cudnn", "full_version", "major", "minor", "patch", "show"]
 

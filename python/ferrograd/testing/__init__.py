@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.testing._check import check
 from ferrograd.testing._compare import GradcheckError
 from ferrograd.testing._gradcheck import gradcheck, gradgradcheck

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core, _tree
+from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
+from ferrograd._kit import tree as _tree
 from ferrograd.testing._compare import Matrix, compare
 from ferrograd.testing._gradcheck import _deterministic
 from ferrograd.testing._jacobians import WIDE, FunctionAtPoint, RecordedFunction, dialect, in_reals

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ferrograd import _core, _tree
+from ferrograd import _core
 from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import ArgumentError, PaddleTensor, Tensor, TorchTensor
-from ferrograd._dialects.numbers import NATIVE, PADDLE, TORCH
+from ferrograd._kit import tree as _tree
+from ferrograd._kit.dialect import NATIVE, PADDLE, TORCH
 from ferrograd.testing._compare import Matrix
 
 #: Central differences of orders 2 and 4: ``weights[k]`` is the weight of ``f(x + k h) - f(x - k h)``.
@@ -59,6 +61,12 @@ def in_reals(f: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Callable[...
     return of_reals, parts
 
 
+def _difference(x: Matrix, y: Matrix, of_infinity: Any) -> Matrix:
+    """``x - y``, or ``of_infinity`` where both are the same infinity."""
+    same = np.isinf(x) & (x == y)
+    return np.where(same, of_infinity, np.subtract(x, y, out=np.zeros(x.shape), where=~same))
+
+
 def real_pairs(y: Any) -> Any:
     """A complex tensor as pairs of its parts, anything else as it is."""
     return _core.native.view_as_real(y) if isinstance(y, Tensor) and y.dtype.kind == "c" else y
@@ -104,15 +112,17 @@ class FunctionAtPoint:
 
         def moved(k: int) -> tuple[list[Matrix], float]:
             arrays = [(a + k * step * d).astype(a.dtype) for a, d in zip(self.at, direction, strict=True)]
-            # The step after rounding is the one to divide by.
-            taken = sum(float(np.vdot(b - a, d)) for a, b, d in zip(self.at, arrays, direction, strict=True))
+            # The step after rounding is the one to divide by. Nothing moves infinity.
+            steps = (_difference(b, a, k * step * d) for a, b, d in zip(self.at, arrays, direction, strict=True))
+            taken = sum(float(np.vdot(s, d)) for s, d in zip(steps, direction, strict=True))
             return arrays, taken / sum(float(np.vdot(d, d)) for d in direction)
 
         total: list[Matrix] = []
         for k, weight in scheme.items():
             (up, above), (down, below) = moved(k), moved(-k)
             spread = (above - below) / (2 * k)
-            parts = [weight * (u - d) / spread for u, d in zip(self.values(up), self.values(down), strict=True)]
+            values = zip(self.values(up), self.values(down), strict=True)
+            parts = [weight * _difference(u, d, math.nan) / spread for u, d in values]
             total = [t + p for t, p in zip(total, parts, strict=True)] if total else parts
         return total
 

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import types
 from typing import Any
 
-from ferrograd import _core, _public
+from ferrograd import _core
 from ferrograd._core import FerrogradError
+from ferrograd._kit import public as _public
+from ferrograd._kit.dialect import TORCH
 from ferrograd._tensor import dtypes
 from ferrograd._tensor.device import TorchDevice
 from ferrograd.func import _control as control
-from ferrograd.torch._framework import _disabled_torch_function_impl as _disabled_torch_function_impl
-from ferrograd.torch._generator import Generator
+from ferrograd.torch._base import overriding as _overriding
+from ferrograd.torch._base.generator import Generator
+from ferrograd.torch._base.overriding import disabled_impl as _disabled_torch_function_impl  # noqa: F401
 from ferrograd.torch._tensor import Tensor as TensorBase
 
 __all__ = [
     "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
+    "DispatchKeySet",
     "Generator",
     "PyTorchFileReader",
     "SymBool",
@@ -51,8 +56,15 @@ class SymBool:
     """The class of symbolic truth values, which there are none of."""
 
 
-class DisableTorchFunctionSubclass(contextlib.nullcontext[None]):
-    """Changes nothing: functions give plain tensors, as they do within this context in PyTorch."""
+class DisableTorchFunctionSubclass:
+    """A context in which no ``__torch_function__`` is called: functions of tensors of a subclass give plain tensors."""
+
+    def __enter__(self) -> None:
+        self._context = _overriding.nobody()
+        self._context.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self._context.__exit__(*error)
 
 
 DisableTorchFunction = DisableTorchFunctionSubclass
@@ -77,7 +89,32 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     return None if device is None else TorchDevice("cpu"), dtype, False, kwargs.get("memory_format")
 
 
-_nn = types.SimpleNamespace(_parse_to=_parse_to)
+class _Builtins(types.ModuleType):
+    """The functions that PyTorch has compiled, by the names that pickles know them by."""
+
+    def __init__(self, name: str, prefix: str, *places: str) -> None:
+        super().__init__(f"{__name__}.{name}", self.__doc__)
+        self._prefix, self._places = prefix, places
+
+    def __getattr__(self, name: str) -> Any:
+        public = _RENAMED.get(name, name.removeprefix(self._prefix))
+        for place in () if name.startswith("__") else self._places:
+            module = importlib.import_module(f"ferrograd.torch{place}")
+            if callable(found := getattr(module, public, None)):
+                return found
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+
+#: The public names of compiled functions that have another one.
+_RENAMED = {"log_sigmoid": "logsigmoid"}
+_nn: Any = _Builtins("_nn", "", ".nn.functional")
+_nn._parse_to = _parse_to
+_fft: Any = _Builtins("_fft", "fft_", ".fft")
+_linalg: Any = _Builtins("_linalg", "linalg_", ".linalg")
+_special: Any = _Builtins("_special", "special_", ".special")
+#: The class of PyTorch's whose static methods are the functions of ``torch``, and its one object.
+_VariableFunctionsClass: Any = _Builtins("_VariableFunctionsClass", "", "", ".nn.functional")
+_VariableFunctions = _VariableFunctionsClass
 
 
 def _check(cond: Any, message: Any = None) -> None:
@@ -141,6 +178,11 @@ def cond(pred: Any, true_fn: Any, false_fn: Any, operands: Any = ()) -> Any:
     return control.cond(pred, true_fn, false_fn, *operands)
 
 
+def while_loop(cond_fn: Any, body_fn: Any, carried_inputs: Any) -> Any:
+    """:func:`ferrograd.func.while_loop` with functions of the values, which are in a list or tuple."""
+    return control.while_loop(lambda now: cond_fn(*now), lambda now: tuple(body_fn(*now)), tuple(carried_inputs))
+
+
 def _log_api_usage_once(event: str) -> None:
     """Does nothing."""
 
@@ -158,6 +200,94 @@ def _get_tracing_state() -> None:
 def _are_functorch_transforms_active() -> bool:
     """False: a function computes the same inside transforms and outside."""
     return False
+
+
+def _check_is_size(i: Any, message: Any = None, *, max: Any = None) -> None:
+    """:func:`_check` of a number that is not negative, and at most ``max``."""
+    _check(i >= 0 and (max is None or i <= max), message)
+
+
+def _check_with(error_type: type[Exception], cond: Any, message: Any = None) -> None:
+    """:func:`_check` with another class of errors."""
+    _checked(error_type, cond, message)
+
+
+def _check_tensor_all(cond: Any, message: Any = None) -> None:
+    """:func:`_check` of all elements of a tensor."""
+    _checked(RuntimeError, cond.all(), message)
+
+
+def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Any = None) -> None:
+    """:func:`_check_with` of all elements of a tensor."""
+    _checked(error_type, cond.all(), message)
+
+
+def _shape_as_tensor(x: Any) -> Any:
+    """The sizes of a tensor as a tensor."""
+    return _core.make(list(x.shape), "int64", False, TORCH)
+
+
+def _softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
+    """The gradient of a softmax by its result."""
+    weighted = grad_output * output
+    return (weighted - output * weighted.sum(dim, keepdim=True)).to(input_dtype)
+
+
+def get_device_module(device: Any = None) -> Any:
+    """The module of a device, such as ``torch.cpu``, which None asks for."""
+    name = "cpu" if device is None else str(getattr(device, "type", device)).partition(":")[0]
+    return importlib.import_module(f"ferrograd.torch.{name}")
+
+
+class DispatchKeySet:
+    """The kinds of dispatch of a tensor, which have no meaning here."""
+
+    def __init__(self, *keys: Any) -> None:
+        """Any keys."""
+
+    def __or__(self, other: Any) -> DispatchKeySet:
+        return self
+
+    __and__ = __sub__ = __or__
+
+
+class _ExcludeDispatchKeyGuard(contextlib.nullcontext[None]):
+    """A context that changes nothing."""
+
+
+def _get_default_device() -> str:
+    """The name of the only device."""
+    return "cpu"
+
+
+def _get_accelerator(check: bool = False) -> TorchDevice:
+    """The CPU, as in PyTorch where there is no accelerator."""
+    return TorchDevice("cpu")
+
+
+def _get_privateuse1_backend_name() -> str:
+    """The name that PyTorch gives to the devices of other packages."""
+    return "privateuseone"
+
+
+def _cuda_isInBadFork() -> bool:
+    """False: there is no GPU."""
+    return False
+
+
+def _cuda_clearCublasWorkspaces() -> None:
+    """Does nothing: there is no GPU."""
+
+
+def _never(*_: Any) -> bool:
+    """False."""
+    return False
+
+
+#: What libraries ask of PyTorch's transforms.
+_functorch = types.SimpleNamespace(
+    is_batchedtensor=_never, is_legacy_batchedtensor=_never, is_gradtrackingtensor=_never
+)
 
 
 __dir__ = _public.names(globals())

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ferrograd import __version__, _public
-from ferrograd._core import num_threads
+from ferrograd._core import __version__, num_threads
+from ferrograd._kit import public as _public
 
 __all__ = ["parallel_info", "show"]
 

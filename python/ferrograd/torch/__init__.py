@@ -10,11 +10,10 @@
 
 from __future__ import annotations
 
+import sys as _sys
 from importlib import import_module as _import_module
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
+from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 
-from ferrograd import _public
 from ferrograd._autograd.debugging import is_anomaly_enabled
 from ferrograd._autograd.modes import (
     enable_grad,
@@ -24,68 +23,61 @@ from ferrograd._autograd.modes import (
     no_grad,
     set_grad_enabled,
 )
-from ferrograd._core import TorchTensor as Tensor
-from ferrograd._core import num_threads as get_num_threads
-from ferrograd._core import set_num_threads
-from ferrograd._dialects import adapters as _adapters
-from ferrograd._dialects import methods as _shared_methods
-from ferrograd.torch import (
-    _classes,
-    _creation,
-    _files,
-    _framework,
-    _functions,
-    _generator,
-    _layers,
-    _layouts,
-    _more,
-    _reductions,
-    _settings,
-    _shapes,
-    _special,
-    _view_copies,
-    _window_functions,
-    autograd,
-    cuda,
-    distributions,
-    func,
-    linalg,
-    nn,
-    optim,
-    utils,
-)
-from ferrograd.torch._classes import *
-from ferrograd.torch._creation import *
-from ferrograd.torch._dtypes import *
-from ferrograd.torch._dtypes import __all__ as _dtypes
-from ferrograd.torch._files import *
-from ferrograd.torch._framework import *
-from ferrograd.torch._framework import VERSION as __version__
-from ferrograd.torch._functions import *
-from ferrograd.torch._generator import *
-from ferrograd.torch._layers import *
-from ferrograd.torch._layouts import *
-from ferrograd.torch._more import *
-from ferrograd.torch._reductions import *
-from ferrograd.torch._settings import *
-from ferrograd.torch._shapes import *
-from ferrograd.torch._special import *
-from ferrograd.torch._view_copies import *
-from ferrograd.torch._vmap import vmap
-from ferrograd.torch._window_functions import *
+from ferrograd._core import TorchTensor as Tensor, num_threads as get_num_threads, set_num_threads
+from ferrograd._functions import methods as _shared_methods
+from ferrograd._kit import adapters as _adapters, public as _public
+from ferrograd.torch import _functions
+from ferrograd.torch._base import dtypes as _dtypes, generator as _generator, typed_tensors as _typed_tensors
+from ferrograd.torch._base.answers import accept_synonyms as _accept_synonyms
+from ferrograd.torch._base.dtypes import *
+from ferrograd.torch._base.generator import *
+from ferrograd.torch._base.typed_tensors import *
+from ferrograd.torch._functions.arithmetic import *
+from ferrograd.torch._functions.copies import *
+from ferrograd.torch._functions.create import *
+from ferrograd.torch._functions.index import *
+from ferrograd.torch._functions.linalg import *
+from ferrograd.torch._functions.predicates import *
+from ferrograd.torch._functions.predicates import VERSION as __version__
+from ferrograd.torch._functions.products import *
+from ferrograd.torch._functions.random import *
+from ferrograd.torch._functions.reduce import *
+from ferrograd.torch._functions.settings import *
+from ferrograd.torch._functions.shapes import *
+from ferrograd.torch._functions.signal import *
+from ferrograd.torch._functions.sort import *
+from ferrograd.torch._functions.sparse import *
+from ferrograd.torch._methods import layouts as _layouts, methods as _methods, sparse as _sparse  # noqa: F401
+from ferrograd.torch._methods.layouts import *
 
 # isort: split
 from ferrograd._core.torch import *
 from ferrograd._core.torch import __all__ as _ops
 
-_adapters.install_methods(Tensor, [_shared_methods, _functions, _reductions, _shapes, _special])
-Tensor.bernoulli = _creation.bernoulli  # type: ignore[method-assign,assignment]
-Tensor.hash_tensor = _more.hash_tensor  # type: ignore[method-assign,assignment]
-Tensor.narrow_copy = _view_copies.narrow_copy  # type: ignore[method-assign,assignment]
+#: The rooms whose functions are methods too, if their first parameter is a tensor.
+_INSTALLED = ("arithmetic", "index", "linalg", "products", "reduce", "shapes", "signal", "sort")
+_rooms = [getattr(_functions, name) for name in _INSTALLED]
+_adapters.install_methods(Tensor, [_shared_methods, *_rooms], _accept_synonyms)
+Tensor.bernoulli = _functions.create.bernoulli  # type: ignore[method-assign,assignment]
+Tensor.hash_tensor = _functions.create.hash_tensor  # type: ignore[method-assign,assignment]
+Tensor.narrow_copy = _functions.copies.narrow_copy  # type: ignore[method-assign,assignment]
 Tensor.__pos__ = positive = _shared_methods.positive  # type: ignore[method-assign]
-# A function whose meaning is torch's own replaces the core's function of the same name.
-for _module in (_creation, _functions, _generator, _layers, _layouts, _more, _reductions, _shapes, _special):
-    globals().update({name: getattr(_module, name) for name in _module.__all__})
+_own = _public.gathered(globals(), _functions, _dtypes, _generator, _typed_tensors, _layouts)
+
+#: Functions of layers, whose module imports those of ``nn``.
+_LAYERS = (
+    "batch_norm",
+    "binary_cross_entropy_with_logits",
+    "group_norm",
+    "kl_div",
+    "layer_norm",
+    "native_batch_norm",
+    "native_group_norm",
+    "native_layer_norm",
+    "rms_norm",
+)
+for _name in _LAYERS:
+    globals().pop(_name, None)
 
 __all__ = [
     "Tensor",
@@ -101,9 +93,11 @@ __all__ = [
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "linalg",
+    "load",
     "nn",
     "no_grad",
     "optim",
+    "save",
     "set_grad_enabled",
     "set_num_threads",
     "special",
@@ -111,22 +105,8 @@ __all__ = [
     "vmap",
 ]
 __all__ += _ops
-__all__ += _dtypes
-__all__ += _classes.__all__
-__all__ += _view_copies.__all__
-__all__ += _creation.__all__
-__all__ += _files.__all__
-__all__ += _framework.__all__
-__all__ += _functions.__all__
-__all__ += _generator.__all__
-__all__ += _layers.__all__
-__all__ += _layouts.__all__
-__all__ += _more.__all__
-__all__ += _reductions.__all__
-__all__ += _settings.__all__
-__all__ += _shapes.__all__
-__all__ += _special.__all__
-__all__ += _window_functions.__all__
+__all__ += _own
+__all__ += _LAYERS
 
 # In-place random draws are methods only.
 _in_place = _adapters.in_place_functions(
@@ -140,22 +120,31 @@ _LAZY = {
     "__config__",
     "accelerator",
     "amp",
+    "autograd",
     "backends",
+    "classes",
     "compiler",
     "cpu",
+    "cuda",
     "distributed",
+    "distributions",
+    "export",
     "fft",
+    "func",
     "functional",
     "futures",
     "fx",
     "hub",
     "jit",
     "library",
+    "linalg",
     "masked",
     "mps",
     "multiprocessing",
+    "nn",
     "onnx",
     "ops",
+    "optim",
     "overrides",
     "profiler",
     "quasirandom",
@@ -168,29 +157,30 @@ _LAZY = {
     "storage",
     "testing",
     "types",
+    "utils",
     "version",
     "xpu",
 }
 #: Names of these modules that the namespace has too.
 _ELSEWHERE = {
-    "affine_grid_generator": "_aten",
+    "affine_grid_generator": "nn._functional.root_forms",
     "alpha_dropout": "nn.functional",
-    "alpha_dropout_": "_aten",
+    "alpha_dropout_": "nn._functional.root_forms",
     "autocast": "amp",
     "bilinear": "nn.functional",
     "channel_shuffle": "nn.functional",
     "compile": "compiler",
     "conv_tbc": "nn.functional",
-    "cosine_embedding_loss": "_aten",
-    "ctc_loss": "_aten",
-    "dropout_": "_aten",
-    "embedding": "_aten",
-    "embedding_bag": "_aten",
-    "embedding_renorm_": "_aten",
-    "feature_alpha_dropout": "_aten",
-    "feature_alpha_dropout_": "_aten",
-    "feature_dropout": "_aten",
-    "feature_dropout_": "_aten",
+    "cosine_embedding_loss": "nn._functional.root_forms",
+    "ctc_loss": "nn._functional.root_forms",
+    "dropout_": "nn._functional.root_forms",
+    "embedding": "nn._functional.root_forms",
+    "embedding_bag": "nn._functional.root_forms",
+    "embedding_renorm_": "nn._functional.root_forms",
+    "feature_alpha_dropout": "nn._functional.root_forms",
+    "feature_alpha_dropout_": "nn._functional.root_forms",
+    "feature_dropout": "nn._functional.root_forms",
+    "feature_dropout_": "nn._functional.root_forms",
     "from_dlpack": "utils.dlpack",
     "Future": "futures",
     "SymBool": "_C",
@@ -199,75 +189,95 @@ _ELSEWHERE = {
     "ScriptModule": "jit",
     "SymInt": "_C",
     "_assert": "_C",
+    "_check_is_size": "_C",
+    "_check_tensor_all": "_C",
+    "_check_tensor_all_with": "_C",
+    "_check_with": "_C",
+    "_shape_as_tensor": "_C",
+    "_softmax_backward_data": "_C",
+    "get_device_module": "_C",
     "_check": "_C",
     "_check_index": "_C",
     "_check_type": "_C",
     "_check_value": "_C",
     "cond": "_C",
+    "while_loop": "_C",
     "sym_float": "_C",
     "sym_int": "_C",
     "sym_max": "_C",
     "sym_min": "_C",
     "sym_not": "_C",
     "_assert_async": "_C",
-    "_convert_indices_from_coo_to_csr": "_more",
-    "_convert_indices_from_csr_to_coo": "_more",
-    "_sample_dirichlet": "_aten",
-    "_segment_reduce": "_special",
-    "_standard_gamma": "_aten",
+    "_convert_indices_from_coo_to_csr": "_functions.sparse",
+    "_convert_indices_from_csr_to_coo": "_functions.sparse",
+    "_sample_dirichlet": "nn._functional.root_forms",
+    "_segment_reduce": "_functions.index",
+    "_standard_gamma": "nn._functional.root_forms",
     "get_autocast_cpu_dtype": "amp.autocast_mode",
     "get_autocast_dtype": "amp",
     "get_autocast_gpu_dtype": "amp.autocast_mode",
     "GradScaler": "amp",
     "OutOfMemoryError": "cuda",
-    "grid_sampler": "_aten",
-    "grid_sampler_2d": "_aten",
-    "grid_sampler_3d": "_aten",
+    "grid_sampler": "nn._functional.root_forms",
+    "grid_sampler_2d": "nn._functional.root_forms",
+    "grid_sampler_3d": "nn._functional.root_forms",
     "TypedStorage": "storage",
     "UntypedStorage": "storage",
-    "gru": "_recurrent",
-    "gru_cell": "_recurrent",
-    "hinge_embedding_loss": "_aten",
-    "instance_norm": "_aten",
+    "gru": "nn._functional.root_recurrent",
+    "gru_cell": "nn._functional.root_recurrent",
+    "hinge_embedding_loss": "nn._functional.root_forms",
+    "instance_norm": "nn._functional.root_forms",
     "is_autocast_cpu_enabled": "amp.autocast_mode",
     "is_autocast_enabled": "amp",
-    "lstm": "_recurrent",
-    "lstm_cell": "_recurrent",
-    "margin_ranking_loss": "_aten",
-    "native_channel_shuffle": "_aten",
-    "norm_except_dim": "_aten",
+    "lstm": "nn._functional.root_recurrent",
+    "lstm_cell": "nn._functional.root_recurrent",
+    "margin_ranking_loss": "nn._functional.root_forms",
+    "native_channel_shuffle": "nn._functional.root_forms",
+    "norm_except_dim": "nn._functional.root_forms",
     "pixel_shuffle": "nn.functional",
     "pixel_unshuffle": "nn.functional",
-    "poisson_nll_loss": "_aten",
-    "resize_as_": "_aten",
-    "rnn_relu": "_recurrent",
-    "rnn_relu_cell": "_recurrent",
-    "rnn_tanh": "_recurrent",
-    "rnn_tanh_cell": "_recurrent",
+    "poisson_nll_loss": "nn._functional.root_forms",
+    "resize_as_": "nn._functional.root_forms",
+    "rnn_relu": "nn._functional.root_recurrent",
+    "rnn_relu_cell": "nn._functional.root_recurrent",
+    "rnn_tanh": "nn._functional.root_recurrent",
+    "rnn_tanh_cell": "nn._functional.root_recurrent",
     "rrelu": "nn.functional",
-    "rrelu_": "_aten",
+    "rrelu_": "nn._functional.root_forms",
     "set_autocast_dtype": "amp",
     "set_autocast_enabled": "amp",
     "to_dlpack": "utils.dlpack",
-    "triplet_margin_loss": "_aten",
+    "triplet_margin_loss": "nn._functional.root_forms",
+    "load": "serialization",
+    "save": "serialization",
+    "vmap": "_base.vmap",
+    **dict.fromkeys(_LAYERS, "nn._functional.root_norms"),
 }
 
 if _TYPE_CHECKING:
-    from ferrograd.torch import special as special
-    from ferrograd.torch.amp import GradScaler as GradScaler
-    from ferrograd.torch.amp import autocast as autocast
+    from ferrograd.torch import (
+        autograd as autograd,
+        cuda as cuda,
+        distributions as distributions,
+        func as func,
+        linalg as linalg,
+        nn as nn,
+        optim as optim,
+        special as special,
+        utils as utils,
+    )
+    from ferrograd.torch._base.vmap import vmap as vmap
+    from ferrograd.torch.amp import GradScaler as GradScaler, autocast as autocast
     from ferrograd.torch.compiler import compile as compile
+    from ferrograd.torch.nn._functional.root_norms import *
+    from ferrograd.torch.serialization import load as load, save as save
 else:
     #: What replaces functions that torch has removed, or that are not here.
     _PLACES = {
-        "_higher_order_ops": "torch.func",
-        "ao": "torch.autocast for half precision; there are no quantized tensors",
         "eig": "torch.linalg.eig",
-        "export": "torch.compile, whose functions ferrograd.save writes",
         "lobpcg": "torch.linalg.eigh, or scipy.sparse.linalg.lobpcg",
         "lstsq": "torch.linalg.lstsq",
         "matrix_rank": "torch.linalg.matrix_rank",
-        "nested": "torch.nn.utils.rnn.pad_sequence",
         "qr": "torch.linalg.qr",
         "solve": "torch.linalg.solve",
         "symeig": "torch.linalg.eigh",
@@ -282,12 +292,29 @@ else:
         if name in ("torch", "_VF"):
             return _import_module("ferrograd.torch")
         if name.startswith("_foreach_"):
-            return _import_module("ferrograd.torch._foreach").function(name)
+            return _import_module("ferrograd.torch._functions.foreach").function(name)
         if name in _LAZY or name in ("_C", "_dynamo", "_inductor", "_utils"):
             return _import_module(f"ferrograd.torch.{name}")
         if name in _ELSEWHERE:
-            return getattr(_import_module(f"ferrograd.torch.{_ELSEWHERE[name]}"), name)
-        raise _public.MissingName("ferrograd.torch", name)
+            value = getattr(_import_module(f"ferrograd.torch.{_ELSEWHERE[name]}"), name)
+            globals()[name] = value
+            _public.owned(globals(), [name])
+            return value
+        if name.startswith("__"):
+            raise _public.MissingName("ferrograd.torch", name)
+        return _import_module("ferrograd.torch._base.absent").look_up("ferrograd.torch", name)
 
     def __dir__() -> list[str]:
         return sorted(n for n in {*__all__, *_LAZY, *_ELSEWHERE} if n[0] != "_" or n in __all__)
+
+    class _Absent:
+        """Finds modules of PyTorch that mean nothing here."""
+
+        @staticmethod
+        def find_spec(fullname: str, path: _Any = None, target: _Any = None) -> _Any:
+            """The specification of such a module below ``ferrograd.torch``."""
+            if not fullname.startswith("ferrograd.torch."):
+                return None
+            return _import_module("ferrograd.torch._base.absent").find_spec(fullname)
+
+    _sys.meta_path.append(_Absent)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.torch.compiler import (
     OptimizedModule,
     allow_in_graph,
@@ -67,9 +67,10 @@ def mark_dynamic(t: Any, index: Any = None, **bounds: Any) -> None:
 
 mark_static = mark_static_address = maybe_mark_dynamic = mark_dynamic
 
-#: What other libraries look up in the modules of these names.
-eval_frame = SimpleNamespace(OptimizedModule=OptimizedModule)
-external_utils = SimpleNamespace(is_compiling=is_compiling)
+
+def is_dynamo_supported() -> bool:
+    """True: ``torch.compile`` traces functions."""
+    return True
 
 
 def graph_break() -> None:

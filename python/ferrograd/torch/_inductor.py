@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.torch._dynamo import Switches
 
 __all__ = ["config"]

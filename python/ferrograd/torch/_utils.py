@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._core import torch as ops
-from ferrograd.torch._functions import split
+from ferrograd._kit import public as _public
+from ferrograd.torch._functions.shapes import split
 from ferrograd.torch._tensor import Tensor
 
 __all__: list[str] = []
@@ -28,6 +29,43 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Iterable[Tensor]) -> tuple[T
 def _element_size(dtype: Any) -> int:
     """The bytes of an element of a dtype."""
     return int(dtype.itemsize)
+
+
+def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
+    """-1, the index of the CPU, where it is allowed.
+
+    Raises:
+        ValueError: another device is asked for, or the CPU is not allowed.
+    """
+    if str(device).startswith("cpu") and allow_cpu:
+        return -1
+    if device is None and optional:
+        return 0
+    raise ValueError(f"Expected a device with an index, but got: {device}; the CPU is the only one here")
+
+
+def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Any:
+    """A parameter from its numbers."""
+    return _parameters().Parameter(data, requires_grad)
+
+
+def _rebuild_parameter_with_state(data: Tensor, requires_grad: bool, backward_hooks: Any, state: Any) -> Any:
+    """A parameter from its numbers and attributes."""
+    made = _rebuild_parameter(data, requires_grad, backward_hooks)
+    vars(made).update(state)
+    return made
+
+
+def _parameters() -> Any:
+    return import_module("ferrograd.torch.nn.parameter")
+
+
+def _rebuild_tensor_v2(
+    storage: Any, offset: int, size: Any, stride: Any, grad: bool, hooks: Any, meta: Any = None
+) -> Any:
+    """A tensor from its memory, as ``torch.load`` makes it of a file."""
+    made = import_module("ferrograd.torch").empty(0, dtype=storage.dtype).set_(storage, offset, size, stride)
+    return made.requires_grad_(grad)
 
 
 __dir__ = _public.names(globals())

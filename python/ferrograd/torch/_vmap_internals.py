@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
-from ferrograd.torch._vmap import vmap
+from ferrograd._kit import public as _public
+from ferrograd.torch._base.vmap import vmap
 
 __all__ = ["vmap"]
 

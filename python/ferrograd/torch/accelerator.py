@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import NoReturn
 
-from ferrograd import _public
 from ferrograd._core import ArgumentError
-from ferrograd.torch._no_device import (
+from ferrograd._kit import public as _public
+from ferrograd.torch._base.no_device import (
     device_count,
     empty_cache,
     is_available,

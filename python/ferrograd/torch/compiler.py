@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import Any, TypeVar, overload
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 
 __all__ = [
     "allow_in_graph",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._core import check_device as _check_device
 from ferrograd._core.torch import fft as _ops
 from ferrograd._core.torch.fft import *
 from ferrograd._core.torch.fft import __all__ as __all__
-from ferrograd._dialects.out_argument import placed
+from ferrograd._kit import public as _public
+from ferrograd._kit.out import placed
 from ferrograd.torch._tensor import Tensor
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
 from ferrograd._core.torch import block_diag, broadcast_tensors, cartesian_prod, istft, tensordot
-from ferrograd.torch._functions import einsum, meshgrid, split, stft
-from ferrograd.torch._more import pca_lowrank, svd_lowrank
-from ferrograd.torch._reductions import norm
-from ferrograd.torch._shapes import atleast_1d, atleast_2d, atleast_3d, broadcast_shapes
-from ferrograd.torch._special import cdist, chain_matmul, lu, unique, unique_consecutive, unravel_index
+from ferrograd._kit import public as _public
+from ferrograd.torch._functions.index import unravel_index
+from ferrograd.torch._functions.linalg import lu, pca_lowrank, svd_lowrank
+from ferrograd.torch._functions.products import cdist, chain_matmul, einsum
+from ferrograd.torch._functions.reduce import norm
+from ferrograd.torch._functions.shapes import atleast_1d, atleast_2d, atleast_3d, broadcast_shapes, meshgrid, split
+from ferrograd.torch._functions.signal import stft
+from ferrograd.torch._functions.sort import unique, unique_consecutive
 
 __all__ = [
     "atleast_1d",

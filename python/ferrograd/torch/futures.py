@@ -6,8 +6,8 @@ import concurrent.futures
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from ferrograd import _public
 from ferrograd._core import ArgumentError
+from ferrograd._kit import public as _public
 
 __all__ = ["Future", "collect_all", "wait_all"]
 

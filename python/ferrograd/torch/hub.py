@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import builtins
+import importlib.util
 import os
 import re
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from types import ModuleType
+from typing import Any, NoReturn, cast
 from urllib.parse import urlparse
+from urllib.request import urlopen as urlopen
 
-from ferrograd import _public
 from ferrograd._core import ArgumentError, FerrogradError
-from ferrograd.torch._files import load as _load
+from ferrograd._kit import public as _public
+from ferrograd.torch.serialization import load as _load
 
-__all__ = ["download_url_to_file", "get_dir", "load", "load_state_dict_from_url", "set_dir"]
+__all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
+_list = builtins.list
 #: The part of a file's name that is the beginning of its checksum.
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 
@@ -68,9 +75,54 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
     raise FerrogradError(f"torch.hub.download_url_to_file: nothing is downloaded here; put {url} into {dst}")
 
 
-def load(repo_or_dir: str, model: str, *args: Any, **kwargs: Any) -> NoReturn:
-    """Raises: no programs are downloaded here."""
-    raise FerrogradError(f"torch.hub.load: no programs are downloaded here; import the package of {repo_or_dir}")
+def _get_torch_home() -> str:
+    """The folder that :func:`get_dir` is in, where programs keep other fetched files."""
+    return str(Path(get_dir()).parent)
+
+
+def _entries(repo_or_dir: str, source: str) -> ModuleType:
+    """The module ``hubconf.py`` of a folder, which has the models."""
+    path = Path(repo_or_dir) / "hubconf.py"
+    if source != "local":
+        raise FerrogradError(f"torch.hub: no programs are downloaded here; import the package of {repo_or_dir}")
+    spec = importlib.util.spec_from_file_location("hubconf", path)
+    if spec is None or spec.loader is None or not path.exists():
+        raise FileNotFoundError(f"torch.hub: there is no {path}")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
+    return module
+
+
+def _entry(repo_or_dir: str, model: str, source: str) -> Callable[..., Any]:
+    found: Any = getattr(_entries(repo_or_dir, source), model, None)
+    if not callable(found):
+        raise RuntimeError(f"Cannot find callable {model} in hubconf")
+    return cast("Callable[..., Any]", found)
+
+
+def load(repo_or_dir: str, model: str, *args: Any, source: str = "github", **kwargs: Any) -> Any:
+    """A model that the file ``hubconf.py`` of a folder makes (``source="local"``).
+
+    Raises:
+        FerrogradError: another source; no programs are downloaded here.
+    """
+    options = ("trust_repo", "force_reload", "verbose", "skip_validation")
+    return _entry(repo_or_dir, model, source)(*args, **{k: v for k, v in kwargs.items() if k not in options})
+
+
+def help(github: str, model: str, *, source: str = "github", **others: Any) -> str | None:
+    """The documentation of a model in the file ``hubconf.py`` of a folder (``source="local"``)."""
+    return _entry(github, model, source).__doc__
+
+
+def list(github: str, *, source: str = "github", **others: Any) -> _list[str]:
+    """The names of the models that the file ``hubconf.py`` of a folder makes (``source="local"``)."""
+    found = vars(_entries(github, source)).items()
+    return [name for name, value in found if callable(value) and not name.startswith("_")]
 
 
 __dir__ = _public.names(globals())

@@ -1,22 +1,33 @@
 """``torch.jit``: Python runs as it is.
 
-``script`` and ``trace`` return what they are given; what needs a compiled program raises.
+``script`` and ``trace`` return what they are given. ``load`` reads the weights of a compiled program, which does not
+run.
 """
 
 from __future__ import annotations
 
+import io
+import os
+import pickle
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
-from ferrograd import _public
+from ferrograd import _core
+from ferrograd._autograd.modes import no_grad
 from ferrograd._core import FerrogradError
+from ferrograd._kit import public as _public
+from ferrograd.torch._base import archives
+from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.futures import Future
 from ferrograd.torch.nn.modules.module import Module
+from ferrograd.torch.nn.parameter import Parameter
 
 __all__ = [
     "Final",
     "Future",
+    "RecursiveScriptModule",
     "ScriptFunction",
     "ScriptModule",
     "annotate",
@@ -59,6 +70,9 @@ def script(obj: T, *args: Any, **kwargs: Any) -> T:
 def script_if_tracing(fn: T) -> T:
     """The function itself."""
     return fn
+
+
+_script_if_tracing = script_if_tracing
 
 
 def export(fn: T) -> T:
@@ -157,7 +171,7 @@ def trace_module(mod: T, inputs: Any = None, *args: Any, **kwargs: Any) -> T:
 
 
 class ScriptModule(Module):
-    """The class of modules of TorchScript. No module here is one."""
+    """The class of modules of TorchScript: those that :func:`load` read."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         _refuse("ScriptModule")
@@ -175,9 +189,139 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> NoReturn:
     _refuse("save")
 
 
-def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> NoReturn:
-    """Raises: there are no compiled programs."""
-    _refuse("load")
+class RecursiveScriptModule(ScriptModule):
+    """A module of TorchScript that was read from a file: its weights and attributes, without a program that runs.
+
+    ``state_dict()``, ``named_parameters()`` and the like are those of any module, and :attr:`code` is the text of the
+    program. ``model.load_state_dict(scripted.state_dict())`` gives the weights to a module of the same layers.
+    """
+
+    def __init__(self, original_name: str, code: str) -> None:
+        Module.__init__(self)
+        self.original_name, self.code = original_name, code
+
+    def _get_name(self) -> str:
+        return f"RecursiveScriptModule({self.original_name})"
+
+    def forward(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Raises, and says how to go on from the weights."""
+        raise FerrogradError(
+            f"{self.original_name}: there is no TorchScript here, so a scripted module does not run. Make the module "
+            "in Python as its code, the attribute code, says, and model.load_state_dict(scripted.state_dict())"
+        )
+
+
+def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> RecursiveScriptModule:
+    """The module of TorchScript in a file of ``torch.jit.save``, with its weights. It does not run.
+
+    The state is that of the module that was scripted, so ``model.load_state_dict(torch.jit.load(file).state_dict())``
+    goes on from it. ``_extra_files`` gets the files of its names.
+
+    Raises:
+        UnpicklingError: a damaged file, or one without a module of TorchScript.
+    """
+    if map_location is not None:
+        _core.check_device("load", map_location)
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb") as file:
+            return load(file, _extra_files=_extra_files)
+    try:
+        archive, end = archives.open_archive(f)
+        found = module_of(archive)
+        for name in _extra_files or ():
+            if f"extra/{name}" in archive.entries:
+                _extra_files[name] = archive.text(f"extra/{name}")
+    except (pickle.UnpicklingError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        raise pickle.UnpicklingError(f"torch.jit.load: the file is damaged: {error!r}") from error
+    f.seek(end)
+    return found
+
+
+class _Object:
+    """An object of TorchScript as a pickle makes it: the path of its class, and its attributes."""
+
+    path = ""
+
+    def __new__(cls, *args: Any) -> _Object:
+        return super().__new__(cls)
+
+    def __init__(self, *args: Any) -> None:
+        self.state: dict[str, Any] = {}
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state if isinstance(state, dict) else {}
+
+
+class _ScriptUnpickler(archives.Unpickler):
+    """Reads a module of TorchScript. Its classes are named by where their program stands."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module.partition(".")[0] == "__torch__":
+            return type(name, (_Object,), {"path": f"{module}.{name}"})
+        if module == "torch.jit._pickle" and name in _TAGS:
+            return _first
+        return super().find_class(module, name)
+
+
+#: Functions that say the type of a container, or of its elements.
+_TAGS = {"build_boollist", "build_doublelist", "build_intlist", "build_tensorlist", "restore_type_tag"}
+
+
+def _first(data: Any, *_: Any) -> Any:
+    return data
+
+
+def module_of(archive: archives.Archive) -> RecursiveScriptModule:
+    """The module that an archive of TorchScript holds."""
+    if "data.pkl" not in archive.entries or "constants.pkl" not in archive.entries:
+        raise pickle.UnpicklingError("the file holds no module of TorchScript")
+    with no_grad():
+        found = _ScriptUnpickler(io.BytesIO(archive.text("data.pkl")), archive.memory, True).load()
+    if not isinstance(found, _Object):
+        raise pickle.UnpicklingError("the file holds no module of TorchScript")
+    return _made(found, archive, {})
+
+
+def _made(found: _Object, archive: archives.Archive, known: dict[int, Any]) -> RecursiveScriptModule:
+    """A module with the weights, modules and other attributes of an object."""
+    if id(found) in known:
+        return known[id(found)]
+    code = _code(found.path, archive)
+    parameters, buffers = _listed(code, "parameters"), _listed(code, "buffers")
+    made: Any = known.setdefault(id(found), RecursiveScriptModule(type(found).__name__, code))
+    for name, value in found.state.items():
+        if isinstance(value, _Object):
+            made._modules[name] = _made(value, archive, known)
+        elif isinstance(value, Tensor) and parameters is not None and name in parameters:
+            # A tensor of two names is one parameter.
+            made._parameters[name] = known.setdefault(id(value), Parameter(value.detach(), value.requires_grad))
+        elif isinstance(value, Tensor) and (buffers is None or name in buffers):
+            made._buffers[name] = value
+        elif value is None and name in (*(parameters or ()), *(buffers or ())):
+            made.register_parameter(name, None)
+        elif not hasattr(type(made), name):
+            vars(made)[name] = value
+    return made
+
+
+def _code(path: str, archive: archives.Archive) -> str:
+    """The text of a class of TorchScript."""
+    module, _, name = path.rpartition(".")
+    entry = f"code/{module.replace('.', '/')}.py"
+    text = archive.text(entry).decode(errors="replace") if entry in archive.entries else ""
+    begin = re.search(rf"^class {re.escape(name)}\(", text, re.MULTILINE)
+    if begin is None:
+        return ""
+    end = re.search(r"^(class|def) ", text[begin.end() :], re.MULTILINE)
+    return text[begin.start() : begin.end() + end.start() if end else None]
+
+
+def _listed(code: str, what: str) -> list[str] | None:
+    """The names of parameters or buffers that a class lists; None where it lists none of the kind."""
+    found = re.search(rf"^  __{what}__ = \[(.*?)\]", code, re.MULTILINE)
+    return None if found is None else re.findall(r'"([^"]*)"', found[1])
 
 
 __dir__ = _public.names(globals())

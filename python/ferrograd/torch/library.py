@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
-from ferrograd import _public, _tree
+from ferrograd._autograd.autocast import cast_all
 from ferrograd._autograd.modes import is_grad_enabled, no_grad
-from ferrograd._core import ArgumentError, NotDifferentiableError
+from ferrograd._core import ArgumentError, FerrogradError, NotDifferentiableError, autocast_dtype
+from ferrograd._kit import public as _public, tree as _tree
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.autograd import Function
 
-__all__ = ["CustomOpDef", "custom_op", "register_autograd", "register_fake"]
+__all__ = [
+    "CustomOpDef",
+    "Library",
+    "custom_op",
+    "define",
+    "fallthrough_kernel",
+    "impl",
+    "impl_abstract",
+    "infer_schema",
+    "opcheck",
+    "register_autocast",
+    "register_autograd",
+    "register_fake",
+    "register_kernel",
+    "register_torch_dispatch",
+    "register_vmap",
+    "triton_op",
+]
 
 #: The ops that have been defined, by their names.
 _ops: dict[str, CustomOpDef] = {}
@@ -34,6 +54,9 @@ class CustomOpDef:
         self._mutates = tuple(self._signature.parameters) if mutates_args == "unknown" else tuple(mutates_args)
         self._parts: dict[str, Any] = {}
         self._function: Any = None
+        #: Whether the function is differentiated as it is.
+        self._is_direct = False
+        self._autocast: str | None = None
 
     def __repr__(self) -> str:
         """The name of the op."""
@@ -45,6 +68,10 @@ class CustomOpDef:
         Raises:
             NotDifferentiableError: in the backward pass, if there is none.
         """
+        if self._autocast is not None and autocast_dtype() is not None:
+            args, kwargs = cast_all(args, self._autocast), cast_all(kwargs, self._autocast)
+        if self._is_direct:
+            return self._fn(*args, **kwargs)
         given = self._signature.bind(*args, **kwargs)
         given.apply_defaults()
         if given.kwargs:
@@ -99,6 +126,10 @@ class CustomOpDef:
     def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
         """The function itself: shapes are those of the results."""
         return fn
+
+    def _implement(self, fn: Callable[..., Any], key: str) -> None:
+        """Takes a function for a key of dispatch."""
+        self._fn, self._function, self._is_direct = fn, None, key in _DIRECT_KEYS
 
     def register_kernel(self, device_types: Any, fn: Any = None, /) -> Any:
         """Takes ``fn`` in the place of the function on the CPU; a decorator."""
@@ -176,13 +207,208 @@ def register_autograd(op: Any, backward: Callable[..., Any], /, *, setup_context
 def register_fake(op: Any, func: Any = None, /, *, lib: Any = None) -> Any:
     """The function itself, or a decorator that returns it: shapes are those of the results.
 
+    The op may be of a library that is compiled for PyTorch, of whose namespace no op is here.
+
     >>> import ferrograd.torch as torch
     >>> halved = torch.library.custom_op("example::halved", lambda x: x.detach() / 2)
     >>> torch.library.register_fake("example::halved", len) is len
     True
     """
-    _op(op)
+    space = op.partition("::")[0] + "::" if isinstance(op, str) and "::" in op else ""
+    if not space or any(name.startswith(space) for name in _ops):
+        _op(op)
     return (lambda func: func) if func is None else func
+
+
+def register_kernel(op: Any, device_types: Any, func: Any = None, /, *, lib: Any = None) -> Any:
+    """Takes ``func`` in the place of an op's function on the CPU; a decorator."""
+    return _op(op).register_kernel(device_types, func)
+
+
+def register_vmap(op: Any, func: Any = None, /, *, lib: Any = None) -> Any:
+    """Gives an op a rule for batches, ``func(info, in_dims, *args)``; a decorator."""
+    return _op(op).register_vmap(func)
+
+
+def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> None:
+    """Lets an op have its operands in ``cast_inputs`` under ``torch.autocast`` of the CPU."""
+    if device_type == "cpu":
+        _op(op)._autocast = str(getattr(cast_inputs, "name", cast_inputs))
+
+
+def register_torch_dispatch(op: Any, torch_dispatch_class: Any, func: Any = None, /, *, lib: Any = None) -> Any:
+    """The function itself: ``__torch_dispatch__`` asks no op."""
+    return (lambda func: func) if func is None else func
+
+
+impl_abstract = register_fake
+
+
+def triton_op(name: str, fn: Any = None, /, *, mutates_args: Any = (), schema: str | None = None) -> Any:
+    """:func:`custom_op` of a function that is differentiated as it is."""
+    if fn is None:
+        return lambda fn: triton_op(name, fn, mutates_args=mutates_args, schema=schema)
+    found = _ops[name] = CustomOpDef(name, fn, mutates_args)
+    found._is_direct = True
+    return found
+
+
+def infer_schema(prototype_function: Callable[..., Any], /, *, mutates_args: Any, op_name: str | None = None) -> str:
+    """The parameters of a function as text, with PyTorch's names of types.
+
+    >>> infer_schema(lambda x: x, mutates_args=())
+    '(Tensor x) -> Tensor'
+    """
+    kinds = {int: "SymInt", float: "float", bool: "bool", str: "str", "int": "SymInt"}
+    parameters = inspect.signature(prototype_function).parameters.values()
+
+    def shown(p: inspect.Parameter) -> str:
+        kind = kinds.get(p.annotation, p.annotation if p.annotation in ("float", "bool", "str") else "Tensor")
+        return f"{kind} {p.name}" + ("" if p.default is p.empty else f"={p.default}")
+
+    return f"{op_name or ''}({', '.join(map(shown, parameters))}) -> Tensor"
+
+
+def define(qualname: str, schema: str, *, lib: Any = None, tags: Any = ()) -> None:
+    """Defines an op ``"namespace::name"`` by its schema, such as ``"(Tensor x, float p=1.0) -> Tensor"``.
+
+    >>> define("example::added", "(Tensor x, Tensor y) -> Tensor")
+    >>> impl("example::added", "cpu", lambda x, y: x.detach() + y)
+    >>> import ferrograd.torch as torch
+    >>> torch.ops.example.added(torch.ones(1), torch.ones(1)).item()
+    2.0
+    """
+    _declare(qualname, schema)
+
+
+def impl(qualname: str, types: Any, func: Any = None, *, lib: Any = None) -> Any:
+    """Gives an op that :func:`define` or a :class:`Library` has defined its function; a decorator."""
+    if func is None:
+        return lambda func: (impl(qualname, types, func), func)[1]
+    kinds = [types] if isinstance(types, str) else list(types)
+    if any(str(kind).lower() in ("cpu", "default") or str(kind) in _DIRECT_KEYS for kind in kinds):
+        _op(qualname)._implement(func, "CPU")
+    return None
+
+
+#: Keys of dispatch under which a function is differentiated as it is.
+_DIRECT_KEYS = ("", "CompositeImplicitAutograd", "Autograd", "AutogradCPU")
+
+
+def _declare(name: str, schema: str) -> CustomOpDef:
+    """An op with the parameters of a schema that has no function yet."""
+
+    def missing(*args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(
+            f"{name} has been defined by its schema, and no function of it is registered for the CPU"
+        )
+
+    found = _ops[name] = CustomOpDef(name, missing, ())
+    found._signature = _signature(schema)
+    found._mutates = tuple(re.findall(r"Tensor\(\w+!\)\S* (\w+)", schema))
+    return found
+
+
+def _signature(schema: str) -> inspect.Signature:
+    """The signature that a schema says; any parameters where it cannot be read."""
+    if not isinstance(schema, str):
+        raise TypeError(f'define: a schema is text, such as "(Tensor x) -> Tensor", not {type(schema).__name__}')
+    inside = schema[schema.find("(") + 1 : schema.rfind("->")].rstrip().removesuffix(")")
+    kind: Any = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters: list[inspect.Parameter] = []
+    for part in re.split(r",\s*(?![^\[(]*[\])])", inside):
+        if part.strip() == "*":
+            kind = inspect.Parameter.KEYWORD_ONLY
+        elif part.strip():
+            name, _, default = part.strip().rpartition(" ")[2].partition("=")
+            value = inspect.Parameter.empty if not default else _constant(default)
+            parameters.append(inspect.Parameter(name, kind, default=value))
+    return inspect.Signature(parameters)
+
+
+def _constant(text: str) -> Any:
+    """The value of a default in a schema."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return {"true": True, "false": False}.get(text)
+
+
+class Library:
+    """A namespace of ops that are defined by their schemas and get functions in Python.
+
+    ``impl`` of another key than those of the CPU is kept for nothing: there is one device.
+
+    Raises:
+        FerrogradError: a function is to replace one of PyTorch's own ops.
+
+    >>> import ferrograd.torch as torch
+    >>> library = torch.library.Library("shop", "DEF")
+    >>> library.define("price(Tensor x, float rate=2.0) -> Tensor")
+    'price'
+    >>> library.impl("price", lambda x, rate=2.0: x * rate, "CompositeImplicitAutograd")
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> torch.ops.shop.price(x).backward()
+    >>> x.grad.item()
+    2.0
+    """
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
+        if kind not in ("IMPL", "DEF", "FRAGMENT"):
+            raise ValueError("Unsupported kind: ", kind)
+        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
+        """Defines an op by its schema, ``"name(Tensor x) -> Tensor"``; returns its name."""
+        name = schema.partition("(")[0].strip()
+        _declare(f"{self.ns}::{name}", schema)
+        return name
+
+    def impl(self, op_name: Any, fn: Any, dispatch_key: str = "", *, with_keyset: bool = False, **others: Any) -> None:
+        """Gives an op its function for a key of dispatch."""
+        name = str(getattr(op_name, "name", lambda: op_name)()).removeprefix(f"{self.ns}::")
+        if self.ns in ("aten", "prim", "prims"):
+            raise FerrogradError(
+                f"torch.library.Library.impl: {self.ns}::{name} is PyTorch's own and cannot be replaced"
+            )
+        key = dispatch_key or self.dispatch_key
+        if f"{self.ns}::{name}" in _ops and key in (*_DIRECT_KEYS, "CPU", "CompositeExplicitAutograd"):
+            _ops[f"{self.ns}::{name}"]._implement(fn, key)
+
+    def _destroy(self) -> None:
+        """Takes the ops of the namespace away."""
+        for name in [name for name in _ops if name.startswith(f"{self.ns}::")]:
+            del _ops[name]
+
+
+class _scoped_library(Library):
+    """A :class:`Library` as a context, after which its ops are gone."""
+
+    def __enter__(self) -> Library:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._destroy()
+
+
+def fallthrough_kernel() -> None:
+    """Stands for no function."""
+
+
+def opcheck(op: Any, args: tuple[Any, ...], kwargs: Any = None, **others: Any) -> dict[str, str]:
+    """Calls an op with the arguments, and its gradient where it has one; returns what has succeeded.
+
+    >>> import ferrograd.torch as torch
+    >>> op = torch.library.custom_op("example::same", lambda x: x.clone())
+    >>> torch.library.opcheck(op, (torch.ones(1),))
+    {'test_schema': 'SUCCESS'}
+    """
+    result = op(*args, **(kwargs or {}))
+    found = {"test_schema": "SUCCESS"}
+    if any(_is_tracked(x) for x in _tree.leaves(result)):
+        sum(x.sum() for x in _tree.leaves(result) if _is_tracked(x)).backward()
+        found["test_autograd_registration"] = "SUCCESS"
+    return found
 
 
 __dir__ = _public.names(globals())

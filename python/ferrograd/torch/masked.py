@@ -7,13 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _arguments, _public
-from ferrograd._core import ArgumentError, ShapeError
-from ferrograd._core import torch as ops
-from ferrograd._dialects.specialize import specialize
-from ferrograd.torch._reductions import nanmedian
-from ferrograd.torch._special import log_softmax as _log_softmax
-from ferrograd.torch._special import softmax as _softmax
+from ferrograd._core import ArgumentError, ShapeError, torch as ops
+from ferrograd._kit import arguments as _arguments, public as _public
+from ferrograd._kit.specialize import specialize
+from ferrograd.torch._functions.reduce import log_softmax as _log_softmax, nanmedian, softmax as _softmax
 from ferrograd.torch._tensor import Tensor
 
 __all__ = [

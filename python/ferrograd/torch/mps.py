@@ -1,7 +1,7 @@
 """``torch.mps``: there are no Metal devices."""
 
-from ferrograd import _public
-from ferrograd.torch._no_device import device_count, empty_cache, is_available, manual_seed
+from ferrograd._kit import public as _public
+from ferrograd.torch._base.no_device import device_count, empty_cache, is_available, manual_seed
 
 __all__ = ["device_count", "empty_cache", "is_available", "manual_seed"]
 

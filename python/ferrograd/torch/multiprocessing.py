@@ -17,8 +17,8 @@ from multiprocessing import connection
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._core import TorchTensor
+from ferrograd._kit import public as _public
 
 __all__ = [
     *_python.__all__,

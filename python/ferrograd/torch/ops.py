@@ -6,8 +6,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NoReturn
 
-from ferrograd import _public
 from ferrograd._core import FerrogradError
+from ferrograd._kit import public as _public
 from ferrograd.torch._tensor import Tensor
 
 __all__ = ["OpOverload", "OpOverloadPacket", "aten"]
@@ -81,6 +81,17 @@ def _missing(name: str) -> Callable[..., Any]:
 
 #: ``torch.ops.aten.add(x, y)`` and ``torch.ops.aten.add.Tensor(x, y)`` are ``torch.add(x, y)``.
 aten = _Aten()
+
+
+#: The libraries of ops that have been loaded: none.
+loaded_libraries: set[str] = set()
+
+
+def load_library(path: Any) -> NoReturn:
+    """Raises OSError, as for a file that is not there: compiled ops are made for PyTorch's own tensors."""
+    raise OSError(
+        f"torch.ops.load_library: {path} is compiled for PyTorch; torch.library.custom_op defines ops in Python"
+    )
 
 
 class _Namespace:

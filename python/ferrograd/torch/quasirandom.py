@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _arguments, _core, _public
+from ferrograd import _core
 from ferrograd._core import ArgumentError
-from ferrograd._dialects.numbers import TORCH
+from ferrograd._kit import arguments as _arguments, public as _public
+from ferrograd._kit.dialect import TORCH
 from ferrograd.torch._tensor import Tensor
 
 __all__ = ["SobolEngine"]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ferrograd import _public
-from ferrograd.torch._generator import (
+from ferrograd._kit import public as _public
+from ferrograd.torch._base.generator import (
     default_generator,
     get_rng_state,
     initial_seed,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeVar
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.torch._tensor import Tensor
 
 __all__ = [

@@ -6,10 +6,12 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from ferrograd import _core, _public, _safetensors
-from ferrograd._arguments import typed
-from ferrograd._dialects.numbers import TORCH
-from ferrograd._safetensors import SafetensorError, save, save_file
+from ferrograd import _core
+from ferrograd._files import safetensors as _safetensors
+from ferrograd._files.safetensors import SafetensorError, save, save_file
+from ferrograd._kit import public as _public
+from ferrograd._kit.arguments import typed
+from ferrograd._kit.dialect import TORCH
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn.modules.module import Module
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._core import torch as ops
 from ferrograd._core.native import addmm
-from ferrograd.torch._more import sparse_coo_tensor
+from ferrograd._kit import public as _public
+from ferrograd.torch._functions.sparse import sparse_coo_tensor
 from ferrograd.torch._tensor import Tensor
 
 __all__ = ["DoubleTensor", "FloatTensor", "addmm", "mm", "sum"]

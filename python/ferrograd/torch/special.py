@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._core.torch import (
     airy_ai,
     bessel_j0,
@@ -12,6 +11,7 @@ from ferrograd._core.torch import (
     bessel_y0,
     bessel_y1,
     digamma,
+    digamma as psi,
     entr,
     erf,
     erfc,
@@ -25,6 +25,7 @@ from ferrograd._core.torch import (
     i0e,
     i1,
     i1e,
+    lgamma as gammaln,
     log1p,
     log_ndtr,
     logsumexp,
@@ -32,6 +33,7 @@ from ferrograd._core.torch import (
     modified_bessel_i1,
     modified_bessel_k0,
     modified_bessel_k1,
+    mvlgamma as multigammaln,
     ndtr,
     ndtri,
     orthogonal_polynomial,
@@ -39,28 +41,19 @@ from ferrograd._core.torch import (
     round,
     scaled_modified_bessel_k0,
     scaled_modified_bessel_k1,
+    sigmoid as expit,
     sinc,
     spherical_bessel_j0,
     xlog1py,
     xlogy,
     zeta,
 )
-from ferrograd._core.torch import (
-    digamma as psi,
-)
-from ferrograd._core.torch import (
-    lgamma as gammaln,
-)
-from ferrograd._core.torch import (
-    mvlgamma as multigammaln,
-)
-from ferrograd._core.torch import (
-    sigmoid as expit,
-)
-from ferrograd._dialects.adapters import accept_synonyms
-from ferrograd._dialects.out_argument import into
-from ferrograd._dialects.specialize import specialize
-from ferrograd.torch._special import log_softmax, logit, softmax
+from ferrograd._kit import public as _public
+from ferrograd._kit.out import into
+from ferrograd._kit.specialize import specialize
+from ferrograd.torch._base.answers import accept_synonyms
+from ferrograd.torch._functions.arithmetic import logit
+from ferrograd.torch._functions.reduce import log_softmax, softmax
 
 __all__ = [
     "airy_ai",

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import IO, Any
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd._tensor.shape import TorchSize as Size
 
 __all__ = ["Device", "FileLike", "Number", "Storage", "Tensor"]

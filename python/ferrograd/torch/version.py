@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
-from ferrograd.torch._framework import VERSION
+from ferrograd._kit import public as _public
+from ferrograd.torch._functions.predicates import VERSION
 
 __all__ = ["__version__", "cuda", "debug", "git_version", "hip", "xpu"]
 

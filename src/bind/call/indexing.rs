@@ -10,7 +10,7 @@ use crate::array::Item;
 use crate::bind::convert::index::indices;
 use crate::bind::convert::list::objects;
 use crate::bind::python::dialect::Dialect;
-use crate::bind::python::error::raise;
+use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::gil::{ask_in_turn, listening, without_gil};
 use crate::bind::value::var::Var;
 use crate::dtype::DType;
@@ -51,7 +51,7 @@ fn index_of(key: &Bound<'_, PyAny>, dialect: Dialect, writes: bool) -> PyResult<
             {
                 let text = c"indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.";
                 PyErr::warn(key.py(), &key.py().get_type::<PyUserWarning>(), text, 1)?;
-                *t = cast(t, DType::Bool)?;
+                *t = cast(t, DType::Bool).or_raise()?;
             }
         }
     }
@@ -106,7 +106,7 @@ impl Var {
         let dialect = slf.get().dialect();
         let key = index_of(key, dialect, false)?;
         if !key.iter().any(|i| matches!(i, Index::Tensor(_))) {
-            return Var::view_or_result(slf, |x| index::get(x, &key).map_err(|e| dialect.index_error(e)));
+            return Var::view_or_result(slf, |x| index::get(x, &key).map_err(|e| dialect.in_its_words(e)));
         }
         let x = slf.get().operand();
         let out = if x.array.len() * x.dtype().size() >= LONG {
@@ -114,7 +114,7 @@ impl Var {
         } else {
             listening(ask_in_turn, || index::get(&x, &key))
         };
-        Var::result(py, out.map_err(|e| dialect.index_error(e))?, dialect)
+        Var::result(py, out.map_err(|e| dialect.in_its_words(e)).or_raise()?, dialect)
     }
 
     fn __setitem__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -132,13 +132,13 @@ impl Var {
     }
 
     fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyIterator>> {
-        slf.get().share()?;
+        slf.get().share().or_raise()?;
         let (py, x) = (slf.py(), slf.get().operand());
         if x.rank() == 0 {
             return Err(PyTypeError::new_err("iteration over a 0-d tensor"));
         }
         let dialect = slf.get().dialect();
-        let rows = match movement::unbind(&x, 0)? {
+        let rows = match movement::unbind(&x, 0).or_raise()? {
             Value::Tuple(rows) => rows,
             _ => vec![],
         };
@@ -149,7 +149,7 @@ impl Var {
     fn __contains__(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
         let equal = slf.as_any().rich_compare(value, CompareOp::Eq)?;
         match equal.cast::<Var>() {
-            Ok(equal) => Ok(index::argwhere(&equal.get().tensor())?.dims()[0] > 0),
+            Ok(equal) => Ok(index::argwhere(&equal.get().tensor()).or_raise()?.dims()[0] > 0),
             Err(_) => equal.is_truthy(),
         }
     }

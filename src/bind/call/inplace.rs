@@ -10,13 +10,13 @@ use pyo3::types::{PyDict, PyFloat, PyTuple};
 use crate::bind::convert::array::from_object;
 use crate::bind::convert::number::number;
 use crate::bind::convert::tensor::tensor;
-use crate::bind::python::error::raise;
+use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::modes::{grad_enabled, with_grad_mode};
 use crate::bind::value::inference::check_may_change;
 use crate::bind::value::storage::{OldEdge, Region};
 use crate::bind::value::var::{State, Value, Var};
 use crate::dtype::DType;
-use crate::graph::Tensor;
+use crate::graph::{Tensor, for_all, takers};
 use crate::ops::copy::apart;
 use crate::ops::entry::Operand;
 use crate::ops::movement::cast;
@@ -81,6 +81,19 @@ pub fn write(slf: &Bound<'_, Var>, op: &str, index: &[Index], value: &Bound<'_, 
     if index.iter().any(has_batch) || matches!(value, Operand::Tensor(t) if is_batched(t)) {
         return Err(batch_error(slf.py(), op));
     }
+    if let Some(takers) = takers()
+        && let old = slf.get().operand()
+        && takers.has_others(&old)
+    {
+        let mut new = apart(&old).or_raise()?;
+        let put = index::put_at(&mut new, None, index, value);
+        put.map_err(|e| slf.get().dialect().in_its_words(e)).or_raise()?;
+        let new = takers.written(&new, &old).or_raise()?;
+        let _all = for_all();
+        let mut state = slf.get().lock();
+        let done = state.assign(&new, grad_enabled());
+        return finish_write(state, done);
+    }
     let mut state = slf.get().lock();
     let copy;
     let mut value = value;
@@ -98,12 +111,12 @@ pub fn write(slf: &Bound<'_, Var>, op: &str, index: &[Index], value: &Bound<'_, 
             && p.shares_memory(&t.array)
         {
             // The value is copied, so that nobody else holds the memory that is written to.
-            copy = apart(t)?;
+            copy = apart(t).or_raise()?;
             value = Operand::Tensor(&copy);
         }
     }
     let done = state.write(grad_enabled(), |t, layout| index::put_at(t, layout, index, value));
-    finish_write(state, done.map_err(|e| slf.get().dialect().index_error(e)))
+    finish_write(state, done.map_err(|e| slf.get().dialect().in_its_words(e)))
 }
 
 /// Unlocks the tensor, and then drops the edge that a write has replaced.
@@ -112,7 +125,7 @@ fn finish_write(
     done: crate::error::Result<OldEdge>,
 ) -> PyResult<()> {
     drop(state);
-    drop(done?);
+    drop(done.or_raise()?);
     Ok(())
 }
 
@@ -162,7 +175,15 @@ pub fn replace<'py>(
             );
             return Err(raise(py, "ShapeError", text));
         }
-        let new = cast(&new, dtype)?;
+        let mut new = cast(&new, dtype).or_raise()?;
+        let mut all = None;
+        if let Some(takers) = takers().filter(|_| !reshapes)
+            && let old = slf.get().operand()
+            && takers.has_others(&old)
+        {
+            new = takers.written(&new, &old).or_raise()?;
+            all = Some(for_all());
+        }
         let region = if reshapes { result.get().region() } else { None };
         drop(result);
         if reshapes {
@@ -173,6 +194,7 @@ pub fn replace<'py>(
             continue;
         }
         let done = if reshapes { Ok(state.reshape(new, region)) } else { state.assign(&new, grad_enabled()) };
+        drop(all);
         return finish_write(state, done);
     }
 }
@@ -278,7 +300,7 @@ impl Var {
             );
             return Err(raise(slf.py(), "ShapeError", text));
         }
-        let new = cast(&new, old.dtype())?;
+        let new = cast(&new, old.dtype()).or_raise()?;
         drop(old);
         let mut state = slf.get().lock();
         let done = state.assign(&new, false);

@@ -11,11 +11,12 @@ use super::callable::Callable;
 use super::inplace;
 use super::overrides::overridden;
 use super::parameters::match_arguments;
-use crate::bind::convert::argument::{argument, refusal};
+use crate::bind::convert::argument::{argument, of_numbers, refusal};
 use crate::bind::convert::list::objects;
 use crate::bind::convert::numpy::{dtype_in, dtype_object};
+use crate::bind::convert::tensor::wide_scalar;
 use crate::bind::python::dialect::Dialect;
-use crate::bind::python::error::raise;
+use crate::bind::python::error::{OrRaise, exception, raise};
 use crate::bind::python::gil::{ask_in_turn, listening, without_gil};
 use crate::bind::value::var::Var;
 use crate::dtype::DType;
@@ -25,7 +26,7 @@ use crate::ops::copy::alias;
 use crate::ops::entry::{Arg, Entry, Param, ParamKind, Value, take};
 use crate::ops::movement::{cast, reshape_to};
 use crate::ops::promote::weak_beside;
-use crate::ops::{Index, autocast, index};
+use crate::ops::{Index, autocast, index, random};
 
 /// Makes a 0-d tensor a vector of one element, if an axis was given that only a vector has. Returns whether it did.
 fn as_vector(entry: &Entry, args: &mut [Arg]) -> bool {
@@ -61,18 +62,35 @@ fn as_scalar(value: Value) -> Result<Value> {
     })
 }
 
+/// The error of a list that no tensor can be made of, in the name of the function that it was given to.
+fn in_name_of(py: Python<'_>, name: &str, param: &Param, e: PyErr) -> PyErr {
+    let text = e.value(py).getattr("args").and_then(|args| args.get_item(0)?.extract::<String>());
+    match (e.get_type(py).name(), text.ok().as_deref().and_then(|text| text.strip_prefix("tensor: "))) {
+        (Ok(class), Some(rest)) => raise(py, &class.to_string(), format!("{name}: {}: {rest}", param.name)),
+        _ => e,
+    }
+}
+
 /// A parameter's argument that is no tensor.
-fn given_arg(py: Python<'_>, name: &str, param: &Param, given: Option<&Bound<'_, PyAny>>) -> PyResult<Arg> {
+fn given_arg(
+    py: Python<'_>,
+    name: &str,
+    param: &Param,
+    given: Option<&Bound<'_, PyAny>>,
+    dialect: Dialect,
+) -> PyResult<Arg> {
     let Some(o) = given else {
         return Err(PyTypeError::new_err(format!("{name}() missing required argument: '{}'", param.name)));
     };
-    match argument(param.kind, o).map_err(|e| too_large(py, name, param, e))? {
-        Some(arg) => Ok(arg),
-        None => {
-            let text = format!("{name}: {} {}", param.name, refusal(param.kind, o)?);
-            Err(raise(py, "ArgumentError", text))
-        }
+    if let Some(arg) = argument(param.kind, o).map_err(|e| too_large(py, name, param, e))? {
+        return Ok(arg);
     }
+    if dialect == Dialect::Native
+        && let Some(t) = of_numbers(param.kind.base, o).map_err(|e| in_name_of(py, name, param, e))?
+    {
+        return Ok(Arg::Tensor(t));
+    }
+    Err(raise(py, "ArgumentError", format!("{name}: {}", refusal(param, o, dialect)?)))
 }
 
 fn run<'py>(
@@ -87,6 +105,7 @@ fn run<'py>(
     let mut bytes = 0usize;
     // Whether an argument is one that the next loops, or a half dtype, are about.
     let mut special = false;
+    let mut has_numbers = false;
     for (param, o) in entry.params.iter().zip(given) {
         let takes_tensor = matches!(param.kind.base, ParamKind::Tensor | ParamKind::Operand);
         if let (true, Some(o)) = (takes_tensor, o)
@@ -97,7 +116,9 @@ fn run<'py>(
         } else if let (None, Some(default)) = (o, param.default) {
             args.push(Arg::from(default));
         } else {
-            let arg = given_arg(py, name, param, o.as_ref())?;
+            let own = dialect.or(from).unwrap_or(Dialect::Native);
+            let arg = given_arg(py, name, param, o.as_ref(), own)?;
+            has_numbers |= takes_tensor && matches!(arg, Arg::Number(_));
             if let (None, Some(o)) = (from, o) {
                 from = Var::dialect_of(o).or_else(|| among(param, o));
             }
@@ -129,6 +150,9 @@ fn run<'py>(
     }
     let namespace = dialect.or(from).unwrap_or(Dialect::Native);
     let dialect = from.or(dialect).unwrap_or(Dialect::Native);
+    if has_numbers && dialect == Dialect::Native && has_integers_only(&args) {
+        widen(&mut args, given)?;
+    }
     if special {
         for (arg, o) in args.iter_mut().zip(given) {
             if matches!(arg, Arg::Ints(axes) if axes.is_empty()) {
@@ -144,7 +168,7 @@ fn run<'py>(
             }
         }
         if dialect.scalars_are_weak() {
-            weaken(entry, &mut args)?;
+            weaken(entry, &mut args).or_raise()?;
         }
     }
     if matches!(args.first(), Some(Arg::Tensor(x)) if x.dtype().is_unsigned())
@@ -162,10 +186,10 @@ fn run<'py>(
     {
         given_as = Some(DType::U8);
     }
-    if let (true, [Arg::Tensor(x), .., dtype]) = (dialect.means_are_whole(name), &mut args[..]) {
+    if let (true, [Arg::Tensor(x), _, _, dtype, ..]) = (dialect.means_are_whole(name), &mut args[..]) {
         let wanted = if let Arg::DType(dtype) = dtype { *dtype } else { x.dtype() };
         if !wanted.is_differentiable() {
-            *x = cast(x, wanted)?;
+            *x = cast(x, wanted).or_raise()?;
             *dtype = Arg::DType(DType::F64);
             given_as = Some(wanted);
         }
@@ -174,15 +198,18 @@ fn run<'py>(
     let base =
         given.first().and_then(|o| o.as_ref()).filter(|_| entry.views).and_then(|o| o.cast::<Var>().ok());
     if let (Some(base), Some(Arg::Tensor(x))) = (base, args.first_mut()) {
-        base.get().share()?;
+        base.get().share().or_raise()?;
         *x = base.get().operand();
     }
     let from_zero = entry.from_zero && dialect.refuses_negative_indices();
+    let draws = entry.draws && dialect.draws_as_pytorch();
     let call = |args: &[Arg]| {
         if let Some(own) = dialect.own_operator(name) {
             own(take(name, args, 0)?, take(name, args, 1)?).map(Value::Tensor)
         } else if from_zero {
             index::from_zero(|| autocast::call(entry, args))
+        } else if draws {
+            random::as_pytorch(|| autocast::call(entry, args))
         } else if special || autocast::is_on() {
             autocast::call(entry, args)
         } else {
@@ -206,11 +233,16 @@ fn run<'py>(
     };
     let var = |t: Tensor| match base {
         Some(base) => Var::view_of(base, t, dialect),
-        None => Var::result(py, if comes_from(&args, &t) { alias(&t)? } else { t }, dialect),
+        None => Var::result_of(
+            py,
+            Some(name),
+            if comes_from(&args, &t) { alias(&t).or_raise()? } else { t },
+            dialect,
+        ),
     };
     let value = match result {
         Ok(value) => value,
-        Err(error) => return Err(dialect.index_error(error.of(name)).into()),
+        Err(error) => return Err(exception(dialect.in_its_words(error.of(name)))),
     };
     Ok(match value {
         Value::Tensor(t) => match (args.first(), given.first()) {
@@ -221,7 +253,7 @@ fn run<'py>(
             {
                 o.clone()
             }
-            _ => var(if let Some(dtype) = given_as { cast(&t, dtype)? } else { t })?.into_any(),
+            _ => var(if let Some(dtype) = given_as { cast(&t, dtype).or_raise()? } else { t })?.into_any(),
         },
         Value::List(list) => objects(py, list.into_iter().map(var))?.into_any(),
         Value::Tuple(list) => objects(py, list.into_iter().map(var))?.as_sequence().to_tuple()?.into_any(),
@@ -229,6 +261,26 @@ fn run<'py>(
         Value::DType(d) => dtype_object(py, d, dialect)?,
         Value::None => py.None().into_bound(py),
     })
+}
+
+/// Whether there are tensors among the arguments, and none of floats or complex numbers.
+fn has_integers_only(args: &[Arg]) -> bool {
+    let has = |is_inexact| {
+        args.iter().any(|arg| matches!(arg, Arg::Tensor(t) if t.dtype().is_differentiable() == is_inexact))
+    };
+    has(false) && !has(true)
+}
+
+/// Makes tensors of the scalars of NumPy's that have 64 bits.
+fn widen(args: &mut [Arg], given: &[Option<Bound<'_, PyAny>>]) -> PyResult<()> {
+    for (arg, o) in args.iter_mut().zip(given) {
+        if let (Arg::Number(_), Some(o)) = (&*arg, o)
+            && let Some(t) = wide_scalar(o)?
+        {
+            *arg = Arg::Tensor(t);
+        }
+    }
+    Ok(())
 }
 
 /// Whether a tracked result has the edge of an operand, because the op had nothing to do. The hooks of the one would be

@@ -9,9 +9,10 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::bind::convert::number::number;
-use crate::bind::convert::tensor::tensor;
+use crate::bind::convert::tensor::{package_of, tensor, wide_scalar};
 use crate::bind::python::capi::of_same_class;
-use crate::bind::python::dialect::Operator;
+use crate::bind::python::dialect::{Dialect, Operator};
+use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::gil::without_gil;
 use crate::bind::value::var::{Reading, Var};
 use crate::error::{Error, Result};
@@ -52,13 +53,31 @@ fn binary<'py>(
             run(py, &mut x, Some(&mut v.reading()), |x, y| f(x, Operand::Tensor(y)))
         }
     } else if let Some(n) = number(other)? {
-        run(py, &mut slf.reading(), None, |x, _| f(x, Operand::Number(n)))
+        if let Some(t) = beside_integers(slf, other)? {
+            run(py, &mut slf.reading(), Some(&mut Reading::Copied(t)), |x, y| f(x, Operand::Tensor(y)))
+        } else {
+            run(py, &mut slf.reading(), None, |x, _| f(x, Operand::Number(n)))
+        }
     } else if let Some(t) = tensor(other)? {
         run(py, &mut slf.reading(), Some(&mut Reading::Copied(t)), |x, y| f(x, Operand::Tensor(y)))
+    } else if let Some(package) = package_of(other)? {
+        return Err(raise(
+            py,
+            "ArgumentError",
+            slf.dialect().foreign_tensor("an operator's operand", package),
+        ));
     } else {
         return Ok(py.NotImplemented().into_bound(py));
     };
-    Ok(Var::result(py, out?, slf.dialect())?.into_any())
+    Ok(Var::result(py, out.or_raise()?, slf.dialect())?.into_any())
+}
+
+/// A number that acts like an array: natively, beside integers, a scalar of NumPy's with 64 bits.
+fn beside_integers(slf: &Var, other: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
+    if slf.dialect() != Dialect::Native || slf.tensor().dtype().is_differentiable() {
+        return Ok(None);
+    }
+    wide_scalar(other)
 }
 
 /// An operator on as many bytes as this runs without the GIL, and with its operands unlocked.
@@ -90,7 +109,7 @@ fn unary<'py>(
     f: impl FnOnce(&Tensor) -> Result<Tensor> + Send,
 ) -> PyResult<Bound<'py, Var>> {
     let out = run(slf.py(), &mut slf.get().reading(), None, |x, _| f(x));
-    Var::result(slf.py(), out?, slf.get().dialect())
+    Var::result(slf.py(), out.or_raise()?, slf.get().dialect())
 }
 
 /// An operator that computes, for operands that may be of a half dtype.
@@ -184,6 +203,11 @@ impl Var {
     #[classattr]
     #[pyo3(name = "__array_priority__")]
     const ARRAY_PRIORITY: f64 = 1000.0;
+
+    /// Makes the columns and tables of pandas leave an operator to the tensor on its right, whose result has a graph.
+    #[classattr]
+    #[pyo3(name = "__pandas_priority__")]
+    const PANDAS_PRIORITY: i32 = 10_000;
 
     fn __pow__<'py>(
         slf: &Bound<'py, Self>,

@@ -5,6 +5,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 
 use super::arguments::Arguments;
+use crate::bind::convert::tensor::package_of;
+use crate::bind::python::facade::IS_WITHIN;
 use crate::bind::value::var::Var;
 
 /// The result that an object among the arguments gives in the place of torch's function `name`, which has refused them.
@@ -30,8 +32,7 @@ pub fn overridden<'py>(
             }
         }
     }
-    let asked_outside =
-        || py.import("ferrograd._dialects.adapters")?.call_method0("is_within")?.extract::<bool>();
+    let asked_outside = || IS_WITHIN.get(py)?.call0()?.extract::<bool>();
     if classes.is_empty() || asked_outside()? {
         return Ok(None);
     }
@@ -63,6 +64,8 @@ fn find<'py>(o: &Bound<'py, PyAny>, classes: &mut Vec<Bound<'py, PyType>>) -> Py
     if !o.is_instance_of::<Var>()
         && !classes.iter().any(|known| known.is(&class))
         && class.getattr_opt("__torch_function__")?.is_some()
+        // PyTorch's own tensors would call the function again.
+        && package_of(o)?.is_none()
     {
         classes.push(class);
     }

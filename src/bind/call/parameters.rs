@@ -70,6 +70,7 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("sizes", "split_sizes"),
     ("threshold", "lambd"),
     ("training", "train"),
+    ("correction", "ddof"),
 ];
 
 /// The parameter for a device, which every function accepts, and which those that make tensors show.

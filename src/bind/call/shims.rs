@@ -15,6 +15,7 @@ use super::inplace;
 use super::invoke::call;
 use crate::bind::python::capi::attached;
 use crate::bind::python::dialect::Dialect;
+use crate::bind::python::error::exception;
 use crate::bind::value::var::Var;
 use crate::error::Error;
 use crate::ops::entry::InPlace;
@@ -111,7 +112,7 @@ unsafe fn enter<S: Shim>(
         (py, Arguments::new(py, slf, args, n, names))
     };
     let result = catch_unwind(AssertUnwindSafe(|| S::run(number, &args)));
-    match result.unwrap_or_else(|p| Err(Error::from_panic(p).into())) {
+    match result.unwrap_or_else(|p| Err(exception(Error::from_panic(p)))) {
         Ok(value) => value.into_ptr(),
         Err(error) => {
             // PyO3 defers freeing an object in a thread until it knows that the thread holds the GIL.

@@ -4,15 +4,17 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
+use super::array::from_object;
 use super::index::indices;
 use super::list::items;
 use super::number::{index, number, truth};
 use super::numpy::{dtype, no_dtype};
-use super::tensor::{tensor, tensors};
+use super::tensor::{is_list, package_of, tensor, tensors};
 use crate::array::Item;
+use crate::bind::python::dialect::Dialect;
 use crate::bind::value::var::Var;
-use crate::graph::modes;
-use crate::ops::entry::{Arg, ParamKind, ParamType};
+use crate::graph::{Tensor, modes};
+use crate::ops::entry::{Arg, Param, ParamKind, ParamType};
 
 /// A Python object as an argument of a type. `Ok(None)` if it is not of that type.
 pub fn argument(kind: ParamType, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> {
@@ -62,6 +64,15 @@ pub fn argument(kind: ParamType, o: &Bound<'_, PyAny>) -> PyResult<Option<Arg>> 
     })
 }
 
+/// A number or a list of numbers where a native function wants a tensor. None for other parameters and other objects.
+pub fn of_numbers(kind: ParamKind, o: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
+    let is_wanted = matches!(kind, ParamKind::Tensor | ParamKind::Operand);
+    if !is_wanted || !is_list(o) && number(o)?.is_none() {
+        return Ok(None);
+    }
+    from_object(o, None).map(Some)
+}
+
 /// The number of a Python or NumPy scalar, or of a tensor of one element whose gradient is not wanted.
 fn scalar(o: &Bound<'_, PyAny>) -> PyResult<Option<Item>> {
     match o.cast::<Var>() {
@@ -76,13 +87,25 @@ fn loses_gradient(o: &Bound<'_, PyAny>) -> bool {
     modes::is_recording() && o.cast::<Var>().is_ok_and(|v| v.get().tensor().is_tracked())
 }
 
-/// Says why an object does not have a parameter's type: the end of a sentence about the parameter.
-pub fn refusal(kind: ParamType, o: &Bound<'_, PyAny>) -> PyResult<String> {
-    let class = |o: &Bound<'_, PyAny>| {
-        let (class, own) = (o.get_type(), o.get_type().name()?.to_string());
-        // Another library's class may have the name of ours.
-        if own == "Tensor" { Ok(class.fully_qualified_name()?.to_string()) } else { PyResult::Ok(own) }
-    };
+/// Says why an object is no argument for a parameter: a sentence that begins with the parameter's name.
+pub fn refusal(param: &Param, o: &Bound<'_, PyAny>, dialect: Dialect) -> PyResult<String> {
+    let name = param.name;
+    if matches!(param.kind.base, ParamKind::Tensor | ParamKind::Operand)
+        && let Some(package) = package_of(o)?
+    {
+        return Ok(dialect.foreign_tensor(name, package));
+    }
+    Ok(format!("{name} {}", refused(param.kind, o, dialect)?))
+}
+
+/// The class of an object, with its module if it is one of another library that has the name of ours.
+fn class_of(o: &Bound<'_, PyAny>) -> PyResult<String> {
+    let (class, own) = (o.get_type(), o.get_type().name()?.to_string());
+    if own == "Tensor" { Ok(class.fully_qualified_name()?.to_string()) } else { Ok(own) }
+}
+
+/// The end of a sentence about a parameter of a type.
+fn refused(kind: ParamType, o: &Bound<'_, PyAny>, dialect: Dialect) -> PyResult<String> {
     let wanted = wanted(kind);
     match kind.base {
         ParamKind::DType if o.is_instance_of::<PyString>() => {
@@ -93,17 +116,32 @@ pub fn refusal(kind: ParamType, o: &Bound<'_, PyAny>) -> PyResult<String> {
         {
             for (i, item) in o.try_iter()?.enumerate() {
                 let item = item?;
+                if let Some(package) = package_of(&item)? {
+                    let text = dialect.foreign_tensor(&format!("element {i}"), package);
+                    return Ok(format!("must be {wanted}, and {text}"));
+                }
                 if tensor(&item)?.is_none() {
-                    return Ok(format!("must be {wanted}, and element {i} is a {}", class(&item)?));
+                    return Ok(format!("must be {wanted}, and element {i} is a {}", class_of(&item)?));
                 }
             }
             Ok(format!("must be {wanted}"))
+        }
+        ParamKind::Ints | ParamKind::Count
+            if o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>() =>
+        {
+            for (i, item) in o.try_iter()?.enumerate() {
+                let item = item?;
+                if index(&item)?.is_none() {
+                    return Ok(format!("must be {wanted}, and element {i} is a {}", class_of(&item)?));
+                }
+            }
+            Ok(format!("must be {wanted}, not {}", class_of(o)?))
         }
         ParamKind::Float | ParamKind::Number | ParamKind::Order if loses_gradient(o) => Ok(format!(
             "must be {wanted}, not a tensor that requires a gradient, which would end here: write x.detach(), or \
              compute with operators"
         )),
-        _ => Ok(format!("must be {wanted}, not {}", class(o)?)),
+        _ => Ok(format!("must be {wanted}, not {}", class_of(o)?)),
     }
 }
 

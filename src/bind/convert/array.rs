@@ -10,12 +10,13 @@ use super::numpy::{descr, dtype as dtype_of, from_numpy};
 use super::tensor::tensor;
 use crate::array::{Array, Item};
 use crate::bind::convert::list::{PERIOD, listen};
-use crate::bind::python::error::{is_of_the_caller, raise};
+use crate::bind::python::error::{OrRaise, exception, is_of_the_caller, raise};
 use crate::bind::python::gil::{ask_in_turn, listening};
 use crate::bind::python::stack;
+use crate::bind::value::kept::of_numbers;
 use crate::dtype::{Bool8, DType, DTypeKind, Element, c128, dispatch};
 use crate::error::{Error, Result};
-use crate::graph::Tensor;
+use crate::graph::{Stems, Tensor};
 use crate::memory::{NoMemory, TryPush};
 use crate::ops::movement::{cast, stack};
 use crate::ops::promote::{check_fits, default_float, raised};
@@ -28,23 +29,29 @@ const MAX_DEPTH: usize = 64;
 ///
 /// Tensors inside a list are stacked with their graph. A tensor that is given alone is copied without its edge.
 pub fn from_object(o: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
+    let t = copied(o, dtype)?;
+    Ok(Tensor { detach_reason: of_numbers(t.detach_reason), ..t })
+}
+
+fn copied(o: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
     if let Some(item) = python_number(o)? {
         return scalar(o, item, dtype).map(Tensor::constant);
     }
     if let Some(items) = Items::of(o) {
         return from_list(o, items, dtype);
     }
-    let array = match tensor(o)? {
+    let (array, stems) = match tensor(o)? {
         Some(t) => {
             if !t.levels.is_empty() {
                 let text = "tensor: inside vmap a tensor stands for a whole batch and has no values of its own to copy";
                 return Err(raise(o.py(), "VmapError", text));
             }
-            t.array
+            (t.array, t.detach_reason.stems())
         }
-        None => from_foreign(o)?,
+        None => (from_foreign(o)?, Stems::default()),
     };
-    Ok(Tensor::constant(convert_to(array, dtype)?))
+    let copy = Tensor::constant(convert_to(array, dtype).or_raise()?);
+    Ok(Tensor { detach_reason: copy.detach_reason.with_stems(stems), ..copy })
 }
 
 fn convert_to(array: Array, dtype: Option<DType>) -> Result<Array> {
@@ -76,15 +83,15 @@ fn scalar(o: &Bound<'_, PyAny>, item: Item, dtype: Option<DType>) -> PyResult<Ar
     Ok(match item {
         Item::Int(i) if dtype.kind() == DTypeKind::Int => match (i64::try_from(i), u64::try_from(i)) {
             (Ok(i), _) => {
-                check_fits("tensor", dtype, item)?;
+                check_fits("tensor", dtype, item).or_raise()?;
                 dispatch!(dtype, all T => Array::scalar(<T as crate::dtype::Element>::from_i64(i)))
             }
             (_, Ok(u)) if dtype == DType::U64 => Array::scalar(u),
             _ => return Err(too_large(o)),
         },
-        Item::Complex(z) => cast(&Tensor::scalar(z), dtype)?.array,
+        Item::Complex(z) => cast(&Tensor::scalar(z), dtype).or_raise()?.array,
         item => {
-            check_fits("tensor", dtype, item)?;
+            check_fits("tensor", dtype, item).or_raise()?;
             Array::full_of(dtype, &[], item.to_f64().unwrap_or(f64::NAN))
         }
     })
@@ -168,7 +175,7 @@ impl From<PyErr> for NotNumbers {
 
 impl From<NoMemory> for NotNumbers {
     fn from(e: NoMemory) -> NotNumbers {
-        NotNumbers::Error(Box::<Error>::from(e).into())
+        NotNumbers::Error(exception(e.into()))
     }
 }
 
@@ -311,13 +318,14 @@ fn from_list(o: &Bound<'_, PyAny>, items: Items<'_, '_>, dtype: Option<DType>) -
     if let (Numbers::Float(v), Some(DType::F32)) = (&nested.numbers, dtype) {
         let array = Array::build::<f32>("tensor", &nested.dims, |out| {
             out.iter_mut().zip(v).for_each(|(o, &x)| *o = x as f32);
-        })?;
+        })
+        .or_raise()?;
         return Ok(Tensor::constant(array));
     }
     if let Some(dtype) = dtype {
-        nested.numbers.check_fit(dtype)?;
+        nested.numbers.check_fit(dtype).or_raise()?;
     }
-    Ok(Tensor::constant(convert_to(nested.numbers.array(&nested.dims)?, dtype)?))
+    Ok(Tensor::constant(convert_to(nested.numbers.array(&nested.dims).or_raise()?, dtype).or_raise()?))
 }
 
 /// A summary of the elements of a list that holds more than Python's numbers.
@@ -400,7 +408,7 @@ fn from_mixed_list(o: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tenso
         return stacked(o, dtype);
     }
     match numpy_array(o, dtype) {
-        Ok(made) => Ok(Tensor::constant(convert_to(from_numpy(made.cast()?)?, Some(dtype))?)),
+        Ok(made) => Ok(Tensor::constant(convert_to(from_numpy(made.cast()?)?, Some(dtype)).or_raise()?)),
         Err(e) if e.is_instance_of::<PyOverflowError>(py) => Err(too_large(o)),
         Err(e) if e.is_instance_of::<PyTypeError>(py) => Err(no_number(o)),
         Err(e) if is_of_the_caller(py, &e) => Err(e),
@@ -433,7 +441,7 @@ fn numpy_array<'py>(o: &Bound<'py, PyAny>, dtype: DType) -> PyResult<Bound<'py, 
 /// A nested list as a tensor that keeps the graph of the tensors in it.
 fn stacked(o: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Tensor> {
     if let Some(t) = tensor(o)? {
-        return Ok(cast(&t, dtype)?);
+        return cast(&t, dtype).or_raise();
     }
     let Some(items) = Items::of(o) else { return from_object(o, Some(dtype)) };
     if items.len() == 0 {
@@ -441,20 +449,20 @@ fn stacked(o: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Tensor> {
     }
     let mut parts = vec![];
     for i in 0..items.len() {
-        parts.try_push(stacked(&items.get(i)?, dtype)?).map_err(Box::<Error>::from)?;
+        parts.try_push(stacked(&items.get(i)?, dtype)?).map_err(Box::<Error>::from).or_raise()?;
     }
     let first = parts[0].dims();
     if let Some(other) = parts.iter().find(|t| t.dims() != first) {
         let text = format!("tensor: the parts have no common shape: {first:?} and {:?}", other.dims());
         return Err(raise(o.py(), "ShapeError", text));
     }
-    Ok(stack(&parts, 0)?)
+    stack(&parts, 0).or_raise()
 }
 
 /// An array of an object that offers one: through DLPack, the buffer protocol or `__array__`, or as a sequence that is
 /// no list.
 fn from_foreign(o: &Bound<'_, PyAny>) -> PyResult<Array> {
-    stack::check()?;
+    stack::check().or_raise()?;
     let py = o.py();
     if o.hasattr("__dlpack__")? && !o.hasattr("__array__")? && !is_numpy_scalar(o)? {
         return dlpack::import(o);

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::array::Array;
-use crate::bind::python::error::raise;
+use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::gil::{ask, listening};
 use crate::dtype::DType;
 use crate::graph::modes;
@@ -260,7 +260,7 @@ impl<M: ManagedTensor> OwnedTensor<M> {
         }
         let start = t.data.cast::<u8>().wrapping_add(t.byte_offset as usize);
         // SAFETY: DLPack promises that shape and strides reach only elements, which live as long as the struct.
-        Ok(listening(ask, || unsafe { Array::copied("from_dlpack", dtype, &dims, &strides, start) })?)
+        listening(ask, || unsafe { Array::copied("from_dlpack", dtype, &dims, &strides, start) }).or_raise()
     }
 }
 

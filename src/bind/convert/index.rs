@@ -9,7 +9,7 @@ use super::number::{index, number};
 use super::tensor::tensor;
 use crate::array::{Array, Item};
 use crate::bind::python::capi::slice_bounds;
-use crate::bind::python::error::is_of_the_caller;
+use crate::bind::python::error::{OrRaise, is_of_the_caller};
 use crate::bind::value::var::Var;
 use crate::dtype::{Bool8, DType};
 use crate::graph::Tensor;
@@ -61,7 +61,7 @@ fn one_index(o: &Bound<'_, PyAny>) -> PyResult<Option<Index>> {
         };
         // A list without elements names no elements, whatever dtype it would have.
         let list = match list.array.len() {
-            0 => Tensor::constant(Array::zeros("index", DType::I64, list.dims())?),
+            0 => Tensor::constant(Array::zeros("index", DType::I64, list.dims()).or_raise()?),
             _ => list,
         };
         return Ok(Some(Index::Tensor(list)));

@@ -6,6 +6,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
+use crate::bind::python::error::OrRaise;
 use crate::error::Error;
 use crate::memory::TryPush;
 
@@ -36,7 +37,7 @@ pub fn items<'py, T, L: TryPush<T> + Default>(
     let mut count = 0;
     for item in o.try_iter()? {
         let Some(item) = read(item?)? else { return Ok(None) };
-        list.try_push(item).map_err(Box::<Error>::from)?;
+        list.try_push(item).map_err(Box::<Error>::from).or_raise()?;
         listen(o.py(), &mut count)?;
     }
     Ok(Some(list))

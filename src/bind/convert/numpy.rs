@@ -1,13 +1,15 @@
 //! NumPy's dtypes and arrays, to and from the core's.
 
+use std::borrow::Cow;
+
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods, npyffi};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{IntoPyDict, PyFloat, PyString};
+use pyo3::types::{IntoPyDict, PyString};
 
 use crate::array::Array;
 use crate::bind::python::dialect::Dialect;
-use crate::bind::python::error::raise;
+use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::facade::{DTYPE, DTYPE_OF, NUMPY_BFLOAT16};
 use crate::bind::python::gil::{ask, listening};
 use crate::bind::value::capture::Captures;
@@ -16,24 +18,20 @@ use crate::graph::modes;
 use crate::kernel::pointwise::half;
 use crate::shape::Strides;
 
-/// [`dtype`] in a dialect, which may have a meaning of its own for Python's `float`.
+/// [`dtype`] in a dialect, which may have a meaning of its own for a word.
 pub fn dtype_in(o: &Bound<'_, PyAny>, dialect: Dialect) -> PyResult<Option<DType>> {
-    match dialect.python_float().filter(|_| o.is(o.py().get_type::<PyFloat>())) {
-        Some(float) => Ok(Some(float)),
-        None => dtype(o),
+    match o.extract::<Cow<'_, str>>() {
+        Ok(word) if dialect.words_are_numpys(&word) => Ok(of_numpys_word(o)),
+        _ => dtype(o),
     }
 }
 
-/// The dtype of NumPy's dtype objects and of everything that NumPy makes one of.
+/// The dtype of NumPy's dtype objects and of everything that NumPy makes one of, such as Python's `float` (float64) and
+/// the strings "f4" and "<i8".
 pub fn dtype(o: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
-    if let Ok(name) = o.extract::<std::borrow::Cow<'_, str>>() {
-        return Ok(DType::parse(
-            name.strip_prefix("torch.").or(name.strip_prefix("paddle.")).unwrap_or(&name),
-        ));
-    }
-    // Python's `float` means the default float; NumPy, and torch, would take 64 bits.
-    if o.is(o.py().get_type::<PyFloat>()) {
-        return Ok(Some(crate::ops::promote::default_float()));
+    if let Ok(name) = o.extract::<Cow<'_, str>>() {
+        let own = name.strip_prefix("torch.").or(name.strip_prefix("paddle.")).unwrap_or(&name);
+        return Ok(DType::parse(own).or_else(|| of_numpys_word(o)));
     }
     let descr = match o.cast::<PyArrayDescr>() {
         Ok(d) => d.clone(),
@@ -46,6 +44,11 @@ pub fn dtype(o: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
         },
     };
     Ok(from_descr(&descr))
+}
+
+/// The dtype that NumPy knows by a word.
+fn of_numpys_word(word: &Bound<'_, PyAny>) -> Option<DType> {
+    PyArrayDescr::new(word.py(), word).ok().and_then(|descr| from_descr(&descr))
 }
 
 /// A sentence that says that a word names no dtype, with the name that it is likely to stand for.
@@ -175,7 +178,7 @@ pub fn copied(a: &Bound<'_, PyUntypedArray>) -> PyResult<Array> {
     let strides: Strides = strides.iter().map(|s| s / size).collect();
     // SAFETY: the shape, the strides and the memory are those of a NumPy array of this dtype, which is alive; the GIL is
     // held while it is read.
-    Ok(listening(ask, || unsafe { Array::copied("tensor", dtype, dims, &strides, data) })?)
+    listening(ask, || unsafe { Array::copied("tensor", dtype, dims, &strides, data) }).or_raise()
 }
 
 /// Whether the elements of a NumPy array lie in C order and are these bytes.
@@ -199,7 +202,11 @@ struct Owner {
 
 /// A read-only NumPy view of an array, or of a float32 copy of one of bfloat16.
 pub fn shown<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAny>> {
-    if array.dtype() == DType::BF16 { to_numpy(py, &half::widened(array)?) } else { to_numpy(py, array) }
+    if array.dtype() == DType::BF16 {
+        to_numpy(py, &half::widened(array).or_raise()?)
+    } else {
+        to_numpy(py, array)
+    }
 }
 
 /// A read-only NumPy view of an array.

@@ -9,19 +9,24 @@ use crate::array::Array;
 use crate::bind::convert::list::list;
 use crate::bind::python::capi::track;
 use crate::bind::python::dialect::Dialect;
+use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::stack;
 use crate::bind::value::storage::OldEdge;
 use crate::bind::value::var::{Value, Var};
 use crate::error::interned;
 use crate::graph::site::Site;
-use crate::graph::{self, Edge, Levels, Meta, Node, SavedArray, SavedList, Tensor, align};
+use crate::graph::{
+    self, DetachReason, Edge, HostCall, Levels, Meta, Modes, Node, Recording, SavedArray, SavedList, Tensor,
+    align,
+};
 use crate::shape::Dims;
 
 /// Where the edge of a saved tensor comes from.
 enum Source {
     Input(usize),
     Output(usize),
-    Own(Option<Edge>),
+    /// It has an edge of its own, or none for that reason.
+    Own(Option<Edge>, DetachReason),
 }
 
 /// How the caller gets an output of a function.
@@ -54,6 +59,10 @@ impl OutputKind {
 #[pyclass(frozen, module = "ferrograd._core")]
 pub struct FunctionCall {
     inputs: Mutex<Vec<(Py<Var>, Tensor)>>,
+    /// The call, for the values that the function reads, until it is finished. It holds the inputs' edges.
+    host: Mutex<Option<Arc<HostCall>>>,
+    /// The modes before the function ran: whether ops were recorded, and the call that ran.
+    before: Mutex<Option<(Recording, Option<Arc<HostCall>>)>>,
     recorded: OnceLock<Recorded>,
 }
 
@@ -71,9 +80,43 @@ struct Recorded {
 impl FunctionCall {
     #[new]
     fn new(#[pyo3(from_py_with = list)] inputs: Vec<Bound<'_, Var>>) -> PyResult<FunctionCall> {
-        stack::check()?;
-        let inputs = inputs.into_iter().map(|v| (v.clone().unbind(), v.get().operand())).collect();
-        Ok(FunctionCall { inputs: Mutex::new(inputs), recorded: OnceLock::new() })
+        stack::check().or_raise()?;
+        let inputs: Vec<_> = inputs.into_iter().map(|v| (v.clone().unbind(), v.get().operand())).collect();
+        let argument = |(v, t): &(Py<Var>, Tensor)| (std::ptr::from_ref(v.get()).addr(), t.edge.clone());
+        let host = Mutex::new(Some(Arc::new(HostCall::new(inputs.iter().map(argument).collect()))));
+        Ok(FunctionCall {
+            inputs: Mutex::new(inputs),
+            host,
+            before: Mutex::default(),
+            recorded: OnceLock::new(),
+        })
+    }
+
+    /// Begins the function: nothing is recorded from now on. What it computes knows from which inputs, if the call itself
+    /// can be recorded; otherwise it knows from which inputs of the call around this one.
+    fn begin(&self) {
+        let since = Recording::Off { since: Site::current() };
+        let is_tracked = self.needs().contains(&true);
+        let host = self.host.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let before = Modes::update(|m| {
+            let before = (m.recording, m.host_call.clone());
+            if m.recording == Recording::On {
+                m.recording = since;
+                if is_tracked || m.host_call.is_none() {
+                    m.host_call = host;
+                }
+            }
+            before
+        });
+        *self.before.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+    }
+
+    /// Puts the modes back that were before the function.
+    fn end(&self) {
+        let before = self.before.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((recording, call)) = before {
+            Modes::update(|m| (m.recording, m.host_call) = (recording, call));
+        }
     }
 
     /// For each of the tensors: whether a gradient can flow into it.
@@ -99,6 +142,10 @@ impl FunctionCall {
         #[pyo3(from_py_with = list)] saved: Vec<(Bound<'py, Var>, Bound<'py, Var>)>,
         #[pyo3(from_py_with = list)] own: Vec<usize>,
     ) -> PyResult<Vec<Bound<'py, Var>>> {
+        let Some(host) = self.host.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+            return Err(raise(py, "ArgumentError", format!("{name}: the call is over")));
+        };
+        check_not_lost(py, name, &host)?;
         let inputs = std::mem::take(&mut *self.inputs.lock().unwrap_or_else(PoisonError::into_inner));
         let outs: Vec<Out<'py>> =
             outputs.into_iter().map(|(object, role)| Out::new(object, OutputKind::ALL[role])).collect();
@@ -125,8 +172,10 @@ impl FunctionCall {
             materialize,
             any_dtype,
             dialect,
+            call: host.number(),
+            leaves: host.take_leaves().into(),
         };
-        let state = graph::saved_state(list, |_| false)?;
+        let state = graph::saved_state(list, |_| false).or_raise()?;
         let node =
             graph::Node::of_op(Box::new(op), &ins, &arrays, &levels, Site::current(), |saved| *saved = state);
         let outputs = own.into_iter().map(|i| (i, arrays[i].clone())).collect();
@@ -142,13 +191,15 @@ impl FunctionCall {
     /// The tensors that the function saved.
     fn saved<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, Var>>> {
         let Some((Recorded { sources, dialect, .. }, node)) = self.node() else { return Ok(vec![]) };
-        let tensors = saved_by(&node)?.into_iter().zip(sources).map(|(saved, source)| {
+        let tensors = saved_by(&node).or_raise()?.into_iter().zip(sources).map(|(saved, source)| {
             let edge = match source {
                 Source::Input(i) => node.inputs[*i].clone(),
                 Source::Output(i) => Some(Edge { node: node.clone(), out: *i as u32 }),
-                Source::Own(edge) => edge.clone(),
+                Source::Own(edge, _) => edge.clone(),
             };
-            Var::result(py, Tensor::of_saved(&saved.expect("each is saved"), edge), *dialect)
+            let t = Tensor::of_saved(&saved.expect("each is saved"), edge);
+            let detach_reason = if let Source::Own(_, reason) = source { *reason } else { t.detach_reason };
+            Var::result(py, Tensor { detach_reason, ..t }, *dialect)
         });
         tensors.collect()
     }
@@ -216,9 +267,14 @@ impl FunctionCall {
 impl FunctionCall {
     /// The call that a node records, which has saved this many arrays and none of its inputs and outputs.
     pub fn of_node(node: &Arc<Node>, saved: usize, dialect: Dialect) -> FunctionCall {
-        let sources = (0..saved).map(|_| Source::Own(None)).collect();
+        let sources = (0..saved).map(|_| Source::Own(None, DetachReason::default())).collect();
         let recorded = Recorded { node: Arc::downgrade(node), sources, outputs: vec![], dialect };
-        FunctionCall { inputs: Mutex::default(), recorded: OnceLock::from(recorded) }
+        FunctionCall {
+            inputs: Mutex::default(),
+            host: Mutex::default(),
+            before: Mutex::default(),
+            recorded: OnceLock::from(recorded),
+        }
     }
 
     fn node(&self) -> Option<(&Recorded, Arc<Node>)> {
@@ -259,7 +315,7 @@ impl<'py> Out<'py> {
         };
         let mut state = self.object.get().lock();
         let old = match (&mut state.value, self.role) {
-            (_, OutputKind::Written) => state.assign(&new, true)?,
+            (_, OutputKind::Written) => state.assign(&new, true).or_raise()?,
             // A result with a history of its own keeps it, and so does a view.
             (Value::Own(t), OutputKind::Result) if is_new(&t.edge, &new.edge) => {
                 OldEdge(std::mem::replace(t, new).edge)
@@ -291,6 +347,16 @@ fn is_new(edge: &Option<Edge>, call: &Option<Edge>) -> bool {
     }
 }
 
+/// Refuses a call whose function has read a value that is differentiated and no argument.
+fn check_not_lost(py: Python<'_>, name: &str, host: &HostCall) -> PyResult<()> {
+    let Some(by) = host.lost() else { return Ok(()) };
+    let text = format!(
+        "{name}: forward reads a Tensor that is none of its arguments and that {by} differentiates, and the derivative \
+         would be lost. Give it to apply() as an argument; detach() it before if it is meant as a constant"
+    );
+    Err(raise(py, "UnusedInputError", text))
+}
+
 /// Finds where the edge of a saved tensor comes from: from an input that is as it was, from an output that is as it was
 /// returned, or from neither.
 fn source(object: &Bound<'_, Var>, saved: &Tensor, inputs: &[(Py<Var>, Tensor)], outs: &[Out<'_>]) -> Source {
@@ -305,8 +371,8 @@ fn source(object: &Bound<'_, Var>, saved: &Tensor, inputs: &[(Py<Var>, Tensor)],
     }
     match outs.iter().position(|o| o.object.is(object) && same(&o.tensor)) {
         Some(i) if outs[i].is_tracked() => Source::Output(i),
-        Some(_) => Source::Own(None),
-        None => Source::Own(saved.edge.clone()),
+        Some(_) => Source::Own(None, DetachReason::default()),
+        None => Source::Own(saved.edge.clone(), saved.detach_reason),
     }
 }
 
@@ -322,7 +388,7 @@ fn over(t: &Tensor, levels: &Levels) -> Array {
 /// A tensor of the same value and history. Later writes to `x` do not change it.
 #[pyfunction]
 fn copy_of<'py>(py: Python<'py>, x: &Bound<'py, Var>) -> PyResult<Bound<'py, Var>> {
-    stack::check()?;
+    stack::check().or_raise()?;
     Var::result(py, x.get().tensor(), x.get().dialect())
 }
 

@@ -11,14 +11,16 @@ use crate::array::Array;
 use crate::bind::convert::list::list;
 use crate::bind::python::capi::attached;
 use crate::bind::python::dialect::Dialect;
-use crate::bind::python::error::raise;
+use crate::bind::python::error::{OrRaise, foreign, raise};
 use crate::bind::python::gil::call_python_for;
+use crate::bind::value::kept::made_of_leaf;
 use crate::bind::value::var::Var;
 use crate::dtype::DType;
-use crate::engine::{Differentiating, conjugated, seed};
+use crate::engine::{Differentiating, conjugated, reaches_around, seed};
 use crate::error::{Error, Result, bail};
 use crate::graph::{
-    Cotangents, Edge, Grads, Meta, NeedsGrad, Node, Op, Outputs, Saved, SavedList, Saves, Tangents, Tensor,
+    Cotangents, Edge, Grads, HostRule, Meta, Modes, NeedsGrad, Node, Op, Outputs, Recording, Saved,
+    SavedList, Saves, Tangents, Tensor,
 };
 use crate::ops::movement::{broadcast_to, cast, real};
 use crate::shape::Dims;
@@ -36,6 +38,10 @@ pub struct PythonOp {
     /// Whether the backward rule gets gradients in the dtype that they have, or cast to the dtypes of the outputs.
     pub any_dtype: bool,
     pub dialect: Dialect,
+    /// The number of the call.
+    pub call: u32,
+    /// The leaves that the function has made of its arguments, which the graphs of its rules may end at.
+    pub leaves: Box<[Edge]>,
 }
 
 thread_local! {
@@ -72,12 +78,18 @@ impl PythonOp {
     ) -> Result<Vec<Option<Tensor>>> {
         let name = || self.name.to_owned();
         let _differentiating = s.record.then(|| self.differentiating(given, s));
-        call_python_for(s.node, "Error message in backward of", name, s.record, |py| {
+        let rule = s.record.then(|| HostRule { call: self.call, node: s.node.clone() });
+        let modes = |m: &mut Modes| {
+            m.recording = Recording::from(s.record);
+            m.host_rule.clone_from(&rule);
+            m.host_call = None;
+        };
+        call_python_for(s.node, "Error message in backward of", name, modes, |py| {
             let var = |(i, t): (usize, &Option<Tensor>)| match t {
                 Some(t) => Var::result(py, t.clone(), self.dialect).map(Some),
                 None if self.materialize => {
                     let (dims, dtype) = like(i);
-                    let zeros = broadcast_to(&Tensor::scalar_of(dtype, 0.0), &dims)?;
+                    let zeros = broadcast_to(&Tensor::scalar_of(dtype, 0.0), &dims).or_raise()?;
                     Var::result(py, zeros, self.dialect).map(Some)
                 }
                 None => Ok(None),
@@ -87,12 +99,19 @@ impl PythonOp {
             let found = self.context.bind(py).call_method1(method, (PyList::new(py, given)?,))?;
             let found: Vec<Option<Bound<'_, Var>>> = list(&found)?;
             assert_eq!(found.len(), count, "{}: one result each", self.name);
-            let tensor = |v: Bound<'_, Var>| {
-                let t = v.get().tensor();
-                if s.record { t } else { t.detach() }
+            let tensor = |v: Bound<'_, Var>| match &rule {
+                Some(rule) => self.linked(v.get().operand(), rule),
+                None => v.get().tensor().detach(),
             };
             Ok(found.into_iter().map(|v| v.map(tensor)).collect())
         })
+    }
+
+    /// What a recorded rule has returned. If its graph ends at a leaf that the function made of an argument, a derivative
+    /// with respect to the argument would be lost.
+    fn linked(&self, t: Tensor, rule: &HostRule) -> Tensor {
+        let ends = |edge| reaches_around(edge, &self.leaves, &rule.node);
+        if t.edge.as_ref().is_some_and(ends) { made_of_leaf(t, rule) } else { t }
     }
 
     /// Says that the derivatives of what a rule computes are being recorded: with respect to the inputs of the node,
@@ -103,7 +122,7 @@ impl PythonOp {
     }
 
     fn refuse(&self, text: String) -> Box<Error> {
-        attached(|py| raise(py, "ShapeError", text)).into()
+        foreign(attached(|py| raise(py, "ShapeError", text)))
     }
 }
 

@@ -9,12 +9,14 @@ use super::endpoint::{Endpoint, dialect_of, endpoints, why_unused};
 use super::run::run_request;
 use crate::bind::convert::list::list;
 use crate::bind::python::dialect::Dialect;
-use crate::bind::python::error::raise;
+use crate::bind::python::error::{OrRaise, raise};
+use crate::bind::python::facade::WARN_OF_NOTHING;
 use crate::bind::value::accumulate::accumulate_grad;
 use crate::bind::value::var::{Slot, Var};
 use crate::engine::{Answer, Reached, Request};
+use crate::graph::modes::host_call;
 use crate::graph::site::Site;
-use crate::graph::{DetachReason, Edge, GradOwner, Node, Tensor};
+use crate::graph::{DetachReason, Edge, GradOwner, Node, Stems, Tensor};
 use crate::ops::movement::broadcast_to;
 use crate::shape;
 
@@ -62,7 +64,7 @@ fn roots(
                 return Err(raise(py, "ArgumentError", text));
             }
             None if dialect.ones_for_any_shape() || shape::len(&meta.dims) == 1 => {
-                broadcast_to(&Tensor::scalar_of(meta.dtype, 1.0), &meta.dims)?
+                broadcast_to(&Tensor::scalar_of(meta.dtype, 1.0), &meta.dims).or_raise()?
             }
             None => {
                 let text = format!(
@@ -183,7 +185,8 @@ fn grad<'py>(
     let answer = answer(py, request, &outputs, &inputs, &seeds, batched, dialect)?;
     let result = dialect_of(&outputs).unwrap_or(dialect);
     let batch_size = if batched { batch_size_of(&seeds) } else { None };
-    let detach_reason = DetachReason::gradient(Site::current());
+    let stems = host_call().map_or(Stems::default(), |call| call.all());
+    let detach_reason = DetachReason::gradient(Site::current()).with_stems(stems);
     let mut grads = Vec::with_capacity(inputs.len());
     for (i, (g, input)) in answer.wanted.into_iter().zip(&inputs).enumerate() {
         let g = match (g, unused) {
@@ -237,7 +240,7 @@ fn zeros(like: &Endpoint<'_>, batch_size: Option<usize>) -> PyResult<Tensor> {
         Endpoint::Edge(e) => (e.get().edge.meta().dtype, e.get().edge.meta().dims.clone()),
     };
     let dims: shape::Dims = batch_size.into_iter().chain(own).collect();
-    Ok(broadcast_to(&Tensor::scalar_of(dtype, 0.0), &dims)?)
+    broadcast_to(&Tensor::scalar_of(dtype, 0.0), &dims).or_raise()
 }
 
 /// The gradients that are to be added to the `.grad` of tensors: those of leaves, and those that hooks retained.
@@ -266,6 +269,9 @@ pub fn backward<'py>(
         ..Request::default()
     };
     let inputs = inputs.unwrap_or_default();
+    if dialect.ignores_untracked_root() && outputs.iter().all(|out| out.edge().is_none()) {
+        warn_of_nothing(py, &outputs)?;
+    }
     let queue = Queue::begin();
     let answer = answer(py, request, &outputs, &inputs, &seeds, false, dialect)?;
     let mut found = slots(answer.leaves, answer.deferred);
@@ -283,6 +289,15 @@ pub fn backward<'py>(
     }
     accumulate_grad(py, found, create_graph, dialect_of(&outputs).unwrap_or(dialect))?;
     queue.finish(py)
+}
+
+/// Warns that a backward pass has nothing to do, since no output is tracked.
+#[cold]
+fn warn_of_nothing(py: Python<'_>, outputs: &[Endpoint<'_>]) -> PyResult<()> {
+    let Some(first) = outputs.first() else { return Ok(()) };
+    let text =
+        format!("backward() has no effect, and every .grad stays as it is: {}", first.why_untracked(py));
+    WARN_OF_NOTHING.get(py)?.call1((text, Site::current().describe())).map(drop)
 }
 
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -10,6 +10,7 @@ use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::value::var::{Slot, Var};
 use crate::engine;
+use crate::graph::site::Site;
 use crate::graph::{DetachReason, Edge};
 
 /// An output or an input of a request.
@@ -46,11 +47,19 @@ impl Endpoint<'_> {
         match self {
             Endpoint::Tensor(v) => match v.get().tensor() {
                 t if t.is_tracked() => DetachReason::default(),
-                t if t.dtype().is_differentiable() => t.detach_reason,
-                _ => DetachReason::by_dtype(),
+                t if t.dtype().is_differentiable() || t.detach_reason.is_known() => t.detach_reason,
+                _ => DetachReason::by_dtype(Site::default()),
             },
             Endpoint::Edge(_) => DetachReason::default(),
         }
+    }
+
+    fn tracking_argument(&self) -> &'static str {
+        match self {
+            Endpoint::Tensor(v) => v.get().dialect(),
+            Endpoint::Edge(_) => Dialect::Native,
+        }
+        .tracking_argument()
     }
 
     fn why_cut(&self) -> Option<String> {
@@ -60,8 +69,9 @@ impl Endpoint<'_> {
     /// A description of the value, and the reason why it is not tracked.
     pub fn why_untracked(&self, py: Python<'_>) -> String {
         let what = self.name(py).map_or_else(|| self.facts(), |name| format!("'{name}' ({})", self.facts()));
-        let why =
-            self.why_cut().unwrap_or_else(|| "nothing below it was made with requires_grad=True".to_owned());
+        let why = self
+            .why_cut()
+            .unwrap_or_else(|| format!("nothing below it was made with {}", self.tracking_argument()));
         format!("{what}: {why}")
     }
 

@@ -11,7 +11,7 @@ use crate::array::Array;
 use crate::bind::convert::number::Flag;
 use crate::bind::convert::numpy::to_numpy;
 use crate::bind::python::capi::track;
-use crate::bind::python::error::raise;
+use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::facade::PICTURES;
 use crate::bind::value::inference::check_may_change;
 use crate::bind::value::var::Var;
@@ -183,14 +183,14 @@ impl Var {
         } else if let Some(g) = self.grad(py) {
             let old = g.get().tensor();
             let array = Array::full_of(old.dtype(), old.array.dims(), 0.0);
-            let zeros = Tensor::made(array.contiguous()?, None, old.levels);
+            let zeros = Tensor::made(array.contiguous().or_raise()?, None, old.levels);
             if old.edge.is_some_and(|e| !e.node.is_leaf()) {
                 Var::stop_tracking(g.bind(py));
             }
             let mut state = g.get().lock();
             let done = state.assign(&zeros, false);
             drop(state);
-            drop(done?);
+            drop(done.or_raise()?);
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use super::endpoint::{Endpoint, dialect_of};
 use crate::bind::convert::list::list;
 use crate::bind::convert::numpy::dtype_object;
 use crate::bind::python::dialect::Dialect;
-use crate::bind::python::error::raise;
+use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::gil::without_gil;
 use crate::bind::python::site;
 use crate::bind::value::var::Slot;
@@ -36,7 +36,7 @@ fn snapshot<'py>(
         };
         roots.push(edge);
     }
-    let found = without_gil(py, || engine::snapshot(&roots))?;
+    let found = without_gil(py, || engine::snapshot(&roots)).or_raise()?;
     columns(py, &outputs, &found, dialect)
 }
 

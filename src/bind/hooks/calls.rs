@@ -13,7 +13,7 @@ use crate::bind::python::gil::call_python_for;
 use crate::bind::value::accumulate::accumulate_grad;
 use crate::bind::value::var::{Slot, Var};
 use crate::error::Result;
-use crate::graph::{Cotangents, HookContext, Hooks, Tensor};
+use crate::graph::{Cotangents, HookContext, Hooks, Modes, Tensor};
 
 impl Hooks for Attached {
     fn visit_host_objects(&self, visit: &mut dyn FnMut(&dyn Any)) {
@@ -81,7 +81,8 @@ impl Attached {
             return Ok(());
         }
         let name = || self.0.dialect().node_name(at.node).0;
-        call_python_for(at.node, what, name, at.create_graph, |py| f(py, self.0.snapshot(py, stages)))
+        let modes = |m: &mut Modes| m.recording = at.create_graph.into();
+        call_python_for(at.node, what, name, modes, |py| f(py, self.0.snapshot(py, stages)))
     }
 }
 

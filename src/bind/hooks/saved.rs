@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 
 use crate::array::Array;
 use crate::bind::python::dialect::Dialect;
+use crate::bind::python::error::OrRaise;
 use crate::bind::python::gil::call_python;
 use crate::bind::value::var::Var;
 use crate::error::Result;
@@ -145,14 +146,14 @@ impl SavedTensor {
     fn new(x: &Bound<'_, Var>) -> PyResult<SavedTensor> {
         let Tensor { array, edge, levels, .. } = x.get().tensor();
         let list: SavedList = [Some(SavedArray::new(array, &levels))].into_iter().collect();
-        Ok(SavedTensor { state: saved_state(list, |_| false)?, edge, dialect: x.get().dialect() })
+        Ok(SavedTensor { state: saved_state(list, |_| false).or_raise()?, edge, dialect: x.get().dialect() })
     }
 
     /// The tensor with its history.
     fn get<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Var>> {
         let list = match &self.state {
             SavedState::Live(list) => list.clone(),
-            SavedState::Packed(list) => unpack("saved tensor", list)?,
+            SavedState::Packed(list) => unpack("saved tensor", list).or_raise()?,
             SavedState::Freed(_) => unreachable!("it is never freed"),
         };
         let saved = list.into_iter().flatten().next().expect("one is saved");

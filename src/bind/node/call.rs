@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::object::Node;
-use crate::bind::python::error::raise;
+use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::gil::without_gil;
 use crate::bind::python::modes::grad_enabled;
 use crate::bind::value::accumulate::accumulate_grad;
@@ -34,7 +34,7 @@ impl Node {
                 let text = self.dialect.seed_mismatch(i, g.dims(), dims);
                 return Err(raise(grads.py(), "ShapeError", text));
             }
-            Ok(Some(engine::seed(&Edge { node: node.clone(), out: i as u32 }, &g)?))
+            Ok(Some(engine::seed(&Edge { node: node.clone(), out: i as u32 }, &g).or_raise()?))
         };
         grads.iter().enumerate().map(one).collect()
     }
@@ -59,7 +59,7 @@ impl Node {
             return Ok(PyTuple::empty(py).into_any());
         }
         let record = grad_enabled();
-        let found = without_gil(py, || engine::single(node, grads, record))?;
+        let found = without_gil(py, || engine::single(node, grads, record)).or_raise()?;
         let var = |g: Option<Tensor>| g.map(|g| Var::result(py, g, self.dialect)).transpose();
         let made = PyTuple::new(py, found.into_iter().map(var).collect::<PyResult<Vec<_>>>()?)?;
         if made.len() == 1 { made.get_item(0) } else { Ok(made.into_any()) }

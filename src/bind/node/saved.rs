@@ -11,7 +11,7 @@ use super::object::Node;
 use crate::bind::hooks::collector;
 use crate::bind::hooks::saved::packer;
 use crate::bind::python::dialect::Dialect;
-use crate::bind::python::error::check_callable;
+use crate::bind::python::error::{OrRaise, check_callable};
 use crate::bind::value::var::{Slot, Var};
 use crate::graph::{Edge, NodeKind, Tensor};
 
@@ -49,7 +49,7 @@ impl RawSavedTensor {
         check_callable("register_hooks", pack_hook)?;
         check_callable("register_hooks", unpack_hook)?;
         let packer = packer(pack_hook, unpack_hook, self.dialect)?;
-        self.edge.node.pack_at(self.at, &packer)?;
+        self.edge.node.pack_at(self.at, &packer).or_raise()?;
         Ok(())
     }
 
@@ -73,7 +73,7 @@ impl Node {
             Operand::Input(i) => node.inputs.get(i).cloned().flatten(),
             Operand::Output(i) => Some(Edge { node: node.clone(), out: i as u32 }),
         };
-        let list = node.take_saved(None)?;
+        let list = node.take_saved(None).or_raise()?;
         let Some(saved) = list.into_iter().nth(self.saved_index(operand)).flatten() else { return Ok(None) };
         let leaf = edge.as_ref().and_then(|e| Slot::of(&e.node)).and_then(|slot| slot.tensor(py));
         if let Some(leaf) = leaf.filter(|v| v.get().tensor().array.is_same(&saved.array())) {

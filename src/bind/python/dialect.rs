@@ -3,7 +3,6 @@
 use pyo3::prelude::*;
 
 use super::error::raise;
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Node, NodeKind, Tensor};
 use crate::ops::entry::Operand;
@@ -54,7 +53,12 @@ impl Dialect {
         self == Dialect::Paddle
     }
 
-    /// `backward()` of an untracked tensor: nothing happens (Paddle), or it is an error.
+    /// How a tensor is made that gradients flow to.
+    pub fn tracking_argument(self) -> &'static str {
+        if self == Dialect::Paddle { "stop_gradient=False" } else { "requires_grad=True" }
+    }
+
+    /// `backward()` of an untracked tensor: nothing happens but a warning (Paddle), or it is an error.
     pub fn ignores_untracked_root(self) -> bool {
         self == Dialect::Paddle
     }
@@ -304,6 +308,11 @@ impl Dialect {
         }
     }
 
+    /// Random numbers are those that PyTorch draws from the same seed, or those of the library's own stream.
+    pub fn draws_as_pytorch(self) -> bool {
+        self == Dialect::Torch
+    }
+
     /// A negative index given to a function such as `gather`: an error (torch), or counts from the end.
     pub fn refuses_negative_indices(self) -> bool {
         self == Dialect::Torch
@@ -325,17 +334,46 @@ impl Dialect {
         self == Dialect::Torch
     }
 
-    /// An index error in the words of the library: torch says dimension where NumPy says axis.
-    pub fn index_error(self, mut error: Box<Error>) -> Box<Error> {
-        if let (Dialect::Torch, Error::Index { what, .. }) = (self, &mut *error) {
-            *what = what.replace(" for axis ", " for dimension ");
+    /// An error in the words of the library: torch says dimension where NumPy says axis, and has methods of its own for
+    /// casts.
+    pub fn in_its_words(self, mut error: Box<Error>) -> Box<Error> {
+        if self != Dialect::Torch {
+            return error;
+        }
+        match &mut *error {
+            Error::Index { what, .. } => *what = what.replace(" for axis ", " for dimension "),
+            Error::Dtype { what, .. } | Error::Argument { what, .. } | Error::Shape { what, .. } => {
+                for (native, own) in CASTS {
+                    *what = what.replace(native, own);
+                }
+            }
+            _ => {}
         }
         error
     }
 
-    /// Python's `float` as a dtype: the default float, or (torch) float64.
-    pub fn python_float(self) -> Option<DType> {
-        (self == Dialect::Torch).then_some(DType::F64)
+    /// Whether a word that names one dtype in torch and another one in NumPy means NumPy's: "float" and "int" have 64 bits
+    /// there.
+    pub fn words_are_numpys(self, word: &str) -> bool {
+        self != Dialect::Torch && matches!(word, "float" | "int")
+    }
+
+    /// The function of the dialect that makes tensors, under the name that a user imports.
+    fn maker(self) -> &'static str {
+        match self {
+            Dialect::Native => "ferrograd.tensor",
+            Dialect::Paddle => "ferrograd.paddle.to_tensor",
+            Dialect::Torch => "ferrograd.torch.tensor",
+        }
+    }
+
+    /// What is said of a tensor of another package: the beginning says what it was given as.
+    pub fn foreign_tensor(self, given_as: &str, package: &str) -> String {
+        let make = self.maker();
+        format!(
+            "{given_as} must be a Tensor of ferrograd, not one of the package '{package}': make one of its numbers \
+             with {make}(x)"
+        )
     }
 
     /// A 0-d float tensor beside one with axes: acts like a number, which has no width (torch), or promotes like any
@@ -364,6 +402,9 @@ impl Dialect {
         self == Dialect::Paddle
     }
 }
+
+/// Casts as the native namespace and torch write them.
+const CASTS: [(&str, &str); 2] = [(".astype('int64')", ".long()"), (".astype('float32')", ".float()")];
 
 /// An op's name in camel case: `LogSoftmax` for `log_softmax`.
 fn camel_case(name: &str) -> String {

@@ -126,38 +126,64 @@ pub fn check_callable(op: &str, hook: &Bound<'_, PyAny>) -> PyResult<()> {
     Err(raise(hook.py(), "ArgumentError", text))
 }
 
-impl From<Box<Error>> for PyErr {
-    fn from(error: Box<Error>) -> PyErr {
-        // What the op divided before it failed is not said to its successor.
-        take_zero_division();
-        let class = match *error {
-            Error::Argument { .. } => "ArgumentError",
-            Error::Shape { .. } => "ShapeError",
-            Error::Dtype { .. } => "DtypeError",
-            Error::Index { .. } => "IndexOutOfRange",
-            Error::Singular { .. } => "LinAlgError",
-            Error::Freed { .. } => "FreedGraphError",
-            Error::NotFinite { .. } => "NotFiniteError",
-            Error::NotDifferentiable { .. } => "NotDifferentiableError",
-            Error::ProgramFile(_) => "ProgramFileError",
-            Error::Internal(_) => "InternalError",
-            Error::NoMemory => return attached(no_memory),
-            Error::Memory { .. } if memory::is_short() => return attached(no_memory),
-            Error::Memory { .. } => return PyMemoryError::new_err(error.to_string()),
-            Error::Interrupted => return PyKeyboardInterrupt::new_err(()),
-            Error::Foreign(payload) => {
-                return match payload.downcast::<PyErr>() {
-                    Ok(error) => *error,
-                    Err(_) => pyo3::exceptions::PyRuntimeError::new_err("an unknown foreign error"),
-                };
-            }
-        };
-        attached(|py| raise(py, class, error.to_string()))
+/// Results of the core in functions of Python's.
+pub trait OrRaise<T> {
+    /// The value, or the error as an exception.
+    fn or_raise(self) -> PyResult<T>;
+}
+
+impl<T> OrRaise<T> for Result<T, Box<Error>> {
+    #[inline]
+    fn or_raise(self) -> PyResult<T> {
+        self.map_err(exception)
     }
 }
 
-impl From<PyErr> for Box<Error> {
-    fn from(error: PyErr) -> Box<Error> {
-        Box::new(Error::Foreign(Box::new(error)))
+/// Results of Python's in functions of the core.
+pub trait OrForeign<T> {
+    /// The value, or the exception as an error.
+    fn or_foreign(self) -> Result<T, Box<Error>>;
+}
+
+impl<T> OrForeign<T> for PyResult<T> {
+    #[inline]
+    fn or_foreign(self) -> Result<T, Box<Error>> {
+        self.map_err(foreign)
     }
+}
+
+/// The exception for an error of the core.
+#[cold]
+pub fn exception(error: Box<Error>) -> PyErr {
+    // What the op divided before it failed is not said to its successor.
+    take_zero_division();
+    let class = match *error {
+        Error::Argument { .. } => "ArgumentError",
+        Error::Shape { .. } => "ShapeError",
+        Error::Dtype { .. } => "DtypeError",
+        Error::Index { .. } => "IndexOutOfRange",
+        Error::Singular { .. } => "LinAlgError",
+        Error::Freed { .. } => "FreedGraphError",
+        Error::NotFinite { .. } => "NotFiniteError",
+        Error::NotDifferentiable { .. } => "NotDifferentiableError",
+        Error::ProgramFile(_) => "ProgramFileError",
+        Error::Internal(_) => "InternalError",
+        Error::NoMemory => return attached(no_memory),
+        Error::Memory { .. } if memory::is_short() => return attached(no_memory),
+        Error::Memory { .. } => return PyMemoryError::new_err(error.to_string()),
+        Error::Interrupted => return PyKeyboardInterrupt::new_err(()),
+        Error::Foreign(payload) => {
+            return match payload.downcast::<PyErr>() {
+                Ok(error) => *error,
+                Err(_) => pyo3::exceptions::PyRuntimeError::new_err("an unknown foreign error"),
+            };
+        }
+    };
+    attached(|py| raise(py, class, error.to_string()))
+}
+
+/// The error of the core for an exception, which [`exception`] gives back.
+#[cold]
+pub fn foreign(error: PyErr) -> Box<Error> {
+    Box::new(Error::Foreign(Box::new(error)))
 }

@@ -63,6 +63,12 @@ pub static NAMESPACE: PythonObject = PythonObject::new("namespace");
 pub static REDUCE: PythonObject = PythonObject::new("reduce");
 /// The context in which a backward pass leaves pictures of its graph.
 pub static PICTURES: PythonObject = PythonObject::new("pictures");
+/// Warns of a backward pass without effect.
+pub static WARN_OF_NOTHING: PythonObject = PythonObject::new("warn_of_nothing");
+/// Whether a function of a dialect that asks `__torch_function__` by itself called this one.
+pub static IS_WITHIN: PythonObject = PythonObject::new("is_within");
+/// The context of the gradients of a program's call, for what the program of the gradients cannot do.
+pub static GRADIENT_CONTEXT: PythonObject = PythonObject::new("gradient_context");
 /// What calling torch's tensor class makes.
 pub static TORCH_TENSOR: PythonObject = PythonObject::new("torch_tensor");
 

@@ -7,8 +7,9 @@ use pyo3::prelude::*;
 
 use super::capi::{attached, detached};
 use super::stack;
+use crate::bind::python::error::OrForeign;
 use crate::error::{Error, Result};
-use crate::graph::{Modes, Node, Recording, modes};
+use crate::graph::{Modes, Node, modes};
 use crate::kernel::interrupt::{Ask, listen_to};
 
 /// Runs `f` without the GIL, while other Python threads run. Nodes that it records carry the site of the current call.
@@ -49,14 +50,15 @@ pub fn ask() -> Result<()> {
     if known == Some((process, false)) {
         return Ok(());
     }
-    Ok(attached(|py| {
+    attached(|py| {
         if known.is_none() {
             let threading = py.import("threading")?;
             let here = threading.call_method0("current_thread")?;
             IS_MAIN.set(Some((process, here.is(&threading.call_method0("main_thread")?))));
         }
         py.check_signals()
-    })?)
+    })
+    .or_foreign()
 }
 
 /// Runs Python code that the core calls. The sites of the ops in it are its own lines. `change` sets the other modes
@@ -72,16 +74,16 @@ pub fn call_python<T>(
         m.site = None;
         change(m);
     });
-    Ok(attached(f)?)
+    attached(f).or_foreign()
 }
 
-/// Runs Python code that the core calls for a node, with its ops recorded or not. An exception goes on as it is, with a
+/// Runs Python code that the core calls for a node, in the modes that `change` makes. An exception goes on as it is, with a
 /// note that says which node it was: `what` begins the sentence and `name` is the node's.
 pub fn call_python_for<T>(
     node: &Node,
     what: &str,
     name: impl FnOnce() -> String,
-    record: bool,
+    change: impl FnOnce(&mut Modes),
     f: impl FnOnce(Python<'_>) -> PyResult<T>,
 ) -> Result<T> {
     let call = |py: Python<'_>| {
@@ -91,5 +93,5 @@ pub fn call_python_for<T>(
             let _ = e.value(py).call_method1("add_note", (format!("{what} {}{made}", name()),));
         })
     };
-    call_python(|m| m.recording = Recording::from(record), call)
+    call_python(change, call)
 }

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 
 use super::error::raise;
 use crate::kernel::par;
+use crate::ops::random;
 
 /// Sets how many threads work, the calling one among them. No result depends on it.
 ///
@@ -63,10 +64,24 @@ fn live_nodes() -> usize {
     crate::graph::live_nodes()
 }
 
+/// To be called before this process forks.
+#[pyfunction]
+fn before_fork() {
+    random::before_fork();
+}
+
+/// To be called in the child after a fork.
+#[pyfunction]
+fn after_fork_in_child() {
+    random::after_fork_in_child();
+}
+
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(set_num_threads, m)?)?;
     m.add_function(wrap_pyfunction!(num_threads, m)?)?;
     m.add_function(wrap_pyfunction!(empty_cache, m)?)?;
     m.add_function(wrap_pyfunction!(set_cache_limit, m)?)?;
+    m.add_function(wrap_pyfunction!(before_fork, m)?)?;
+    m.add_function(wrap_pyfunction!(after_fork_in_child, m)?)?;
     m.add_function(wrap_pyfunction!(live_nodes, m)?)
 }

@@ -98,6 +98,22 @@ fn current() -> Site {
     site
 }
 
+/// Whether the running Python frame is one of the library's own code.
+pub fn is_own_code() -> bool {
+    let Some(Some((lasti, _))) = FRAMES.get() else { return false };
+    // SAFETY: the GIL is held; the frame is borrowed.
+    let frame = unsafe { ffi::PyEval_GetFrame() };
+    if frame.is_null() {
+        return false;
+    }
+    // SAFETY: as above; the code object is a new reference.
+    let (code, last) = unsafe { (ffi::PyFrame_GetCode(frame).cast::<ffi::PyObject>(), lasti(frame)) };
+    let id = known(code, last).unwrap_or_else(|| intern(frame, code, last));
+    // SAFETY: this function owns the reference.
+    unsafe { ffi::Py_DECREF(code) };
+    id == OWN
+}
+
 fn nearest() -> Site {
     let Some(Some((lasti, back))) = FRAMES.get() else { return Site(0) };
     // SAFETY: the GIL is held (see above); the frame is borrowed.

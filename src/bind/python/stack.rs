@@ -5,6 +5,7 @@ use std::cell::Cell;
 
 use pyo3::exceptions::PyRecursionError;
 
+use super::error::foreign;
 use crate::error::Result;
 
 /// Python's code, an op and its kernels together take less than this.
@@ -28,7 +29,7 @@ pub fn check() -> Result<()> {
     if here.saturating_sub(end) < LEAST {
         let text = "calls of the library within hooks or functions that it calls are nested too deep for the stack of \
                     this thread; threading.stack_size() sets the size of new threads";
-        return Err(PyRecursionError::new_err(text).into());
+        return Err(foreign(PyRecursionError::new_err(text)));
     }
     Ok(())
 }

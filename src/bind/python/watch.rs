@@ -8,12 +8,12 @@ use super::error::raise;
 use crate::graph::watch::{self, OpCost};
 use crate::graph::{Modes, Watch};
 
-/// Sets whether this thread watches one thing: `nans`, `anomalies`, `safe`, `times`, `sites` or `nodes`. Returns
+/// Sets whether this thread watches one thing: `nans`, `infs`, `anomalies`, `safe`, `times`, `sites` or `nodes`. Returns
 /// whether it did before.
 #[pyfunction(name = "watch")]
 fn set(py: Python<'_>, what: &str, on: bool) -> PyResult<bool> {
     let before = Modes::update(|m| field(py, &mut m.watch, what).map(|f| std::mem::replace(f, on)))?;
-    if what == "anomalies" && on && !before {
+    if matches!(what, "nans" | "anomalies") && on && !before {
         watch::reset_first_non_finite();
     }
     Ok(before)
@@ -28,6 +28,7 @@ fn watching(py: Python<'_>, what: &str) -> PyResult<bool> {
 fn field<'a>(py: Python<'_>, watch: &'a mut Watch, what: &str) -> PyResult<&'a mut bool> {
     Ok(match what {
         "nans" => &mut watch.debug_nans,
+        "infs" => &mut watch.debug_infs,
         "anomalies" => &mut watch.detect_anomaly,
         "safe" => &mut watch.safe_gradients,
         "times" => &mut watch.profile,

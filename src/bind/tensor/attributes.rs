@@ -9,7 +9,7 @@ use pyo3::types::{PyBool, PyDict, PyList, PySequence, PyString, PyTuple};
 use crate::bind::convert::device::on_cpu;
 use crate::bind::convert::numpy::{dtype_in, dtype_object};
 use crate::bind::python::dialect::Dialect;
-use crate::bind::python::error::raise;
+use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::facade;
 use crate::bind::python::gil::{ask_in_turn, listening};
 use crate::bind::value::var::Var;
@@ -31,7 +31,7 @@ impl Var {
             let text = format!("imag: a tensor of dtype {} has no imaginary parts to write to", t.dtype());
             return Err(raise(slf.py(), "DtypeError", text));
         }
-        let z = complex((&re.get().operand()).into(), (&im.get().operand()).into())?;
+        let z = complex((&re.get().operand()).into(), (&im.get().operand()).into()).or_raise()?;
         slf.call_method1("copy_", (Var::result(slf.py(), z, dialect)?,))?;
         Ok(())
     }
@@ -133,7 +133,7 @@ impl Var {
         let strides = self.strides(py)?;
         match dim {
             None => Ok(strides.into_any()),
-            Some(d) => strides.get_item(crate::shape::axis("stride", d, strides.len()?)?),
+            Some(d) => strides.get_item(crate::shape::axis("stride", d, strides.len()?).or_raise()?),
         }
     }
 
@@ -178,7 +178,7 @@ impl Var {
             return Ok(slf.clone());
         }
         let (t, dialect) = slf.get().parts();
-        Var::result(slf.py(), movement::real(&t)?, dialect)
+        Var::result(slf.py(), movement::real(&t).or_raise()?, dialect)
     }
 
     #[setter]
@@ -193,7 +193,7 @@ impl Var {
     #[getter]
     fn imag<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Var>> {
         let (t, dialect) = slf.get().parts();
-        Var::result(slf.py(), movement::imag(&t)?, dialect)
+        Var::result(slf.py(), movement::imag(&t).or_raise()?, dialect)
     }
 
     #[setter]
@@ -227,7 +227,7 @@ impl Var {
             return Ok(slf.clone());
         }
         let (t, dialect) = slf.get().parts();
-        Var::result(slf.py(), listening(ask_in_turn, || copy::copy(&t))?, dialect)
+        Var::result(slf.py(), listening(ask_in_turn, || copy::copy(&t)).or_raise()?, dialect)
     }
 
     /// The tensor itself: it is on the CPU.
@@ -289,8 +289,8 @@ impl Var {
         }
         let (t, dialect) = slf.get().parts();
         match dtype.filter(|&d| d != t.dtype()) {
-            Some(d) => Var::result(py, listening(ask_in_turn, || movement::cast(&t, d))?, dialect),
-            None if fresh => Var::result(py, listening(ask_in_turn, || copy::copy(&t))?, dialect),
+            Some(d) => Var::result(py, listening(ask_in_turn, || movement::cast(&t, d)).or_raise()?, dialect),
+            None if fresh => Var::result(py, listening(ask_in_turn, || copy::copy(&t)).or_raise()?, dialect),
             None => Ok(slf.clone()),
         }
     }

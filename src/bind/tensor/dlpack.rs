@@ -9,7 +9,7 @@ use crate::bind::convert::device::on_cpu;
 use crate::bind::convert::dlpack::{self, CPU};
 use crate::bind::python::capi::attached;
 use crate::bind::python::dialect::Dialect;
-use crate::bind::python::error::raise;
+use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::value::var::Var;
 use crate::graph::Tensor;
 
@@ -32,7 +32,7 @@ fn from_dlpack<'py>(
     }
     if let Ok(v) = x.cast::<Var>() {
         let array = v.get().untracked("from_dlpack")?;
-        let array = if copy == Some(true) { array.packed()? } else { array };
+        let array = if copy == Some(true) { array.packed().or_raise()? } else { array };
         return Var::result(py, Tensor::constant(array), dialect);
     }
     if copy == Some(false) {
@@ -104,7 +104,7 @@ impl Var {
                 "__dlpack__: another tensor, a graph or a borrower has this memory too, so it must be copied",
             ));
         }
-        export(self.untracked("__dlpack__")?.packed()?, true)
+        export(self.untracked("__dlpack__")?.packed().or_raise()?, true)
     }
 
     /// The type and the number of the device: `(1, 0)`, the CPU.

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::bind::convert::numpy::{shown, to_numpy};
-use crate::bind::python::error::raise;
+use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::facade::{FUNCTION, NAMESPACE, REDUCE, UFUNC};
 use crate::bind::python::modes::grad_enabled;
 use crate::bind::value::var::Var;
@@ -140,7 +140,7 @@ impl Var {
         Var::check_not_differentiated(&tensor, "pickle")?;
         let (tracked, dialect) = (tensor.is_tracked(), slf.get().dialect() as usize);
         let name = slf.get().given_name(py);
-        let (view, dtype) = (shown(py, &array.contiguous()?)?, array.dtype().name());
+        let (view, dtype) = (shown(py, &array.contiguous().or_raise()?)?, array.dtype().name());
         let reduce = REDUCE.get(py)?;
         reduce.call1((view, dtype, tracked, dialect, name, Var::attributes(slf)?, protocol))
     }

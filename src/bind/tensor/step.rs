@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 
 use crate::array::Array;
-use crate::bind::python::error::raise;
+use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::value::var::{Value, Var};
 use crate::dtype::{DType, Element, dispatch};
 use crate::graph::Tensor;
@@ -46,7 +46,7 @@ impl<'a, 'py> TakenValues<'a, 'py> {
         if g.dtype().is_half() {
             let wide = vars.iter().map(|v| half::widened(&v.get().tensor().array)?.packed());
             return Ok(TakenValues {
-                arrays: wide.collect::<crate::error::Result<_>>()?,
+                arrays: wide.collect::<crate::error::Result<_>>().or_raise()?,
                 vars,
                 copied: true,
             });
@@ -63,7 +63,7 @@ impl<'a, 'py> TakenValues<'a, 'py> {
         }
         for i in 0..taken.arrays.len() {
             if !taken.arrays[i].is_writable() {
-                taken.arrays[i] = taken.arrays[i].packed()?;
+                taken.arrays[i] = taken.arrays[i].packed().or_raise()?;
             }
         }
         Ok(taken)
@@ -73,7 +73,7 @@ impl<'a, 'py> TakenValues<'a, 'py> {
     fn finish(mut self, dtype: DType) -> PyResult<()> {
         if self.copied {
             let narrow = self.arrays.iter().map(|a| half::narrowed(a, dtype));
-            self.arrays = narrow.collect::<crate::error::Result<_>>()?;
+            self.arrays = narrow.collect::<crate::error::Result<_>>().or_raise()?;
             self.copied = false;
         }
         Ok(())
@@ -113,7 +113,7 @@ fn sgd_step(
 ) -> PyResult<()> {
     let rule = Sgd { rate, momentum, fresh, nesterov, decay };
     let g = g.get().tensor().detach();
-    let packed = half::widened(&g.array)?.contiguous()?;
+    let packed = half::widened(&g.array).or_raise()?.contiguous().or_raise()?;
     let mut taken = TakenValues::new("sgd", std::iter::once(p).chain(buffer).collect(), &g)?;
     dispatch!(packed.dtype(), float T => {
         let mut parts = elements::<T>(&mut taken.arrays);
@@ -142,7 +142,7 @@ fn adam_step(
 ) -> PyResult<()> {
     let rule = Adam { speed, root, shrink, betas, epsilon, decay };
     let g = g.get().tensor().detach();
-    let packed = half::widened(&g.array)?.contiguous()?;
+    let packed = half::widened(&g.array).or_raise()?.contiguous().or_raise()?;
     let mut taken = TakenValues::new("adam", [p, m, v].into_iter().chain(largest).collect(), &g)?;
     dispatch!(packed.dtype(), float T => {
         let mut parts = elements::<T>(&mut taken.arrays);

@@ -7,7 +7,7 @@ use pyo3::types::{PyComplex, PyFloat, PyList, PySlice, PyString, PyTuple};
 use crate::array::{Array, Item};
 use crate::bind::convert::numpy::shown;
 use crate::bind::python::capi::attached;
-use crate::bind::python::error::raise;
+use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::facade::{HTML, SHOW};
 use crate::bind::value::var::Var;
 use crate::dtype::c128;
@@ -237,7 +237,7 @@ fn describe<'py>(slf: &Bound<'py, Var>, f: &Bound<'py, PyAny>) -> PyResult<Bound
     let class = slf.get_type().name()?;
     // NumPy has no arrays of some shapes without elements.
     let values = match shown(py, &t.array) {
-        Err(_) if t.array.len() == 0 => shown(py, &t.array.reshape(&[0])?)?,
+        Err(_) if t.array.len() == 0 => shown(py, &t.array.reshape(&[0]).or_raise()?)?,
         values => values?,
     };
     let dtype = t.dtype().name();

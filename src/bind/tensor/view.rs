@@ -3,7 +3,8 @@
 use pyo3::prelude::*;
 
 use crate::bind::hooks::list::HookList;
-use crate::bind::python::error::raise;
+use crate::bind::python::error::{OrRaise, raise};
+use crate::bind::python::site::is_own_code;
 use crate::bind::value::var::{Value, Var};
 use crate::graph::site::Site;
 use crate::graph::{DetachReason, Tensor, modes};
@@ -15,15 +16,17 @@ impl Var {
     fn detach<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
         let site = Site::current();
         slf.get().meet_trace();
+        // Outside of a function, to detach what it has computed makes a constant of it.
+        let stems = slf.get().stems_in_call();
         let shared = {
             let mut state = slf.get().lock();
             let shared = state.shared();
             let detach_reason = if shared.last_edge().is_some() {
-                DetachReason::detached(site)
+                if is_own_code() { DetachReason::by_function(site) } else { DetachReason::detached(site) }
             } else {
                 shared.detach_reason
             };
-            shared.detached(None, detach_reason)
+            shared.detached(None, detach_reason.with_stems(stems))
         };
         Var::object(slf.py(), Value::Shared(Box::new(shared)), slf.get().dialect())
     }
@@ -116,7 +119,7 @@ impl Var {
 
     /// The address of the first element, in memory that views share. A write may move it.
     fn data_ptr(&self) -> PyResult<usize> {
-        self.share()?;
+        self.share().or_raise()?;
         Ok(self.tensor().array.ptr() as usize)
     }
 
@@ -157,7 +160,7 @@ impl Var {
         };
         let value = match shared {
             Some(shared) => Value::Shared(Box::new(shared)),
-            None => Value::Own(Tensor::made(new.array.packed()?, edge, new.levels.clone())),
+            None => Value::Own(Tensor::made(new.array.packed().or_raise()?, edge, new.levels.clone())),
         };
         let before = std::mem::replace(&mut self.lock().value, value);
         drop(before);

@@ -10,6 +10,7 @@ use crate::array::Array;
 use crate::bind::convert::list::list;
 use crate::bind::python::capi::attached;
 use crate::bind::python::dialect::Dialect;
+use crate::bind::python::error::{OrForeign, OrRaise};
 use crate::bind::python::stack;
 use crate::bind::value::var::Var;
 use crate::error::{Result, bail};
@@ -25,7 +26,7 @@ struct Callback {
 
 impl Callback {
     fn call(&self, py: Python<'_>, ins: &[&Array]) -> PyResult<SmallVec<[Array; 1]>> {
-        stack::check()?;
+        stack::check().or_raise()?;
         let given = ins.iter().map(|&x| Var::result(py, Tensor::constant(x.clone()), self.dialect));
         let given = PyList::new(py, given.collect::<PyResult<Vec<_>>>()?)?;
         let _modes = Modes::enter(|m| {
@@ -33,7 +34,7 @@ impl Callback {
             m.recording = Recording::from(false);
         });
         let outs: Vec<Bound<'_, Var>> = list(&self.function.bind(py).call1((given,))?)?;
-        Ok(outs.iter().map(|v| v.get().tensor().array.contiguous()).collect::<Result<_>>()?)
+        outs.iter().map(|v| v.get().tensor().array.contiguous()).collect::<Result<_>>().or_raise()
     }
 }
 
@@ -58,7 +59,7 @@ impl Op for Callback {
         if batch_ndim > 0 {
             bail!(Argument, "Function", "a function that reads numbers does not run on a batch");
         }
-        Ok(attached(|py| self.call(py, ins))?.into_iter().collect())
+        Ok(attached(|py| self.call(py, ins)).or_foreign()?.into_iter().collect())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -80,7 +81,7 @@ fn call_at_replay<'py>(
 ) -> PyResult<Vec<Bound<'py, Var>>> {
     let dialect = ins.first().map_or(Dialect::Native, |v| v.get().dialect());
     let ins: Vec<Tensor> = ins.iter().map(|v| v.get().operand().detach()).collect();
-    let outs = apply_all(Callback { function, dialect }, &ins.iter().collect::<Vec<_>>())?;
+    let outs = apply_all(Callback { function, dialect }, &ins.iter().collect::<Vec<_>>()).or_raise()?;
     outs.into_iter().map(|t| Var::result(py, t, dialect)).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Calls of compiled functions: what each is compared by. One that is like the last one runs its program without Python.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
@@ -16,6 +16,7 @@ use super::program::Compiled;
 use super::result::{ResultShape, Shape};
 use crate::array::Array;
 use crate::bind::convert::numpy::has_bytes;
+use crate::bind::grad::run::warn_of_vectors;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::value::var::{Value, Var};
@@ -23,6 +24,7 @@ use crate::dtype::DType;
 use crate::graph::modes::{self, Flags, Watch};
 use crate::graph::{Modes, Tensor};
 use crate::ops::promote::default_float;
+use crate::shape::Dims;
 
 /// Whether gradients are recorded, inference mode, the dtype of autocast, and the default dtype.
 type ProgramModes = (bool, bool, Option<DType>, DType);
@@ -75,14 +77,61 @@ enum Pattern {
     Equal(Py<PyAny>),
     /// This NumPy array, with this dtype and shape and these bytes in C order.
     Numbers(Py<PyAny>, Py<PyAny>, Vec<usize>, Py<PyBytes>),
-    /// A list or a tuple.
+    /// A list, a tuple or a deque.
     Sequence(Py<PyType>, Vec<Pattern>),
-    /// A dict with these keys.
-    Dict(Vec<(Py<PyAny>, Pattern)>),
+    /// A dict of this type with these keys.
+    Dict(Py<PyType>, Vec<(Py<PyAny>, Pattern)>),
+    /// A list, a tuple or a dict, of so many items where that is known, with these items among others.
+    Items(Py<PyType>, Option<usize>, Vec<(Key, Pattern)>),
+    /// An object of this type with these attributes.
+    Fields(Py<PyType>, Vec<(Py<PyString>, Pattern)>),
+    /// What all of these match.
+    All(Vec<Pattern>),
+    /// An object of this type.
+    Kind(Py<PyType>),
+    /// Any object.
+    Any,
     /// A dict with so many keys.
     Size(usize),
     /// A name that was not there.
     Absent,
+}
+
+/// The names of parts, and what Python writes for the patterns of these.
+type Pairs<'py, Name> = Vec<(Bound<'py, Name>, Bound<'py, PyAny>)>;
+
+/// The key of an item.
+enum Key {
+    /// An item of a list or a tuple, counted from its end if it is negative.
+    Index(isize),
+    /// An item of a dict.
+    Name(Py<PyAny>),
+}
+
+impl Key {
+    fn new(kind: &Bound<'_, PyType>, key: Bound<'_, PyAny>) -> PyResult<Key> {
+        if kind.is_subclass_of::<PyDict>()? {
+            Ok(Key::Name(key.unbind()))
+        } else {
+            Ok(Key::Index(key.extract()?))
+        }
+    }
+
+    /// The item of a container that has this key, if there is one.
+    fn of<'py>(&self, value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let within = |i: isize, n: usize| match usize::try_from(i) {
+            Ok(i) => (i < n).then_some(i),
+            Err(_) => n.checked_sub(i.unsigned_abs()),
+        };
+        match self {
+            Key::Name(name) => value.cast::<PyDict>()?.get_item(name),
+            Key::Index(i) => match (value.cast::<PyList>(), value.cast::<PyTuple>()) {
+                (Ok(list), _) => within(*i, list.len()).map(|i| list.get_item(i)).transpose(),
+                (_, Ok(tuple)) => within(*i, tuple.len()).map(|i| tuple.get_item(i)).transpose(),
+                _ => Ok(None),
+            },
+        }
+    }
 }
 
 /// The tensors that patterns found, in order.
@@ -120,10 +169,28 @@ impl Pattern {
                 Pattern::Sequence(t.unbind(), parts.iter().map(Pattern::new).collect::<PyResult<_>>()?)
             }
             "dict" => {
-                let parts: Vec<(Bound<'_, PyAny>, Bound<'_, PyAny>)> = what.extract()?;
+                let (t, parts): (Bound<'_, PyType>, Pairs<'_, PyAny>) = what.extract()?;
                 let parts = parts.into_iter().map(|(k, p)| Ok((k.unbind(), Pattern::new(&p)?)));
-                Pattern::Dict(parts.collect::<PyResult<_>>()?)
+                Pattern::Dict(t.unbind(), parts.collect::<PyResult<_>>()?)
             }
+            "items" => {
+                let (t, size, parts): (Bound<'_, PyType>, Option<usize>, Pairs<'_, PyAny>) =
+                    what.extract()?;
+                let parts = parts.into_iter().map(|(k, p)| Ok((Key::new(&t, k)?, Pattern::new(&p)?)));
+                let parts = parts.collect::<PyResult<_>>()?;
+                Pattern::Items(t.unbind(), size, parts)
+            }
+            "fields" => {
+                let (t, parts): (Bound<'_, PyType>, Pairs<'_, PyString>) = what.extract()?;
+                let parts = parts.into_iter().map(|(k, p)| Ok((k.unbind(), Pattern::new(&p)?)));
+                Pattern::Fields(t.unbind(), parts.collect::<PyResult<_>>()?)
+            }
+            "all" => {
+                let parts: Vec<Bound<'_, PyAny>> = what.extract()?;
+                Pattern::All(parts.iter().map(Pattern::new).collect::<PyResult<_>>()?)
+            }
+            "kind" => Pattern::Kind(what.cast_into::<PyType>()?.unbind()),
+            "any" => Pattern::Any,
             "size" => Pattern::Size(what.extract()?),
             "absent" => Pattern::Absent,
             _ => return Err(PyTypeError::new_err(format!("no pattern is {kind}"))),
@@ -185,32 +252,58 @@ impl Pattern {
                 if !is_a(t) || value.len()? != parts.len() {
                     return Ok(false);
                 }
-                for (i, part) in parts.iter().enumerate() {
-                    let item = match (value.cast::<PyTuple>(), value.cast::<PyList>()) {
-                        (Ok(items), _) => items.get_item(i)?,
-                        (_, Ok(items)) => items.get_item(i)?,
-                        _ => return Ok(false),
-                    };
-                    if !part.matches(&item, found)? {
-                        return Ok(false);
-                    }
+                if let Ok(list) = value.cast::<PyList>() {
+                    return all(parts.iter().enumerate(), |(i, part)| {
+                        part.matches(&list.get_item(i)?, found)
+                    });
                 }
-                true
+                if let Ok(tuple) = value.cast::<PyTuple>() {
+                    return all(parts.iter().enumerate(), |(i, part)| {
+                        part.matches(&tuple.get_item(i)?, found)
+                    });
+                }
+                all(value.try_iter()?.zip(parts), |(item, part)| part.matches(&item?, found))?
             }
-            Pattern::Dict(parts) => {
-                let Ok(dict) = value.cast_exact::<PyDict>() else { return Ok(false) };
-                if dict.len() != parts.len() {
-                    return Ok(false);
-                }
-                for ((key, item), (name, part)) in dict.iter().zip(parts) {
-                    if !(key.is(name) || key.eq(name)?) || !part.matches(&item, found)? {
-                        return Ok(false);
-                    }
-                }
-                true
+            Pattern::Dict(t, parts) => {
+                let Ok(dict) = value.cast::<PyDict>() else { return Ok(false) };
+                is_a(t)
+                    && dict.len() == parts.len()
+                    && all(dict.iter().zip(parts), |((key, item), (name, part))| {
+                        Ok((key.is(name) || key.eq(name)?) && part.matches(&item, found)?)
+                    })?
             }
+            Pattern::Items(t, size, parts) => {
+                is_a(t)
+                    && (size.is_none() || *size == Some(value.len()?))
+                    && all(parts.iter(), |(key, part)| part.matches_maybe(key.of(value)?, found))?
+            }
+            Pattern::Fields(t, parts) => {
+                is_a(t)
+                    && all(parts.iter(), |(name, part)| part.matches_maybe(value.getattr_opt(name)?, found))?
+            }
+            Pattern::All(parts) => all(parts.iter(), |part| part.matches(value, found))?,
+            Pattern::Kind(t) => is_a(t),
+            Pattern::Any => true,
         })
     }
+
+    /// Whether a value is what it was, or is not there as it was not there then.
+    fn matches_maybe<'py>(&self, value: Option<Bound<'py, PyAny>>, found: &mut Found<'py>) -> PyResult<bool> {
+        match value {
+            Some(value) => self.matches(&value, found),
+            None => Ok(matches!(self, Pattern::Absent)),
+        }
+    }
+}
+
+/// Whether a test that may fail holds for all of these.
+fn all<T>(items: impl Iterator<Item = T>, mut test: impl FnMut(T) -> PyResult<bool>) -> PyResult<bool> {
+    for item in items {
+        if !test(item)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Where a function looks a value up.
@@ -221,7 +314,7 @@ enum Place {
     WholeDict(Py<PyDict>),
     /// A name in the attributes of a class.
     Attributes(Py<PyAny>, Py<PyAny>),
-    /// The attribute of a function or of the cell of a closure that has this name.
+    /// The attribute of a function, an object with slots or the cell of a closure that has this name.
     Attribute(Py<PyAny>, Py<PyString>),
 }
 
@@ -236,9 +329,13 @@ fn dict_behind<'py>(place: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyD
 }
 
 impl Place {
-    /// A place as Python writes it. Without a name it is a dict as a whole, a function for its code, or a cell.
+    /// A place as Python writes it. Without a name it is a dict as a whole, a function for its code, or a cell. An object
+    /// with slots is in a tuple.
     fn new(place: Bound<'_, PyAny>, name: Option<Bound<'_, PyAny>>) -> PyResult<Place> {
         let py = place.py();
+        if let (Ok(owner), Some(name)) = (place.cast::<PyTuple>(), &name) {
+            return Ok(Place::Attribute(owner.get_item(0)?.unbind(), name.clone().cast_into()?.unbind()));
+        }
         let code = pyo3::intern!(py, "__code__");
         let is_function = place.hasattr(code)?;
         let place = match dict_behind(&place)? {
@@ -288,10 +385,7 @@ struct Lookup {
 
 impl Lookup {
     fn matches<'py>(&self, py: Python<'py>, found: &mut Found<'py>) -> PyResult<bool> {
-        match self.place.value(py)? {
-            Some(value) => self.pattern.matches(&value, found),
-            None => Ok(matches!(self.pattern, Pattern::Absent)),
-        }
+        self.pattern.matches_maybe(self.place.value(py)?, found)
     }
 }
 
@@ -302,7 +396,38 @@ enum Runner {
     /// A function in Python that gets the tensors and the arguments. It returns the result in a tuple, or None where its
     /// program is not for these tensors.
     Host(Py<PyAny>),
+    /// The function itself, for tensors of these kinds. It is right whatever it reads, so what it looks up is compared in few
+    /// of the calls only, to see whether a program would pay by now.
+    Itself(Py<PyAny>, Vec<Kind>),
 }
+
+/// The shape and the dtype of a tensor, and whether it has a gradient.
+struct Kind(Dims, DType, bool);
+
+impl Kind {
+    /// What `see` makes of the shape, the dtype and whether there is a gradient. A value that is not shared is not copied.
+    fn seen<T>(v: &Bound<'_, Var>, see: impl Fn(&[usize], DType, bool) -> T) -> T {
+        let v = v.get();
+        if let Value::Own(t) = &v.lock().value {
+            return see(t.dims(), t.dtype(), t.is_tracked());
+        }
+        let t = v.tensor();
+        see(t.dims(), t.dtype(), t.is_tracked())
+    }
+
+    fn of(v: &Bound<'_, Var>) -> Kind {
+        Kind::seen(v, |dims, dtype, tracked| Kind(dims.into(), dtype, tracked))
+    }
+
+    fn is_of(&self, v: &Bound<'_, Var>) -> bool {
+        Kind::seen(v, |dims, dtype, tracked| {
+            dims == self.0.as_slice() && dtype == self.1 && tracked == self.2
+        })
+    }
+}
+
+/// One of so many calls of a function itself compares what the function looks up.
+const LOOKED_AT: u32 = 16;
 
 /// A call, and what ran for it.
 struct Call {
@@ -311,9 +436,22 @@ struct Call {
     keywords: Option<Pattern>,
     lookups: Vec<Lookup>,
     runner: Runner,
+    /// How many calls asked for the function itself.
+    asked: AtomicU32,
 }
 
 impl Call {
+    /// Whether this call compares what the function looks up.
+    fn looks(&self) -> bool {
+        if !matches!(self.runner, Runner::Itself(..)) {
+            return true;
+        }
+        // A call that is not counted, because another thread counts one, does no harm.
+        let asked = self.asked.load(Relaxed).wrapping_add(1);
+        self.asked.store(asked, Relaxed);
+        asked.is_multiple_of(LOOKED_AT)
+    }
+
     /// The result of the program, if it is the one for these arguments.
     fn run<'py>(
         &self,
@@ -335,9 +473,11 @@ impl Call {
             (Some(pattern), Some(kwargs)) if pattern.matches(kwargs, &mut found)? => {}
             _ => return Ok(None),
         }
-        for lookup in &self.lookups {
-            if !lookup.matches(py, &mut found)? {
-                return Ok(None);
+        if self.looks() {
+            for lookup in &self.lookups {
+                if !lookup.matches(py, &mut found)? {
+                    return Ok(None);
+                }
             }
         }
         if !are_distinct(&found) {
@@ -345,6 +485,10 @@ impl Call {
         }
         let (program, shape) = match &self.runner {
             Runner::Program(program, shape) => (program, shape),
+            Runner::Itself(function, kinds) => {
+                let is_alike = found.iter().zip(kinds).all(|(x, kind)| kind.is_of(x));
+                return if is_alike { function.bind(py).call(args, kwargs).map(Some) } else { Ok(None) };
+            }
             Runner::Host(host) => {
                 let result = host.bind(py).call1((PyList::new(py, found)?, args, kwargs))?;
                 return if result.is_none() { Ok(None) } else { Ok(Some(result.get_item(0)?)) };
@@ -385,11 +529,29 @@ impl Pattern {
                 visit.call(t)?;
                 parts.iter().try_for_each(|part| part.visit(visit))
             }
-            Pattern::Dict(parts) => parts.iter().try_for_each(|(key, part)| {
-                visit.call(key)?;
-                part.visit(visit)
-            }),
-            Pattern::Size(_) | Pattern::Absent | Pattern::Float(_) => Ok(()),
+            Pattern::Dict(t, parts) => {
+                visit.call(t)?;
+                parts.iter().try_for_each(|(key, part)| {
+                    visit.call(key)?;
+                    part.visit(visit)
+                })
+            }
+            Pattern::Items(t, _, parts) => {
+                visit.call(t)?;
+                parts.iter().try_for_each(|(key, part)| {
+                    if let Key::Name(name) = key {
+                        visit.call(name)?;
+                    }
+                    part.visit(visit)
+                })
+            }
+            Pattern::Fields(t, parts) => {
+                visit.call(t)?;
+                parts.iter().try_for_each(|(_, part)| part.visit(visit))
+            }
+            Pattern::All(parts) => parts.iter().try_for_each(|part| part.visit(visit)),
+            Pattern::Kind(t) => visit.call(t),
+            Pattern::Size(_) | Pattern::Absent | Pattern::Float(_) | Pattern::Any => Ok(()),
         }
     }
 }
@@ -403,6 +565,7 @@ impl CompiledCalls {
             match &call.runner {
                 Runner::Program(program, _) => visit.call(program)?,
                 Runner::Host(host) => visit.call(host)?,
+                Runner::Itself(function, _) => visit.call(function)?,
             }
             call.arguments.iter().chain(&call.keywords).try_for_each(|pattern| pattern.visit(&visit))?;
             call.lookups.iter().try_for_each(|lookup| {
@@ -435,10 +598,13 @@ impl CompiledCalls {
             let Some(call) = slf.get().recent().get(i).cloned() else { break };
             if let Some(result) = call.run(py, args, kwargs)? {
                 slf.get().runs.fetch_add(1, Relaxed);
+                warn_of_vectors(py)?;
                 return Ok(result);
             }
         }
-        slf.call_method(pyo3::intern!(py, "_call"), args, kwargs)
+        let result = slf.call_method(pyo3::intern!(py, "_call"), args, kwargs)?;
+        warn_of_vectors(py)?;
+        Ok(result)
     }
 
     /// How many calls ran without Python.
@@ -449,7 +615,10 @@ impl CompiledCalls {
 
     /// Runs later calls like this one without looking at them in Python: with these modes, arguments, keywords and names.
     /// They are run by a program whose outputs make up a result of this shape, or by a function that gets the tensors, the
-    /// arguments and the keywords (None if there are none).
+    /// arguments and the keywords (None if there are none). With the tensors of the call it is the function itself, which
+    /// gets the arguments alone, and runs for tensors like these.
+    #[pyo3(signature = (runner, arguments, keywords, lookups, shape, tensors=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are what makes up a call")]
     fn _remember(
         &self,
         runner: Py<PyAny>,
@@ -457,18 +626,20 @@ impl CompiledCalls {
         keywords: Option<Bound<'_, PyAny>>,
         lookups: Vec<Bound<'_, PyAny>>,
         shape: Option<PyRef<'_, ResultShape>>,
+        tensors: Option<Vec<Bound<'_, Var>>>,
         py: Python<'_>,
     ) -> PyResult<()> {
         let Some(modes) = modes_of_programs(false, false) else { return Ok(()) };
-        let runner = match shape {
-            Some(shape) => {
+        let runner = match (shape, tensors) {
+            (_, Some(tensors)) => Runner::Itself(runner, tensors.iter().map(Kind::of).collect()),
+            (Some(shape), None) => {
                 let program: Py<Compiled> = runner.extract(py)?;
                 if program.get().outputs.len() != shape.0.outputs() {
                     return Err(raise(py, "ArgumentError", "the program has another number of outputs"));
                 }
                 Runner::Program(program, shape.0.clone())
             }
-            None => Runner::Host(runner),
+            (None, None) => Runner::Host(runner),
         };
         let lookup = |from: &Bound<'_, PyAny>| {
             let (place, name, pattern): (Bound<'_, PyAny>, Option<Bound<'_, PyAny>>, Bound<'_, PyAny>) =
@@ -481,6 +652,7 @@ impl CompiledCalls {
             keywords: keywords.as_ref().map(Pattern::new).transpose()?,
             lookups: lookups.iter().map(lookup).collect::<PyResult<_>>()?,
             runner,
+            asked: AtomicU32::new(0),
         };
         let mut recent = self.recent();
         let old = if recent.len() == RECENT { recent.pop() } else { None };

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use crate::bind::convert::list::list;
 use crate::bind::python::dialect::Dialect;
-use crate::bind::python::error::raise;
+use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::gil::without_gil;
 use crate::bind::value::storage::Place;
 use crate::bind::value::var::Var;
@@ -57,7 +57,7 @@ fn applied<'py>(
     dialects: impl Iterator<Item = Dialect>,
 ) -> PyResult<Vars<'py>> {
     let ins: Vec<Tensor> = ins.iter().map(|v| v.get().operand().detach()).collect();
-    let outs = without_gil(py, || apply_all(op, &ins.iter().collect::<Vec<_>>()))?;
+    let outs = without_gil(py, || apply_all(op, &ins.iter().collect::<Vec<_>>())).or_raise()?;
     outs.into_iter()
         .zip(dialects.chain(std::iter::repeat(Dialect::Native)))
         .map(|(t, d)| Var::result(py, t, d))
@@ -163,7 +163,7 @@ fn cond<'py>(
 /// another one is given up, and the function runs as it is.
 #[pyfunction]
 fn all_hold(x: &Bound<'_, Var>) -> PyResult<bool> {
-    Ok(check::all_hold(&x.get().operand())?)
+    check::all_hold(&x.get().operand()).or_raise()
 }
 
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {

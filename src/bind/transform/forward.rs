@@ -7,24 +7,25 @@ use pyo3::types::PyTuple;
 
 use crate::bind::convert::list::list;
 use crate::bind::grad::endpoint::Endpoint;
+use crate::bind::grad::run::warn_of_vectors;
 use crate::bind::python::dialect::Dialect;
-use crate::bind::python::error::raise;
+use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::gil::without_gil;
 use crate::bind::python::stack;
 use crate::bind::value::var::Var;
 use crate::engine::{self, Differentiating};
 use crate::error::{Result, interned};
-use crate::graph::{Edge, Tensor};
+use crate::graph::{Edge, Tensor, operand};
 use crate::ops::copy::alias;
 
 /// The tensor as an op of its own in the graph, always tracked. Derivatives with respect to it leave out what it was
 /// computed from.
 #[pyfunction]
 fn fresh<'py>(py: Python<'py>, x: &Bound<'py, Var>) -> PyResult<Bound<'py, Var>> {
-    stack::check()?;
-    let t = x.get().operand();
+    stack::check().or_raise()?;
+    let t = operand(&x.get().operand()).or_raise()?;
     if t.is_tracked() {
-        return Var::result(py, alias(&t)?, x.get().dialect());
+        return Var::result(py, alias(&t).or_raise()?, x.get().dialect());
     }
     let v = Var::result(py, t, x.get().dialect())?;
     Var::make_leaf(&v)?;
@@ -76,7 +77,8 @@ fn pushed<'py>(
 ) -> PyResult<Vec<Vec<Option<Bound<'py, Var>>>>> {
     let edges: Vec<Option<Edge>> = outputs.iter().map(|v| v.get().tensor().edge).collect();
     let tracked: Vec<Edge> = edges.iter().flatten().cloned().collect();
-    let found = without_gil(py, || push(&tracked, &moved))?;
+    let found = without_gil(py, || push(&tracked, &moved)).or_raise()?;
+    warn_of_vectors(py)?;
     let dialect = outputs.first().map_or(Dialect::Native, |v| v.get().dialect());
     let by_output = |row: Vec<Option<Tensor>>| {
         let mut row = row.into_iter();
@@ -115,7 +117,7 @@ fn reaches_other_leaves(
         vars.iter().filter_map(|v| v.get().tensor().edge).collect()
     };
     let (outputs, places) = (edges(outputs), edges(places));
-    Ok(without_gil(py, || Ok(engine::reaches_other_leaves(&outputs, &places)))?)
+    without_gil(py, || Ok(engine::reaches_other_leaves(&outputs, &places))).or_raise()
 }
 
 /// A context in which derivatives with respect to some tensors are being computed, by a transform of the name `by`: a

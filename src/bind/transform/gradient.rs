@@ -11,6 +11,8 @@ use crate::bind::function::call::FunctionCall;
 use crate::bind::function::op::PythonOp;
 use crate::bind::python::capi::attached;
 use crate::bind::python::dialect::Dialect;
+use crate::bind::python::error::OrForeign;
+use crate::bind::python::facade::GRADIENT_CONTEXT;
 use crate::bind::python::gil::call_python_for;
 use crate::dtype::DType;
 use crate::engine::conjugated;
@@ -55,7 +57,8 @@ impl ProgramOp {
         if s.record || arrays.len() != self.backward.inputs() {
             return Ok(None);
         }
-        let ran = self.backward.run(&arrays).map_err(|error| attached(|py| with_line(py, error)))?;
+        let ran =
+            self.backward.run(&arrays).map_err(|error| attached(|py| with_line(py, error))).or_foreign()?;
         let Some(found) = ran else { return Ok(None) };
         let grad = |(i, place): (usize, &Option<usize>)| {
             let place = place.filter(|_| s.needs(i));
@@ -72,16 +75,18 @@ impl ProgramOp {
             s.node,
             "Error message in backward of",
             || NAME.to_owned(),
-            s.record,
+            |m| m.recording = s.record.into(),
             |py| {
                 let call = FunctionCall::of_node(s.node, s.arrays.len(), self.dialect);
                 let needs: Vec<bool> = (0..self.leaves.len()).map(|i| s.needs(i)).collect();
                 let versions: Vec<u32> = self.leaves.iter().map(|leaf| leaf.2).collect();
                 let counts = (s.arrays.len(), s.node.outs.len());
-                Ok(self.call.bind(py).call_method1("context", (call, needs, versions, counts))?.unbind())
+                Ok(GRADIENT_CONTEXT.get(py)?.call1((&self.call, call, needs, versions, counts))?.unbind())
             },
         )?;
         Ok(self.rules.get_or_init(|| PythonOp {
+            call: 0,
+            leaves: Box::default(),
             context,
             name: NAME,
             places: (0..self.leaves.len()).collect(),

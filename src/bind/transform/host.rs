@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use crate::array::{Array, Item};
 use crate::bind::python::dialect::Dialect;
+use crate::bind::python::error::OrRaise;
 use crate::bind::value::capture::{Captures, Cell, HostCell, is_same_view};
 use crate::bind::value::var::{Value, Var};
 use crate::dtype::{DType, dispatch};
@@ -55,7 +56,7 @@ impl<'a, 'py> Advanced<'a, 'py> {
                 return Ok(None);
             }
             if !numbers.is_empty() {
-                advanced.arrays.push(array(&numbers, source.dtype)?);
+                advanced.arrays.push(array(&numbers, source.dtype).or_raise()?);
             }
         }
         Ok(Some(advanced))
@@ -112,7 +113,7 @@ fn numbers_of_host<'py>(
 ) -> PyResult<Option<Bound<'py, Var>>> {
     let Some(trace) = modes::trace() else { return Ok(None) };
     let dtype = if single { DType::F32 } else { DType::F64 };
-    let array = array(&numbers, dtype)?;
+    let array = array(&numbers, dtype).or_raise()?;
     let sealed = trace.seal(array);
     let numbers = sealed.unsealed().clone();
     Captures::of(&trace).hosts.push(HostCell { source, token, numbers });

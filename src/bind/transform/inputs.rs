@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use super::program::{Compiled, GradInput, Input, Origin, Output};
 use crate::array::{Array, Layout};
 use crate::bind::hooks::list::HookList;
+use crate::bind::python::error::OrRaise;
 use crate::bind::value::storage::Place;
 use crate::bind::value::var::{Slot, Value, Var};
 use crate::graph::{Edge, Tensor, modes};
@@ -140,7 +141,9 @@ impl Compiled {
                         Value::Own(_) => None,
                         Value::Shared(p) => Some(p.place_of_part()),
                     };
-                    let Some(array) = laid_out(t.array.unsealed(), input)? else { return Ok(None) };
+                    let Some(array) = laid_out(t.array.unsealed(), input).or_raise()? else {
+                        return Ok(None);
+                    };
                     (Tensor::constant(array), place)
                 }
                 Origin::Argument(i) => {

@@ -9,6 +9,7 @@ use crate::array::Array;
 use crate::bind::convert::list::list;
 use crate::bind::python::capi::attached;
 use crate::bind::python::dialect::Dialect;
+use crate::bind::python::error::{OrForeign, OrRaise, exception};
 use crate::bind::value::capture::Captures;
 use crate::bind::value::var::Var;
 use crate::error::{Error, Result};
@@ -63,7 +64,8 @@ impl Op for Tell {
                 |(x, &dialect): (&&Array, &Dialect)| Var::result(py, Tensor::constant((*x).clone()), dialect);
             let values = ins.iter().zip(&self.dialects).map(var).collect::<PyResult<Vec<_>>>()?;
             self.function.call1(py, (values,))
-        })?;
+        })
+        .or_foreign()?;
         Ok([].into())
     }
 
@@ -78,7 +80,7 @@ impl Op for Tell {
 
 /// The exception of an error in a run, with a note that names the op and the line that applied it.
 pub(super) fn with_line(py: Python<'_>, error: Box<Error>) -> PyErr {
-    let error = PyErr::from(error);
+    let error = exception(error);
     if let Some((op, site)) = take_failed() {
         let line = site.describe().map(|line| format!(", applied at {line}")).unwrap_or_default();
         // A note is a help: the error goes on without it where memory has run out.
@@ -112,7 +114,7 @@ fn told<'py>(
 ) -> PyResult<Vec<Bound<'py, Var>>> {
     let plain = |x: &Bound<'py, Var>| {
         let t = x.get().tensor();
-        let array = t.array.unsealed().packed()?;
+        let array = t.array.unsealed().packed().or_raise()?;
         Var::result(py, Tensor { array, edge: None, ..t }, x.get().dialect())
     };
     tensors.iter().map(plain).collect()

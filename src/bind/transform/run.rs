@@ -14,7 +14,9 @@ use super::program::{Compiled, GradWrite, Output};
 use crate::array::{Array, Layout};
 use crate::bind::convert::list::list;
 use crate::bind::python::dialect::Dialect;
+use crate::bind::python::error::OrRaise;
 use crate::bind::python::gil::without_gil;
+use crate::bind::value::stems::mark_results;
 use crate::bind::value::storage::Place;
 use crate::bind::value::var::{Value, Var};
 use crate::graph::site::Site;
@@ -24,7 +26,7 @@ use crate::program::Misfit;
 
 /// A view of untracked memory.
 fn view<'py>(of: &Bound<'py, Var>, layout: &Layout, dialect: Dialect) -> PyResult<Bound<'py, PyAny>> {
-    of.get().share()?;
+    of.get().share().or_raise()?;
     let base = of.clone().into_any().unbind();
     let view = of.get().lock().shared().view(layout.clone(), None, DetachReason::default(), base);
     Ok(Var::object(of.py(), Value::Shared(Box::new(view)), dialect)?.into_any())
@@ -115,7 +117,7 @@ impl Compiled {
             without_gil(py, || self.forward.attempt(&arrays))
         };
         let dialect = arguments.first().map_or(Dialect::Native, |x| x.get().dialect());
-        let ran = ran.map_err(|error| with_line(py, dialect.index_error(error)))?;
+        let ran = ran.map_err(|error| with_line(py, dialect.in_its_words(error)))?;
         let mut results = match ran {
             Ok(results) => results,
             Err(misfit) => {
@@ -145,6 +147,7 @@ impl Compiled {
                 Output::Again(i) => outputs[*i].clone(),
             });
         }
+        mark_results(outputs);
         for (input, place) in self.inputs.iter().zip(places) {
             if let (Some(i), Some(place)) = (input.written, place) {
                 place.write(results[i].clone());
@@ -237,7 +240,7 @@ impl Compiled {
         };
         let none = Levels::default();
         let list = saved.into_iter().map(|array| Some(SavedArray::new(array, &none))).collect();
-        let state = graph::saved_state(list, |_| false)?;
+        let state = graph::saved_state(list, |_| false).or_raise()?;
         let arrays: Vec<Array> = tracked.iter().map(|i| made(i).tensor().array).collect();
         let ins: Vec<&Tensor> = ins.iter().collect();
         let node = Node::of_op(Box::new(op), &ins, &arrays, &none, Site::current(), |saved| *saved = state);
@@ -263,7 +266,7 @@ impl Compiled {
         };
         let mut arrays: Vec<Array> = saved.iter().map(|v| v.get().tensor().array).collect();
         for seed in &seeds {
-            arrays.push(seed.get().tensor().array.contiguous()?);
+            arrays.push(seed.get().tensor().array.contiguous().or_raise()?);
         }
         let Some(grads) = without_gil(py, || backward.run(&arrays)).map_err(|error| with_line(py, error))?
         else {

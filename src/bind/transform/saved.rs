@@ -9,6 +9,7 @@ use super::inputs::laid_out;
 use super::program::{Compiled, GradWrite, Input, Origin, Output};
 use crate::array::Layout;
 use crate::bind::python::dialect::Dialect;
+use crate::bind::python::error::OrRaise;
 use crate::bind::python::gil::without_gil;
 use crate::bind::value::var::{Value, Var};
 use crate::error::{Error, Result, bail};
@@ -179,7 +180,7 @@ impl Compiled {
         let mut dialects = vec![Dialect::Native; file.state.len()];
         for output in &file.outputs {
             if let file::Output::State(i, number) = *output {
-                dialects[i] = dialect(number)?;
+                dialects[i] = dialect(number).or_raise()?;
             }
         }
         let mut state = vec![];
@@ -214,7 +215,7 @@ impl Compiled {
         let mut outputs = vec![];
         for output in &file.outputs {
             outputs.push(match *output {
-                file::Output::New(i, number) => Output::New(i, dialect(number)?),
+                file::Output::New(i, number) => Output::New(i, dialect(number).or_raise()?),
                 file::Output::Argument(i) => Output::Argument(i),
                 file::Output::State(i, _) => Output::Object(state[i].clone().into_any().unbind()),
             });
@@ -258,13 +259,15 @@ impl Compiled {
         tracked: Vec<usize>,
         host: String,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let file = self.file(py, arguments, &outside, &leaves, tracked, host)?;
+        let file = self.file(py, arguments, &outside, &leaves, tracked, host).or_raise()?;
         let constants =
             std::iter::once(&self.forward).chain(&self.backward).map(|p| p.constant_bytes()).sum::<usize>();
         let state = file.state.iter().map(|x| x.len().saturating_mul(x.dtype().size())).sum::<usize>();
         // The bytes are copied when their list grows, when they get a header, and for Python.
-        memory::ensure(constants.saturating_add(state).saturating_mul(4)).map_err(Box::<Error>::from)?;
-        let bytes = without_gil(py, || file.write())?;
+        memory::ensure(constants.saturating_add(state).saturating_mul(4))
+            .map_err(Box::<Error>::from)
+            .or_raise()?;
+        let bytes = without_gil(py, || file.write()).or_raise()?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -288,8 +291,8 @@ impl Compiled {
 #[pyfunction]
 fn load_program<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Loaded<'py>> {
     // Values and steps take more memory than their bytes.
-    memory::ensure(bytes.len().saturating_mul(2)).map_err(Box::<Error>::from)?;
-    Compiled::of_file(ProgramFile::read(bytes)?, py)
+    memory::ensure(bytes.len().saturating_mul(2)).map_err(Box::<Error>::from).or_raise()?;
+    Compiled::of_file(ProgramFile::read(bytes).or_raise()?, py)
 }
 
 /// The names of the dtypes of tensors, which do not depend on the dialect.

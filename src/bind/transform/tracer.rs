@@ -13,6 +13,7 @@ use crate::array::Array;
 use crate::bind::convert::list::list;
 use crate::bind::hooks::list::HookList;
 use crate::bind::python::dialect::Dialect;
+use crate::bind::python::error::OrRaise;
 use crate::bind::python::stack;
 use crate::bind::value::capture::{Captured, Captures, GradCell, Part};
 use crate::bind::value::var::{Slot, Value, Var};
@@ -20,6 +21,7 @@ use crate::error::interned;
 use crate::graph::{Modes, Tensor, Trace, modes};
 use crate::ops::movement::broadcast_to;
 use crate::ops::random;
+use crate::program::Program;
 
 /// Takes the trace of a function on this thread, from ``arguments`` until ``finish`` or ``cancel``. Python calls
 /// ``arguments`` where it cancels the trace whatever happens, Ctrl-C included.
@@ -31,7 +33,7 @@ pub struct Tracer {
     /// What `finish` needs of the gradients, once they are asked for.
     gradients: Mutex<Option<Gradients>>,
     /// The state of the random numbers when the trace began.
-    random: (u64, u64),
+    random: random::State,
     /// Whether the function has changed for good which tensors require gradients.
     pub(super) changes_tracking: AtomicBool,
 }
@@ -93,7 +95,7 @@ impl Tracer {
         let mut sealed = trace.seal(all);
         if Captures::of(trace).meets_again(sealed.unsealed().place().0) {
             // Tensors that have equal numbers now may have others in the next run.
-            sealed = trace.seal(sealed.unsealed().packed()?);
+            sealed = trace.seal(sealed.unsealed().packed().or_raise()?);
         }
         // The edge is made anew, if it is an old one.
         drop(given.get().tensor());
@@ -118,7 +120,7 @@ impl Tracer {
         constants: bool,
         decisions: Vec<usize>,
     ) -> PyResult<Tracer> {
-        stack::check()?;
+        stack::check().or_raise()?;
         let trace = Trace::new(Box::new(Captures::inside()));
         let outer = Captures::outer(&trace).map(|outer| Captures::of(outer).makes_constants);
         let mut captured = Captures::of(&trace);
@@ -238,7 +240,11 @@ impl Tracer {
         let mut found = vec![];
         for o in &outputs {
             let t = o.get().tensor();
-            let ones = broadcast_to(&Tensor::scalar_of(t.dtype(), 1.0), t.dims())?.array.packed()?;
+            let ones = broadcast_to(&Tensor::scalar_of(t.dtype(), 1.0), t.dims())
+                .or_raise()?
+                .array
+                .packed()
+                .or_raise()?;
             let sealed = self.trace.seal(ones);
             seeds.push(sealed.unsealed().clone());
             found.push(Var::result(py, Tensor::constant(sealed), o.get().dialect())?);
@@ -288,6 +294,7 @@ impl Tracer {
         views: Vec<Bound<'_, Var>>,
         excused: Vec<Bound<'_, Var>>,
     ) -> PyResult<Option<Compiled>> {
+        self.trace.of_calls(Program::ensure_room).or_raise()?;
         self.leave();
         let all: Vec<_> = grads.iter().chain(&some).flatten().flatten().chain(&excused).cloned().collect();
         let returned: Vec<_> = outputs.iter().chain(&views).cloned().collect();
@@ -322,6 +329,7 @@ impl Tracer {
         py: Python<'py>,
         #[pyo3(from_py_with = list)] outputs: Vec<Bound<'py, Var>>,
     ) -> PyResult<Option<(Subprogram, Vec<Bound<'py, Var>>)>> {
+        self.trace.of_calls(Program::ensure_room).or_raise()?;
         if self.has_escaped(py, &outputs, &[]) {
             return Ok(None);
         }
@@ -371,7 +379,7 @@ impl Tracer {
             }
         }
         undo_all(py, captured.hosts);
-        random::go_to(self.random);
+        random::go_to(self.random.clone());
     }
 
     /// Whether a tensor that was made while the trace was taken still exists, besides those that the program makes anew, and

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use super::var::{Slot, Var};
 use crate::bind::python::capi::track;
 use crate::bind::python::dialect::Dialect;
+use crate::bind::python::error::OrRaise;
 use crate::dtype::DType;
 use crate::graph::site::Site;
 use crate::graph::{DetachReason, Tensor};
@@ -49,7 +50,7 @@ pub fn accumulate_grad(
             }
             (GradWrite::Replace(t), Some(old)) => {
                 let done = old.get().lock().assign(&t, false);
-                drop(done?);
+                drop(done.or_raise()?);
             }
             (GradWrite::AddInPlace(g), Some(old)) => {
                 let written = old.get().lock().all(|a| add_in_place(a, &g.array));
@@ -78,22 +79,22 @@ fn prepare(
         }
         Ok(GradWrite::New(v.unbind()))
     };
-    slot.check_fits(&g)?;
+    slot.check_fits(&g).or_raise()?;
     let Some(old) = slot.grad(py) else { return fresh(g) };
     let sum = old.get().tensor();
     if sum.dtype() != g.dtype() {
         // The data of the tensor were set to those of another dtype after the old gradient was computed.
         let dtype = DType::promote(sum.dtype(), g.dtype());
-        return fresh(add_same(&cast(&sum, dtype)?, &cast(&g, dtype)?)?);
+        return fresh(add_same(&cast(&sum, dtype).or_raise()?, &cast(&g, dtype).or_raise()?).or_raise()?);
     }
     let recorded = sum.edge.as_ref().is_some_and(|e| !e.node.is_leaf());
     if create_graph || recorded || sum.levels != g.levels {
         // A graph may hold the old gradient, so the sum is another tensor.
-        return fresh(add_same(&sum, &g)?);
+        return fresh(add_same(&sum, &g).or_raise()?);
     }
     drop(sum);
     if old.get().lock().all(|a| can_add_in_place(a, &g.array)) == Some(true) {
         return Ok(GradWrite::AddInPlace(g));
     }
-    Ok(GradWrite::Replace(add_same(&old.get().tensor().detach(), &g)?))
+    Ok(GradWrite::Replace(add_same(&old.get().tensor().detach(), &g).or_raise()?))
 }

@@ -49,11 +49,11 @@ impl TorchTensor {
     }
 }
 
-/// Warns of an integer that an op divided by 0, or raises.
+/// Warns of an integer that an op divided by 0, with the name of NumPy's function, or raises with the name that was called.
 #[cold]
-fn divided_by_zero(py: Python<'_>, op: &str, dialect: Dialect) -> PyResult<()> {
+fn divided_by_zero(py: Python<'_>, op: &str, called: &str, dialect: Dialect) -> PyResult<()> {
     if let Some(text) = dialect.error_of_zero_division() {
-        return Err(raise(py, "ArgumentError", format!("{op}: {text}")));
+        return Err(raise(py, "ArgumentError", format!("{called}: {text}")));
     }
     let text = CString::new(format!("divide by zero encountered in {op}"))?;
     PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 1)
@@ -63,8 +63,19 @@ impl Var {
     /// A Python object of the dialect's class with a value of its own, such as the result of an op.
     #[inline]
     pub fn result(py: Python<'_>, tensor: Tensor, dialect: Dialect) -> PyResult<Bound<'_, Var>> {
+        Var::result_of(py, None, tensor, dialect)
+    }
+
+    /// [`Var::result`] of a function that was called under this name.
+    #[inline]
+    pub fn result_of<'py>(
+        py: Python<'py>,
+        name: Option<&str>,
+        tensor: Tensor,
+        dialect: Dialect,
+    ) -> PyResult<Bound<'py, Var>> {
         if let Some(op) = take_zero_division() {
-            divided_by_zero(py, op, dialect)?;
+            divided_by_zero(py, op, name.unwrap_or(op), dialect)?;
         }
         Var::object(py, Value::Own(tensor), dialect)
     }

@@ -9,9 +9,10 @@ use pyo3::prelude::*;
 use super::var::Var;
 use crate::array::Array;
 use crate::bind::python::capi::{attached, references};
-use crate::bind::python::error::raise;
+use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::site::asking_module;
 use crate::engine::differentiated_by;
+use crate::graph::modes::host_call;
 use crate::graph::site::Site;
 use crate::graph::{Conversion, Tensor, modes};
 
@@ -49,6 +50,9 @@ impl Var {
     /// of conversion asks for. While ops are not recorded there is nothing to lose.
     pub fn numbers(&self, what: &str) -> PyResult<Array> {
         let t = self.tensor();
+        if let Some(call) = host_call() {
+            call.note_read(self.stems(&t));
+        }
         if !t.is_tracked() || !t.levels.is_empty() || !modes::is_recording() {
             return Var::values_of(t, what);
         }
@@ -75,7 +79,7 @@ impl Var {
     /// The memory, for somebody who may write to it, if no other tensor that a program can reach, no node and no borrower
     /// has it. The tensor takes its values back where it is next read.
     pub fn lend(&self, py: Python<'_>) -> PyResult<Option<Array>> {
-        self.share()?;
+        self.share().or_raise()?;
         let base = self.lock().shared().base.as_ref().map(|base| base.bind(py).clone());
         // Besides this handle, only the view has such a base.
         let unreachable = base.filter(|base| references(base) == 2);
@@ -93,8 +97,8 @@ impl Var {
         };
         let text = format!(
             "{what}{}: this Tensor depends on what {by} differentiates, and the derivative would be lost. Compute with \
-             functions of this library, or NumPy's on the Tensor itself; x.detach() makes it a constant of which no \
-             derivative is wanted",
+             functions of this library, or NumPy's on the Tensor itself (stack([a, b]) for a list of Tensors); SciPy takes \
+             a function by func.for_numpy; x.detach() makes it a constant of which no derivative is wanted",
             at()
         );
         Err(attached(|py| raise(py, "ConversionError", text)))

@@ -7,6 +7,7 @@ use pyo3::types::PyWeakrefReference;
 
 use super::var::Var;
 use crate::graph::DetachReason;
+use crate::graph::modes::host_call;
 
 impl Var {
     /// Makes an untracked tensor a leaf. One that is tracked stays what it is.
@@ -21,7 +22,11 @@ impl Var {
         let mut state = v.lock();
         let slot = Arc::clone(state.slot.get_or_insert_default());
         slot.set_tensor(weak);
-        let old = state.restart(slot.leaf(&t).edge);
+        let leaf = slot.leaf(&t);
+        if let (Some(call), Some(edge)) = (host_call(), &leaf.edge) {
+            call.note_leaf(edge, t.detach_reason.stems());
+        }
+        let old = state.restart(leaf.edge);
         state.set_detach_reason(DetachReason::default());
         drop(state);
         drop(old);

@@ -216,8 +216,15 @@ impl SharedValue {
 
     /// The value of a tensor that nobody shares, moved to a storage of its own.
     pub fn whole(t: &Tensor, writes: u32, inference: bool) -> SharedValue {
+        // What is written later gives the storage stems of its own.
+        let detach_reason = DetachReason::default();
         SharedValue {
-            storage: shared(Storage { whole: t.detach(), writes, inference, lent: false }),
+            storage: shared(Storage {
+                whole: Tensor { detach_reason, ..t.detach() },
+                writes,
+                inference,
+                lent: false,
+            }),
             history: shared(History { edge: t.edge.clone(), changes: 0 }),
             layout: Layout::contiguous(t.dims()),
             edge: t.edge.clone(),
@@ -276,8 +283,8 @@ impl SharedValue {
             return None;
         }
         let (writes, inference) = (storage.writes, storage.inference);
-        let t =
-            Tensor { edge: self.edge.clone(), detach_reason: self.detach_reason, ..storage.whole.clone() };
+        let detach_reason = self.detach_reason.joined(storage.whole.detach_reason);
+        let t = Tensor { edge: self.edge.clone(), detach_reason, ..storage.whole.clone() };
         let whole = self.layout.offset == 0 && *self.layout.dims == *t.dims() && self.layout.is_contiguous();
         whole.then_some((t, writes, inference))
     }
@@ -320,7 +327,7 @@ impl SharedValue {
                 array,
                 edge: self.edge.clone(),
                 levels: whole.levels,
-                detach_reason: self.detach_reason,
+                detach_reason: self.detach_reason.joined(whole.detach_reason),
             },
             OldEdge(old),
         )

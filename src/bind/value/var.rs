@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
+use super::kept::linked;
 use super::slot::GradSlot;
 use super::storage::{OldEdge, Region, SharedValue};
 use crate::array::{Array, Layout};
@@ -15,7 +16,7 @@ use crate::bind::python::error::raise;
 use crate::bind::python::modes::{not_recorded, note_inference_operand};
 use crate::error::Result;
 use crate::graph::modes::{self, Flags, flags};
-use crate::graph::{DetachReason, Edge, Tensor};
+use crate::graph::{DetachReason, Edge, Stems, Tensor};
 use crate::ops::copy::shareable;
 use crate::ops::{Index, index};
 
@@ -162,6 +163,9 @@ impl Var {
     #[inline]
     fn operand_in(&self, modes: Flags) -> Tensor {
         let mut t = self.tensor();
+        if modes.has(Flags::HOST_RULE) && !t.is_tracked() {
+            t = linked(t);
+        }
         if !modes.has(Flags::NOT_RECORDING) {
             if modes.has(Flags::INFERENCE_TENSORS) && self.lock().is_inference() {
                 note_inference_operand(&mut t);
@@ -171,15 +175,19 @@ impl Var {
         if t.edge.is_none() {
             return t;
         }
-        Tensor { edge: None, detach_reason: not_recorded(), ..t }
+        let stems = if modes.has(Flags::HOST_CALL) { self.stems(&t) } else { Stems::default() };
+        Tensor { edge: None, detach_reason: not_recorded().with_stems(stems), ..t }
     }
 
     /// The value as an op takes it, without a copy where that is possible. Only for an op that runs no code of the
     /// user's, because the value stays locked until the op has read it.
     #[inline]
     pub fn reading(&self) -> Reading<'_> {
-        const COPIED: Flags =
-            Flags::NOT_RECORDING.and(Flags::PACKING).and(Flags::INFERENCE_TENSORS).and(Flags::TRACING);
+        const COPIED: Flags = Flags::NOT_RECORDING
+            .and(Flags::PACKING)
+            .and(Flags::INFERENCE_TENSORS)
+            .and(Flags::TRACING)
+            .and(Flags::HOST_RULE);
         let modes = flags();
         if !modes.has(COPIED)
             && let Some(state) = self.try_lock()

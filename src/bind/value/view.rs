@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 
 use super::var::{Value, Var};
 use crate::bind::python::dialect::Dialect;
+use crate::bind::python::error::OrRaise;
 use crate::error::Result;
 use crate::graph::Tensor;
 use crate::ops::copy::{alias, shareable};
@@ -23,7 +24,7 @@ impl Var {
     pub fn view_of<'py>(base: &Bound<'py, Var>, t: Tensor, dialect: Dialect) -> PyResult<Bound<'py, Var>> {
         let py = base.py();
         let same = base.get().lock().has_edge(t.edge.as_ref());
-        let t = if same { alias(&t)? } else { t };
+        let t = if same { alias(&t).or_raise()? } else { t };
         let value = match base.get().lock().locate(&t) {
             None => Value::Own(t),
             Some((shared, layout)) => {
@@ -42,8 +43,8 @@ impl Var {
         slf: &Bound<'py, Var>,
         f: impl FnOnce(&Tensor) -> Result<Tensor>,
     ) -> PyResult<Bound<'py, Var>> {
-        slf.get().share()?;
-        let t = f(&slf.get().operand())?;
+        slf.get().share().or_raise()?;
+        let t = f(&slf.get().operand()).or_raise()?;
         Var::view_of(slf, t, slf.get().dialect())
     }
 }

@@ -16,7 +16,8 @@ use crate::kernel::reduce::dot;
 use crate::kernel::sequence::Kernel;
 use crate::ops::batch::leave;
 use crate::ops::entry::{Operand, op};
-use crate::ops::movement::{conj, matrix_transpose, permute_dims, reshape_to};
+use crate::ops::movement::{broadcast_to, conj, matrix_transpose, permute_dims, reshape_to};
+use crate::ops::pointwise::arithmetic::multiply_same;
 use crate::ops::promote::{Class, promoted};
 use crate::ops::terms::add_terms;
 use crate::shape::{self, Dims};
@@ -208,7 +209,14 @@ fn joined(a: &[usize], b: &[usize]) -> Dims {
 #[op(method)]
 pub fn vecdot(x: Operand<'_>, y: Operand<'_>, #[default(-1)] axis: i64) -> Result<Tensor> {
     let (x, y) = numbers("vecdot", x, y)?;
-    inner_products(&conj(&x)?, &y, axis)
+    let x = conj(&x)?;
+    // A number stands for a vector of it.
+    match (x.rank(), y.rank()) {
+        (0, 0) => multiply_same(&x, &y),
+        (0, _) => inner_products(&broadcast_to(&x, y.dims())?, &y, axis),
+        (_, 0) => inner_products(&x, &broadcast_to(&y, x.dims())?, axis),
+        _ => inner_products(&x, &y, axis),
+    }
 }
 
 /// The sums of products over an axis that both tensors, of one dtype, have with the same size.

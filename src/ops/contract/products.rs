@@ -295,23 +295,44 @@ pub fn cross(x: &Tensor, y: &Tensor, #[default(-1)] axis: i64) -> Result<Tensor>
     subtract((&plus).into(), (&minus).into())
 }
 
-/// The inner product `Σₖ x[k] · y[k]` of two vectors; of two matrices, row by row.
+/// NumPy's `dot`: the inner product `Σₖ x[k] · y[k]` of two vectors, the product of two matrices, and for more axes
+/// the sum of products over the last axis of x and the next-to-last of y (the only one of a vector). A number multiplies.
+///
+/// The inner products of the rows of two matrices are `vecdot(x, y)`.
 ///
 /// ```python
 /// >>> fg.dot(fg.ones(3), fg.ones(3)).item()
 /// 3.0
+/// >>> fg.dot(fg.ones((2, 3)), fg.ones((3, 2))).tolist()
+/// [[3.0, 3.0], [3.0, 3.0]]
 /// ```
 #[op(method)]
 pub fn dot(x: &Tensor, y: &Tensor) -> Result<Tensor> {
-    if x.dims() != y.dims() || !matches!(x.rank(), 1 | 2) {
+    let (m, n) = (x.rank(), y.rank());
+    if m == 0 || n == 0 {
+        return multiply(x.into(), y.into());
+    }
+    let over = -(n.min(2) as i64);
+    if x.dims()[m - 1] != y.dims()[n - n.min(2)] {
+        let advice = if m == n && x.dims() == y.dims() {
+            "; for the inner products of the rows write vecdot(x, y), for all pairs of rows inner(x, y)"
+        } else {
+            ""
+        };
         bail!(
             Shape,
             "dot",
-            "{:?} and {:?} are not two vectors (or two lists of them) of one size",
+            "{:?} and {:?}: the last axis of the first and axis {over} of the second differ in size{advice}",
             x.dims(),
             y.dims()
         );
     }
-    let (x, y) = numbers("dot", x.into(), y.into())?;
-    inner_products(&x, &y, -1)
+    match (m, n) {
+        (1, 1) => {
+            let (x, y) = numbers("dot", x.into(), y.into())?;
+            inner_products(&x, &y, -1)
+        }
+        (1 | 2, 1 | 2) => matmul(x.into(), y.into()),
+        _ => tensordot(x, y, Pairs::Named(&[-1], &[over])),
+    }
 }

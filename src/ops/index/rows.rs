@@ -12,6 +12,7 @@ use crate::kernel::index::{self, Indexed, IndexedAxes};
 use crate::kernel::output;
 use crate::kernel::sequence::Kernel;
 use crate::ops::gather::{self, Gather, Positions, ScatterAdd};
+use crate::ops::switch;
 use crate::stored::Stored;
 
 /// Positions on merged axes, in C order.
@@ -159,13 +160,5 @@ thread_local! {
 
 /// Calls `f`, in which a negative index is out of bounds instead of counting from the end.
 pub fn from_zero<R>(f: impl FnOnce() -> R) -> R {
-    /// Puts back what was before, also if `f` panics.
-    struct Before(bool);
-    impl Drop for Before {
-        fn drop(&mut self) {
-            FROM_ZERO.set(self.0);
-        }
-    }
-    let _before = Before(FROM_ZERO.replace(true));
-    f()
+    switch::on(&FROM_ZERO, f)
 }

@@ -219,6 +219,7 @@ pub fn put_at(x: &mut Tensor, layout: Option<&Layout>, index: &[Index], value: O
     let ins: SmallVec<[&Array; 2]> =
         [&value.array].into_iter().chain(positions.as_ref().map(|p| &p.array)).collect();
     put.write(&mut x.array, &ins, 0)?;
+    x.detach_reason = x.detach_reason.joined(value.detach_reason);
     if x.is_tracked() || value.is_tracked() {
         // The rules do not read the value of `x`, so it may be overwritten.
         let ins: SmallVec<[&Tensor; 4]> = [&*x, &*value].into_iter().chain(positions.as_ref()).collect();

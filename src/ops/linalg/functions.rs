@@ -13,16 +13,16 @@ use crate::graph::{
     Cotangents, Grads, Kernel, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, Unrecorded, apply,
     only, unrecorded,
 };
-use crate::kernel::linalg as kernel;
 use crate::kernel::matmul::matmul;
 use crate::kernel::pointwise::{binary, numbers};
+use crate::linalg as kernel;
 use crate::ops::entry::{Order, Value, op};
 use crate::ops::index::narrow;
 use crate::ops::linalg::{h, matrix, mm, square, squares, t};
-use crate::ops::movement::{cast, concat, conj, expand_dims, moveaxis, real, reshape_to};
+use crate::ops::movement::{broadcast_to, cast, concat, conj, expand_dims, moveaxis, real, reshape_to};
 use crate::ops::pointwise::arithmetic::{divide_same, multiply_same, pow_same};
 use crate::ops::pointwise::compare::less_same;
-use crate::ops::pointwise::elementary::isnan;
+use crate::ops::pointwise::elementary::{exp, isnan};
 use crate::ops::pointwise::select::select;
 use crate::ops::promote::{Class, promoted, promoted_inexact};
 use crate::ops::reduce::{any, sum};
@@ -224,7 +224,7 @@ fn multi_dot_end(tensors: &[Tensor], out: &Tensor) -> Result<Tensor> {
     reshape_to(out, &dims)
 }
 
-/// The exponential of square matrices.
+/// The exponential of square matrices; of a number the number's.
 ///
 /// N. Higham, "The scaling and squaring method for the matrix exponential revisited" (2005), with the Padé approximant of
 /// degree 13. All matrices are scaled by the power of two that the largest needs.
@@ -237,6 +237,9 @@ fn multi_dot_end(tensors: &[Tensor], out: &Tensor) -> Result<Tensor> {
 pub fn matrix_exp(x: &Tensor) -> Result<Tensor> {
     const OP: &str = "linalg.matrix_exp";
     let x = promoted_inexact(x)?;
+    if x.rank() == 0 {
+        return exp(&x);
+    }
     let n = square(OP, &x)?;
     if shape::len(x.dims()) == 0 {
         return Ok(x.into_owned());
@@ -590,7 +593,7 @@ pub fn householder_product(x: &Tensor, tau: &Tensor) -> Result<Tensor> {
 }
 
 /// The product q @ y (y @ q if not left; of the conjugate transpose of q if transpose) with the product q of the reflections of
-/// `householder_product`, all of its columns.
+/// `householder_product`: all of its columns, or if y has just as many rows as x has columns, these.
 ///
 /// ```python
 /// >>> fg.ormqr(fg.ones((1, 1)), fg.tensor([2.]), fg.ones((1, 1))).tolist()
@@ -610,7 +613,15 @@ pub fn ormqr(
     let (x, tau, m) = reflections("ormqr", x, tau)?;
     let (x, y) = promoted(Class::Real, (&x).into(), y.into())?;
     let tau = cast(&tau, x.dtype())?;
-    if matrix("ormqr", &y)?.0 != m {
+    let (n, k) = (matrix("ormqr", &y)?.0, matrix("ormqr", &x)?.1);
+    if n == k && k < m && !transpose {
+        // As many rows as q has columns: those that q lacks are zeros.
+        let mut dims: Dims = y.dims().into();
+        dims[y.rank() - 2] = m - n;
+        let zeros = broadcast_to(&Tensor::scalar_of(y.dtype(), 0.0), &dims)?;
+        return reflected(&x, &tau, &concat(&[y.into_owned(), zeros], Some(-2))?, false);
+    }
+    if n != m {
         bail!(Shape, "ormqr", "{:?} does not multiply with reflections of {m} elements", y.dims());
     }
     reflected(&x, &tau, &y, transpose)

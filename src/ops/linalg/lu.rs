@@ -13,7 +13,7 @@ use crate::error::{Result, bail};
 use crate::graph::{
     Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all,
 };
-use crate::kernel::linalg as kernel;
+use crate::linalg as kernel;
 use crate::ops::create::eye;
 use crate::ops::entry::op;
 use crate::ops::index::{narrow, take_along_axis};

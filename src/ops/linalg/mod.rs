@@ -21,6 +21,7 @@ mod parts;
 pub mod polar;
 pub mod qr;
 pub mod solve;
+pub mod spectrum;
 pub mod svd;
 
 /// Short names, so that the rules read like their formulas.

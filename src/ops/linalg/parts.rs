@@ -9,11 +9,13 @@ use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, only};
 use crate::kernel::num::{Field, Inexact};
 use crate::kernel::output;
+use crate::ops::entry::Operand;
 use crate::ops::index::narrow;
 use crate::ops::linalg::over_columns;
 use crate::ops::linear::{Linear, LinearOp};
-use crate::ops::movement::{concat, expand_dims};
-use crate::ops::pointwise::compare::less_same;
+use crate::ops::movement::{cast, concat, expand_dims};
+use crate::ops::pointwise::compare::{equal, less_same};
+use crate::ops::pointwise::elementary::abs;
 use crate::ops::pointwise::polar::modulus;
 use crate::ops::pointwise::safe::reciprocal_or_zero;
 use crate::ops::pointwise::select::part;
@@ -62,6 +64,11 @@ pub(in crate::ops) fn epsilon(dtype: DType) -> f64 {
     if dtype.real() == DType::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON }
 }
 
+/// What two of `n` values may differ by, as a part of the largest, and be equal up to rounding.
+fn rounding(n: usize, dtype: DType) -> f64 {
+    50.0 * n as f64 * epsilon(dtype)
+}
+
 /// The matrix of `1 / (w[j] ± w[i])` for a list `w`, with 0 where the divisor is 0 up to rounding: vectors of
 /// equal eigenvalues may rotate among themselves without changing a well-defined result, so that rate is
 /// taken as 0.
@@ -85,7 +92,7 @@ impl Op for Reciprocals {
             let lists = w.as_slice::<T>().expect("contiguous").chunks_exact(n.max(1));
             for (matrix, w) in out.chunks_exact_mut((n * n).max(1)).zip(lists) {
                 let largest = w.iter().fold(T::ZERO, |m, v| m.max(v.abs()));
-                let least = largest.mul(T::lit(10.0 * n as f64 * epsilon(T::DTYPE)));
+                let least = largest.mul(T::lit(rounding(n, T::DTYPE)));
                 for (at, o) in matrix.iter_mut().enumerate() {
                     let (i, j) = (at / n, at % n);
                     let d = if sums { w[j].add(w[i]) } else { w[j].sub(w[i]) };
@@ -117,8 +124,7 @@ pub(in crate::ops) fn reciprocal_gaps(w: &Tensor) -> Result<Tensor> {
         if n == 0 {
             return Ok(gaps);
         }
-        let least =
-            extreme::max(&modulus(&w.detach())?, Some(&[-1]), true)? * (10.0 * n as f64 * epsilon(w.dtype()));
+        let least = extreme::max(&modulus(&w.detach())?, Some(&[-1]), true)? * rounding(n, w.dtype());
         let apart = less_same(&expand_dims(&least, &[-1])?, &modulus(&gaps.detach())?)?;
         return reciprocal_or_zero(&part(&apart, true, &gaps)?);
     }
@@ -128,6 +134,20 @@ pub(in crate::ops) fn reciprocal_gaps(w: &Tensor) -> Result<Tensor> {
 /// The matrix of `1 / (w[j] + w[i])`; 0 where both are 0.
 pub(in crate::ops) fn reciprocal_sums(w: &Tensor) -> Result<Tensor> {
     apply(Reciprocals { sums: true }, &[w])
+}
+
+/// Ones for each pair of values that are equal up to rounding (or whose sum is 0 up to rounding), the values themselves included,
+/// and zeros for all others. The values are constants.
+pub(in crate::ops) fn equal_values(w: &Tensor, sums: bool) -> Result<Tensor> {
+    let gaps = if sums { reciprocal_sums(w)? } else { reciprocal_gaps(w)? };
+    let sizes = sizes(&gaps)?;
+    let zero = Tensor::scalar_of(sizes.dtype(), 0.0);
+    cast(&equal(Operand::Tensor(&sizes), Operand::Tensor(&zero))?, sizes.dtype())
+}
+
+/// The absolute values.
+pub(in crate::ops) fn sizes(x: &Tensor) -> Result<Tensor> {
+    if x.dtype().is_complex() { modulus(x) } else { abs(x) }
 }
 
 /// Columns `start..start + count` of `x`.

@@ -11,7 +11,7 @@ use super::solve::triangle;
 use crate::array::{Array, Item};
 use crate::error::{Result, bail};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, apply_all, only};
-use crate::kernel::linalg as kernel;
+use crate::linalg as kernel;
 use crate::ops::entry::{Operand, op};
 use crate::ops::linalg::{h, matrix, mm, t};
 use crate::ops::movement::{conj, diagonal, pad};

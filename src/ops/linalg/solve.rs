@@ -10,7 +10,8 @@ use crate::graph::{
     Cotangents, Grads, Kernel, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, Unrecorded, apply,
     only, unrecorded,
 };
-use crate::kernel::{linalg as kernel, sequence};
+use crate::kernel::sequence;
+use crate::linalg as kernel;
 use crate::ops::entry::{Operand, op};
 use crate::ops::linalg::{h, matrix, mm, square, t};
 use crate::ops::movement::{broadcast_to, reshape_to};
@@ -264,10 +265,11 @@ pub fn solve_ex(x: &Tensor, y: &Tensor) -> Result<(Tensor, Tensor)> {
     Ok((z, info))
 }
 
-/// The solution z of x @ z = y (of z @ x = y if not left) for an upper or lower triangle x.
+/// The solution z of x @ z = y (of z @ x = y if not left) for a triangle x; a vector y is one column (row).
 ///
-/// The other half of x is not looked at, nor its diagonal if unitriangular (it is taken as ones). A zero on
-/// the diagonal is a LinAlgError.
+/// Without a word the triangle is the upper one. `lower=True`, or `upper=False`, says that it is the lower one, as the
+/// factor that `cholesky` gives. The other half of x is not looked at, nor its diagonal if unitriangular (it is taken as
+/// ones). A zero on the diagonal is a LinAlgError.
 ///
 /// ```python
 /// >>> fg.linalg.solve_triangular(2 * fg.ones((1, 1)), fg.ones((1, 1))).tolist()
@@ -277,13 +279,27 @@ pub fn solve_ex(x: &Tensor, y: &Tensor) -> Result<(Tensor, Tensor)> {
 pub fn solve_triangular(
     x: &Tensor,
     y: &Tensor,
-    #[default(true)] upper: bool,
+    #[default(None)] upper: Option<bool>,
     #[default(true)] left: bool,
     #[default(false)] unitriangular: bool,
+    #[default(None)] lower: Option<bool>,
 ) -> Result<Tensor> {
     const OP: &str = "linalg.solve_triangular";
+    let upper = match (upper, lower) {
+        (Some(upper), Some(lower)) if upper == lower => {
+            bail!(Argument, OP, "upper={upper} and lower={lower} contradict each other: leave one out")
+        }
+        (Some(upper), _) => upper,
+        (None, lower) => !lower.unwrap_or(false),
+    };
     let (a, b) = promoted(Class::Real, x.into(), y.into())?;
-    let (n, (rows, columns)) = (square(OP, &a)?, matrix(OP, &b)?);
+    let n = square(OP, &a)?;
+    if let [size] = *b.dims() {
+        let b = reshape_to(&b, &if left { [size, 1] } else { [1, size] })?;
+        let z = solve_triangular(&a, &b, Some(upper), left, unitriangular, None)?;
+        return reshape_to(&z, &a.dims()[..a.rank() - 1]);
+    }
+    let (rows, columns) = matrix(OP, &b)?;
     if n != if left { rows } else { columns } {
         bail!(Shape, OP, "{n} equations of {:?} have right sides of shape {:?}", a.dims(), b.dims());
     }
@@ -293,7 +309,7 @@ pub fn solve_triangular(
     if left { solved(&a, &b, upper) } else { t(&solved(&t(&a)?, &t(&b)?, !upper)?) }
 }
 
-/// The solution z of a @ z = x, given the Cholesky factor y of a.
+/// The solution z of a @ z = x, given the Cholesky factor y of a; a vector x is one column.
 ///
 /// ```python
 /// >>> fg.linalg.cholesky_solve(fg.ones((1, 1)), 2 * fg.ones((1, 1))).tolist()
@@ -303,7 +319,12 @@ pub fn solve_triangular(
 pub fn cholesky_solve(x: &Tensor, y: &Tensor, #[default(false)] upper: bool) -> Result<Tensor> {
     const OP: &str = "linalg.cholesky_solve";
     let (b, factor) = promoted(Class::Real, x.into(), y.into())?;
-    let (n, (rows, _)) = (square(OP, &factor)?, matrix(OP, &b)?);
+    let n = square(OP, &factor)?;
+    if let [size] = *b.dims() {
+        let z = cholesky_solve(&reshape_to(&b, &[size, 1])?, &factor, upper)?;
+        return reshape_to(&z, &factor.dims()[..factor.rank() - 1]);
+    }
+    let (rows, _) = matrix(OP, &b)?;
     if n != rows {
         bail!(Shape, OP, "{n} equations of {:?} have right sides of shape {:?}", factor.dims(), b.dims());
     }

@@ -270,6 +270,21 @@ impl<'a> Rows<'a> {
     }
 }
 
+/// Refuses scores of integers beside labels of floats and of another shape, which are each other's arguments.
+fn check_order(op: &'static str, x: &Tensor, target: &Tensor) -> Result<()> {
+    if !x.dtype().is_differentiable() && target.dtype().is_float() && x.dims() != target.dims() {
+        bail!(
+            Dtype,
+            op,
+            "the first argument, the scores of the classes, is of {}, and the second, the labels, of {}: are the \
+             arguments swapped?",
+            x.dtype(),
+            target.dtype()
+        );
+    }
+    Ok(())
+}
+
 /// The cross entropy between the softmax of logits along `axis` (by default 1, for a vector 0) and targets:
 /// integers (the shape without that axis, or with size 1 there) or probabilities (floats of the shape of
 /// `x`). `weight` has a number for each class; samples whose target is `ignore_index` do not count;
@@ -296,6 +311,7 @@ pub fn cross_entropy(
     if !(0.0..=1.0).contains(&label_smoothing) {
         bail!(Argument, op, "label_smoothing is between 0 and 1, not {label_smoothing}");
     }
+    check_order(op, x, target)?;
     let rows = Rows::new(op, x, axis)?;
     let weight = rows.weight(weight)?;
     let smooth = label_smoothing / rows.classes.max(1) as f64;
@@ -354,6 +370,7 @@ pub fn nll_loss(
 ) -> Result<Tensor> {
     let op = "nll_loss";
     let reduction = Reduction::parse(op, reduction)?;
+    check_order(op, x, target)?;
     let rows = Rows::new(op, x, axis)?;
     let weight = rows.weight(weight)?;
     let (named, ignored) = rows.named(target, ignore_index)?;

@@ -12,8 +12,8 @@ use crate::ops::entry::{Operand, op};
 use crate::ops::pointwise::activation::{sigmoid_slope, softplus_one};
 use crate::ops::pointwise::arithmetic::{add, difference, multiply, multiply_same, subtract};
 use crate::ops::pointwise::binary::binary_rows;
-use crate::ops::pointwise::compare::less_same;
-use crate::ops::pointwise::elementary::{abs, exp, log, square};
+use crate::ops::pointwise::compare::{equal, less_same, logical_and};
+use crate::ops::pointwise::elementary::{abs, exp, isinf, log, square};
 use crate::ops::pointwise::parametrised::{parametrised, parametrised_rows};
 use crate::ops::pointwise::safe::log_or_zero;
 use crate::ops::pointwise::select::{at_least, at_most, select};
@@ -179,11 +179,19 @@ pub fn binary_cross_entropy(
 }
 
 binary_rows! {
-    /// `(1 - y) x + ln(1 + e^-x)`.
-    Logistic logistic "binary_cross_entropy_with_logits", real x, y => T::ONE.sub(y).mul(x).add(x.neg().softplus());
+    /// `y ln(1 + e^-x) + (1 - y) ln(1 + e^x)`: the larger one of `x` and 0 less `x y`, which is a share of `|x|`, and a
+    /// tail. A share of 0 is 0, even of infinity.
+    Logistic logistic "binary_cross_entropy_with_logits", real x, y => {
+            let share = if x > T::ZERO { T::ONE.sub(y) } else { y };
+            let tail = x.abs().neg().softplus();
+            if share == T::ZERO { tail } else { share.mul(x.abs()).add(tail) }
+        };
         [x, y] g => g * logistic_slope(x, y)?; [x] g => negated(g, x)?;
-    /// Its derivative by `x`, `(1 - y) - sigmoid(-x)`.
-    LogisticSlope logistic_slope "logistic_slope", real x, y => T::ONE.sub(y).sub(x.neg().sigmoid());
+    /// Its derivative by `x`, `sigmoid(x) - y`, where nothing is taken from a sigmoid near 1.
+    LogisticSlope logistic_slope "logistic_slope", real x, y => {
+            let tail = x.abs().neg().sigmoid();
+            if x > T::ZERO { T::ONE.sub(y).sub(tail) } else { tail.sub(y) }
+        };
         [x] g => g * sigmoid_slope(x)?; [] g => -g;
 }
 
@@ -214,9 +222,11 @@ pub fn binary_cross_entropy_with_logits(
     let Some(w) = pos_weight else {
         return reduction.of(&weighted(logistic(&x, &t)?, weight)?, None);
     };
-    let share = multiply(Operand::Tensor(&(&*promoted_float(w)? - 1.0)), Operand::Tensor(&t))? + 1.0;
-    let soft = multiply(Operand::Tensor(&share), Operand::Tensor(&softplus_one(&-&*x)?))?;
-    let loss = add(Operand::Tensor(&multiply_same(&(1.0 - &*t), &x)?), Operand::Tensor(&soft))?;
+    // Both terms are positive, so neither loses its digits to the other.
+    let share = multiply(Operand::Tensor(&*promoted_float(w)?), Operand::Tensor(&t))?;
+    let yes = multiply(Operand::Tensor(&share), Operand::Tensor(&softplus_one(&-&*x)?))?;
+    let no = multiply_same(&(1.0 - &*t), &softplus_one(&x)?)?;
+    let loss = add(Operand::Tensor(&no), Operand::Tensor(&yes))?;
     reduction.of(&weighted(loss, weight)?, None)
 }
 
@@ -239,7 +249,10 @@ pub fn kl_div(
     let loss = if log_target {
         multiply_same(&exp(&t)?, &(&*t - &*x))?
     } else {
-        multiply_same(&t, &log_or_zero(&t)?)? - multiply_same(&t, &x)?
+        // An outcome of probability zero costs nothing, also where x has none for it.
+        let zero = Tensor::scalar_of(x.dtype(), 0.0);
+        let none = logical_and((&equal((&*t).into(), (&zero).into())?).into(), (&isinf(&x)?).into())?;
+        multiply_same(&t, &log_or_zero(&t)?)? - multiply_same(&t, &select(&none, &zero, &x)?)?
     };
     if reduction == "batchmean" {
         let batch = x.dims().first().copied().unwrap_or(1);

@@ -57,7 +57,8 @@ pub fn repeat_interleave(x: &Tensor, repeats: &[i64], #[default(None)] axis: Opt
     if repeats.len() != n {
         bail!(Shape, "repeat_interleave", "{} repeats do not fit axis {axis} of size {n}", repeats.len());
     }
-    let repeats = sizes("repeat_interleave", repeats, x.dtype())?;
+    let count = |&times: &i64| Ok(sizes("repeat_interleave", &[times], x.dtype())?[0]);
+    let repeats = repeats.iter().map(count).collect::<Result<Vec<usize>>>()?;
     let total = repeats.iter().fold(0usize, |a, &b| a.saturating_add(b));
     let mut whole: Dims = x.dims().into();
     whole[at] = total;

@@ -67,7 +67,7 @@ impl Op for SoftmaxOp {
         let t = only(t);
         let z = s.output(0);
         Ok(smallvec![Some(match self.0 {
-            Softmax::Log => t - sum_rows(&(exp(&z)? * t))?,
+            Softmax::Log => centred(t, &z, true)?,
             _ => softmax_gradient(t, &z)?,
         })])
     }
@@ -101,13 +101,13 @@ impl Op for SoftmaxGrad {
     fn vjp(&self, c: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let c = only(c);
         let z = s.input(1);
-        let by_g = || if self.log { Ok(c - sum_rows(&(c * exp(&z)?))?) } else { softmax_gradient(c, &z) };
+        let by_g = || if self.log { centred(c, &z, true) } else { softmax_gradient(c, &z) };
         let by_z = || -> Result<Tensor> {
             let g = s.input(0);
             Ok(if self.log {
                 -(c * exp(&z)? * sum_rows(&g)?)
             } else {
-                c * (&g - sum_rows(&(&g * &z))?) - &g * sum_rows(&(c * &z))?
+                c * centred(&g, &z, false)? - &g * sum_rows(&(c * &z))?
             })
         };
         Ok(smallvec![s.needs(0).then(by_g).transpose()?, s.needs(1).then(by_z).transpose()?])
@@ -121,11 +121,71 @@ impl Op for SoftmaxGrad {
             Ok(if self.log {
                 -(t * exp(&z)? * sum_rows(&g)?)
             } else {
-                t * (&g - sum_rows(&(&g * &z))?) - &z * sum_rows(&(&g * t))?
+                t * centred(&g, &z, false)? - &z * sum_rows(&(&g * t))?
             })
         };
         let (g, z) = (t[0].as_ref().map(by_g).transpose()?, t[1].as_ref().map(by_z).transpose()?);
         Ok(smallvec![add_terms([g, z])])
+    }
+}
+
+/// `g - sum(g z)` over the last axis for shares `z` of 1, or for their logarithms.
+#[derive(Clone, Copy, Stored)]
+#[stored(op)]
+struct Centred {
+    log: bool,
+}
+
+fn centred(g: &Tensor, z: &Tensor, log: bool) -> Result<Tensor> {
+    apply(Centred { log }, &[g, z])
+}
+
+impl Centred {
+    /// The shares.
+    fn shares(&self, z: &Tensor) -> Result<Tensor> {
+        if self.log { exp(z) } else { Ok(z.clone()) }
+    }
+}
+
+impl Op for Centred {
+    fn name(&self) -> &'static str {
+        "softmax"
+    }
+
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        let (g, z) = broadcast_batch_pair(ins[0], ins[1], batch_ndim);
+        Ok([softmax::centred(self.name(), &g, &z, self.log)?].into())
+    }
+
+    fn saves(&self, needs: NeedsGrad) -> Saves {
+        Saves::inputs(2).and(Saves::inputs(1).when(needs.has(1)))
+    }
+
+    fn vjp(&self, c: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let (c, z) = (only(c), s.input(1));
+        let by_g = || {
+            if self.log { apply(SoftmaxGrad { log: true }, &[c, &z]) } else { Ok(c - &z * sum_rows(c)?) }
+        };
+        let by_z = || -> Result<Tensor> {
+            let slope = if self.log { self.shares(&z)? * s.input(0) } else { s.input(0) };
+            Ok(-(slope * sum_rows(c)?))
+        };
+        Ok(smallvec![s.needs(0).then(by_g).transpose()?, s.needs(1).then(by_z).transpose()?])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let z = s.input(1);
+        let by_g = |t: &Tensor| apply(*self, &[t, &z]);
+        let by_z = |t: &Tensor| -> Result<Tensor> {
+            let slope = if self.log { self.shares(&z)? * t } else { t.clone() };
+            Ok(-sum_rows(&(slope * s.input(0)))?)
+        };
+        let (g, z) = (t[0].as_ref().map(by_g).transpose()?, t[1].as_ref().map(by_z).transpose()?);
+        // A tangent of the shares alone is one number for each row.
+        Ok(smallvec![match (g, z) {
+            (None, Some(z)) => Some(z + s.input(0) * 0.0),
+            (g, z) => add_terms([g, z]),
+        }])
     }
 }
 

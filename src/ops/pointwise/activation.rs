@@ -6,7 +6,7 @@ use super::binary::binary_rows;
 use super::compare::less_same;
 use super::elementary::tanh;
 use super::parametrised::{parametrised, parametrised_rows};
-use super::select::select;
+use super::select::{at_least, at_most, select};
 use super::unary::{Unary, unary_ops, unary_rows, zero};
 use crate::error::{Result, bail};
 use crate::graph::{Saved, Saves, Tensor, apply};
@@ -53,24 +53,44 @@ unary_rows! {
     /// The derivative of gelu.
     GeluSlope gelu_slope: real [x] x => x.normal_cdf().add(x.mul(x.normal_density())); g => g * gelu_curve(x)?;
     /// The second derivative of gelu.
-    GeluCurve gelu_curve: real [x] x => x.normal_density().mul(T::lit(2.0).sub(x.mul(x)));
-        g => -(g * (normal_density(x)? * x * (4.0 - x * x)));
+    GeluCurve gelu_curve: real [x] x => { let x = near(x); x.normal_density().mul(T::lit(2.0).sub(x.mul(x))) };
+        g => { let x = &near_zero(x)?; -(g * (normal_density(x)? * x * (4.0 - x * x))) };
     /// The density of the standard normal distribution.
     NormalDensity normal_density: real [x, y] x => x.normal_density(); g => -(g * (x * y));
     /// The element times the sigmoid of `inside`, which equals `(1 + tanh u) / 2` and does not cancel for
     /// negative elements.
     GeluTanh gelu_tanh: real [x] x => x.mul(inside(x).sigmoid());
         g => g * gelu_tanh_slope(x)?,
-        pass real g, x => g.mul(inside(x).sigmoid().add(x.mul(inside(x).sigmoid_slope()).mul(inside_slope(x))));
+        pass real g, x => {
+            let x = near(x);
+            g.mul(inside(x).sigmoid().add(x.mul(inside(x).sigmoid_slope()).mul(inside_slope(x))))
+        };
     /// The derivative of [`gelu_tanh`].
-    GeluTanhSlope gelu_tanh_slope: real [x] x => inside(x).sigmoid()
-            .add(x.mul(inside(x).sigmoid_slope()).mul(inside_slope(x)));
+    GeluTanhSlope gelu_tanh_slope: real [x] x => {
+            let x = near(x);
+            inside(x).sigmoid().add(x.mul(inside(x).sigmoid_slope()).mul(inside_slope(x)))
+        };
         g => g * gelu_tanh_curve(x)?;
 }
 
 /// `sqrt(8 / pi)` and its product with the cubic term of the approximation of the distribution function by tanh.
 const ROOT: f64 = 1.595_769_121_605_730_7;
 const CUBIC: f64 = 0.044_715 * ROOT;
+
+/// Beyond this number the derivatives of both kinds of gelu are 1 or 0 and do not change.
+const FLAT: f64 = 40.0;
+
+/// The number, or the nearest one up to [`FLAT`], whose powers do not overflow.
+#[inline(always)]
+fn near<T: Real>(x: T) -> T {
+    x.max(T::lit(-FLAT)).min(T::lit(FLAT))
+}
+
+/// [`near`] of a tensor.
+fn near_zero(x: &Tensor) -> Result<Tensor> {
+    let number = |v| Tensor::scalar_of(x.dtype(), v);
+    at_most(&at_least(x, &number(-FLAT))?, &number(FLAT))
+}
 
 /// The argument of the sigmoid, `sqrt(8 / pi) (x + 0.044715 x³)`, and its derivative.
 #[inline(always)]
@@ -85,6 +105,7 @@ fn inside_slope<T: Real>(x: T) -> T {
 
 /// The second derivative of [`gelu_tanh`]: `s (2 u' + x u'' - x u'² tanh(u / 2))` with the slope `s` of the sigmoid at `u`.
 fn gelu_tanh_curve(x: &Tensor) -> Result<Tensor> {
+    let x = &near_zero(x)?;
     let square = x * x;
     let (u, slope) = (x * (&square * CUBIC + ROOT), &square * (3.0 * CUBIC) + ROOT);
     let bend = 2.0 * &slope + &square * (6.0 * CUBIC) - x * &slope * &slope * tanh(&(&u * 0.5))?;

@@ -3,6 +3,7 @@
 use super::binary::{binary_ops, binary_rows};
 use super::compare::{and_same, equal_same, less_same, or_same};
 use super::elementary::{round_even, sign, trunc};
+use super::hypot::share;
 use super::safe::{log_or_zero, one_less, reciprocal_or_zero};
 use super::unary::{in_one_pass, zero};
 use crate::array::Array;
@@ -53,7 +54,7 @@ binary_ops! {
         Its derivative at (0, 0) is 0.",
         "fg.atan2(fg.tensor([0.0]), fg.tensor([2.0])).tolist()" => "[0.0]";
     Hypot hypot, hypot_same: real x, y => x.hypot(y);
-        [x, z] g => g * (x * reciprocal_or_zero(z)?); [y, z] g => g * (y * reciprocal_or_zero(z)?);
+        [x, y, z] g => g * share(x, y, z)?; [x, y, z] g => g * share(y, x, z)?;
         "The length of the vector (x, y), without overflow. Its derivative at (0, 0) is 0.",
         "fg.hypot(fg.tensor([3.0]), fg.tensor([4.0])).tolist()" => "[5.0]";
     XLogY xlogy, xlogy_same: real x, y => if x == T::ZERO && !y.nan() { T::ZERO } else { x.mul(y.ln()) };
@@ -201,7 +202,7 @@ fn angle_gradient(g: &Tensor, n: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tens
 
 /// Adds `y` to `x` in place if nobody else holds `x`, and returns whether it did. The result has the same
 /// bits as that of [`add_same`].
-pub(crate) fn add_in_place(x: &mut Array, y: &Array) -> bool {
+pub fn add_in_place(x: &mut Array, y: &Array) -> bool {
     fn go<T: crate::kernel::num::Field>(x: &mut Array, y: &Array) -> bool {
         if !shape::same(x.dims(), y.dims()) || !x.is_writable() || y.is_sealed() {
             return false;

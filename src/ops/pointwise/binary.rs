@@ -16,6 +16,8 @@ pub(in crate::ops) trait Binary: Send + Sync + 'static {
     const TABLE: &'static BinaryLoops;
     /// What the derivatives with respect to the first and the second input read.
     const SAVES: [Saves; 2];
+    /// Whether both derivatives are zero.
+    const IS_FLAT: bool;
     /// `g` times the derivative with respect to input `i`; None for zero. It is linear in `g`, so it is both
     /// the vjp and the jvp.
     fn rule(i: usize, g: &Tensor, s: &Saved<'_>) -> Result<Option<Tensor>>;
@@ -39,6 +41,11 @@ impl<B: Binary> Op for BinaryOp<B> {
 
     fn is_pointwise(&self) -> bool {
         true
+    }
+
+    #[inline]
+    fn is_flat(&self) -> bool {
+        B::IS_FLAT
     }
 
     fn row(&self, ins: &[DType]) -> Option<Row> {
@@ -88,6 +95,8 @@ macro_rules! binary_rows {
         impl $crate::ops::pointwise::binary::Binary for $Row {
             const NAME: &'static str = $name;
             const TABLE: &'static $crate::kernel::pointwise::binary::BinaryLoops = $crate::kernel::pointwise::binary::binary_loops!($class $x, $y => $e);
+            const IS_FLAT: bool = $crate::ops::pointwise::unary::is_zero(stringify!($dx))
+                && $crate::ops::pointwise::unary::is_zero(stringify!($dy));
             const SAVES: [Saves; 2] = [
                 Saves::NOTHING $(.and($crate::ops::pointwise::binary::binary_rows!(@saves $kx)))*,
                 Saves::NOTHING $(.and($crate::ops::pointwise::binary::binary_rows!(@saves $ky)))*,

@@ -53,13 +53,13 @@ unary_ops! {
         "log(1 + x), exact near zero.",
         "fg.log1p(fg.tensor([0.0])).tolist()" => "[0.0]";
     Log2 log2: analytic [x] x => x.log2();
-        g => g / (x * LN_2),
-        pass plain g, x => g.div(x.mul(T::lit(LN_2)));
+        g => g * (1.0 / LN_2) / x,
+        pass plain g, x => g.mul(T::lit(1.0 / LN_2)).div(x);
         "The logarithm to base 2 of each element.",
         "fg.log2(fg.tensor([8.0])).tolist()" => "[3.0]";
     Log10 log10: analytic [x] x => x.log10();
-        g => g / (x * LN_10),
-        pass plain g, x => g.div(x.mul(T::lit(LN_10)));
+        g => g * (1.0 / LN_10) / x,
+        pass plain g, x => g.mul(T::lit(1.0 / LN_10)).div(x);
         "The logarithm to base 10 of each element.",
         "fg.log10(fg.tensor([1000.0])).tolist()" => "[3.0]";
     Sqrt sqrt: table [y] x => numbers::SQRT;
@@ -87,10 +87,10 @@ unary_ops! {
         pass plain g, y => g.mul(y.mul(y).add(T::ONE));
         "The tangent of each element, in radians.",
         "fg.tan(fg.tensor([0.0])).tolist()" => "[0.0]";
-    Asin asin(arcsin): analytic [x] x => x.asin(); g => g * rsqrt(&((1.0 - x) * (x + 1.0)))?;
+    Asin asin(arcsin): analytic [x] x => x.asin(); g => g * asin_slope(x)?;
         "The angle in [-pi/2, pi/2] with that sine; NaN outside of [-1, 1].",
         "fg.asin(fg.tensor([0.0])).tolist()" => "[0.0]";
-    Acos acos(arccos): analytic [x] x => x.acos(); g => -(g * rsqrt(&((1.0 - x) * (x + 1.0)))?);
+    Acos acos(arccos): analytic [x] x => x.acos(); g => -(g * asin_slope(x)?);
         "The angle in [0, pi] with that cosine; NaN outside of [-1, 1].",
         "fg.acos(fg.tensor([1.0])).tolist()" => "[0.0]";
     Atan atan(arctan): analytic [x] x => x.atan();
@@ -115,7 +115,7 @@ unary_ops! {
     Acosh acosh(arccosh): analytic [x] x => x.acosh(); g => g / (sqrt(&(x - 1.0))? * sqrt(&(x + 1.0))?);
         "The number above 0 with that hyperbolic cosine; NaN below 1.",
         "fg.acosh(fg.tensor([1.0])).tolist()" => "[0.0]";
-    Atanh atanh(arctanh): analytic [x] x => x.atanh(); g => g / ((1.0 - x) * (x + 1.0));
+    Atanh atanh(arctanh): analytic [x] x => x.atanh(); g => g * atanh_slope(x)?;
         "The number with that hyperbolic tangent; NaN outside of [-1, 1].",
         "fg.atanh(fg.tensor([0.0])).tolist()" => "[0.0]";
     Erf erf: real [x] x => x.erf();
@@ -123,15 +123,19 @@ unary_ops! {
         pass real g, x => g.mul(x.mul(x).neg().exp().mul(T::lit(2.0 / PI.sqrt())));
         "The error function, 2 / sqrt(pi) times the integral of exp(-t²) from 0 to x.",
         "fg.erf(fg.tensor([0.0])).tolist()" => "[0.0]";
-    Exp2 exp2: analytic [y] x => x.exp2();
-        g => g * (y * LN_2),
-        pass plain g, y => g.mul(y.mul(T::lit(LN_2)));
+    Exp2 exp2: analytic [x] x => x.exp2();
+        g => {
+            // Where the function overflows its derivative need not: the root of the function does not.
+            let root = exp2(&(x * 0.5))?;
+            g * (&root * LN_2) * root
+        },
+        pass real g, x => { let root = x.mul(T::lit(0.5)).exp2(); g.mul(root.mul(T::lit(LN_2))).mul(root) };
         "2 to the power of each element.",
         "fg.exp2(fg.tensor([3.0])).tolist()" => "[8.0]";
     Entr entr: real [x] x => if x == T::ZERO { T::ZERO } else if x < T::ZERO { T::INFINITY.neg() } else { x.mul(x.ln()).neg() }; g => -(g * (log(x)? + 1.0));
         "The entropy -x log(x) of each element, 0 at 0 and -inf below. Its derivative at 0 is inf.",
         "fg.entr(fg.tensor([1.0, 0.0])).tolist()" => "[-0.0, 0.0]";
-    Logit logit: real [x] x => x.ln().sub(x.neg().ln_1p()); g => g * reciprocal(&(x - x * x))?;
+    Logit logit: real [x] x => x.ln().sub(x.neg().ln_1p()); g => g * (reciprocal(x)? + reciprocal(&(1.0 - x))?);
         "log(x / (1 - x)), which `sigmoid` undoes.",
         "fg.logit(fg.tensor([0.5])).tolist()" => "[0.0]";
     DegToRad deg2rad(radians): plain [] x => x.mul(T::lit(PI / 180.0)); g => g * (PI / 180.0);
@@ -171,6 +175,12 @@ unary_rows! {
     RoundEven round_even: whole [] x => x.round(); _g => zero();
     /// The derivative of tanh, without the cancellation of `1 - tanh²`.
     SechSquared sech_squared: table [x, y] x => TANH_SLOPE; g => g * (y * tanh(x)? * -2.0);
+    /// The derivative of asin. Its own is a product, where that of the square would be a difference.
+    AsinSlope asin_slope: analytic [x, y] x => T::ONE.div(T::ONE.sub(x).mul(x.add(T::ONE)).sqrt());
+        g => g * (x * (y * y * y));
+    /// The derivative of atanh, likewise.
+    AtanhSlope atanh_slope: analytic [x, y] x => T::ONE.div(T::ONE.sub(x).mul(x.add(T::ONE)));
+        g => g * (x * (y * y) * 2.0);
     /// `sqrt(x² + 1)`, without overflow.
     HypotOne hypot_one: analytic [x, y] x => x.hypot_one(); g => g * (x / y);
 }

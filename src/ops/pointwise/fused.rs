@@ -2,13 +2,25 @@
 
 use std::borrow::Cow;
 
-use super::arithmetic::{add, divide, multiply, subtract};
-use crate::array::Item;
+use smallvec::smallvec;
+
+use super::arithmetic::{add, divide, multiply};
+use super::compare::less_same;
+use super::elementary::abs;
+use super::select::select;
+use crate::array::{Array, Item};
+use crate::dtype::DType;
 use crate::error::Result;
-use crate::graph::{Tensor, stored_pass, unrecorded_pass};
-use crate::kernel::pointwise::row::Pass;
+use crate::graph::{
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only, stored_pass,
+    unrecorded_pass,
+};
+use crate::kernel::pointwise::row::{Pass, Row};
 use crate::kernel::pointwise::ternary::{TernaryLoops, ternary_loops};
 use crate::ops::entry::{Operand, op};
+use crate::ops::promote::{Class, promoted};
+use crate::ops::terms::add_terms;
+use crate::stored::Stored;
 
 /// One pass over three operands, if they are floats of one dtype and none is recorded; else None. The result
 /// is that of the ops.
@@ -30,7 +42,69 @@ fn in_one_pass(
     unrecorded_pass(op, &[x, &*y?, &*z?], Pass::Ternary(table, [p, 0.0, 0.0]))
 }
 
-/// x + weight * (y - x): x for weight 0, y for weight 1. The shapes broadcast.
+/// The way from input 0 to input 1, as far as input 2 says: `(1 - w) x + w y`, which is computed from the end that is nearer.
+#[derive(Stored)]
+#[stored(op)]
+struct Lerp;
+
+impl Lerp {
+    const TABLE: &TernaryLoops = ternary_loops!(x, y, w; p => {
+        let (way, rest) = (y.sub(x), p[0].sub(w));
+        // An infinite end counts for nothing where its weight is zero.
+        let part = |w: T, x: T| if w == p[2] && !x.nan() { p[2] } else { w.mul(x) };
+        match (way.is_finite(), w < p[1]) {
+            (false, _) => part(rest, x).add(part(w, y)),
+            (true, true) => x.add(w.mul(way)),
+            (true, false) => y.sub(way.mul(rest)),
+        }
+    });
+    const PASS: Pass = Pass::Ternary(Lerp::TABLE, [1.0, 0.5, 0.0]);
+}
+
+impl Op for Lerp {
+    fn name(&self) -> &'static str {
+        "lerp"
+    }
+
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        Ok([Lerp::PASS.apply("lerp", ins, batch_ndim)?].into())
+    }
+
+    fn is_pointwise(&self) -> bool {
+        true
+    }
+
+    fn row(&self, ins: &[DType]) -> Option<Row> {
+        Lerp::PASS.row(ins)
+    }
+
+    fn saves(&self, needs: NeedsGrad) -> Saves {
+        Saves::inputs(3).when(needs.has(2)).and(Saves::inputs(4).when(needs.has(0) || needs.has(1)))
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let g = only(g);
+        let x = s.needs(0).then(|| g * (1.0 - s.input(2)));
+        let y = s.needs(1).then(|| g * s.input(2));
+        let w = s.needs(2).then(|| g * (s.input(1) - s.input(0)));
+        Ok(smallvec![x, y, w])
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        let x = t[0].as_ref().map(|t| t * (1.0 - s.input(2)));
+        let y = t[1].as_ref().map(|t| t * s.input(2));
+        let w = t[2].as_ref().map(|t| t * (s.input(1) - s.input(0)));
+        Ok(smallvec![add_terms([x, y, w])])
+    }
+}
+
+/// [`lerp`] of floats of one dtype.
+pub(in crate::ops) fn lerp_same(x: &Tensor, y: &Tensor, weight: &Tensor) -> Result<Tensor> {
+    apply(Lerp, &[x, y, weight])
+}
+
+/// (1 - weight) * x + weight * y: x for weight 0, y for weight 1, also where the other one is infinite. The shapes
+/// broadcast.
 ///
 /// ```python
 /// >>> fg.lerp(fg.tensor([1.0, 2.0]), fg.tensor([3.0, 4.0]), 0.5).tolist()
@@ -38,13 +112,19 @@ fn in_one_pass(
 /// ```
 #[op(in_place)]
 pub fn lerp(x: &Tensor, y: Operand<'_>, weight: Operand<'_>) -> Result<Tensor> {
-    const TABLE: &TernaryLoops = ternary_loops!(x, y, w; p => x.add(w.mul(y.sub(x))));
-    stored_pass!(Ternary "lerp" => TABLE);
-    if let Some(moved) = in_one_pass("lerp", TABLE, x, [y, weight], 0.0) {
-        return moved;
+    let (first, _) = promoted(Class::Num, x.into(), y)?;
+    let (first, w) = promoted(Class::Num, (&*first).into(), weight)?;
+    let (first, y) = promoted(Class::Num, (&*first).into(), y)?;
+    if first.dtype().is_float() {
+        return lerp_same(&first, &y, &w);
     }
-    let way = subtract(y, x.into())?;
-    add(x.into(), Operand::Tensor(&multiply(weight, Operand::Tensor(&way))?))
+    let way = &(&*y - &*first);
+    let near = &*first + &*w * way;
+    if !first.dtype().is_complex() {
+        return Ok(near);
+    }
+    let is_near = less_same(&abs(&w)?, &Tensor::scalar_of(w.dtype().real(), 0.5))?;
+    select(&is_near, &near, &(&*y - way * (1.0 - &*w)))
 }
 
 /// `x + value · part(y, z)`, in one pass by `table` if nothing is recorded.

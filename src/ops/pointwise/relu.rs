@@ -27,7 +27,7 @@ unary_ops! {
         complex x => divide(x.into(), (&(abs(x)? + 1.0)).into());
         "x / (1 + |x|).",
         "fg.softsign(fg.tensor([1.0, -3.0])).tolist()" => "[0.5, -0.75]";
-    Tanhshrink tanhshrink: analytic [x] x => x.sub(x.tanh());
+    Tanhshrink tanhshrink: analytic [x] x => x.tanhshrink();
         g => g * square(&tanh(x)?)?,
         pass real g, x => g.mul(x.tanh().mul(x.tanh()));
         "x - tanh(x).",

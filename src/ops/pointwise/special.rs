@@ -1,6 +1,6 @@
 //! Special functions, element by element: error functions, gamma functions and Bessel functions.
 
-use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI, FRAC_2_SQRT_PI, PI};
+use std::f64::consts::{FRAC_2_SQRT_PI, PI};
 
 use smallvec::smallvec;
 
@@ -11,7 +11,7 @@ use super::parametrised::{parametrised, parametrised_rows};
 use super::polar::modulus;
 use super::select::select;
 use super::unary::{unary_ops, unary_rows, zero};
-use super::{exp, exp2, sign, sin};
+use super::{exp, exp2, reciprocal, sin, trunc};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
@@ -19,7 +19,7 @@ use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tang
 use crate::kernel::pointwise::bessel;
 use crate::kernel::pointwise::binary::{self, BinaryLoops, binary_loops};
 use crate::kernel::pointwise::cast::cast;
-use crate::kernel::special;
+use crate::kernel::{special, tails};
 use crate::ops::entry::{Operand, op};
 use crate::ops::pointwise::arithmetic::x_over_y;
 use crate::ops::promote::{Class, alike, converted, promoted, promoted_float};
@@ -30,7 +30,9 @@ unary_ops! {
     Erfc erfc: real [x] x => x.erfc(); g => g * (exp(&-(x * x))? * -FRAC_2_SQRT_PI);
         "1 - erf(x), without cancellation for large x.",
         "fg.erfc(fg.tensor([0.0])).tolist()" => "[1.0]";
-    Erfcx erfcx: special [x, y] x => special::erfcx(x); g => g * (x * y * 2.0 - FRAC_2_SQRT_PI);
+    Erfcx erfcx: special [x] x => special::erfcx(x);
+        g => g * erfcx_of(1.0, x)?,
+        pass special g, x => g * tails::erfcx_derivative(1.0, x);
         "exp(x²) erfc(x), without underflow for large x.",
         "fg.erfcx(fg.tensor([0.0])).tolist()" => "[1.0]";
     Erfinv erfinv: real [y] x => x.erfinv(); g => g * (exp(&(y * y))? / FRAC_2_SQRT_PI);
@@ -40,10 +42,11 @@ unary_ops! {
         "The standard normal distribution function.",
         "fg.ndtr(fg.tensor([0.0])).tolist()" => "[0.5]";
     LogNdtr log_ndtr: special [x] x => special::log_ndtr(x);
-        g => g / (erfcx(&(x * -FRAC_1_SQRT_2))? * (1.0 / FRAC_2_PI.sqrt()));
+        g => g * log_ndtr_of(1.0, x)?,
+        pass special g, x => g * tails::log_ndtr_derivative(1.0, x);
         "The logarithm of the standard normal distribution function, without underflow for small x.",
         "fg.log_ndtr(fg.tensor([-40.0])).tolist()" => "[-804.6084594726562]";
-    Ndtri ndtri: special [y] x => special::ndtri(x); g => g * (exp(&(y * y * 0.5))? * (2.0 * PI).sqrt());
+    Ndtri ndtri: special [x, y] x => special::ndtri(x); g => g * ndtri_slope(x, y)?;
         "The number whose standard normal distribution function is the element; NaN outside of [0, 1].",
         "fg.ndtri(fg.tensor([0.5])).tolist()" => "[0.0]";
     Lgamma lgamma(gammaln): real [x] x => x.lgamma(); g => g * digamma(x)?;
@@ -52,10 +55,15 @@ unary_ops! {
     Digamma digamma(psi): special [x] x => special::digamma(x); g => g * polygamma_of(1.0, x)?;
         "The derivative of the logarithm of the gamma function.",
         "fg.digamma(fg.tensor([1.0])).tolist()" => "[-0.5772156715393066]";
-    Sinc sinc: plain [x] x => T::from_f64(special::sinc(x.to_f64())); g => g * (spherical_j(1.0, &(x * PI))? * -PI), complex x => complex_sinc(x);
+    Sinc sinc: plain [x] x => T::from_f64(special::sinc(x.to_f64())); g => g * sinc_slope(x)?, complex x => complex_sinc(x);
         "sin(pi x) / (pi x), and 1 at 0.",
         "fg.sinc(fg.tensor([0.0])).tolist()" => "[1.0]";
-    Cbrt cbrt: special [y] x => libm::cbrt(x); g => g / (y * y * 3.0);
+    Cbrt cbrt: special [y] x => libm::cbrt(x);
+        g => {
+            let inverse = reciprocal(y)?;
+            g * (&inverse * &inverse * (1.0 / 3.0))
+        },
+        pass plain g, y => g.div(y.mul(y).mul(T::lit(3.0)));
         "The cube root of each element. Its derivative at 0 is inf.",
         "fg.cbrt(fg.tensor([8.0, -27.0])).tolist()" => "[2.0, -3.0]";
 }
@@ -77,6 +85,15 @@ fn complex_sinc(x: &Tensor) -> Result<Tensor> {
 unary_rows! {
     /// The first derivative of digamma.
     Trigamma trigamma: real [x] x => x.trigamma(); g => g * polygamma_of(2.0, x)?;
+    /// The derivative of sinc, `-pi` times the spherical Bessel function of order 1 at `pi x`.
+    SincSlope sinc_slope: plain [x] x => T::from_f64(special::sinc_slope(x.to_f64()));
+        g => g * ((sinc(x)? - spherical_pi(2.0, x)? * 2.0) * (-PI * PI / 3.0));
+}
+
+binary_rows! {
+    /// The derivative of ndtri at `x`, where it is `y`. It is differentiated as a function of `y`.
+    NdtriSlope ndtri_slope "ndtri", special x, y => tails::ndtri_slope(x, y);
+        [] _g => zero(); [y, z] g => g * (y * z);
 }
 
 parametrised_rows! {
@@ -84,6 +101,22 @@ parametrised_rows! {
     Polygamma "polygamma": special x; p => special::polygamma(p[0], x);
         pass g, x; p => g * special::polygamma(p[0] + 1.0, x);
         g => g * polygamma_of(p[0] + 1.0, x)?;
+    /// The derivative of order `p[0]` of erfcx.
+    ErfcxDerivative "erfcx": special x; p => tails::erfcx_derivative(p[0], x);
+        pass g, x; p => g * tails::erfcx_derivative(p[0] + 1.0, x);
+        g => g * erfcx_of(p[0] + 1.0, x)?;
+    /// The derivative of order `p[0]` of log_ndtr.
+    LogNdtrDerivative "log_ndtr": special x; p => tails::log_ndtr_derivative(p[0], x);
+        pass g, x; p => g * tails::log_ndtr_derivative(p[0] + 1.0, x);
+        g => g * log_ndtr_of(p[0] + 1.0, x)?;
+}
+
+fn erfcx_of(n: f64, x: &Tensor) -> Result<Tensor> {
+    parametrised::<ErfcxDerivative>(x, [n, 0.0, 0.0])
+}
+
+fn log_ndtr_of(n: f64, x: &Tensor) -> Result<Tensor> {
+    parametrised::<LogNdtrDerivative>(x, [n, 0.0, 0.0])
 }
 
 /// `polygamma` of a float tensor.
@@ -159,21 +192,32 @@ bessel_rows! {
     BesselI bessel_i: bessel_i with I, x, n, i => 0.5 * (i(n - 1.0, x) + i(n + 1.0, x));
     /// Modified, of the second kind.
     BesselK bessel_k: bessel_k, x, n, k => -0.5 * (k(n - 1.0, x) + k(n + 1.0, x));
-    /// `e^x` times those.
-    BesselKe bessel_ke: bessel_ke, x, n, k => k(n, x) - 0.5 * (k(n - 1.0, x) + k(n + 1.0, x));
 }
 
 parametrised_rows! {
     /// `e^-|x|` times the modified function of the first kind.
     BesselIe "bessel": special x; p => special::bessel_ie(p[0], x), f32 bessel::IE;
+        pass g, x; p => g * tails::bessel_ie_derivative(p[0], 1.0, x);
+        g => g * parametrised::<BesselIeDerivative>(x, [p[0], 1.0, 0.0])?;
+    /// The derivative of order `p[1]` of that.
+    BesselIeDerivative "bessel": special x; p => tails::bessel_ie_derivative(p[0], p[1], x);
+        pass g, x; p => g * tails::bessel_ie_derivative(p[0], p[1] + 1.0, x);
+        g => g * parametrised::<BesselIeDerivative>(x, [p[0], p[1] + 1.0, 0.0])?;
+    /// The derivative of order `p[1]` of `e^x` times the modified function of the second kind.
+    BesselKe "bessel": special x; p => tails::bessel_ke_derivative(p[0], p[1], x);
+        pass g, x; p => g * tails::bessel_ke_derivative(p[0], p[1] + 1.0, x);
+        g => g * parametrised::<BesselKe>(x, [p[0], p[1] + 1.0, 0.0])?;
+    /// The spherical Bessel function of order `p[0]` at `pi x`.
+    SphericalPi "sinc": special x; p => tails::spherical_bessel_pi(p[0], x);
         pass g, x; p => {
-            let i = |n| special::bessel_ie(n, x);
-            let side = if x == 0.0 { 0.0 } else { x.signum() };
-            g * (0.5 * (i(p[0] - 1.0) + i(p[0] + 1.0)) - side * i(p[0]))
+            let (n, j) = (p[0], |n| tails::spherical_bessel_pi(n, x));
+            let low = if n == 0.0 { 0.0 } else { n * j(n - 1.0) };
+            g * (low - (n + 1.0) * j(n + 1.0)) * (PI / (2.0 * n + 1.0))
         };
         g => {
-            let i = |n| bessel_ie(n, x);
-            g * (0.5 * (i(p[0] - 1.0)? + i(p[0] + 1.0)?) - sign(x)? * i(p[0])?)
+            let n = p[0];
+            let high = spherical_pi(n + 1.0, x)? * -(PI * (n + 1.0) / (2.0 * n + 1.0));
+            g * if n == 0.0 { high } else { high + spherical_pi(n - 1.0, x)? * (PI * n / (2.0 * n + 1.0)) }
         };
     /// Spherical, of the first kind (DLMF 10.51.2).
     SphericalJ "spherical_bessel": special x; p => special::spherical_bessel_j(p[0], x), f32 bessel::SPHERICAL_J;
@@ -202,6 +246,14 @@ fn airy(n: f64, x: &Tensor) -> Result<Tensor> {
 
 fn bessel_ie(n: f64, x: &Tensor) -> Result<Tensor> {
     parametrised::<BesselIe>(x, [n, 0.0, 0.0])
+}
+
+fn bessel_ke(n: f64, x: &Tensor) -> Result<Tensor> {
+    parametrised::<BesselKe>(x, [n, 0.0, 0.0])
+}
+
+fn spherical_pi(n: f64, x: &Tensor) -> Result<Tensor> {
+    parametrised::<SphericalPi>(x, [n, 0.0, 0.0])
 }
 
 fn spherical_j(n: f64, x: &Tensor) -> Result<Tensor> {
@@ -302,7 +354,9 @@ pub fn frexp(x: &Tensor) -> Result<(Tensor, Tensor)> {
 pub fn ldexp(x: &Tensor, y: Operand<'_>) -> Result<Tensor> {
     let (x, y) = promoted(Class::Real, x.into(), y)?;
     shape::broadcast("ldexp", x.dims(), y.dims())?;
-    Ok(&*x * exp2(&y)?)
+    // In two steps, since the power may overflow where the product does not.
+    let half = trunc(&(&*y * 0.5))?;
+    Ok(&*x * exp2(&half)? * exp2(&(&*y - &half))?)
 }
 
 /// The derivative of an order of a family's polynomials, as a function of `x` and the degree.

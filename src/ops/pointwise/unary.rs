@@ -18,6 +18,8 @@ pub(in crate::ops) trait Unary: Send + Sync + 'static {
     const NAME: &'static str;
     const TABLE: &'static UnaryLoops;
     const SAVES: Saves;
+    /// Whether the derivative is zero.
+    const IS_FLAT: bool;
     /// The rule as a function of two numbers, `g` and the one that it reads: one pass where the rule takes
     /// several.
     const PASS: Option<&'static binary::BinaryLoops>;
@@ -55,6 +57,11 @@ impl<U: Unary> Op for UnaryOp<U> {
 
     fn is_pointwise(&self) -> bool {
         true
+    }
+
+    #[inline]
+    fn is_flat(&self) -> bool {
+        U::IS_FLAT
     }
 
     fn row(&self, ins: &[DType]) -> Option<Row> {
@@ -101,6 +108,7 @@ macro_rules! unary_rows {
             const NAME: &'static str = stringify!($f);
             const TABLE: &'static $crate::kernel::pointwise::unary::UnaryLoops = $crate::ops::pointwise::unary::unary_rows!(@table $class $x => $e);
             const SAVES: Saves = Saves::NOTHING $(.and($crate::ops::pointwise::unary::unary_rows!(@saves $k)))*;
+            const IS_FLAT: bool = $crate::ops::pointwise::unary::is_zero(stringify!($rule));
             const PASS: Option<&'static $crate::kernel::pointwise::binary::BinaryLoops> =
                 $crate::ops::pointwise::unary::unary_rows!(@pass $($by $pg, $pk => $pass)?);
             fn rule($g: &Tensor, _s: &Saved<'_>) -> Result<Option<Tensor>> {
@@ -187,6 +195,11 @@ macro_rules! unary_ops {
     (@note test) => { " A tensor of truth values." };
 }
 pub(in crate::ops) use {unary_ops, unary_rows};
+
+/// Whether the text of a rule is that of [`zero()`].
+pub(in crate::ops) const fn is_zero(rule: &str) -> bool {
+    matches!(rule.as_bytes(), b"zero()")
+}
 
 /// The derivative of a piecewise constant function.
 pub(in crate::ops) fn zero() -> Option<Tensor> {

@@ -1,5 +1,7 @@
 //! Covariances and correlations.
 
+use std::borrow::Cow;
+
 use super::sum::{mean, sum};
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
@@ -13,8 +15,9 @@ use crate::ops::pointwise::select::{at_least, at_most};
 use crate::ops::promote::promoted_inexact;
 use crate::shape;
 
-/// The covariances of the rows of a matrix, whose columns are observations; of a vector or one row, its variance. The sums of products
-/// of deviations are divided by the number of observations less `correction`. `fweights` (how often each observation counts)
+/// The covariances of the rows of a matrix, whose columns are observations (of the columns, whose rows are observations, if not
+/// `rowvar`); of a vector or one row, its variance. The sums of products
+/// of deviations are divided by the number of observations less `correction` (NumPy's `ddof`, which is taken too). `fweights` (how often each observation counts)
 /// and `aweights` (its importance) are vectors. Of complex numbers the second factor is conjugated.
 ///
 /// ```python
@@ -27,9 +30,11 @@ pub fn cov(
     #[default(1.0)] correction: f64,
     #[default(None)] fweights: Option<&Tensor>,
     #[default(None)] aweights: Option<&Tensor>,
+    #[default(true)] rowvar: bool,
 ) -> Result<Tensor> {
     const OP: &str = "cov";
     let x = promoted_inexact(x)?;
+    let x = if !rowvar && x.rank() == 2 { Cow::Owned(matrix_transpose(&x)?) } else { x };
     let rows = match *x.dims() {
         [] => reshape_to(&x, &[1, 1])?,
         [n] => reshape_to(&x, &[1, n])?,
@@ -78,15 +83,15 @@ pub fn cov(
 }
 
 /// The correlations of the rows of a matrix, whose columns are observations: the covariances divided by both standard
-/// deviations. Of one row it is 1.
+/// deviations. Of one row it is 1. If not `rowvar`, it is the columns that are correlated.
 ///
 /// ```python
 /// >>> fg.corrcoef(fg.tensor([[1., 2., 3.], [3., 2., 1.]])).tolist()
 /// [[1.0, -1.0], [-1.0, 1.0]]
 /// ```
 #[op(method)]
-pub fn corrcoef(x: &Tensor) -> Result<Tensor> {
-    let c = cov(x, 1.0, None, None)?;
+pub fn corrcoef(x: &Tensor, #[default(true)] rowvar: bool) -> Result<Tensor> {
+    let c = cov(x, 1.0, None, None, rowvar)?;
     if shape::len(c.dims()) == 1 {
         return reshape_to(&divide_same(&c, &c)?, &[]);
     }

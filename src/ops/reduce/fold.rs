@@ -67,6 +67,11 @@ impl Folded {
         reshape_to(g, &ones(dims, &self.axes(dims.len())))
     }
 
+    /// A shape with the reduced axes as size 1.
+    pub(super) fn kept(&self, dims: &[usize]) -> Dims {
+        ones(dims, &self.axes(dims.len()))
+    }
+
     /// The axes, with the reduced ones last.
     fn order(&self, rank: usize) -> Vec<i64> {
         let axes = self.axes(rank);

@@ -78,8 +78,8 @@ fn ask(question: Question, x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result
 /// >>> fg.any(fg.tensor([0., 2.])).item()
 /// True
 /// ```
-#[op(method)]
-pub fn any(x: &Tensor, #[default(None)] axis: Axes<'_>, #[default(false)] keepdims: bool) -> Result<Tensor> {
+#[op(rust)]
+pub fn any(x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
     ask(Question::Any, x, axis, keepdims)
 }
 
@@ -89,8 +89,8 @@ pub fn any(x: &Tensor, #[default(None)] axis: Axes<'_>, #[default(false)] keepdi
 /// >>> fg.all(fg.tensor([0., 2.])).item()
 /// False
 /// ```
-#[op(method)]
-pub fn all(x: &Tensor, #[default(None)] axis: Axes<'_>, #[default(false)] keepdims: bool) -> Result<Tensor> {
+#[op(rust)]
+pub fn all(x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
     ask(Question::All, x, axis, keepdims)
 }
 

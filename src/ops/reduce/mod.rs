@@ -8,6 +8,7 @@ pub(crate) mod moments;
 pub(crate) mod nan;
 pub(crate) mod norm;
 pub(crate) mod product;
+pub(crate) mod selected;
 mod sum;
 
 pub use extreme::{argmax, argmin, max, max_with_index, median, median_with_index, min, min_with_index};

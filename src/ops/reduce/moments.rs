@@ -30,13 +30,8 @@ fn deviations(
 /// >>> fg.var(fg.tensor([1., 2., 3., 4.])).item()
 /// 1.25
 /// ```
-#[op(method)]
-pub fn var(
-    x: &Tensor,
-    #[default(None)] axis: Axes<'_>,
-    #[default(0.0)] correction: f64,
-    #[default(false)] keepdims: bool,
-) -> Result<Tensor> {
+#[op(rust)]
+pub fn var(x: &Tensor, axis: Axes<'_>, correction: f64, keepdims: bool) -> Result<Tensor> {
     let (d, folded, count) = deviations("var", x, axis, correction, keepdims)?;
     Ok(folded.sum(&real(&(&d * conj(&d)?))?)? / count)
 }
@@ -48,13 +43,8 @@ pub fn var(
 /// >>> fg.std(fg.tensor([1., 1., 3., 3.])).item()
 /// 1.0
 /// ```
-#[op(method)]
-pub fn std(
-    x: &Tensor,
-    #[default(None)] axis: Axes<'_>,
-    #[default(0.0)] correction: f64,
-    #[default(false)] keepdims: bool,
-) -> Result<Tensor> {
+#[op(rust)]
+pub fn std(x: &Tensor, axis: Axes<'_>, correction: f64, keepdims: bool) -> Result<Tensor> {
     let (d, folded, count) = deviations("std", x, axis, correction, keepdims)?;
     Ok(euclidean(&d, folded)? / count.sqrt())
 }

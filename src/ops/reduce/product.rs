@@ -83,13 +83,8 @@ fn others(x: &Tensor, folded: &Folded) -> Result<Tensor> {
 /// >>> fg.prod(fg.tensor([2., 3., 4.])).item()
 /// 24.0
 /// ```
-#[op(method)]
-pub fn prod(
-    x: &Tensor,
-    #[default(None)] axis: Axes<'_>,
-    #[default(false)] keepdims: bool,
-    #[default(None)] dtype: Option<DType>,
-) -> Result<Tensor> {
+#[op(rust)]
+pub fn prod(x: &Tensor, axis: Axes<'_>, keepdims: bool, dtype: Option<DType>) -> Result<Tensor> {
     if dtype == Some(DType::Bool) {
         return in_bool(x, |x| prod(x, axis, keepdims, None));
     }

@@ -9,19 +9,32 @@ use crate::ops::movement::cast;
 use crate::ops::pointwise::arithmetic::divide_same;
 use crate::ops::promote::promoted_inexact;
 
+impl Tensor {
+    /// The sum of all elements.
+    ///
+    /// # Errors
+    /// Those of [`Tensor::sum`].
+    pub fn sum_all(&self) -> Result<Tensor> {
+        sum(self, None, false, None)
+    }
+
+    /// The mean of all elements.
+    ///
+    /// # Errors
+    /// Those of [`Tensor::mean`].
+    pub fn mean_all(&self) -> Result<Tensor> {
+        mean(self, None, false, None)
+    }
+}
+
 /// The sum over axes, or over all of them. Truth values and integers are summed in 64 bits.
 ///
 /// ```python
 /// >>> fg.sum(fg.tensor([[1., 2.], [3., 4.]]), axis=0).tolist()
 /// [4.0, 6.0]
 /// ```
-#[op(method)]
-pub fn sum(
-    x: &Tensor,
-    #[default(None)] axis: Axes<'_>,
-    #[default(false)] keepdims: bool,
-    #[default(None)] dtype: Option<DType>,
-) -> Result<Tensor> {
+#[op(rust)]
+pub fn sum(x: &Tensor, axis: Axes<'_>, keepdims: bool, dtype: Option<DType>) -> Result<Tensor> {
     if dtype == Some(DType::Bool) {
         return in_bool(x, |x| sum(x, axis, keepdims, None));
     }
@@ -38,13 +51,8 @@ pub fn sum(
 /// >>> fg.mean(fg.tensor([[1., 2.], [3., 4.]]), axis=1).tolist()
 /// [1.5, 3.5]
 /// ```
-#[op(method)]
-pub fn mean(
-    x: &Tensor,
-    #[default(None)] axis: Axes<'_>,
-    #[default(false)] keepdims: bool,
-    #[default(None)] dtype: Option<DType>,
-) -> Result<Tensor> {
+#[op(rust)]
+pub fn mean(x: &Tensor, axis: Axes<'_>, keepdims: bool, dtype: Option<DType>) -> Result<Tensor> {
     let folded = Folded::new("mean", axis, keepdims, x.rank())?;
     let x = match dtype {
         Some(dtype) if !dtype.is_differentiable() => {

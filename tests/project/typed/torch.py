@@ -150,3 +150,23 @@ def whole(x: Tensor) -> Tensor:
 assert_type(whole(x), Tensor)
 torch.nn.utils.clip_grad_norm_(nn.Linear(3, 1).parameters(), 1.0)
 nn.utils.parameters_to_vector(nn.Linear(3, 1).parameters())
+size: torch.Size = x.shape
+norm: Tensor = nn.utils.clip_grad_norm_([x], 1.0)
+
+
+class Pairs(torch.utils.data.Dataset[tuple[Tensor, int]]):
+    """Pairs of a tensor and its number."""
+
+    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        return torch.ones(2), index
+
+    def __len__(self) -> int:
+        return 3
+
+
+pairs = Pairs()
+loader = torch.utils.data.DataLoader(pairs, batch_size=2)
+assert_type(loader, torch.utils.data.DataLoader[tuple[Tensor, int]])
+numbers: torch.utils.data.DataLoader[int] = torch.utils.data.DataLoader(range(4))
+parts = torch.utils.data.random_split(pairs, [2, 1])
+assert_type(parts[0][0], tuple[Tensor, int])

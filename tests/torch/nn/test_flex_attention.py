@@ -6,8 +6,7 @@ from typing import Any
 
 import ferrograd.torch as _torch
 import pytest
-from ferrograd.torch.nn.attention import bias as _bias
-from ferrograd.torch.nn.attention import flex_attention as _flex
+from ferrograd.torch.nn.attention import bias as _bias, flex_attention as _flex
 
 torch: Any = _torch
 flex: Any = _flex

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ferrograd import testing
-from ferrograd import torch as _torch
+from ferrograd import testing, torch as _torch
 
 torch: Any = _torch
 nn: Any = torch.nn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.paddle.audio import features, functional
 
 __all__ = ["features", "functional"]

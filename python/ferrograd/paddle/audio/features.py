@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _public
-from ferrograd._core import ArgumentError
-from ferrograd._core import paddle as ops
+from ferrograd._core import ArgumentError, paddle as ops
+from ferrograd._kit import public as _public
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.audio.functional import compute_fbank_matrix, create_dct, get_window, power_to_db
 from ferrograd.paddle.nn import Layer

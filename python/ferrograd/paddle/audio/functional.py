@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _arguments, _core, _public
-from ferrograd._core import ArgumentError
-from ferrograd._core import paddle as ops
-from ferrograd._dialects.numbers import PADDLE
+from ferrograd import _core
+from ferrograd._core import ArgumentError, paddle as ops
+from ferrograd._kit import arguments as _arguments, public as _public
+from ferrograd._kit.dialect import PADDLE
+from ferrograd.paddle._functions.signal import get_window
 from ferrograd.paddle._tensor import Tensor
-from ferrograd.paddle._windows import get_window
 
 __all__ = [
     "compute_fbank_matrix",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
 from ferrograd._autograd.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from ferrograd.paddle._autograd import backward, grad
-from ferrograd.paddle._jacobian import Hessian, Jacobian, hessian, jacobian
+from ferrograd._kit import public as _public
+from ferrograd.paddle._base.gradients import backward, grad
+from ferrograd.paddle._base.jacobian import Hessian, Jacobian, hessian, jacobian
 from ferrograd.paddle.autograd import function, py_layer
 from ferrograd.paddle.autograd.function import Function
 from ferrograd.paddle.autograd.py_layer import PyLayer, PyLayerContext, once_differentiable

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._autograd import function as _function
 from ferrograd._autograd.function import once_differentiable
 from ferrograd._autograd.nested import fill
 from ferrograd._core import ArgumentError, Tensor
+from ferrograd._kit import public as _public
 
 __all__ = ["PyLayer", "PyLayerContext", "once_differentiable"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
 from ferrograd._autograd import saved_tensors as _saved_tensors
-from ferrograd._dialects.numbers import PADDLE
+from ferrograd._kit import public as _public
+from ferrograd._kit.dialect import PADDLE
 
 __all__ = ["saved_tensors_hooks"]
 

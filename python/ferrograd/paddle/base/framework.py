@@ -1,15 +1,111 @@
-"""``paddle.base.framework``: the mode and the tensor class."""
+"""``paddle.base.framework``: the mode, the tensor class and the dtypes."""
 
 from __future__ import annotations
 
-from ferrograd import _core, _public
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from ferrograd import _core
 from ferrograd._core import PaddleTensor as Variable
-from ferrograd.paddle._framework import CPUPlace, get_flags, in_dynamic_mode, set_flags
+from ferrograd._kit.dialect import PADDLE
+from ferrograd._tensor.dtypes import dtype_of
+from ferrograd.paddle._base import no_static as _no_static
+from ferrograd.paddle._functions.predicates import (
+    CPUPlace,
+    CUDAPinnedPlace,
+    CUDAPlace,
+    disable_signal_handler,
+    get_flags,
+    in_dynamic_mode,
+    is_compiled_with_cinn,
+    is_compiled_with_cuda,
+    is_compiled_with_rocm,
+    is_compiled_with_xpu,
+    set_flags,
+)
+from ferrograd.paddle.base import core
+from ferrograd.paddle.base.data_feeder import convert_dtype
 from ferrograd.paddle.nn._parameter import EagerParamBase
+from ferrograd.paddle.utils import require_version, unique_name
 
-__all__ = ["CPUPlace", "EagerParamBase", "Variable", "get_flags", "in_dygraph_mode", "in_dynamic_mode", "set_flags"]
+__all__ = [
+    "CPUPlace",
+    "CUDAPinnedPlace",
+    "CUDAPlace",
+    "EagerParamBase",
+    "Variable",
+    "convert_np_dtype_to_dtype_",
+    "core",
+    "cpu_places",
+    "disable_signal_handler",
+    "dygraph_only",
+    "get_flags",
+    "in_cinn_mode",
+    "in_dygraph_mode",
+    "in_dynamic_mode",
+    "in_dynamic_or_pir_mode",
+    "in_pir_executor_mode",
+    "in_pir_mode",
+    "is_compiled_with_cinn",
+    "is_compiled_with_cuda",
+    "is_compiled_with_rocm",
+    "is_compiled_with_xpu",
+    "require_version",
+    "set_flags",
+    "unique_name",
+    "use_pir_api",
+]
 
-in_dygraph_mode = in_dynamic_mode
+F = TypeVar("F", bound=Callable[..., Any])
+
+in_dygraph_mode = in_dynamic_or_pir_mode = in_dynamic_mode
+
+
+def in_pir_mode() -> bool:
+    """False: there are no static programs."""
+    return False
+
+
+in_pir_executor_mode = in_cinn_mode = in_pir_mode
+
+
+def use_pir_api() -> bool:
+    """True, which programs ask for the form of saved static programs; there are none here."""
+    return True
+
+
+def dygraph_only(func: F) -> F:
+    """The function: all run in the dynamic graph."""
+    return func
+
+
+def convert_np_dtype_to_dtype_(np_dtype: Any) -> Any:
+    """The dtype of this library for one of NumPy, or for its name."""
+    return dtype_of(convert_dtype(np_dtype), PADDLE)
+
+
+def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
+    """The CPU, as often as asked for."""
+    return [CPUPlace()] * (1 if device_count is None else device_count)
+
+
+def _current_expected_place() -> CPUPlace:
+    """The device of new tensors: the CPU."""
+    return CPUPlace()
+
+
+@contextmanager
+def _dygraph_place_guard(place: object) -> Iterator[None]:
+    """A context in which new tensors are on a device: the CPU, which all are on."""
+    _core.check_device("_dygraph_place_guard", place)
+    yield
+
+
+@contextmanager
+def _dygraph_guard(tracer: object) -> Iterator[None]:
+    """A context that does nothing: the dynamic graph is always on."""
+    yield
 
 
 class _Tracer:
@@ -33,4 +129,4 @@ def _dygraph_tracer() -> _Tracer:
     return _TRACER
 
 
-__dir__ = _public.names(globals())
+__getattr__, __dir__ = _no_static.module_names(__name__)

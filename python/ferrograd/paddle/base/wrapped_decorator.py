@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 
 __all__ = ["signature_safe_contextmanager", "wrap_decorator"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
-from ferrograd.paddle._framework import (
+from ferrograd._kit import public as _public
+from ferrograd.paddle._functions.predicates import (
     CPUPlace,
     get_device,
     is_compiled_with_cuda,

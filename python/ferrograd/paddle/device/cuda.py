@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from ferrograd import _public
 from ferrograd._core import ArgumentError
-from ferrograd._dialects.specialize import specialize
+from ferrograd._kit import public as _public
+from ferrograd._kit.specialize import specialize
 
 __all__ = [
     "Event",

@@ -6,9 +6,9 @@ differentiated.
 
 from __future__ import annotations
 
-from ferrograd import _public
-from ferrograd.paddle import _process_groups
-from ferrograd.paddle._process_groups import *
+from ferrograd._kit import public as _public
+from ferrograd.paddle._base import process_groups as _process_groups
+from ferrograd.paddle._base.process_groups import *
 from ferrograd.paddle.distributed import _collectives, fleet
 from ferrograd.paddle.distributed._collectives import *
 from ferrograd.paddle.distributed.parallel import DataParallel

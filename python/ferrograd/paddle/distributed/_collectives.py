@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import ArgumentError, Tensor, native
-from ferrograd.distributed import _check, _operations
+from ferrograd.distributed import _debug, _operations
 from ferrograd.distributed._operations import plain, plain_all
 from ferrograd.distributed._transport import Array, Request
-from ferrograd.paddle._process_groups import Group, found
+from ferrograd.paddle._base.process_groups import Group, found
 
 __all__ = [
     "ReduceOp",
@@ -56,7 +56,7 @@ class Task:
     def wait(self) -> bool:
         """Waits until it is over."""
         if self._request is not None:
-            _check.wait(self._request)
+            _debug.wait(self._request)
             self._request = None
             if self._into is not None:
                 x, values = self._into

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._core import Tensor
+from ferrograd._kit import public as _public
 from ferrograd.distributed._reducer import Reducer, check_same_parameters, copy_from_root
-from ferrograd.paddle._process_groups import Group, found
+from ferrograd.paddle._base.process_groups import Group, found
 from ferrograd.paddle.nn.layer.layers import Layer
 
 __all__ = ["DataParallel"]

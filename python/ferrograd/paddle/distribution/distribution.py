@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from typing import Any
 
 import numpy as np
 
-from ferrograd import _core, _public
+from ferrograd import _core
 from ferrograd._core import paddle as ops
-from ferrograd._dialects.numbers import PADDLE
 from ferrograd._distributions import distribution as _shared
+from ferrograd._distributions.distribution import broadcast_all
 from ferrograd._distributions.kl import kl_divergence
+from ferrograd._kit import public as _public
+from ferrograd._kit.dialect import PADDLE
 from ferrograd.paddle._tensor import Tensor
 
 __all__ = ["Distribution", "ExponentialFamily"]
@@ -74,16 +77,46 @@ class Distribution(_shared.Distribution):
 
     def kl_divergence(self, other: Any) -> Any:
         """The mean of the logarithm of this density divided by the other one: see :func:`kl_divergence`."""
+        if not isinstance(other, Distribution):
+            raise TypeError(f"kl_divergence: a distribution is wanted, not {other!r:.60}")
         return kl_divergence(self, other)
 
-    def _checked(self, value: Any) -> Any:
+    def _fg_checked(self, value: Any) -> Any:
         """The value as a tensor with the dtype of the parameters."""
         dtype = next((v.dtype for v in vars(self).values() if isinstance(v, Tensor)), None)
         x = value if isinstance(value, Tensor) else _core.make(value, dtype, False, PADDLE)
-        return x if dtype in (None, x.dtype) else ops.astype(x, dtype)
+        return x if dtype is None else _cast(x, dtype)
+
+    def _check_values_dtype_in_probs(self, param: Tensor, value: Tensor) -> Any:
+        """The value in the dtype of a parameter. A warning says so if that is another float dtype."""
+        return _cast(value, param.dtype)
+
+    def _to_tensor(self, *args: Any) -> tuple[Any, ...]:
+        """Arguments as float tensors of one dtype and one shape."""
+        return tuple(broadcast_all(*parameters(*args)))
+
+    _broadcast_all = _to_tensor
+
+    def _probs_to_logits(self, probs: Any, is_binary: bool = False) -> Any:
+        """Probabilities as logarithms of odds, or of those of the last axis as logarithms."""
+        return ops.log(probs) - ops.log1p(-probs) if is_binary else ops.log(probs)
+
+    def _logits_to_probs(self, logits: Any, is_binary: bool = False) -> Any:
+        """The inverse of ``_probs_to_logits``."""
+        return ops.sigmoid(logits) if is_binary else ops.softmax(logits, -1)
 
     def _extend_shape(self, sample_shape: Any) -> tuple[int, ...]:
         return tuple(self._extended_shape(_sizes(sample_shape)))
+
+
+def _cast(x: Any, dtype: Any) -> Any:
+    """The tensor in a dtype. A warning says so if its numbers are floats of another one."""
+    if x.dtype == dtype:
+        return x
+    if x.dtype.name in ("float32", "float64"):
+        text = "dtype of input 'value' needs to be the same as parameters of distribution class. dtype of 'value' will "
+        warnings.warn(f"{text}be converted.", UserWarning, stacklevel=4)
+    return ops.astype(x, dtype)
 
 
 def _sizes(shape: Any) -> list[int]:

@@ -7,23 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core, _public
+from ferrograd import _core
 from ferrograd._core import paddle as ops
-from ferrograd._dialects.numbers import PADDLE
-from ferrograd._distributions import (
-    _draws,
-    counts,
-    discrete,
-    gamma,
-    independent,
-    matrices,
-    multivariate_normal,
-    relaxed,
-    scalar,
-    tails,
-)
+from ferrograd._distributions import _draws, families as _shared
 from ferrograd._distributions.distribution import broadcast_all
 from ferrograd._distributions.kl import kl_divergence, register_kl
+from ferrograd._distributions.relaxed_bernoulli import uniform_like
+from ferrograd._kit import public as _public
+from ferrograd._kit.dialect import PADDLE
+from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.distribution.distribution import Distribution, ExponentialFamily, parameters
 from ferrograd.paddle.distribution.transform import TransformedDistribution
 
@@ -71,7 +63,7 @@ class _Seeded(Distribution):
         return super().sample(shape)
 
 
-class Normal(_Seeded, scalar.Normal):
+class Normal(_Seeded, _shared.Normal):
     """The normal distribution with mean ``loc`` and standard deviation ``scale``.
 
     >>> import ferrograd.paddle as paddle
@@ -83,36 +75,41 @@ class Normal(_Seeded, scalar.Normal):
 
     def __init__(self, loc: Any, scale: Any, name: str | None = None) -> None:
         self.name = name or "Normal"
-        scalar.Normal.__init__(self, *parameters(loc, scale))
+        _shared.Normal.__init__(self, *parameters(loc, scale))
 
 
-class Uniform(_Seeded, scalar.Uniform):
+class Uniform(_Seeded, _shared.Uniform):
     """Numbers between ``low`` and ``high``, each as likely."""
 
     def __init__(self, low: Any, high: Any, name: str | None = None) -> None:
         self.name = name or "Uniform"
-        scalar.Uniform.__init__(self, *parameters(low, high))
+        _shared.Uniform.__init__(self, *parameters(low, high))
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density: minus infinity at both bounds."""
-        value = self._checked(value)
+        value = self._fg_checked(value)
         inside = (value > self.low) & (value < self.high)
         return ops.log(ops.astype(inside, value.dtype)) - ops.log(self.high - self.low)
 
 
-class Laplace(Distribution, scalar.Laplace):
+class Laplace(Distribution, _shared.Laplace):
     """The distribution with density ``exp(-|x - loc| / scale) / (2 scale)``."""
 
     def __init__(self, loc: Any, scale: Any) -> None:
-        scalar.Laplace.__init__(self, *parameters(loc, scale))
+        _shared.Laplace.__init__(self, *parameters(loc, scale))
 
 
-class Cauchy(Distribution, scalar.Cauchy):
+class Cauchy(Distribution, _shared.Cauchy):
     """The distribution with density ``1 / (pi scale (1 + ((x - loc) / scale)**2))``. It has no mean and no variance."""
 
     def __init__(self, loc: Any, scale: Any, name: str | None = None) -> None:
         self.name = name or "Cauchy"
-        scalar.Cauchy.__init__(self, *parameters(loc, scale))
+        _shared.Cauchy.__init__(self, *parameters(loc, scale))
+
+    def _fg_checked(self, value: Any) -> Any:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"The type of 'value' must be Tensor, but received {type(value)}")
+        return super()._fg_checked(value)
 
     @property
     def mean(self) -> Any:
@@ -130,33 +127,33 @@ class Cauchy(Distribution, scalar.Cauchy):
         raise ValueError("Cauchy distribution has no stddev.")
 
 
-class Gumbel(Distribution, scalar.Gumbel):
+class Gumbel(Distribution, _shared.Gumbel):
     """The distribution of the largest of many values, with ``cdf`` ``exp(-exp(-(x - loc) / scale))``."""
 
     def __init__(self, loc: Any, scale: Any) -> None:
-        scalar.Gumbel.__init__(self, *parameters(loc, scale))
+        _shared.Gumbel.__init__(self, *parameters(loc, scale))
 
 
-class LogNormal(TransformedDistribution, tails.LogNormal):
+class LogNormal(TransformedDistribution, _shared.LogNormal):
     """The distribution of ``exp(x)`` for a normal ``x`` with mean ``loc`` and standard deviation ``scale``."""
 
     def __init__(self, loc: Any, scale: Any) -> None:
         loc, scale = parameters(loc, scale)
-        tails.LogNormal.__init__(self, loc, scale, False)
+        _shared.LogNormal.__init__(self, loc, scale, False)
 
 
-class Exponential(Distribution, scalar.Exponential):
+class Exponential(Distribution, _shared.Exponential):
     """The distribution of waiting times with density ``rate * exp(-rate * x)``."""
 
     def __init__(self, rate: Any) -> None:
-        scalar.Exponential.__init__(self, *parameters(rate))
+        _shared.Exponential.__init__(self, *parameters(rate))
 
 
-class Gamma(ExponentialFamily, gamma.Gamma):
+class Gamma(ExponentialFamily, _shared.Gamma):
     """The distribution with density ``rate**a x**(a - 1) exp(-rate x) / Gamma(a)`` for the concentration ``a``."""
 
     def __init__(self, concentration: Any, rate: Any) -> None:
-        gamma.Gamma.__init__(self, *parameters(concentration, rate))
+        _shared.Gamma.__init__(self, *parameters(concentration, rate))
 
 
 class Chi2(Gamma):
@@ -168,11 +165,14 @@ class Chi2(Gamma):
         super().__init__(0.5 * self.df, 0.5)
 
 
-class Beta(ExponentialFamily, gamma.Beta):
+class Beta(ExponentialFamily, _shared.Beta):
     """The distribution on [0, 1] with density proportional to ``x**(alpha - 1) (1 - x)**(beta - 1)``."""
 
     def __init__(self, alpha: Any, beta: Any) -> None:
-        gamma.Beta.__init__(self, *parameters(alpha, beta))
+        alpha, beta = parameters(alpha, beta)
+        if 0 in alpha.shape or 0 in beta.shape:
+            raise ValueError("Beta: the parameters must not be empty")
+        _shared.Beta.__init__(self, alpha, beta)
 
     @property
     def alpha(self) -> Any:
@@ -185,55 +185,55 @@ class Beta(ExponentialFamily, gamma.Beta):
         return self.concentration0
 
 
-class Dirichlet(ExponentialFamily, gamma.Dirichlet):
+class Dirichlet(ExponentialFamily, _shared.Dirichlet):
     """Points of a simplex with density proportional to the product of ``x ** (concentration - 1)``."""
 
     def __init__(self, concentration: Any) -> None:
         (concentration,) = parameters(concentration)
         if 0 in concentration.shape:
             raise ValueError("`concentration` parameter must not be empty")
-        gamma.Dirichlet.__init__(self, concentration)
+        _shared.Dirichlet.__init__(self, concentration)
 
 
-class StudentT(Distribution, gamma.StudentT):
+class StudentT(Distribution, _shared.StudentT):
     """Student's t distribution with ``df`` degrees of freedom, moved and scaled."""
 
     def __init__(self, df: Any, loc: Any, scale: Any, name: str | None = None) -> None:
         self.name = name or "StudentT"
-        gamma.StudentT.__init__(self, *parameters(df, loc, scale))
+        _shared.StudentT.__init__(self, *parameters(df, loc, scale))
         for key in ("df", "scale"):
             if not _core.all_hold(vars(self)[key] >= 0):
                 raise ValueError(f"Every element of input parameter `{key}` should be nonnegative.")
 
 
-class Bernoulli(Distribution, discrete.Bernoulli):
+class Bernoulli(Distribution, _shared.Bernoulli):
     """One with probability ``probs``, else zero."""
 
     def __init__(self, probs: Any, name: str | None = None) -> None:
         self.name = name or "Bernoulli"
-        discrete.Bernoulli.__init__(self, discrete._clipped(*parameters(probs)))
+        _shared.Bernoulli.__init__(self, *parameters(probs))
 
     def sample(self, shape: Any = ()) -> Any:
         """Zeros and ones."""
-        return discrete.Bernoulli.sample(self, self._extend_shape(shape)[: len(shape)])
+        return _shared.Bernoulli.sample(self, self._extend_shape(shape)[: len(shape)])
 
     def rsample(self, shape: Any = (), temperature: float = 1.0) -> Any:
         """Numbers whose ``sigmoid`` is near 0 or 1 for small temperatures, with gradients."""
-        u = relaxed._uniform(self.probs, list(self._extend_shape(shape)))
+        u = uniform_like(self.probs, list(self._extend_shape(shape)))
         return (ops.log(u) - ops.log1p(-u) + self.logits) / temperature
 
     def cdf(self, value: Any) -> Any:
         """The probability of values that are at most ``value``."""
-        value = self._checked(value)
+        value = self._fg_checked(value)
         return ops.where(value < 0, 0.0, ops.where(value < 1, 1 - self.probs, 1.0))
 
 
-class ContinuousBernoulli(Distribution, tails.ContinuousBernoulli):
+class ContinuousBernoulli(Distribution, _shared.ContinuousBernoulli):
     """The distribution on [0, 1] with density proportional to ``p**x (1 - p)**(1 - x)``."""
 
     def __init__(self, probs: Any, lims: tuple[float, float] = (0.499, 0.501)) -> None:
         (probs,) = parameters(_vector(probs))
-        tails.ContinuousBernoulli.__init__(self, probs, None, lims)
+        _shared.ContinuousBernoulli.__init__(self, probs, None, lims)
 
     @property
     def lims(self) -> Any:
@@ -241,11 +241,18 @@ class ContinuousBernoulli(Distribution, tails.ContinuousBernoulli):
         return _draws.drawn(self._lims, self.probs)
 
 
-class Geometric(Distribution, discrete.Geometric):
+class Geometric(Distribution, _shared.Geometric):
     """The number of failures before the first success, each trial being one with probability ``probs``."""
 
     def __init__(self, probs: Any) -> None:
-        discrete.Geometric.__init__(self, *parameters(probs))
+        if not isinstance(probs, int | float | Tensor):
+            raise TypeError(f"Expected type of probs is Number.Real|Tensor, but got {type(probs)}")
+        _shared.Geometric.__init__(self, *parameters(probs))
+
+    def _fg_checked(self, value: Any) -> Any:
+        if not isinstance(value, int | float | Tensor):
+            raise TypeError(f"Expected type of k is number.Real|Tensor, but got {type(value)}")
+        return super()._fg_checked(value)
 
     def rsample(self, shape: Any = ()) -> Any:
         """Numbers of failures. They are integers, so no gradient flows."""
@@ -261,23 +268,23 @@ class Geometric(Distribution, discrete.Geometric):
 
     def cdf(self, k: Any) -> Any:
         """The probability of at most ``k`` failures."""
-        return -ops.expm1((self._checked(k) + 1) * ops.log1p(-self.probs))
+        return -ops.expm1((self._fg_checked(k) + 1) * self._fg_log_chances()[1])
 
 
-class Binomial(Distribution, counts.Binomial):
+class Binomial(Distribution, _shared.Binomial):
     """The number of successes in ``total_count`` trials, each with probability ``probs``."""
 
     def __init__(self, total_count: Any, probs: Any) -> None:
         (p,) = parameters(probs)
         n, p = broadcast_all(ops.astype(parameters(total_count)[0], p.dtype), p)
-        counts.Binomial.__init__(self, n, p)
+        _shared.Binomial.__init__(self, n, p)
 
 
-class Poisson(Distribution, counts.Poisson):
+class Poisson(Distribution, _shared.Poisson):
     """The distribution of the number of events that happen at a rate."""
 
     def __init__(self, rate: Any) -> None:
-        counts.Poisson.__init__(self, *parameters(_vector(rate)))
+        _shared.Poisson.__init__(self, *parameters(_vector(rate)))
 
     def entropy(self) -> Any:
         """The entropy in nats, summed over the counts up to 30 standard deviations above the largest rate."""
@@ -290,15 +297,15 @@ class Poisson(Distribution, counts.Poisson):
         return -ops.sum(ops.where(logs == -math.inf, 0.0, ops.exp(logs) * logs), 0)
 
 
-class Multinomial(Distribution, counts.Multinomial):
+class Multinomial(Distribution, _shared.Multinomial):
     """The counts of the categories in ``total_count`` draws."""
 
     def __init__(self, total_count: int, probs: Any) -> None:
         if not isinstance(total_count, int) or total_count < 1:
             raise ValueError("input parameter total_count must be int type and greater than zero.")
         (probs,) = parameters(probs)
-        counts.Multinomial.__init__(self, total_count, probs, None, False)
-        self.probs = self._one.probs
+        _shared.Multinomial.__init__(self, total_count, probs, None, False)
+        self.probs = self._fg_one.probs
 
 
 class Categorical(Distribution):
@@ -311,7 +318,7 @@ class Categorical(Distribution):
     def __init__(self, logits: Any, name: str | None = None) -> None:
         self.name = name or "Categorical"
         (self.logits,) = parameters(logits)
-        self._softmax = discrete.Categorical(logits=self.logits, validate_args=False)
+        self._softmax = _shared.Categorical(logits=self.logits, validate_args=False)
         super().__init__(self._softmax.batch_shape)
 
     def sample(self, shape: Any = ()) -> Any:
@@ -347,7 +354,7 @@ def _categorical(p: Categorical, q: Categorical) -> Any:
     return ops.expand_dims(kl_divergence(p._softmax, q._softmax), -1)
 
 
-class Independent(Distribution, independent.Independent):
+class Independent(Distribution, _shared.Independent):
     """A distribution with its last ``reinterpreted_batch_rank`` batch axes as axes of one value."""
 
     def __init__(self, base: Distribution, reinterpreted_batch_rank: int) -> None:
@@ -357,10 +364,10 @@ class Independent(Distribution, independent.Independent):
             raise ValueError(
                 f"Expected 0 < reinterpreted_batch_rank <= {len(base.batch_shape)}, but got {reinterpreted_batch_rank}"
             )
-        independent.Independent.__init__(self, base, reinterpreted_batch_rank)
+        _shared.Independent.__init__(self, base, reinterpreted_batch_rank)
 
 
-class MultivariateNormal(Distribution, multivariate_normal.MultivariateNormal):
+class MultivariateNormal(Distribution, _shared.MultivariateNormal):
     """The normal distribution of vectors with mean ``loc``.
 
     One of the covariance, its inverse and its Cholesky factor is given.
@@ -373,10 +380,10 @@ class MultivariateNormal(Distribution, multivariate_normal.MultivariateNormal):
         loc, *found = parameters(_vector(loc), *(m for m in given if m is not None))
         matrix = iter(found)
         args = [None if m is None else next(matrix) for m in given]
-        multivariate_normal.MultivariateNormal.__init__(self, ops.reshape(loc, [-1]) if not loc.ndim else loc, *args)
+        _shared.MultivariateNormal.__init__(self, ops.reshape(loc, [-1]) if not loc.ndim else loc, *args)
 
 
-class LKJCholesky(Distribution, matrices.LKJCholesky):
+class LKJCholesky(Distribution, _shared.LKJCholesky):
     """Cholesky factors of correlation matrices with density proportional to ``det ** (concentration - 1)``.
 
     Both methods draw from the same distribution; here it is always the onion method.
@@ -388,7 +395,7 @@ class LKJCholesky(Distribution, matrices.LKJCholesky):
         if not isinstance(dim, int):
             raise TypeError(f"Expected dim to be an integer. Found dim={dim}.")
         self.sample_method = sample_method
-        matrices.LKJCholesky.__init__(self, dim, *parameters(concentration))
+        _shared.LKJCholesky.__init__(self, dim, *parameters(concentration))
         _require_positive("concentration", self.concentration)
 
 

@@ -6,12 +6,11 @@ import enum
 from collections.abc import Sequence
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._core import paddle as ops
-from ferrograd._distributions import constraints
-from ferrograd._distributions import transformed_distribution as _transformed
-from ferrograd._distributions import transforms as _shared
+from ferrograd._distributions import constraints, transformed_distribution as _transformed, transforms as _shared
+from ferrograd._kit import public as _public
 from ferrograd.paddle._tensor import Tensor
+from ferrograd.paddle.distribution import variable
 from ferrograd.paddle.distribution.distribution import Distribution, parameters
 
 __all__ = [
@@ -46,8 +45,8 @@ class Transform(_shared.Transform):
     """The base of functions. ``t(x)`` is the value, ``t(distribution)`` the distribution of the values.
 
     A subclass defines ``_forward``, ``_inverse``, and one of ``_forward_log_det_jacobian`` and
-    ``_inverse_log_det_jacobian``. If its arguments or values are not single numbers, it sets ``domain`` and
-    ``codomain`` to constraints of ``ferrograd.torch.distributions``.
+    ``_inverse_log_det_jacobian``. If its arguments or values are not single real numbers, it defines the properties
+    ``_domain`` and ``_codomain``, which give variables of ``paddle.distribution.variable``.
 
     >>> import ferrograd.paddle as paddle
     >>> t = paddle.distribution.ExpTransform()
@@ -59,6 +58,22 @@ class Transform(_shared.Transform):
     _cache_size = 0
     domain: Any = constraints.real
     codomain: Any = constraints.real
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for own, shared in (("_domain", "domain"), ("_codomain", "codomain")):
+            if own in vars(cls) and shared not in vars(cls):
+                setattr(cls, shared, vars(cls)[own])
+
+    @property
+    def _domain(self) -> variable.Variable:
+        """The variable of the arguments."""
+        return variable.of(self.domain)
+
+    @property
+    def _codomain(self) -> variable.Variable:
+        """The variable of the values."""
+        return variable.of(self.codomain)
 
     def _is_injective(self) -> bool:
         return self._type in (Type.BIJECTION, Type.INJECTION)
@@ -155,6 +170,8 @@ class AbsTransform(_shared.AbsTransform, Transform):
 class AffineTransform(_shared.AffineTransform, Transform):
     """``loc + scale * x``."""
 
+    _type = Type.BIJECTION
+
     def __init__(self, loc: Any, scale: Any) -> None:
         _shared.AffineTransform.__init__(self, *parameters(loc, scale))
 
@@ -185,6 +202,8 @@ class ChainTransform(_shared.ComposeTransform, Transform):
 class ExpTransform(_shared.ExpTransform, Transform):
     """``exp(x)``."""
 
+    _type = Type.BIJECTION
+
 
 class IndependentTransform(_shared.IndependentTransform, Transform):
     """A function whose ``reinterpreted_batch_rank`` more axes belong to one argument."""
@@ -203,8 +222,16 @@ class IndependentTransform(_shared.IndependentTransform, Transform):
 class PowerTransform(_shared.PowerTransform, Transform):
     """``x ** power`` of positive numbers."""
 
+    _type = Type.BIJECTION
+    domain = _shared.PowerTransform.domain
+
     def __init__(self, power: Any) -> None:
         _shared.PowerTransform.__init__(self, *parameters(power))
+
+    @property
+    def _domain(self) -> variable.Variable:
+        """Paddle says real numbers, although powers of negative ones are complex."""
+        return variable.real
 
     @property
     def power(self) -> Any:
@@ -214,6 +241,8 @@ class PowerTransform(_shared.PowerTransform, Transform):
 
 class ReshapeTransform(_shared.ReshapeTransform, Transform):
     """The last axes in another shape with as many numbers."""
+
+    _type = Type.BIJECTION
 
     def __init__(self, in_event_shape: Sequence[int], out_event_shape: Sequence[int]) -> None:
         _shared.ReshapeTransform.__init__(self, in_event_shape, out_event_shape)
@@ -261,9 +290,13 @@ class StackTransform(_shared.StackTransform, Transform):
 class StickBreakingTransform(_shared.StickBreakingTransform, Transform):
     """Vectors of n numbers to points of a simplex with n + 1 numbers, as shares of what is left of a stick."""
 
+    _type = Type.BIJECTION
+
 
 class TanhTransform(_shared.TanhTransform, Transform):
     """``tanh(x)``."""
+
+    _type = Type.BIJECTION
 
 
 class TransformedDistribution(Distribution, _transformed.TransformedDistribution):

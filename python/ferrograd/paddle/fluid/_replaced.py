@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 
 
 def missing(module: str, name: str, replaced: dict[str, str]) -> AttributeError:
@@ -10,6 +10,6 @@ def missing(module: str, name: str, replaced: dict[str, str]) -> AttributeError:
     text = f"module {module!r} has no attribute {name!r}"
     if name.startswith("_"):
         return AttributeError(text)
-    places = _public.found("ferrograd.paddle", name)
+    places = _public.MissingName.places("ferrograd.paddle", name)
     place = replaced.get(name) or (places[0].removeprefix("ferrograd.") if places else None)
     return AttributeError(f"{text}: use {place}" if place else f"{text}. Paddle 1.8's names are not here")

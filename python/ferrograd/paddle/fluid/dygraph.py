@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ferrograd import _public
 from ferrograd._autograd.modes import no_grad
-from ferrograd.paddle import _autograd
-from ferrograd.paddle._creation import to_tensor
+from ferrograd._kit import public as _public
+from ferrograd.paddle._base import gradients as _gradients
+from ferrograd.paddle._functions.create import to_tensor
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.fluid._replaced import missing
 
@@ -47,11 +47,10 @@ def grad(
     no_grad_vars: Tensor | Sequence[Tensor] | set[Tensor] | None = None,
     backward_strategy: BackwardStrategy | None = None,
 ) -> tuple[Any, ...]:
-    """:func:`paddle.grad`, as a tuple."""
+    """:func:`paddle.grad`, as a tuple. ``retain_graph`` is by default ``create_graph``: else the graph is freed."""
+    kept = create_graph if retain_graph is None else retain_graph
     return tuple(
-        _autograd.grad(
-            outputs, inputs, grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, no_grad_vars
-        )
+        _gradients.grad(outputs, inputs, grad_outputs, kept, create_graph, only_inputs, allow_unused, no_grad_vars)
     )
 
 

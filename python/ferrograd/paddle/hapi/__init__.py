@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.paddle.hapi import callbacks
 from ferrograd.paddle.hapi.dynamic_flops import flops
 from ferrograd.paddle.hapi.model import Model

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _public
 from ferrograd._core import FerrogradError
+from ferrograd._kit import public as _public
 from ferrograd.paddle.optimizer.lr import LRScheduler as Schedule
 
 __all__ = [

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ferrograd import _arguments, _public
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import paddle as ops
+from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd.paddle import nn
 from ferrograd.paddle.hapi.summary import table
 from ferrograd.paddle.nn.layer.layers import Layer

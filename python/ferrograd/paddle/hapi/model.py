@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core, _public
+from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import ArgumentError, FerrogradError
-from ferrograd._core import paddle as ops
-from ferrograd._dialects.numbers import PADDLE
-from ferrograd.paddle import _files
+from ferrograd._core import ArgumentError, FerrogradError, paddle as ops
+from ferrograd._kit import public as _public
+from ferrograd._kit.dialect import PADDLE
+from ferrograd.paddle._base import files as _files
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.hapi.callbacks import CallbackList, configured
 from ferrograd.paddle.hapi.summary import summary

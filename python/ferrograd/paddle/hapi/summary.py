@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _arguments, _core, _public
+from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
-from ferrograd._dialects.numbers import PADDLE
+from ferrograd._kit import arguments as _arguments, public as _public
+from ferrograd._kit.dialect import PADDLE
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn.layer.container import LayerList, Sequential
 from ferrograd.paddle.nn.layer.layers import Layer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _arguments, _public
 from ferrograd._core import paddle as ops
+from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.geometric import segment_max, segment_mean, segment_min, segment_sum, send_u_recv
 from ferrograd.paddle.incubate import autograd, nn, optimizer

@@ -11,8 +11,8 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
 from ferrograd._data.worker_info import get_worker_info
+from ferrograd._kit import public as _public
 from ferrograd.paddle.io.dataset import (
     ChainDataset,
     ComposeDataset,

@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, NoReturn, TypeVar
 
-from ferrograd import _public
 from ferrograd._core import paddle as ops
 from ferrograd._data.splitting import cut, located, split_lengths
+from ferrograd._kit import public as _public
 from ferrograd.paddle._tensor import Tensor
 
 __all__ = [

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core, _public
+from ferrograd import _core
 from ferrograd._core import paddle as ops
 from ferrograd._data.collating import collated, converted
 from ferrograd._data.fetching import Batches, Source
-from ferrograd._dialects.numbers import PADDLE
+from ferrograd._kit import public as _public
+from ferrograd._kit.dialect import PADDLE
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.io.dataset import IterableDataset
 from ferrograd.paddle.io.sampler import BatchSampler
@@ -130,10 +131,10 @@ class DataLoader:
         self.timeout = timeout
         self.worker_init_fn = worker_init_fn
         self._persistent_workers = persistent_workers
-        self._is_stream = isinstance(dataset, IterableDataset)
-        if self._is_stream and shuffle:
+        self._fg_is_stream = isinstance(dataset, IterableDataset)
+        if self._fg_is_stream and shuffle:
             raise ValueError(f"IterableDataset not support shuffle, but got shuffle={shuffle}")
-        if self._is_stream and batch_sampler is not None:
+        if self._fg_is_stream and batch_sampler is not None:
             raise ValueError("IterableDataset expect unspecified batch_sampler")
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or drop_last:
@@ -142,39 +143,39 @@ class DataLoader:
         elif batch_size is not None:
             if batch_size <= 0:
                 raise AssertionError("batch_size should be None or a positive value when batch_sampler is not given")
-            if not self._is_stream:
+            if not self._fg_is_stream:
                 batch_sampler = BatchSampler(dataset, None, shuffle, batch_size, drop_last)
         self.batch_size = batch_size
         self.batch_sampler = batch_sampler
         self.drop_last = drop_last
         self._iterator: Any = None
 
-    def _indices(self) -> Iterator[Any]:
-        if self._is_stream:
+    def _fg_indices(self) -> Iterator[Any]:
+        if self._fg_is_stream:
             return itertools.repeat(None if self.batch_size is None else range(self.batch_size))
         return iter(range(len(self.dataset)) if self.batch_sampler is None else self.batch_sampler)
 
     def __iter__(self) -> Iterator[Any]:
         if self.num_workers and self._iterator is not None and self._iterator.is_running:
-            self._iterator.restart(self._indices())
+            self._iterator.restart(self._fg_indices())
             kept: Iterator[Any] = self._iterator
             return kept
         is_batched = self.batch_size is not None or self.batch_sampler is not None
         source = Source(
             self.dataset,
-            is_stream=self._is_stream,
+            is_stream=self._fg_is_stream,
             is_batched=is_batched,
             collate=_Collate(self.collate_fn or (default_collate_fn if is_batched else default_convert_fn)),
             drops_last=self.drop_last,
             asks_for_many=False,
         )
         if not self.num_workers:
-            return Batches(source, self._indices())
+            return Batches(source, self._fg_indices())
         from ferrograd._data import workers
 
         batches = workers.WorkerBatches(
             source,
-            self._indices(),
+            self._fg_indices(),
             workers.Options(
                 workers=self.num_workers,
                 prefetch=self.prefetch_factor,
@@ -200,7 +201,7 @@ class DataLoader:
         return iter(self)
 
     def __len__(self) -> int:
-        if self._is_stream:
+        if self._fg_is_stream:
             raise ValueError("length of IterableDataset not supported")
         return len(self.dataset if self.batch_sampler is None else self.batch_sampler)
 

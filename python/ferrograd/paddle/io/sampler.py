@@ -9,9 +9,9 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from ferrograd import _public
 from ferrograd._core import paddle as ops
-from ferrograd.paddle._process_groups import get_rank, get_world_size
+from ferrograd._kit import public as _public
+from ferrograd.paddle._base.process_groups import get_rank, get_world_size
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.io.dataset import IterableDataset
 
@@ -208,12 +208,12 @@ class BatchSampler(Sampler[list[int]]):
         self.shuffle = shuffle
         self.drop_last = drop_last
 
-    def _indices(self) -> Iterable[int]:
+    def _fg_indices(self) -> Iterable[int]:
         found: Iterable[int] = self.sampler
         return found
 
     def __iter__(self) -> Iterator[list[int]]:
-        indices = iter(self._indices())
+        indices = iter(self._fg_indices())
         while batch := list(itertools.islice(indices, self.batch_size)):
             if len(batch) < self.batch_size and self.drop_last:
                 return
@@ -258,7 +258,7 @@ class DistributedBatchSampler(BatchSampler):
         # It gives `__len__` the number of indices of this process.
         self.sampler = range(self.num_samples)
 
-    def _indices(self) -> Iterable[int]:
+    def _fg_indices(self) -> Iterable[int]:
         n, size, ranks, rank = len(self.dataset), self.batch_size, self.nranks, self.local_rank
         order = [i % n for i in range(self.total_size)]
         if self.shuffle:

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ferrograd import _arguments, _public
-from ferrograd._core import ArgumentError, ShapeError
-from ferrograd._core import paddle as _ops
-from ferrograd._core.paddle import diagonal, matmul, matrix_transpose, vecdot
-from ferrograd._core.paddle import linalg as _linalg
+from ferrograd._core import ArgumentError, ShapeError, paddle as _ops
+from ferrograd._core.paddle import diagonal, linalg as _linalg, matmul, matrix_transpose, vecdot
 from ferrograd._core.paddle.linalg import (
     cholesky,
     cholesky_solve,
@@ -27,12 +24,12 @@ from ferrograd._core.paddle.linalg import (
     solve_triangular,
     svdvals,
 )
-from ferrograd._dialects import equations as _equations
-from ferrograd._dialects import low_rank as _low_rank
-from ferrograd._dialects.hermitian import hermitian_of
-from ferrograd.linalg._standard import with_bounds
-from ferrograd.paddle._functions import cross
-from ferrograd.paddle._functions import norm as _norm
+from ferrograd._functions import linalg as _shared
+from ferrograd._functions.linalg import hermitian_of
+from ferrograd._kit import arguments as _arguments, public as _public
+from ferrograd.linalg._array_api import with_bounds
+from ferrograd.paddle._functions.products import cross
+from ferrograd.paddle._functions.reduce import norm as _norm
 from ferrograd.paddle._tensor import Tensor
 
 __all__ = [
@@ -124,6 +121,8 @@ def lstsq(
     """
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
         raise ArgumentError(f"lstsq: the driver is 'gels', 'gelsy', 'gelsd' or 'gelss', not {driver!r:.40}")
+    if len(_arguments.tensor(y, "lstsq", "y").shape) < 2:
+        raise ShapeError(f"lstsq: y is a matrix or a batch of them, not of the shape {list(y.shape)}")
     solution, left, rank, values = _linalg.lstsq(x, y, rcond)
     ranked = _ops.cast(rank, "int32") if driver != "gels" else _ops.zeros([0], "int32")
     return solution, left, ranked, values if driver in ("gelsd", "gelss") else _ops.zeros([0], values.dtype)
@@ -204,7 +203,7 @@ def vector_norm(
 def solve(x: Tensor, y: Tensor, left: bool = True, name: str | None = None) -> Tensor:
     """The solution of ``x @ s = y``, or of ``s @ x = y`` if not ``left``; ``y`` may be a vector for each matrix."""
     x, y = _arguments.tensor(x, "solve", "x"), _arguments.tensor(y, "solve", "y")
-    return _equations.solved(_ops, x, y, left)
+    return _shared.solved(_ops, x, y, left)
 
 
 def pinv(x: Tensor, rcond: Any = 1e-15, hermitian: bool = False, name: str | None = None) -> Tensor:
@@ -260,14 +259,14 @@ def svd_lowrank(
     x: Tensor, q: int | None = None, niter: int = 2, M: Tensor | None = None, name: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V of about the ``q`` largest singular values of ``x``, or of ``x - M``, by random projections."""
-    return _low_rank.svd_lowrank(x, q, niter, M, "svd_lowrank")
+    return _shared.svd_lowrank(x, q, niter, M, "svd_lowrank")
 
 
 def pca_lowrank(
     x: Tensor, q: int | None = None, center: bool = True, niter: int = 2, name: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V of about the ``q`` largest principal components of observations, the rows of ``x``."""
-    return _low_rank.pca_lowrank(x, q, center, niter, "pca_lowrank")
+    return _shared.pca_lowrank(x, q, center, niter, "pca_lowrank")
 
 
 __dir__ = _public.names(globals())

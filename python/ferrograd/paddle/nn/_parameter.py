@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from ferrograd._core import ArgumentError, PaddleTensor, Tensor
-from ferrograd._core import paddle as ops
+from ferrograd._core import PaddleTensor, Tensor, paddle as ops
 from ferrograd.paddle.nn import initializer as init
 
 __all__ = ["EagerParamBase", "ParamAttr", "Parameter", "create_parameter"]
@@ -94,40 +93,41 @@ class _ParameterClass(type):
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, PaddleTensor) and "optimize_attr" in instance.__dict__
 
-    def __call__(cls, data: Any = None, requires_grad: bool = True) -> Any:
-        values: Tensor = ops.zeros([0], None) if data is None else data.detach()
-        return mark(values, ParamAttr(trainable=requires_grad), unique_name("param"))
+    def __call__(
+        cls,
+        data: Any = None,
+        requires_grad: bool | str = True,
+        *,
+        shape: Any = None,
+        dtype: Any = None,
+        name: str | None = None,
+        trainable: bool = True,
+        optimize_attr: dict[str, Any] | None = None,
+        regularizer: Any = None,
+        need_clip: bool = True,
+        **_: Any,
+    ) -> Any:
+        if isinstance(data, list | tuple):
+            # Paddle's own arguments: a shape and a dtype.
+            data, shape, dtype = None, data, dtype if isinstance(requires_grad, bool) else requires_grad
+        values: Tensor = ops.zeros([0] if shape is None else list(shape), dtype) if data is None else data.detach()
+        attr = ParamAttr(
+            learning_rate=(optimize_attr or {}).get("learning_rate", 1.0),
+            regularizer=regularizer,
+            trainable=trainable and requires_grad is not False,
+            need_clip=need_clip,
+        )
+        return mark(values, attr, name or unique_name("param"))
 
 
 class Parameter(metaclass=_ParameterClass):
     """The class of parameters: tensors with ``optimize_attr``, which layers train.
 
-    Calling it makes a parameter that shares the memory of a tensor.
+    Calling it makes a parameter that shares the memory of a tensor, or one of zeros with a shape and a dtype.
     """
 
 
 EagerParamBase = Parameter
-
-_repr = PaddleTensor.__repr__
-
-
-def _shown(x: PaddleTensor) -> str:
-    """The text of a tensor, which says of a parameter that it is one."""
-    return f"Parameter containing:\n{_repr(x)}" if isinstance(x, Parameter) else _repr(x)
-
-
-def _is_trainable(x: PaddleTensor) -> bool:
-    return not x.stop_gradient
-
-
-def _set_trainable(x: PaddleTensor, value: bool) -> None:
-    if not isinstance(value, bool):
-        raise ArgumentError(f"The type of trainable MUST be bool, but the type is {type(value).__name__}")
-    x.stop_gradient = not value
-
-
-setattr(PaddleTensor, "__repr__", _shown)  # noqa: B010
-setattr(PaddleTensor, "trainable", property(_is_trainable, _set_trainable, doc="Whether it gets a gradient."))  # noqa: B010
 
 
 def create_parameter(

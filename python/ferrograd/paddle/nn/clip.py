@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._core import native
-from ferrograd._optim import steps as _steps
+from ferrograd._kit import public as _public
+from ferrograd._optim import fused as _steps
 from ferrograd.paddle._tensor import Tensor
 
 __all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-from ferrograd import _arguments, _public, _tree
-from ferrograd._core import ArgumentError
-from ferrograd._core import paddle as ops
+from ferrograd._core import ArgumentError, paddle as ops
+from ferrograd._kit import arguments as _arguments, public as _public, tree as _tree
 from ferrograd.paddle._tensor import Tensor
-from ferrograd.paddle.nn._classes import gather_tree
+from ferrograd.paddle.nn._functional.many_classes import gather_tree
 
 __all__ = ["BeamSearchDecoder", "Decoder", "dynamic_decode"]
 
@@ -114,7 +113,7 @@ class BeamSearchDecoder(Decoder):
         """From ``[batch, ...]`` to ``[batch, beams, ...]``."""
         return self._split_batch_beams(self.tile_beam_merge_with_batch(x, self.beam_size))
 
-    def _inputs(self, ids: Tensor) -> Any:
+    def _fg_inputs(self, ids: Tensor) -> Any:
         return ids if self.embedding_fn is None else self.embedding_fn(ids)
 
     def initialize(self, initial_cell_states: Any) -> tuple[Any, StateWrapper, Tensor]:
@@ -127,7 +126,7 @@ class BeamSearchDecoder(Decoder):
         log_probs = ops.full(shape, _NEVER, first.dtype)
         log_probs[:, 0] = 0.0
         finished = ops.full(shape, False, "bool")
-        return self._inputs(ids), self.StateWrapper(states, log_probs, finished, ops.zeros_like(ids)), finished
+        return self._fg_inputs(ids), self.StateWrapper(states, log_probs, finished, ops.zeros_like(ids)), finished
 
     def step(
         self, time: Tensor, inputs: Any, states: StateWrapper, **kwargs: Any
@@ -166,7 +165,7 @@ class BeamSearchDecoder(Decoder):
             finished | (ids == self.end_token),
             lengths + ops.cast(~finished, "int64"),
         )
-        return self.OutputWrapper(scores, ids, parents), state, self._inputs(ids), state.finished
+        return self.OutputWrapper(scores, ids, parents), state, self._fg_inputs(ids), state.finished
 
     def finalize(
         self, outputs: OutputWrapper, final_states: StateWrapper, sequence_lengths: Tensor

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core, _public
+from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import ArgumentError, Tensor
-from ferrograd._core import paddle as ops
-from ferrograd._dialects.numbers import PADDLE
-from ferrograd._nn import initial
+from ferrograd._core import ArgumentError, Tensor, paddle as ops
+from ferrograd._kit import public as _public
+from ferrograd._kit.dialect import PADDLE
+from ferrograd._layers import initializers as _initializers
 
 __all__ = [
     "Assign",
@@ -35,7 +35,7 @@ __all__ = [
 
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
     """The recommended gain before a nonlinearity; ``param`` is the negative slope of ``leaky_relu``."""
-    return initial.gain(nonlinearity, param)
+    return _initializers.gain(nonlinearity, param)
 
 
 class Initializer:
@@ -96,7 +96,7 @@ class TruncatedNormal(Initializer):
 
     def values(self, shape: list[int], dtype: Any) -> Tensor:
         """Random numbers."""
-        return initial.truncated_normal(shape, 0.0, 1.0, self.a, self.b, dtype) * self.std + self.mean
+        return _initializers.truncated_normal(shape, 0.0, 1.0, self.a, self.b, dtype) * self.std + self.mean
 
 
 class Uniform(Initializer):
@@ -114,7 +114,7 @@ def _fans(shape: list[int]) -> tuple[int, int]:
     """The inputs of an output and the outputs of an input. A matrix is [in, out], a filter [out, in, …]."""
     if len(shape) < 2:
         return (shape[0], shape[0]) if shape else (1, 1)
-    inside, outside = initial.fans(shape)
+    inside, outside = _initializers.fans(shape)
     return (outside, inside) if len(shape) == 2 else (inside, outside)
 
 
@@ -167,7 +167,7 @@ class _Kaiming(Initializer):
             fan: float = _fans(shape)[1]
         else:
             fan = _fans(shape)[0] if self.fan_in is None else self.fan_in
-        return initial.gain(self.nonlinearity, self.negative_slope) / math.sqrt(float(fan))
+        return _initializers.gain(self.nonlinearity, self.negative_slope) / math.sqrt(float(fan))
 
 
 class KaimingNormal(_Kaiming):
@@ -195,7 +195,7 @@ class Orthogonal(Initializer):
 
     def values(self, shape: list[int], dtype: Any) -> Tensor:
         """The matrix."""
-        return initial.orthogonal(shape, self.gain, dtype)
+        return _initializers.orthogonal(shape, self.gain, dtype)
 
 
 class Dirac(Initializer):
@@ -206,7 +206,7 @@ class Dirac(Initializer):
 
     def values(self, shape: list[int], dtype: Any) -> Tensor:
         """The filters."""
-        return initial.dirac(shape, self.groups, dtype)
+        return _initializers.dirac(shape, self.groups, dtype)
 
 
 class Bilinear(Initializer):

@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.paddle.optimizer import lr
 from ferrograd.paddle.optimizer._adaptive import (
     Adadelta,

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import ArgumentError, Tensor
-from ferrograd._core import paddle as ops
-from ferrograd._dialects.numbers import PADDLE
-from ferrograd._optim.steps import State
+from ferrograd._core import ArgumentError, Tensor, paddle as ops
+from ferrograd._kit.dialect import PADDLE
+from ferrograd._optim.fused import State
 
 #: Entries of a state dict that are no accumulators.
 _OTHERS = ("LR_Scheduler", "master_weights")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ferrograd._core import ArgumentError, Tensor
-from ferrograd._optim import rules, steps
+from ferrograd._optim import fused, rules
 from ferrograd.paddle.optimizer import _accumulators as accumulators
 from ferrograd.paddle.optimizer.optimizer import Clip, Decay, Optimizer, Parameters, Rate
 
@@ -40,14 +40,14 @@ class Adam(Optimizer):
         self._multi_precision = multi_precision
         self._betas, self._epsilon, self._amsgrad = (float(beta1), float(beta2)), float(epsilon), amsgrad
         self._accumulators = _MOMENTS | ({"max_exp_avg_sq": "moment2_max"} if amsgrad else {})
-        steps.at_least(type(self).__name__, 0, 1, beta1=self._betas[0], beta2=self._betas[1])
-        steps.at_least(type(self).__name__, 0, epsilon=self._epsilon)
+        fused.at_least(type(self).__name__, 0, 1, beta1=self._betas[0], beta2=self._betas[1])
+        fused.at_least(type(self).__name__, 0, epsilon=self._epsilon)
 
     def _powers(self) -> dict[str, float]:
         return {"beta1_pow_acc": self._betas[0], "beta2_pow_acc": self._betas[1]}
 
-    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
-        steps.adam(
+    def _fg_update(self, p: Tensor, g: Tensor, rate: fused.Rate, decay: float) -> None:
+        fused.adam(
             p,
             g,
             self._state[p],
@@ -102,13 +102,13 @@ class AdamW(Adam):
         )
         self._ratio, self._decays = lr_ratio, apply_decay_param_fun
 
-    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
+    def _fg_update(self, p: Tensor, g: Tensor, rate: fused.Rate, decay: float) -> None:
         plain, ratio = rate, self._ratio
         if ratio is not None:
             rate = lambda: plain() * float(ratio(p))  # noqa: E731
         if self._decays is not None and not self._decays(p.name):
             decay = 0.0
-        super()._update(p, g, rate, decay)
+        super()._fg_update(p, g, rate, decay)
 
 
 class _WithBetas(Optimizer):
@@ -118,8 +118,8 @@ class _WithBetas(Optimizer):
 
     def _set_betas(self, beta1: Any, beta2: Any, epsilon: Any) -> None:
         self._betas, self._epsilon = (float(beta1), float(beta2)), float(epsilon)
-        steps.at_least(type(self).__name__, 0, 1, beta1=self._betas[0], beta2=self._betas[1])
-        steps.at_least(type(self).__name__, 0, epsilon=self._epsilon)
+        fused.at_least(type(self).__name__, 0, 1, beta1=self._betas[0], beta2=self._betas[1])
+        fused.at_least(type(self).__name__, 0, epsilon=self._epsilon)
 
 
 class Adamax(_WithBetas):
@@ -144,7 +144,7 @@ class Adamax(_WithBetas):
     def _powers(self) -> dict[str, float]:
         return {"beta1_pow_acc": self._betas[0]}
 
-    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
+    def _fg_update(self, p: Tensor, g: Tensor, rate: fused.Rate, decay: float) -> None:
         g = rules.decayed(p, g, decay)
         rules.adamax(p, g, self._state[p], rate=rate, betas=self._betas, epsilon=self._epsilon, to_norm=True)
 
@@ -168,13 +168,13 @@ class NAdam(_WithBetas):
     ) -> None:
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
         self._set_betas(beta1, beta2, epsilon)
-        steps.at_least("NAdam", 0, momentum_decay=momentum_decay)
+        fused.at_least("NAdam", 0, momentum_decay=momentum_decay)
         self._momentum_decay = float(momentum_decay)
 
     def _powers(self) -> dict[str, float]:
         return {"momentum_decay_pow": 0.96, "beta2_pow": self._betas[1]}
 
-    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
+    def _fg_update(self, p: Tensor, g: Tensor, rate: fused.Rate, decay: float) -> None:
         rules.nadam(
             p,
             rules.decayed(p, g, decay),
@@ -208,13 +208,13 @@ class RAdam(_WithBetas):
     def _powers(self) -> dict[str, float]:
         return {"beta1_pow": self._betas[0], "beta2_pow": self._betas[1]}
 
-    def _to_accumulators(self, state: steps.State, p: Tensor) -> dict[str, Any]:
+    def _to_accumulators(self, state: fused.State, p: Tensor) -> dict[str, Any]:
         found = super()._to_accumulators(state, p)
         power = accumulators.base(p, self._betas[1]) ** state["step"]
         found["rho"] = accumulators.full(p, state["step"] * power / (1 - power) if power < 1 else 0.0, p.shape)
         return found
 
-    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
+    def _fg_update(self, p: Tensor, g: Tensor, rate: fused.Rate, decay: float) -> None:
         g = rules.decayed(p, g, decay)
         rules.radam(p, g, self._state[p], rate=rate, betas=self._betas, epsilon=self._epsilon)
 
@@ -243,13 +243,13 @@ class Lamb(_WithBetas):
         super().__init__(learning_rate, parameters, None, grad_clip, name)
         self._multi_precision = multi_precision
         self._set_betas(beta1, beta2, epsilon)
-        steps.at_least("Lamb", 0, lamb_weight_decay=lamb_weight_decay)
-        self._decay, self._excludes, self._adapts = lamb_weight_decay, exclude_from_weight_decay_fn, always_adapt
+        fused.at_least("Lamb", 0, lamb_weight_decay=lamb_weight_decay)
+        self._fg_decay, self._excludes, self._adapts = lamb_weight_decay, exclude_from_weight_decay_fn, always_adapt
 
     def _powers(self) -> dict[str, float]:
         return {"beta1_pow_acc": self._betas[0], "beta2_pow_acc": self._betas[1]}
 
-    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
+    def _fg_update(self, p: Tensor, g: Tensor, rate: fused.Rate, decay: float) -> None:
         rules.lamb(
             p,
             g,
@@ -257,7 +257,7 @@ class Lamb(_WithBetas):
             rate=rate,
             betas=self._betas,
             epsilon=self._epsilon,
-            decay=0.0 if self._excludes is not None and self._excludes(p) else self._decay,
+            decay=0.0 if self._excludes is not None and self._excludes(p) else self._fg_decay,
             adapts=self._adapts,
         )
 
@@ -287,7 +287,7 @@ class RMSProp(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
-        steps.at_least("RMSProp", 0, rho=rho, epsilon=epsilon, momentum=momentum)
+        fused.at_least("RMSProp", 0, rho=rho, epsilon=epsilon, momentum=momentum)
         self._options: dict[str, Any] = {
             "smoothing": float(rho),
             "epsilon": float(epsilon),
@@ -295,7 +295,7 @@ class RMSProp(Optimizer):
             "centered": centered,
         }
 
-    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
+    def _fg_update(self, p: Tensor, g: Tensor, rate: fused.Rate, decay: float) -> None:
         rules.rmsprop(p, rules.decayed(p, g, decay), self._state[p], rate=rate, inside=True, **self._options)
 
 
@@ -315,10 +315,10 @@ class Adagrad(Optimizer):
         initial_accumulator_value: float = 0.0,
     ) -> None:
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
-        steps.at_least("Adagrad", 0, epsilon=epsilon, initial_accumulator_value=initial_accumulator_value)
+        fused.at_least("Adagrad", 0, epsilon=epsilon, initial_accumulator_value=initial_accumulator_value)
         self._epsilon, self._initial = float(epsilon), float(initial_accumulator_value)
 
-    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
+    def _fg_update(self, p: Tensor, g: Tensor, rate: fused.Rate, decay: float) -> None:
         g = rules.decayed(p, g, decay)
         rules.adagrad(p, g, self._state[p], rate=rate, rate_decay=0.0, epsilon=self._epsilon, initial=self._initial)
 
@@ -342,9 +342,9 @@ class Adadelta(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
-        steps.at_least("Adadelta", 0, epsilon=epsilon, rho=rho)
+        fused.at_least("Adadelta", 0, epsilon=epsilon, rho=rho)
         self._epsilon, self._smoothing = float(epsilon), float(rho)
 
-    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
+    def _fg_update(self, p: Tensor, g: Tensor, rate: fused.Rate, decay: float) -> None:
         g = rules.decayed(p, g, decay)
         rules.adadelta(p, g, self._state[p], rate=rate, smoothing=self._smoothing, epsilon=self._epsilon)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ferrograd._core import ArgumentError, Tensor
-from ferrograd._core import paddle as ops
-from ferrograd._optim import rules, steps
+from ferrograd._core import ArgumentError, Tensor, paddle as ops
+from ferrograd._optim import fused, rules
 from ferrograd.paddle.optimizer import _accumulators as accumulators
 from ferrograd.paddle.optimizer.optimizer import Clip, Decay, Optimizer, Parameters, Rate
 
@@ -29,8 +28,8 @@ class SGD(Optimizer):
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
         self._multi_precision = multi_precision
 
-    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
-        steps.descend(p, g, self._state[p], rate=rate, decay=decay)
+    def _fg_update(self, p: Tensor, g: Tensor, rate: fused.Rate, decay: float) -> None:
+        fused.descend(p, g, self._state[p], rate=rate, decay=decay)
 
 
 class Momentum(Optimizer):
@@ -53,14 +52,14 @@ class Momentum(Optimizer):
     ) -> None:
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
         self._multi_precision = multi_precision
-        steps.at_least("Momentum", 0, momentum=momentum)
+        fused.at_least("Momentum", 0, momentum=momentum)
         self._momentum, self._nesterov, self._rescale = float(momentum), use_nesterov, float(rescale_grad)
 
-    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
+    def _fg_update(self, p: Tensor, g: Tensor, rate: fused.Rate, decay: float) -> None:
         if self._rescale != 1:
             g = g * self._rescale
         mu, nesterov = self._momentum, self._nesterov
-        steps.descend(p, g, self._state[p], rate=rate, momentum=mu, nesterov=nesterov, decay=decay)
+        fused.descend(p, g, self._state[p], rate=rate, momentum=mu, nesterov=nesterov, decay=decay)
 
 
 class ASGD(Optimizer):
@@ -88,7 +87,7 @@ class ASGD(Optimizer):
             raise ArgumentError(f"ASGD: batch_num should be greater than 0, not {batch_num}")
         self._batches = batch_num
 
-    def _to_accumulators(self, state: steps.State, p: Tensor) -> dict[str, Any]:
+    def _to_accumulators(self, state: fused.State, p: Tensor) -> dict[str, Any]:
         step, last = state["step"], state["ys"]
         # Paddle keeps the gradient of step k at k modulo the number of batches.
         ring = [accumulators.full(p, 0.0, p.shape)] * self._batches
@@ -97,7 +96,7 @@ class ASGD(Optimizer):
         found = super()._to_accumulators(state, p)
         return {**found, "y": ops.stack(ring), "m": ops.full([1], step, "int64")}
 
-    def _from_accumulators(self, kept: dict[str, Any], p: Tensor) -> steps.State:
+    def _from_accumulators(self, kept: dict[str, Any], p: Tensor) -> fused.State:
         if not kept.keys() >= {"d", "y", "m"}:
             raise ArgumentError(f"set_state_dict: the state of {p.name!r} needs d, y and m")
         state, step = super()._from_accumulators(kept, p), int(accumulators.number(kept["m"]))
@@ -105,7 +104,7 @@ class ASGD(Optimizer):
         first = max(0, step - self._batches)
         return {**state, "step": step, "ys": [ring[k % self._batches].clone() for k in range(first, step)]}
 
-    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
+    def _fg_update(self, p: Tensor, g: Tensor, rate: fused.Rate, decay: float) -> None:
         rules.averaged_gradient(p, rules.decayed(p, g, decay), self._state[p], rate=rate, batches=self._batches)
 
 
@@ -139,5 +138,5 @@ class Rprop(Optimizer):
             raise ArgumentError("'0.0 < etas[0] < 1.0 < etas[1]' must be true")
         self._range, self._factors = (low, high), (float(etas[0]), float(etas[1]))
 
-    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
+    def _fg_update(self, p: Tensor, g: Tensor, rate: fused.Rate, decay: float) -> None:
         rules.rprop(p, g, self._state[p], rate=rate, factors=self._factors, bounds=self._range)

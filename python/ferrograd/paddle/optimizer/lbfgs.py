@@ -6,9 +6,9 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._core import ArgumentError, Tensor
-from ferrograd._optim import lbfgs, steps
+from ferrograd._kit import public as _public
+from ferrograd._optim import fused as _fused, lbfgs
 from ferrograd.paddle.optimizer.optimizer import Clip, Decay, Optimizer, Parameters, Rate
 
 __all__ = ["LBFGS"]
@@ -62,7 +62,7 @@ class LBFGS(Optimizer):
 
         def gradients() -> list[Tensor]:
             found = {id(p): g for p, g, _ in self._gradients(group)}
-            return [found.get(id(p), steps.zeros(p)) for p in params]
+            return [found.get(id(p), _fused.zeros(p)) for p in params]
 
         return lbfgs.step(params, closure, gradients, self._memory, rate=self._rate_now(), **self._options)
 

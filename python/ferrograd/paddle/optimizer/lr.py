@@ -24,10 +24,11 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core, _public
+from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
+from ferrograd._kit import public as _public
 from ferrograd._optim import schedules
-from ferrograd._optim.steps import NOT_TRACED, counts
+from ferrograd._optim.fused import NOT_TRACED, counts
 
 __all__ = [
     "CosineAnnealingDecay",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from ferrograd import _html, _public
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
-from ferrograd._optim import steps
+from ferrograd._kit import html as _html, public as _public
+from ferrograd._optim import fused as _fused
 from ferrograd.paddle.optimizer import _accumulators as accumulators
 from ferrograd.paddle.optimizer.lr import LambdaDecay, LRScheduler
 from ferrograd.paddle.regularizer import WeightDecayRegularizer
@@ -42,23 +42,30 @@ class Optimizer:
         name: str | None = None,
     ) -> None:
         op = type(self).__name__
+        if isinstance(learning_rate, (list, tuple, dict, Iterator)):
+            raise ArgumentError(
+                f"{op}: learning_rate comes first, and the parameters are given by name: "
+                f"{op}(learning_rate=0.1, parameters=layer.parameters())"
+            )
         if parameters is None:
             raise ArgumentError(f"{op}: parameters argument given to the Optimizer should not be None in dygraph mode.")
         if isinstance(parameters, Tensor) or not isinstance(parameters, Iterable):
             raise ArgumentError(
                 f"{op}: `parameters` argument given to the optimizer should be an iterable of paddle Tensors, but got "
-                f"argument type is `{type(parameters).__name__}`{steps.of_a_module(parameters)}."
+                f"argument type is `{type(parameters).__name__}`{_fused.of_a_module(parameters)}."
             )
+        if isinstance(learning_rate, Tensor):
+            raise TypeError(f"learning rate should be float or LRScheduler, got {type(learning_rate)} here")
         if not isinstance(learning_rate, LRScheduler):
-            steps.at_least(op, 0, learning_rate=learning_rate)
+            _fused.at_least(op, 0, learning_rate=learning_rate)
         if not isinstance(weight_decay, WeightDecayRegularizer):
-            steps.at_least(op, 0, weight_decay=weight_decay or 0)
+            _fused.at_least(op, 0, weight_decay=weight_decay or 0)
         groups: list[Any] = list(parameters)
         if groups and not isinstance(groups[0], dict):
             groups = [{"params": groups}]
         common = {"learning_rate": 1.0, "weight_decay": weight_decay, "grad_clip": grad_clip}
         self._learning_rate: Rate = learning_rate if isinstance(learning_rate, LRScheduler) else float(learning_rate)
-        self._groups = [{**common, **g, "params": steps.leaves(g["params"], op)} for g in groups]
+        self._groups = [{**common, **g, "params": _fused.leaves(g["params"], op)} for g in groups]
         self._parameter_list = [p for g in self._groups for p in g["params"]]
         self._state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         #: Whether parameters of a half dtype have float32 copies, which are updated.
@@ -68,7 +75,7 @@ class Optimizer:
 
     def get_lr(self) -> float:
         """The learning rate."""
-        steps.watch(self._rate_now)
+        _fused.watch(self._rate_now)
         return self._rate_now()
 
     def _rate_now(self) -> float:
@@ -91,7 +98,7 @@ class Optimizer:
                 "optimizer's learning rate can't be LRScheduler when invoke this API, because this will lead to "
                 "conflict."
             )
-        steps.at_least("set_lr", 0, learning_rate=value)
+        _fused.at_least("set_lr", 0, learning_rate=value)
         self._learning_rate = float(value)
 
     def set_lr_scheduler(self, scheduler: LRScheduler) -> None:
@@ -114,11 +121,11 @@ class Optimizer:
     def step(self) -> None:
         """Updates every parameter that has a gradient and does not have ``stop_gradient``."""
         for group, gradients in [(group, self._gradients(group)) for group in self._groups]:
-            steps.watch(functools.partial(self._watched, group))
+            _fused.watch(functools.partial(self._fg_watched, group))
             rate = functools.partial(self._rate, group)
             for p, g, decay in gradients:
                 master = self._master(p)
-                self._update(master, g.astype(master.dtype), rate, decay)
+                self._fg_update(master, g.astype(master.dtype), rate, decay)
                 if master is not p:
                     p.set_value(master)
 
@@ -126,10 +133,10 @@ class Optimizer:
         """The learning rate of a group."""
         return float(self._rate_now() * group["learning_rate"])
 
-    def _watched(self, group: dict[str, Any]) -> Any:
+    def _fg_watched(self, group: dict[str, Any]) -> Any:
         """See :func:`steps.watched`."""
         masters = [self._masters.get(p, p) for p in group["params"]]
-        return steps.watched(group, masters, self._state, "learning_rate"), len(self._groups)
+        return _fused.watched(group, masters, self._state, "learning_rate"), len(self._groups)
 
     def _master(self, p: Tensor) -> Tensor:
         """The float32 copy of a parameter that is updated in its place, or the parameter itself."""
@@ -173,18 +180,45 @@ class Optimizer:
         self.step()
         return [], pairs
 
-    def _update(self, p: Tensor, g: Tensor, rate: steps.Rate, decay: float) -> None:
+    def get_opti_var_name_list(self) -> list[str]:
+        """The names of the tensors of the state."""
+        return [name for name, value in self.state_dict().items() if isinstance(value, Tensor)]
+
+    def apply_gradients(self, params_grads: Iterable[tuple[Any, Any]]) -> list[Any]:
+        """Runs :meth:`step` with the given gradients: pairs of parameters and gradients. Returns an empty list.
+
+        The gradients of the parameters are those of before afterwards. Parameters without a pair stay as they are.
+
+        >>> import ferrograd.paddle as paddle
+        >>> w = paddle.to_tensor([4.0], stop_gradient=False)
+        >>> paddle.optimizer.SGD(0.25, parameters=[w]).apply_gradients([(w, paddle.to_tensor([8.0]))])
+        []
+        >>> w.item()
+        2.0
+        """
+        given = {id(p): g for p, g in params_grads}
+        before = [(p, p.grad) for p in self._parameter_list]
+        try:
+            for p in self._parameter_list:
+                p.grad = given.get(id(p))
+            self.step()
+        finally:
+            for p, gradient in before:
+                p.grad = gradient
+        return []
+
+    def _fg_update(self, p: Tensor, g: Tensor, rate: _fused.Rate, decay: float) -> None:
         raise NotImplementedError
 
     def _powers(self) -> dict[str, float]:
         """The bases of the powers that count steps, by Paddle's names of the powers."""
         return {}
 
-    def _to_accumulators(self, state: steps.State, p: Tensor) -> dict[str, Any]:
+    def _to_accumulators(self, state: _fused.State, p: Tensor) -> dict[str, Any]:
         """What is kept for a parameter, by Paddle's names."""
         return accumulators.table(state, p, self._accumulators, self._powers())
 
-    def _from_accumulators(self, kept: dict[str, Any], p: Tensor) -> steps.State:
+    def _from_accumulators(self, kept: dict[str, Any], p: Tensor) -> _fused.State:
         """The reverse of :meth:`_to_accumulators`."""
         return accumulators.state_of(kept, p, self._accumulators, self._powers())
 

@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ferrograd import _public
-from ferrograd._core import ArgumentError, Tensor
-from ferrograd._core import paddle as ops
-from ferrograd.paddle._framework import VERSION
+from ferrograd._core import ArgumentError, Tensor, paddle as ops
+from ferrograd._kit import public as _public
+from ferrograd.paddle._functions.predicates import VERSION
 from ferrograd.paddle.utils import dlpack, unique_name
 
 __all__ = [
+    "assert_same_structure",
     "deprecated",
     "dlpack",
     "flatten",
@@ -95,6 +95,33 @@ def map_structure(func: Callable[..., Any], *structure: Any) -> Any:
     if len({len(one) for one in leaves}) > 1:
         raise ArgumentError(f"map_structure: structures of {[len(one) for one in leaves]} leaves")
     return pack_sequence_as(structure[0], [func(*each) for each in zip(*leaves, strict=True)])
+
+
+def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, skip_if: Any = None) -> None:
+    """Raises unless two structures of lists, tuples and dicts differ in their leaves only.
+
+    Raises:
+        ValueError: One has other parts than the other one.
+        TypeError: Parts at one place have other types, and ``check_types`` is True.
+
+    >>> import ferrograd.paddle as paddle
+    >>> paddle.utils.assert_same_structure([1, (2, 3)], [4, (5, 6)])
+    """
+    if skip_if is not None and skip_if(nest1):
+        return
+    ours, theirs = _parts(nest1), _parts(nest2)
+    if (ours is None) != (theirs is None) or len(ours or ()) != len(theirs or ()):
+        raise ValueError(f"The two structures don't have the same nested structure: {nest1!r:.60} and {nest2!r:.60}")
+    if ours is None or theirs is None:
+        return
+    if check_types and type(nest1) is not type(nest2):
+        raise TypeError(
+            f"The two structures don't have the same sequence type: {type(nest1).__name__} and {type(nest2).__name__}"
+        )
+    if isinstance(nest1, Mapping) and set(nest1) != set(nest2):
+        raise ValueError(f"The two dictionaries don't have the same set of keys: {list(nest1)} and {list(nest2)}")
+    for one, other in zip(ours, theirs, strict=True):
+        assert_same_structure(one, other, check_types, skip_if)
 
 
 def try_import(module_name: str, err_msg: str | None = None) -> ModuleType:

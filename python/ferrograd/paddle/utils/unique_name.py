@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.paddle.nn import _parameter
 
 __all__ = ["generate", "guard", "switch"]
@@ -24,6 +24,8 @@ def generate(key: str) -> str:
 
 def switch(new_generator: _parameter.Names | None = None) -> _parameter.Names:
     """Numbers names from 0 again, or as ``new_generator`` does; returns what numbered them before."""
+    if not isinstance(new_generator, _parameter.Names | None):
+        raise TypeError(f"unique_name.switch: expected what switch gave, not {type(new_generator).__name__}")
     return _parameter.switch_names(_parameter.Names() if new_generator is None else new_generator)
 
 

@@ -1,20 +1,23 @@
-"""``paddle.vision``: of its parts only ``Compose``, which needs no images, and functions on boxes are here."""
+"""``paddle.vision``: networks for images, functions on boxes, and ``Compose``, which needs no images."""
 
 from __future__ import annotations
 
-from typing import NoReturn
+from importlib import import_module
+from typing import Any
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.paddle.vision import ops, transforms
 from ferrograd.paddle.vision.transforms import Compose
 
-__all__ = ["Compose", "ops", "transforms"]
+__all__ = ["Compose", "models", "ops", "transforms"]
 
 
-def __getattr__(name: str) -> NoReturn:
+def __getattr__(name: str) -> Any:
+    if name == "models":
+        return import_module(f"{__name__}.models")
     raise AttributeError(
-        f"module 'ferrograd.paddle.vision' has no attribute {name!r}: data sets, ready models and changes of images "
-        "are no part of the library: read files in a paddle.io.Dataset"
+        f"module 'ferrograd.paddle.vision' has no attribute {name!r}: data sets and changes of images are no part of "
+        "the library: read files in a paddle.io.Dataset"
     )
 
 

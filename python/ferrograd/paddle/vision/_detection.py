@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _arguments, _core
-from ferrograd._core import ArgumentError, ShapeError
-from ferrograd._core import paddle as ops
-from ferrograd._dialects.numbers import PADDLE
-from ferrograd.paddle._index import take_along_axis
+from ferrograd import _core
+from ferrograd._core import ArgumentError, ShapeError, paddle as ops
+from ferrograd._kit import arguments as _arguments
+from ferrograd._kit.dialect import PADDLE
+from ferrograd.paddle._functions.index import take_along_axis
 from ferrograd.paddle._tensor import Tensor
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _arguments, _core, _public
-from ferrograd._core import ShapeError
-from ferrograd._core import paddle as ops
-from ferrograd._dialects.numbers import PADDLE
+from ferrograd import _core
+from ferrograd._core import ShapeError, paddle as ops
+from ferrograd._kit import arguments as _arguments, public as _public
+from ferrograd._kit.dialect import PADDLE
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.vision._detection import box_coder, deform_conv2d, roi_pool, yolo_box
 

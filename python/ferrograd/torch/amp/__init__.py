@@ -6,7 +6,7 @@ dtype.
 
 from __future__ import annotations
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.torch.amp.autocast_mode import (
     autocast,
     custom_bwd,

@@ -6,9 +6,10 @@ import warnings
 from functools import partial, wraps
 from typing import Any
 
-from ferrograd import _core, _public
+from ferrograd import _core
 from ferrograd._autograd.autocast import Autocast, cast_all
-from ferrograd._dialects.numbers import TORCH
+from ferrograd._kit import public as _public
+from ferrograd._kit.dialect import TORCH
 from ferrograd._tensor.dtypes import dtype_of
 
 __all__ = [
@@ -119,7 +120,7 @@ class autocast(Autocast):
         super().__init__(name if enabled else None)
 
     def __enter__(self) -> autocast:
-        self._before.append(_core.set_autocast(self._wanted) if self._is_here else _core.autocast_dtype())
+        self._fg_before.append(_core.set_autocast(self._wanted) if self._is_here else _core.autocast_dtype())
         return self
 
 
@@ -157,6 +158,11 @@ def custom_bwd(bwd: Any = None, *, device_type: str = "cuda") -> Any:
             return bwd(ctx, *args, **kwargs)
 
     return backward
+
+
+def _cast(value: Any, device_type: Any, dtype: Any = None) -> Any:
+    """The value with all float tensors in it cast to a dtype, but those of float64."""
+    return cast_all(value, str((device_type if dtype is None else dtype).name))
 
 
 __dir__ = _public.names(globals())

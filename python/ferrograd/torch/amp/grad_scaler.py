@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._core import torch as ops
-from ferrograd._optim import steps
+from ferrograd._kit import public as _public
+from ferrograd._optim import fused as _fused
 from ferrograd._optim.scaler import Scaler
 from ferrograd.torch._tensor import Tensor
 
@@ -65,7 +65,7 @@ class GradScaler(Scaler):
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
-            (factor,) = steps.numbers(outputs, {}, lambda: (self._scale,))
+            (factor,) = _fused.numbers(outputs, {}, lambda: (self._scale,))
             return ops.multiply(outputs, factor)
         if isinstance(outputs, (list, tuple)):
             scaled = [self.scale(output) for output in outputs]
@@ -104,7 +104,7 @@ class GradScaler(Scaler):
                 self._scale, self._growth_tracker = self._scale * self._backoff_factor, 0
             return seen
 
-        steps.change(vars(self), make)
+        _fused.change(vars(self), make)
 
     def get_scale(self) -> float:
         """The factor; 1 if losses are not scaled."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
 from ferrograd._autograd.debugging import detect_anomaly, set_detect_anomaly
 from ferrograd._autograd.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
-from ferrograd.torch._autograd import backward, grad
-from ferrograd.torch._classes import Variable
+from ferrograd._kit import public as _public
+from ferrograd.torch._base.gradients import backward, grad
+from ferrograd.torch._base.typed_tensors import Variable
 from ferrograd.torch.autograd import (
     anomaly_mode,
     forward_ad,
@@ -45,5 +45,11 @@ __all__ = [
     "set_multithreading_enabled",
     "variable",
 ]
+
+
+def _profiler_enabled() -> bool:
+    """Whether a profiler runs on this thread."""
+    return bool(profiler._running.profiles)
+
 
 __dir__ = _public.names(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ferrograd._autograd import saved_tensors as _saved_tensors
 from ferrograd._autograd.saved_tensors import disable_saved_tensors_hooks
-from ferrograd._dialects.numbers import TORCH
+from ferrograd._kit.dialect import TORCH
 
 __all__ = ["disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]
 

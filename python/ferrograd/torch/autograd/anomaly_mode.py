@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
 from ferrograd._autograd.debugging import detect_anomaly, set_detect_anomaly
+from ferrograd._kit import public as _public
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]
 

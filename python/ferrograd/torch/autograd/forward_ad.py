@@ -9,8 +9,9 @@ from __future__ import annotations
 from contextlib import ContextDecorator
 from typing import Any, NamedTuple
 
-from ferrograd import _core, _public
+from ferrograd import _core
 from ferrograd._core import ArgumentError, ShapeError, Tensor
+from ferrograd._kit import public as _public
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 

@@ -6,10 +6,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._autograd import function as _function
 from ferrograd._autograd.function import once_differentiable
 from ferrograd._core import ArgumentError
+from ferrograd._kit import public as _public
 from ferrograd.torch._tensor import Tensor
 
 __all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]

@@ -10,9 +10,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ferrograd import _core, _public, _tree
+from ferrograd import _core
 from ferrograd._autograd.modes import enable_grad, no_grad
 from ferrograd._core import ArgumentError, ShapeError, Tensor
+from ferrograd._kit import public as _public, tree as _tree
 from ferrograd.func._jacobians import columns, rows
 from ferrograd.func._record import Record, is_inside
 
@@ -123,7 +124,7 @@ class _Call(Record):
             raise ShapeError(
                 f"The Tensor returned by the function given to {self.what} should contain a single element"
             )
-        return self.outputs[0]
+        return self.scalar()
 
 
 _ONE_OUTPUT = "the user-provided function returns a single Tensor with a single element"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ferrograd import _core, _public
+from ferrograd import _core
 from ferrograd._autograd.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
+from ferrograd._kit import public as _public
 
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
 
@@ -28,7 +29,7 @@ class set_multithreading_enabled:
     """
 
     def __init__(self, mode: bool) -> None:
-        self.mode, self._before = mode, is_multithreading_enabled()
+        self.mode, self._fg_before = mode, is_multithreading_enabled()
         self._set(mode)
 
     def _set(self, mode: bool) -> None:
@@ -43,7 +44,7 @@ class set_multithreading_enabled:
 
     def __exit__(self, *_: object) -> None:
         """Restores the previous state."""
-        self._set(self._before)
+        self._set(self._fg_before)
 
 
 __dir__ = _public.names(globals())

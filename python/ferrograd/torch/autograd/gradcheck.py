@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core, _public
+from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
-from ferrograd._dialects.numbers import TORCH
+from ferrograd._kit import public as _public
+from ferrograd._kit.dialect import TORCH
 from ferrograd.testing import GradcheckError, gradcheck, gradgradcheck
 from ferrograd.testing._jacobians import CENTRAL, FunctionAtPoint, tracked, unit
 

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 
-from ferrograd import _arguments, _core, _public
+from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import GradientEdge, Node, RemovableHandle, queue_callback, register_multi_grad_hook
-from ferrograd._core import gradient_edge as get_gradient_edge
-from ferrograd._dialects.numbers import TORCH
+from ferrograd._core import (
+    GradientEdge,
+    Node,
+    RemovableHandle,
+    gradient_edge as get_gradient_edge,
+    queue_callback,
+    register_multi_grad_hook,
+)
+from ferrograd._kit import arguments as _arguments, public as _public
+from ferrograd._kit.dialect import TORCH
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.autograd._saved import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
-from ferrograd.torch._classes import Variable
+from ferrograd._kit import public as _public
+from ferrograd.torch._base.typed_tensors import Variable
 
 __all__ = ["Variable"]
 

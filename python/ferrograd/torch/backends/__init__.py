@@ -8,9 +8,19 @@ False
 
 from __future__ import annotations
 
-from ferrograd import _public
-from ferrograd.torch.backends import cuda, cudnn, mkl, mkldnn, mps, openmp
+from ferrograd._kit import public as _public
+from ferrograd.torch.backends import cpu, cuda, cudnn, mkl, mkldnn, mps, openmp, opt_einsum, quantized
 
-__all__ = ["cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
+__all__ = ["cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum", "quantized"]
+
+
+def flags_frozen() -> bool:
+    """False: switches can be set."""
+    return False
+
+
+def disable_global_flags() -> None:
+    """Does nothing: switches change nothing."""
+
 
 __dir__ = _public.names(globals())

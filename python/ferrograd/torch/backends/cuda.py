@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
+from typing import Any
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 
 __all__ = [
     "cudnn_sdp_enabled",
@@ -81,6 +82,14 @@ def enable_math_sdp(enabled: bool) -> None:
 
 def enable_cudnn_sdp(enabled: bool) -> None:
     """Does nothing: attention has one implementation."""
+
+
+def _unused(params: Any, debug: bool = False) -> bool:
+    """False: there is one kernel for attention."""
+    return False
+
+
+can_use_flash_attention = can_use_efficient_attention = can_use_cudnn_attention = _unused
 
 
 __dir__ = _public.names(globals())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 
-__all__ = ["is_available", "is_built"]
+__all__ = ["is_available", "is_built", "is_macos13_or_newer", "is_macos_or_newer"]
 
 
 def is_available() -> bool:
@@ -14,6 +14,16 @@ def is_available() -> bool:
 
 def is_built() -> bool:
     """False: there is no code for Metal."""
+    return False
+
+
+def is_macos13_or_newer(minor: int = 0) -> bool:
+    """False: there is no Metal device."""
+    return False
+
+
+def is_macos_or_newer(major: int, minor: int) -> bool:
+    """False: there is no Metal device."""
     return False
 
 

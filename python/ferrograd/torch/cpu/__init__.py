@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.torch.cpu import amp
 
 __all__ = ["amp", "current_device", "device_count", "is_available", "is_initialized", "set_device", "synchronize"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any, NoReturn
 
-from ferrograd import _public
-from ferrograd.torch._no_device import (
+from ferrograd._kit import public as _public
+from ferrograd.torch._base.no_device import (
     device_count,
     empty_cache,
     is_available,
@@ -49,6 +49,7 @@ __all__ = [
     "ipc_collect",
     "is_available",
     "is_bf16_supported",
+    "is_current_stream_capturing",
     "is_initialized",
     "is_tf32_supported",
     "manual_seed",
@@ -171,5 +172,25 @@ class _Class(type):
 
 for _name in ("BFloat16", "Bool", "Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short"):
     globals()[f"{_name}Tensor"] = _Class(f"{_name}Tensor", (), {"__module__": "torch.cuda"})
+
+
+def is_current_stream_capturing() -> bool:
+    """False: there is no GPU."""
+    return False
+
+
+def _is_in_bad_fork() -> bool:
+    """False: there is no GPU."""
+    return False
+
+
+def _is_compiled() -> bool:
+    """False: the library is built for no GPU."""
+    return False
+
+
+def _lazy_call(callable: Any, **kwargs: Any) -> None:
+    """Does nothing: what waits for a GPU is never called."""
+
 
 __dir__ = _public.names(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.torch.amp import autocast_mode, grad_scaler
 from ferrograd.torch.amp.autocast_mode import custom_bwd, custom_fwd
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 
 __all__ = ["mark", "range", "range_pop", "range_push"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from ferrograd import _public
-from ferrograd.torch._no_device import manual_seed, refuse
+from ferrograd._kit import public as _public
+from ferrograd.torch._base.no_device import manual_seed, refuse
 
 __all__ = [
     "get_rng_state",

@@ -5,9 +5,9 @@ The functions here write into tensors and record nothing; ``torch.distributed.nn
 
 from __future__ import annotations
 
-from ferrograd import _public
-from ferrograd.torch import _process_groups
-from ferrograd.torch._process_groups import *
+from ferrograd._kit import public as _public
+from ferrograd.torch._base import process_groups as _process_groups
+from ferrograd.torch._base.process_groups import *
 from ferrograd.torch.distributed import _collectives, nn
 from ferrograd.torch.distributed._collectives import *
 

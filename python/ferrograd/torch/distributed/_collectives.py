@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import ArgumentError, Tensor, native
-from ferrograd.distributed import _check, _operations
+from ferrograd.distributed import _debug, _operations
 from ferrograd.distributed._operations import plain, plain_all
 from ferrograd.distributed._transport import Array, Request
-from ferrograd.torch._process_groups import ProcessGroup, found, seconds_of
+from ferrograd.torch._base.process_groups import ProcessGroup, found, seconds_of
 
 __all__ = [
     "P2POp",
@@ -93,7 +93,7 @@ class Work:
             DistributedError: ``timeout`` is over before.
         """
         if self._request is not None:
-            self._source = _check.wait(self._request, seconds_of(timeout, "wait"))
+            self._source = _debug.wait(self._request, seconds_of(timeout, "wait"))
             self._request = None
             if self._then is not None:
                 self._then(self._source)
@@ -382,7 +382,7 @@ def send_object_list(
     transport, partner = chosen.communicator._transport, chosen.root(dst, group_dst)
     packed = np.frombuffer(pickle.dumps(list(object_list)), np.uint8)
     for part in (np.array([packed.size], np.int64), packed):
-        _check.wait(transport.start_send(part, partner, 0))
+        _debug.wait(transport.start_send(part, partner, 0))
 
 
 def recv_object_list(
@@ -402,9 +402,9 @@ def recv_object_list(
     transport = chosen.communicator._transport
     size = np.empty(1, np.int64)
     partner = None if src is None and group_src is None else chosen.root(src, group_src)
-    partner = _check.wait(transport.start_receive(size, partner, 0))
+    partner = _debug.wait(transport.start_receive(size, partner, 0))
     packed = np.empty(size.item(), np.uint8)
-    _check.wait(transport.start_receive(packed, partner, 0))
+    _debug.wait(transport.start_receive(packed, partner, 0))
     values = pickle.loads(packed.data)
     if len(values) != len(object_list):
         raise ArgumentError(
@@ -421,8 +421,8 @@ def monitored_barrier(group: Group = None, timeout: timedelta | None = None, wai
         DistributedError: a process does not come within ``timeout``; without one, within that of the debug mode.
     """
     seconds = seconds_of(timeout, "monitored_barrier")
-    _check.compare(
-        found(group).communicator._transport, _check.Call("monitored_barrier()", _check.call_site()), seconds
+    _debug.compare(
+        found(group).communicator._transport, _debug.Call("monitored_barrier()", _debug.call_site()), seconds
     )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ferrograd import _public, _tree
 from ferrograd._core import ArgumentError, Tensor
-from ferrograd._dialects.numbers import TORCH
+from ferrograd._kit import public as _public, tree as _tree
+from ferrograd._kit.dialect import TORCH
 from ferrograd.distributed import _files
 from ferrograd.distributed._communicator import Communicator, world
-from ferrograd.torch._process_groups import GroupMember, ProcessGroup
+from ferrograd.torch._base.process_groups import GroupMember, ProcessGroup
 
 __all__ = ["load", "save"]
 

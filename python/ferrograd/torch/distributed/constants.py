@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 
 __all__ = ["default_pg_timeout"]
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
-from ferrograd import _public
 from ferrograd._autograd.checkpoint import checkpoint
 from ferrograd._autograd.modes import is_grad_enabled, no_grad
 from ferrograd._core import FerrogradError, Tensor, native
+from ferrograd._kit import public as _public
 from ferrograd.distributed._reducer import check_same_parameters, copy_from_root
-from ferrograd.torch._process_groups import ProcessGroup, found
+from ferrograd.torch._base.process_groups import ProcessGroup, found
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.parameter import Parameter
 
@@ -92,8 +92,8 @@ class FullyShardedDataParallel(Module):
             check_same_parameters(comm, [(places[0].path, p) for places, p in zip(self._places, whole, strict=True)])
             if sync_module_states:
                 copy_from_root(comm, [*whole, *_buffers(module)])
-        self._shapes = [tuple(p.shape) for p in whole]
-        self._length = sum(map(math.prod, self._shapes))
+        self._fg_shapes = [tuple(p.shape) for p in whole]
+        self._length = sum(map(math.prod, self._fg_shapes))
         width = -(-self._length // comm.size)
         with no_grad():
             flat = native.concat([p.detach().reshape([-1]) for p in whole])
@@ -122,7 +122,7 @@ class FullyShardedDataParallel(Module):
         """The whole parameters; gradients flow back to the parts of the processes."""
         flat = self.process_group.communicator.allgather(self.flat_param).reshape([-1])
         found, at = [], 0
-        for shape in self._shapes:
+        for shape in self._fg_shapes:
             n = math.prod(shape)
             found.append(flat[at : at + n].reshape(list(shape)))
             at += n
@@ -170,9 +170,9 @@ class FullyShardedDataParallel(Module):
             yield
             if writeback:
                 for part, whole in zip(parts, held, strict=True):
-                    part._keep(whole)
+                    part._fg_keep(whole)
 
-    def _keep(self, whole: list[Parameter]) -> None:
+    def _fg_keep(self, whole: list[Parameter]) -> None:
         with no_grad():
             flat = native.concat([p.detach().reshape([-1]) for p in whole])
             width, rank = self.flat_param.shape[0], self.process_group.communicator.rank
@@ -219,7 +219,7 @@ class FullyShardedDataParallel(Module):
     @staticmethod
     def optim_state_dict_to_load(model: Module, optim: Any, optim_state_dict: dict[str, Any]) -> dict[str, Any]:
         """This process's part of a state that :meth:`optim_state_dict` made, for ``optim.load_state_dict``."""
-        found = _resharded(model, optim, optim_state_dict["state"], FullyShardedDataParallel._part)
+        found = _resharded(model, optim, optim_state_dict["state"], FullyShardedDataParallel._fg_part)
         return {**optim_state_dict, "state": found}
 
     def _whole(self, x: Tensor) -> Tensor:
@@ -227,7 +227,7 @@ class FullyShardedDataParallel(Module):
             return x
         return self.process_group.communicator.allgather(x.detach()).reshape([-1])[: self._length]
 
-    def _part(self, x: Tensor) -> Tensor:
+    def _fg_part(self, x: Tensor) -> Tensor:
         if tuple(x.shape) != (self._length,):
             return x
         width, rank = self.flat_param.shape[0], self.process_group.communicator.rank

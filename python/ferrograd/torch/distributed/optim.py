@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._core import Tensor
+from ferrograd._kit import public as _public
 from ferrograd.distributed._reducer import copy_from_root
-from ferrograd.torch._process_groups import ProcessGroup, found
+from ferrograd.torch._base.process_groups import ProcessGroup, found
 from ferrograd.torch.optim.optimizer import Optimizer
 
 __all__ = ["ZeroRedundancyOptimizer"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 
 __all__ = ["RRef", "is_available"]
 
 
 class RRef:
-    """The class of references to values in other processes, which there are none of."""
+    """The class of references to values in other processes. No process holds any."""
 
 
 def is_available() -> bool:

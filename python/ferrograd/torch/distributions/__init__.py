@@ -11,109 +11,22 @@ from __future__ import annotations
 
 import sys as _sys
 
-from ferrograd import _public
-from ferrograd._distributions.constraint_registry import (
-    biject_to,
-    transform_to,
-)
-from ferrograd._distributions.counts import (
-    Binomial,
-    Multinomial,
-    NegativeBinomial,
-    Poisson,
-)
-from ferrograd._distributions.discrete import (
-    Bernoulli,
-    Categorical,
-    Geometric,
-    OneHotCategorical,
-)
-from ferrograd._distributions.distribution import (
-    Distribution,
-    ExponentialFamily,
-)
-from ferrograd._distributions.gamma import (
-    Beta,
-    Chi2,
-    Dirichlet,
-    FisherSnedecor,
-    Gamma,
-    InverseGamma,
-    StudentT,
-)
-from ferrograd._distributions.independent import (
-    Independent,
-)
-from ferrograd._distributions.kl import (
-    kl_divergence,
-    register_kl,
-)
-from ferrograd._distributions.matrices import (
-    LKJCholesky,
-    LowRankMultivariateNormal,
-    Wishart,
-)
-from ferrograd._distributions.mixture_same_family import (
-    MixtureSameFamily,
-)
+from ferrograd._distributions import families as _families, transforms as _transforms
+from ferrograd._distributions.constraint_registry import biject_to, transform_to
+from ferrograd._distributions.families import *
+from ferrograd._distributions.kl import kl_divergence, register_kl
 from ferrograd._distributions.multivariate_normal import (
-    MultivariateNormal,
+    factor_of_inverse as _precision_to_scale_tril,  # noqa: F401
 )
-from ferrograd._distributions.multivariate_normal import factor_of_inverse as _precision_to_scale_tril  # noqa: F401
-from ferrograd._distributions.relaxed import (
-    OneHotCategoricalStraightThrough,
-    RelaxedBernoulli,
-    RelaxedOneHotCategorical,
+from ferrograd._distributions.transforms import *
+from ferrograd._kit import public as _public
+from ferrograd.torch.distributions import (
+    constraint_registry as constraint_registry,
+    constraints,
+    kl as kl,
+    transforms,
+    utils as utils,
 )
-from ferrograd._distributions.scalar import (
-    Cauchy,
-    Exponential,
-    Gumbel,
-    HalfNormal,
-    Laplace,
-    Normal,
-    Uniform,
-)
-from ferrograd._distributions.tails import (
-    ContinuousBernoulli,
-    GeneralizedPareto,
-    HalfCauchy,
-    Kumaraswamy,
-    LogisticNormal,
-    LogNormal,
-    Pareto,
-    VonMises,
-    Weibull,
-)
-from ferrograd._distributions.transformed_distribution import (
-    TransformedDistribution,
-)
-from ferrograd._distributions.transforms import (
-    AbsTransform,
-    AffineTransform,
-    CatTransform,
-    ComposeTransform,
-    CorrCholeskyTransform,
-    CumulativeDistributionTransform,
-    ExpTransform,
-    IndependentTransform,
-    LowerCholeskyTransform,
-    PositiveDefiniteTransform,
-    PowerTransform,
-    ReshapeTransform,
-    SigmoidTransform,
-    SoftmaxTransform,
-    SoftplusTransform,
-    StackTransform,
-    StickBreakingTransform,
-    TanhTransform,
-    Transform,
-    identity_transform,
-)
-from ferrograd.torch.distributions import constraint_registry as constraint_registry
-from ferrograd.torch.distributions import constraints, transforms
-from ferrograd.torch.distributions import kl as kl
-from ferrograd.torch.distributions import utils as utils
 
 #: torch has a module for each of these; programs import from it too.
 _MODULES = (
@@ -127,76 +40,12 @@ _MODULES = (
 for _name in _MODULES.split():
     globals()[_name] = _sys.modules[f"{__name__}.{_name}"] = _sys.modules[__name__]
 
-__all__ = [
-    "AbsTransform",
-    "AffineTransform",
-    "Bernoulli",
-    "Beta",
-    "Binomial",
-    "CatTransform",
-    "Categorical",
-    "Cauchy",
-    "Chi2",
-    "ComposeTransform",
-    "ContinuousBernoulli",
-    "CorrCholeskyTransform",
-    "CumulativeDistributionTransform",
-    "Dirichlet",
-    "Distribution",
-    "ExpTransform",
-    "Exponential",
-    "ExponentialFamily",
-    "FisherSnedecor",
-    "Gamma",
-    "GeneralizedPareto",
-    "Geometric",
-    "Gumbel",
-    "HalfCauchy",
-    "HalfNormal",
-    "Independent",
-    "IndependentTransform",
-    "InverseGamma",
-    "Kumaraswamy",
-    "LKJCholesky",
-    "Laplace",
-    "LogNormal",
-    "LogisticNormal",
-    "LowRankMultivariateNormal",
-    "LowerCholeskyTransform",
-    "MixtureSameFamily",
-    "Multinomial",
-    "MultivariateNormal",
-    "NegativeBinomial",
-    "Normal",
-    "OneHotCategorical",
-    "OneHotCategoricalStraightThrough",
-    "Pareto",
-    "Poisson",
-    "PositiveDefiniteTransform",
-    "PowerTransform",
-    "RelaxedBernoulli",
-    "RelaxedOneHotCategorical",
-    "ReshapeTransform",
-    "SigmoidTransform",
-    "SoftmaxTransform",
-    "SoftplusTransform",
-    "StackTransform",
-    "StickBreakingTransform",
-    "StudentT",
-    "TanhTransform",
-    "Transform",
-    "TransformedDistribution",
-    "Uniform",
-    "VonMises",
-    "Weibull",
-    "Wishart",
-    "biject_to",
-    "constraints",
-    "identity_transform",
-    "kl_divergence",
-    "register_kl",
-    "transform_to",
-    "transforms",
-]
+__all__ = ["biject_to", "constraints", "kl_divergence", "register_kl", "transform_to", "transforms"]
+__all__ += _families.__all__  # type: ignore[attr-defined]
+__all__ += _transforms.__all__
+
+# Those of torch are the shared ones.
+for _name in _families.__all__:  # type: ignore[attr-defined]
+    globals()[_name].__module__ = __name__
 
 __dir__ = _public.names(globals())

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
 from ferrograd._distributions.constraints import *
-from ferrograd._distributions.constraints import __all__ as __all__
-from ferrograd._distributions.constraints import _Boolean as _Boolean
-from ferrograd._distributions.constraints import _CorrCholesky as _CorrCholesky
-from ferrograd._distributions.constraints import _Dependent as _Dependent
-from ferrograd._distributions.constraints import _GreaterThan as _GreaterThan
-from ferrograd._distributions.constraints import _GreaterThanEq as _GreaterThanEq
-from ferrograd._distributions.constraints import _HalfOpenInterval as _HalfOpenInterval
-from ferrograd._distributions.constraints import _IndependentConstraint as _IndependentConstraint
-from ferrograd._distributions.constraints import _IntegerGreaterThan as _IntegerGreaterThan
-from ferrograd._distributions.constraints import _IntegerInterval as _IntegerInterval
-from ferrograd._distributions.constraints import _Interval as _Interval
-from ferrograd._distributions.constraints import _LessThan as _LessThan
-from ferrograd._distributions.constraints import _LowerCholesky as _LowerCholesky
-from ferrograd._distributions.constraints import _LowerTriangular as _LowerTriangular
-from ferrograd._distributions.constraints import _Multinomial as _Multinomial
-from ferrograd._distributions.constraints import _OneHot as _OneHot
-from ferrograd._distributions.constraints import _PositiveDefinite as _PositiveDefinite
-from ferrograd._distributions.constraints import _PositiveSemidefinite as _PositiveSemidefinite
-from ferrograd._distributions.constraints import _Real as _Real
-from ferrograd._distributions.constraints import _Simplex as _Simplex
-from ferrograd._distributions.constraints import _Square as _Square
-from ferrograd._distributions.constraints import _Symmetric as _Symmetric
+from ferrograd._distributions.constraints import (
+    __all__ as __all__,
+    _Boolean as _Boolean,
+    _CorrCholesky as _CorrCholesky,
+    _Dependent as _Dependent,
+    _GreaterThan as _GreaterThan,
+    _GreaterThanEq as _GreaterThanEq,
+    _HalfOpenInterval as _HalfOpenInterval,
+    _IndependentConstraint as _IndependentConstraint,
+    _IntegerGreaterThan as _IntegerGreaterThan,
+    _IntegerInterval as _IntegerInterval,
+    _Interval as _Interval,
+    _LessThan as _LessThan,
+    _LowerCholesky as _LowerCholesky,
+    _LowerTriangular as _LowerTriangular,
+    _Multinomial as _Multinomial,
+    _OneHot as _OneHot,
+    _PositiveDefinite as _PositiveDefinite,
+    _PositiveSemidefinite as _PositiveSemidefinite,
+    _Real as _Real,
+    _Simplex as _Simplex,
+    _Square as _Square,
+    _Symmetric as _Symmetric,
+)
+from ferrograd._kit import public as _public
 
 __dir__ = _public.names(globals())

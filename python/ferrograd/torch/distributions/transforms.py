@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
 from ferrograd._distributions.transforms import *
-from ferrograd._distributions.transforms import __all__ as __all__
-from ferrograd._distributions.transforms import _InverseTransform as _InverseTransform
+from ferrograd._distributions.transforms import __all__ as __all__, _InverseTransform as _InverseTransform
+from ferrograd._kit import public as _public
 
 __dir__ = _public.names(globals())

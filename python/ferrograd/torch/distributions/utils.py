@@ -7,13 +7,13 @@ import operator
 from functools import cached_property
 from typing import Any
 
-from ferrograd import _public
-from ferrograd._arguments import typed
 from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import torch as ops
-from ferrograd._distributions.discrete import _clipped
 from ferrograd._distributions.distribution import broadcast_all, sum_last
-from ferrograd.torch._creation import tril_indices
+from ferrograd._distributions.probabilities import _clipped
+from ferrograd._kit import public as _public
+from ferrograd._kit.arguments import typed
+from ferrograd.torch._functions.create import tril_indices
 from ferrograd.torch._tensor import Tensor
 
 __all__ = [

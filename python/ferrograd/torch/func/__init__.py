@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
-from ferrograd.torch._func import functionalize, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
-from ferrograd.torch._vmap import vmap
+from ferrograd._kit import public as _public
+from ferrograd.torch._base.transforms import (
+    functionalize,
+    grad,
+    grad_and_value,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linearize,
+    vjp,
+)
+from ferrograd.torch._base.vmap import vmap
 from ferrograd.torch.nn.modules.batchnorm import replace_all_batch_norm_modules_
 from ferrograd.torch.nn.utils.stateless import (
     combine_state_for_ensemble,

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
 from ferrograd._core import LinAlgError as LinAlgError
 from ferrograd._core.torch.linalg import *
 from ferrograd._core.torch.linalg import __all__ as _ops
+from ferrograd._kit import public as _public
 
 # isort: split
 # torch's own replace the core's of the same name.
-from ferrograd.torch._ldl import *
-from ferrograd.torch._ldl import __all__ as _ldl
-from ferrograd.torch._linalg import *  # type: ignore[assignment]
-from ferrograd.torch._linalg import __all__ as _own
+from ferrograd.torch.linalg._functions import *  # type: ignore[assignment]
+from ferrograd.torch.linalg._functions import __all__ as _own
+from ferrograd.torch.linalg._ldl import *
+from ferrograd.torch.linalg._ldl import __all__ as _ldl
 
 __all__ = sorted({*_ops, *_own, *_ldl, "LinAlgError"})
 

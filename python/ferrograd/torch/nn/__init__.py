@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.torch.nn import attention, functional, grad, init, modules, parallel, parameter, utils
 from ferrograd.torch.nn.modules import *
 from ferrograd.torch.nn.parallel import DataParallel

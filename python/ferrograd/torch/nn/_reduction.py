@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferrograd.torch.nn._losses import reduction_of
+from ferrograd.torch.nn._functional.losses import reduction_of
 
 __all__ = ["get_enum", "legacy_get_string"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
 from ferrograd._core import TorchTensor as _Tensor
+from ferrograd._kit import public as _public
 
 __all__ = [
     "_maybe_indices_t",

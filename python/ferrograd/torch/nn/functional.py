@@ -8,9 +8,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from ferrograd import _arguments, _public
-from ferrograd._core import ArgumentError, ShapeError, TorchTensor
-from ferrograd._core import torch as ops
+from ferrograd._core import ArgumentError, DtypeError, ShapeError, TorchTensor, torch as ops
 from ferrograd._core.torch import (
     conv1d,
     conv2d,
@@ -27,23 +25,23 @@ from ferrograd._core.torch import (
     softplus,
     tanh,
 )
-from ferrograd._dialects import adapters as _adapters
-from ferrograd._dialects.casts import in_inexact
-from ferrograd._dialects.normalization import in_dtype_of
-from ferrograd._dialects.out_argument import into
-from ferrograd._dialects.specialize import specialize
-from ferrograd._nn.half import rounded_once
+from ferrograd._functions.casts import in_inexact
+from ferrograd._functions.half_floats import rounded_once
+from ferrograd._functions.norms import in_dtype_of
+from ferrograd._kit import adapters as _adapters, arguments as _arguments, public as _public
+from ferrograd._kit.out import into
+from ferrograd._kit.specialize import specialize
 from ferrograd._tensor.dtypes import finfo
 from ferrograd.torch._tensor import Tensor
-from ferrograd.torch.nn import _activations, _attention, _dropout, _embedding, _images, _losses, _windows
-from ferrograd.torch.nn._activations import *
-from ferrograd.torch.nn._attention import *
-from ferrograd.torch.nn._dropout import *
-from ferrograd.torch.nn._embedding import *
-from ferrograd.torch.nn._images import *
-from ferrograd.torch.nn._losses import *
-from ferrograd.torch.nn._losses import reduction_of
-from ferrograd.torch.nn._windows import *
+from ferrograd.torch.nn import _functional
+from ferrograd.torch.nn._functional.activations import *
+from ferrograd.torch.nn._functional.attention import *
+from ferrograd.torch.nn._functional.dropout import *
+from ferrograd.torch.nn._functional.embedding import *
+from ferrograd.torch.nn._functional.images import *
+from ferrograd.torch.nn._functional.losses import *
+from ferrograd.torch.nn._functional.losses import reduction_of
+from ferrograd.torch.nn._functional.pools import *
 
 __all__ = [
     "bilinear",
@@ -83,13 +81,7 @@ __all__ = [
     "softplus",
     "tanh",
 ]
-__all__ += _activations.__all__
-__all__ += _attention.__all__
-__all__ += _dropout.__all__
-__all__ += _embedding.__all__
-__all__ += _images.__all__
-__all__ += _losses.__all__
-__all__ += _windows.__all__
+__all__ += _public.gathered(globals(), _functional)
 
 
 def _axis(what: str, input: Tensor, dim: int | None, stacklevel: int) -> int:
@@ -133,6 +125,11 @@ def cross_entropy(
 ) -> Tensor:
     """The cross entropy of logits along axis 1 and targets: class indices or probabilities."""
     reduction = reduction_of(size_average, reduce, reduction)
+    if ignore_index >= 0 and _arguments.tensor(target, "cross_entropy", "target").dtype.kind == "f":
+        raise ArgumentError(
+            "cross_entropy: ignore_index is not supported for a floating point target, which has the probabilities of "
+            "the classes: multiply the loss of each sample by 0 or 1 instead"
+        )
     return ops.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
 
 
@@ -188,7 +185,20 @@ def nll_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """The negative log-likelihood of each sample's class, from log-probabilities along axis 1."""
+    _check_nll(input, target, weight)
     return ops.nll_loss(input, target, weight, ignore_index, reduction_of(size_average, reduce, reduction))
+
+
+def _check_nll(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
+    """Raises for dtypes that PyTorch refuses, where a program has likely confused its tensors."""
+    given = _arguments.tensor(input, "nll_loss", "input").dtype
+    if given.kind != "f":
+        raise DtypeError(f"nll_loss: the log-probabilities are floats, not {given}: are the arguments swapped?")
+    labels = _arguments.tensor(target, "nll_loss", "target").dtype
+    if labels.kind in "iu" and labels.name not in ("int64", "uint8"):
+        raise DtypeError(f"nll_loss: expected target dtype to be Long or Byte, but got {labels}: target.long()")
+    if weight is not None and _arguments.tensor(weight, "nll_loss", "weight").dtype != given:
+        raise DtypeError(f"nll_loss: the weight is of {weight.dtype} and the input of {given}: weight.to(input.dtype)")
 
 
 def _difference_loss(
@@ -358,6 +368,8 @@ def huber_loss(
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along an axis."""
+    if eps < 0:
+        raise ArgumentError(f"cosine_similarity: eps must be non-negative, got: {eps}")
     return ops.cosine_similarity(x1, x2, dim, eps)
 
 
@@ -378,8 +390,9 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     With ``hard`` it is a one-hot vector, whose gradient is that of the softmax.
     """
     shape = list(_arguments.tensor(logits, "gumbel_softmax", "logits").shape)
-    # Of half precision u would have too few values. 1 - u is in (0, 1], and its logarithm is kept from 0.
-    waiting = -ops.log1p(-ops.rand(shape, "float64" if logits.dtype == "float64" else "float32"))
+    # Of half precision they would have too few values. Their logarithms are kept from infinity.
+    dtype = "float64" if logits.dtype == "float64" else "float32"
+    waiting = ops.mersenne.draw("exponential", shape, dtype, 1)
     noise = ops.astype(-ops.log(ops.clip(waiting, 1e-38, None)), logits.dtype)
     soft = ops.softmax((logits + noise) / tau, dim)
     if not hard:

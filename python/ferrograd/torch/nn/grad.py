@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ferrograd import _arguments, _core, _public
+from ferrograd import _core
 from ferrograd._autograd.modes import enable_grad
-from ferrograd._core import Tensor
-from ferrograd._core import torch as ops
-from ferrograd._dialects.numbers import TORCH
+from ferrograd._core import Tensor, torch as ops
+from ferrograd._kit import arguments as _arguments, public as _public
+from ferrograd._kit.dialect import TORCH
 from ferrograd.torch.nn import functional as F
 
 __all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]

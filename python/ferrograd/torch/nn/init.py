@@ -11,13 +11,13 @@ import math
 import warnings
 from typing import Any
 
-from ferrograd import _public
-from ferrograd._arguments import typed
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import ArgumentError, TorchTensor
-from ferrograd._core import torch as ops
-from ferrograd._nn import initial
-from ferrograd.torch._generator import drawing
+from ferrograd._core import ArgumentError, TorchTensor, torch as ops
+from ferrograd._core.torch import mersenne
+from ferrograd._kit import public as _public
+from ferrograd._kit.arguments import typed
+from ferrograd._layers import initializers as _initializers
+from ferrograd.torch._base.generator import drawing
 
 __all__ = [
     "calculate_gain",
@@ -45,7 +45,7 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
     >>> torch.nn.init.calculate_gain("relu") ** 2
     2.0000000000000004
     """
-    return initial.gain(nonlinearity, param)
+    return _initializers.gain(nonlinearity, param)
 
 
 @no_grad()
@@ -79,7 +79,7 @@ def trunc_normal_(
             stacklevel=3,
         )
     with drawing(generator, "trunc_normal_"):
-        drawn = initial.truncated_normal(tensor.shape, mean, std, a, b, tensor.dtype)
+        drawn = _initializers.truncated_normal(tensor.shape, mean, std, a, b, tensor.dtype, mersenne.draw)
     return tensor.copy_(drawn)
 
 
@@ -115,22 +115,22 @@ def eye_(tensor: Any) -> Any:
 @typed(tensor=TorchTensor)
 def dirac_(tensor: Any, groups: int = 1) -> Any:
     """The filters of a convolution that passes on its input channels, in each group."""
-    return tensor.copy_(initial.dirac(tensor.shape, groups, tensor.dtype))
+    return tensor.copy_(_initializers.dirac(tensor.shape, groups, tensor.dtype))
 
 
 def _calculate_fan_in_and_fan_out(tensor: Any) -> tuple[int, int]:
-    return initial.fans(tensor.shape)
+    return _initializers.fans(tensor.shape)
 
 
 def _calculate_correct_fan(tensor: Any, mode: str) -> int:
     mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):
         raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
-    return initial.fans(tensor.shape)[mode == "fan_out"]
+    return _initializers.fans(tensor.shape)[mode == "fan_out"]
 
 
 def _xavier_std(tensor: Any, gain: float) -> float:
-    return gain * math.sqrt(2.0 / float(sum(initial.fans(tensor.shape))))
+    return gain * math.sqrt(2.0 / float(sum(_initializers.fans(tensor.shape))))
 
 
 @typed(tensor=TorchTensor)
@@ -151,7 +151,7 @@ def _kaiming_std(tensor: Any, a: float, mode: str, nonlinearity: str) -> float |
     if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
         return None
-    return initial.gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
+    return _initializers.gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
 
 
 @typed(tensor=TorchTensor, mode=str, nonlinearity=str)
@@ -180,7 +180,7 @@ def kaiming_normal_(
 def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
     """A random matrix with orthonormal rows or columns, whichever are fewer, times ``gain``. Later axes are joined."""
     with drawing(generator, "orthogonal_"):
-        drawn = initial.orthogonal(tensor.shape, gain, tensor.dtype)
+        drawn = _initializers.orthogonal(tensor.shape, gain, tensor.dtype, mersenne.draw)
     return tensor.copy_(drawn)
 
 
@@ -213,5 +213,22 @@ uniform, normal, constant, eye, dirac = map(_deprecated, ("uniform", "normal", "
 xavier_uniform, xavier_normal = map(_deprecated, ("xavier_uniform", "xavier_normal"))
 kaiming_uniform, kaiming_normal = map(_deprecated, ("kaiming_uniform", "kaiming_normal"))
 orthogonal, sparse = map(_deprecated, ("orthogonal", "sparse"))
+
+
+def _no_grad_uniform_(tensor: Any, a: float, b: float, generator: Any = None) -> Any:
+    return uniform_(tensor, a, b, generator)
+
+
+def _no_grad_normal_(tensor: Any, mean: float, std: float, generator: Any = None) -> Any:
+    return normal_(tensor, mean, std, generator)
+
+
+def _no_grad_fill_(tensor: Any, val: float) -> Any:
+    return constant_(tensor, val)
+
+
+def _no_grad_zero_(tensor: Any) -> Any:
+    return zeros_(tensor)
+
 
 __dir__ = _public.names(globals())

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _public
-from ferrograd._core import Tensor as _CoreTensor
-from ferrograd._core import TorchTensor
-from ferrograd._core import torch as ops
+from ferrograd._core import Tensor as _CoreTensor, TorchTensor, torch as ops
+from ferrograd._kit import public as _public
+from ferrograd.torch._base.overriding import disabled_impl as _disabled_impl
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
@@ -21,6 +20,8 @@ class Parameter(TorchTensor):
     >>> w.grad.tolist(), isinstance(w, torch.Tensor), isinstance(w * 2, torch.nn.Parameter)
     ([2.0, 2.0], True, False)
     """
+
+    __torch_function__ = _disabled_impl
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         """A parameter that shares the memory of ``data``; an empty one without it."""
@@ -66,6 +67,8 @@ class Buffer(TorchTensor):
     ['mean']
     """
 
+    __torch_function__ = _disabled_impl
+
     persistent: bool
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Buffer:
@@ -83,12 +86,12 @@ class Buffer(TorchTensor):
 class _Uninitialized(TorchTensor):
     """A tensor that has a dtype, but no shape yet."""
 
-    _becomes: type
+    _fg_becomes: type
 
     def materialize(self, shape: Any, device: object = None, dtype: Any = None) -> None:
         """Gives the tensor a shape and zeros; it becomes an ordinary parameter or buffer."""
         made = ops.zeros([shape] if isinstance(shape, int) else list(shape), self.dtype if dtype is None else dtype)
-        self.__class__ = self._becomes
+        self.__class__ = self._fg_becomes
         tracked, self.requires_grad = self.requires_grad, False
         self.data = made
         self.requires_grad = tracked
@@ -147,7 +150,7 @@ class UninitializedParameter(_Uninitialized, Parameter):
     (torch.Size([2, 3]), 'Parameter')
     """
 
-    _becomes = Parameter
+    _fg_becomes = Parameter
 
     def __new__(cls, requires_grad: bool = True, device: object = None, dtype: Any = None) -> UninitializedParameter:
         """A parameter without a shape."""
@@ -168,7 +171,7 @@ class UninitializedParameter(_Uninitialized, Parameter):
 class UninitializedBuffer(_Uninitialized):
     """A buffer of a lazy layer before the first call."""
 
-    _becomes = Buffer
+    _fg_becomes = Buffer
 
     def __new__(
         cls, requires_grad: bool = False, device: object = None, dtype: Any = None, persistent: bool = True

@@ -13,11 +13,8 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
-from ferrograd.torch.optim import adam as adam
-from ferrograd.torch.optim import adamw as adamw
-from ferrograd.torch.optim import lr_scheduler, swa_utils
-from ferrograd.torch.optim import sgd as sgd
+from ferrograd._kit import public as _public
+from ferrograd.torch.optim import adam as adam, adamw as adamw, lr_scheduler, sgd as sgd, swa_utils
 from ferrograd.torch.optim._adaptive import (
     Adadelta,
     Adafactor,

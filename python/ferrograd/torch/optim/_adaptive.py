@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd._core import ArgumentError, Tensor
-from ferrograd._optim import rules, steps
+from ferrograd._optim import fused as _fused, rules
 from ferrograd.torch.optim.optimizer import Optimizer, Params, cycle_of, given, rate_of
 
 __all__ = ["Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "SparseAdam"]
@@ -14,21 +14,21 @@ __all__ = ["Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam
 class _WithBetas(Optimizer):
     """An optimizer with means of gradients and of their squares."""
 
-    def _check(self, group: dict[str, Any]) -> None:
+    def _fg_check(self, group: dict[str, Any]) -> None:
         name, betas = type(self).__name__, group["betas"]
         if not isinstance(betas, tuple | list) or len(betas) != 2:
             raise ArgumentError(f"{name}: betas must be a pair of numbers, not {betas!r:.60}")
         beta1, beta2 = betas
-        steps.at_least(name, 0, **{"learning rate": group["lr"], "epsilon value": group["eps"]})
-        steps.at_least(name, 0, 1, **{"beta parameter at index 0": beta1, "beta parameter at index 1": beta2})
-        steps.at_least(name, 0, **{"weight_decay value": group["weight_decay"]})
+        _fused.at_least(name, 0, **{"learning rate": group["lr"], "epsilon value": group["eps"]})
+        _fused.at_least(name, 0, 1, **{"beta parameter at index 0": beta1, "beta parameter at index 1": beta2})
+        _fused.at_least(name, 0, **{"weight_decay value": group["weight_decay"]})
 
-    def _decay(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> Tensor:
+    def _fg_decay(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> Tensor:
         """The gradient with the penalty of the weights; a decoupled penalty is applied to the parameter."""
         if not group.get("decoupled_weight_decay"):
             return rules.decayed(p, g, group["weight_decay"])
         rate = rate_of(group)
-        (shrink,) = steps.numbers(p, {}, lambda: (1 - rate() * group["weight_decay"],))
+        (shrink,) = _fused.numbers(p, {}, lambda: (1 - rate() * group["weight_decay"],))
         p.mul_(shrink)
         return g
 
@@ -36,9 +36,9 @@ class _WithBetas(Optimizer):
 class Adam(_WithBetas):
     """Adam: D. Kingma, J. Ba, "Adam: a method for stochastic optimization" (2015)."""
 
-    _kept = ("step", "exp_avg", "exp_avg_sq")
-    _may_keep = ("max_exp_avg_sq",)
-    _takes_cycles = True
+    _fg_kept = ("step", "exp_avg", "exp_avg_sq")
+    _fg_may_keep = ("max_exp_avg_sq",)
+    _fg_takes_cycles = True
 
     def __init__(
         self,
@@ -58,8 +58,8 @@ class Adam(_WithBetas):
     ) -> None:
         super().__init__(params, given(locals()))
 
-    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
-        steps.adam(
+    def _fg_update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+        _fused.adam(
             p,
             g,
             self.state[p],
@@ -97,7 +97,7 @@ class AdamW(Adam):
 class Adamax(_WithBetas):
     """Adam with the largest gradient in place of the root of the mean square: D. Kingma, J. Ba (2015)."""
 
-    _kept = ("step", "exp_avg", "exp_inf")
+    _fg_kept = ("step", "exp_avg", "exp_inf")
 
     def __init__(
         self,
@@ -114,10 +114,10 @@ class Adamax(_WithBetas):
     ) -> None:
         super().__init__(params, given(locals()))
 
-    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+    def _fg_update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         rules.adamax(
             p,
-            self._decay(p, g, group),
+            self._fg_decay(p, g, group),
             self.state[p],
             rate=rate_of(group),
             betas=group["betas"],
@@ -129,7 +129,7 @@ class Adamax(_WithBetas):
 class NAdam(_WithBetas):
     """Adam with Nesterov's momentum: T. Dozat, "Incorporating Nesterov momentum into Adam" (2016)."""
 
-    _kept = ("step", "exp_avg", "exp_avg_sq", "mu_product")
+    _fg_kept = ("step", "exp_avg", "exp_avg_sq", "mu_product")
 
     def __init__(
         self,
@@ -148,14 +148,14 @@ class NAdam(_WithBetas):
     ) -> None:
         super().__init__(params, given(locals()))
 
-    def _check(self, group: dict[str, Any]) -> None:
-        super()._check(group)
-        steps.at_least("NAdam", 0, **{"momentum_decay value": group["momentum_decay"]})
+    def _fg_check(self, group: dict[str, Any]) -> None:
+        super()._fg_check(group)
+        _fused.at_least("NAdam", 0, **{"momentum_decay value": group["momentum_decay"]})
 
-    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+    def _fg_update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         rules.nadam(
             p,
-            self._decay(p, g, group),
+            self._fg_decay(p, g, group),
             self.state[p],
             rate=rate_of(group),
             betas=group["betas"],
@@ -167,7 +167,7 @@ class NAdam(_WithBetas):
 class RAdam(_WithBetas):
     """Rectified Adam: L. Liu et al., "On the variance of the adaptive learning rate and beyond" (2020)."""
 
-    _kept = ("step", "exp_avg", "exp_avg_sq")
+    _fg_kept = ("step", "exp_avg", "exp_avg_sq")
 
     def __init__(
         self,
@@ -185,8 +185,8 @@ class RAdam(_WithBetas):
     ) -> None:
         super().__init__(params, given(locals()))
 
-    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
-        g = self._decay(p, g, group)
+    def _fg_update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+        g = self._fg_decay(p, g, group)
         rules.radam(p, g, self.state[p], rate=rate_of(group), betas=group["betas"], epsilon=group["eps"])
 
 
@@ -196,8 +196,8 @@ class RMSprop(Optimizer):
     ``centered`` takes the variance of the gradient in place of the mean square.
     """
 
-    _kept = ("step", "square_avg")
-    _may_keep = ("momentum_buffer", "grad_avg")
+    _fg_kept = ("step", "square_avg")
+    _fg_may_keep = ("momentum_buffer", "grad_avg")
 
     def __init__(
         self,
@@ -215,12 +215,12 @@ class RMSprop(Optimizer):
     ) -> None:
         super().__init__(params, given(locals()))
 
-    def _check(self, group: dict[str, Any]) -> None:
-        steps.at_least("RMSprop", 0, **{"learning rate": group["lr"], "epsilon value": group["eps"]})
-        steps.at_least("RMSprop", 0, **{"momentum value": group["momentum"], "alpha value": group["alpha"]})
-        steps.at_least("RMSprop", 0, **{"weight_decay value": group["weight_decay"]})
+    def _fg_check(self, group: dict[str, Any]) -> None:
+        _fused.at_least("RMSprop", 0, **{"learning rate": group["lr"], "epsilon value": group["eps"]})
+        _fused.at_least("RMSprop", 0, **{"momentum value": group["momentum"], "alpha value": group["alpha"]})
+        _fused.at_least("RMSprop", 0, **{"weight_decay value": group["weight_decay"]})
 
-    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+    def _fg_update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         rules.rmsprop(
             p,
             rules.decayed(p, g, group["weight_decay"]),
@@ -237,7 +237,7 @@ class RMSprop(Optimizer):
 class Adagrad(Optimizer):
     """Steps over the root of the sum of squared gradients: J. Duchi, E. Hazan, Y. Singer (2011)."""
 
-    _kept = ("step", "sum")
+    _fg_kept = ("step", "sum")
 
     def __init__(
         self,
@@ -258,13 +258,13 @@ class Adagrad(Optimizer):
             for p in group["params"]:
                 rules.begin_adagrad(p, self.state[p], group["initial_accumulator_value"])
 
-    def _check(self, group: dict[str, Any]) -> None:
-        steps.at_least("Adagrad", 0, **{"learning rate": group["lr"], "lr_decay value": group["lr_decay"]})
-        steps.at_least("Adagrad", 0, **{"weight_decay value": group["weight_decay"], "epsilon value": group["eps"]})
+    def _fg_check(self, group: dict[str, Any]) -> None:
+        _fused.at_least("Adagrad", 0, **{"learning rate": group["lr"], "lr_decay value": group["lr_decay"]})
+        _fused.at_least("Adagrad", 0, **{"weight_decay value": group["weight_decay"], "epsilon value": group["eps"]})
         start = group["initial_accumulator_value"]
-        steps.at_least("Adagrad", 0, **{"initial_accumulator_value value": start})
+        _fused.at_least("Adagrad", 0, **{"initial_accumulator_value value": start})
 
-    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+    def _fg_update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         rules.adagrad(
             p,
             rules.decayed(p, g, group["weight_decay"]),
@@ -279,7 +279,7 @@ class Adagrad(Optimizer):
 class Adadelta(Optimizer):
     """Steps in proportion to the steps before: M. Zeiler, "Adadelta: an adaptive learning rate method" (2012)."""
 
-    _kept = ("step", "square_avg", "acc_delta")
+    _fg_kept = ("step", "square_avg", "acc_delta")
 
     def __init__(
         self,
@@ -296,13 +296,13 @@ class Adadelta(Optimizer):
     ) -> None:
         super().__init__(params, given(locals()))
 
-    def _check(self, group: dict[str, Any]) -> None:
-        steps.at_least("Adadelta", 0, **{"learning rate": group["lr"], "epsilon value": group["eps"]})
-        steps.at_least("Adadelta", 0, **{"rho value": group["rho"], "weight_decay value": group["weight_decay"]})
+    def _fg_check(self, group: dict[str, Any]) -> None:
+        _fused.at_least("Adadelta", 0, **{"learning rate": group["lr"], "epsilon value": group["eps"]})
+        _fused.at_least("Adadelta", 0, **{"rho value": group["rho"], "weight_decay value": group["weight_decay"]})
         if group["rho"] > 1:
             raise ArgumentError(f"Invalid rho value: {group['rho']}")
 
-    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+    def _fg_update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         g = rules.decayed(p, g, group["weight_decay"])
         rules.adadelta(p, g, self.state[p], rate=rate_of(group), smoothing=group["rho"], epsilon=group["eps"])
 
@@ -310,9 +310,9 @@ class Adadelta(Optimizer):
 class Adafactor(Optimizer):
     """Adam with means of squares by row and column: N. Shazeer, M. Stern, "Adafactor" (2018)."""
 
-    _takes_complex = False
-    _kept = ("step",)
-    _may_keep = ("variance",)
+    _fg_takes_complex = False
+    _fg_kept = ("step",)
+    _fg_may_keep = ("variance",)
 
     def __init__(
         self,
@@ -328,14 +328,14 @@ class Adafactor(Optimizer):
     ) -> None:
         super().__init__(params, given(locals()))
 
-    def _check(self, group: dict[str, Any]) -> None:
-        steps.at_least("Adafactor", 0, **{"learning rate": group["lr"], "weight_decay": group["weight_decay"]})
-        steps.at_least("Adafactor", 0, epsilon1=group["eps"][0] or 0, epsilon2=group["eps"][1])
-        steps.at_least("Adafactor", 1, **{"clipping threshold d": group["d"]})
+    def _fg_check(self, group: dict[str, Any]) -> None:
+        _fused.at_least("Adafactor", 0, **{"learning rate": group["lr"], "weight_decay": group["weight_decay"]})
+        _fused.at_least("Adafactor", 0, epsilon1=group["eps"][0] or 0, epsilon2=group["eps"][1])
+        _fused.at_least("Adafactor", 1, **{"clipping threshold d": group["d"]})
         if not group["beta2_decay"] <= 0:
             raise ArgumentError(f"beta2_decay should be <= 0 but is: {group['beta2_decay']}")
 
-    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+    def _fg_update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         rules.adafactor(
             p,
             g,
@@ -354,9 +354,9 @@ class SparseAdam(_WithBetas):
     Gradients are dense here. In torch these rows are those of a sparse gradient, which may hold zeros.
     """
 
-    _numbers = ()
-    _takes_complex = False
-    _kept = ("step", "exp_avg", "exp_avg_sq")
+    _fg_numbers = ()
+    _fg_takes_complex = False
+    _fg_kept = ("step", "exp_avg", "exp_avg_sq")
 
     def __init__(
         self,
@@ -368,8 +368,8 @@ class SparseAdam(_WithBetas):
     ) -> None:
         super().__init__(params, given(locals()))
 
-    def _check(self, group: dict[str, Any]) -> None:
-        super()._check({**group, "weight_decay": 0})
+    def _fg_check(self, group: dict[str, Any]) -> None:
+        super()._fg_check({**group, "weight_decay": 0})
 
-    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+    def _fg_update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         rules.sparse_adam(p, g, self.state[p], rate=rate_of(group), betas=group["betas"], epsilon=group["eps"])

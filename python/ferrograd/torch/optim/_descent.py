@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ferrograd._core import ArgumentError, Tensor
-from ferrograd._optim import rules, steps
+from ferrograd._optim import fused as _fused, rules
 from ferrograd.torch.optim.optimizer import Optimizer, Params, cycle_of, given, rate_of
 
 __all__ = ["ASGD", "SGD", "Muon", "Rprop"]
@@ -15,8 +15,8 @@ __all__ = ["ASGD", "SGD", "Muon", "Rprop"]
 class SGD(Optimizer):
     """Stochastic gradient descent, with momentum as in I. Sutskever et al. (2013)."""
 
-    _may_keep = ("momentum_buffer",)
-    _takes_cycles = True
+    _fg_may_keep = ("momentum_buffer",)
+    _fg_takes_cycles = True
 
     def __init__(
         self,
@@ -34,15 +34,15 @@ class SGD(Optimizer):
     ) -> None:
         super().__init__(params, given(locals()))
 
-    def _check(self, group: dict[str, Any]) -> None:
-        steps.at_least("SGD", 0, **{"learning rate": group["lr"], "momentum value": group["momentum"]})
-        steps.at_least("SGD", 0, **{"weight_decay value": group["weight_decay"]})
-        steps.at_least("SGD", float("-inf"), dampening=group["dampening"])
+    def _fg_check(self, group: dict[str, Any]) -> None:
+        _fused.at_least("SGD", 0, **{"learning rate": group["lr"], "momentum value": group["momentum"]})
+        _fused.at_least("SGD", 0, **{"weight_decay value": group["weight_decay"]})
+        _fused.at_least("SGD", float("-inf"), dampening=group["dampening"])
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise ArgumentError("Nesterov momentum requires a momentum and zero dampening")
 
-    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
-        steps.descend(
+    def _fg_update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+        _fused.descend(
             p,
             g,
             self.state[p] if group["momentum"] else {},
@@ -61,7 +61,7 @@ class ASGD(Optimizer):
     The state ``ax`` is the mean of the parameter since step ``t0``.
     """
 
-    _kept = ("step", "ax", "eta", "mu")
+    _fg_kept = ("step", "ax", "eta", "mu")
 
     def __init__(
         self,
@@ -78,11 +78,11 @@ class ASGD(Optimizer):
     ) -> None:
         super().__init__(params, given(locals()))
 
-    def _check(self, group: dict[str, Any]) -> None:
-        steps.at_least("ASGD", 0, **{"learning rate": group["lr"], "weight_decay value": group["weight_decay"]})
-        steps.at_least("ASGD", 0, **{"lambd value": group["lambd"], "alpha value": group["alpha"]})
+    def _fg_check(self, group: dict[str, Any]) -> None:
+        _fused.at_least("ASGD", 0, **{"learning rate": group["lr"], "weight_decay value": group["weight_decay"]})
+        _fused.at_least("ASGD", 0, **{"lambd value": group["lambd"], "alpha value": group["alpha"]})
 
-    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+    def _fg_update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         rules.averaged_sgd(
             p,
             rules.decayed(p, g, group["weight_decay"]),
@@ -101,7 +101,7 @@ class Rprop(Optimizer):
     changes, between the two ``step_sizes``.
     """
 
-    _kept = ("step", "prev", "step_size")
+    _fg_kept = ("step", "prev", "step_size")
 
     def __init__(
         self,
@@ -117,12 +117,12 @@ class Rprop(Optimizer):
     ) -> None:
         super().__init__(params, given(locals()))
 
-    def _check(self, group: dict[str, Any]) -> None:
-        steps.at_least("Rprop", 0, **{"learning rate": group["lr"]})
+    def _fg_check(self, group: dict[str, Any]) -> None:
+        _fused.at_least("Rprop", 0, **{"learning rate": group["lr"]})
         if not 0 < group["etas"][0] < 1 < group["etas"][1]:
             raise ArgumentError(f"Invalid eta values: {group['etas'][0]}, {group['etas'][1]}")
 
-    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+    def _fg_update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         rules.rprop(p, g, self.state[p], rate=rate_of(group), factors=group["etas"], bounds=group["step_sizes"])
 
 
@@ -132,9 +132,9 @@ class Muon(Optimizer):
     PyTorch computes the orthogonalization in bfloat16, this class in the dtype of the parameter.
     """
 
-    _takes_complex = False
-    _ratios = ("original", "match_rms_adamw", "spectral_unclamped")
-    _kept = ("momentum_buffer",)
+    _fg_takes_complex = False
+    _fg_ratios = ("original", "match_rms_adamw", "spectral_unclamped")
+    _fg_kept = ("momentum_buffer",)
 
     def __init__(
         self,
@@ -150,10 +150,10 @@ class Muon(Optimizer):
     ) -> None:
         super().__init__(params, given(locals()))
 
-    def _check(self, group: dict[str, Any]) -> None:
-        steps.at_least("Muon", 0, **{"learning rate": group["lr"], "momentum value": group["momentum"]})
-        steps.at_least("Muon", 0, **{"weight_decay value": group["weight_decay"]})
-        if group["adjust_lr_fn"] not in (None, *self._ratios):
+    def _fg_check(self, group: dict[str, Any]) -> None:
+        _fused.at_least("Muon", 0, **{"learning rate": group["lr"], "momentum value": group["momentum"]})
+        _fused.at_least("Muon", 0, **{"weight_decay value": group["weight_decay"]})
+        if group["adjust_lr_fn"] not in (None, *self._fg_ratios):
             raise ArgumentError(f"Adjust learning rate function {group['adjust_lr_fn']} is not supported")
         if len(group["ns_coefficients"]) != 3:
             raise ArgumentError("Coefficients must be a tuple of exactly 3 values")
@@ -163,10 +163,10 @@ class Muon(Optimizer):
                     f"Muon only supports 2D parameters whereas we found a parameter with size: {list(p.shape)}"
                 )
 
-    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+    def _fg_update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         state, momentum, rate = self.state[p], group["momentum"], rate_of(group)
         if "momentum_buffer" not in state:
-            state["momentum_buffer"] = steps.zeros(p)
+            state["momentum_buffer"] = _fused.zeros(p)
         held = state["momentum_buffer"]
         rules.average(held, g, 1 - momentum)
         change = rules.orthogonalized(
@@ -180,6 +180,6 @@ class Muon(Optimizer):
             "match_rms_adamw": 0.2 * math.sqrt(max(rows, columns)),
             "spectral_unclamped": math.sqrt(rows / columns),
         }.get(group["adjust_lr_fn"], math.sqrt(max(1, rows / columns)))
-        shrink, speed = steps.numbers(p, state, lambda: (1 - rate() * group["weight_decay"], rate() * ratio))
+        shrink, speed = _fused.numbers(p, state, lambda: (1 - rate() * group["weight_decay"], rate() * ratio))
         p.mul_(shrink)
         p.sub_(change * speed)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._core import ArgumentError, Tensor
-from ferrograd._optim import lbfgs, steps
+from ferrograd._kit import public as _public
+from ferrograd._optim import fused as _fused, lbfgs
 from ferrograd.torch.optim.optimizer import Closure, Optimizer, Params, given
 
 __all__ = ["LBFGS"]
@@ -35,7 +35,7 @@ class LBFGS(Optimizer):
             raise ArgumentError(f"LBFGS: only 'strong_wolfe' is supported as line_search_fn, not {line_search_fn!r}")
         max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
         options = given(locals())
-        steps.at_least("LBFGS", 0, **{"learning rate": lr})
+        _fused.at_least("LBFGS", 0, **{"learning rate": lr})
         super().__init__(params, options)
         if len(self.param_groups) != 1:
             raise ArgumentError("LBFGS doesn't support per-parameter options (parameter groups)")
@@ -48,7 +48,7 @@ class LBFGS(Optimizer):
         params = group["params"]
 
         def gradients() -> list[Tensor]:
-            return [steps.zeros(p) if p.grad is None else p.grad for p in params]
+            return [_fused.zeros(p) if p.grad is None else p.grad for p in params]
 
         return lbfgs.step(
             params,

@@ -26,11 +26,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ferrograd import _core, _public
+from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor
+from ferrograd._kit import public as _public
 from ferrograd._optim import schedules
-from ferrograd._optim.steps import NOT_TRACED, counts, watch
+from ferrograd._optim.fused import NOT_TRACED, counts, watch
 from ferrograd.torch.optim.optimizer import Optimizer
 
 __all__ = [
@@ -157,8 +158,17 @@ class LRScheduler:
                     "last_epoch >= 0. Load the state of the optimizer first; a fresh run takes last_epoch=-1"
                 )
         self.base_lrs = _values(optimizer, "initial_lr")
+        if last_epoch == -1 and optimizer._opt_called:
+            self._fg_leave_the_end()
         self.last_epoch = last_epoch
         self._initial_step()
+
+    def _fg_leave_the_end(self) -> None:
+        """Begins anew where a schedule before this one has ended at the lowest rate, which no factor changes."""
+        lowest = getattr(self, "eta_min", 0.0)
+        for group, base in zip(self.optimizer.param_groups, self.base_lrs, strict=True):
+            if not isinstance(group["lr"], Tensor) and group["lr"] == lowest != base:
+                _set(group, "lr", base)
 
     def _initial_step(self) -> None:
         self._step_count = 0
@@ -200,14 +210,14 @@ class LRScheduler:
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         with _flag(self, "_get_lr_called_within_step"):
             closed = None if epoch is None else getattr(self, "_get_closed_form_lr", None)
-            self._apply(closed() if closed else self.get_lr())
+            self._fg_apply(closed() if closed else self.get_lr())
 
-    def _apply(self, rates: list[Rate]) -> None:
+    def _fg_apply(self, rates: list[Rate]) -> None:
         for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
             _set(group, "lr", lr)
         self._last_lr = _values(self.optimizer, "lr")
 
-    def _expect_step(self) -> None:
+    def _fg_expect_step(self) -> None:
         """Warns if ``get_lr`` is not called by a step: the rates it gives may be those of a step that was not made."""
         if not self._get_lr_called_within_step:
             warnings.warn(
@@ -216,11 +226,11 @@ class LRScheduler:
                 stacklevel=3,
             )
 
-    def _scaled(self, factor: float) -> list[Rate]:
+    def _fg_scaled(self, factor: float) -> list[Rate]:
         """The rates before, times a factor."""
         return [group["lr"] * factor for group in self.optimizer.param_groups]
 
-    def _kept(self) -> list[Rate]:
+    def _fg_kept(self) -> list[Rate]:
         """The rates before."""
         return _values(self.optimizer, "lr")
 
@@ -263,7 +273,7 @@ class LambdaLR(_OfFunctions):
 
     def get_lr(self) -> list[Rate]:
         """The rates at ``last_epoch``."""
-        self._expect_step()
+        self._fg_expect_step()
         return [base * f(self.last_epoch) for f, base in zip(self.lr_lambdas, self.base_lrs, strict=True)]
 
 
@@ -272,9 +282,9 @@ class MultiplicativeLR(_OfFunctions):
 
     def get_lr(self) -> list[Rate]:
         """The rates at ``last_epoch``."""
-        self._expect_step()
+        self._fg_expect_step()
         if self._is_initial:
-            return self._kept()
+            return self._fg_kept()
         groups = self.optimizer.param_groups
         return [group["lr"] * f(self.last_epoch) for f, group in zip(self.lr_lambdas, groups, strict=True)]
 
@@ -289,10 +299,10 @@ class StepLR(LRScheduler):
 
     def get_lr(self) -> list[Rate]:
         """The rates at ``last_epoch``."""
-        self._expect_step()
+        self._fg_expect_step()
         if self.last_epoch == 0 or self.last_epoch % self.step_size:
-            return self._kept()
-        return self._scaled(self.gamma)
+            return self._fg_kept()
+        return self._fg_scaled(self.gamma)
 
     def _get_closed_form_lr(self) -> list[Rate]:
         return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
@@ -310,10 +320,10 @@ class MultiStepLR(LRScheduler):
 
     def get_lr(self) -> list[Rate]:
         """The rates at ``last_epoch``."""
-        self._expect_step()
+        self._fg_expect_step()
         if self.last_epoch not in self.milestones:
-            return self._kept()
-        return self._scaled(self.gamma ** self.milestones[self.last_epoch])
+            return self._fg_kept()
+        return self._fg_scaled(self.gamma ** self.milestones[self.last_epoch])
 
     def _get_closed_form_lr(self) -> list[Rate]:
         passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
@@ -334,12 +344,12 @@ class ConstantLR(LRScheduler):
 
     def get_lr(self) -> list[Rate]:
         """The rates at ``last_epoch``."""
-        self._expect_step()
+        self._fg_expect_step()
         if self.last_epoch == 0:
-            return self._scaled(self.factor)
+            return self._fg_scaled(self.factor)
         if self.last_epoch != self.total_iters:
-            return self._kept()
-        return self._scaled(1.0 / self.factor)
+            return self._fg_kept()
+        return self._fg_scaled(1.0 / self.factor)
 
     def _get_closed_form_lr(self) -> list[Rate]:
         return [
@@ -369,13 +379,13 @@ class LinearLR(LRScheduler):
 
     def get_lr(self) -> list[Rate]:
         """The rates at ``last_epoch``."""
-        self._expect_step()
+        self._fg_expect_step()
         if self.last_epoch == 0:
-            return self._scaled(self.start_factor)
+            return self._fg_scaled(self.start_factor)
         if self._is_initial or self.last_epoch > self.total_iters:
-            return self._kept()
+            return self._fg_kept()
         start, end = self.start_factor, self.end_factor
-        return self._scaled(schedules.linear_factor(start, end, self.last_epoch, self.total_iters))
+        return self._fg_scaled(schedules.linear_factor(start, end, self.last_epoch, self.total_iters))
 
     def _get_closed_form_lr(self) -> list[Rate]:
         start, end, total = self.start_factor, self.end_factor, self.total_iters
@@ -391,8 +401,8 @@ class ExponentialLR(LRScheduler):
 
     def get_lr(self) -> list[Rate]:
         """The rates at ``last_epoch``."""
-        self._expect_step()
-        return self._kept() if self._is_initial else self._scaled(self.gamma)
+        self._fg_expect_step()
+        return self._fg_kept() if self._is_initial else self._fg_scaled(self.gamma)
 
     def _get_closed_form_lr(self) -> list[Rate]:
         return [base * self.gamma**self.last_epoch for base in self.base_lrs]
@@ -408,11 +418,11 @@ class PolynomialLR(LRScheduler):
 
     def get_lr(self) -> list[Rate]:
         """The rates at ``last_epoch``."""
-        self._expect_step()
+        self._fg_expect_step()
         epoch, total = self.last_epoch, self.total_iters
         if self._is_initial or epoch > total:
-            return self._kept()
-        return self._scaled(((1.0 - epoch / total) / (1.0 - (epoch - 1) / total)) ** self.power)
+            return self._fg_kept()
+        return self._fg_scaled(((1.0 - epoch / total) / (1.0 - (epoch - 1) / total)) ** self.power)
 
     def _get_closed_form_lr(self) -> list[Rate]:
         total = self.total_iters
@@ -432,9 +442,9 @@ class CosineAnnealingLR(LRScheduler):
 
     def get_lr(self) -> list[Rate]:
         """The rates at ``last_epoch``."""
-        self._expect_step()
+        self._fg_expect_step()
         if self._is_initial:
-            return self._kept()
+            return self._fg_kept()
         if self._step_count == 1 and self.last_epoch > 0:
             return self._get_closed_form_lr()
         pairs = zip(self.optimizer.param_groups, self.base_lrs, strict=True)
@@ -470,7 +480,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def get_lr(self) -> list[Rate]:
         """The rates at ``last_epoch``."""
-        self._expect_step()
+        self._fg_expect_step()
         return [schedules.cosine(base, self.eta_min, self.T_cur, self.T_i) for base in self.base_lrs]
 
     @counts
@@ -490,7 +500,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             self.T_cur, self.T_i = schedules.restart(epoch, self.T_0, self.T_mult)
         self.last_epoch = math.floor(epoch)
         with _flag(self, "_get_lr_called_within_step"):
-            self._apply(self.get_lr())
+            self._fg_apply(self.get_lr())
 
 
 def _check_members(name: str, optimizer: Any, members: Sequence[Any]) -> None:
@@ -527,14 +537,36 @@ class _OfSchedules(LRScheduler):
         for member, saved in zip(self._schedulers, state_dict["_schedulers"], strict=True):
             member.load_state_dict(saved)
 
+    def _fg_begin(self) -> None:
+        """Makes the initial steps, from the rates that the groups have."""
+        raise NotImplementedError
 
-def _step_back(scheduler: Any) -> None:
-    """Undoes the initial step of a schedule and of those that it is made of."""
-    if hasattr(scheduler, "_schedulers"):
-        for member in scheduler._schedulers:
-            _step_back(member)
-    elif hasattr(scheduler, "last_epoch"):
-        scheduler.last_epoch -= 1
+    def _fg_advance(self, step: Callable[[LRScheduler], None]) -> None:
+        """Goes to the next epoch; ``step`` is what the members make for that."""
+        raise NotImplementedError
+
+    def _initial_step(self) -> None:
+        _rewind(self)
+        self._fg_begin()
+
+    def _update_lr(self, epoch: int | None = None) -> None:
+        if epoch is None:
+            self._fg_advance(lambda member: member._update_lr())
+            return
+        # The members may go only forwards, so they begin again.
+        for group in self.optimizer.param_groups:
+            _set(group, "lr", group["initial_lr"])
+        self._initial_step()
+        for _ in range(epoch):
+            self._update_lr()
+
+
+def _rewind(scheduler: Any) -> None:
+    """Puts a schedule, and those that it is made of, before the initial step."""
+    for member in getattr(scheduler, "_schedulers", ()):
+        _rewind(member)
+    if hasattr(scheduler, "last_epoch"):
+        scheduler.last_epoch = -1
 
 
 class SequentialLR(_OfSchedules):
@@ -555,26 +587,30 @@ class SequentialLR(_OfSchedules):
             )
         self._schedulers = schedulers
         self._milestones = milestones
-        self.last_epoch = last_epoch + 1
+        self.last_epoch = -1
         self.optimizer = optimizer
         # Each schedule has made its initial step. Only that of the first one counts.
-        for group in optimizer.param_groups:
-            _set(group, "lr", group["initial_lr"])
-        _step_back(self)
-        first = schedulers[bisect_right(milestones, 0)]
-        first._initial_step()
-        self._last_lr = first.get_last_lr()
+        self._update_lr(last_epoch + 1)
 
     @counts
     def step(self) -> None:  # type: ignore[override]
         """Goes to the next epoch and sets the rates."""
+        self._fg_advance(lambda member: member.step())
+
+    def _fg_begin(self) -> None:
+        self.last_epoch = 0
+        first = self._schedulers[bisect_right(self._milestones, 0)]
+        first._initial_step()
+        self._last_lr = first.get_last_lr()
+
+    def _fg_advance(self, step: Callable[[LRScheduler], None]) -> None:
         self.last_epoch += 1
         i = bisect_right(self._milestones, self.last_epoch)
         member = self._schedulers[i]
         if i > 0 and self._milestones[i - 1] == self.last_epoch:
             member._update_lr(0)
         else:
-            member.step()
+            step(member)
         self._last_lr = member.get_last_lr()
 
 
@@ -590,14 +626,22 @@ class ChainedScheduler(_OfSchedules):
         assert optimizer is not None
         self._schedulers = schedulers
         self.optimizer = optimizer
-        self._last_lr = self._kept()
+        self._last_lr = self._fg_kept()
 
     @counts
     def step(self) -> None:  # type: ignore[override]
         """Makes a step of each schedule."""
+        self._fg_advance(lambda member: member.step())
+
+    def _fg_begin(self) -> None:
         for member in self._schedulers:
-            member.step()
-        self._last_lr = self._kept()
+            member._initial_step()
+        self._last_lr = self._fg_kept()
+
+    def _fg_advance(self, step: Callable[[LRScheduler], None]) -> None:
+        for member in self._schedulers:
+            step(member)
+        self._last_lr = self._fg_kept()
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -641,7 +685,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.threshold_mode = threshold_mode
         self.mode_worse = math.inf if mode == "min" else -math.inf
         self.last_epoch = 0
-        self._last_lr = self._kept()
+        self._last_lr = self._fg_kept()
         self._reset()
 
     def _reset(self) -> None:
@@ -669,7 +713,7 @@ class ReduceLROnPlateau(LRScheduler):
             self._reduce_lr()
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
-        self._last_lr = self._kept()
+        self._last_lr = self._fg_kept()
 
     def _reduce_lr(self) -> None:
         groups = self.optimizer.param_groups
@@ -770,14 +814,14 @@ class CyclicLR(LRScheduler):
         self.base_lrs = base_lrs
 
     def scale_fn(self, x: float) -> float:
-        """The factor of the height of a cycle or at an iteration."""
+        """What the height is multiplied by in a cycle, or at an iteration."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
         return schedules.CYCLES[self.mode][1](self.gamma, x)
 
     def get_lr(self) -> list[Rate]:
         """The rates at ``last_epoch``."""
-        self._expect_step()
+        self._fg_expect_step()
         number, part = schedules.cycle(self.last_epoch, self.total_size, self.step_ratio)
 
         def height(low: Any, high: Any) -> Any:
@@ -868,7 +912,7 @@ class OneCycleLR(LRScheduler):
 
     def get_lr(self) -> list[Rate]:
         """The rates at ``last_epoch``."""
-        self._expect_step()
+        self._fg_expect_step()
         step = self.last_epoch
         if step > self.total_steps:
             raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")

@@ -6,16 +6,19 @@ import copy
 import functools
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
 from typing import Any
 
-from ferrograd import _core, _html, _public
-from ferrograd._autograd.modes import enable_grad, no_grad
-from ferrograd._core import ArgumentError, Tensor, native
-from ferrograd._dialects.numbers import TORCH
-from ferrograd._nn.hooks import RemovableHandle, add
-from ferrograd._optim import steps
+from ferrograd import _core
+from ferrograd._autograd.modes import enable_grad, no_grad, set_grad_enabled
+from ferrograd._core import ArgumentError, native, torch as ops
+from ferrograd._kit import html as _html, public as _public
+from ferrograd._kit.dialect import TORCH
+from ferrograd._layers.hooks import RemovableHandle, add
+from ferrograd._optim import fused as _fused
+from ferrograd._tensor.dtypes import dtype_of
+from ferrograd.torch._tensor import Tensor
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
 
@@ -31,6 +34,8 @@ class _Required:
 required = _Required()
 Params = Iterable[Any]
 Closure = Callable[[], Any]
+#: PyTorch's name for the parameters that an optimizer takes.
+ParamsT = Params
 Hooks = dict[int, Callable[..., Any]]
 
 #: The kinds of hooks that a step has.
@@ -70,11 +75,11 @@ def _with_hooks(step: Callable[..., Any], is_traceable: bool = False) -> Callabl
     @functools.wraps(step)
     def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
-        if self._is_stepping:
+        if self._fg_is_stepping:
             return step(self, *args, **kwargs)
         if not is_traceable or any(_global_hooks[kind] or _hooks(self, kind) for kind in _STEP):
-            _core.give_up_trace(steps.NOT_TRACED)
-        self._opt_called = self._is_stepping = True
+            _core.give_up_trace(_fused.NOT_TRACED)
+        self._opt_called = self._fg_is_stepping = True
         try:
             for hook in [*_global_hooks["step_pre"].values(), *_hooks(self, "step_pre").values()]:
                 changed = hook(self, args, kwargs)
@@ -89,7 +94,7 @@ def _with_hooks(step: Callable[..., Any], is_traceable: bool = False) -> Callabl
                 hook(self, args, kwargs)
             return result
         finally:
-            self._is_stepping = False
+            self._fg_is_stepping = False
 
     return hooked
 
@@ -110,7 +115,7 @@ def _hooks(optimizer: Any, kind: str) -> Hooks:
     return found
 
 
-def rate_of(group: dict[str, Any]) -> steps.Rate:
+def rate_of(group: dict[str, Any]) -> _fused.Rate:
     """Gives the learning rate of a group when it is asked."""
 
     def rate() -> float:
@@ -120,7 +125,7 @@ def rate_of(group: dict[str, Any]) -> steps.Rate:
     return rate
 
 
-def cycle_of(group: dict[str, Any]) -> steps.Rate | None:
+def cycle_of(group: dict[str, Any]) -> _fused.Rate | None:
     """Gives the momentum of a group, or the first of its betas, when it is asked, if a schedule changes it."""
     if "max_momentum" not in group:
         return None
@@ -134,17 +139,19 @@ class Optimizer:
     """
 
     #: Numbers in the state of a parameter that a saved state holds as tensors, as PyTorch does.
-    _numbers: tuple[str, ...] = ("step", "mu_product", "eta", "mu")
+    _fg_numbers: tuple[str, ...] = ("step", "mu_product", "eta", "mu")
     #: What a state that is not empty has: numbers, and tensors of the shape of the parameter.
-    _kept: tuple[str, ...] = ()
+    _fg_kept: tuple[str, ...] = ()
     #: Tensors of that shape that it may have, or None.
-    _may_keep: tuple[str, ...] = ()
+    _fg_may_keep: tuple[str, ...] = ()
     #: Whether complex parameters are updated, as pairs of real numbers.
-    _takes_complex = True
+    _fg_takes_complex = True
     #: Whether a compiled step reads anew the momentum, or the first of the betas, where a schedule changes it.
-    _takes_cycles = False
+    _fg_takes_cycles = False
     _opt_called = False
-    _is_stepping = False
+    _fg_is_stepping = False
+    #: By loaded tensor that a step wants as a number: the state, the key, the tensor, its version and its number.
+    _fg_held: Sequence[tuple[dict[str, Any], str, Tensor, int, Any]] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -157,11 +164,11 @@ class Optimizer:
         self.state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         if not any(value is required for value in defaults.values()):
-            self._check(defaults)
+            self._fg_check(defaults)
         if isinstance(params, Tensor) or not isinstance(params, Iterable):
             raise ArgumentError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-                f"{type(params).__name__}{steps.of_a_module(params)}"
+                f"{type(params).__name__}{_fused.of_a_module(params)}"
             )
         if defaults.get("differentiable"):
             raise ArgumentError(
@@ -205,7 +212,7 @@ class Optimizer:
                 "all optimizer param groups should be with/without names. cannot add param group "
                 f"{'with' if names else 'without'} names to the optimizer"
             )
-        params = steps.leaves(found, type(self).__name__, distinct=False)
+        params = _fused.leaves(found, type(self).__name__, distinct=False)
         if len({id(p) for p in params}) < len(params):
             warnings.warn(
                 "optimizer contains a parameter group with duplicate parameters; each step changes such a parameter "
@@ -219,18 +226,18 @@ class Optimizer:
         for name, value in group.items():
             if value is required:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
-        self._check(group)
+        self._fg_check(group)
         self.param_groups.append(group)
 
-    def _check(self, group: dict[str, Any]) -> None:
+    def _fg_check(self, group: dict[str, Any]) -> None:
         """Raises for invalid options of a group."""
 
-    def _check_kinds(self, group: dict[str, Any], op: str) -> None:
+    def _fg_check_kinds(self, group: dict[str, Any], op: str) -> None:
         """Raises for options that are no numbers, or not as many, where the defaults are numbers.
 
         Of an optimizer of the user's, with a ``step`` of its own, nothing is known.
         """
-        if type(self)._update is Optimizer._update:
+        if type(self)._fg_update is Optimizer._fg_update:
             return
         for key, default in self.defaults.items():
             value = group.get(key, default)
@@ -250,7 +257,7 @@ class Optimizer:
                 if set_to_none:
                     p.grad = None
                 elif p.grad is not None:
-                    p.grad = steps.zeros(p.grad)
+                    p.grad = _fused.zeros(p.grad)
 
     def step(self, closure: Closure | None = None) -> Any:
         """Updates every parameter that has a gradient. ``closure`` first recomputes the loss and the gradients."""
@@ -261,13 +268,15 @@ class Optimizer:
                 loss = closure()
         if len(self.param_groups) > 1:
             for group in self.param_groups:
-                self._check_kinds(group, f"{type(self).__name__}.step")
+                self._fg_check_kinds(group, f"{type(self).__name__}.step")
+        if self._fg_held:
+            self._fg_take_numbers()
         with no_grad():
             for group in self.param_groups:
-                steps.watch(functools.partial(self._watched, group))
+                _fused.watch(functools.partial(self._fg_watched, group))
                 for p in group["params"]:
                     if p.grad is not None:
-                        update = self._update_complex if p.dtype.kind == "c" else self._update
+                        update = self._fg_update_complex if p.dtype.kind == "c" else self._fg_update
                         update(p, -p.grad.detach() if group.get("maximize") else p.grad, group)
         return loss
 
@@ -276,18 +285,18 @@ class Optimizer:
     def _patch_step_function(self) -> None:
         """Does nothing: ``step`` calls its hooks in every class. Other libraries call it in classes that wrap one."""
 
-    def _update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+    def _fg_update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         raise NotImplementedError
 
-    def _update_complex(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+    def _fg_update_complex(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         """Updates the real and the imaginary parts as real numbers; the state has complex tensors."""
-        _core.give_up_trace(steps.NOT_TRACED)
-        if not self._takes_complex:
+        _core.give_up_trace(_fused.NOT_TRACED)
+        if not self._fg_takes_complex:
             raise ArgumentError(f"{type(self).__name__} does not support complex parameters")
         parts, state = _parts(p), self.state.get(p, {})
         self.state[parts] = {key: _parts(value) for key, value in state.items()}
         try:
-            self._update(parts, _parts(g), group)
+            self._fg_update(parts, _parts(g), group)
         finally:
             new = self.state.pop(parts)
         p.copy_(native.view_as_complex(parts))
@@ -295,13 +304,13 @@ class Optimizer:
             is_parts = isinstance(x, Tensor) and x.shape == parts.shape
             self.state[p][key] = native.view_as_complex(x) if is_parts else x
 
-    def _watched(self, group: dict[str, Any]) -> Any:
+    def _fg_watched(self, group: dict[str, Any]) -> Any:
         """See :func:`steps.watched`."""
         rates, other = ["lr", "initial_lr"], None
-        if self._takes_cycles and "max_momentum" in group:
+        if self._fg_takes_cycles and "max_momentum" in group:
             other = group.get("betas", (0,))[1:]
             rates.append("betas" if "betas" in group else "momentum")
-        return steps.watched(group, group["params"], self.state, *rates), other, len(self.param_groups)
+        return _fused.watched(group, group["params"], self.state, *rates), other, len(self.param_groups)
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls ``hook(optimizer, args, kwargs)`` before each step. It may return other ``(args, kwargs)``."""
@@ -336,48 +345,62 @@ class Optimizer:
             numbers.setdefault(id(p), len(numbers))
         groups = [{**group, "params": [numbers[id(p)] for p in group["params"]]} for group in self.param_groups]
         found: dict[str, Any] = {
-            "state": dict(self._numbered(*item, numbers) for item in self.state.items()),
+            "state": dict(self._fg_numbered(*item, numbers) for item in self.state.items()),
             "param_groups": groups,
         }
         for hook in _hooks(self, "save_post").values():
             found = hook(self, found) or found
         return found
 
-    def _numbered(self, key: Any, state: Any, numbers: dict[int, int]) -> tuple[Any, Any]:
+    def _fg_numbered(self, key: Any, state: Any, numbers: dict[int, int]) -> tuple[Any, Any]:
         """What a saved state has for a parameter, or for a key of the user's own."""
-        return (numbers[id(key)], self._saved(state)) if isinstance(key, Tensor) else (key, state)
+        return (numbers[id(key)], self._fg_saved(state)) if isinstance(key, Tensor) else (key, state)
 
-    def _saved(self, state: dict[str, Any]) -> dict[str, Any]:
+    def _fg_saved(self, state: dict[str, Any]) -> dict[str, Any]:
         """The state of a parameter with tensors in place of some numbers."""
         dtype = native.get_default_dtype()
         numbers = {
             key: _core.make(state[key], dtype, False, TORCH)
-            for key in self._numbers
+            for key in self._fg_numbers
             if isinstance(state.get(key), int | float)
         }
         return {**state, **numbers}
 
-    def _loaded(self, state: dict[str, Any], p: Tensor, number: Any) -> dict[str, Any]:
-        """A copy of the state of a parameter, with numbers again. Raises if no step could be taken with it."""
+    def _fg_loaded(self, state: dict[str, Any], p: Tensor, number: Any) -> dict[str, Any]:
+        """A copy of the state of a parameter. Raises if no step could be taken with it."""
         start = f"load_state_dict: the state of parameter {number!r:.60}"
         if not isinstance(state, dict):
             raise ArgumentError(f"{start} must be a dict, not {type(state).__name__}")
-        if missing := [key for key in self._kept if state and key not in state]:
+        if missing := [key for key in self._fg_kept if state and key not in state]:
             raise ArgumentError(f"{start} has no {missing[0]!r}, which {type(self).__name__} keeps")
-        for key in (*self._kept, *self._may_keep):
+        for key in (*self._fg_kept, *self._fg_may_keep):
             value = state.get(key)
-            if key in Optimizer._numbers:
+            if key in Optimizer._fg_numbers:
                 fits = isinstance(value, Real) or (isinstance(value, Tensor) and value.numel() == 1)
                 wanted = "a number"
             else:
                 fits = isinstance(value, Tensor) and value.shape == p.shape
                 wanted = f"a tensor of shape {list(p.shape)}"
-            if not fits and state and (key in self._kept or value is not None):
+            if not fits and state and (key in self._fg_kept or value is not None):
                 found = f"of shape {list(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
                 raise ArgumentError(f"{start}: {key!r} must be {wanted}, not {found}")
-        owned = {key: _own(value, p, key) for key, value in state.items()}
-        tensors = {key for key in self._numbers if isinstance(owned.get(key), Tensor)}
-        return {key: value.item() if key in tensors else value for key, value in owned.items()}
+        return {key: _own(value, p, key) for key, value in state.items()}
+
+    def _fg_hold_numbers(self) -> None:
+        """Remembers the numbers of loaded tensors that steps count in Python: a compiled step cannot ask for them."""
+        self._fg_held = [
+            (state, key, x, x.inplace_version, x.item())
+            for state in self.state.values()
+            for key in self._fg_numbers
+            if isinstance(x := state.get(key), Tensor)
+        ]
+
+    def _fg_take_numbers(self) -> None:
+        """Puts the numbers of loaded tensors in their place, before a step counts on."""
+        for state, key, x, version, number in self._fg_held:
+            if state.get(key) is x:
+                state[key] = number if x.inplace_version == version else x.item()
+        self._fg_held = []
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Loads the :meth:`state_dict` of an optimizer that has the same number of parameters.
@@ -405,14 +428,15 @@ class Optimizer:
         if unknown:
             raise ArgumentError(f"load_state_dict: there is state for {unknown[0]!r:.60}, which is no parameter")
         states = {
-            params.get(i, i): self._loaded(state, params[i], i) if i in params else copy.deepcopy(state)
+            params.get(i, i): self._fg_loaded(state, params[i], i) if i in params else copy.deepcopy(state)
             for i, state in state_dict["state"].items()
         }
         options = [{key: copy.deepcopy(value) for key, value in g.items() if key != "params"} for g in groups]
         for given in options:
-            self._check_kinds(given, "load_state_dict")
+            self._fg_check_kinds(given, "load_state_dict")
         self.state.clear()
         self.state.update(states)
+        self._fg_hold_numbers()
         for mine, theirs in zip(self.param_groups, options, strict=True):
             mine.update(theirs)
         for hook in _hooks(self, "load_post").values():
@@ -453,6 +477,46 @@ def _own(value: Any, p: Tensor, key: Any = None) -> Any:
     if isinstance(value, list | tuple):
         return type(value)([_own(v, p) for v in value])
     return copy.deepcopy(value)
+
+
+def _use_grad_for_differentiable(step: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of a step, in which gradients are recorded if the optimizer's default ``differentiable`` says so."""
+
+    @functools.wraps(step)
+    def _use_grad(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with set_grad_enabled(bool(self.defaults.get("differentiable"))):
+            return step(self, *args, **kwargs)
+
+    return _use_grad
+
+
+def _default_to_fused_or_foreach(params: Any, differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
+    """Two times False: there is one form of a step."""
+    return False, False
+
+
+def _get_value(x: Any) -> Any:
+    """A number, or the one that a tensor has."""
+    return x.item() if isinstance(x, Tensor) else x
+
+
+def _get_scalar_dtype(is_fused: Any = None) -> Any:
+    """The dtype of counts of steps."""
+    return dtype_of("float32", TORCH)
+
+
+def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
+    """An empty list: there are no graphs of a GPU."""
+    return []
+
+
+def _view_as_real(params: Any, *state_and_grads: Any) -> None:
+    """Makes pairs of real numbers of the complex tensors in lists, in place."""
+    for i, p in enumerate(params):
+        if p.is_complex():
+            params[i] = ops.view_as_real(p)
+            for tensors in state_and_grads:
+                tensors[i] = ops.view_as_real(tensors[i])
 
 
 __dir__ = _public.names(globals())

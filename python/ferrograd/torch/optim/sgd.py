@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.torch.optim._descent import SGD
 
 __all__ = ["SGD"]

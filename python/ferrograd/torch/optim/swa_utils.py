@@ -11,13 +11,14 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ferrograd import _core, _public
-from ferrograd._arguments import typed
+from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, Tensor
+from ferrograd._kit import public as _public
+from ferrograd._kit.arguments import typed
 from ferrograd._optim import schedules
-from ferrograd.torch._creation import tensor
-from ferrograd.torch._dtypes import long
+from ferrograd.torch._base.dtypes import long
+from ferrograd.torch._functions.create import tensor
 from ferrograd.torch.nn.modules.batchnorm import _BatchNorm
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.optim.lr_scheduler import LRScheduler, Rate, for_groups
@@ -207,18 +208,18 @@ class SWALR(LRScheduler):
         self.anneal_epochs = anneal_epochs
         super().__init__(optimizer, last_epoch)
 
-    def _part(self, step: int) -> float:
+    def _fg_part(self, step: int) -> float:
         """How far the rates have gone at a step, from 0 to 1."""
         part = max(0, min(1, step / max(1, self.anneal_epochs)))
         return (1 - math.cos(math.pi * part)) / 2 if self._anneal_strategy == "cos" else part
 
     def get_lr(self) -> list[Rate]:
         """The rates at ``last_epoch``."""
-        self._expect_step()
+        self._fg_expect_step()
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)
-        before, now = self._part(step - 1), self._part(step)
+        before, now = self._fg_part(step - 1), self._fg_part(step)
         found = []
         for group in self.optimizer.param_groups:
             lr, end = group["lr"], group["swa_lr"]

@@ -10,11 +10,10 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from ferrograd import _public
-from ferrograd._core import ArgumentError
-from ferrograd._core import torch as ops
+from ferrograd._core import ArgumentError, torch as ops
+from ferrograd._kit import public as _public
+from ferrograd.torch._functions.signal import TURN, _window, bartlett_window, kaiser_window
 from ferrograd.torch._tensor import Tensor
-from ferrograd.torch._window_functions import TURN, _window, bartlett_window, kaiser_window
 
 __all__ = [
     "bartlett",

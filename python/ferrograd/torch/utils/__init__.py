@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from importlib import import_module as _import_module
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
+from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 
+from ferrograd._kit import public as _public
 from ferrograd.torch.utils import checkpoint, data
 from ferrograd.torch.utils._swap import swap_tensors
 
 __all__ = ["checkpoint", "data", "swap_tensors"]
+
+swap_tensors.__module__ = __name__
 
 #: Modules that are imported when they are first asked for.
 _LAZY = {"_pytree", "benchmark", "dlpack", "hooks", "model_zoo", "tensorboard"}
@@ -20,6 +22,8 @@ if not _TYPE_CHECKING:
         if name in _LAZY:
             return _import_module(f"ferrograd.torch.utils.{name}")
         raise AttributeError(f"module 'ferrograd.torch.utils' has no attribute {name!r}")
+
+    _public.names(globals())
 
     def __dir__() -> list[str]:
         return sorted({*__all__, *_LAZY} - {"_pytree"})

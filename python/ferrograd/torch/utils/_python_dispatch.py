@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _public
+from ferrograd._core import FerrogradError
+from ferrograd._kit import public as _public
 from ferrograd.torch.overrides import TorchFunctionMode
 
 __all__ = ["TorchDispatchMode", "is_traceable_wrapper_subclass"]
@@ -12,6 +13,12 @@ __all__ = ["TorchDispatchMode", "is_traceable_wrapper_subclass"]
 
 class TorchDispatchMode(TorchFunctionMode):
     """The base of contexts that in torch see each op. Such a context cannot be entered here."""
+
+    def __enter__(self) -> Any:
+        """Raises."""
+        raise FerrogradError(
+            f"{type(self).__name__}: ops ask no mode; use a TorchFunctionMode"
+        )
 
 
 def is_traceable_wrapper_subclass(t: Any) -> bool:

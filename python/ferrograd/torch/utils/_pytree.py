@@ -3,27 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import UnionType
 from typing import Any, NamedTuple
 
-from ferrograd import _tree
+from ferrograd._kit import public as _public, tree as _tree
 
 __all__ = [
     "SUPPORTED_NODES",
+    "GetAttrKey",
+    "KeyPath",
     "LeafSpec",
+    "MappingKey",
     "NodeDef",
     "PyTree",
+    "SequenceKey",
     "TreeSpec",
+    "arg_tree_leaves",
+    "key_get",
+    "keystr",
+    "map_only",
     "register_pytree_node",
     "tree_all",
+    "tree_all_only",
     "tree_any",
+    "tree_any_only",
     "tree_flatten",
+    "tree_flatten_with_path",
     "tree_is_leaf",
+    "tree_iter",
     "tree_leaves",
+    "tree_leaves_with_path",
     "tree_map",
     "tree_map_",
     "tree_map_only",
+    "tree_map_only_",
+    "tree_map_with_path",
     "tree_structure",
     "tree_unflatten",
+    "treespec_pprint",
 ]
 
 PyTree = Any
@@ -87,6 +104,13 @@ class _Supported:
         if kind not in self:
             raise KeyError(kind)
         return NodeDef(kind, _shell, lambda parts, shell: _tree._with(shell, list(parts)))
+
+    def get(self, kind: Any, default: Any = None) -> Any:
+        """The definition of a class, or the default."""
+        try:
+            return self[kind]
+        except KeyError:
+            return default
 
 
 SUPPORTED_NODES = _Supported()
@@ -198,6 +222,200 @@ def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callabl
     return tree
 
 
-def tree_map_only(kinds: Any, func: Callable[[Any], Any], tree: Any) -> Any:
-    """The structure with the function of each leaf of some classes."""
-    return tree_map(lambda leaf: func(leaf) if isinstance(leaf, kinds) else leaf, tree)
+def _is_chosen(kinds: Any, leaf: Any) -> bool:
+    """Whether a leaf is of one of the classes, or one of which a function that is no class says so."""
+    if isinstance(kinds, (type, tuple, UnionType)):
+        return isinstance(leaf, kinds)
+    return bool(kinds(leaf))
+
+
+def map_only(kinds: Any, /) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+    """A decorator: the function of leaves of some classes, and other leaves as they are."""
+    return lambda func: lambda leaf: func(leaf) if _is_chosen(kinds, leaf) else leaf
+
+
+def tree_map_only(
+    kinds: Any, /, func: Callable[[Any], Any], tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> Any:
+    """The structure with the function of each leaf of some classes, or of which a function says so."""
+    return tree_map(map_only(kinds)(func), tree, is_leaf=is_leaf)
+
+
+def tree_map_only_(
+    kinds: Any, /, func: Callable[[Any], Any], tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> Any:
+    """Calls the function with each leaf of some classes; returns the structure."""
+    return tree_map_(map_only(kinds)(func), tree, is_leaf=is_leaf)
+
+
+def tree_all_only(
+    kinds: Any, /, pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> bool:
+    """Whether the function holds for all leaves of some classes."""
+    return all(pred(leaf) for leaf in tree_leaves(tree, is_leaf) if _is_chosen(kinds, leaf))
+
+
+def tree_any_only(
+    kinds: Any, /, pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> bool:
+    """Whether the function holds for a leaf of some classes."""
+    return any(pred(leaf) for leaf in tree_leaves(tree, is_leaf) if _is_chosen(kinds, leaf))
+
+
+def tree_iter(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Iterator[Any]:
+    """The leaves of a structure, one after the other."""
+    yield from tree_leaves(tree, is_leaf)
+
+
+class SequenceKey(NamedTuple):
+    """The place of a part in a list or tuple."""
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+    def get(self, sequence: Any) -> Any:
+        """The part of a list or tuple at this place."""
+        return sequence[self.idx]
+
+
+class MappingKey(NamedTuple):
+    """The place of a part in a dict."""
+
+    key: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+    def get(self, mapping: Any) -> Any:
+        """The part of a dict at this place."""
+        return mapping[self.key]
+
+
+class GetAttrKey(NamedTuple):
+    """The place of a part that is an attribute."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+    def get(self, obj: Any) -> Any:
+        """The attribute of an object."""
+        return getattr(obj, self.name)
+
+
+KeyPath = tuple[Any, ...]
+
+
+def keystr(kp: KeyPath) -> str:
+    """A path as text.
+
+    >>> keystr((MappingKey("a"), SequenceKey(0)))
+    "['a'][0]"
+    """
+    return "".join(str(key) for key in kp)
+
+
+def key_get(obj: Any, kp: KeyPath) -> Any:
+    """The part of a structure at a path."""
+    for key in kp:
+        obj = key.get(obj)
+    return obj
+
+
+def _keys(tree: Any, count: int) -> list[Any]:
+    """The places of the parts of a structure."""
+    if isinstance(tree, dict):
+        return [MappingKey(key) for key in tree]
+    if hasattr(tree, "_fields"):
+        return [GetAttrKey(name) for name in tree._fields]
+    return [SequenceKey(i) for i in range(count)]
+
+
+def _with_paths(tree: Any, path: KeyPath, is_leaf: Callable[[Any], bool] | None) -> Iterator[tuple[KeyPath, Any]]:
+    if tree_is_leaf(tree, is_leaf):
+        yield path, tree
+        return
+    parts = list(SUPPORTED_NODES[type(tree)].flatten_fn(tree)[0])
+    for key, part in zip(_keys(tree, len(parts)), parts, strict=True):
+        yield from _with_paths(part, (*path, key), is_leaf)
+
+
+def tree_leaves_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[tuple[KeyPath, Any]]:
+    """The leaves of a structure, each after its path.
+
+    >>> tree_leaves_with_path({"a": [1, 2]})
+    [((MappingKey(key='a'), SequenceKey(idx=0)), 1), ((MappingKey(key='a'), SequenceKey(idx=1)), 2)]
+    """
+    return list(_with_paths(tree, (), is_leaf))
+
+
+def tree_flatten_with_path(
+    tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> tuple[list[tuple[KeyPath, Any]], TreeSpec]:
+    """The leaves of a structure, each after its path, and the structure."""
+    return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
+
+
+def tree_map_with_path(
+    func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> Any:
+    """:func:`tree_map` with a function of the path and the leaves.
+
+    >>> tree_map_with_path(lambda path, x: keystr(path), [1, {"a": 2}])
+    ['[0]', {'a': "[1]['a']"}]
+    """
+    leaves, spec = tree_flatten(tree, is_leaf)
+    found = [path for path, _ in _with_paths(tree, (), is_leaf)]
+    others = [tree_leaves(rest, is_leaf) for rest in rests]
+    return tree_unflatten(map(func, found, leaves, *others), spec)
+
+
+def arg_tree_leaves(*args: Any, **kwargs: Any) -> list[Any]:
+    """The leaves of arguments, in their order."""
+    return [leaf for tree in (*args, *kwargs.values()) for leaf in tree_leaves(tree)]
+
+
+def treespec_pprint(treespec: TreeSpec) -> str:
+    """A structure as text, with a star for each leaf."""
+    return repr(tree_unflatten([_Star()] * treespec.num_leaves, treespec))
+
+
+class _Star:
+    def __repr__(self) -> str:
+        return "*"
+
+
+#: What libraries import by private names.
+Context = Any
+_is_leaf = tree_is_leaf
+
+
+def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], list[Any]]:
+    """The values of a dict, and its keys."""
+    return list(d.values()), list(d)
+
+
+def _dict_unflatten(values: Iterable[Any], context: Any) -> dict[Any, Any]:
+    """A dict of keys and values."""
+    return dict(zip(context, values, strict=True))
+
+
+def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[Any, Any]], list[Any]]:
+    """The values of a dict, each after its place, and its keys."""
+    return [(MappingKey(key), value) for key, value in d.items()], list(d)
+
+
+def _list_flatten(d: list[Any]) -> tuple[list[Any], None]:
+    """The items of a list."""
+    return list(d), None
+
+
+def _list_unflatten(values: Iterable[Any], context: Any) -> list[Any]:
+    """A list of items."""
+    return list(values)
+
+
+__dir__ = _public.names(globals())

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ferrograd._arguments import typed
 from ferrograd._core import ArgumentError, TorchTensor
+from ferrograd._kit.arguments import typed
 
 __all__ = ["swap_tensors"]
 

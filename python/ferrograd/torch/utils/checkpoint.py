@@ -7,9 +7,9 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._autograd.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
 from ferrograd._core import ArgumentError
+from ferrograd._kit import public as _public
 from ferrograd.torch._tensor import Tensor
 
 __all__ = [

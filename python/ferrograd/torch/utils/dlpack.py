@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _arguments, _core, _public
-from ferrograd._dialects.numbers import TORCH
+from ferrograd import _core
+from ferrograd._kit import arguments as _arguments, public as _public
+from ferrograd._kit.dialect import TORCH
 
 __all__ = ["from_dlpack", "to_dlpack"]
 

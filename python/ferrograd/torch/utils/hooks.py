@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
-from ferrograd._nn.hooks import RemovableHandle
+from ferrograd._kit import public as _public
+from ferrograd._layers.hooks import RemovableHandle
 
 __all__ = ["RemovableHandle"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.paddle.base.dygraph import base
 from ferrograd.paddle.base.dygraph.base import enabled, grad, guard, no_grad, to_variable
 

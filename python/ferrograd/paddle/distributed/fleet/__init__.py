@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._core import ArgumentError, FerrogradError
-from ferrograd.paddle._process_groups import get_rank, get_world_size, init_parallel_env
+from ferrograd._kit import public as _public
+from ferrograd.paddle._base.process_groups import get_rank, get_world_size, init_parallel_env
 from ferrograd.paddle.distributed._collectives import barrier
 from ferrograd.paddle.distributed.fleet import utils
 from ferrograd.paddle.distributed.fleet.utils import recompute

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.paddle._tensor import Tensor
 
 __all__ = ["as_tensors"]

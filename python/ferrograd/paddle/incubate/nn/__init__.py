@@ -1,6 +1,6 @@
 """``paddle.incubate.nn``."""
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.paddle.incubate.nn import functional
 
 __all__ = ["functional"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._core import ArgumentError
-from ferrograd.paddle._functions import matmul
+from ferrograd._kit import public as _public
+from ferrograd.paddle._functions.products import matmul
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn.functional import dropout, gelu, relu, swiglu
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
-from ferrograd.paddle.nn.layer import activation, common, container, conv, layers, loss, norm, pooling, rnn, transformer
+import sys as _sys
+
+from ferrograd._kit import public as _public
 from ferrograd.paddle.nn.layer.activation import *
 from ferrograd.paddle.nn.layer.common import *
 from ferrograd.paddle.nn.layer.container import *
@@ -15,8 +16,7 @@ from ferrograd.paddle.nn.layer.pooling import *
 from ferrograd.paddle.nn.layer.rnn import *
 from ferrograd.paddle.nn.layer.transformer import *
 
-_modules = (activation, common, container, conv, layers, loss, norm, pooling, rnn, transformer)
 # Type checkers do not follow a list that is computed. Without one, they take all names that are imported above.
-globals()["__all__"] = [name for module in _modules for name in module.__all__]
+globals()["__all__"] = _public.gathered(globals(), _sys.modules[__name__])
 
 __dir__ = _public.names(globals())

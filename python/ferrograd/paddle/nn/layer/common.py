@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _core, _public
+from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import paddle as ops
+from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn import functional as F
 from ferrograd.paddle.nn._parameter import ParamAttr, attribute
@@ -85,6 +86,7 @@ class Linear(Layer):
         name: str | None = None,
     ) -> None:
         super().__init__()
+        _arguments.sizes(self, in_features=in_features, out_features=out_features)
         self._dtype = ops.get_default_dtype().name
         self.weight = self.create_parameter([in_features, out_features], weight_attr, self._dtype)
         self.bias = self.create_parameter([out_features], bias_attr, self._dtype, is_bias=True)
@@ -152,6 +154,7 @@ class Embedding(Layer):
     ) -> None:
         _core.check_device("Embedding", device)
         super().__init__()
+        _arguments.sizes(self, num_embeddings=num_embeddings, embedding_dim=embedding_dim)
         if num_embeddings <= 0:
             raise ValueError("num_embeddings must be gather than 0")
         if embedding_dim <= 0:
@@ -253,7 +256,7 @@ class Upsample(
 class UpsamplingNearest2D(Layer):
     """Images of another size, whose pixels are those nearest."""
 
-    _mode, _aligned = "nearest", False
+    _fg_mode, _aligned = "nearest", False
 
     def __init__(
         self, size: Any = None, scale_factor: Any = None, data_format: str = "NCHW", name: str | None = None
@@ -263,7 +266,7 @@ class UpsamplingNearest2D(Layer):
 
     def forward(self, x: Tensor) -> Tensor:
         """The images of the other size."""
-        return F.interpolate(x, self.size, self.scale_factor, self._mode, self._aligned, 0, self.data_format)
+        return F.interpolate(x, self.size, self.scale_factor, self._fg_mode, self._aligned, 0, self.data_format)
 
     def extra_repr(self) -> str:
         """The factor or the size, and the format."""
@@ -274,13 +277,13 @@ class UpsamplingNearest2D(Layer):
 class UpsamplingBilinear2D(UpsamplingNearest2D):
     """Images of another size by bilinear interpolation, with aligned corners."""
 
-    _mode, _aligned = "bilinear", True
+    _fg_mode, _aligned = "bilinear", True
 
 
 class _Pad(Layer):
     """Pads the spatial axes: by one number everywhere, or a pair for each axis, from the last on."""
 
-    _axes: int
+    _fg_axes: int
     _format: str
 
     def __init__(
@@ -292,36 +295,36 @@ class _Pad(Layer):
         name: str | None = None,
     ) -> None:
         super().__init__()
-        self._pad = [padding] * (2 * self._axes) if isinstance(padding, int) else padding
-        self._mode, self._value, self._name = mode, value, name
+        self._pad = [padding] * (2 * self._fg_axes) if isinstance(padding, int) else padding
+        self._fg_mode, self._value, self._name = mode, value, name
         self._data_format = self._format if data_format is None else data_format
 
     def forward(self, x: Tensor) -> Tensor:
         """The padded input."""
-        return F.pad(x, self._pad, self._mode, self._value, self._data_format)
+        return F.pad(x, self._pad, self._fg_mode, self._value, self._data_format)
 
     def extra_repr(self) -> str:
         """The arguments."""
-        shown = f"padding={self._pad}, mode={self._mode}, value={self._value}, data_format={self._data_format}"
+        shown = f"padding={self._pad}, mode={self._fg_mode}, value={self._value}, data_format={self._data_format}"
         return shown + (f", name={self._name}" if self._name else "")
 
 
 class Pad1D(_Pad):
     """Pads sequences."""
 
-    _axes, _format = 1, "NCL"
+    _fg_axes, _format = 1, "NCL"
 
 
 class Pad2D(_Pad):
     """Pads images."""
 
-    _axes, _format = 2, "NCHW"
+    _fg_axes, _format = 2, "NCHW"
 
 
 class Pad3D(_Pad):
     """Pads volumes."""
 
-    _axes, _format = 3, "NCDHW"
+    _fg_axes, _format = 3, "NCDHW"
 
 
 class _ConstantPad(_Pad):
@@ -339,81 +342,81 @@ class _ModePad(_Pad):
 class ConstantPad1D(_ConstantPad):
     """Pads sequences with a number."""
 
-    _axes, _format = 1, "NCL"
+    _fg_axes, _format = 1, "NCL"
 
 
 class ConstantPad2D(_ConstantPad):
     """Pads images with a number."""
 
-    _axes, _format = 2, "NCHW"
+    _fg_axes, _format = 2, "NCHW"
 
 
 class ConstantPad3D(_ConstantPad):
     """Pads volumes with a number."""
 
-    _axes, _format = 3, "NCDHW"
+    _fg_axes, _format = 3, "NCDHW"
 
 
 class CircularPad1D(_ModePad):
     """Pads sequences by repeating them."""
 
-    _axes, _format = 1, "NCL"
+    _fg_axes, _format = 1, "NCL"
     _own_mode = "circular"
 
 
 class CircularPad2D(_ModePad):
     """Pads images by repeating them."""
 
-    _axes, _format = 2, "NCHW"
+    _fg_axes, _format = 2, "NCHW"
     _own_mode = "circular"
 
 
 class CircularPad3D(_ModePad):
     """Pads volumes by repeating them."""
 
-    _axes, _format = 3, "NCDHW"
+    _fg_axes, _format = 3, "NCDHW"
     _own_mode = "circular"
 
 
 class ReplicationPad1D(_ModePad):
     """Pads sequences with their first and last elements."""
 
-    _axes, _format = 1, "NCL"
+    _fg_axes, _format = 1, "NCL"
     _own_mode = "replicate"
 
 
 class ReplicationPad2D(_ModePad):
     """Pads images with their first and last elements."""
 
-    _axes, _format = 2, "NCHW"
+    _fg_axes, _format = 2, "NCHW"
     _own_mode = "replicate"
 
 
 class ReplicationPad3D(_ModePad):
     """Pads volumes with their first and last elements."""
 
-    _axes, _format = 3, "NCDHW"
+    _fg_axes, _format = 3, "NCDHW"
     _own_mode = "replicate"
 
 
 class ReflectionPad1D(_ModePad):
     """Pads sequences with their mirror image."""
 
-    _axes, _format = 1, "NCL"
+    _fg_axes, _format = 1, "NCL"
     _own_mode = "reflect"
 
 
 class ReflectionPad2D(_ModePad):
     """Pads images with their mirror image."""
 
-    _axes, _format = 2, "NCHW"
+    _fg_axes, _format = 2, "NCHW"
     _own_mode = "reflect"
 
 
 class ReflectionPad3D(_ModePad):
     """Pads volumes with their mirror image."""
 
-    _axes, _format = 3, "NCDHW"
+    _fg_axes, _format = 3, "NCDHW"
     _own_mode = "reflect"
 
 
@@ -425,19 +428,19 @@ class _ZeroPad(_Pad):
 class ZeroPad1D(_ZeroPad):
     """Pads sequences with zeros."""
 
-    _axes, _format = 1, "NCL"
+    _fg_axes, _format = 1, "NCL"
 
 
 class ZeroPad2D(_ZeroPad):
     """Pads images with zeros."""
 
-    _axes, _format = 2, "NCHW"
+    _fg_axes, _format = 2, "NCHW"
 
 
 class ZeroPad3D(_ZeroPad):
     """Pads volumes with zeros."""
 
-    _axes, _format = 3, "NCDHW"
+    _fg_axes, _format = 3, "NCDHW"
 
 
 class CosineSimilarity(Layer):
@@ -445,15 +448,15 @@ class CosineSimilarity(Layer):
 
     def __init__(self, axis: int = 1, eps: float = 1e-8) -> None:
         super().__init__()
-        self._axis, self._eps = axis, eps
+        self._fg_axis, self._eps = axis, eps
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         """The cosines."""
-        return F.cosine_similarity(x1, x2, self._axis, self._eps)
+        return F.cosine_similarity(x1, x2, self._fg_axis, self._eps)
 
     def extra_repr(self) -> str:
         """The arguments."""
-        return f"axis={self._axis}, eps={self._eps}"
+        return f"axis={self._fg_axis}, eps={self._eps}"
 
 
 class PairwiseDistance(Layer):

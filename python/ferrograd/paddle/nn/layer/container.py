@@ -6,8 +6,9 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ferrograd import _public
-from ferrograd._nn.containers import ChainOfModules, DictOfModules, ListOfModules
+from ferrograd._core import ArgumentError
+from ferrograd._kit import public as _public
+from ferrograd._layers.containers import ChainOfModules, DictOfModules, ListOfModules
 from ferrograd.paddle.nn.layer.layers import Layer
 
 __all__ = ["LayerDict", "LayerList", "ParameterDict", "ParameterList", "Sequential"]
@@ -35,14 +36,14 @@ class Sequential(ChainOfModules, Layer):
         for name, layer in named:
             self.add_sublayer(name, layer)
 
-    def _adopt(self, name: str, module: Any) -> None:
+    def _fg_adopt(self, name: str, module: Any) -> None:
         self.add_sublayer(name, module)
 
-    def _selected(self, at: slice) -> Any:
+    def _fg_selected(self, at: slice) -> Any:
         return type(self)(*list(self._modules.values())[at])
 
-    def _key(self, at: Any) -> str:
-        return at if isinstance(at, str) else super()._key(at)
+    def _fg_key(self, at: Any) -> str:
+        return at if isinstance(at, str) else super()._fg_key(at)
 
 
 class LayerList(ListOfModules, Layer):
@@ -53,7 +54,7 @@ class LayerList(ListOfModules, Layer):
         if sublayers is not None:
             self.extend(sublayers)
 
-    def _adopt(self, name: str, module: Any) -> None:
+    def _fg_adopt(self, name: str, module: Any) -> None:
         self.add_sublayer(name, module)
 
 
@@ -65,11 +66,13 @@ class LayerDict(DictOfModules, Layer):
         if sublayers is not None:
             self.update(sublayers)
 
-    def _adopt(self, name: str, module: Any) -> None:
+    def _fg_adopt(self, name: str, module: Any) -> None:
         self.add_sublayer(name, module)
 
     def update(self, sublayers: Any) -> None:
         """Adds the layers of a mapping or of pairs."""
+        if not isinstance(sublayers, Iterable):
+            raise ArgumentError(f"update: a mapping of layers or pairs is wanted, not {type(sublayers).__name__}")
         for key, layer in dict(sublayers.items() if hasattr(sublayers, "items") else sublayers).items():
             self[key] = layer
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ferrograd import _core, _public
+from ferrograd import _core
+from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn import functional as F
-from ferrograd.paddle.nn._windows import each
+from ferrograd.paddle.nn._functional.convolutions import each
 from ferrograd.paddle.nn.initializer import Normal
 from ferrograd.paddle.nn.layer.layers import Layer
 
@@ -21,10 +22,10 @@ _FORMATS = {1: "NCL", 2: "NCHW", 3: "NCDHW"}
 class _ConvNd(Layer):
     """The parameters of a convolution over a number of axes."""
 
-    _axes: int
+    _fg_axes: int
     _transposed = False
 
-    def _set(
+    def _fg_set(
         self,
         sizes: tuple[int, int, Any],
         window: tuple[Any, Any, Any, Any],
@@ -37,6 +38,7 @@ class _ConvNd(Layer):
         super().__init__()
         name = type(self).__name__
         self._in_channels, self._out_channels, kernel_size = sizes
+        _arguments.sizes(self, in_channels=self._in_channels, out_channels=self._out_channels, groups=groups)
         stride, self._padding, self.output_padding, dilation = window
         if attrs[0] is False:
             raise AssertionError("weight_attr should not be False in Conv.")
@@ -46,13 +48,13 @@ class _ConvNd(Layer):
             raise ValueError(f"{name}: with padding_mode {padding_mode!r} the padding is one number")
         if self._in_channels % groups:
             raise ValueError("in_channels must be divisible by groups.")
-        self._kernel_size = each(kernel_size, self._axes, name, "kernel_size")
+        self._kernel_size = each(kernel_size, self._fg_axes, name, "kernel_size")
         self._stride, self._dilation = (
-            each(stride, self._axes, name, "stride"),
-            each(dilation, self._axes, name, "dilation"),
+            each(stride, self._fg_axes, name, "stride"),
+            each(dilation, self._fg_axes, name, "dilation"),
         )
         self._groups, self._padding_mode = groups, padding_mode
-        self._data_format = data_format or _FORMATS[self._axes]
+        self._data_format = data_format or _FORMATS[self._fg_axes]
         shape = [self._out_channels, self._in_channels // groups]
         first = None
         if self._transposed:
@@ -65,7 +67,7 @@ class _ConvNd(Layer):
     def extra_repr(self) -> str:
         """The arguments that are not the default."""
         shown = f"{self._in_channels}, {self._out_channels}, kernel_size={self._kernel_size}"
-        ones = [1] * self._axes
+        ones = [1] * self._fg_axes
         usual = {
             "stride": ones,
             "padding": 0,
@@ -102,14 +104,14 @@ class _Conv(_ConvNd):
         _core.check_device(type(self).__name__, device)
         window = (stride, padding, 0, dilation)
         attrs = (weight_attr, bias_attr if bias else False)
-        self._set((in_channels, out_channels, kernel_size), window, groups, padding_mode, attrs, data_format, dtype)
+        self._fg_set((in_channels, out_channels, kernel_size), window, groups, padding_mode, attrs, data_format, dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         """The convolution of the input with the weight, plus the bias."""
         padding = self._padding
         if self._padding_mode != "zeros":
-            x, padding = F.pad(x, [padding] * (2 * self._axes), self._padding_mode, 0.0, self._data_format), 0
-        convolution = getattr(F, f"conv{self._axes}d")
+            x, padding = F.pad(x, [padding] * (2 * self._fg_axes), self._padding_mode, 0.0, self._data_format), 0
+        convolution = getattr(F, f"conv{self._fg_axes}d")
         rest = (self._stride, padding, self._dilation, self._groups, self._data_format)
         found: Tensor = convolution(x, self.weight, self.bias, *rest)
         return found
@@ -118,7 +120,7 @@ class _Conv(_ConvNd):
 class Conv1D(_Conv):
     """The convolution of sequences with learnt filters."""
 
-    _axes = 1
+    _fg_axes = 1
 
 
 class Conv2D(_Conv):
@@ -129,13 +131,13 @@ class Conv2D(_Conv):
     [2, 8, 5, 5]
     """
 
-    _axes = 2
+    _fg_axes = 2
 
 
 class Conv3D(_Conv):
     """The convolution of volumes with learnt filters."""
 
-    _axes = 3
+    _fg_axes = 3
 
 
 class _ConvTranspose(_ConvNd):
@@ -143,7 +145,7 @@ class _ConvTranspose(_ConvNd):
 
     def forward(self, x: Tensor, output_size: Any = None) -> Tensor:
         """The transposed convolution, of an ``output_size`` if several are possible."""
-        convolution = getattr(F, f"conv{self._axes}d_transpose")
+        convolution = getattr(F, f"conv{self._fg_axes}d_transpose")
         found: Tensor = convolution(
             x,
             self.weight,
@@ -162,7 +164,7 @@ class _ConvTranspose(_ConvNd):
 class Conv1DTranspose(_ConvTranspose):
     """The transpose of a convolution of sequences."""
 
-    _axes = 1
+    _fg_axes = 1
 
     def __init__(
         self,
@@ -180,7 +182,7 @@ class Conv1DTranspose(_ConvTranspose):
     ) -> None:
         window = (stride, padding, output_padding, dilation)
         sizes = (in_channels, out_channels, kernel_size)
-        self._set(sizes, window, groups, "zeros", (weight_attr, bias_attr), data_format)
+        self._fg_set(sizes, window, groups, "zeros", (weight_attr, bias_attr), data_format)
 
 
 class _ConvTransposeOfImages(_ConvTranspose):
@@ -200,19 +202,19 @@ class _ConvTransposeOfImages(_ConvTranspose):
     ) -> None:
         window = (stride, padding, output_padding, dilation)
         sizes = (in_channels, out_channels, kernel_size)
-        self._set(sizes, window, groups, "zeros", (weight_attr, bias_attr), data_format)
+        self._fg_set(sizes, window, groups, "zeros", (weight_attr, bias_attr), data_format)
 
 
 class Conv2DTranspose(_ConvTransposeOfImages):
     """The transpose of a convolution of images."""
 
-    _axes = 2
+    _fg_axes = 2
 
 
 class Conv3DTranspose(_ConvTransposeOfImages):
     """The transpose of a convolution of volumes."""
 
-    _axes = 3
+    _fg_axes = 3
 
 
 __dir__ = _public.names(globals())

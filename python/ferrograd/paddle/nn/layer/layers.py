@@ -9,12 +9,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from ferrograd import _public
-from ferrograd._core import ArgumentError, PaddleTensor
-from ferrograd._core import paddle as ops
-from ferrograd._nn.hooks import RemovableHandle, add
-from ferrograd._nn.module import BaseModule, indented
-from ferrograd._nn.of_function import OfFunction
+from ferrograd._core import ArgumentError, PaddleTensor, paddle as ops
+from ferrograd._kit import public as _public
+from ferrograd._layers.function_layer import OfFunction
+from ferrograd._layers.hooks import RemovableHandle, add
+from ferrograd._layers.module import BaseModule, indented
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn._parameter import EagerParamBase, attribute, make, unique_name
 
@@ -47,35 +46,35 @@ class Layer(BaseModule):
     ([3.0], ['slope'])
     """
 
-    _parameter_class = EagerParamBase
+    _fg_parameter_class = EagerParamBase
     _dtype: Any
     _parameter_counts: dict[str, int]
 
     def __init__(self, name_scope: str | None = None, dtype: Any = "float32") -> None:
-        self._set_up()
+        self._fg_set_up()
         self._full_name = unique_name(_snake(type(self).__name__) if name_scope is None else name_scope)
         self._dtype = dtype
 
-    def _set_up(self) -> None:
-        super()._set_up()
+    def _fg_set_up(self) -> None:
+        super()._fg_set_up()
         self.__dict__.update(_state_dict_hooks={}, _parameter_counts={})
 
-    def _not_set_up(self, kind: str) -> Exception:
+    def _fg_not_set_up(self, kind: str) -> Exception:
         return ValueError("super().__init__() should be called first")
 
-    def _wrong_value(self, kind: str, name: str, value: object) -> Exception:
+    def _fg_wrong_value(self, kind: str, name: str, value: object) -> Exception:
         return TypeError(
             f"assignment to {_SUBJECT[kind]} '{name}' should be of type {_WANTED[kind]} or None, "
             f"but got '{type(value).__name__}'"
         )
 
-    def _is_buffer(self, value: object) -> bool:
+    def _fg_is_buffer(self, value: object) -> bool:
         return isinstance(value, PaddleTensor)
 
-    def _put(self, kind: str, name: str, value: Any) -> None:
+    def _fg_put(self, kind: str, name: str, value: Any) -> None:
         if kind == "buffer" and name not in self._buffers:
             self._non_persistent_buffers_set.add(name)
-        super()._put(kind, name, value)
+        super()._fg_put(kind, name, value)
 
     @property
     def _sub_layers(self) -> dict[str, Any]:
@@ -120,7 +119,7 @@ class Layer(BaseModule):
 
     create_variable = create_tensor
 
-    def _check_name(self, kind: str, table: str, name: object) -> None:
+    def _fg_check_name(self, kind: str, table: str, name: object) -> None:
         if not isinstance(name, str):
             raise TypeError(f"The name of {kind} should be a string, but received {type(name).__name__}.")
         if "." in name:
@@ -132,7 +131,7 @@ class Layer(BaseModule):
 
     def add_parameter(self, name: str, parameter: Any) -> Any:
         """Adds a parameter and returns it."""
-        self._check_name("parameter", "_parameters", name)
+        self._fg_check_name("parameter", "_parameters", name)
         if parameter is not None and not isinstance(parameter, EagerParamBase):
             raise TypeError(
                 f"The parameter to be added should be a Parameter, but received {type(parameter).__name__}."
@@ -149,7 +148,7 @@ class Layer(BaseModule):
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistable: bool = True) -> None:
         """Adds a tensor that is no parameter. ``state_dict`` has it if it is ``persistable``."""
-        self._check_name("buffer", "_buffers", name)
+        self._fg_check_name("buffer", "_buffers", name)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(f"The registered buffer should be a Paddle.Tensor, but received {type(tensor).__name__}.")
         self._buffers[name] = tensor
@@ -163,7 +162,7 @@ class Layer(BaseModule):
         remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Any]]:
         """The layers below this one with their dotted names; with ``include_self`` this one too."""
-        for name, layer in self._walk(prefix, remove_duplicate, layers_set):
+        for name, layer in self._fg_walk(prefix, remove_duplicate, layers_set):
             if include_self or layer is not self:
                 yield name, layer
 
@@ -175,7 +174,7 @@ class Layer(BaseModule):
         self, prefix: str = "", include_sublayers: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
         """The parameters with their dotted names; without ``include_sublayers`` only the layer's own."""
-        return self._members("_parameters", prefix, include_sublayers, remove_duplicate)
+        return self._fg_members("_parameters", prefix, include_sublayers, remove_duplicate)
 
     def parameters(self, include_sublayers: bool = True) -> list[Any]:
         """The parameters, each once; without ``include_sublayers`` only the layer's own."""
@@ -185,7 +184,7 @@ class Layer(BaseModule):
         self, prefix: str = "", include_sublayers: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
         """The buffers with their dotted names; without ``include_sublayers`` only the layer's own."""
-        return self._members("_buffers", prefix, include_sublayers, remove_duplicate)
+        return self._fg_members("_buffers", prefix, include_sublayers, remove_duplicate)
 
     def buffers(self, include_sublayers: bool = True) -> list[Any]:
         """The buffers, each once; without ``include_sublayers`` only the layer's own."""
@@ -209,32 +208,48 @@ class Layer(BaseModule):
 
     def astype(self: L, dtype: Any) -> L:
         """Casts all floating-point parameters and buffers."""
-        self._cast(lambda t: t.astype(dtype) if t.dtype.kind == "f" and t.dtype != dtype else t)
+        self._fg_cast(lambda t: t.astype(dtype) if t.dtype.kind == "f" and t.dtype != dtype else t)
         for layer in self.sublayers(include_self=True):
             layer._dtype = dtype
+        return self
+
+    def _cast_but(self: L, dtype: Any, excluded: Any) -> L:
+        """Casts all floating-point parameters and buffers but those of layers of excluded classes."""
+        if excluded is None:
+            return self.astype(dtype)
+        classes = tuple(excluded) if isinstance(excluded, list | tuple | set) else (excluded,)
+        if not all(isinstance(one, type) and issubclass(one, Layer) for one in classes):
+            raise TypeError(f"excluded_layers should be type nn.Layer or list, but got {excluded!r:.60}")
+        done: set[int] = set()
+        for layer in self.sublayers(include_self=True):
+            if not isinstance(layer, classes):
+                layer._fg_convert_own(
+                    lambda t: t.astype(dtype) if t.dtype.kind == "f" and t.dtype != dtype else t, done
+                )
+                layer._dtype = dtype
         return self
 
     def to(self: L, device: Any = None, dtype: Any = None, blocking: bool | None = None) -> L:
         """Casts all floating-point parameters and buffers. The CPU is the only device."""
         if device is not None:
-            self._cast(lambda t: t.to(device))
+            self._fg_cast(lambda t: t.to(device))
         return self if dtype is None else self.astype(dtype)
 
-    def float(self: L, excluded_layers: object = None) -> L:
-        """Casts to float32."""
-        return self.astype("float32")
+    def float(self: L, excluded_layers: Any = None) -> L:
+        """Casts to float32, but for layers of these classes."""
+        return self._cast_but("float32", excluded_layers)
 
     def double(self: L) -> L:
         """Casts to float64."""
         return self.astype("float64")
 
-    def float16(self: L, excluded_layers: object = None) -> L:
-        """Casts to float16."""
-        return self.astype("float16")
+    def float16(self: L, excluded_layers: Any = None) -> L:
+        """Casts to float16, but for layers of these classes."""
+        return self._cast_but("float16", excluded_layers)
 
-    def bfloat16(self: L, excluded_layers: object = None) -> L:
-        """Casts to bfloat16."""
-        return self.astype("bfloat16")
+    def bfloat16(self: L, excluded_layers: Any = None) -> L:
+        """Casts to bfloat16, but for layers of these classes."""
+        return self._cast_but("bfloat16", excluded_layers)
 
     def register_forward_post_hook(
         self,
@@ -245,7 +260,7 @@ class Layer(BaseModule):
         always_call: bool = False,
     ) -> RemovableHandle:
         """Calls ``hook(layer, inputs, output)`` after every call; it may return another output."""
-        return self._add_forward_hook(hook, prepend, with_kwargs, always_call)
+        return self._fg_add_forward_hook(hook, prepend, with_kwargs, always_call)
 
     def register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls ``hook(state_dict)``, which may return another dict."""

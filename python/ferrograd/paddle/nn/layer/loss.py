@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._core import paddle as ops
+from ferrograd._kit import public as _public
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn import functional as F
 from ferrograd.paddle.nn.layer.layers import FunctionLayer, Layer
@@ -42,14 +42,14 @@ __all__ = [
 class _Loss(FunctionLayer):
     """The base of losses, which checks the reduction. ``repr`` shows no arguments."""
 
-    def _keep(self, arguments: dict[str, Any]) -> None:
+    def _fg_keep(self, arguments: dict[str, Any]) -> None:
         reduction = arguments["reduction"]
         if reduction not in ("sum", "mean", "none", "batchmean"):
             raise ValueError(
                 f"The value of 'reduction' in {type(self).__name__} should be 'sum', 'mean' or 'none', but received "
                 f"{reduction}, which is not allowed."
             )
-        super()._keep(arguments)
+        super()._fg_keep(arguments)
 
 
 class CrossEntropyLoss(_Loss, function=F.cross_entropy, inputs=2):
@@ -196,8 +196,13 @@ class AdaptiveLogSoftmaxWithLoss(Layer):
         super().__init__()
         found = list(cutoffs)
         if not found or found != sorted(set(found)) or found[0] < 1 or found[-1] >= n_classes:
-            raise ValueError("cutoffs should be unique, positive integers in increasing order, below n_classes")
+            raise ValueError(
+                "cutoffs should be a sequence of unique, positive integers in increasing order, below n_classes"
+            )
         self.in_features, self.n_classes, self.cutoffs = in_features, n_classes, [*found, n_classes]
+        #: How many classes the head has, how many groups there are besides, and how many entries the head has for both.
+        self.shortlist_size, self.n_clusters = self.cutoffs[0], len(found)
+        self.head_size = self.shortlist_size + self.n_clusters
         head = found[0] + len(found)
         self.head_weight = self.create_parameter([in_features, head], weight_attr)
         self.head_bias = self.create_parameter([head], bias_attr, is_bias=True) if head_bias else None

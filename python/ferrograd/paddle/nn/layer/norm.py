@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ferrograd import _core, _public
+from ferrograd import _core
 from ferrograd._core import paddle as ops
-from ferrograd._nn import blocks
-from ferrograd._nn.reparametrized import as_matrix, power_iteration
-from ferrograd.paddle._process_groups import found, get_world_size, is_initialized
+from ferrograd._kit import public as _public
+from ferrograd._layers import blocks
+from ferrograd._layers.reparametrized import as_matrix, power_iteration
+from ferrograd.paddle._base.process_groups import found, get_world_size, is_initialized
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn import functional as F
 from ferrograd.paddle.nn._parameter import ParamAttr
@@ -47,7 +48,7 @@ class _BatchNormBase(_Scaled):
 
     #: The usual format, and the numbers of axes that an input may have.
     _format: str = "NCHW"
-    _ranks: tuple[int, ...] = (4,)
+    _fg_ranks: tuple[int, ...] = (4,)
 
     def __init__(
         self,
@@ -71,8 +72,8 @@ class _BatchNormBase(_Scaled):
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalized input. In training the running statistics are updated."""
-        if self._ranks and input.ndim not in self._ranks:
-            wanted = " or ".join(f"{rank}D" for rank in self._ranks)
+        if self._fg_ranks and input.ndim not in self._fg_ranks:
+            wanted = " or ".join(f"{rank}D" for rank in self._fg_ranks)
             raise ValueError(f"expected {wanted} input (got {input.ndim}D input)")
         rest = (self.training, self._momentum, self._epsilon, self._data_format, self._use_global_stats)
         return F.batch_norm(input, self._mean, self._variance, self.weight, self.bias, *rest)
@@ -87,7 +88,7 @@ class _BatchNormBase(_Scaled):
 class BatchNorm(_BatchNormBase):
     """Batch normalization of inputs with any number of axes, with an activation after it."""
 
-    _ranks = ()
+    _fg_ranks = ()
 
     def __init__(
         self,
@@ -148,7 +149,7 @@ class SpectralNorm(Layer):
 class BatchNorm1D(_BatchNormBase):
     """Batch normalization of vectors [batch, channels] or sequences."""
 
-    _format, _ranks = "NCL", (2, 3)
+    _format, _fg_ranks = "NCL", (2, 3)
 
 
 class BatchNorm2D(_BatchNormBase):
@@ -158,7 +159,7 @@ class BatchNorm2D(_BatchNormBase):
 class BatchNorm3D(_BatchNormBase):
     """Batch normalization of volumes."""
 
-    _format, _ranks = "NCDHW", (5,)
+    _format, _fg_ranks = "NCDHW", (5,)
 
 
 class SyncBatchNorm(_BatchNormBase):
@@ -167,7 +168,7 @@ class SyncBatchNorm(_BatchNormBase):
     Before ``paddle.distributed.init_parallel_env()``, in one process and in evaluation it is the ordinary one.
     """
 
-    _ranks = ()
+    _fg_ranks = ()
 
     def __init__(
         self,
@@ -187,7 +188,7 @@ class SyncBatchNorm(_BatchNormBase):
         together = blocks.current() if fresh else None
         if not fresh or (together is None and (not is_initialized() or get_world_size() == 1)):
             return super().forward(input)
-        from ferrograd.distributed._statistics import normalize
+        from ferrograd.distributed._batch_norm import normalize
 
         axis = 1 if self._data_format.startswith("NC") else input.ndim - 1
         running, scale = (self._mean, self._variance), (self.weight, self.bias)
@@ -217,7 +218,7 @@ class _InstanceNormBase(_Scaled):
     """Normalizes each channel of each example."""
 
     _format: str = "NCHW"
-    _ranks: tuple[int, ...] = (4,)
+    _fg_ranks: tuple[int, ...] = (4,)
 
     def __init__(
         self,
@@ -238,8 +239,8 @@ class _InstanceNormBase(_Scaled):
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalized input."""
-        if input.ndim not in self._ranks:
-            wanted = " or ".join(f"{rank}D" for rank in self._ranks)
+        if input.ndim not in self._fg_ranks:
+            wanted = " or ".join(f"{rank}D" for rank in self._fg_ranks)
             raise ValueError(f"expected {wanted} input (got {input.ndim}D input)")
         rest = (True, self._momentum, self._epsilon, self._data_format)
         return F.instance_norm(input, None, None, self.scale, self.bias, *rest)
@@ -252,7 +253,7 @@ class _InstanceNormBase(_Scaled):
 class InstanceNorm1D(_InstanceNormBase):
     """Instance normalization of sequences."""
 
-    _format, _ranks = "NCL", (2, 3)
+    _format, _fg_ranks = "NCL", (2, 3)
 
 
 class InstanceNorm2D(_InstanceNormBase):
@@ -262,7 +263,7 @@ class InstanceNorm2D(_InstanceNormBase):
 class InstanceNorm3D(_InstanceNormBase):
     """Instance normalization of volumes."""
 
-    _format, _ranks = "NCDHW", (5,)
+    _format, _fg_ranks = "NCDHW", (5,)
 
 
 class LayerNorm(_Scaled):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.paddle.nn import functional as F
 from ferrograd.paddle.nn.layer.layers import FunctionLayer
 

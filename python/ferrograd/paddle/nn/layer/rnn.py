@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core, _public
-from ferrograd._core import ArgumentError, ShapeError
-from ferrograd._core import paddle as ops
-from ferrograd._dialects.numbers import PADDLE
-from ferrograd._nn import recurrent
-from ferrograd._nn.recurrent import Weights
+from ferrograd import _core
+from ferrograd._core import ArgumentError, ShapeError, paddle as ops
+from ferrograd._functions import recurrent
+from ferrograd._functions.recurrent import Weights
+from ferrograd._kit import arguments as _arguments, public as _public
+from ferrograd._kit.dialect import PADDLE
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn.initializer import Uniform
 from ferrograd.paddle.nn.layer.container import LayerList
@@ -27,6 +27,14 @@ def _mode(activation: str) -> str:
     if activation not in ("tanh", "relu"):
         raise ValueError(f"activation for SimpleRNNCell should be tanh or relu, but get {activation}")
     return f"RNN_{activation.upper()}"
+
+
+def _check_features(layer: Any, inputs: Tensor) -> None:
+    """Raises unless the last axis of the inputs has the size that the layer was made for."""
+    name = type(layer).__name__
+    shape = list(_arguments.tensor(inputs, name, "inputs").shape)
+    if not shape or shape[-1] != layer.input_size:
+        raise ShapeError(f"{name}: the inputs {shape} must have input_size={layer.input_size} in their last axis")
 
 
 class RNNCellBase(Layer):
@@ -48,8 +56,9 @@ class _Cell(RNNCellBase):
 
     _kind: str
 
-    def _set(self, input_size: int, hidden_size: int, attrs: tuple[Any, ...], proj_size: int = 0) -> None:
+    def _fg_set(self, input_size: int, hidden_size: int, attrs: tuple[Any, ...], proj_size: int = 0) -> None:
         super().__init__()
+        _arguments.sizes(self, input_size=input_size, hidden_size=hidden_size)
         if hidden_size <= 0:
             raise ValueError(
                 f"hidden_size of {type(self).__name__} must be greater than 0, but now equals to {hidden_size}"
@@ -86,6 +95,7 @@ class _Cell(RNNCellBase):
 
     def forward(self, inputs: Tensor, states: Any = None) -> Any:
         """The output, which is the new hidden state, and the new state."""
+        _check_features(self, inputs)
         states = self.get_initial_states(inputs) if states is None else states
         given = tuple(states) if self._kind == "LSTM" else (states,)
         found = recurrent.cell(self._kind, self.weights, inputs, given)
@@ -111,7 +121,7 @@ class SimpleRNNCell(_Cell):
         name: str | None = None,
     ) -> None:
         object.__setattr__(self, "_kind", _mode(activation))
-        self._set(input_size, hidden_size, (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr))
+        self._fg_set(input_size, hidden_size, (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr))
         self.activation = activation
 
     def extra_repr(self) -> str:
@@ -135,7 +145,7 @@ class LSTMCell(_Cell):
         proj_size: int = 0,
         name: str | None = None,
     ) -> None:
-        self._set(input_size, hidden_size, (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr), proj_size)
+        self._fg_set(input_size, hidden_size, (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr), proj_size)
 
 
 class GRUCell(_Cell):
@@ -153,7 +163,7 @@ class GRUCell(_Cell):
         bias_hh_attr: Any = None,
         name: str | None = None,
     ) -> None:
-        self._set(input_size, hidden_size, (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr))
+        self._fg_set(input_size, hidden_size, (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr))
 
 
 def _leaves(states: Any) -> list[Any]:
@@ -213,7 +223,7 @@ class BiRNN(Layer):
         for cell, start, backwards in ((self.cell_fw, given[0], False), (self.cell_bw, given[1], True)):
             # A layer of its own would be one more sublayer, so the loop is borrowed.
             loop = RNN.__new__(RNN)
-            loop._set_up()
+            loop._fg_set_up()
             object.__setattr__(loop, "cell", cell)
             loop.is_reverse, loop.time_major = backwards, self.time_major
             found.append(loop.forward(inputs, start, sequence_length, **kwargs))
@@ -277,6 +287,7 @@ class RNNBase(LayerList):
         The inputs are [batch, time, size], or with ``time_major`` [time, batch, size]. The states are
         [layers * directions, batch, size]; an LSTM's are a pair. Steps after the end of a sequence give zeros.
         """
+        _check_features(self, inputs)
         x = inputs if self.time_major else ops.swapaxes(inputs, 0, 1)
         time, batch = x.shape[0], x.shape[1]
         rows = self.num_layers * self.num_directions

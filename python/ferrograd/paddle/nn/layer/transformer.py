@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core, _public
+from ferrograd import _core
 from ferrograd._core import paddle as ops
-from ferrograd._dialects.numbers import PADDLE
-from ferrograd._nn import attention
+from ferrograd._functions import attention
+from ferrograd._kit import public as _public
+from ferrograd._kit.dialect import PADDLE
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn import functional as F
 from ferrograd.paddle.nn.layer.common import Dropout, Linear
@@ -135,7 +136,7 @@ class MultiHeadAttention(Layer):
 class _TransformerLayer(Layer):
     """What the layers of encoders and decoders share."""
 
-    def _set(self, sizes: tuple[int, int, int], attentions: tuple[str, ...], options: tuple[Any, ...]) -> None:
+    def _fg_set(self, sizes: tuple[int, int, int], attentions: tuple[str, ...], options: tuple[Any, ...]) -> None:
         super().__init__()
         self._config = (*sizes, *options)
         d_model, nhead, dim_feedforward = sizes
@@ -164,7 +165,7 @@ class _TransformerLayer(Layer):
         """A new layer with the same arguments."""
         return type(self)(*self._config)
 
-    def _around(self, i: int, x: Tensor, block: Callable[[Tensor], Any]) -> tuple[Tensor, Any]:
+    def _fg_around(self, i: int, x: Tensor, block: Callable[[Tensor], Any]) -> tuple[Tensor, Any]:
         """The sum of ``x`` and a block of it, normalized before the block or after, and what else the block gives."""
         norm, dropout = getattr(self, f"norm{i}"), getattr(self, f"dropout{i}")
         found = block(norm(x) if self.normalize_before else x)
@@ -172,7 +173,7 @@ class _TransformerLayer(Layer):
         y = ops.add(x, dropout(y))
         return (y if self.normalize_before else norm(y)), others[0] if others else None
 
-    def _feed(self, x: Tensor) -> Any:
+    def _fg_feed(self, x: Tensor) -> Any:
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
 
@@ -194,7 +195,7 @@ class TransformerEncoderLayer(_TransformerLayer):
         layer_norm_eps: float = 1e-5,
     ) -> None:
         options = (dropout, activation, attn_dropout, act_dropout, normalize_before, weight_attr, bias_attr)
-        self._set((d_model, nhead, dim_feedforward), ("self_attn",), (*options, layer_norm_eps))
+        self._fg_set((d_model, nhead, dim_feedforward), ("self_attn",), (*options, layer_norm_eps))
 
     def gen_cache(self, src: Tensor) -> Any:
         """An empty cache, to which calls append."""
@@ -202,8 +203,8 @@ class TransformerEncoderLayer(_TransformerLayer):
 
     def forward(self, src: Tensor, src_mask: Mask = None, cache: Any = None) -> Any:
         """The encoded sequence, [batch, length, size], and the cache if one is given."""
-        x, cache = self._around(1, src, lambda x: self.self_attn(x, x, x, src_mask, cache))
-        x, _ = self._around(2, x, self._feed)
+        x, cache = self._fg_around(1, src, lambda x: self.self_attn(x, x, x, src_mask, cache))
+        x, _ = self._fg_around(2, x, self._fg_feed)
         return x if cache is None else (x, cache)
 
 
@@ -225,7 +226,7 @@ class TransformerDecoderLayer(_TransformerLayer):
         layer_norm_eps: float = 1e-5,
     ) -> None:
         options = (dropout, activation, attn_dropout, act_dropout, normalize_before, weight_attr, bias_attr)
-        self._set((d_model, nhead, dim_feedforward), ("self_attn", "cross_attn"), (*options, layer_norm_eps))
+        self._fg_set((d_model, nhead, dim_feedforward), ("self_attn", "cross_attn"), (*options, layer_norm_eps))
 
     def gen_cache(self, memory: Tensor) -> tuple[Any, Any]:
         """An empty cache for the sequence, and the keys and values of the memory."""
@@ -237,9 +238,9 @@ class TransformerDecoderLayer(_TransformerLayer):
     ) -> Any:
         """The decoded sequence, [batch, length, size], and the caches if they are given."""
         growing, static = (None, None) if cache is None else cache
-        x, growing = self._around(1, tgt, lambda x: self.self_attn(x, x, x, tgt_mask, growing))
-        x, static = self._around(2, x, lambda x: self.cross_attn(x, memory, memory, memory_mask, static))
-        x, _ = self._around(3, x, self._feed)
+        x, growing = self._fg_around(1, tgt, lambda x: self.self_attn(x, x, x, tgt_mask, growing))
+        x, static = self._fg_around(2, x, lambda x: self.cross_attn(x, memory, memory, memory_mask, static))
+        x, _ = self._fg_around(3, x, self._fg_feed)
         return x if cache is None else (x, (growing, static))
 
 

@@ -1,6 +1,6 @@
 """``torch.distributed.elastic``."""
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.torch.distributed.elastic import multiprocessing as multiprocessing
 
 __all__ = ["multiprocessing"]

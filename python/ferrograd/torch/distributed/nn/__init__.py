@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.torch.distributed.nn.functional import *
 from ferrograd.torch.distributed.nn.functional import __all__ as __all__
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ferrograd import _public
 from ferrograd._core import Tensor, native
-from ferrograd.torch._process_groups import ProcessGroup, found
+from ferrograd._kit import public as _public
+from ferrograd.torch._base.process_groups import ProcessGroup, found
 from ferrograd.torch.distributed._collectives import ReduceOp
 
 __all__ = ["all_gather", "all_reduce", "all_to_all", "broadcast", "gather", "reduce", "reduce_scatter", "scatter"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from ferrograd import _public
 from ferrograd._core import FerrogradError
+from ferrograd._kit import public as _public
 
 __all__ = ["get_proxy_mode", "make_fx"]
 

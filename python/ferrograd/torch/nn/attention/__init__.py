@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 
 __all__ = ["SDPBackend", "sdpa_kernel"]
 

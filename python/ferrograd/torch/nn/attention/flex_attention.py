@@ -9,11 +9,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ferrograd import _arguments, _core, _public
-from ferrograd._core import ArgumentError, DtypeError, ShapeError
-from ferrograd._core import torch as ops
+from ferrograd import _core
+from ferrograd._core import ArgumentError, DtypeError, ShapeError, torch as ops
+from ferrograd._kit import arguments as _arguments, public as _public
+from ferrograd.torch._base.vmap import vmap as _vmap
 from ferrograd.torch._tensor import Tensor
-from ferrograd.torch._vmap import vmap as _vmap
 
 __all__ = ["BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention", "noop_mask", "or_masks"]
 

@@ -2,32 +2,9 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
-from ferrograd.torch.nn.modules import (
-    activation,
-    adaptive,
-    batchnorm,
-    channelshuffle,
-    container,
-    conv,
-    distance,
-    dropout,
-    flatten,
-    fold,
-    instancenorm,
-    lazy,
-    linear,
-    loss,
-    module,
-    normalization,
-    padding,
-    pixelshuffle,
-    pooling,
-    rnn,
-    sparse,
-    transformer,
-    upsampling,
-)
+import sys as _sys
+
+from ferrograd._kit import public as _public
 from ferrograd.torch.nn.modules.activation import *
 from ferrograd.torch.nn.modules.adaptive import *
 from ferrograd.torch.nn.modules.batchnorm import *
@@ -52,32 +29,7 @@ from ferrograd.torch.nn.modules.sparse import *
 from ferrograd.torch.nn.modules.transformer import *
 from ferrograd.torch.nn.modules.upsampling import *
 
-_modules = (
-    activation,
-    adaptive,
-    batchnorm,
-    channelshuffle,
-    container,
-    conv,
-    distance,
-    dropout,
-    flatten,
-    fold,
-    instancenorm,
-    lazy,
-    linear,
-    loss,
-    module,
-    normalization,
-    padding,
-    pixelshuffle,
-    pooling,
-    rnn,
-    sparse,
-    transformer,
-    upsampling,
-)
 # Type checkers do not follow a list that is computed. Without one, they take all names that are imported above.
-globals()["__all__"] = [name for module in _modules for name in module.__all__]
+globals()["__all__"] = _public.gathered(globals(), _sys.modules[__name__])
 
 __dir__ = _public.names(globals())

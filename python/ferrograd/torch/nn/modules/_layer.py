@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferrograd._nn.of_function import OfFunction
+from ferrograd._layers.function_layer import OfFunction
 from ferrograd.torch.nn.modules.module import Module
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.torch._tensor import Tensor
-from ferrograd.torch.nn import functional as F
-from ferrograd.torch.nn import init as _init
+from ferrograd.torch.nn import functional as F, init as _init
 from ferrograd.torch.nn.modules._layer import Layer
 from ferrograd.torch.nn.modules.attention import MultiheadAttention
 from ferrograd.torch.nn.modules.linear import parameter
@@ -69,7 +68,7 @@ class Hardtanh(
 ):
     """``x`` clipped to [``min_val``, ``max_val``]."""
 
-    def _keep(self, arguments: dict[str, Any]) -> None:
+    def _fg_keep(self, arguments: dict[str, Any]) -> None:
         for new in ("min_val", "max_val"):
             old = arguments.pop(f"{new}ue")
             if old is not None:
@@ -77,7 +76,7 @@ class Hardtanh(
                     f"keyword argument `{new}ue` is deprecated and renamed to `{new}`", FutureWarning, stacklevel=4
                 )
                 arguments[new] = old
-        super()._keep(arguments)
+        super()._fg_keep(arguments)
         if not self.max_val > self.min_val:
             raise ValueError(
                 f"max_val must be larger than min_val, but got max_val={self.max_val} and min_val={self.min_val}"
@@ -169,11 +168,11 @@ class Threshold(Layer, function=F.threshold, shown="threshold={threshold}, value
 
 
 class _AlongAxis(Layer):
-    def _keep(self, arguments: dict[str, Any]) -> None:
+    def _fg_keep(self, arguments: dict[str, Any]) -> None:
         dim = arguments["dim"]
         if dim is not None and (not isinstance(dim, int) or isinstance(dim, bool)):
             raise TypeError(f"dim must be an int or None, got {type(dim)}")
-        super()._keep(arguments)
+        super()._fg_keep(arguments)
 
 
 class Softmax(_AlongAxis, function=F.softmax, parameters=("dim",), shown="dim={dim}"):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._core import torch as ops
+from ferrograd._kit import public as _public
 from ferrograd.torch._tensor import Tensor
-from ferrograd.torch.nn import functional as F
-from ferrograd.torch.nn import init
+from ferrograd.torch.nn import functional as F, init
 from ferrograd.torch.nn.modules.linear import NonDynamicallyQuantizableLinear, optional
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.parameter import Parameter

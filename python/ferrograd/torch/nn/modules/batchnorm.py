@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _core, _public
-from ferrograd._arguments import typed
+from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import torch as ops
-from ferrograd._nn import blocks
-from ferrograd.torch._process_groups import GroupMember, ProcessGroup
+from ferrograd._kit import public as _public
+from ferrograd._kit.arguments import typed
+from ferrograd._layers import blocks
+from ferrograd.torch._base.process_groups import GroupMember, ProcessGroup
 from ferrograd.torch._tensor import Tensor
-from ferrograd.torch.nn import functional as F
-from ferrograd.torch.nn import init
+from ferrograd.torch.nn import functional as F, init
 from ferrograd.torch.nn.modules.linear import optional
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.parameter import Parameter
@@ -25,7 +25,7 @@ class _NormBase(Module):
 
     _version = 2
     #: The numbers of axes that an input may have.
-    _ranks: tuple[int, ...] = ()
+    _fg_ranks: tuple[int, ...] = ()
     weight: Parameter | None
     bias: Parameter | None
     running_mean: Tensor | None
@@ -72,8 +72,8 @@ class _NormBase(Module):
             init.zeros_(self.bias)
 
     def _check_input_dim(self, input: Tensor) -> None:
-        if self._ranks and input.ndim not in self._ranks:
-            wanted = " or ".join(f"{rank}D" for rank in self._ranks)
+        if self._fg_ranks and input.ndim not in self._fg_ranks:
+            wanted = " or ".join(f"{rank}D" for rank in self._fg_ranks)
             raise ValueError(f"expected {wanted} input (got {input.ndim}D input)")
 
     def extra_repr(self) -> str:
@@ -101,20 +101,20 @@ class _BatchNorm(_NormBase):
             with no_grad():
                 self.num_batches_tracked.add_(1)
             if self.momentum is None:
-                share = self._equal_share(self.num_batches_tracked)
+                share = self._fg_equal_share(self.num_batches_tracked)
         fresh = self.training or (self.running_mean is None and self.running_var is None)
         used = not self.training or self.track_running_stats
         mean, var = (self.running_mean, self.running_var) if used else (None, None)
-        return self._normalized(input, mean, var, fresh, share)
+        return self._fg_normalized(input, mean, var, fresh, share)
 
-    def _equal_share(self, count: Tensor) -> Any:
+    def _fg_equal_share(self, count: Tensor) -> Any:
         """The share of each of ``count`` batches. It is a number, and a tensor where a compiled function is traced."""
         mean = self.running_mean
         if _core.is_tracing() and mean is not None and mean.dtype.itemsize > 2:
             return 1.0 / ops.cast(count, "float64")
         return 1.0 / float(count)
 
-    def _normalized(self, input: Tensor, mean: Tensor | None, var: Tensor | None, fresh: bool, share: Any) -> Tensor:
+    def _fg_normalized(self, input: Tensor, mean: Tensor | None, var: Tensor | None, fresh: bool, share: Any) -> Tensor:
         """The normalized input. ``mean`` and ``var`` are updated if ``fresh``, and used otherwise."""
         return F.batch_norm(input, mean, var, self.weight, self.bias, fresh, share, self.eps)
 
@@ -128,19 +128,19 @@ class BatchNorm1d(_BatchNorm):
     ([[-0.999994..., 0.0], [0.999994..., 0.0]], [0.2000000..., 0.5])
     """
 
-    _ranks = (2, 3)
+    _fg_ranks = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
     """Batch normalization of images [batch, channels, height, width]."""
 
-    _ranks = (4,)
+    _fg_ranks = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
     """Batch normalization of volumes [batch, channels, depth, height, width]."""
 
-    _ranks = (5,)
+    _fg_ranks = (5,)
 
 
 class SyncBatchNorm(_BatchNorm):
@@ -173,11 +173,11 @@ class SyncBatchNorm(_BatchNorm):
             # It raises before the batch is counted.
             blocks.current()
 
-    def _normalized(self, input: Tensor, mean: Tensor | None, var: Tensor | None, fresh: bool, share: Any) -> Tensor:
+    def _fg_normalized(self, input: Tensor, mean: Tensor | None, var: Tensor | None, fresh: bool, share: Any) -> Tensor:
         group, together = self.process_group or GroupMember.WORLD, blocks.current() if fresh else None
         if not fresh or (together is None and (group is None or group.size() == 1)):
-            return super()._normalized(input, mean, var, fresh, share)
-        from ferrograd.distributed._statistics import normalize
+            return super()._fg_normalized(input, mean, var, fresh, share)
+        from ferrograd.distributed._batch_norm import normalize
 
         comm: Any = together or group.communicator  # type: ignore[union-attr]
         return normalize(input, 1, comm, (mean, var), (self.weight, self.bias), share, self.eps, unbiased=True)

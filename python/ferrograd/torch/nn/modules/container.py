@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import index
 from typing import Any
 
-from ferrograd import _public
-from ferrograd._nn.containers import ChainOfModules, DictOfModules, ListOfModules, grouped_repr
+from ferrograd._kit import public as _public
+from ferrograd._layers.containers import ChainOfModules, DictOfModules, ListOfModules, grouped_repr
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.parameter import Parameter
@@ -33,24 +33,24 @@ class Sequential(ChainOfModules, Module):
         for name, module in named:
             self.add_module(str(name), module)
 
-    def _adopt(self, name: str, module: Any) -> None:
+    def _fg_adopt(self, name: str, module: Any) -> None:
         self.add_module(name, module)
 
-    def _selected(self, at: slice) -> Any:
+    def _fg_selected(self, at: slice) -> Any:
         return type(self)(OrderedDict(list(self._modules.items())[at]))
 
-    def _joined(self, other: Any) -> Any:
+    def _fg_joined(self, other: Any) -> Any:
         if not isinstance(other, Sequential):
             raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)!s} is given.")
         return other
 
     def __add__(self, other: Any) -> Sequential:
-        return Sequential(*self, *self._joined(other))
+        return Sequential(*self, *self._fg_joined(other))
 
     def __iadd__(self, other: Any) -> Any:
-        return self.extend(self._joined(other))
+        return self.extend(self._fg_joined(other))
 
-    def _times(self, other: Any) -> int:
+    def _fg_times(self, other: Any) -> int:
         if not isinstance(other, int):
             raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(other)}")
         if other <= 0:
@@ -58,12 +58,12 @@ class Sequential(ChainOfModules, Module):
         return other
 
     def __mul__(self, other: int) -> Sequential:
-        return Sequential(*list(self) * self._times(other))
+        return Sequential(*list(self) * self._fg_times(other))
 
     __rmul__ = __mul__
 
     def __imul__(self, other: int) -> Any:
-        return self.extend(list(self) * (self._times(other) - 1))
+        return self.extend(list(self) * (self._fg_times(other) - 1))
 
 
 class ModuleList(ListOfModules, Module):
@@ -81,12 +81,12 @@ class ModuleList(ListOfModules, Module):
         if modules is not None:
             self.extend(modules)
 
-    def _adopt(self, name: str, module: Any) -> None:
+    def _fg_adopt(self, name: str, module: Any) -> None:
         self.add_module(name, module)
 
     def _get_abs_string_index(self, idx: Any) -> str:
         """The name of the module at a place, which may be counted from the end."""
-        return self._key(idx)
+        return self._fg_key(idx)
 
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList([*self, *other])
@@ -128,7 +128,7 @@ class ModuleDict(DictOfModules, Module):
         if modules is not None:
             self.update(modules)
 
-    def _adopt(self, name: str, module: Any) -> None:
+    def _fg_adopt(self, name: str, module: Any) -> None:
         self.add_module(name, module)
 
     def update(self, modules: Any) -> None:
@@ -156,37 +156,37 @@ class ParameterList(Module):
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
-        self._size = 0
+        self._fg_size = 0
         if values is not None:
             self.extend(values)
 
-    def _key(self, at: Any) -> str:
-        at, n = index(at), self._size
+    def _fg_key(self, at: Any) -> str:
+        at, n = index(at), self._fg_size
         if not -n <= at < n:
             raise IndexError(f"index {at} is out of range")
         return str(at % n)
 
     def __getitem__(self, at: Any) -> Any:
         if isinstance(at, slice):
-            return type(self)([self[i] for i in range(self._size)[at]])
-        return getattr(self, self._key(at))
+            return type(self)([self[i] for i in range(self._fg_size)[at]])
+        return getattr(self, self._fg_key(at))
 
     def __setitem__(self, at: Any, value: Any) -> None:
-        setattr(self, self._key(at), _as_parameter(value))
+        setattr(self, self._fg_key(at), _as_parameter(value))
 
     def __len__(self) -> int:
-        return self._size
+        return self._fg_size
 
     def __iter__(self) -> Iterator[Any]:
-        return iter([self[i] for i in range(self._size)])
+        return iter([self[i] for i in range(self._fg_size)])
 
     def __iadd__(self, values: Iterable[Any]) -> ParameterList:
         return self.extend(values)
 
     def append(self, value: Any) -> ParameterList:
         """Adds a value at the end."""
-        self._size += 1
-        self[self._size - 1] = value
+        self._fg_size += 1
+        self[self._fg_size - 1] = value
         return self
 
     def extend(self, values: Iterable[Any]) -> ParameterList:
@@ -216,7 +216,7 @@ class ParameterDict(Module):
             self.update(parameters)
 
     @staticmethod
-    def _name(key: object) -> str:
+    def _fg_name(key: object) -> str:
         """The key, which must be a string."""
         if not isinstance(key, str):
             raise TypeError(
@@ -226,16 +226,16 @@ class ParameterDict(Module):
         return key
 
     def __getitem__(self, key: str) -> Any:
-        if self._name(key) not in self._keys:
+        if self._fg_name(key) not in self._keys:
             raise KeyError(key)
         return getattr(self, key)
 
     def __setitem__(self, key: str, value: Any) -> None:
-        self._keys[self._name(key)] = None
+        self._keys[self._fg_name(key)] = None
         setattr(self, key, _as_parameter(value))
 
     def __delitem__(self, key: str) -> None:
-        del self._keys[self._name(key)]
+        del self._keys[self._fg_name(key)]
         delattr(self, key)
 
     def __len__(self) -> int:

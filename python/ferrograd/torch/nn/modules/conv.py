@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _public
+from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn.modules.linear import optional, parameter, reset_linear
@@ -20,11 +20,11 @@ PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 class _ConvNd(Module):
     """The parameters of a convolution over a number of axes."""
 
-    _axes: int
+    _fg_axes: int
     weight: Parameter
     bias: Parameter | None
 
-    def _set(
+    def _fg_set(
         self,
         sizes: tuple[int, int, Any],
         stride: Any,
@@ -40,8 +40,9 @@ class _ConvNd(Module):
     ) -> None:
         """Checks and keeps the arguments, and makes the parameters."""
         super().__init__()
-        each = _ntuple(self._axes)
+        each = _ntuple(self._fg_axes)
         self.in_channels, self.out_channels, kernel_size = sizes
+        _arguments.sizes(self, in_channels=self.in_channels, out_channels=self.out_channels, groups=groups)
         if groups <= 0:
             raise ValueError("groups must be a positive integer")
         if self.in_channels % groups:
@@ -68,7 +69,7 @@ class _ConvNd(Module):
         """Draws the weight and the bias anew."""
         reset_linear(self.weight, self.bias)
 
-    def _widths(self) -> list[int]:
+    def _fg_widths(self) -> list[int]:
         """The padding before and after each axis, from the last axis on."""
         if not isinstance(self.padding, str):
             return [width for width in reversed(self.padding) for _ in range(2)]
@@ -108,13 +109,13 @@ class _Conv(_ConvNd):
         dtype: Any = None,
     ) -> None:
         sizes = (in_channels, out_channels, kernel_size)
-        self._set(sizes, stride, padding, 0, groups, bias, dilation, padding_mode, device, dtype, False)
+        self._fg_set(sizes, stride, padding, 0, groups, bias, dilation, padding_mode, device, dtype, False)
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         padding: Any = self.padding
         if self.padding_mode != "zeros":
-            input, padding = F.pad(input, self._widths(), self.padding_mode), 0
-        convolution = getattr(F, f"conv{self._axes}d")
+            input, padding = F.pad(input, self._fg_widths(), self.padding_mode), 0
+        convolution = getattr(F, f"conv{self._fg_axes}d")
         found: Tensor = convolution(input, weight, bias, self.stride, padding, self.dilation, self.groups)
         return found
 
@@ -126,7 +127,7 @@ class _Conv(_ConvNd):
 class Conv1d(_Conv):
     """The convolution of sequences [batch, channels, length] with learnt filters."""
 
-    _axes = 1
+    _fg_axes = 1
 
 
 class Conv2d(_Conv):
@@ -138,13 +139,13 @@ class Conv2d(_Conv):
     (torch.Size([2, 8, 5, 5]), Conv2d(3, 8, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1)))
     """
 
-    _axes = 2
+    _fg_axes = 2
 
 
 class Conv3d(_Conv):
     """The convolution of volumes [batch, channels, depth, height, width] with learnt filters."""
 
-    _axes = 3
+    _fg_axes = 3
 
 
 class _ConvTransposeNd(_ConvNd):
@@ -168,13 +169,13 @@ class _ConvTransposeNd(_ConvNd):
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         sizes = (in_channels, out_channels, kernel_size)
-        self._set(sizes, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype, True)
+        self._fg_set(sizes, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype, True)
 
     def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
         """The padding of the output that gives it the wanted size."""
         if output_size is None:
             return self.output_padding
-        n, outer = self._axes, input.ndim - self._axes
+        n, outer = self._fg_axes, input.ndim - self._fg_axes
         wanted = list(output_size)
         wanted = wanted[outer:] if len(wanted) == outer + n else wanted
         if len(wanted) != n:
@@ -195,7 +196,7 @@ class _ConvTransposeNd(_ConvNd):
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         """The transposed convolution, of an ``output_size`` if several are possible."""
         padding = self._output_padding(input, output_size)
-        convolution = getattr(F, f"conv_transpose{self._axes}d")
+        convolution = getattr(F, f"conv_transpose{self._fg_axes}d")
         rest = (self.stride, self.padding, padding, self.groups, self.dilation)
         found: Tensor = convolution(input, self.weight, self.bias, *rest)
         return found
@@ -204,7 +205,7 @@ class _ConvTransposeNd(_ConvNd):
 class ConvTranspose1d(_ConvTransposeNd):
     """The transpose of a convolution of sequences."""
 
-    _axes = 1
+    _fg_axes = 1
 
 
 class ConvTranspose2d(_ConvTransposeNd):
@@ -215,13 +216,13 @@ class ConvTranspose2d(_ConvTransposeNd):
     torch.Size([2, 3, 10, 10])
     """
 
-    _axes = 2
+    _fg_axes = 2
 
 
 class ConvTranspose3d(_ConvTransposeNd):
     """The transpose of a convolution of volumes."""
 
-    _axes = 3
+    _fg_axes = 3
 
 
 __dir__ = _public.names(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn.modules._layer import Layer
 
@@ -12,11 +12,11 @@ __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Fe
 
 
 class _DropoutNd(Layer, shown="p={p}, inplace={inplace}"):
-    def _keep(self, arguments: dict[str, Any]) -> None:
+    def _fg_keep(self, arguments: dict[str, Any]) -> None:
         p = arguments["p"]
         if p < 0 or p > 1:
             raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-        super()._keep(arguments)
+        super()._fg_keep(arguments)
 
 
 class Dropout(_DropoutNd, function=F.dropout):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._core import torch as ops
+from ferrograd._kit import public as _public
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn.modules.batchnorm import _NormBase
@@ -34,7 +34,7 @@ class _InstanceNorm(_NormBase):
     def forward(self, input: Tensor) -> Tensor:
         """The normalized input, with or without a batch. In training the running statistics, if any, are updated."""
         self._check_input_dim(input)
-        alone = input.ndim == self._ranks[0]
+        alone = input.ndim == self._fg_ranks[0]
         axis = 0 if alone else 1
         if input.shape[axis] != self.num_features:
             if self.affine:
@@ -63,19 +63,19 @@ class _InstanceNorm(_NormBase):
 class InstanceNorm1d(_InstanceNorm):
     """Instance normalization of sequences [batch, channels, length]."""
 
-    _ranks = (2, 3)
+    _fg_ranks = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
     """Instance normalization of images [batch, channels, height, width]."""
 
-    _ranks = (3, 4)
+    _fg_ranks = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
     """Instance normalization of volumes [batch, channels, depth, height, width]."""
 
-    _ranks = (4, 5)
+    _fg_ranks = (4, 5)
 
 
 __dir__ = _public.names(globals())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._autograd.modes import no_grad
+from ferrograd._kit import public as _public
 from ferrograd.torch.nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from ferrograd.torch.nn.modules.conv import (
     Conv1d,
@@ -83,8 +83,8 @@ class _Lazy(LazyModuleMixin):
     """A layer with one size that its input decides."""
 
     #: The attribute with the size, and the axis of the input that has it.
-    _size = "in_channels"
-    _axis = 1
+    _fg_size = "in_channels"
+    _fg_axis = 1
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         # Zero stands for the unknown size.
@@ -92,17 +92,17 @@ class _Lazy(LazyModuleMixin):
         dtypes = {name: p.dtype for name, p in self._parameters.items() if p is not None}
         kept = {**self._parameters, **self._buffers}
         # An axis of the unknown size has no elements, so the shapes say where it goes.
-        self._shapes = {name: list(value.shape) for name, value in kept.items() if value is not None and value.ndim}
-        for name in self._shapes:
+        self._fg_shapes = {name: list(value.shape) for name, value in kept.items() if value is not None and value.ndim}
+        for name in self._fg_shapes:
             kind = UninitializedParameter if name in dtypes else UninitializedBuffer
             setattr(self, name, kind(dtype=kept[name].dtype))
 
     def reset_parameters(self: Any) -> None:
         """Draws the parameters anew once they have shapes."""
-        if getattr(self, self._size) and not self.has_uninitialized_params():
+        if getattr(self, self._fg_size) and not self.has_uninitialized_params():
             super().reset_parameters()  # type: ignore[misc]
 
-    def _inner(self, size: int) -> int:
+    def _fg_inner(self, size: int) -> int:
         """The size of the axis of the weight that depends on the input's size."""
         return size
 
@@ -110,17 +110,17 @@ class _Lazy(LazyModuleMixin):
         """Gives the parameters the shapes that fit an input, and draws them; other arguments do not matter."""
         if not self.has_uninitialized_params():
             return
-        size = self._size_of(input)
-        setattr(self, self._size, size)
+        size = self._fg_size_of(input)
+        setattr(self, self._fg_size, size)
         with no_grad():
-            for name, shape in self._shapes.items():
+            for name, shape in self._fg_shapes.items():
                 value = getattr(self, name)
                 if is_lazy(value):
-                    value.materialize([n or self._inner(size) for n in shape])
+                    value.materialize([n or self._fg_inner(size) for n in shape])
         self.reset_parameters()
 
-    def _size_of(self, input: Any) -> int:
-        return int(input.shape[self._axis])
+    def _fg_size_of(self, input: Any) -> int:
+        return int(input.shape[self._fg_axis])
 
 
 class LazyLinear(_Lazy, Linear):
@@ -133,15 +133,15 @@ class LazyLinear(_Lazy, Linear):
     """
 
     cls_to_become = Linear
-    _size, _axis = "in_features", -1
+    _fg_size, _fg_axis = "in_features", -1
 
 
 class _LazyConv(_Lazy):
-    def _inner(self: Any, size: int) -> int:
+    def _fg_inner(self: Any, size: int) -> int:
         return int(size if self.transposed else size // self.groups)
 
-    def _size_of(self: Any, input: Any) -> int:
-        axes = self._axes
+    def _fg_size_of(self: Any, input: Any) -> int:
+        axes = self._fg_axes
         if input.ndim not in (axes + 1, axes + 2):
             raise RuntimeError(
                 f"Expected {axes + 1}D (unbatched) or {axes + 2}D (batched) input to {type(self).__name__}, but got "
@@ -190,7 +190,7 @@ class LazyConvTranspose3d(_LazyConv, ConvTranspose3d):
 
 
 class _LazyNorm(_Lazy):
-    _size = "num_features"
+    _fg_size = "num_features"
 
 
 class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
@@ -225,8 +225,8 @@ class _LazyInstanceNorm(_LazyNorm):
     ) -> None:
         super().__init__(eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
-    def _size_of(self: Any, input: Any) -> int:
-        return int(input.shape[0 if input.ndim == self._ranks[0] else 1])
+    def _fg_size_of(self: Any, input: Any) -> int:
+        return int(input.shape[0 if input.ndim == self._fg_ranks[0] else 1])
 
 
 class LazyInstanceNorm1d(_LazyInstanceNorm, InstanceNorm1d):

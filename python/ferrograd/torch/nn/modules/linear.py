@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._core import torch as ops
+from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd.torch._tensor import Tensor
-from ferrograd.torch.nn import functional as F
-from ferrograd.torch.nn import init
+from ferrograd.torch.nn import functional as F, init
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.parameter import Parameter
 
@@ -56,6 +55,7 @@ class Linear(Module):
         self, in_features: int, out_features: int, bias: bool = True, device: object = None, dtype: Any = None
     ) -> None:
         super().__init__()
+        _arguments.sizes(self, in_features=in_features, out_features=out_features)
         self.in_features, self.out_features = in_features, out_features
         self.weight = parameter([out_features, in_features], dtype, device)
         self.register_parameter("bias", optional(bias, [out_features], dtype, device))

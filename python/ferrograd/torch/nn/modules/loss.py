@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._core import ArgumentError, ShapeError
+from ferrograd._kit import public as _public
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
-from ferrograd.torch.nn._losses import reduction_of
+from ferrograd.torch.nn._functional.losses import reduction_of
 from ferrograd.torch.nn.modules._layer import Layer
 from ferrograd.torch.nn.modules.distance import PairwiseDistance
 from ferrograd.torch.nn.modules.linear import Linear
@@ -57,15 +58,15 @@ class _Loss(
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls._names = tuple(name for name in cls._names if name not in ("size_average", "reduce"))
+        cls._fg_names = tuple(name for name in cls._fg_names if name not in ("size_average", "reduce"))
 
-    def _keep(self, arguments: dict[str, Any]) -> None:
+    def _fg_keep(self, arguments: dict[str, Any]) -> None:
         flags = [arguments.pop(name, None) for name in ("size_average", "reduce")]
         arguments["reduction"] = reduction_of(flags[0], flags[1], arguments["reduction"])
         for name in ("weight", "pos_weight"):
             if name in arguments:
                 self.register_buffer(name, arguments.pop(name))
-        super()._keep(arguments)
+        super()._fg_keep(arguments)
 
 
 class _WeightedLoss(
@@ -182,7 +183,7 @@ class PoissonNLLLoss(_Loss, function=F.poisson_nll_loss, inputs=2):
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
         """The loss."""
-        given = {name: getattr(self, name) for name in self._names}
+        given = {name: getattr(self, name) for name in self._fg_names}
         return F.poisson_nll_loss(log_input, target, **given)
 
 
@@ -221,6 +222,11 @@ class SmoothL1Loss(_Loss, function=F.smooth_l1_loss, inputs=2):
 class HuberLoss(_Loss, function=F.huber_loss, inputs=2, parameters=("reduction", "delta")):
     """``d**2 / 2`` where the absolute difference ``d`` is below ``delta``, else ``delta * (d - delta / 2)``."""
 
+    def _fg_keep(self, arguments: dict[str, Any]) -> None:
+        if not isinstance(arguments["delta"], Real):
+            raise TypeError(f"delta must be a float or int, got: {type(arguments['delta'])}")
+        super()._fg_keep(arguments)
+
 
 class SoftMarginLoss(_Loss, function=F.soft_margin_loss, inputs=2):
     """``log(1 + exp(-target * input))`` with targets 1 and -1."""
@@ -241,21 +247,21 @@ class MarginRankingLoss(_Loss, function=F.margin_ranking_loss, inputs=3, default
 class MultiMarginLoss(_WeightedLoss, function=F.multi_margin_loss, inputs=2):
     """The hinge loss of the class of each sample."""
 
-    def _keep(self, arguments: dict[str, Any]) -> None:
+    def _fg_keep(self, arguments: dict[str, Any]) -> None:
         weight = arguments["weight"]
         if arguments["p"] not in (1, 2):
             raise ValueError("only p == 1 and p == 2 supported")
         if weight is not None and weight.ndim != 1:
             raise ValueError(f"MultiMarginLoss: expected weight to be None or 1D tensor, got {weight.ndim}D instead")
-        super()._keep(arguments)
+        super()._fg_keep(arguments)
 
 
 class _Triplet(_Loss):
-    def _keep(self, arguments: dict[str, Any]) -> None:
+    def _fg_keep(self, arguments: dict[str, Any]) -> None:
         if arguments["margin"] <= 0:
             name, margin = type(self).__name__, arguments["margin"]
             raise ValueError(f"{name}: expected margin to be greater than 0, got {margin} instead")
-        super()._keep(arguments)
+        super()._fg_keep(arguments)
 
 
 class TripletMarginLoss(_Triplet, function=F.triplet_margin_loss, inputs=3, defaults={"p": 2.0}):
@@ -265,10 +271,10 @@ class TripletMarginLoss(_Triplet, function=F.triplet_margin_loss, inputs=3, defa
 class TripletMarginWithDistanceLoss(_Triplet, function=F.triplet_margin_with_distance_loss, inputs=3):
     """:class:`TripletMarginLoss` with a distance of your own."""
 
-    def _keep(self, arguments: dict[str, Any]) -> None:
+    def _fg_keep(self, arguments: dict[str, Any]) -> None:
         if arguments["distance_function"] is None:
             arguments["distance_function"] = PairwiseDistance()
-        super()._keep(arguments)
+        super()._fg_keep(arguments)
 
 
 __dir__ = _public.names(globals())

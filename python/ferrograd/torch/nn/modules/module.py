@@ -4,34 +4,30 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ferrograd import _core, _public
+from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import ArgumentError, FerrogradError
-from ferrograd._nn.hooks import RemovableHandle, add
-from ferrograd._nn.module import BaseModule
+from ferrograd._core import ArgumentError
+from ferrograd._kit import public as _public
+from ferrograd._layers import global_hooks as _global_hooks
+from ferrograd._layers.hooks import RemovableHandle, add
+from ferrograd._layers.module import BaseModule
 from ferrograd._tensor import dtypes
-from ferrograd.torch._framework import typename
+from ferrograd.torch._base.sharing import refuse_sharing
+from ferrograd.torch._functions.predicates import typename
 from ferrograd.torch._tensor import Tensor
-from ferrograd.torch.nn.modules import _every
 from ferrograd.torch.nn.modules._backward_hooks import BackwardHooks, on_result
-from ferrograd.torch.nn.modules._every import register_module_backward_hook as register_module_backward_hook
-from ferrograd.torch.nn.modules._every import (
+from ferrograd.torch.nn.modules._global_hooks import (
+    register_module_backward_hook as register_module_backward_hook,
     register_module_buffer_registration_hook as register_module_buffer_registration_hook,
-)
-from ferrograd.torch.nn.modules._every import register_module_forward_hook as register_module_forward_hook
-from ferrograd.torch.nn.modules._every import register_module_forward_pre_hook as register_module_forward_pre_hook
-from ferrograd.torch.nn.modules._every import register_module_full_backward_hook as register_module_full_backward_hook
-from ferrograd.torch.nn.modules._every import (
+    register_module_forward_hook as register_module_forward_hook,
+    register_module_forward_pre_hook as register_module_forward_pre_hook,
+    register_module_full_backward_hook as register_module_full_backward_hook,
     register_module_full_backward_pre_hook as register_module_full_backward_pre_hook,
-)
-from ferrograd.torch.nn.modules._every import (
     register_module_module_registration_hook as register_module_module_registration_hook,
-)
-from ferrograd.torch.nn.modules._every import (
     register_module_parameter_registration_hook as register_module_parameter_registration_hook,
 )
 from ferrograd.torch.nn.parameter import Buffer, Parameter, UninitializedBuffer, is_lazy
@@ -46,6 +42,10 @@ _WANTED = {
     "module": ("child module", "torch.nn.Module or None"),
     "buffer": ("buffer", "torch.nn.Buffer, torch.Tensor or None"),
 }
+
+
+#: What the key of a module's extra state ends with.
+_EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 
 
 class _IncompatibleKeys(NamedTuple):
@@ -79,7 +79,7 @@ class Module(BaseModule):
     (3.0, ['slope'])
     """
 
-    _parameter_class = Parameter
+    _fg_parameter_class = Parameter
     _version = 1
     call_super_init = False
     _backward_hooks: dict[int, Callable[..., Any]]
@@ -93,10 +93,10 @@ class Module(BaseModule):
                 raise TypeError(f"{name} got an unexpected keyword argument '{next(iter(kwargs))}'")
             given = f"{len(args) + 1} were" if args else "1 was"
             raise TypeError(f"{name} takes 1 positional argument but {given} given")
-        self._set_up()
+        self._fg_set_up()
 
-    def _set_up(self) -> None:
-        super()._set_up()
+    def _fg_set_up(self) -> None:
+        super()._fg_set_up()
         self.__dict__.update(
             _backward_hooks={},
             _backward_pre_hooks={},
@@ -109,33 +109,33 @@ class Module(BaseModule):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Takes the attributes of a copy or pickle. Tables that they lack are empty."""
-        self._set_up()
+        self._fg_set_up()
         self.__dict__.update(state)
 
     # Parameters, buffers and modules.
 
-    def _not_set_up(self, kind: str) -> Exception:
+    def _fg_not_set_up(self, kind: str) -> Exception:
         plural = "parameters" if kind == "parameter" else kind
         return AttributeError(f"cannot assign {plural} before Module.__init__() call")
 
-    def _wrong_value(self, kind: str, name: str, value: object) -> Exception:
+    def _fg_wrong_value(self, kind: str, name: str, value: object) -> Exception:
         what, wanted = _WANTED[kind]
         return TypeError(f"cannot assign '{typename(value)}' as {what} '{name}' ({wanted} expected)")
 
-    def _is_buffer(self, value: object) -> bool:
+    def _fg_is_buffer(self, value: object) -> bool:
         return isinstance(value, Buffer | UninitializedBuffer)
 
-    def _put(self, kind: str, name: str, value: Any) -> None:
+    def _fg_put(self, kind: str, name: str, value: Any) -> None:
         if kind == "parameter":
             self.register_parameter(name, value)
         elif kind == "module":
-            self._modules[name] = _every.registered(kind, self, name, value)
+            self._modules[name] = _global_hooks.registered(kind, self, name, value)
         elif isinstance(value, Buffer):
             self.register_buffer(name, value, value.persistent)
         else:
             self.register_buffer(name, value, name not in self._non_persistent_buffers_set)
 
-    def _check_name(self, kind: str, table: str, name: object) -> None:
+    def _fg_check_name(self, kind: str, table: str, name: object) -> None:
         """Raises unless a name is free and has no dot."""
         if not isinstance(name, str):
             raise TypeError(f"{kind} name should be a string. Got {typename(name)}")
@@ -150,20 +150,20 @@ class Module(BaseModule):
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Adds a tensor that is no parameter, such as a running mean. ``state_dict`` has it if it is ``persistent``."""
         if "_buffers" not in self.__dict__:
-            raise self._not_set_up("buffer")
-        self._check_name("buffer", "_buffers", name)
+            raise self._fg_not_set_up("buffer")
+        self._fg_check_name("buffer", "_buffers", name)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
-        self._buffers[name] = _every.registered("buffer", self, name, tensor)
+        self._buffers[name] = _global_hooks.registered("buffer", self, name, tensor)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Adds a parameter. None keeps the name for a parameter that the module does without."""
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
-        self._check_name("parameter", "_parameters", name)
+        self._fg_check_name("parameter", "_parameters", name)
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
                 f"cannot assign '{typename(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
@@ -173,14 +173,14 @@ class Module(BaseModule):
                 f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
                 f"express '{name}' as a function of another Tensor, compute the value in the forward() method."
             )
-        self._parameters[name] = _every.registered("parameter", self, name, param)
+        self._parameters[name] = _global_hooks.registered("parameter", self, name, param)
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Adds a module below this one."""
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{typename(module)} is not a Module subclass")
-        self._check_name("module", "_modules", name)
-        self._modules[name] = _every.registered("module", self, name, module)
+        self._fg_check_name("module", "_modules", name)
+        self._modules[name] = _global_hooks.registered("module", self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """The same as :meth:`add_module`."""
@@ -228,7 +228,7 @@ class Module(BaseModule):
         self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
         """The module and all modules below it with their dotted names."""
-        return self._walk(prefix, remove_duplicate, memo)
+        return self._fg_walk(prefix, remove_duplicate, memo)
 
     def modules(self) -> Iterator[Module]:
         """The module and all modules below it, each once."""
@@ -245,7 +245,7 @@ class Module(BaseModule):
         """What a function gives for each module of the tree, pairs of names and values, with dotted names."""
         # The values are kept, as those that a function has just made could have the id of one that is gone.
         seen: dict[int, Any] = {}
-        for path, module in self._walk(prefix, remove_duplicate) if recurse else [(prefix, self)]:
+        for path, module in self._fg_walk(prefix, remove_duplicate) if recurse else [(prefix, self)]:
             for name, value in get_members_fn(module):
                 if value is not None and id(value) not in seen:
                     if remove_duplicate:
@@ -256,7 +256,7 @@ class Module(BaseModule):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
         """The parameters with their dotted names; without ``recurse`` only the module's own."""
-        return self._members("_parameters", prefix, recurse, remove_duplicate)
+        return self._fg_members("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The parameters, each once; without ``recurse`` only the module's own."""
@@ -267,7 +267,7 @@ class Module(BaseModule):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """The buffers with their dotted names; without ``recurse`` only the module's own."""
-        return self._members("_buffers", prefix, recurse, remove_duplicate)
+        return self._fg_members("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers, each once; without ``recurse`` only the module's own."""
@@ -325,29 +325,29 @@ class Module(BaseModule):
             t = t.to(*others) if others else t
             return t.astype(dtype) if dtype is not None and t.dtype != dtype and _is_float(t) else t
 
-        self._cast(converted)
+        self._fg_cast(converted)
         return self
 
     def type(self: M, dst_type: Any) -> M:
         """Casts all parameters and buffers to a dtype."""
-        self._cast(lambda t: t.astype(dst_type))
+        self._fg_cast(lambda t: t.astype(dst_type))
         return self
 
     def float(self: M) -> M:
         """Casts the floating-point parameters and buffers to float32."""
-        return self.to(np.dtype("float32"))
+        return Module.to(self, dtype="float32")
 
     def double(self: M) -> M:
         """Casts the floating-point parameters and buffers to float64."""
-        return self.to(np.dtype("float64"))
+        return Module.to(self, dtype="float64")
 
     def half(self: M) -> M:
         """Casts the floating-point parameters and buffers to float16."""
-        return self.to(dtype="float16")
+        return Module.to(self, dtype="float16")
 
     def bfloat16(self: M) -> M:
         """Casts the floating-point parameters and buffers to bfloat16."""
-        return self.to(dtype="bfloat16")
+        return Module.to(self, dtype="bfloat16")
 
     def cpu(self: M) -> M:
         """The module itself: the CPU is the only device."""
@@ -371,7 +371,7 @@ class Module(BaseModule):
 
     def _apply(self: M, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> M:
         """Replaces the values of the parameters and the buffers by ``fn`` of them."""
-        self._convert(fn)
+        self._fg_convert(fn)
         return self
 
     # Calls.
@@ -399,36 +399,39 @@ class Module(BaseModule):
             or self._forward_pre_hooks
             or self._backward_hooks
             or self._backward_pre_hooks
-            or _every.forward
-            or _every.forward_pre
-            or _every.backward
-            or _every.full_backward
-            or _every.backward_pre
+            or _global_hooks.forward
+            or _global_hooks.forward_pre
+            or _global_hooks.backward
+            or _global_hooks.full_backward
+            or _global_hooks.backward_pre
         ):
-            return _core.call_module(self, self._call_with_hooks, (args, kwargs))
+            return _core.call_module(self, self._fg_call_with_hooks, (args, kwargs))
         return _core.call_module(self, self.forward, args, kwargs)
 
-    def _before(self, args: Any, kwargs: Any) -> Any:
-        for hook in list(_every.forward_pre.values()):
+    #: What programs that wrap calls of modules replace or call.
+    _call_impl = _wrapped_call_impl = __call__
+
+    def _fg_before(self, args: Any, kwargs: Any) -> Any:
+        for hook in list(_global_hooks.forward_pre.values()):
             given = hook(self, args)
             if given is not None:
                 args = given if isinstance(given, tuple) else (given,)
-        return super()._before(args, kwargs)
+        return super()._fg_before(args, kwargs)
 
-    def _hooks_after(self) -> dict[int, Callable[..., Any]]:
-        return {**_every.forward, **self._forward_hooks} if _every.forward else self._forward_hooks
+    def _fg_hooks_after(self) -> dict[int, Callable[..., Any]]:
+        return {**_global_hooks.forward, **self._forward_hooks} if _global_hooks.forward else self._forward_hooks
 
-    def _with_kwargs(self, number: int) -> bool:
-        return number in _every.takes_kwargs or super()._with_kwargs(number)
+    def _fg_with_kwargs(self, number: int) -> bool:
+        return number in _global_hooks.takes_kwargs or super()._fg_with_kwargs(number)
 
-    def _always_called(self, number: int) -> bool:
-        return number in _every.always_called or super()._always_called(number)
+    def _fg_always_called(self, number: int) -> bool:
+        return number in _global_hooks.always_called or super()._fg_always_called(number)
 
-    def _watch(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Callable[[Any], Any]]:
+    def _fg_watch(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Callable[[Any], Any]]:
         hooks = list(self._backward_hooks.values())
-        before = [*_every.backward_pre.values(), *self._backward_pre_hooks.values()]
+        before = [*_global_hooks.backward_pre.values(), *self._backward_pre_hooks.values()]
         full, old = (hooks, []) if self._is_full_backward_hook else ([], hooks)
-        full, old = [*_every.full_backward.values(), *full], [*_every.backward.values(), *old]
+        full, old = [*_global_hooks.full_backward.values(), *full], [*_global_hooks.backward.values(), *old]
         watcher = BackwardHooks(self, full, before) if full or before else None
 
         def finish(result: Any) -> Any:
@@ -452,9 +455,9 @@ class Module(BaseModule):
         With ``with_kwargs`` it is ``hook(module, args, kwargs, output)``. With ``always_call`` it is also called, with
         the output None, when the call raises.
         """
-        return self._add_forward_hook(hook, prepend, with_kwargs, always_call)
+        return self._fg_add_forward_hook(hook, prepend, with_kwargs, always_call)
 
-    def _backward_kind(self, full: bool) -> None:
+    def _fg_backward_kind(self, full: bool) -> None:
         other = "non-full" if full else "full"
         if self._is_full_backward_hook is (not full):
             raise RuntimeError(
@@ -465,7 +468,7 @@ class Module(BaseModule):
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Calls ``hook(module, grad_input, grad_output)`` in every backward pass; it may return another grad_input."""
-        self._backward_kind(True)
+        self._fg_backward_kind(True)
         return add(self._backward_hooks, hook, first=prepend)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
@@ -474,7 +477,7 @@ class Module(BaseModule):
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls ``hook(module, grad_input, grad_output)`` with the gradients of the last op of the module only."""
-        self._backward_kind(False)
+        self._fg_backward_kind(False)
         return add(self._backward_hooks, hook)
 
     # State.
@@ -506,7 +509,7 @@ class Module(BaseModule):
     def _register_load_state_dict_pre_hook(
         self, hook: Callable[..., Any], with_module: bool = False
     ) -> RemovableHandle:
-        return add(self._load_state_dict_pre_hooks, _WithModule(hook) if with_module else hook)
+        return add(self._load_state_dict_pre_hooks, _WrappedHook(hook, with_module))
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls ``hook(module, incompatible_keys)`` after the module has loaded; it may change the keys in place."""
@@ -520,14 +523,14 @@ class Module(BaseModule):
         """Loads what :meth:`get_extra_state` gave."""
         raise NotImplementedError(f"{type(self).__name__} has no extra state")
 
-    def _persistent(self) -> dict[str, Tensor]:
+    def _fg_persistent(self) -> dict[str, Tensor]:
         """The own parameters and persistent buffers by name."""
         kept = {**self._parameters}
         kept.update({k: b for k, b in self._buffers.items() if k not in self._non_persistent_buffers_set})
         return {name: value for name, value in kept.items() if value is not None}
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        for name, value in self._persistent().items():
+        for name, value in self._fg_persistent().items():
             destination[prefix + name] = value if keep_vars or is_lazy(value) else value.detach()
         if type(self).get_extra_state is not Module.get_extra_state:
             destination[prefix + EXTRA_STATE] = self.get_extra_state()
@@ -572,12 +575,13 @@ class Module(BaseModule):
         """Loads the module's own part of a state; notes what is missing, too much or wrong."""
         for hook in self._load_state_dict_pre_hooks.values():
             given = (state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
-            hook(*((self, *given) if isinstance(hook, _WithModule) else given))
-        own = self._persistent()
+            # A subclass of the user's may put functions there itself, which take no module.
+            hook(self, *given) if isinstance(hook, _WrappedHook) else hook(*given)
+        own = self._fg_persistent()
         for name, value in own.items():
             key = prefix + name
             if key in state_dict:
-                error = self._load_one(name, key, value, state_dict[key], local_metadata)
+                error = self._fg_load_one(name, key, value, state_dict[key], local_metadata)
                 error_msgs += [error] if error else []
             elif strict:
                 missing_keys.append(key)
@@ -595,7 +599,9 @@ class Module(BaseModule):
                 if name not in (self._modules if dot else own):
                     unexpected_keys.append(key)
 
-    def _load_one(self, name: str, key: str, value: Tensor, given: Any, local_metadata: dict[str, Any]) -> str | None:
+    def _fg_load_one(
+        self, name: str, key: str, value: Tensor, given: Any, local_metadata: dict[str, Any]
+    ) -> str | None:
         """Loads one tensor; the text of the error if it cannot be."""
         if not isinstance(given, Tensor):
             return (
@@ -628,7 +634,7 @@ class Module(BaseModule):
             )
         return None
 
-    def _load_tree(
+    def _fg_load_tree(
         self,
         state: dict[str, Any],
         prefix: str,
@@ -647,7 +653,7 @@ class Module(BaseModule):
             if child is not None:
                 below = f"{prefix}{name}."
                 part = {k: v for k, v in state.items() if k.startswith(below)}
-                child._load_tree(part, below, metadata, assign, missing, unexpected, errors)
+                child._fg_load_tree(part, below, metadata, assign, missing, unexpected, errors)
         for hook in self._load_state_dict_post_hooks.values():
             if hook(self, _IncompatibleKeys(missing, unexpected)) is not None:
                 raise AssertionError(
@@ -670,7 +676,7 @@ class Module(BaseModule):
         errors: list[str] = []
         metadata = getattr(state_dict, "_metadata", None) or {}
 
-        self._load_tree(OrderedDict(state_dict), "", metadata, assign, missing, unexpected, errors)
+        self._fg_load_tree(OrderedDict(state_dict), "", metadata, assign, missing, unexpected, errors)
         if strict:
             for keys, what in ((unexpected, "Unexpected"), (missing, "Missing")):
                 if keys:
@@ -682,22 +688,15 @@ class Module(BaseModule):
         return _IncompatibleKeys(missing, unexpected)
 
 
-class _WithModule:
-    """A hook that also takes the module, as its first argument."""
+class _WrappedHook:
+    """A hook as PyTorch pickles it: with ``with_module`` it also takes the module, as its first argument."""
 
-    def __init__(self, hook: Callable[..., Any]) -> None:
-        self.hook = hook
+    def __init__(self, hook: Callable[..., Any], with_module: bool) -> None:
+        self.hook, self.with_module = hook, with_module
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, module: Module, *args: Any) -> Any:
         __tracebackhide__ = True
-        return self.hook(*args)
-
-
-def refuse_sharing(function: str) -> NoReturn:
-    raise FerrogradError(
-        f"{function}: tensors are not shared between processes here. Start threads instead, which share them as they "
-        "are: threading.Thread in place of multiprocessing.Process"
-    )
+        return self.hook(module, *args) if self.with_module else self.hook(*args)
 
 
 def _is_float(t: Tensor) -> bool:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.torch._tensor import Tensor
-from ferrograd.torch.nn import functional as F
-from ferrograd.torch.nn import init
+from ferrograd.torch.nn import functional as F, init
 from ferrograd.torch.nn.modules._layer import Layer
 from ferrograd.torch.nn.modules.linear import optional
 from ferrograd.torch.nn.modules.module import Module

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn.modules._layer import Layer
 from ferrograd.torch.nn.modules.utils import _ntuple
@@ -38,11 +38,11 @@ _WINDOW = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
 
 
 class _Pool(Layer):
-    def _keep(self, arguments: dict[str, Any]) -> None:
+    def _fg_keep(self, arguments: dict[str, Any]) -> None:
         """Keeps the arguments; the stride is by default the size of the window."""
         if arguments["stride"] is None:
             arguments["stride"] = arguments["kernel_size"]
-        super()._keep(arguments)
+        super()._fg_keep(arguments)
 
 
 class _MaxPoolNd(_Pool, shown=_WINDOW + ", dilation={dilation}, ceil_mode={ceil_mode}"):
@@ -64,20 +64,20 @@ class MaxPool3d(_MaxPoolNd, function=F.max_pool3d, parameters=_MAX):
 class _Tuples(_Pool, shown=_WINDOW):
     """A pool that keeps its window as tuples, one number for each axis."""
 
-    _axes = 1
+    _fg_axes = 1
 
-    def _keep(self, arguments: dict[str, Any]) -> None:
+    def _fg_keep(self, arguments: dict[str, Any]) -> None:
         for name in ("kernel_size", "stride", "padding"):
             value = arguments["kernel_size"] if arguments[name] is None else arguments[name]
-            arguments[name] = _ntuple(self._axes)(value)
-        super()._keep(arguments)
+            arguments[name] = _ntuple(self._fg_axes)(value)
+        super()._fg_keep(arguments)
 
 
 class _MaxUnpoolNd(_Tuples):
     def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
         """The maxima at their old positions, and zeros elsewhere; of an ``output_size`` if several are possible."""
         window = (self.kernel_size, self.stride, self.padding)
-        return self._function(input, indices, *window, output_size)
+        return self._fg_function(input, indices, *window, output_size)
 
 
 _UNPOOL = ("kernel_size", "stride", "padding")
@@ -90,13 +90,13 @@ class MaxUnpool1d(_MaxUnpoolNd, function=F.max_unpool1d, inputs=2, parameters=_U
 class MaxUnpool2d(_MaxUnpoolNd, function=F.max_unpool2d, inputs=2, parameters=_UNPOOL):
     """Images in which the maxima of windows are at their old positions, and zeros elsewhere."""
 
-    _axes = 2
+    _fg_axes = 2
 
 
 class MaxUnpool3d(_MaxUnpoolNd, function=F.max_unpool3d, inputs=2, parameters=_UNPOOL):
     """Volumes in which the maxima of windows are at their old positions, and zeros elsewhere."""
 
-    _axes = 3
+    _fg_axes = 3
 
 
 class AvgPool1d(_Tuples, function=F.avg_pool1d, parameters=_AVG, defaults={"padding": 0}):
@@ -116,12 +116,12 @@ class AvgPool3d(
 
 
 class _FractionalMaxPoolNd(Layer):
-    def _keep(self, arguments: dict[str, Any]) -> None:
+    def _fg_keep(self, arguments: dict[str, Any]) -> None:
         size, ratio = arguments["output_size"], arguments["output_ratio"]
         if (size is None) == (ratio is None):
             raise ValueError(f"{type(self).__name__}: exactly one of output_size and output_ratio is wanted")
         samples = arguments.pop("_random_samples")
-        super()._keep(arguments)
+        super()._fg_keep(arguments)
         self.register_buffer("_random_samples", samples)
 
 
@@ -136,10 +136,10 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd, function=F.fractional_max_pool3d
 class _LPPoolNd(
     Layer, shown="norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, ceil_mode={ceil_mode}"
 ):
-    def _keep(self, arguments: dict[str, Any]) -> None:
+    def _fg_keep(self, arguments: dict[str, Any]) -> None:
         if arguments["norm_type"] == 0:
             raise ValueError("norm_type must be a non-zero value, but got 0")
-        super()._keep(arguments)
+        super()._fg_keep(arguments)
 
 
 class LPPool1d(_LPPoolNd, function=F.lp_pool1d):

@@ -7,11 +7,10 @@ import warnings
 from itertools import pairwise
 from typing import Any
 
-from ferrograd import _public
-from ferrograd._core import ArgumentError
-from ferrograd._core import torch as ops
-from ferrograd._nn import recurrent
-from ferrograd._nn.recurrent import Weights
+from ferrograd._core import ArgumentError, torch as ops
+from ferrograd._functions import recurrent
+from ferrograd._functions.recurrent import Weights
+from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import init
 from ferrograd.torch.nn.modules.linear import optional, parameter
@@ -49,14 +48,15 @@ class RNNBase(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
+        _arguments.sizes(self, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
         self.bidirectional, self.proj_size = bidirectional, proj_size
-        self._check()
+        self._fg_check()
         size, gates = proj_size or hidden_size, _GATES[mode] * hidden_size
         for layer in range(num_layers):
-            inside = input_size if layer == 0 else size * self._directions
-            for suffix in self._suffixes(layer):
+            inside = input_size if layer == 0 else size * self._fg_directions
+            for suffix in self._fg_suffixes(layer):
                 setattr(self, f"weight_ih_{suffix}", parameter([gates, inside], dtype, device))
                 setattr(self, f"weight_hh_{suffix}", parameter([gates, size], dtype, device))
                 if bias:
@@ -66,7 +66,7 @@ class RNNBase(Module):
                     setattr(self, f"weight_hr_{suffix}", parameter([proj_size, hidden_size], dtype, device))
         self.reset_parameters()
 
-    def _check(self) -> None:
+    def _fg_check(self) -> None:
         """Raises for arguments that make no network."""
         if self.mode not in _GATES:
             raise ValueError(f"Unrecognized RNN mode: {self.mode}")
@@ -95,14 +95,14 @@ class RNNBase(Module):
             raise ValueError("proj_size has to be smaller than hidden_size")
 
     @property
-    def _directions(self) -> int:
+    def _fg_directions(self) -> int:
         return 2 if self.bidirectional else 1
 
-    def _suffixes(self, layer: int) -> list[str]:
+    def _fg_suffixes(self, layer: int) -> list[str]:
         """The ends of the names of a layer's weights, for each direction."""
-        return [f"l{layer}", f"l{layer}_reverse"][: self._directions]
+        return [f"l{layer}", f"l{layer}_reverse"][: self._fg_directions]
 
-    def _weights(self, suffix: str) -> Weights:
+    def _fg_weights(self, suffix: str) -> Weights:
         kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
         found: list[Any] = [getattr(self, f"{kind}_{suffix}", None) for kind in kinds]
         return Weights(*found)
@@ -112,7 +112,7 @@ class RNNBase(Module):
         """The parameters of each layer and direction."""
         kinds = ["weight_ih", "weight_hh", *(["bias_ih", "bias_hh"] if self.bias else [])]
         kinds += ["weight_hr"] if self.proj_size else []
-        suffixes = [suffix for layer in range(self.num_layers) for suffix in self._suffixes(layer)]
+        suffixes = [suffix for layer in range(self.num_layers) for suffix in self._fg_suffixes(layer)]
         return [[getattr(self, f"{kind}_{suffix}") for kind in kinds] for suffix in suffixes]
 
     def flatten_parameters(self) -> None:
@@ -124,13 +124,13 @@ class RNNBase(Module):
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
-    def _state_sizes(self) -> list[int]:
+    def _fg_state_sizes(self) -> list[int]:
         """The size of each tensor of the state."""
         return [self.proj_size or self.hidden_size]
 
-    def _initial(self, hx: Any, input: Tensor, batch: int, batched: bool, order: Any) -> tuple[Tensor, ...]:
+    def _fg_initial(self, hx: Any, input: Tensor, batch: int, batched: bool, order: Any) -> tuple[Tensor, ...]:
         """The state before the first step: the one given, checked, or zeros."""
-        rows, sizes = self.num_layers * self._directions, self._state_sizes()
+        rows, sizes = self.num_layers * self._fg_directions, self._fg_state_sizes()
         if hx is None:
             return tuple(ops.zeros([rows, batch, size], input.dtype) for size in sizes)
         given = hx if isinstance(hx, tuple | list) else (hx,)
@@ -154,7 +154,7 @@ class RNNBase(Module):
             raise RuntimeError(f"{type(self).__name__}: the state has {len(sizes)} tensors, not {len(given)}")
         return tuple(found)
 
-    def _check_input(self, input: Tensor, packed: bool) -> None:
+    def _fg_check_input(self, input: Tensor, packed: bool) -> None:
         name = "RNN" if self.mode.startswith("RNN") else self.mode
         if packed and input.ndim != 2:
             raise RuntimeError(f"input must have 2 dimensions, got {input.ndim}")
@@ -184,13 +184,13 @@ class RNNBase(Module):
             sizes = [int(n) for n in counts.tolist()]
             if any(a < b for a, b in pairwise([*sizes, 1])):
                 raise RuntimeError(f"batch_sizes of packed sequences are positive and never grow, unlike {sizes}")
-        self._check_input(x, sequence is not None)
+        self._fg_check_input(x, sequence is not None)
         batched = sequence is not None or x.ndim == 3
         turned = self.batch_first and batched and sequence is None
         x = x if batched else ops.expand_dims(x, 1)
         x = ops.swapaxes(x, 0, 1) if turned else x
-        state = self._initial(hx, x, sizes[0] if sizes else x.shape[1], batched, order)
-        layers = [[self._weights(suffix) for suffix in self._suffixes(layer)] for layer in range(self.num_layers)]
+        state = self._fg_initial(hx, x, sizes[0] if sizes else x.shape[1], batched, order)
+        layers = [[self._fg_weights(suffix) for suffix in self._fg_suffixes(layer)] for layer in range(self.num_layers)]
         y, end = recurrent.run(self.mode, layers, x, state, sizes, self.dropout if self.training else 0.0)
         if sequence is not None:
             end = end if back is None else tuple(ops.index_select(s, 1, back) for s in end)
@@ -272,7 +272,7 @@ class LSTM(RNNBase):
         rest = (bias, batch_first, dropout, bidirectional, proj_size, device, dtype)
         super().__init__("LSTM", input_size, hidden_size, num_layers, *rest)
 
-    def _state_sizes(self) -> list[int]:
+    def _fg_state_sizes(self) -> list[int]:
         return [self.proj_size or self.hidden_size, self.hidden_size]
 
 
@@ -300,7 +300,7 @@ class GRU(RNNBase):
 class RNNCellBase(Module):
     """The weights of one step of a recurrent network."""
 
-    _kind: str
+    _fg_kind: str
     weight_ih: Parameter
     weight_hh: Parameter
     bias_ih: Parameter | None
@@ -330,7 +330,7 @@ class RNNCellBase(Module):
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
-    def _step(self, input: Tensor, state: Any) -> tuple[Tensor, ...]:
+    def _fg_step(self, input: Tensor, state: Any) -> tuple[Tensor, ...]:
         """The next state, with or without a batch."""
         name = type(self).__name__
         if input.ndim not in (1, 2):
@@ -344,16 +344,16 @@ class RNNCellBase(Module):
         alone = input.ndim == 1
         if state is None:
             zeros = ops.zeros([*input.shape[:-1], self.hidden_size], input.dtype)
-            state = (zeros, zeros) if self._kind == "LSTM" else (zeros,)
+            state = (zeros, zeros) if self._fg_kind == "LSTM" else (zeros,)
         if alone:
             input, state = ops.expand_dims(input, 0), tuple(ops.expand_dims(h, 0) for h in state)
         weights = Weights(self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
-        found = recurrent.cell(self._kind, weights, input, tuple(state))
+        found = recurrent.cell(self._fg_kind, weights, input, tuple(state))
         return tuple(ops.squeeze(h, 0) for h in found) if alone else found
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
         """The next hidden state."""
-        return self._step(input, None if hx is None else (hx,))[0]
+        return self._fg_step(input, None if hx is None else (hx,))[0]
 
     def extra_repr(self) -> str:
         """The sizes and the arguments that are not the default."""
@@ -375,13 +375,13 @@ class RNNCell(RNNCellBase):
         dtype: Any = None,
     ) -> None:
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
-        self.nonlinearity, self._kind = nonlinearity, _mode(nonlinearity)
+        self.nonlinearity, self._fg_kind = nonlinearity, _mode(nonlinearity)
 
 
 class LSTMCell(RNNCellBase):
     """One step of :class:`LSTM`: returns the hidden state and the cell."""
 
-    _kind = "LSTM"
+    _fg_kind = "LSTM"
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: object = None, dtype: Any = None
@@ -390,13 +390,13 @@ class LSTMCell(RNNCellBase):
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
         """The next hidden state and cell."""
-        return self._step(input, hx)
+        return self._fg_step(input, hx)
 
 
 class GRUCell(RNNCellBase):
     """One step of :class:`GRU`."""
 
-    _kind = "GRU"
+    _fg_kind = "GRU"
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: object = None, dtype: Any = None

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._autograd.modes import no_grad
+from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd.torch._tensor import Tensor
-from ferrograd.torch.nn import functional as F
-from ferrograd.torch.nn import init
+from ferrograd.torch.nn import functional as F, init
 from ferrograd.torch.nn.modules.linear import parameter
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.parameter import Parameter
@@ -21,7 +20,7 @@ class _Table(Module):
 
     weight: Parameter
 
-    def _set(
+    def _fg_set(
         self,
         sizes: tuple[int, int],
         padding_idx: int | None,
@@ -32,6 +31,7 @@ class _Table(Module):
         name: str,
     ) -> None:
         self.num_embeddings, self.embedding_dim = sizes
+        _arguments.sizes(self, num_embeddings=sizes[0], embedding_dim=sizes[1])
         if padding_idx is not None and not -sizes[0] <= padding_idx < sizes[0]:
             raise AssertionError(f"{name} must be within num_embeddings")
         self.padding_idx = None if padding_idx is None else padding_idx % sizes[0]
@@ -56,13 +56,13 @@ class _Table(Module):
         """A layer with a given table, which gets no gradient unless ``freeze`` is False."""
         if embeddings.ndim != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
-        kwargs.update(zip(cls._others, args, strict=False))
+        kwargs.update(zip(cls._fg_others, args, strict=False))
         made = cls(*embeddings.shape, _weight=embeddings, **kwargs)
         made.weight.requires_grad = not freeze
         return made
 
     #: The further arguments of ``from_pretrained``, by place.
-    _others: tuple[str, ...] = ()
+    _fg_others: tuple[str, ...] = ()
 
 
 class Embedding(_Table):
@@ -74,7 +74,7 @@ class Embedding(_Table):
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
 
-    _others = ("padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse")
+    _fg_others = ("padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse")
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class Embedding(_Table):
             sparse,
         )
         sizes = (num_embeddings, embedding_dim)
-        self._set(sizes, padding_idx, _weight, _freeze, device, dtype, "Padding_idx")
+        self._fg_set(sizes, padding_idx, _weight, _freeze, device, dtype, "Padding_idx")
 
     def forward(self, input: Tensor) -> Tensor:
         """The rows."""
@@ -117,7 +117,7 @@ class Embedding(_Table):
 class EmbeddingBag(_Table):
     """The sum, mean or maximum of the rows of a table in each bag of indices."""
 
-    _others = (
+    _fg_others = (
         "max_norm",
         "norm_type",
         "scale_grad_by_freq",
@@ -146,7 +146,7 @@ class EmbeddingBag(_Table):
         self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
         self.mode, self.sparse, self.include_last_offset = mode, sparse, include_last_offset
         sizes = (num_embeddings, embedding_dim)
-        self._set(sizes, padding_idx, _weight, False, device, dtype, "padding_idx")
+        self._fg_set(sizes, padding_idx, _weight, False, device, dtype, "padding_idx")
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
         """One vector for each bag: a row of a matrix, or the part of a vector between two offsets."""

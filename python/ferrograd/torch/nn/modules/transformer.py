@@ -7,11 +7,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._core import torch as ops
+from ferrograd._kit import public as _public
 from ferrograd.torch._tensor import Tensor
-from ferrograd.torch.nn import functional as F
-from ferrograd.torch.nn import init
+from ferrograd.torch.nn import functional as F, init
 from ferrograd.torch.nn.modules.attention import MultiheadAttention
 from ferrograd.torch.nn.modules.container import ModuleList
 from ferrograd.torch.nn.modules.dropout import Dropout
@@ -62,13 +61,13 @@ class _Layer(Module):
     ) -> None:
         super().__init__()
         rest = {"bias": bias, "device": device, "dtype": dtype}
-        for name in self._attentions:
+        for name in self._fg_attentions:
             setattr(self, name, MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **rest))
         self.linear1 = Linear(d_model, dim_feedforward, bias, device, dtype)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias, device, dtype)
         self.norm_first = norm_first
-        count = len(self._attentions) + 1
+        count = len(self._fg_attentions) + 1
         for i in range(1, count + 1):
             setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps, **rest))
         for i in range(1, count + 1):
@@ -76,9 +75,9 @@ class _Layer(Module):
         self.activation = _get_activation_fn(activation)
 
     #: The names of the attentions, in their order.
-    _attentions: tuple[str, ...] = ("self_attn",)
+    _fg_attentions: tuple[str, ...] = ("self_attn",)
 
-    def _around(self, i: int, x: Tensor, block: Callable[[Tensor], Tensor]) -> Tensor:
+    def _fg_around(self, i: int, x: Tensor, block: Callable[[Tensor], Tensor]) -> Tensor:
         """The sum of ``x`` and a block of it, normalized before the block or after the sum."""
         norm, dropout = getattr(self, f"norm{i}"), getattr(self, f"dropout{i}")
         if self.norm_first:
@@ -86,7 +85,7 @@ class _Layer(Module):
         normalized: Tensor = norm(ops.add(x, dropout(block(x))))
         return normalized
 
-    def _feed(self, x: Tensor) -> Tensor:
+    def _fg_feed(self, x: Tensor) -> Tensor:
         found: Tensor = self.linear2(self.dropout(self.activation(self.linear1(x))))
         return found
 
@@ -111,13 +110,13 @@ class TransformerEncoderLayer(_Layer):
             )[0]
             return found
 
-        return self._around(2, self._around(1, src, attend), self._feed)
+        return self._fg_around(2, self._fg_around(1, src, attend), self._fg_feed)
 
 
 class TransformerDecoderLayer(_Layer):
     """Attention of a sequence to itself and to another one, and two linear layers, each with a residual connection."""
 
-    _attentions = ("self_attn", "multihead_attn")
+    _fg_attentions = ("self_attn", "multihead_attn")
 
     def forward(
         self,
@@ -136,9 +135,11 @@ class TransformerDecoderLayer(_Layer):
             found: Tensor = layer(x, to, to, attn_mask=mask, key_padding_mask=hidden, need_weights=False)[0]
             return found
 
-        x = self._around(1, tgt, lambda x: attend(self.self_attn, x, x, tgt_mask, tgt_key_padding_mask))
-        x = self._around(2, x, lambda x: attend(self.multihead_attn, x, memory, memory_mask, memory_key_padding_mask))
-        return self._around(3, x, self._feed)
+        x = self._fg_around(1, tgt, lambda x: attend(self.self_attn, x, x, tgt_mask, tgt_key_padding_mask))
+        x = self._fg_around(
+            2, x, lambda x: attend(self.multihead_attn, x, memory, memory_mask, memory_key_padding_mask)
+        )
+        return self._fg_around(3, x, self._fg_feed)
 
 
 class TransformerEncoder(Module):

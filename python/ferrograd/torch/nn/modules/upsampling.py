@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn.modules._layer import Layer
 
@@ -18,11 +18,11 @@ class Upsample(
 ):
     """Images of another size: the one given, or ``scale_factor`` times the present one."""
 
-    def _keep(self, arguments: dict[str, Any]) -> None:
+    def _fg_keep(self, arguments: dict[str, Any]) -> None:
         factor = arguments["scale_factor"]
         if factor is not None:
             arguments["scale_factor"] = tuple(map(float, factor)) if isinstance(factor, tuple) else float(factor)
-        super()._keep(arguments)
+        super()._fg_keep(arguments)
         self.name = type(self).__name__
 
     def extra_repr(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 
 __all__ = ["_ntuple", "_pair", "_quadruple", "_single", "_triple"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.parallel.scatter_gather import gather, scatter
 

@@ -8,11 +8,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ferrograd import _public
 from ferrograd._core import FerrogradError
+from ferrograd._kit import public as _public
 from ferrograd.distributed._communicator import Communicator
 from ferrograd.distributed._reducer import Reducer, check_same_parameters, copy_from_root
-from ferrograd.torch._process_groups import ProcessGroup, found
+from ferrograd.torch._base.process_groups import ProcessGroup, found
 from ferrograd.torch.nn.modules.module import Module
 
 __all__ = ["DistributedDataParallel"]

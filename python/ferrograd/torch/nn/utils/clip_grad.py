@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-from ferrograd import _public
-from ferrograd._core import Tensor
 from ferrograd._core import torch as _ops
-from ferrograd._optim import steps as _steps
+from ferrograd._kit import public as _public
+from ferrograd._optim import fused as _steps
+from ferrograd.torch._tensor import Tensor
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
@@ -27,7 +28,8 @@ def clip_grad_norm_(
     >>> torch.nn.utils.clip_grad_norm_([w], 5.0).item()
     10.0
     """
-    return _steps.clip_norm(parameters, max_norm, norm_type, error_if_nonfinite, "clip_grad_norm_", _ops)
+    found: Any = _steps.clip_norm(parameters, max_norm, norm_type, error_if_nonfinite, "clip_grad_norm_", _ops)
+    return found
 
 
 #: The old name.
@@ -51,8 +53,8 @@ def get_total_norm(
     >>> torch.nn.utils.get_total_norm([torch.tensor([3.0]), torch.tensor([4.0])]).item()
     5.0
     """
-    many = [tensors] if isinstance(tensors, Tensor) else list(tensors)
-    total = _steps.total_norm(many, norm_type, _ops)
+    many: Any = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    total: Any = _steps.total_norm(many, norm_type, _ops)
     if error_if_nonfinite and not abs(total.item()) < float("inf"):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ferrograd import _public
-from ferrograd._arguments import tensor
-from ferrograd._core import ArgumentError, Tensor
-from ferrograd._core import torch as ops
+from ferrograd._core import ArgumentError, torch as ops
+from ferrograd._kit import public as _public
+from ferrograd._kit.arguments import tensor
+from ferrograd.torch._tensor import Tensor
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 

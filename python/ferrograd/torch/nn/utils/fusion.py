@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from ferrograd import _public
-from ferrograd._arguments import typed
-from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
+from ferrograd._kit import public as _public
+from ferrograd._kit.arguments import typed
+from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.parameter import Parameter
 

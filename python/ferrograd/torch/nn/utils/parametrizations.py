@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd import _public
-from ferrograd._arguments import typed
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import Tensor
 from ferrograd._core import torch as ops
-from ferrograd._nn.initial import orthonormal
-from ferrograd._nn.reparametrized import as_matrix, norm_except_dim, power_iteration, singular_value, unit
+from ferrograd._kit import public as _public
+from ferrograd._kit.arguments import typed
+from ferrograd._layers.initializers import orthonormal
+from ferrograd._layers.reparametrized import as_matrix, norm_except_dim, power_iteration, singular_value, unit
 from ferrograd.torch import linalg
+from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn.modules.conv import _ConvTransposeNd
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.utils.parametrize import register_parametrization
@@ -174,15 +174,19 @@ class _SpectralNorm(Module):
             u, v = (unit(ops.randn([n], weight.dtype), eps) for n in matrix.shape)
             self.register_buffer("_u", u)
             self.register_buffer("_v", v)
-            power_iteration(matrix, u, v, 15, eps)
+            self._improve(matrix, 15)
 
     def forward(self, weight: Tensor) -> Tensor:
         if weight.ndim == 1:
             return unit(weight, self.eps)
         matrix = as_matrix(weight, self.dim)
         if self.training:
-            power_iteration(matrix, self._u, self._v, self.n_power_iterations, self.eps)
+            self._improve(matrix, self.n_power_iterations)
         return ops.divide(weight, singular_value(matrix, self._u, self._v))
+
+    def _improve(self, matrix: Tensor, steps: int) -> None:
+        """Improves the estimates, the left one first."""
+        power_iteration(ops.conj(ops.matrix_transpose(matrix)), self._v, self._u, steps, self.eps)
 
     def right_inverse(self, value: Tensor) -> Tensor:
         return value

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ferrograd import _public
-from ferrograd._arguments import typed
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import Tensor
+from ferrograd._kit import public as _public
+from ferrograd._kit.arguments import typed
+from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn.modules.container import ModuleDict, ModuleList
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.parameter import Parameter

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core, _public
-from ferrograd._core import ArgumentError, Tensor
-from ferrograd._core import torch as ops
-from ferrograd._dialects.numbers import TORCH
+from ferrograd import _core
+from ferrograd._core import ArgumentError, torch as ops
+from ferrograd._kit import public as _public
+from ferrograd._kit.dialect import TORCH
+from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn.modules.module import Module
 
 __all__ = [

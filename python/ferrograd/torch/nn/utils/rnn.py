@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ferrograd import _arguments, _core, _public
-from ferrograd._arguments import typed
-from ferrograd._core import ArgumentError, Tensor
-from ferrograd._core import torch as ops
-from ferrograd._dialects.numbers import TORCH
+from ferrograd import _core
+from ferrograd._core import ArgumentError, torch as ops
+from ferrograd._kit import arguments as _arguments, public as _public
+from ferrograd._kit.arguments import typed
+from ferrograd._kit.dialect import TORCH
+from ferrograd.torch._tensor import Tensor
 
 __all__ = [
     "PackedSequence",

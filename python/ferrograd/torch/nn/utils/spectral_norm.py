@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from ferrograd import _public
-from ferrograd._arguments import typed
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import torch as ops
-from ferrograd._nn.reparametrized import SpectralNorm, as_matrix, unit
+from ferrograd._kit import public as _public
+from ferrograd._kit.arguments import typed
+from ferrograd._layers.reparametrized import SpectralNorm, as_matrix, unit
 from ferrograd.torch.nn.modules.conv import _ConvTransposeNd
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.parameter import Parameter, initialized
@@ -42,6 +42,20 @@ def spectral_norm(
         module.register_buffer(f"{name}_{end}", vector)
     module.register_forward_pre_hook(hook)
     return module
+
+
+class SpectralNormStateDictHook:
+    """A hook of modules that PyTorch pickled. It noted the release of the format, which nothing here asks for."""
+
+    def __init__(self, fn: SpectralNorm) -> None:
+        self.fn = fn
+
+    def __call__(self, *args: object) -> None:
+        """Does nothing."""
+
+
+class SpectralNormLoadStateDictPreHook(SpectralNormStateDictHook):
+    """A hook of modules that PyTorch pickled. It read states older than PyTorch 1.0, which lack a vector."""
 
 
 @typed(module=Module)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ferrograd import _public
-from ferrograd._arguments import typed
-from ferrograd._core import ArgumentError, Tensor
-from ferrograd._core import torch as ops
+from ferrograd._core import ArgumentError, torch as ops
+from ferrograd._kit import public as _public
+from ferrograd._kit.arguments import typed
+from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn.modules.module import Module
 
 __all__ = ["functional_call"]

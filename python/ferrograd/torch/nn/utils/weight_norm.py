@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from ferrograd import _public
-from ferrograd._arguments import typed
-from ferrograd._nn.reparametrized import WeightNorm, norm_except_dim
+from ferrograd._kit import public as _public
+from ferrograd._kit.arguments import typed
+from ferrograd._layers.reparametrized import WeightNorm, norm_except_dim
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.parameter import Parameter, initialized
 

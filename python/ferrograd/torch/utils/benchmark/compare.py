@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Any
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.torch.utils.benchmark.timer import _UNITS, Measurement, select_unit
 
 __all__ = ["Colorize", "Compare"]

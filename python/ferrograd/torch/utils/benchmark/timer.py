@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core, _public
+from ferrograd import _core
+from ferrograd._kit import public as _public
 
 __all__ = ["Measurement", "TaskSpec", "Timer", "select_unit"]
 
@@ -240,11 +241,11 @@ class _Threads:
         self._count = count
 
     def __enter__(self) -> None:
-        self._before = _core.num_threads()
+        self._fg_before = _core.num_threads()
         _core.set_num_threads(self._count)
 
     def __exit__(self, *error: object) -> None:
-        _core.set_num_threads(self._before)
+        _core.set_num_threads(self._fg_before)
 
 
 def _unindented(text: str) -> str:

@@ -12,8 +12,8 @@
 
 from __future__ import annotations
 
-from ferrograd import _public
 from ferrograd._data.worker_info import get_worker_info
+from ferrograd._kit import public as _public
 from ferrograd.torch.utils.data.collate import default_collate, default_convert
 from ferrograd.torch.utils.data.dataloader import DataLoader
 from ferrograd.torch.utils.data.dataset import (

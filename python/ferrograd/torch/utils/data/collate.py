@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd import _core, _public
+from ferrograd import _core
 from ferrograd._core import torch as ops
 from ferrograd._data.collating import collated, converted
-from ferrograd._dialects.numbers import TORCH
+from ferrograd._kit import public as _public
+from ferrograd._kit.dialect import TORCH
 from ferrograd.torch._tensor import Tensor
 
 __all__ = ["default_collate", "default_convert"]

@@ -6,16 +6,15 @@ import itertools
 import multiprocessing
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from types import GenericAlias
-from typing import Any
+from typing import Any, Generic
 
-from ferrograd import _public
 from ferrograd._core import ArgumentError
 from ferrograd._data.fetching import Batches, Source
 from ferrograd._data.worker_info import get_worker_info
-from ferrograd.torch._generator import Generator
+from ferrograd._kit import public as _public
+from ferrograd.torch._base.generator import Generator
 from ferrograd.torch.utils.data.collate import default_collate, default_convert
-from ferrograd.torch.utils.data.dataset import IterableDataset
+from ferrograd.torch.utils.data.dataset import IterableDataset, Samples, T_co
 from ferrograd.torch.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, random_seed
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
@@ -33,7 +32,7 @@ def _check(wrong: Any, text: str) -> None:
         raise ValueError(text)
 
 
-class DataLoader:
+class DataLoader(Generic[T_co]):
     """Batches of the samples of a dataset. Each loop over the loader is a pass over the dataset.
 
     With ``num_workers`` processes load ``prefetch_factor`` batches each in advance. They start as
@@ -50,12 +49,9 @@ class DataLoader:
     [[0, 1], [2, 3]]
     """
 
-    #: ``DataLoader[int]`` is accepted, as a note to the reader.
-    __class_getitem__: Any = classmethod(GenericAlias)
-
     def __init__(
         self,
-        dataset: Any,
+        dataset: Samples[T_co],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Sampler[Any] | Iterable[Any] | None = None,
@@ -89,19 +85,19 @@ class DataLoader:
         _check(persistent_workers and not num_workers, "persistent_workers option needs num_workers > 0")
         if generator is not None and not isinstance(generator, Generator):
             raise ArgumentError(f"generator must be a torch.Generator, not {type(generator).__name__}")
-        self.dataset = dataset
+        self.dataset: Any = dataset
         self.num_workers = num_workers
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.pin_memory = pin_memory
         self.pin_memory_device = pin_memory_device
         self.timeout = timeout
         self.worker_init_fn = worker_init_fn
-        self.multiprocessing_context = self._context(multiprocessing_context)
+        self.multiprocessing_context = self._fg_context(multiprocessing_context)
         self.generator = generator
         self.persistent_workers = persistent_workers
         self.in_order = in_order
-        self._is_stream = isinstance(dataset, IterableDataset)
-        if self._is_stream:
+        self._fg_is_stream = isinstance(dataset, IterableDataset)
+        if self._fg_is_stream:
             for name, value in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
                 _check(
                     value is not None,
@@ -121,10 +117,11 @@ class DataLoader:
             )
         self.sampler: Any = sampler
         if sampler is None:
-            if self._is_stream:
+            if self._fg_is_stream:
                 self.sampler = _Endless()
             else:
-                self.sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+                sized: Any = dataset
+                self.sampler = RandomSampler(sized, generator=generator) if shuffle else SequentialSampler(sized)
         if batch_size is not None:
             batch_sampler = BatchSampler(self.sampler, batch_size, drop_last)
         self.batch_size = batch_size
@@ -132,10 +129,10 @@ class DataLoader:
         self.batch_sampler: Any = batch_sampler
         self.collate_fn = collate_fn or (default_convert if batch_sampler is None else default_collate)
         self._iterator: Any = None
-        self._promised: int | None = None
-        self._is_ready = True
+        self._fg_promised: int | None = None
+        self._fg_is_ready = True
 
-    def _context(self, given: Any) -> Any:
+    def _fg_context(self, given: Any) -> Any:
         if given is None:
             return None
         _check(
@@ -159,7 +156,7 @@ class DataLoader:
         return given
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in _FIXED and getattr(self, "_is_ready", False):
+        if name in _FIXED and getattr(self, "_fg_is_ready", False):
             raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
         super().__setattr__(name, value)
 
@@ -175,16 +172,16 @@ class DataLoader:
             seed = random_seed(self.generator)
             source = Source(
                 self.dataset,
-                is_stream=self._is_stream,
+                is_stream=self._fg_is_stream,
                 is_batched=self.batch_sampler is not None,
                 collate=self.collate_fn,
                 drops_last=self.drop_last,
                 asks_for_many=True,
             )
-            batches = self._in_workers(source, indices, seed) if self.num_workers else Batches(source, indices)
-        return batches if self._promised is None else self._counted(batches, self._promised)
+            batches = self._fg_in_workers(source, indices, seed) if self.num_workers else Batches(source, indices)
+        return batches if self._fg_promised is None else self._fg_counted(batches, self._fg_promised)
 
-    def _in_workers(self, source: Source, indices: Iterator[Any], seed: int) -> Iterator[Any]:
+    def _fg_in_workers(self, source: Source, indices: Iterator[Any], seed: int) -> Iterator[Any]:
         from ferrograd._data import workers
 
         batches = workers.WorkerBatches(
@@ -210,7 +207,7 @@ class DataLoader:
             self._iterator = batches
         return batches
 
-    def _counted(self, batches: Iterator[Any], promised: int) -> Iterator[Any]:
+    def _fg_counted(self, batches: Iterator[Any], promised: int) -> Iterator[Any]:
         """The batches, with a warning if a stream has more than its length said."""
         for count, batch in enumerate(batches, 1):
             if count > promised:
@@ -228,10 +225,10 @@ class DataLoader:
             yield batch
 
     def __len__(self) -> int:
-        if not self._is_stream:
+        if not self._fg_is_stream:
             sampler = self.sampler if self.batch_sampler is None else self.batch_sampler
             return len(sampler)
-        length = self._promised = len(self.dataset)
+        length = self._fg_promised = len(self.dataset)
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
@@ -250,6 +247,12 @@ class _Endless(Sampler[None]):
 
     def __iter__(self) -> Iterator[None]:
         return itertools.repeat(None)
+
+
+class _DatasetKind:
+    """How a dataset is read: by indices, or as a stream."""
+
+    Map, Iterable = 0, 1
 
 
 __dir__ = _public.names(globals())

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
-from ferrograd import _public
 from ferrograd._core import torch as ops
 from ferrograd._data.splitting import cut, located, split_lengths
-from ferrograd.torch._generator import Generator, drawing
+from ferrograd._kit import public as _public
+from ferrograd.torch._base.generator import Generator, drawing
 from ferrograd.torch._tensor import Tensor
 
 __all__ = [
@@ -23,7 +23,15 @@ __all__ = [
     "random_split",
 ]
 
+T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+
+
+class Samples(Protocol[T_co]):
+    """For type checkers: what gives samples by index, such as a dataset, a list or a range."""
+
+    def __getitem__(self, index: Any, /) -> T_co:
+        """A sample."""
 
 
 class Dataset(Generic[T_co]):
@@ -104,18 +112,18 @@ class StackDataset(Dataset[Any]):
             raise ValueError("Size mismatch between datasets")
         self._length = lengths.pop()
 
-    def _made(self, values: Iterable[Any]) -> Any:
+    def _fg_made(self, values: Iterable[Any]) -> Any:
         return dict(zip(self.datasets, values, strict=True)) if isinstance(self.datasets, dict) else tuple(values)
 
-    def _parts(self) -> list[Any]:
+    def _fg_parts(self) -> list[Any]:
         return list(self.datasets.values()) if isinstance(self.datasets, dict) else list(self.datasets)
 
     def __getitem__(self, index: Any) -> Any:
-        return self._made(d[index] for d in self._parts())
+        return self._fg_made(d[index] for d in self._fg_parts())
 
     def __getitems__(self, indices: Sequence[Any]) -> list[Any]:
         """The samples of several indices."""
-        return [self._made(values) for values in zip(*(_samples(d, indices) for d in self._parts()), strict=True)]
+        return [self._fg_made(values) for values in zip(*(_samples(d, indices) for d in self._fg_parts()), strict=True)]
 
     def __len__(self) -> int:
         return self._length
@@ -152,18 +160,18 @@ class ChainDataset(IterableDataset[Any]):
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = datasets
 
-    def _streams(self) -> Iterator[Any]:
+    def _fg_streams(self) -> Iterator[Any]:
         for d in self.datasets:
             if not isinstance(d, IterableDataset):
                 raise AssertionError("ChainDataset only supports IterableDataset")
             yield d
 
     def __iter__(self) -> Iterator[Any]:
-        for d in self._streams():
+        for d in self._fg_streams():
             yield from d
 
     def __len__(self) -> int:
-        return sum(len(d) for d in self._streams())
+        return sum(len(d) for d in self._fg_streams())
 
 
 class Subset(Dataset[T_co]):
@@ -172,14 +180,14 @@ class Subset(Dataset[T_co]):
     A subclass with a ``__getitem__`` of its own also needs ``__getitems__``, which loaders call.
     """
 
-    def __init__(self, dataset: Any, indices: Sequence[Any]) -> None:
+    def __init__(self, dataset: Samples[T_co], indices: Sequence[Any]) -> None:
         own = type(self)
         if own.__getitem__ is not Subset.__getitem__ and own.__getitems__ is Subset.__getitems__:
             raise NotImplementedError(
                 f"{own.__name__} overrides __getitem__ but not __getitems__, which a DataLoader calls. Add for example "
                 "`def __getitems__(self, indices): return [self[i] for i in indices]`"
             )
-        self.dataset = dataset
+        self.dataset: Any = dataset
         self.indices = indices
 
     def __getitem__(self, idx: Any) -> T_co:
@@ -195,13 +203,16 @@ class Subset(Dataset[T_co]):
         return len(self.indices)
 
 
-def random_split(dataset: Any, lengths: Sequence[int | float], generator: Generator | None = None) -> list[Subset[Any]]:
+def random_split(
+    dataset: Samples[T], lengths: Sequence[int | float], generator: Generator | None = None
+) -> list[Subset[T]]:
     """The samples in random order in parts of these lengths, or of these fractions of the whole if they add up to 1.
 
     >>> [len(part) for part in random_split(range(10), [0.7, 0.3])]
     [7, 3]
     """
-    found = split_lengths(dataset, lengths, 2)
+    sized: Any = dataset
+    found = split_lengths(sized, lengths, 2)
     with drawing(generator, "random_split"):
         order = ops.randperm(sum(found)).tolist()
     return [Subset(dataset, part) for part in cut(order, found)]

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ferrograd import _public
 from ferrograd._core import torch as ops
-from ferrograd.torch._generator import Generator, drawing
-from ferrograd.torch._process_groups import get_rank, get_world_size
+from ferrograd._kit import public as _public
+from ferrograd.torch._base.generator import Generator, drawing
+from ferrograd.torch._base.process_groups import get_rank, get_world_size
 from ferrograd.torch.utils.data.sampler import Sampler
 
 __all__ = ["DistributedSampler"]

@@ -8,10 +8,11 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from ferrograd import _public
 from ferrograd._core import torch as ops
-from ferrograd.torch._creation import as_tensor
-from ferrograd.torch._generator import Generator, drawing
+from ferrograd._core.torch import mersenne
+from ferrograd._kit import public as _public
+from ferrograd.torch._base.generator import Generator, drawing
+from ferrograd.torch._functions.create import as_tensor, multinomial
 from ferrograd.torch._tensor import Tensor
 
 __all__ = [
@@ -29,7 +30,7 @@ T_co = TypeVar("T_co", covariant=True)
 def random_seed(generator: Generator | None = None) -> int:
     """A number of 63 bits, drawn from a generator."""
     with drawing(generator, "random_seed"):
-        return int(ops.randint(0, 2**63 - 1, []).item())
+        return int(mersenne.draw("whole", [], np.dtype("int64")).item())
 
 
 class Sampler(Generic[T_co]):
@@ -93,11 +94,12 @@ class RandomSampler(Sampler[int]):
         n, left = len(self.data_source), self.num_samples
         # One number is drawn from the default generator, however many indices are asked for.
         generator = Generator().manual_seed(random_seed()) if self.generator is None else self.generator
-        while left > 0:
+        while left >= 0:
             with drawing(generator, "RandomSampler"):
                 found = ops.randint(0, n, [min(left, 32)]) if self.replacement else ops.randperm(n)
             yield from found.tolist()[:left]
-            left -= len(found)
+            # A last order of which nothing is taken is drawn too, as in PyTorch.
+            left -= 32 if self.replacement else n
 
     def __len__(self) -> int:
         return self.num_samples
@@ -160,16 +162,7 @@ class WeightedRandomSampler(Sampler[int]):
                 f"WeightedRandomSampler: {n} samples without replacement need as many weights that are not zero, but "
                 f"there are {np.count_nonzero(weights)}"
             )
-        with drawing(self.generator, "WeightedRandomSampler"):
-            drawn = np.asarray(ops.rand([n if self.replacement else len(weights)], np.dtype("float64")))
-        if self.replacement:
-            ends = np.cumsum(weights)
-            # Rounding may bring the largest numbers up to the end, where no weight is left.
-            found = np.searchsorted(ends, np.minimum(drawn * ends[-1], np.nextafter(ends[-1], 0)), side="right")
-        else:
-            # The smallest of exponential times with these rates: P. Efraimidis, P. Spirakis (2006).
-            with np.errstate(divide="ignore"):
-                found = np.argsort(-np.log1p(-drawn) / weights, kind="stable")[:n]
+        found = multinomial(self.weights, n, self.replacement, generator=self.generator)
         yield from found.tolist()
 
     def __len__(self) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ferrograd import _public
 from ferrograd._autograd.checkpoint import checkpoint
+from ferrograd._kit import public as _public
 from ferrograd.paddle.distributed.fleet.utils import hybrid_parallel_util
 
 __all__ = ["hybrid_parallel_util", "recompute"]

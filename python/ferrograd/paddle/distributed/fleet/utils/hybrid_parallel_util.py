@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ferrograd import _public
 from ferrograd._core import ArgumentError, Tensor
+from ferrograd._kit import public as _public
 from ferrograd.paddle.distributed._collectives import ReduceOp, all_reduce
 
 __all__ = ["fused_allreduce_gradients"]

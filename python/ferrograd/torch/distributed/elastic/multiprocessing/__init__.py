@@ -1,6 +1,6 @@
 """``torch.distributed.elastic.multiprocessing``."""
 
-from ferrograd import _public
+from ferrograd._kit import public as _public
 from ferrograd.torch.distributed.elastic.multiprocessing import errors as errors
 
 __all__ = ["errors"]

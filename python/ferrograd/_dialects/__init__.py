@@ -1,1 +1,0 @@
-"""Code that the Paddle and torch dialects share."""

@@ -1,0 +1,64 @@
+"""The LKJ distribution, of Cholesky factors of correlation matrices."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ferrograd._core import torch as ops
+from ferrograd._distributions import _draws, constraints
+from ferrograd._distributions.distribution import Distribution, broadcast_all
+from ferrograd._distributions.wishart import _mvlgamma
+from ferrograd._tensor.dtypes import finfo
+
+__all__ = ["LKJCholesky"]
+
+
+class LKJCholesky(Distribution):
+    """Cholesky factors of correlation matrices with density proportional to ``det ** (concentration - 1)``.
+
+    D. Lewandowski, D. Kurowicka, H. Joe (2009), by the onion method.
+    """
+
+    arg_constraints = {"concentration": constraints.positive}  # noqa: RUF012
+    support = constraints.corr_cholesky
+    _fg_held = {"concentration": 0}  # noqa: RUF012
+
+    def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None) -> None:
+        if dim < 2:
+            raise ValueError(f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}.")
+        self.dim = dim
+        (self.concentration,) = broadcast_all(concentration)
+        super().__init__(self.concentration.shape, (dim, dim), validate_args)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Cholesky factors."""
+        n, tiny = self.dim, finfo(self.concentration.dtype).tiny
+
+        def draw(source: Any, eta: Any) -> Any:
+            found = np.zeros((*eta.shape, n, n))
+            found[..., 0, 0] = 1
+            for row in range(1, n):
+                share = source.beta(row / 2, eta + (n - 1 - row) / 2)
+                direction = source.standard_normal((*eta.shape, row))
+                length = np.sqrt((direction * direction).sum(-1, keepdims=True))
+                found[..., row, :row] = np.sqrt(share)[..., None] * direction / length
+                found[..., row, row] = np.sqrt(np.maximum(1 - share, tiny))
+            return found
+
+        lead = self._extended_shape(sample_shape)[:-2]
+        return _draws.by_numpy(draw, lead, self.concentration, like=self.concentration)
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the density."""
+        value, eta, n = self._fg_checked(value), self.concentration, self.dim
+        diagonal = ops.diagonal(value, 0, -2, -1)[..., 1:]
+        order = ops.astype(ops.arange(2, n + 1, 1), eta.dtype)
+        powers = 2 * (eta - 1)[..., None] + n - order
+        density = ops.sum(powers * ops.log(diagonal), -1)
+        m = n - 1
+        alpha = eta + 0.5 * m
+        numerator = _mvlgamma(alpha - 0.5, m)
+        return density - (0.5 * m * math.log(math.pi) + numerator - ops.lgamma(alpha) * m)

@@ -1,0 +1,1 @@
+"""Functions on tensors, by subject, that the dialects share."""

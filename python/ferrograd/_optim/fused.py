@@ -1,0 +1,384 @@
+"""The update rules of SGD and Adam and the clipping of gradients, in place; shared by the dialects' optimizers."""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Real
+from typing import Any, TypeVar, cast
+
+from ferrograd import _core
+from ferrograd._autograd.modes import no_grad
+from ferrograd._core import ArgumentError, Tensor, native
+from ferrograd._kit import arguments as _arguments
+from ferrograd._tensor.dtypes import finfo
+
+State = dict[str, Any]
+Counting = TypeVar("Counting", bound=Callable[..., None])
+
+#: Gives the learning rate, which may be another one in each step.
+Rate = Callable[[], float]
+
+#: Why a compiled function takes no step of a schedule, or of an optimizer of the user's.
+NOT_TRACED = "it takes a step that is counted in Python; take it outside of the compiled function"
+
+
+class _Counting(threading.local):
+    """Whether this thread makes a step of a schedule that a program asks for."""
+
+    is_on = False
+
+
+_counting = _Counting()
+
+
+class _Step:
+    """A step of a schedule, which a program asks for in each run."""
+
+    def __init__(self, call: Callable[[], Any], held: list[dict[str, Any]]) -> None:
+        self._call, self._fg_held = call, held
+
+    def advance(self) -> tuple[list[float], list[dict[str, Any]]]:
+        """Makes the step. Returns no numbers, and what was held before."""
+        before = [dict(held) for held in self._fg_held]
+        _counting.is_on = True
+        try:
+            self._call()
+        except BaseException:
+            self.undo(before)
+            raise
+        finally:
+            _counting.is_on = False
+        return [], before
+
+    def undo(self, before: list[dict[str, Any]]) -> None:
+        """Takes the step back."""
+        for held, values in zip(self._fg_held, before, strict=True):
+            held.clear()
+            held.update(values)
+
+
+def _held_by(schedule: Any) -> list[dict[str, Any]]:
+    """The dicts that a step of a schedule changes: its attributes, those of its members, and groups of parameters."""
+    found: list[dict[str, Any]] = []
+    members = [schedule]
+    while members:
+        held = vars(members.pop())
+        if not any(held is other for other in found):
+            found.append(held)
+            values = [x for value in held.values() for x in (value if isinstance(value, list) else [value])]
+            members += [x for x in values if hasattr(x, "get_lr") and hasattr(x, "last_epoch")]
+    groups: list[dict[str, Any]] = getattr(getattr(schedule, "optimizer", None), "param_groups", [])
+    return found + groups
+
+
+def counts(step: Counting) -> Counting:
+    """The method ``step`` of a schedule, which compiled functions make in each call."""
+
+    @functools.wraps(step)
+    def counted(self: Any, *args: Any, **kwargs: Any) -> None:
+        if not _core.is_tracing() or _counting.is_on:
+            step(self, *args, **kwargs)
+            return
+        held = _held_by(self)
+        given = [*args, *kwargs.values(), *(value for values in held for value in values.values())]
+        steps_by = getattr(getattr(self, "optimizer", None), "_fg_takes_cycles", False)
+        is_other = any((x.get("cycle_momentum") and not steps_by) or x.get("verbose") for x in held)
+        if is_other or any(isinstance(x, Tensor) for x in given):
+            _core.give_up_trace(NOT_TRACED)
+            step(self, *args, **kwargs)
+            return
+        source = _Step(functools.partial(step, self, *args, **kwargs), held)
+        _core.numbers_of_host([], False, source, source.advance()[1])
+
+    return cast(Counting, counted)
+
+
+#: Stands for a float among values that are compared.
+_FLOAT = object()
+
+
+class _Numbers:
+    """What a program asks for the numbers of a step in each run."""
+
+    def __init__(self, state: State, compute: Callable[[], Sequence[Any]]) -> None:
+        self._state, self._compute = state, compute
+        #: What ``compute`` returned while the trace was taken, without its floats.
+        self.watched: list[Any] = []
+
+    def advance(self) -> tuple[list[float], State] | None:
+        """The floats, and the state before. None if something else has changed since the trace."""
+        before = dict(self._state)
+        try:
+            values = self._compute()
+        except BaseException:
+            self.undo(before)
+            raise
+        watched = [_FLOAT if isinstance(x, float) else x for x in values]
+        self.watched = self.watched or watched
+        if not _are_equal(self.watched, watched):
+            self.undo(before)
+            return None
+        return [x for x in values if isinstance(x, float)], before
+
+    def undo(self, before: State) -> None:
+        """Makes the state what it was."""
+        self._state.clear()
+        self._state.update(before)
+
+
+def _are_equal(a: Any, b: Any) -> bool:
+    try:
+        return bool(a == b)
+    except (RuntimeError, ValueError, TypeError):  # Tensors and arrays of several numbers have no truth value.
+        return False
+
+
+def numbers(
+    like: Tensor | None, state: State, compute: Callable[[], Sequence[Any]], widens: bool = False
+) -> Sequence[Any]:
+    """What ``compute()`` returns, which may count in ``state``. Its floats may be others in the next step.
+
+    While a compiled function is traced, they are tensors without axes, of the precision of ``like`` (float64 without
+    one), and each run of the program calls ``compute`` again. What else it returns has to stay as it is, or the
+    function is traced anew. For a half dtype they are of float32, for steps that are computed in it (``widens``).
+    """
+    if not _core.is_tracing():
+        return compute()
+    if like is not None and like.dtype.itemsize == 2 and not widens:
+        _core.give_up_trace("it takes a step of an optimizer for a parameter of a half dtype")
+        return compute()
+    source = _Numbers(state, compute)
+    floats, before = source.advance() or ([], {})
+    single = like is not None and finfo(like.dtype).bits <= 32
+    traced = _core.numbers_of_host(floats, single, source, before)
+    # The trace is given up where a rate is a tensor, whose number is read.
+    found = iter(native.unbind(traced) if floats and traced is not None else floats)
+    return [next(found) if x is _FLOAT else x for x in source.watched]
+
+
+def watch(value: Callable[[], Any]) -> None:
+    """Has a compiled function traced anew when ``value()`` is another one than in the trace."""
+    if _core.is_tracing() and not _counting.is_on:
+        numbers(None, {}, lambda: (value(),))
+
+
+def change(held: State, make: Callable[[], Any]) -> None:
+    """Calls ``make``, which changes what ``held`` has, also in each call of a compiled function that is traced. What it
+    returns has to be what it was in the trace.
+    """
+    numbers(None, held, lambda: (make(),))
+
+
+def unscaled(grads: Iterable[Tensor], factor: Callable[[], float]) -> bool:
+    """Divides gradients by a factor in place. Whether all of them are finite then."""
+    is_finite = True
+    with no_grad():
+        for g in grads:
+            (inverse,) = numbers(g, {}, lambda: (1 / factor(),))
+            g.set_value(g * inverse)
+            is_finite = is_finite and _core.all_hold(native.isfinite(g))
+    return is_finite
+
+
+def watched(group: dict[str, Any], params: Sequence[Tensor], states: Mapping[Tensor, State], *rates: str) -> Any:
+    """What a compiled step of a group depends on besides :func:`numbers`: its options but for the ``rates``, the
+    parameters that the step changes, and the tensors of their states. A momentum of 0 is another step.
+    """
+    options = {key: value for key, value in group.items() if key != "params" and key not in rates}
+    if "momentum" in rates:
+        options["momentum"] = bool(group["momentum"])
+    held = [[id(x) for x in states.get(p, {}).values() if isinstance(x, Tensor)] for p in params]
+    return list(map(id, params)), options, held
+
+
+def leaves(parameters: Any, op: str, distinct: bool = True) -> list[Tensor]:
+    """The parameters as a list; raises unless they are leaves, which are to be ``distinct``."""
+    if isinstance(parameters, Tensor) or not isinstance(parameters, Iterable):
+        kind = type(parameters).__name__
+        raise ArgumentError(f"{op}: parameters must be an iterable of Tensors or dicts, but got {kind}")
+    found = list(parameters)
+    for p in found:
+        if not isinstance(p, Tensor):
+            raise ArgumentError(f"{op}: can only optimize Tensors, but one of the parameters is {type(p).__name__}")
+        if not p.is_leaf:
+            raise ArgumentError(f"{op}: can't optimize a non-leaf Tensor of shape {list(p.shape)}")
+    if distinct and len({id(p) for p in found}) < len(found):
+        raise ArgumentError(f"{op}: a parameter is given twice")
+    return found
+
+
+def at_least(op: str, least: float, below: float | None = None, **values: float) -> None:
+    """Raises unless each of ``values`` is a number that is at least ``least`` and below ``below``."""
+    for name, value in values.items():
+        if not isinstance(value, Real | Tensor):
+            raise ArgumentError(f"{op}: {name} must be a number, not {type(value).__name__}")
+        if not least <= value or (below is not None and not value < below):
+            wanted = f"at least {least:g}" + ("" if below is None else f" and below {below:g}")
+            raise ArgumentError(f"{op}: Invalid {name}: {value}; it must be {wanted}")
+
+
+def zeros(p: Tensor) -> Tensor:
+    """The initial state of a rule: zeros with the shape and dtype of the parameter."""
+    return native.zeros_like(p).detach()
+
+
+def descend(
+    p: Tensor,
+    g: Tensor,
+    state: State,
+    *,
+    rate: Rate,
+    momentum: float = 0.0,
+    dampening: float = 0.0,
+    nesterov: bool = False,
+    decay: float = 0.0,
+    cycle: Rate | None = None,
+) -> None:
+    """One step of gradient descent with momentum, in place. The first gradient is not dampened.
+
+    ``cycle`` gives the momentum, if it may be another one in each step.
+    """
+    first = state.get("momentum_buffer") is None
+    if momentum and first:
+        state["momentum_buffer"] = zeros(p)
+    held = state["momentum_buffer"] if momentum else None
+    now, *cycled = numbers(p, state, lambda: (rate(), cycle()) if cycle else (rate(),), widens=True)
+    momentum = cycled[0] if cycled else momentum
+    fresh = 1.0 if first else 1.0 - dampening
+    if isinstance(now, float):
+        _core.sgd_step(p, g, held, now, momentum, fresh, nesterov, decay)
+        return
+    x, g = _wide(p), _wide(g)
+    g = g + decay * x
+    if held is not None:
+        mean = momentum * _wide(held) + fresh * g
+        _set(held, mean)
+        g = g + momentum * mean if nesterov else mean
+    _set(p, x - now * g)
+
+
+def _wide(x: Tensor) -> Tensor:
+    """The tensor in the dtype that a step is computed in: float32 for a half dtype."""
+    return x.astype("float32") if x.dtype.itemsize == 2 else x
+
+
+def _set(x: Tensor, value: Tensor) -> None:
+    """Writes what a step has computed."""
+    x.set_value(value.astype(x.dtype) if x.dtype.itemsize == 2 else value)
+
+
+def adam(
+    p: Tensor,
+    g: Tensor,
+    state: State,
+    *,
+    rate: Rate,
+    betas: tuple[float, float],
+    epsilon: float,
+    decay: float,
+    decoupled: bool,
+    largest: bool,
+    cycle: Rate | None = None,
+) -> None:
+    """One step of Adam, or of AdamW if the decay is ``decoupled``, in place. ``largest`` is AMSGrad.
+
+    ``cycle`` gives the first of the betas, if it may be another one in each step.
+
+    ``root`` corrects the bias towards zero of the mean of the squared gradient, and ``speed`` that of the mean.
+    """
+    if not state:
+        state.update(step=0, exp_avg=zeros(p), exp_avg_sq=zeros(p))
+    if largest and "max_exp_avg_sq" not in state:
+        state["max_exp_avg_sq"] = zeros(p)
+
+    def count() -> tuple[float, ...]:
+        now, first = rate(), cycle() if cycle else betas[0]
+        step = state["step"] = state["step"] + 1
+        shrink = 1.0 - now * decay if decoupled else 1.0
+        found = now / (1.0 - first**step), math.sqrt(1.0 - betas[1] ** step), shrink
+        return (*found, first, 1.0 - first) if cycle else found
+
+    speed, root, shrink, *cycled = numbers(p, state, count, widens=True)
+    beta, fresh = cycled or (betas[0], 1.0 - betas[0])
+    top = state.get("max_exp_avg_sq") if largest else None
+    m, v = state["exp_avg"], state["exp_avg_sq"]
+    penalty = 0.0 if decoupled else decay
+    if isinstance(speed, float):
+        _core.adam_step(p, g, m, v, top, speed, root, shrink, (beta, betas[1]), epsilon, penalty)
+        return
+    x, g = _wide(p), _wide(g)
+    g = g + penalty * x
+    mean = beta * _wide(m) + fresh * g
+    square = betas[1] * _wide(v) + (1.0 - betas[1]) * g * g
+    _set(m, mean)
+    _set(v, square)
+    if top is not None:
+        square = native.maximum(_wide(top), square)
+        _set(top, square)
+    _set(p, shrink * x - speed * mean / (native.sqrt(square) / root + epsilon))
+
+
+def of_a_module(given: Any) -> str:
+    """What to write, for an error, if a module or its method was given where its parameters are wanted."""
+    if callable(given):
+        return (
+            ": pass parameters(), the call, not the method" if hasattr(given, "__self__") else ": pass its parameters()"
+        )
+    return ""
+
+
+def gradients(parameters: Any, op: str) -> list[Tensor]:
+    """The gradients of one or several tensors, without those that have none."""
+    tensors = [parameters] if isinstance(parameters, Tensor) else parameters
+    if not isinstance(tensors, Iterable):
+        raise ArgumentError(f"{op}: parameters are Tensors, not {type(tensors).__name__}{of_a_module(tensors)}")
+    return [p.grad for p in tensors if _arguments.tensor(p, op, "each of the parameters").grad is not None]
+
+
+def total_norm(grads: list[Tensor], order: Any, ops: Any = native) -> Tensor:
+    """The norm of the vector of all gradient elements; of none it is a zero made by ``ops``, a dialect's functions."""
+    norms = [native.norm(g, order) for g in grads]
+    return native.norm(native.stack(norms), order) if norms else ops.zeros([])
+
+
+@no_grad()
+def clip_norm(parameters: Any, max_norm: float, order: Any, strict: bool, op: str, ops: Any) -> Tensor:
+    """Scales gradients in place so that their total norm is at most ``max_norm``; returns the norm before.
+
+    Raises:
+        RuntimeError: ``strict``, and the norm is not finite.
+    """
+    grads = gradients(parameters, op)
+    total = total_norm(grads, order, ops)
+    if strict and not native.isfinite(total).item():
+        raise RuntimeError(
+            f"{op}: The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be "
+            "clipped"
+        )
+    scale_to(grads, total, max_norm)
+    return total
+
+
+def scale_to(grads: list[Tensor], total: Tensor, max_norm: float) -> None:
+    """Multiplies gradients, in place, so that their norm ``total`` becomes ``max_norm`` if it is larger."""
+    scale = native.minimum(float(max_norm) / (total.detach().astype("float64") + 1e-6), 1.0)
+    for g in grads:
+        if g.dtype.itemsize == 2:
+            _set(g, _wide(g) * scale.astype("float32"))
+        else:
+            g.mul_(factor(scale, g))
+
+
+def factor(scale: Tensor, x: Tensor) -> Any:
+    """What ``x`` is multiplied by for a float64 number to scale it without another dtype."""
+    return scale.item() if x.dtype.itemsize == 2 else scale.astype(finfo(x.dtype).dtype)
+
+
+@no_grad()
+def clip_value(parameters: Any, value: float) -> None:
+    """Clips every element of the gradients to ``[-value, value]``, in place."""
+    for g in gradients(parameters, "clip_grad_value_"):
+        g.clip_(-float(value), float(value))

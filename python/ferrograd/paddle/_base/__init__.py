@@ -1,0 +1,1 @@
+"""What the public modules of the Paddle dialect stand on."""

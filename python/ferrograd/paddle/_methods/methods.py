@@ -1,0 +1,605 @@
+"""Methods of Paddle's tensors that the namespace does not have as functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._core import ArgumentError, PaddleTensor, paddle as ops
+from ferrograd._functions.casts import in_inexact
+from ferrograd._functions.methods import set_ as _shared_set
+from ferrograd._kit import arguments as _arguments
+from ferrograd._kit.specialize import specialize
+from ferrograd.paddle._base.in_place import taking_the_dtype
+from ferrograd.paddle._functions import index, reduce, shapes
+from ferrograd.paddle._functions.create import full
+from ferrograd.paddle._functions.predicates import finfo, is_complex, is_empty, is_integer
+from ferrograd.paddle._tensor import Tensor
+
+__all__ = [
+    "_grad_ivar",
+    "_inplace_version",
+    "_is_initialized",
+    "_is_shared_buffer_with",
+    "_numel",
+    "_slice",
+    "_to",
+    "_zero_grads",
+    "add_n",
+    "apply",
+    "apply_",
+    "argwhere",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "block_diag",
+    "cast_",
+    "cdouble",
+    "cfloat",
+    "cholesky_solve",
+    "coalesce",
+    "combinations",
+    "complex64",
+    "complex128",
+    "cond",
+    "cuda",
+    "cumsum_",
+    "cumulative_trapezoid",
+    "data_ptr",
+    "eig",
+    "eigvals",
+    "eigvalsh",
+    "exponential_",
+    "fill_diagonal_",
+    "fill_diagonal_tensor",
+    "float16",
+    "float32",
+    "float64",
+    "get_device",
+    "get_strides",
+    "get_tensor",
+    "householder_product",
+    "imag",
+    "indices",
+    "initialize",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "is_complex",
+    "is_dense",
+    "is_empty",
+    "is_integer",
+    "is_same_shape",
+    "is_sparse",
+    "is_sparse_coo",
+    "is_sparse_csr",
+    "is_tensor",
+    "ndimension",
+    "new_empty",
+    "new_full",
+    "new_ones",
+    "new_zeros",
+    "normal_",
+    "polar",
+    "polygamma_",
+    "random_",
+    "real",
+    "repeat",
+    "resize_",
+    "scatter_nd",
+    "set",
+    "set_",
+    "softmax_",
+    "to_dense",
+    "to_sparse_coo",
+    "to_sparse_csr",
+    "trapezoid",
+    "uint8",
+    "uniform_",
+    "value",
+    "values",
+    "where",
+    "where_",
+]
+
+
+def cuda(x: Tensor, device_id: int | None = None, blocking: bool = True) -> Any:
+    """Raises: there is no GPU."""
+    raise ArgumentError(
+        "cuda: there is no GPU; the tensor stays on the CPU if the call is left out, or guarded by "
+        "paddle.is_compiled_with_cuda()"
+    )
+
+
+def cast_(x: Tensor, dtype: Any) -> Tensor:
+    """The tensor itself, which has another dtype from now on. Gradients flow through it as through ``cast``."""
+    return _cast_in_place(x, dtype)
+
+
+def _cast(x: Tensor, dtype: Any) -> Tensor:
+    return ops.cast(x, dtype)
+
+
+_cast_in_place = taking_the_dtype(PaddleTensor, "cast", _cast)
+
+
+def set_(
+    x: Tensor,
+    source: Tensor | None = None,
+    shape: Any = None,
+    stride: Any = None,
+    offset: int = 0,
+    name: str | None = None,
+) -> Tensor:
+    """Takes over the memory of another tensor, or those elements of it that a shape, strides and an offset say.
+
+    Without ``source`` the tensor is left with no elements. Strides and the offset count elements; without strides the
+    elements follow each other. Nothing is recorded.
+
+    Raises:
+        LeafInplaceError: the tensor requires a gradient, and gradients are recorded.
+
+    >>> import ferrograd.paddle as paddle
+    >>> x = paddle.zeros([3])
+    >>> x.set_(paddle.arange(4.0), [2], [2]).tolist()
+    [0.0, 2.0]
+    """
+    if source is None or (shape is None and stride is None and not offset):
+        _shared_set(x, source)
+        return x
+    shape = list(source.shape) if shape is None else _arguments.integers(shape, "set_", "shape")
+    steps = [math.prod(shape[i + 1 :]) for i in range(len(shape))] if stride is None else stride
+    _shared_set(x, ops.as_strided(source.detach(), shape, steps, offset))
+    return x
+
+
+def softmax_(x: Tensor, axis: int = -1, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Overwrites with ``exp(x) / sum(exp(x))`` along an axis."""
+    return _softmax_in_place(x, axis, dtype)
+
+
+def _softmax(x: Tensor, axis: int, dtype: Any) -> Tensor:
+    return ops.softmax(in_inexact(x, dtype, "softmax"), axis)
+
+
+_softmax_in_place = taking_the_dtype(PaddleTensor, "softmax", _softmax)
+
+
+def data_ptr(x: Tensor) -> int:
+    """The address of the first element, which a write may move; 0 if there is none."""
+    return int(_data_ptr(x)) if x.size else 0
+
+
+_data_ptr = PaddleTensor.data_ptr
+
+
+def initialize(x: Tensor) -> Tensor:
+    """The tensor itself: parameters have their first values as soon as they are made, also under ``LazyGuard``."""
+    return x
+
+
+def real(x: Tensor, name: str | None = None) -> Tensor:
+    """The real part. Paddle has a method where NumPy and PyTorch have an attribute."""
+    return ops.real(x)
+
+
+def imag(x: Tensor, name: str | None = None) -> Tensor:
+    """The imaginary part."""
+    return ops.imag(x)
+
+
+def new_full(
+    x: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: object = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor of a shape filled with one number, by default with the dtype of this one."""
+    return full(size, fill_value, x.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+
+
+def _new_filled(
+    x: Tensor,
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: object = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    _value: int,
+) -> Tensor:
+    shape = size if size is not None else sizes[0] if len(sizes) == 1 else sizes
+    return new_full(x, shape, _value, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+_LIKE = "of a shape, which may be given as several numbers, by default with the dtype of this tensor."
+new_zeros = specialize("new_zeros", f"Zeros {_LIKE}", _new_filled, _value=0)
+new_empty = specialize("new_empty", f"A tensor with unspecified values (zeros) {_LIKE}", _new_filled, _value=0)
+new_ones = specialize("new_ones", f"Ones {_LIKE}", _new_filled, _value=1)
+
+
+def _cast_to(x: Tensor, *, _dtype: str) -> Tensor:
+    return ops.cast(x, _dtype)
+
+
+float16, float32, float64, int8, int16, int32, int64, uint8, complex64, complex128, cfloat, cdouble = (
+    specialize(name, f"The tensor in the dtype {dtype}.", _cast_to, _dtype=dtype)
+    for name, dtype in (
+        *((name, name) for name in ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8")),
+        *((name, name) for name in ("complex64", "complex128")),
+        ("cfloat", "complex64"),
+        ("cdouble", "complex128"),
+    )
+)
+
+
+def polygamma_(x: Tensor, n: int, name: str | None = None) -> Tensor:
+    """Overwrites with the ``n``-th derivative of the digamma function."""
+    return _overwrite(x, "polygamma", lambda x: ops.polygamma(n, x))
+
+
+def _grad_ivar(x: Tensor) -> Tensor | None:
+    """The gradient, under a name that older scripts use."""
+    grad: Tensor | None = x.grad
+    return grad
+
+
+def _inplace_version(x: Tensor) -> int:
+    """The number of in-place writes to the tensor."""
+    return int(x.inplace_version)
+
+
+def _zero_grads(x: Tensor) -> None:
+    """Fills the gradient with zeros, if there is one."""
+    x.clear_gradient(True)
+
+
+def cumsum_(x: Tensor, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Overwrites the tensor with the cumulative sums along an axis; without one, of the flat tensor, as a vector."""
+    _core.overwrite(x, "cumsum", axis is None, ops.cumsum, (axis, dtype), {})
+    return x
+
+
+def fill_diagonal_(x: Tensor, value: float, offset: int = 0, wrap: bool = False, name: str | None = None) -> Tensor:
+    """Writes a number to a diagonal. With ``wrap`` that of a tall matrix starts again after one row is left out.
+
+    With more than two axes the diagonal has the same index along every axis, plus ``offset`` along the last.
+    """
+    if x.ndim > 2:
+        *sizes, last = x.shape
+        places = [i for i in range(min(sizes)) if 0 <= i + offset < last]
+        x[(*[places] * len(sizes), [i + offset for i in places])] = value
+        return x
+    rows, columns = x.shape if x.ndim == 2 else (0, 0)
+    starts = range(columns + 1, rows, columns + 1) if wrap else ()
+    for part in [ops.diagonal(part, offset) for part in (x, *(x[start:] for start in starts))]:
+        part.fill_(value)
+    return x
+
+
+def fill_diagonal_tensor(
+    x: Tensor, y: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, name: str | None = None
+) -> Tensor:
+    """``x`` with ``y`` written to a diagonal of two axes. The last axis of ``y`` runs along the diagonal."""
+    return ops.diagonal_scatter(x, y, offset, dim1, dim2)
+
+
+def ndimension(x: Tensor) -> int:
+    """The number of axes."""
+    return int(x.ndim)
+
+
+def get_strides(x: Tensor) -> list[int]:
+    """The stride of each axis in elements."""
+    return list(x.strides)
+
+
+def get_device(x: Tensor) -> int:
+    """-1: the tensor is on the CPU."""
+    return -1
+
+
+def value(x: Tensor) -> Tensor:
+    """The tensor itself."""
+    return x
+
+
+def is_sparse(x: Tensor) -> bool:
+    """False: all tensors are dense."""
+    return False
+
+
+is_sparse_coo = is_sparse_csr = is_sparse
+
+
+def to_dense(x: Tensor) -> Tensor:
+    """The tensor itself: all tensors are dense."""
+    return x
+
+
+def to_sparse_coo(x: Tensor, sparse_dim: int) -> Tensor:
+    """The tensor itself: there is one layout."""
+    return x
+
+
+to_sparse_csr = coalesce = to_dense
+
+
+def indices(x: Tensor) -> Tensor:
+    """The indices of the elements that are not zero, as those of a sparse tensor: a row for each axis."""
+    return ops.stack(list(ops.nonzero(x.detach())), 0)
+
+
+def values(x: Tensor) -> Tensor:
+    """The elements that are not zero, in the order of :func:`indices`. Gradients flow through them."""
+    return x[ops.not_equal(x.detach(), 0)]
+
+
+def is_dense(x: Tensor) -> bool:
+    """True: all tensors are dense."""
+    return True
+
+
+def is_same_shape(x: Tensor, y: Tensor) -> bool:
+    """Whether another tensor has the same shape."""
+    return tuple(x.shape) == tuple(y.shape)
+
+
+def apply(x: Tensor, func: Callable[[Tensor], Tensor]) -> Tensor:
+    """``func`` of the tensor; raises if it requires a gradient."""
+    if not x.stop_gradient:
+        raise ArgumentError("Cannot apply function on a tensor that required gradient.")
+    return func(x)
+
+
+def apply_(x: Tensor, func: Callable[[Tensor], Tensor]) -> Tensor:
+    """Overwrites the tensor with ``func`` of it; raises if it requires a gradient."""
+    if not x.stop_gradient:
+        raise ArgumentError("Cannot apply function on a tensor that required gradient.")
+    return _overwrite(x, "apply", func)
+
+
+def _overwrite(x: Tensor, name: str, f: Callable[[Tensor], Any]) -> Tensor:
+    _core.overwrite(x, name, False, f, (), {})
+    return x
+
+
+def uniform_(x: Tensor, min: float = 0.0, max: float = 1.0, seed: int = 0, name: str | None = None) -> Tensor:
+    """Overwrites with random numbers of the uniform distribution on [``min``, ``max``)."""
+    if seed:
+        ops.seed(seed)
+    return _overwrite(x, "uniform", lambda x: ops.uniform(min, max, list(x.shape), x.dtype))
+
+
+def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, name: str | None = None) -> Tensor:
+    """Overwrites with random numbers of the normal distribution."""
+    return _overwrite(x, "normal", lambda x: ops.cast(ops.normal(mean, std, list(x.shape)), x.dtype))
+
+
+def random_(x: Tensor, from_: int = 0, to: int | None = None, *, generator: None = None) -> Tensor:
+    """Overwrites with random integers in [``from_``, ``to``). With one bound they start at 0.
+
+    Without bounds the end is the largest number of an integer dtype, or ``2**p`` for floats of ``p`` bits of precision.
+
+    Raises:
+        ValueError: there is no integer in the range.
+    """
+    if to is None:
+        whole = np.iinfo(x.dtype).max if x.dtype.kind in "iu" else 2 / finfo(x.dtype).eps
+        from_, to = 0, from_ or int(whole)
+    low, high = _arguments.integer(from_, "random_", "from_"), _arguments.integer(to, "random_", "to")
+    if low >= high:
+        raise ArgumentError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    return _overwrite(x, "random", lambda x: ops.cast(ops.randint(low, high, list(x.shape), "int64"), x.dtype))
+
+
+def resize_(x: Tensor, shape: Any, fill_zero: bool = False, name: str | None = None) -> Tensor:
+    """Gives the tensor another shape. It keeps its first elements; zeros follow if there are more.
+
+    Raises:
+        LeafInplaceError: the tensor requires a gradient, and gradients are recorded.
+    """
+    shape = _arguments.integers(shape, "resize_", "shape")
+    n, flat = math.prod(shape), ops.reshape(x.detach(), [-1])
+    more = n - flat.shape[0]
+    kept = flat[:n] if more <= 0 else ops.concat([flat, ops.zeros([more], x.dtype)])
+    _shared_set(x, ops.reshape(kept, shape))
+    return x
+
+
+def exponential_(x: Tensor, lam: float = 1.0, name: str | None = None) -> Tensor:
+    """Overwrites with random numbers of the exponential distribution with rate ``lam``."""
+
+    def drawn(x: Tensor) -> Any:
+        # Uniform numbers of half precision have too few values.
+        uniform = ops.rand(list(x.shape), "float64" if x.dtype == "float64" else "float32")
+        return ops.cast(ops.log1p(-uniform) / -lam, x.dtype)
+
+    return _overwrite(x, "exponential", drawn)
+
+
+def get_tensor(x: Tensor) -> Tensor:
+    """The tensor itself, of which Paddle gives the memory here: ``x.get_tensor().set(array, place)``."""
+    return x
+
+
+def set(x: Tensor, array: Any, place: object = None) -> None:
+    """Writes the numbers of an array over the tensor without recording it, in its dtype."""
+    _core.check_device("set", place)
+    x.set_value(array)
+
+
+def _numel(x: Tensor) -> int:
+    """The number of elements, as an integer."""
+    return int(x.size)
+
+
+def _is_initialized(x: Tensor) -> bool:
+    """True: every tensor has memory."""
+    return True
+
+
+def _is_shared_buffer_with(x: Tensor, y: Tensor) -> bool:
+    """Whether the two tensors lie in one memory."""
+    return bool(x._memory().data_ptr() == y._memory().data_ptr())
+
+
+def _slice(x: Tensor, begin_idx: int, end_idx: int) -> Tensor:
+    """The rows from ``begin_idx`` to before ``end_idx``, in the same memory."""
+    return x[begin_idx:end_idx]
+
+
+def _to(x: Tensor, device: object = None, dtype: Any = None, blocking: bool | None = None) -> Tensor:
+    """The tensor in another dtype, or itself. The CPU is the only device."""
+    _core.check_device("_to", device)
+    return x if dtype is None else ops.cast(x, dtype)
+
+
+def argwhere(x: Tensor) -> Tensor:
+    """The indices of the nonzero elements: a matrix with one row each."""
+    return ops.argwhere(x)
+
+
+def combinations(x: Tensor, r: int = 2, with_replacement: bool = False, name: str | None = None) -> Tensor:
+    """All choices of ``r`` elements of a vector, one in each row."""
+    return ops.combinations(x, r, with_replacement)
+
+
+def cholesky_solve(x: Tensor, y: Tensor, upper: bool = False, name: str | None = None) -> Tensor:
+    """The solution of linear equations with right sides ``x``, given a Cholesky factor ``y``."""
+    return ops.linalg.cholesky_solve(x, y, upper)
+
+
+def cond(x: Tensor, p: Any = None, name: str | None = None) -> Tensor:
+    """The condition number of a matrix: its norm times that of its inverse."""
+    return ops.linalg.cond(x, p)
+
+
+def eig(x: Tensor, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """The complex eigenvalues of a matrix and its eigenvectors, as columns."""
+    values, vectors = ops.linalg.eig(x)
+    return values, vectors
+
+
+def eigvals(x: Tensor, name: str | None = None) -> Tensor:
+    """The complex eigenvalues of a matrix."""
+    return ops.linalg.eigvals(x)
+
+
+def eigvalsh(x: Tensor, UPLO: str = "L", name: str | None = None) -> Tensor:
+    """The eigenvalues, rising, of a symmetric or Hermitian matrix, of which one triangle is read."""
+    return ops.linalg.eigvalsh(x, UPLO)
+
+
+def householder_product(x: Tensor, tau: Tensor, name: str | None = None) -> Tensor:
+    """The first columns of the product of Householder reflections."""
+    return ops.linalg.householder_product(x, tau)
+
+
+def repeat(x: Tensor, *repeat_times: Any, repeats: Any = None) -> Tensor:
+    """The tensor repeated along each axis as often as ``repeat_times`` says, or ``repeats``, a number or a list."""
+    times = repeat_times if repeats is None else (repeats,)
+    return ops.tile(x, times[0] if len(times) == 1 and not isinstance(times[0], int) else times)
+
+
+def trapezoid(
+    tensor: Tensor, x: Tensor | None = None, dx: float | None = None, axis: int = -1, name: str | None = None
+) -> Tensor:
+    """The integral by the trapezoidal rule, of values at the points ``x`` or ``dx`` (1) apart."""
+    return reduce.trapezoid(tensor, x, dx, axis)
+
+
+def cumulative_trapezoid(
+    tensor: Tensor, x: Tensor | None = None, dx: float | None = None, axis: int = -1, name: str | None = None
+) -> Tensor:
+    """The integrals up to each point by the trapezoidal rule."""
+    return reduce.cumulative_trapezoid(tensor, x, dx, axis)
+
+
+def polar(tensor: Tensor, angle: Tensor, name: str | None = None) -> Tensor:
+    """Complex numbers with these absolute values and angles."""
+    return ops.polar(tensor, angle)
+
+
+def where(tensor: Tensor, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+    """The elements of ``x`` where this condition holds, else those of ``y``."""
+    return index.where(tensor, x, y)
+
+
+def where_(tensor: Tensor, x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
+    """Writes to ``x`` the elements of ``y`` where this condition does not hold."""
+    return index.where_(tensor, x, y)
+
+
+def scatter_nd(tensor: Tensor, updates: Tensor, shape: Any, name: str | None = None) -> Tensor:
+    """Zeros of a shape with ``updates`` added at these indices."""
+    return index.scatter_nd(tensor, updates, shape)
+
+
+def add_n(x: Tensor, name: str | None = None) -> Tensor:
+    """A copy: the sum of one tensor."""
+    return ops.clone(x)
+
+
+def block_diag(x: Tensor, name: str | None = None) -> Tensor:
+    """The tensor as the one block of a matrix."""
+    return shapes.block_diag([x])
+
+
+def atleast_1d(x: Tensor, name: str | None = None) -> Any:
+    """The tensor with at least one axis."""
+    return shapes.atleast_1d(x)
+
+
+def atleast_2d(x: Tensor, name: str | None = None) -> Any:
+    """The tensor with at least two axes."""
+    return shapes.atleast_2d(x)
+
+
+def atleast_3d(x: Tensor, name: str | None = None) -> Any:
+    """The tensor with at least three axes."""
+    return shapes.atleast_3d(x)
+
+
+def is_tensor(x: Tensor) -> bool:
+    """True."""
+    return True
+
+
+_repr = PaddleTensor.__repr__
+
+
+def _shown(x: PaddleTensor) -> str:
+    """The text of a tensor, which says of a parameter that it is one."""
+    return f"Parameter containing:\n{_repr(x)}" if "optimize_attr" in x.__dict__ else _repr(x)
+
+
+def _is_trainable(x: PaddleTensor) -> bool:
+    return not x.stop_gradient
+
+
+def _set_trainable(x: PaddleTensor, value: bool) -> None:
+    if not isinstance(value, bool):
+        raise ArgumentError(f"The type of trainable MUST be bool, but the type is {type(value).__name__}")
+    x.stop_gradient = not value
+
+
+setattr(PaddleTensor, "__repr__", _shown)  # noqa: B010
+setattr(PaddleTensor, "trainable", property(_is_trainable, _set_trainable, doc="Whether it gets a gradient."))  # noqa: B010
+
+
+def _is_persistable(x: PaddleTensor) -> bool:
+    return bool(vars(x).get("_persistable", False))
+
+
+def _set_persistable(x: PaddleTensor, value: bool) -> None:
+    vars(x)["_persistable"] = bool(value)
+
+
+_persistable = property(_is_persistable, _set_persistable, doc="Whether a static program would keep it, as parameters.")
+setattr(PaddleTensor, "persistable", _persistable)  # noqa: B010
+
+#: The one kind of tensors, as static programs name it: ``paddle.base.core.VarDesc.VarType.DENSE_TENSOR``.
+setattr(PaddleTensor, "type", property(lambda x: "dense_tensor", doc="The kind of variable: a dense tensor."))  # noqa: B010

@@ -1,0 +1,1 @@
+"""The functions of layers of the Paddle dialect, by subject."""

@@ -1,0 +1,57 @@
+"""``paddle.static.input``: the description of an input, which layers and models take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ferrograd._kit import public as _public
+from ferrograd._kit.dialect import PADDLE
+from ferrograd._tensor.dtypes import dtype_of
+
+__all__ = ["InputSpec"]
+
+
+class InputSpec:
+    """The shape, the dtype and the name of an input. A size that may differ is None or -1."""
+
+    def __init__(
+        self, shape: Sequence[int | None], dtype: Any = "float32", name: str | None = None, stop_gradient: bool = False
+    ) -> None:
+        self.shape = tuple(-1 if n is None else int(n) for n in shape)
+        self.dtype, self.name, self.stop_gradient = dtype_of(str(dtype).rpartition(".")[2], PADDLE), name, stop_gradient
+
+    @classmethod
+    def from_tensor(cls, tensor: Any, name: str | None = None) -> InputSpec:
+        """That of a tensor."""
+        return cls(tensor.shape, tensor.dtype, name)
+
+    @classmethod
+    def from_numpy(cls, ndarray: Any, name: str | None = None) -> InputSpec:
+        """That of an array."""
+        return cls(ndarray.shape, ndarray.dtype, name)
+
+    def batch(self, batch_size: int) -> InputSpec:
+        """With an axis before the others."""
+        self.shape = (batch_size, *self.shape)
+        return self
+
+    def unbatch(self) -> InputSpec:
+        """Without the first axis."""
+        if not self.shape:
+            raise ValueError("Not support to unbatch a InputSpec when len(shape) == 0.")
+        self.shape = self.shape[1:]
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, InputSpec) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, str(self.dtype), self.name, self.stop_gradient))
+
+    def __repr__(self) -> str:
+        shown = f"shape={self.shape}, dtype={self.dtype}, name={self.name}, stop_gradient={self.stop_gradient}"
+        return f"InputSpec({shown})"
+
+
+__dir__ = _public.names(globals())

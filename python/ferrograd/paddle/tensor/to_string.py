@@ -1,0 +1,3 @@
+"""``paddle.tensor.to_string``: how tensors are shown. All functions of ``paddle.tensor`` are found here."""
+
+from ferrograd.paddle.tensor import __dir__ as __dir__, __getattr__ as __getattr__

@@ -1,0 +1,271 @@
+"""``__torch_function__`` of subclasses of the tensors, and modes: who answers for a function of torch.
+
+Nothing of it is in place until a program defines such a subclass or enters a mode. Then the functions of torch are
+wrapped, and the methods that the subclass inherits; a mode wraps the methods of all tensors while it is on.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+from ferrograd._core import TorchTensor
+
+#: The modules whose functions ask.
+_SPACES = ("", ".functional", ".nn.functional", ".linalg", ".fft", ".special")
+#: Functions that make no use of tensors, or ask by themselves.
+_LEFT_OUT = frozenset({"compile", "is_tensor", "is_storage", "load", "save", "typename", "vmap", "overrides"})
+#: Methods that every tensor answers for by itself.
+_OWN = frozenset(
+    (
+        *("__class__", "__delattr__", "__dir__", "__getattribute__", "__getstate__", "__hash__", "__init__"),
+        *("__init_subclass__", "__new__", "__reduce__", "__reduce_ex__", "__setattr__", "__setstate__", "__sizeof__"),
+        *("__subclasshook__", "__torch_function__", "__dlpack__", "__dlpack_device__", "__array__", "__array_ufunc__"),
+        *("__array_namespace__", "__array_function__", "__array_wrap__", "__array_priority__", "__copy__"),
+        *("__deepcopy__", "__format__", "__rich_repr__", "_repr_html_", "_make_subclass", "_make_wrapper_subclass"),
+        *("as_subclass", "backward", "data_ptr", "dim", "element_size", "get_device", "has_names", "is_complex"),
+        *("is_conj", "is_contiguous", "is_floating_point", "is_neg", "is_same_size", "is_set_to", "is_signed", "item"),
+        *("ndimension", "nelement", "numel", "numpy", "register_hook", "requires_grad_", "retain_grad", "size"),
+        *("storage", "storage_offset", "stride", "tolist", "type", "untyped_storage"),
+    )
+)
+#: The methods by which operators are known to those who answer for them.
+_OPERATORS = {
+    **{f"__{name}__": name for name in ("add", "sub", "mul", "matmul", "eq", "ne", "lt", "le", "gt", "ge")},
+    **{"__truediv__": "div", "__radd__": "add", "__rmul__": "mul"},
+    **{f"__i{name}__": f"{name}_" for name in ("add", "sub", "mul")},
+    **{"__neg__": "neg", "__abs__": "abs", "__pow__": "pow"},
+}
+#: Attributes that are tensors like the one that has them.
+_VIEWS = ("T", "H", "mT", "mH", "real", "imag")
+
+
+class _State(threading.local):
+    """What holds on a thread: the contexts in which nobody is asked, and the modes from the outermost one on."""
+
+    off = 0
+
+    def __init__(self) -> None:
+        self.modes: list[Any] = []
+
+
+_state = _State()
+#: The subclasses that answer.
+_classes: set[type] = set()
+_wrapped: dict[int, Any] = {}
+_is_armed = False
+_modes_on = 0
+
+
+def disabled_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """What a class writes as ``__torch_function__`` whose functions give plain tensors."""
+    with nobody():
+        return func(*args, **(kwargs or {}))
+
+
+def default(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """The ``__torch_function__`` of tensors: tensors among the results become those of the subclass."""
+    if not all(issubclass(cls, kind) for kind in types):
+        return NotImplemented
+    with nobody():
+        result = func(*args, **(kwargs or {}))
+    return convert(result, cls)
+
+
+def convert(result: Any, cls: Any) -> Any:
+    """A result with the tensors in it as those of a subclass."""
+    if cls is TorchTensor:
+        return result
+    if isinstance(result, TorchTensor):
+        return result if isinstance(result, cls) else result.as_subclass(cls)
+    if isinstance(result, (list, tuple)):
+        parts = [convert(part, cls) for part in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    return result
+
+
+@contextmanager
+def nobody() -> Iterator[None]:
+    """A context in which functions compute without asking."""
+    _state.off += 1
+    try:
+        yield
+    finally:
+        _state.off -= 1
+
+
+def answers(x: object) -> bool:
+    """Whether a tensor is one of a subclass that answers for functions, on this thread and now."""
+    return not _state.off and type(x) in _classes
+
+
+def subclass(cls: Any) -> None:
+    """Lets a new subclass of the tensors answer for functions, unless it says that it does not."""
+    if cls.__module__.partition(".")[0] == "ferrograd" or _impl(cls) is disabled_impl:
+        return
+    _arm()
+    _classes.add(cls)
+    for name in _methods():
+        if name in vars(cls):
+            continue
+        owner = next(kind for kind in cls.__mro__ if name in vars(kind))
+        if owner in (TorchTensor, *TorchTensor.__bases__):
+            setattr(cls, name, _method(name, getattr(TorchTensor, name)))
+    for name in _VIEWS:
+        if name not in vars(cls):
+            setattr(cls, name, _view(name))
+
+
+def _impl(cls: Any) -> Any:
+    found = getattr(cls, "__torch_function__", None)
+    return getattr(found, "__func__", found)
+
+
+def _methods() -> list[str]:
+    return [name for name in dir(TorchTensor) if name not in _OWN and callable(getattr(TorchTensor, name))]
+
+
+def _method(name: str, function: Any) -> Any:
+    """A method that asks who answers for it. Those who answer for ``x + y`` are asked for ``torch.Tensor.add``."""
+    public = getattr(TorchTensor, _OPERATORS[name]) if name in _OPERATORS else function
+
+    @functools.wraps(function)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if _state.off or not (_state.modes or _has((self, *args))):
+            return function(self, *args, **kwargs)
+        if public is function:
+            return ask(function, (self, *args), kwargs)
+        try:
+            return ask(public, (self, *args), kwargs)
+        except TypeError:
+            return NotImplemented
+
+    return method
+
+
+def _view(name: str) -> property:
+    plain = getattr(TorchTensor, name).__get__
+
+    def view(self: Any) -> Any:
+        return plain(self) if _state.off else ask(plain, (self,), {})
+
+    return property(view)
+
+
+def _arm() -> None:
+    """Wraps the functions of torch."""
+    global _is_armed
+    if _is_armed:
+        return
+    _is_armed = True
+    TorchTensor.__torch_function__ = classmethod(default)  # type: ignore[attr-defined]
+    for space in (*(f"ferrograd.torch{name}" for name in _SPACES), "ferrograd._core.torch"):
+        module = sys.modules.get(space) or import_module(space)
+        for name, function in list(vars(module).items()):
+            if isinstance(function, (FunctionType, BuiltinFunctionType)) and _asks(module, name, function):
+                setattr(module, name, _function(function))
+
+
+def _asks(module: Any, name: str, function: Any) -> bool:
+    own = getattr(module, "__all__", ())
+    return name in own and name not in _LEFT_OUT and not name.startswith(("set_", "get_", "is_", "_"))
+
+
+def _function(function: Any) -> Any:
+    """The function that asks who answers for it."""
+    if id(function) in _wrapped:
+        return _wrapped[id(function)]
+
+    @functools.wraps(function)
+    def asking(*args: Any, **kwargs: Any) -> Any:
+        if not _state.off and (_modes_on or _has(args) or (kwargs and _has(kwargs.values()))):
+            return ask(asking, args, kwargs)
+        return function(*args, **kwargs)
+
+    _wrapped[id(function)] = _wrapped[id(asking)] = asking
+    # The function is kept, so that no other one gets its id.
+    asking.__wrapped__ = function
+    return asking
+
+
+def _has(args: Iterable[Any]) -> bool:
+    """Whether an argument answers, or an item of a list among them."""
+    return any(type(x) in _classes or (isinstance(x, (list, tuple)) and _has(x)) for x in args)
+
+
+def _answering(args: Iterable[Any], found: dict[type, Any]) -> None:
+    """Notes the arguments that answer, one of each class."""
+    for x in args:
+        if isinstance(x, (list, tuple)):
+            _answering(x, found)
+        elif type(x) in _classes:
+            found.setdefault(type(x), x)
+
+
+def ask(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of a function: a mode's, or that of the first argument that answers; subclasses come first.
+
+    Raises:
+        TypeError: none of those who are asked answers.
+    """
+    if _state.modes:
+        mode = _state.modes.pop()
+        try:
+            return mode.__torch_function__(function, _kinds(args, kwargs), args, kwargs)
+        finally:
+            _state.modes.append(mode)
+    found: dict[type, Any] = {}
+    _answering((*args, *kwargs.values()), found)
+    if not found:
+        with nobody():
+            return function(*args, **kwargs)
+    kinds = tuple(found)
+    for kind in sorted(found, key=lambda kind: -len(kind.__mro__)):
+        result = found[kind].__torch_function__(function, kinds, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    name = getattr(function, "__name__", repr(function))
+    raise TypeError(f"no implementation found for {name} on types that implement __torch_function__: {list(kinds)}")
+
+
+def _kinds(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[type, ...]:
+    found: dict[type, Any] = {}
+    _answering((*args, *kwargs.values()), found)
+    return tuple(found)
+
+
+#: The methods of all tensors while no mode is on.
+_plain: dict[str, Any] = {}
+
+
+def enter(mode: Any) -> None:
+    """Lets a mode see each call of a function on this thread."""
+    global _modes_on
+    _arm()
+    if not _modes_on:
+        for name in _methods():
+            _plain[name] = vars(TorchTensor).get(name)
+        for name, function in [(name, getattr(TorchTensor, name)) for name in _plain]:
+            setattr(TorchTensor, name, _method(name, function))
+    _modes_on += 1
+    _state.modes.append(mode)
+
+
+def leave(mode: Any) -> None:
+    """Ends a mode."""
+    global _modes_on
+    _state.modes.remove(mode)
+    _modes_on -= 1
+    if not _modes_on:
+        for name, method in _plain.items():
+            if method is None:
+                delattr(TorchTensor, name)
+            else:
+                setattr(TorchTensor, name, method)
+        _plain.clear()

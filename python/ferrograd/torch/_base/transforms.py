@@ -1,0 +1,300 @@
+"""``torch.func`` without ``vmap``: the transforms of :mod:`ferrograd.func` with torch's arguments and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import wraps
+from typing import Any, Concatenate, Literal, TypeVar, overload
+
+from ferrograd import func as transforms
+from ferrograd._autograd.modes import enable_grad, no_grad
+from ferrograd._core import ArgumentError, ShapeError
+from ferrograd._kit import tree as _tree
+from ferrograd.func._record import Record, check_function, chosen, matching
+from ferrograd.torch._tensor import Tensor
+
+Function = Callable[..., Any]
+#: A function whose transform has its parameters and its result.
+F = TypeVar("F", bound=Callable[Concatenate[Tensor, ...], Tensor])
+P = TypeVar("P", bound=Callable[..., Any])
+Argnums = int | tuple[int, ...]
+
+VJP = "vjp(f, *primals)"
+JVP = "jvp(f, primals, tangents)"
+
+
+def _over_tensors(what: str, derived: Function, argnums: Argnums) -> Function:
+    """The transformed function, which raises unless the differentiated arguments are tensors."""
+
+    @wraps(derived)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not isinstance(argnums, int | tuple):
+            raise ArgumentError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+        for x in (x for i in chosen(what, args, argnums) for x in _tree.leaves(args[i])):
+            if not isinstance(x, Tensor):
+                raise ArgumentError(f"Thing passed to transform API must be Tensor, got {type(x)}")
+        return derived(*args, **kwargs)
+
+    return call
+
+
+def _scalar(f: Function, has_aux: bool) -> Function:
+    """The function; raises unless its output is a 0-d tensor."""
+    check_function("grad", f)
+
+    @wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = f(*args, **kwargs)
+        if has_aux and not (isinstance(result, tuple) and len(result) == 2):
+            raise ArgumentError(
+                "grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True"
+            )
+        y = result[0] if has_aux else result
+        if not isinstance(y, Tensor):
+            raise ArgumentError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(y)}")
+        if len(y.shape):
+            raise ShapeError(
+                "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
+                f"{len(y.shape)} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+            )
+        return result
+
+    return call
+
+
+@overload
+def grad(func: F, argnums: int = ..., has_aux: Literal[False] = ...) -> F: ...
+@overload
+def grad(func: Any, argnums: Argnums = ..., has_aux: bool = ...) -> Any: ...
+def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """The function that computes the gradient of a function with a 0-d output; see :func:`ferrograd.func.grad`.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.func.grad(torch.sin)(torch.tensor(0.0)).item()
+    1.0
+    """
+    return _over_tensors("grad", transforms.grad(_scalar(func, has_aux), argnums, has_aux), argnums)
+
+
+def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """Like :func:`grad`, but returns ``(gradient, output)``, or with ``has_aux`` ``(gradient, (output, aux))``.
+
+    >>> import ferrograd.torch as torch
+    >>> [t.item() for t in torch.func.grad_and_value(lambda x: x * x)(torch.tensor(3.0))]
+    [6.0, 9.0]
+    """
+    both = transforms.value_and_grad(_scalar(func, has_aux), argnums, has_aux)
+
+    @wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        value, gradient = both(*args, **kwargs)
+        return gradient, value
+
+    return _over_tensors("grad_and_value", call, argnums)
+
+
+def _only_tensors(result: Any, call: str) -> None:
+    """Raises unless the result of a differentiated function holds tensors only."""
+    for y in _tree.leaves(result):
+        if not isinstance(y, Tensor):
+            raise ArgumentError(f"{call}: expected f(*primals) to return only tensors, got unsupported type {type(y)}")
+        if call == VJP and y.dtype.kind != "f":
+            raise ArgumentError(
+                "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
+                f"{y.dtype}"
+            )
+    if not _tree.leaves(result):
+        raise ArgumentError(f"{call}: Expected f to be a function that has non-empty output (got output = {result})")
+
+
+def _checked(f: Function, has_aux: bool, call: str) -> Function:
+    """The function; raises unless its output is tensors, for ``vjp`` of floats."""
+
+    @wraps(f)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        result = f(*args, **kwargs)
+        if has_aux and not (isinstance(result, tuple) and len(result) == 2):
+            raise ArgumentError(f"{call}: output of function f should be a tuple: (output, aux) if has_aux is True")
+        _only_tensors(result[0] if has_aux else result, call)
+        return result
+
+    return checked
+
+
+def _matched(tree: Any, like: Any, text: str) -> list[Any]:
+    """The leaves of a structure; raises with ``text`` unless it is the structure of ``like``."""
+    try:
+        return _tree.matched(tree, like, "")
+    except ArgumentError:
+        raise ArgumentError(text) from None
+
+
+def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
+    """The output of ``func(*primals)`` and its vector-Jacobian product; with ``has_aux`` also the auxiliary value.
+
+    The vector-Jacobian product takes a cotangent in the structure of the output, or one argument for each tensor of it.
+    It returns a tuple with one product for each primal. With ``create_graph=False`` its results are not tracked.
+
+    >>> import ferrograd.torch as torch
+    >>> y, pullback = torch.func.vjp(torch.square, torch.tensor([1.0, 2.0]))
+    >>> pullback(torch.tensor([1.0, 1.0]))[0].tolist()
+    [2.0, 4.0]
+    """
+
+    checked = _checked(func, has_aux, VJP)
+    everything = tuple(range(len(primals)))
+    value, pullback, *aux = _over_tensors(
+        "vjp", lambda *args: transforms.vjp(checked, *args, has_aux=has_aux), everything
+    )(*primals)
+
+    def pulled(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        given = cotangents[0] if len(cotangents) == 1 else cotangents
+        _check_cotangents(given, value)
+        with enable_grad() if create_graph else no_grad() if create_graph is False else nullcontext():
+            return pullback(given)
+
+    return value, pulled, *aux
+
+
+def _check_cotangents(cotangents: Any, value: Any) -> None:
+    """Raises unless cotangents have the structure and shapes of the output."""
+    found = _matched(
+        cotangents,
+        value,
+        "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
+        f"cotangents: {_tree.shown(cotangents)}, primal output: {_tree.shown(value)}",
+    )
+    for i, (g, y) in enumerate(zip(found, _tree.leaves(value), strict=True)):
+        if isinstance(g, Tensor) and g.shape != y.shape:
+            raise ShapeError(
+                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of "
+                f"{y.shape}."
+            )
+
+
+def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+    """The output of ``func(*primals)`` and its derivative along ``tangents``; with ``has_aux`` the auxiliary value.
+
+    With ``strict`` an output that does not depend on the primals is an error instead of zeros.
+
+    >>> import ferrograd.torch as torch
+    >>> x = torch.tensor([1.0, 2.0])
+    >>> torch.func.jvp(torch.square, (x,), (x,))[1].tolist()
+    [2.0, 8.0]
+    """
+    if not isinstance(primals, tuple):
+        raise ArgumentError(f"{JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
+    text = (
+        f"{JVP}: Expected primals and tangents to have the same python structure. For example, if primals is a tuple "
+        "of 3 tensors, tangents also must be. Got primals with structure "
+        f"{_tree.shown(primals)} and tangents with structure {_tree.shown(tangents)}"
+    )
+    _matched(tangents, primals, text)
+    _matched(primals, tangents, text)
+    if not _tree.leaves(primals):
+        raise ArgumentError(f"{JVP}: Expected primals to contain at least one Tensor.")
+
+    def pushed(*primals: Any) -> Any:
+        f = _checked(func, has_aux, JVP)
+        record = Record(JVP, f, primals, None, range(len(primals)), has_aux, writable=True)
+        moved = record.push(matching(tangents, record.wrt, record.inside, f"{JVP}: the tangents"))
+        if strict and any(t is None for t in moved):
+            raise ArgumentError(
+                "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. "
+                "This is not allowed with strict=True."
+            )
+        return record, record.filled(moved)
+
+    record, moved = _over_tensors(JVP, pushed, tuple(range(len(primals))))(*primals)
+    if has_aux:
+        value, aux = record.with_aux
+        return value, moved, aux
+    return record.value, moved
+
+
+def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
+    """The output of ``func(*primals)`` and the linear function that maps tangents to derivatives.
+
+    >>> import ferrograd.torch as torch
+    >>> y, along = torch.func.linearize(torch.square, torch.tensor(3.0))
+    >>> along(torch.tensor(1.0)).item()
+    6.0
+    """
+    everything = tuple(range(len(primals)))
+    found: tuple[Any, Function] = _over_tensors("linearize", lambda *a: transforms.linearize(func, *a), everything)(
+        *primals
+    )
+    return found
+
+
+@overload
+def jacrev(func: F, argnums: int = ..., *, has_aux: Literal[False] = ..., chunk_size: int | None = ...) -> F: ...
+@overload
+def jacrev(func: Any, argnums: Argnums = ..., *, has_aux: bool = ..., chunk_size: int | None = ...) -> Any: ...
+def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:
+    """The function that computes the Jacobian in reverse mode; see :func:`ferrograd.func.jacrev`.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.func.jacrev(torch.square)(torch.tensor([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+    if not (chunk_size is None or chunk_size > 0):
+        raise ArgumentError("jacrev: `chunk_size` should be greater than 0.")
+    return _over_tensors(
+        "jacrev", transforms.jacrev(_checked(func, has_aux, VJP), argnums, has_aux, chunk_size=chunk_size), argnums
+    )
+
+
+@overload
+def jacfwd(func: F, argnums: int = ..., has_aux: Literal[False] = ..., *, randomness: str = ...) -> F: ...
+@overload
+def jacfwd(func: Any, argnums: Argnums = ..., has_aux: bool = ..., *, randomness: str = ...) -> Any: ...
+def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Function:
+    """The function that computes the Jacobian in forward mode; see :func:`ferrograd.func.jacfwd`.
+
+    The function runs once, not batched, so ``randomness`` changes nothing.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.func.jacfwd(torch.square)(torch.tensor([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+    return _over_tensors("jacfwd", transforms.jacfwd(_checked(func, has_aux, JVP), argnums, has_aux), argnums)
+
+
+@overload
+def hessian(func: F, argnums: int = ...) -> F: ...
+@overload
+def hessian(func: Any, argnums: Argnums = ...) -> Any: ...
+def hessian(func: Function, argnums: Argnums = 0) -> Function:
+    """The function that computes the Hessian; see :func:`ferrograd.func.hessian`.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.func.hessian(lambda x: (x**3).sum())(torch.tensor([1.0, 2.0])).tolist()
+    [[6.0, 0.0], [0.0, 12.0]]
+    """
+    return _over_tensors("hessian", transforms.hessian(func, argnums), argnums)
+
+
+def functionalize(func: P, *, remove: str = "mutations") -> P:
+    """A function with the same results. In torch a trace of it has no writes; here it may write, as everywhere.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.func.functionalize(lambda x: x.clone().add_(1))(torch.ones(2)).tolist()
+    [2.0, 2.0]
+    """
+    check_function("functionalize", func)
+    if remove not in ("mutations", "mutations_and_views"):
+        raise ArgumentError(
+            f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. Valid options are "
+            "'mutations' and 'mutations_and_views'"
+        )
+
+    @wraps(func)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        return func(*args, **kwargs)
+
+    return wrapped  # type: ignore[return-value]
+
+
+__all__ = ["functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]

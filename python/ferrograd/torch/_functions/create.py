@@ -1,0 +1,612 @@
+"""torch's functions that create tensors."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core
+from ferrograd._core import ArgumentError, ShapeError, TorchTensor, torch as ops
+from ferrograd._core.torch import mersenne
+from ferrograd._functions import create, random
+from ferrograd._kit import arguments as _arguments
+from ferrograd._kit.dialect import TORCH
+from ferrograd._kit.out import placed
+from ferrograd._kit.specialize import specialize
+from ferrograd.torch._base.generator import Generator, drawing
+from ferrograd.torch._base.storage import BytesOfFile
+from ferrograd.torch._tensor import Tensor
+
+__all__ = [
+    "arange",
+    "as_tensor",
+    "asarray",
+    "bernoulli",
+    "empty",
+    "empty_like",
+    "empty_permuted",
+    "empty_strided",
+    "eye",
+    "from_numpy",
+    "frombuffer",
+    "full",
+    "full_like",
+    "hash_tensor",
+    "linspace",
+    "logspace",
+    "multinomial",
+    "normal",
+    "ones",
+    "ones_like",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "randperm",
+    "range",
+    "scalar_tensor",
+    "tensor",
+    "tril_indices",
+    "triu_indices",
+    "zeros",
+    "zeros_like",
+]
+
+
+def _shape(sizes: tuple[Any, ...], size: Any) -> Any:
+    """The shape from sizes given one by one, as one sequence, or by name."""
+    if size is not None:
+        if sizes:
+            raise TypeError("the sizes are given twice, by place and as `size`")
+        return size
+    return sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
+
+
+def _formatted(made: Any, memory_format: Any) -> Any:
+    """The tensor with its elements in the order in memory that a format names."""
+    return made if memory_format is None else made.contiguous(memory_format)
+
+
+def _numbers(data: Any) -> Any:
+    """Lists in which tensors of one element are numbers, as PyTorch has it, if the first element is such a tensor."""
+    first = data
+    # The core refuses lists that are nested deeper, or hold themselves.
+    for _ in builtins.range(64):
+        if type(first) not in (list, tuple) or not first:
+            break
+        first = first[0]
+    if first is data or not isinstance(first, Tensor) or first.ndim == 0 or first.numel() != 1:
+        return data
+    return _without_axes(data)
+
+
+def _without_axes(data: Any, depth: int = 64) -> Any:
+    if isinstance(data, list | tuple) and depth:
+        return [_without_axes(one, depth - 1) for one in data]
+    return ops.reshape(data, []) if isinstance(data, Tensor) and data.numel() == 1 else data
+
+
+def tensor(
+    data: Any,
+    *,
+    dtype: Any = None,
+    device: object = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor with a copy of numbers, nested lists, arrays or tensors.
+
+    Python floats get the default float dtype. Arrays and tensors keep their dtype.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.tensor([[1, 2], [3, 4]], dtype=torch.float64).requires_grad
+    False
+    """
+    _core.check_device("tensor", device)
+    return _core.make(_numbers(data), dtype, requires_grad, TORCH)
+
+
+def as_tensor(data: Any, dtype: Any = None, device: object = None) -> Tensor:
+    """The object as a tensor. A tensor of that dtype is returned itself."""
+    _core.check_device("as_tensor", device)
+    if isinstance(data, Tensor):
+        return data if dtype is None or data.dtype == dtype else ops.astype(data, dtype)
+    return _core.make(_numbers(data), dtype, False, TORCH)
+
+
+class _TensorOfBytes(TorchTensor):
+    """A tensor of bytes of a file, which nothing else can write to: its view of another dtype is a copy."""
+
+    def view(self: Any, *shape: Any, size: Any = None, dtype: Any = None) -> Any:  # type: ignore[override]
+        plain = _core.make(self, None, False, TORCH)
+        if dtype is None:
+            return plain.view(*shape) if size is None else plain.view(size)
+        from ferrograd.torch._functions.copies import view_copy
+
+        return view_copy(plain, dtype)
+
+
+def asarray(
+    obj: Any, *, dtype: Any = None, device: object = None, copy: bool | None = None, requires_grad: bool | None = None
+) -> Tensor:
+    """The object as a tensor. A tensor keeps its graph, and without ``copy`` is returned itself if it has the dtype.
+
+    With ``requires_grad=False`` the result has no graph.
+
+    Raises:
+        ValueError: ``copy`` is False and the object has to be copied, as arrays of other libraries have to be.
+    """
+    made: Any = as_tensor(obj, dtype, device)
+    if isinstance(obj, BytesOfFile) and made.dtype == "uint8":
+        return made.as_subclass(_TensorOfBytes)
+    if copy is False and made is not obj:
+        raise ValueError(f"asarray: {type(obj).__name__} has to be copied; take copy=None")
+    if copy and made is obj:
+        made = ops.clone(obj)
+    if requires_grad is False and made.requires_grad:
+        return made.detach()
+    return made.requires_grad_(requires_grad) if requires_grad and not made.requires_grad else made
+
+
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor with a copy of a NumPy array."""
+    return _core.make(ndarray, None, False, TORCH)
+
+
+def _constant(
+    *sizes: Any,
+    size: Any = None,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+    _op: Any = None,
+) -> Tensor:
+    _core.check_device(_op.__name__, device)
+    return placed(_formatted(_op(_shape(sizes, size), dtype), memory_format), out, requires_grad)
+
+
+zeros = specialize(
+    "zeros", "Zeros of a shape, in the default float dtype unless one is given.", _constant, _op=ops.zeros
+)
+ones = specialize("ones", "Ones of a shape, in the default float dtype unless one is given.", _constant, _op=ops.ones)
+empty = specialize("empty", "A tensor of a shape with unspecified values; they are zeros.", _constant, _op=ops.zeros)
+
+
+def empty_strided(
+    size: Any,
+    stride: Any,
+    *,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of unspecified values, which are zeros, with a shape and strides, counted in elements."""
+    _core.check_device("empty_strided", device)
+    shape, steps = (_arguments.integers(x, "empty_strided", name) for x, name in ((size, "size"), (stride, "stride")))
+    if len(shape) != len(steps):
+        raise ShapeError(f"empty_strided: {len(shape)} sizes and {len(steps)} strides are given")
+    if min(steps, default=0) < 0:
+        raise ArgumentError(f"empty_strided: strides must not be negative, got {list(steps)}")
+    last = 0 if 0 in shape else 1 + sum((n - 1) * by for n, by in zip(shape, steps, strict=True))
+    return placed(ops.as_strided(ops.zeros([last], dtype), shape, steps), None, requires_grad)
+
+
+def empty_permuted(
+    size: Any,
+    physical_layout: Any,
+    *,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of unspecified values, which are zeros, with its axes in an order in memory, the outermost first."""
+    _core.check_device("empty_permuted", device)
+    shape = _arguments.integers(size, "empty_permuted", "size")
+    order = _arguments.integers(physical_layout, "empty_permuted", "physical_layout")
+    if sorted(order) != list(builtins.range(len(shape))):
+        raise ArgumentError(f"empty_permuted: physical_layout must order the axes 0 to {len(shape) - 1}, got {order}")
+    made = ops.zeros([shape[i] for i in order], dtype)
+    return placed(ops.permute(made, [order.index(i) for i in builtins.range(len(order))]), None, requires_grad)
+
+
+def full(
+    size: Any,
+    fill_value: Any,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of a shape filled with one number."""
+    _core.check_device("full", device)
+    return placed(ops.full(size, fill_value, dtype), out, requires_grad)
+
+
+def _constant_like(
+    input: Tensor,
+    *,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+    _op: Any = None,
+) -> Tensor:
+    _core.check_device(_op.__name__, device)
+    return placed(_formatted(_op(input, dtype), memory_format), None, requires_grad)
+
+
+zeros_like = specialize(
+    "zeros_like", "Zeros with the shape and dtype of ``input``.", _constant_like, _op=ops.zeros_like
+)
+ones_like = specialize("ones_like", "Ones with the shape and dtype of ``input``.", _constant_like, _op=ops.ones_like)
+empty_like = specialize(
+    "empty_like",
+    "A tensor with unspecified values, which are zeros, and the shape and dtype of ``input``.",
+    _constant_like,
+    _op=ops.zeros_like,
+)
+
+
+def full_like(
+    input: Tensor,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """A tensor filled with one number, with the shape and by default the dtype of another."""
+    _core.check_device("full_like", device)
+    return placed(_formatted(ops.full_like(input, fill_value, dtype), memory_format), None, requires_grad)
+
+
+def arange(
+    start: Any,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The numbers ``start``, ``start + step``, … below ``end``. With one bound they start at 0."""
+    _core.check_device("arange", device)
+    if not any(isinstance(x, Tensor) for x in (start, end, step)) and step:
+        bounds = (0, start) if end is None else (start, end)
+        if (bounds[1] - bounds[0]) * step < 0:
+            raise ArgumentError("arange: upper bound and lower bound inconsistent with step sign")
+        if not all(map(math.isfinite, bounds)):
+            raise ArgumentError(f"arange: unsupported range: {bounds[0]} -> {bounds[1]}")
+    made = ops.arange(start, end, step, dtype)
+    if made.dtype.kind in "iu" and any(isinstance(x, float) for x in (start, end, step)):
+        # There are as many as of the floats, counted from the whole part of the start by that of the step.
+        made = ops.arange(0, made.numel(), 1, made.dtype) * int(step) + (0 if end is None else int(start))
+    return placed(made, out, requires_grad)
+
+
+def linspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``steps`` evenly spaced numbers from ``start`` to ``end``, both included."""
+    _core.check_device("linspace", device)
+    made = ops.linspace(start, end, steps, dtype)
+    if made.dtype.kind in "iu":
+        # Casts round towards 0, the core rounds down.
+        made = ops.cast(ops.linspace(_whole(start), _whole(end), steps, "float64"), made.dtype)
+    return placed(made, out, requires_grad)
+
+
+def logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The powers of ``base`` with ``steps`` evenly spaced exponents from ``start`` to ``end``, both included."""
+    _core.check_device("logspace", device)
+    made = ops.zeros([], ops.get_default_dtype() if dtype is None else dtype)
+    if made.dtype.kind in "iu":
+        start, end = _whole(start), _whole(end)
+    exponents = ops.linspace(start, end, steps, "float64")
+    powers = ops.pow(_core.make(float(base), "float64", False, TORCH), exponents)
+    return placed(ops.astype(powers, made.dtype), out, requires_grad)
+
+
+def _whole(end: Any) -> Any:
+    """The end of a range of integers, which torch casts to an integer first."""
+    return ops.trunc(end) if isinstance(end, Tensor) else math.trunc(end)
+
+
+def scalar_tensor(
+    s: Any,
+    *,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A 0-d tensor of a number, in the default float dtype unless one is given."""
+    _core.check_device("scalar_tensor", device)
+    return _core.make(s, ops.get_default_dtype() if dtype is None else dtype, requires_grad, TORCH)
+
+
+def _triangle(
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: Any = None,
+    device: object = None,
+    layout: object = None,
+    pin_memory: bool = False,
+    _part: Any,
+) -> Tensor:
+    _core.check_device(_part.__name__, device)
+    return create.indices(ops, _part, row, col, offset, dtype or "int64")
+
+
+tril_indices, triu_indices = create.pair(ops, _triangle)
+
+
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A matrix with ones on the diagonal and zeros elsewhere."""
+    _core.check_device("eye", device)
+    return placed(ops.eye(n, m, 0, dtype), out, requires_grad)
+
+
+def _random(
+    *sizes: Any,
+    size: Any = None,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    _op: Any = None,
+) -> Tensor:
+    _core.check_device(_op.__name__, device)
+    with drawing(generator, _op.__name__):
+        drawn = _op(_shape(sizes, size), dtype)
+    return placed(drawn, out, requires_grad)
+
+
+rand = specialize("rand", "Random numbers of the uniform distribution on [0, 1).", _random, _op=ops.rand)
+randn = specialize("randn", "Random numbers of the standard normal distribution.", _random, _op=ops.randn)
+
+
+def randint(
+    low: int = 0,
+    high: Any = None,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Random integers in [``low``, ``high``). With one bound they start at 0."""
+    _core.check_device("randint", device)
+    if size is None:
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    with drawing(generator, "randint"):
+        drawn = ops.randint(low, high, size, dtype)
+    return placed(drawn, out, requires_grad)
+
+
+def randint_like(
+    input: Tensor,
+    low: int = 0,
+    high: Any = None,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Random integers in [``low``, ``high``), with the shape and dtype of ``input``. With one bound they start at 0."""
+    _core.check_device("randint_like", device)
+    input = _arguments.tensor(input, "randint_like", "input")
+    low, high = (0, low) if high is None else (low, high)
+    with drawing(generator, "randint_like"):
+        drawn = ops.astype(ops.randint(low, high, input.shape), input.dtype if dtype is None else dtype)
+    return placed(_formatted(drawn, memory_format), None, requires_grad)
+
+
+def multinomial(
+    input: Tensor,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Random indices into a vector of weights, or into each row of a matrix of them, by their shares of the sum.
+
+    Without ``replacement`` no index is drawn twice, so at least ``num_samples`` weights of each row are not zero.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.multinomial(torch.tensor([0.0, 3.0, 0.0]), 2, replacement=True).tolist()
+    [1, 1]
+    """
+    weights = _arguments.tensor(input, "multinomial", "input")
+    with drawing(generator, "multinomial"):
+        drawn = random.multinomial(weights, num_samples, replacement)
+    return placed(drawn, out, False)
+
+
+def randperm(
+    n: int,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The integers below ``n`` in random order, every order as likely."""
+    _core.check_device("randperm", device)
+    with drawing(generator, "randperm"):
+        drawn = ops.randperm(n, dtype)
+    return placed(drawn, out, requires_grad)
+
+
+def _random_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+    _op: Any = None,
+) -> Tensor:
+    _core.check_device(_op.__name__, device)
+    with drawing(generator, _op.__name__):
+        drawn = _op(input, dtype)
+    return placed(_formatted(drawn, memory_format), None, requires_grad)
+
+
+rand_like = specialize(
+    "rand_like",
+    "Random numbers of the uniform distribution on [0, 1), with the shape and dtype of ``input``.",
+    _random_like,
+    _op=ops.rand_like,
+)
+randn_like = specialize(
+    "randn_like",
+    "Random numbers of the standard normal distribution, with the shape and dtype of ``input``.",
+    _random_like,
+    _op=ops.randn_like,
+)
+
+
+def normal(
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Random numbers of the normal distribution. The shape is ``size``, or that of ``mean`` and ``std``.
+
+    No gradient flows to ``mean`` and ``std``: ``distributions.Normal(mean, std).rsample()`` has one.
+    """
+    _core.check_device("normal", device)
+    mean, std = (x.detach() if isinstance(x, Tensor) else x for x in (mean, std))
+    with drawing(generator, "normal"):
+        if size is None or isinstance(mean, Tensor) or isinstance(std, Tensor):
+            drawn = ops.normal(mean, std, size, dtype)
+        else:
+            drawn = mersenne.draw("normal", size, ops.get_default_dtype() if dtype is None else dtype, mean, std)
+    return placed(drawn, out, requires_grad)
+
+
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
+    """Ones with the probabilities ``input``, or all with the probability ``p``, and zeros."""
+    with drawing(generator, "bernoulli"):
+        drawn = ops.bernoulli(input) if p is None else mersenne.draw("coin", input.shape, input.dtype, p)
+    return placed(drawn if out is None else ops.cast(drawn, out.dtype), out, False)
+
+
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A tensor with a copy of the numbers in a buffer, such as bytes. torch shares the memory.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.frombuffer(b"abc", dtype=torch.uint8).tolist()
+    [97, 98, 99]
+    """
+    return _core.make(np.frombuffer(buffer, np.dtype(dtype), count, offset), dtype, requires_grad, TORCH)
+
+
+def range(start: float = 0, end: float | None = None, step: float = 1, **options: Any) -> Tensor:
+    """Numbers from ``start`` up to and with ``end``. torch deprecates it: ``arange`` leaves the end out."""
+    if end is None:
+        start, end = 0, start
+    if step == 0 or not 0 <= (end - start) / step < math.inf:
+        raise ArgumentError(f"range: the step {step} does not lead from {start} to {end}")
+    count = int((end - start) / step) + 1
+    filled = full([count], start, **{"dtype": ops.get_default_dtype(), **options})
+    return filled + ops.arange(0, count, 1, filled.dtype) * step
+
+
+def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Tensor:
+    """The bits of the elements, as float64 or int64, combined by exclusive or over axes, all by default: a uint64."""
+    if mode:
+        raise ArgumentError(f"hash_tensor: mode is 0, the exclusive or, not {mode}")
+    x = _arguments.tensor(input, "hash_tensor", "input").detach()
+    bits = ops.cast(x, "float64" if x.dtype.kind in "fV" else "int64").numpy().view(np.uint64)
+    given = dim if isinstance(dim, list | tuple) else [dim]
+    axes = [_arguments.axis(d, "hash_tensor", max(x.ndim, 1)) for d in given][: x.ndim]
+    combine: Any = np.bitwise_xor.reduce
+    found = combine(bits, tuple(axes) or None, keepdims=keepdim)
+    return _core.make(found, "uint64", False, TORCH)

@@ -1,0 +1,1 @@
+"""What only tensors of the torch dialect have."""

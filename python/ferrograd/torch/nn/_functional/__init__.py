@@ -1,0 +1,1 @@
+"""The functions of layers of the torch dialect, by subject."""

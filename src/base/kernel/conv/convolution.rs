@@ -1,0 +1,114 @@
+//! Convolutions over one to three axes: chooses between shifted planes and direct reads.
+
+use super::direct;
+use super::geometry::{Batched, ConvArray, Geometry};
+use super::plan::ShiftPlan;
+use super::shifted::ConvJob;
+use super::tiles::ConvElement;
+use super::weight::WeightSplit;
+
+use crate::array::Array;
+use crate::dtype::{DType, DTypeKind, dispatch};
+use crate::error::{Error, Result, bail};
+use crate::kernel::one_dtype;
+use crate::kernel::pointwise::cast::cast;
+use crate::kernel::pointwise::complex;
+use crate::kernel::reduce::non_finite::{self, NonFinite};
+use crate::shape::{self, Dims};
+
+/// One of the three arrays of a convolution, from the two others in the order of [`ConvArray`]. Both have `batch_ndim`
+/// leading batch axes. A convolution of complex numbers is four of real ones, and one of integers runs in f64, so that
+/// neither has loops of its own.
+pub fn convolve(
+    op: &'static str,
+    g: &Geometry,
+    out: ConvArray,
+    a: &Array,
+    b: &Array,
+    batch_ndim: usize,
+) -> Result<Array> {
+    one_dtype(op, [a, b])?;
+    if a.dtype().is_complex() {
+        return complex::by_parts(op, a, b, |a, b| convolve(op, g, out, a, b, batch_ndim));
+    }
+    if a.dtype().kind() == DTypeKind::Int {
+        let sum = convolve(op, g, out, &cast(a, DType::F64)?, &cast(b, DType::F64)?, batch_ndim)?;
+        let most = |x: &Array| -> Result<f64> {
+            let x = cast(x, DType::F64)?.contiguous()?;
+            Ok(x.as_slice::<f64>().expect("contiguous").iter().fold(0.0, |m, v| v.abs().max(m)))
+        };
+        let terms = match out {
+            ConvArray::Result => g.channels / g.groups * g.taps(),
+            ConvArray::Image => g.filters / g.groups * g.taps(),
+            ConvArray::Weight => g.batch * g.places.iter().product::<usize>(),
+        };
+        if most(a)? * most(b)? * terms as f64 >= 2f64.powi(53) {
+            bail!(Argument, op, "sums of products of these integers may exceed 2^53; convert them to floats");
+        }
+        return cast(&cast(&sum, DType::I64)?, a.dtype());
+    }
+    if !g.fits(out, [&a.dims()[batch_ndim..], &b.dims()[batch_ndim..]]) {
+        bail!(Shape, op, "these are not the arrays of the convolution: {:?} and {:?}", a.dims(), b.dims());
+    }
+    let lead = shape::broadcast(op, &a.dims()[..batch_ndim], &b.dims()[..batch_ndim])?;
+    let laid = |x: &Array| -> Result<Array> {
+        let x = x.contiguous()?;
+        let dims: Dims = lead.iter().chain(&x.dims()[batch_ndim..]).copied().collect();
+        Ok(x.expand(&dims, 0))
+    };
+    let (a, b) = (laid(a)?, laid(b)?);
+    let dims: Dims = lead.iter().copied().chain(g.dims(out)).collect();
+    if g.most().is_none() {
+        return Err(Error::memory(op, dims.to_vec(), a.dtype()));
+    }
+    if a.len() == 0 || b.len() == 0 || dims.contains(&0) {
+        return dispatch!(a.dtype(), float T => Array::build::<T>(op, &dims, |out| out.fill(T::default())), else bail!(Dtype, op, "not defined for {}", a.dtype()));
+    }
+    let batch_size: usize = lead.iter().product();
+    let (planes, filters, taps) = (g.channels / g.groups, g.filters / g.groups, g.taps());
+    let Geometry { batch, groups, .. } = *g;
+    dispatch!(a.dtype(), float T => {
+        let (from_a, from_b) = (Batched::<T>::of(&a, &lead), Batched::<T>::of(&b, &lead));
+        match out {
+            ConvArray::Result => {
+                let job = ConvJob { batch_size, batch, groups, planes, rows: filters, size: g.places, steps: [planes * taps, taps] };
+                convolved(op, &job, &ShiftPlan::forward(g), &from_b, &from_a, &dims)
+            }
+            ConvArray::Image => {
+                let job = ConvJob { batch_size, batch, groups, planes: filters, rows: planes, size: g.image, steps: [taps, planes * taps] };
+                convolved(op, &job, &ShiftPlan::backward(g), &from_a, &from_b, &dims)
+            }
+            ConvArray::Weight => {
+                let plan = ShiftPlan::forward(g);
+                if !direct::pays(&plan, planes, filters) {
+                    let all = WeightSplit::new::<T>(g, &plan, batch_size).run(op, g, &from_a, &from_b, &dims)?;
+                    if !must_not_pad(&plan, &all, NonFinite::Nan) {
+                        return Ok(all);
+                    }
+                }
+                direct::weight::<T>(op, g, &plan, batch_size, (&from_a, &from_b), &dims)
+            }
+        }
+    }, else bail!(Dtype, op, "not defined for {}", a.dtype()))
+}
+
+/// The image or the result, which are sums over the elements of the weight.
+fn convolved<T: ConvElement>(
+    op: &'static str,
+    job: &ConvJob,
+    plan: &ShiftPlan,
+    weight: &Batched<'_, T>,
+    source: &Batched<'_, T>,
+    dims: &[usize],
+) -> Result<Array> {
+    if direct::pays(plan, job.planes, job.rows) || must_not_pad(plan, weight.x, NonFinite::Any) {
+        return job.direct(op, plan, weight, source, dims);
+    }
+    job.run(op, plan, weight, source, dims)
+}
+
+/// Whether padding with zeros would give wrong values: zero times an infinite weight, or a weight that is itself a
+/// sum over the padding and came out as NaN.
+fn must_not_pad(plan: &ShiftPlan, weight: &Array, harm: NonFinite) -> bool {
+    plan.is_padded() && non_finite::contains(weight, harm)
+}

@@ -1,7 +1,0 @@
-//! Softmax and cross entropy, with their gradients.
-
-mod exp;
-mod last_axis;
-mod strided_axis;
-
-pub use last_axis::*;

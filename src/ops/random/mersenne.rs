@@ -1,0 +1,161 @@
+//! The stream of PyTorch's numbers as Python sees it: draws of one law, and its states.
+
+use super::laws::{Law, all_integers, one_by_one};
+use super::state::{State, go_to, seed, with_state};
+use super::{Numbers, give_up_trace, shaped};
+use crate::array::Array;
+use crate::dtype::DType;
+use crate::error::{Result, bail};
+use crate::graph::Tensor;
+use crate::kernel::mersenne::{BYTES, Mersenne};
+use crate::kernel::pointwise::cast::cast;
+use crate::kernel::random::Stream;
+use crate::ops::entry::{Value, op};
+use crate::ops::sizes::sizes;
+
+/// Numbers of a law as PyTorch draws them, of a shape and a dtype: "uniform" in [a, b), "normal" and "log_normal" with mean
+/// a and deviation b, "exponential" with rate a, "cauchy" with median a and scale b, "geometric" with probability a,
+/// "coin" with probability a of 1, and "whole" for all integers from 0 on that the dtype holds.
+///
+/// ```python
+/// >>> import ferrograd.torch as torch
+/// >>> torch.manual_seed(0).initial_seed()
+/// 0
+/// >>> torch.empty(2).uniform_(0, 1)
+/// tensor([0.4963, 0.7682])
+/// ```
+#[op(function, in mersenne, half)]
+pub fn draw(
+    law: &str,
+    shape: &[i64],
+    dtype: DType,
+    #[default(0.0)] a: f64,
+    #[default(1.0)] b: f64,
+) -> Result<Tensor> {
+    let law = match law {
+        "uniform" => Law::Uniform { low: a, high: b },
+        "normal" => Law::Normal { mean: a, std: b },
+        "log_normal" => Law::LogNormal { mean: a, std: b },
+        "exponential" => Law::Exponential { rate: a },
+        "cauchy" => Law::Cauchy { median: a, sigma: b },
+        "geometric" => Law::Geometric { p: a },
+        "coin" => Law::Coin { p: a },
+        "whole" => all_integers(dtype),
+        other => bail!(Argument, "draw", "'{other}' is no law of random numbers"),
+    };
+    let dims = sizes("draw", shape, dtype)?;
+    shaped("draw", &dims, Numbers::PyTorch(law, dtype))
+}
+
+/// One number for each element of x, in the dtype of x, as PyTorch draws it: of the "gamma" distribution with that shape, of
+/// the logarithms of such numbers ("log_gamma"), or of the "poisson" distribution with that rate. No gradient flows to x.
+///
+/// ```python
+/// >>> from ferrograd._core.native import mersenne
+/// >>> mersenne.draw_each("poisson", fg.tensor([0.0, 0.0])).tolist()
+/// [0.0, 0.0]
+/// ```
+#[op(function, in mersenne)]
+pub fn draw_each(law: &str, x: &Tensor) -> Result<Tensor> {
+    give_up_trace();
+    let draw = match law {
+        "gamma" => Mersenne::gamma,
+        "log_gamma" => Mersenne::log_gamma,
+        "poisson" => Mersenne::poisson,
+        other => bail!(Argument, "draw_each", "'{other}' is no law of random numbers"),
+    };
+    let parameters = cast(&x.array.contiguous()?, DType::F64)?;
+    let parameters = parameters.as_slice::<f64>().expect("a cast of a contiguous array is contiguous");
+    if parameters.iter().any(|&p| !(0.0..f64::INFINITY).contains(&p)) {
+        let what = if law == "poisson" { "rates" } else { "concentrations" };
+        bail!(Argument, "draw_each", "{what} must be finite, and not negative or NaN");
+    }
+    let drawn = one_by_one("draw_each", x.array.dims(), |source, i| draw(source, parameters[i]))?;
+    Ok(Tensor::made(cast(&drawn, x.dtype())?, None, x.levels.clone()))
+}
+
+/// Seeds the stream that `torch` draws from.
+///
+/// ```python
+/// >>> from ferrograd._core.native import mersenne
+/// >>> mersenne.seed(0)
+/// ```
+#[op(function, in mersenne, names("seed"))]
+pub fn seed_mersenne(number: i64) -> Result<Value> {
+    give_up_trace();
+    seed(|state| state.mersenne = Mersenne::new(number.cast_unsigned()));
+    Ok(Value::None)
+}
+
+/// The state of the stream that `torch` draws from, as the bytes that PyTorch writes.
+///
+/// ```python
+/// >>> from ferrograd._core.native import mersenne
+/// >>> mersenne.state().shape
+/// (5056,)
+/// ```
+#[op(function, in mersenne, names("state"))]
+pub fn mersenne_state() -> Result<Tensor> {
+    give_up_trace();
+    let bytes = with_state(|state| state.mersenne.to_bytes());
+    Ok(Tensor::constant(Array::from_slice(&bytes, &[BYTES])?))
+}
+
+/// Goes to a state of the stream that `torch` draws from, and returns the one that it had.
+///
+/// ```python
+/// >>> from ferrograd._core.native import mersenne
+/// >>> before = mersenne.exchange(mersenne.state())
+/// ```
+#[op(function, in mersenne, names("exchange"))]
+pub fn exchange_mersenne(state: &Tensor) -> Result<Tensor> {
+    give_up_trace();
+    let bytes = state.array.contiguous()?;
+    let bytes = if state.dtype() == DType::U8 { bytes.as_slice::<u8>() } else { None };
+    let Some(found) = bytes.and_then(Mersenne::from_bytes) else {
+        let what = format!("{BYTES} numbers of uint8");
+        bail!(Argument, "exchange", "a state is what get_state() gave, here or in PyTorch: {what}");
+    };
+    let before = with_state(|state| std::mem::replace(&mut state.mersenne, found));
+    Ok(Tensor::constant(Array::from_slice(&before.to_bytes(), &[BYTES])?))
+}
+
+/// The states of all streams, this one and that of other dialects, as numbers of uint8.
+///
+/// ```python
+/// >>> from ferrograd._core.native import mersenne
+/// >>> mersenne.set_streams(mersenne.streams())
+/// ```
+#[op(function, in mersenne)]
+pub fn streams() -> Result<Tensor> {
+    give_up_trace();
+    let bytes = with_state(|State { stream, mersenne }| {
+        let mut bytes = mersenne.to_bytes();
+        bytes.extend(stream.seed.to_le_bytes());
+        bytes.extend(stream.block.to_le_bytes());
+        bytes
+    });
+    Ok(Tensor::constant(Array::from_slice(&bytes, &[bytes.len()])?))
+}
+
+/// Puts all streams back where [`streams`] found them.
+///
+/// ```python
+/// >>> from ferrograd._core.native import mersenne
+/// >>> mersenne.set_streams(mersenne.streams())
+/// ```
+#[op(function, in mersenne)]
+pub fn set_streams(state: &Tensor) -> Result<Value> {
+    give_up_trace();
+    let bytes = state.array.contiguous()?;
+    let bytes = if state.dtype() == DType::U8 { bytes.as_slice::<u8>() } else { None };
+    let found = bytes.and_then(|bytes| bytes.split_at_checked(BYTES)).and_then(|(words, rest)| {
+        let (seed, block) =
+            rest.split_first_chunk::<8>().and_then(|(a, b)| Some((*a, b.try_into().ok()?)))?;
+        let stream = Stream { seed: u64::from_le_bytes(seed), block: u64::from_le_bytes(block) };
+        Some(State { stream, mersenne: Mersenne::from_bytes(words)? })
+    });
+    let Some(found) = found else { bail!(Argument, "set_streams", "a state is what streams() gave") };
+    go_to(found);
+    Ok(Value::None)
+}

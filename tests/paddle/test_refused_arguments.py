@@ -1,0 +1,159 @@
+"""Arguments that Paddle refuses are refused, and those that it takes are taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ferrograd.paddle as _paddle
+import numpy as np
+import pytest
+
+paddle: Any = _paddle
+F = paddle.nn.functional
+
+
+def x(*shape: int) -> Any:
+    return paddle.ones(list(shape))
+
+
+CASES: list[tuple[str, Callable[[], Any], type[Exception]]] = [
+    ("tensordot", lambda: paddle.tensordot(x(2, 2), x(2, 2), 3), IndexError),
+    ("topk", lambda: paddle.topk(x(3), 0), ValueError),
+    ("index_fill", lambda: paddle.index_fill(x(3), paddle.to_tensor([0]), 0, x(2)), ValueError),
+    ("einsum", lambda: paddle.einsum("ijk"), AssertionError),
+    ("quantile", lambda: paddle.quantile(x(3), []), ValueError),
+    ("frame", lambda: paddle.signal.frame(x(8), 0, 1), ValueError),
+    ("lstsq", lambda: paddle.linalg.lstsq(x(3, 2), x(3)), ValueError),
+    ("triplet_margin_loss", lambda: F.triplet_margin_loss(x(2, 2), x(1, 2), x(1, 2)), ValueError),
+    ("gaussian_nll_loss", lambda: F.gaussian_nll_loss(x(2).astype("int32"), x(2), x(2)), ValueError),
+    ("LayerDict", lambda: paddle.nn.LayerDict().update(1), AssertionError),
+    ("Beta", lambda: paddle.distribution.Beta(x(0), x(0)), ValueError),
+    ("kl_divergence", lambda: paddle.distribution.Normal(0.0, 1.0).kl_divergence(paddle.distribution.Beta), TypeError),
+    ("Geometric", lambda: paddle.distribution.Geometric([0.5]), TypeError),
+    ("pmf", lambda: paddle.distribution.Geometric(0.5).pmf([1, 2]), TypeError),
+    ("Cauchy.log_prob", lambda: paddle.distribution.Cauchy(0.0, 1.0).log_prob(0.5), TypeError),
+    ("elu_", lambda: F.elu_(x(2), -0.2), AssertionError),
+    ("transpose", lambda: paddle.transpose(paddle.to_tensor(1.0), [0]), ValueError),
+    ("scatter", lambda: paddle.scatter(x(2, 2), paddle.to_tensor([0, 1]), x(2, 2, 1)), ValueError),
+    ("masked_scatter", lambda: paddle.masked_scatter(x(2), x(2) > 0, x(2).astype("float64")), AssertionError),
+    ("Adam", lambda: paddle.optimizer.Adam(paddle.to_tensor(0.1), parameters=[x(1)]), TypeError),
+    ("resnet18", lambda: paddle.vision.models.resnet18(pretrained=True), ValueError),
+    ("ModelAverage", lambda: paddle.incubate.optimizer.ModelAverage(0.1), ValueError),
+]
+
+
+@pytest.mark.parametrize(("name", "call", "error"), CASES, ids=[case[0] for case in CASES])
+def test_refused(name: str, call: Callable[[], Any], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        call()
+
+
+def test_neighbours_are_taken() -> None:
+    assert paddle.tensordot(x(2, 2), x(2, 2), 2).item() == 4
+    assert paddle.topk(x(3), 1)[0].tolist() == [1.0]
+    assert paddle.index_fill(x(3), paddle.to_tensor([0]), 0, paddle.to_tensor(5.0)).tolist() == [5.0, 1.0, 1.0]
+    assert F.elu_(paddle.to_tensor([-1.0, 1.0]), 0.0).tolist() == [0.0, 1.0]
+    assert paddle.transpose(paddle.to_tensor(1.0), []).item() == 1
+    assert paddle.scatter(x(2, 2), paddle.to_tensor([[0], [1]]), x(2, 2) * 2).tolist() == [[2.0, 2.0]] * 2
+    assert paddle.quantile(x(3), [0.5]).tolist() == [1.0]
+
+
+def test_softmax_in_place_is_along_the_last_axis() -> None:
+    y = paddle.to_tensor(np.random.default_rng(0).normal(size=(3, 2, 4)))
+    wanted = F.softmax(y).numpy()
+    for form in (F.softmax_, lambda z: z.softmax_()):
+        z = y.clone()
+        assert form(z) is z
+        np.testing.assert_array_equal(z.numpy(), wanted)
+
+
+def test_parameters_are_made_by_a_shape_and_a_dtype() -> None:
+    made = paddle.base.framework.EagerParamBase([2, 2], "float64")
+    assert (made.shape, made.dtype, made.stop_gradient) == ([2, 2], paddle.float64, False)
+    assert made.persistable
+    made = paddle.base.framework.EagerParamBase(
+        shape=[3], dtype="float32", name="w", optimize_attr={"learning_rate": 0.5}, trainable=False
+    )
+    assert (made.name, made.optimize_attr["learning_rate"], made.stop_gradient) == ("w", 0.5, True)
+    layer = paddle.nn.Layer()
+    layer.register_buffer("buffer", x(2), persistable=False)
+    layer.buffer = paddle.base.framework.EagerParamBase([2], "float32")
+    assert list(layer.state_dict()) == ["buffer"]
+    assert paddle.create_parameter([2], "bfloat16").dtype == paddle.bfloat16
+
+
+def test_some_layers_keep_their_dtype() -> None:
+    net = paddle.nn.Sequential(paddle.nn.Linear(2, 2), paddle.nn.BatchNorm1D(2))
+    assert net.float16(excluded_layers=paddle.nn.BatchNorm1D) is net
+    assert (net[0].weight.dtype, net[1].weight.dtype) == (paddle.float16, paddle.float32)
+    assert net[1]._mean.dtype == paddle.float32
+    net.bfloat16(excluded_layers=[paddle.nn.Linear])
+    assert (net[0].weight.dtype, net[1].weight.dtype) == (paddle.float16, paddle.bfloat16)
+    assert net.float().parameters()[0].dtype == paddle.float32
+    with pytest.raises(TypeError, match="excluded_layers"):
+        net.float16(excluded_layers=1)
+
+
+def test_gradients_that_are_given_are_applied() -> None:
+    a, b = (paddle.to_tensor([4.0], stop_gradient=False) for _ in range(2))
+    optimizer = paddle.optimizer.SGD(0.25, parameters=[a, b])
+    (a * b).backward()
+    assert optimizer.apply_gradients([(a, paddle.to_tensor([8.0]))]) == []
+    assert (a.item(), b.item()) == (2.0, 4.0)
+    assert (a.grad.item(), b.grad.item()) == (4.0, 4.0)
+    optimizer = paddle.optimizer.Momentum(0.25, parameters=[a])
+    optimizer.step()
+    assert optimizer.get_opti_var_name_list() == [f"{a.name}_velocity_0"]
+
+
+def test_the_mean_of_the_last_steps() -> None:
+    w = paddle.to_tensor([0.0], stop_gradient=False)
+    average = paddle.incubate.optimizer.ModelAverage(1.0, parameters=[w], min_average_window=2, max_average_window=2)
+    for value in (1.0, 3.0, 8.0):
+        w.set_value(paddle.to_tensor([value]))
+        average.step()
+    with average.apply():
+        # The sum that was closed after two steps, and the one that has begun since.
+        assert w.item() == 4.0
+    assert w.item() == 8.0
+    with average.apply(need_restore=False):
+        pass
+    assert w.item() == 4.0
+    average.restore()
+    assert w.item() == 8.0
+
+
+def test_networks_for_images() -> None:
+    models = paddle.vision.models
+    net = models.LeNet(num_classes=3)
+    net(paddle.ones([2, 1, 28, 28])).sum().backward()
+    assert all(p.grad is not None for p in net.parameters())
+    net = models.ResNet(models.BasicBlock, 18, num_classes=5)
+    assert net(paddle.ones([1, 3, 32, 32])).shape == [1, 5]
+    assert list(net.state_dict())[:3] == ["conv1.weight", "bn1.weight", "bn1.bias"]
+    assert models.ResNet(models.BottleneckBlock, 50, with_pool=False, num_classes=0).layer4[0].downsample is not None
+    assert len(models._vgg_features(11, True)) == 29
+
+
+def test_files_are_written_before_async_save_returns(tmp_path: Any) -> None:
+    paddle.async_save({"w": x(2)}, str(tmp_path / "w.pdparams"))
+    paddle.clear_async_save_task_queue()
+    assert paddle.load(str(tmp_path / "w.pdparams"))["w"].tolist() == [1.0, 1.0]
+
+
+def test_memory_of_no_elements_has_no_address() -> None:
+    assert paddle.zeros([0, 4]).data_ptr() == 0
+    assert paddle.zeros([1]).data_ptr() != 0
+
+
+def test_private_ways_to_values() -> None:
+    w = paddle.to_tensor([1.0, 2.0, 3.0], stop_gradient=False)
+    w.value().get_tensor().set(np.array([4.0, 5.0, 6.0]), paddle.CPUPlace())
+    assert w.tolist() == [4.0, 5.0, 6.0]
+    assert w.is_leaf
+    assert (w._numel(), w._is_initialized(), w._slice(1, 3).tolist()) == (3, True, [5.0, 6.0])
+    assert w._to(dtype="float64").dtype == paddle.float64
+    assert w._to() is w
+    assert w._is_shared_buffer_with(w.detach())
+    assert not w._is_shared_buffer_with(w.clone())
