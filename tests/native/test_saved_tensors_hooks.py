@@ -355,3 +355,15 @@ def test_python_numbers_are_not_packed() -> None:
     assert g.tolist() == [12.0, 48.0]
     assert fg.grad(g.sum(), a).tolist() == [12.0, 24.0]
     assert seen == [(2,)]
+
+
+def test_what_a_hook_writes_to_the_tensor_that_is_written_is_overwritten() -> None:
+    w, x = leaf([2.0, 3.0]), fg.ones(2)
+
+    def pack(t: Any) -> Any:
+        x.add_(1)
+        return t
+
+    with fg.saved_tensors_hooks(pack, lambda t: t):
+        x *= w
+    assert x.tolist() == [2.0, 3.0]

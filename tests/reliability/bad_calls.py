@@ -49,6 +49,10 @@ def modules() -> list[str]:
     return [m for m in found if not any(part.startswith("_") for part in m.split("."))]
 
 
+def is_of_c(value: object) -> bool:
+    return isinstance(value, types.BuiltinFunctionType)
+
+
 def functions() -> dict[str, Callable[..., Any]]:
     """The public functions that are defined in Python: each under the first of its names, ``module:name``."""
     found: dict[Callable[..., Any], str] = {}
@@ -56,6 +60,8 @@ def functions() -> dict[str, Callable[..., Any]]:
         place = importlib.import_module(module)
         for name in getattr(place, "__all__", [n for n in vars(place) if not n.startswith("_")]):
             value = getattr(place, name)
+            # Where a program has subclasses of tensors, functions in Python stand in the place of some in C.
+            value = value.__wrapped__ if is_of_c(getattr(value, "__wrapped__", None)) else value
             own = isinstance(value, types.FunctionType) and value.__module__.startswith("ferrograd")
             if own and name not in LEFT_OUT:
                 found.setdefault(value, f"{module}:{name}")

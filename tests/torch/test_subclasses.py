@@ -8,9 +8,12 @@ import sys
 import pytest
 
 BEGIN = """
-import copy, pickle
+import copy, pickle, warnings
+from inspect import signature
 import ferrograd.torch as torch
+from ferrograd.torch.nn.functional import gelu, normalize
 F = torch.nn.functional
+before = [signature(normalize), torch.where, torch.exp, torch.linalg.norm]
 class Plain(torch.Tensor):
     pass
 class Logged(torch.Tensor):
@@ -100,6 +103,17 @@ assert mode.log == ["ones", "add", "relu", "sum", "sin"] and inner.log == ["sin"
 assert (torch.Tensor.__add__, torch.Tensor.sum) == plain
 x + 1
 assert len(mode.log) == 5
+""",
+    "functions that were imported before": """
+x = torch.ones(2).as_subclass(Plain)
+assert type(normalize(x, dim=0)) is Plain
+assert [signature(normalize), torch.where] == before[:2]
+for function in (*before[1:], torch.exp, gelu, normalize, torch.linalg.cholesky):
+    assert pickle.loads(pickle.dumps(function)) is function
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    F.mse_loss(torch.ones(2), torch.ones(1))
+assert [w.filename for w in seen] == ["<string>"]
 """,
     "copies and pickles": """
 x = torch.ones(2).as_subclass(Plain)

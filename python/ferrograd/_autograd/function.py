@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 
@@ -15,6 +14,7 @@ from ferrograd._autograd.modes import enable_grad, no_grad
 from ferrograd._autograd.nested import collect_tensors, fill, indices, replace_tensors, tensors_in
 from ferrograd._core import ArgumentError, LeafInplaceError, Tensor, VmapError
 from ferrograd._kit.dialect import NATIVE
+from ferrograd._kit.warning import warn
 
 __all__ = ["Context", "Function", "once_differentiable"]
 
@@ -227,10 +227,9 @@ class Function:
                     "that are modified inplace must all be outputs of the Function."
                 )
             if not any(x is y for y in inputs):
-                warnings.warn(
+                warn(
                     "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been "
-                    "mutated should be passed to ctx.mark_dirty().",
-                    stacklevel=4,
+                    "mutated should be passed to ctx.mark_dirty()."
                 )
 
     @classmethod

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 import threading
 import time
 import types
-import warnings
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
@@ -32,6 +30,7 @@ from ferrograd._compile.trace import Cause, Outcome, Trace
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._graph.places import in_cells
 from ferrograd._kit.tree import rebuilt
+from ferrograd._kit.warning import warn
 
 __all__ = ["CacheInfo", "CompileError", "CompiledFunction", "compile", "forget"]
 
@@ -353,7 +352,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         if (None, reason) not in self._eager:
             # No arguments have this key.
             self._eager[None, reason] = reason
-            warn_user(
+            warn(
                 f"compile: {self._name} has programs for {_SHAPES} shapes, the most with dynamic=True; calls with "
                 "others run uncompiled. Pad sizes to some that come again, so that their programs run"
             )
@@ -388,7 +387,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
     def _warn(self, name: str, reason: str) -> None:
         if not self._has_warned:
             self._has_warned = True
-            warn_user(in_cells(f"compile: {name} runs uncompiled: {reason}"))
+            warn(in_cells(f"compile: {name} runs uncompiled: {reason}"))
 
     def _first(self, args: Any, kwargs: Any, modes: Any) -> Any:
         """Calls the function where there is no program yet."""
@@ -506,7 +505,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         self._programs.move_to_end(key)
         size = sum(map(len, self._programs.values()))
         if size == _MANY and last is not None and (reader.difference(last) is not None or not self._dynamic):
-            warn_user(
+            warn(
                 f"compile: {self._name} has been traced {_MANY} times. The last two traces differ in {varies}. What is "
                 "no tensor is compared by value, and each value takes a trace"
             )
@@ -527,14 +526,6 @@ def forget() -> None:
     """Forgets the programs of all compiled functions."""
     for function in list(_ALL):
         function.cache_clear()
-
-
-def warn_user(text: str) -> None:
-    """Warns at the line of the user's program that led here."""
-    frame, level = sys._getframe(), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "ferrograd":
-        frame, level = frame.f_back, level + 1
-    warnings.warn(text, stacklevel=level)
 
 
 def _in_c_order(tree: Any) -> Any:

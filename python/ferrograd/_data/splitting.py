@@ -5,16 +5,17 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-import warnings
 from collections.abc import Sequence, Sized
 
+from ferrograd._kit.warning import warn
 
-def split_lengths(dataset: Sized, lengths: Sequence[int | float], stacklevel: int) -> list[int]:
+
+def split_lengths(dataset: Sized, lengths: Sequence[int | float]) -> list[int]:
     """The lengths of parts of a dataset, which are given as numbers of samples or as fractions that add up to 1.
 
     What is left by rounding down goes to the first parts, one sample each.
 
-    >>> split_lengths(range(10), [0.5, 0.25, 0.25], 1)
+    >>> split_lengths(range(10), [0.5, 0.25, 0.25])
     [6, 2, 2]
     """
     total = len(dataset)
@@ -29,7 +30,7 @@ def split_lengths(dataset: Sized, lengths: Sequence[int | float], stacklevel: in
         for i, length in enumerate(found):
             if length == 0:
                 text = f"Length of split at index {i} is 0. This might result in an empty dataset."
-                warnings.warn(text, stacklevel=stacklevel + 1)
+                warn(text)
     if sum(found) != total:
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
     return [int(n) for n in found]

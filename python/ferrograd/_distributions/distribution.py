@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from typing import Any
 
 from ferrograd import _core
@@ -13,6 +12,7 @@ from ferrograd._distributions import constraints
 from ferrograd._distributions.constraints import Constraint
 from ferrograd._functions.array_api import result_type
 from ferrograd._kit.dialect import TORCH, dialect_of
+from ferrograd._kit.warning import warn
 from ferrograd._tensor.shape import TorchSize as Size
 
 __all__ = ["Distribution", "ExponentialFamily"]
@@ -201,10 +201,9 @@ class Distribution:
         try:
             support = self.support
         except NotImplementedError:
-            warnings.warn(
+            warn(
                 f"{type(self)} does not define `support` to enable sample validation. Please initialize the "
-                "distribution with `validate_args=False` to turn off validation.",
-                stacklevel=3,
+                "distribution with `validate_args=False` to turn off validation."
             )
             return value
         if not _core.all_hold(support.check(value)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from ferrograd._core import torch as ops
 from ferrograd._distributions import _draws, constraints
 from ferrograd._distributions.distribution import ExponentialFamily
 from ferrograd._distributions.multivariate_normal import factor_of_inverse
+from ferrograd._kit.warning import warn
 
 __all__ = ["Wishart"]
 
@@ -77,9 +77,7 @@ class Wishart(ExponentialFamily):
         if not _core.all_hold(df > n - 1):
             raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {n - 1}.")
         if not _core.all_hold(df >= n):
-            warnings.warn(
-                "Low df values detected. Singular samples are highly likely for ndim - 1 < df < ndim.", stacklevel=2
-            )
+            warn("Low df values detected. Singular samples are highly likely for ndim - 1 < df < ndim.")
         if name == "covariance_matrix":
             matrix = ops.linalg.cholesky(matrix)
         elif name == "precision_matrix":

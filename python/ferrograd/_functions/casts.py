@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ferrograd._core import DtypeError, Tensor, native as ops
 from ferrograd._kit import arguments as _arguments
+from ferrograd._kit.warning import warn
 
 
 def cast(input: Tensor, dtype: Any) -> Any:
@@ -28,5 +28,5 @@ def in_inexact(input: Tensor, dtype: Any, function: str) -> Any:
 
 def real_part(input: Tensor) -> Any:
     """The real part, with the warning that the imaginary part is lost."""
-    warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=4)
+    warn("Casting complex values to real discards the imaginary part")
     return ops.real(input)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -12,6 +11,7 @@ from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import DtypeError, Tensor, native
 from ferrograd._kit import html as _html
+from ferrograd._kit.warning import warn
 from ferrograd._layers.hooks import RemovableHandle, add
 
 M = TypeVar("M", bound="BaseModule")
@@ -156,7 +156,7 @@ class BaseModule:
                     except Exception as error:
                         # The error of the call is the one to be raised.
                         text = f"module forward hook with ``always_call=True`` raised an exception: {error}"
-                        warnings.warn(text, stacklevel=2)
+                        warn(text)
             raise
 
     def _fg_hooks_after(self) -> dict[int, Callable[..., Any]]:

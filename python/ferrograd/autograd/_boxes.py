@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ferrograd._kit.warning import warn
 from ferrograd.autograd._kit import subvals
 
 
@@ -173,5 +173,5 @@ def trace(start_node: Any, fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]
     end = fun(new_box(x, depth, start_node))
     if isinstance(end, Box) and end._trace == depth:
         return end._value, end._node
-    warnings.warn("Output seems independent of input.", stacklevel=2)
+    warn("Output seems independent of input.")
     return end, None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from ferrograd import _core
 from ferrograd._core import LeafInplaceError, Tensor, VmapError, native as ops
 from ferrograd._kit import tree as _tree
 from ferrograd._kit.dialect import NATIVE
+from ferrograd._kit.warning import warn
 from ferrograd.autograd._boxes import Box
 from ferrograd.autograd._spaces import vspace
 from ferrograd.autograd._values import constant, leaf, untracked
@@ -63,7 +63,7 @@ class Recording:
         self.outputs: list[Tensor] = [y for y in results if isinstance(y, Tensor) and y.requires_grad]
         self._beyond: bool | None = None
         if not self.outputs:
-            warnings.warn("Output seems independent of input.", stacklevel=4)
+            warn("Output seems independent of input.")
 
     def as_argument(self, values: Sequence[Any]) -> Any:
         """One value for each part of the argument, in its structure."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Any
 
 from ferrograd._kit import public as _public
+from ferrograd._kit.warning import warn
 from ferrograd.autograd import tracer
 from ferrograd.autograd._kit import subval
 from ferrograd.autograd._record import Recording
@@ -136,7 +136,7 @@ def _check_rules(fun: Any, kind: str, rules: Iterable[Any]) -> None:
 
 
 def _replaced(name: str) -> None:
-    warnings.warn(f"The {name} method is deprecated: use autograd.extend.defvjp", stacklevel=3)
+    warn(f"The {name} method is deprecated: use autograd.extend.defvjp")
 
 
 def primitive(f_raw: Callable[..., Any]) -> Callable[..., Any]:

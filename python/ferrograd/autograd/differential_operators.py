@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 from ferrograd._autograd.checkpoint import checkpoint as _checkpoint
 from ferrograd._core import native as ops
 from ferrograd._kit import public as _public
+from ferrograd._kit.warning import warn
 from ferrograd.autograd import core
 from ferrograd.autograd._record import Recording
 from ferrograd.autograd._spaces import vspace
@@ -87,7 +87,7 @@ def jacobian(fun: Callable[[Any], Any], x: Any) -> Any:
 def holomorphic_grad(fun: Callable[[Any], Any], x: Any) -> Any:
     """The function that computes the complex derivative of a holomorphic function."""
     if not vspace(x).iscomplex:
-        warnings.warn("Input to holomorphic_grad is not complex", stacklevel=2)
+        warn("Input to holomorphic_grad is not complex")
     return grad(lambda x: np.real(fun(x)))(x)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from ferrograd._kit import public as _public
+from ferrograd._kit.warning import warn
 from ferrograd.autograd._kit import func, subval, subvals, toposort
 from ferrograd.autograd.test_util import check_grads
 
@@ -25,7 +25,7 @@ def quick_grad_check(
     rs: Any = None,
 ) -> None:
     """Checks the gradient of ``fun`` by its first argument. ``test_util.check_grads`` has taken its place."""
-    warnings.warn("quick_grad_check is deprecated: use autograd.test_util.check_grads", stacklevel=2)
+    warn("quick_grad_check is deprecated: use autograd.test_util.check_grads")
     check_grads(lambda x: fun(x, *extra_args, **(kwargs or {})), modes=["rev"], order=1)(arg0)
 
 

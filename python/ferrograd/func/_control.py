@@ -10,9 +10,9 @@ from typing import Any
 from ferrograd import _core
 from ferrograd._autograd.checkpoint import checkpoint as checkpointed
 from ferrograd._autograd.modes import no_grad
-from ferrograd._compile.function import warn_user
 from ferrograd._core import ArgumentError, ShapeError, Tensor, native
 from ferrograd._kit import tree as _tree
+from ferrograd._kit.warning import warn
 from ferrograd.func._loops import (
     Branches,
     Flat,
@@ -307,7 +307,7 @@ def _same_structure(what: str, new: Any, old: Any) -> Any:
 def _warn_of_steps(n: int, reason: str) -> None:
     """Warns that a compiled function records each step of a scan."""
     why = f" because {reason}" if reason else ""
-    warn_user(f"scan: a compiled function records each of {n} steps by itself{why}; other steps are recorded once")
+    warn(f"scan: a compiled function records each of {n} steps by itself{why}; other steps are recorded once")
 
 
 def _after_first_step(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._kit import tree as _tree
+from ferrograd._kit.warning import warn
 from ferrograd.testing._compare import GradcheckError, Matrix, compare
 from ferrograd.testing._jacobians import (
     CENTRAL,
@@ -114,10 +114,9 @@ def _differentiated(inputs: Sequence[Any]) -> list[int]:
     which = tracked(inputs)
     for i in which:
         if inputs[i].dtype != np.float64:
-            warnings.warn(
+            warn(
                 f"Input #{i} requires gradient and is not a double precision floating point or complex. This check "
-                "will likely fail if all the inputs are not of double precision floating point or complex. ",
-                stacklevel=3,
+                "will likely fail if all the inputs are not of double precision floating point or complex. "
             )
     if not which:
         raise ArgumentError(

@@ -10,7 +10,6 @@ import io
 import os
 import pickle
 import re
-import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
@@ -50,6 +49,8 @@ __all__ = [
 
 from typing import Final
 
+from ferrograd._kit.warning import warn
+
 T = TypeVar("T")
 
 
@@ -63,7 +64,7 @@ def script(obj: T, *args: Any, **kwargs: Any) -> T:
     >>> double(torch.ones(1)).item()
     2.0
     """
-    warnings.warn("torch.jit.script: there is no TorchScript here; the program runs as Python", stacklevel=2)
+    warn("torch.jit.script: there is no TorchScript here; the program runs as Python")
     return obj
 
 
@@ -160,13 +161,13 @@ def trace(func: T, example_inputs: Any = None, *args: Any, **kwargs: Any) -> T:
     >>> double(torch.ones(2)).tolist()
     [2.0, 2.0]
     """
-    warnings.warn("torch.jit.trace: there is no TorchScript here; the program runs as Python", stacklevel=2)
+    warn("torch.jit.trace: there is no TorchScript here; the program runs as Python")
     return func
 
 
 def trace_module(mod: T, inputs: Any = None, *args: Any, **kwargs: Any) -> T:
     """The module itself, with a warning: see :func:`trace`."""
-    warnings.warn("torch.jit.trace_module: there is no TorchScript here; the program runs as Python", stacklevel=2)
+    warn("torch.jit.trace_module: there is no TorchScript here; the program runs as Python")
     return mod
 
 

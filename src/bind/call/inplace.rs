@@ -13,7 +13,7 @@ use crate::bind::convert::tensor::tensor;
 use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::modes::{grad_enabled, with_grad_mode};
 use crate::bind::value::inference::check_may_change;
-use crate::bind::value::storage::{OldEdge, Region};
+use crate::bind::value::storage::{OldEdge, Region, writes_of_thread};
 use crate::bind::value::var::{State, Value, Var};
 use crate::dtype::DType;
 use crate::graph::{Tensor, for_all, takers};
@@ -139,7 +139,7 @@ pub fn check_can_take(py: Python<'_>, op: &str, own: DType, result: DType) -> Py
 }
 
 /// Makes the result of `f` the tensor's value, in the tensor's dtype. `f` is called again if another thread has written
-/// to the tensor meanwhile.
+/// to the tensor meanwhile. What `f` itself has written is overwritten.
 pub fn replace<'py>(
     slf: &Bound<'py, Var>,
     op: &str,
@@ -154,7 +154,7 @@ pub fn replace<'py>(
             (t.meta(), t.edge.is_some_and(|e| !e.node.is_leaf()))
         };
         let dtype = meta.dtype;
-        let before = slf.get().lock().version();
+        let (before, own) = (slf.get().lock().version(), writes_of_thread());
         // A result keeps its history even if ops are not recorded, and an op that reshapes it is part of that.
         let result = if reshapes && inner { with_grad_mode(true, &f)? } else { f()? };
         let Ok(result) = result.cast_into::<Var>() else {
@@ -190,7 +190,7 @@ pub fn replace<'py>(
             slf.get().meet_reshape();
         }
         let mut state = slf.get().lock();
-        if state.version() != before {
+        if state.version() != before && writes_of_thread() == own {
             continue;
         }
         let done = if reshapes { Ok(state.reshape(new, region)) } else { state.assign(&new, grad_enabled()) };

@@ -3,6 +3,7 @@
 //!
 //! Locks are taken in the order tensor, history, storage. No Python code runs while one of them is held.
 
+use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use pyo3::prelude::*;
@@ -14,6 +15,21 @@ use crate::graph::{DetachReason, Edge, Tensor};
 use crate::ops::copy::shareable;
 use crate::ops::movement::strided;
 use crate::shape;
+
+thread_local! {
+    static BY_THREAD: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Counts a write to a value, and among those of this thread.
+pub fn count_write(writes: &mut u32) {
+    *writes = writes.wrapping_add(1);
+    BY_THREAD.set(BY_THREAD.get().wrapping_add(1));
+}
+
+/// How often this thread has written to any value.
+pub fn writes_of_thread() -> u32 {
+    BY_THREAD.get()
+}
 
 /// The values, and how often they were written to.
 pub struct Storage {
@@ -145,7 +161,7 @@ impl Place {
     pub fn write(&self, array: Array) {
         let mut storage = lock(&self.storage);
         storage.whole.array = array;
-        storage.writes = storage.writes.wrapping_add(1);
+        count_write(&mut storage.writes);
     }
 }
 
@@ -203,7 +219,7 @@ impl SharedValue {
         let mut history = lock(&self.history);
         let mut storage = lock(&self.storage);
         storage.whole.array = array;
-        storage.writes = storage.writes.wrapping_add(1);
+        count_write(&mut storage.writes);
         let mut old = None;
         if changes > 0 {
             history.changes += 1;
@@ -477,7 +493,7 @@ impl SharedValue {
         let done = f(&mut storage.whole, (!is_whole).then_some(&self.layout));
         let edge = storage.whole.edge.take();
         done?;
-        storage.writes = storage.writes.wrapping_add(1);
+        count_write(&mut storage.writes);
         let same = match (&edge, &history.edge) {
             (Some(new), Some(old)) => new.is_same(old),
             (new, old) => new.is_none() && old.is_none(),
@@ -499,6 +515,6 @@ impl SharedValue {
     /// Counts a write that changes nothing.
     pub fn count_write(&self) {
         let mut storage = lock(&self.storage);
-        storage.writes = storage.writes.wrapping_add(1);
+        count_write(&mut storage.writes);
     }
 }

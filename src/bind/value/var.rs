@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyString};
 
 use super::kept::linked;
 use super::slot::GradSlot;
-use super::storage::{OldEdge, Region, SharedValue};
+use super::storage::{OldEdge, Region, SharedValue, count_write};
 use crate::array::{Array, Layout};
 use crate::bind::python::capi::attached;
 use crate::bind::python::dialect::Dialect;
@@ -368,7 +368,7 @@ impl State {
         }
         done?;
         let after = t.edge.clone();
-        self.version = self.version.wrapping_add(1);
+        count_write(&mut self.version);
         self.follow(after.as_ref());
         Ok(OldEdge(before))
     }
@@ -403,7 +403,8 @@ impl State {
             _ => None,
         };
         if moved.is_none() {
-            self.version = self.version().wrapping_add(1);
+            self.version = self.version();
+            count_write(&mut self.version);
             self.inference = self.is_inference().into();
             self.follow(new.edge.as_ref());
             self.value = Value::Own(new);

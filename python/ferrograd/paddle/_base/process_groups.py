@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ferrograd._core import ArgumentError, FerrogradError
+from ferrograd._kit.warning import warn
 
 if TYPE_CHECKING:
     from ferrograd.distributed import Communicator
@@ -134,7 +134,7 @@ def found(group: Group | None) -> Group:
 def get_group(id: int = 0) -> Group | None:
     """The group with a number."""
     if id not in _groups:
-        warnings.warn(f"Group {id} is not initialized.", stacklevel=2)
+        warn(f"Group {id} is not initialized.")
     return _groups.get(id)
 
 

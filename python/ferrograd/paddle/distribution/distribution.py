@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from ferrograd._distributions.distribution import broadcast_all
 from ferrograd._distributions.kl import kl_divergence
 from ferrograd._kit import public as _public
 from ferrograd._kit.dialect import PADDLE
+from ferrograd._kit.warning import warn
 from ferrograd.paddle._tensor import Tensor
 
 __all__ = ["Distribution", "ExponentialFamily"]
@@ -115,7 +115,7 @@ def _cast(x: Any, dtype: Any) -> Any:
         return x
     if x.dtype.name in ("float32", "float64"):
         text = "dtype of input 'value' needs to be the same as parameters of distribution class. dtype of 'value' will "
-        warnings.warn(f"{text}be converted.", UserWarning, stacklevel=4)
+        warn(f"{text}be converted.")
     return ops.astype(x, dtype)
 
 

@@ -6,7 +6,6 @@ import copy
 import os
 import sys
 import time
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from ferrograd._core import FerrogradError
 from ferrograd._kit import public as _public
+from ferrograd._kit.warning import warn
 from ferrograd.paddle.optimizer.lr import LRScheduler as Schedule
 
 __all__ = [
@@ -263,7 +263,7 @@ class _Watching(Callback):
         super().__init__()
         self.monitor, self.patience, self.verbose = monitor, patience, verbose
         if mode not in ("auto", "min", "max"):
-            warnings.warn(f"Unknown mode {mode}; auto is used", stacklevel=3)
+            warn(f"Unknown mode {mode}; auto is used")
             mode = "auto"
         self._rises = mode == "max" or (mode == "auto" and "acc" in monitor)
         self.min_delta = abs(min_delta)
@@ -273,7 +273,7 @@ class _Watching(Callback):
     def _figure(self, logs: Any) -> float | None:
         if logs is None or self.monitor not in logs:
             name = type(self).__name__
-            warnings.warn(f"Monitor of {name} should be loss or metric name.", stacklevel=3)
+            warn(f"Monitor of {name} should be loss or metric name.")
             return None
         value = logs[self.monitor]
         if isinstance(value, list | tuple):
@@ -376,7 +376,7 @@ class ReduceLROnPlateau(_Watching):
     def _reduce(self) -> None:
         optimizer = self.model._optimizer
         if isinstance(getattr(optimizer, "_learning_rate", None), Schedule):
-            warnings.warn("ReduceLROnPlateau wants a learning rate that is a number, not a schedule", stacklevel=3)
+            warn("ReduceLROnPlateau wants a learning rate that is a number, not a schedule")
             return
         old = float(optimizer.get_lr())
         if old > self.min_lr:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, FerrogradError, paddle as ops
 from ferrograd._kit import public as _public
 from ferrograd._kit.dialect import PADDLE
+from ferrograd._kit.warning import warn
 from ferrograd.paddle._base import files as _files
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.hapi.callbacks import CallbackList, configured
@@ -162,7 +162,7 @@ class Model:
                 text = f"{name} is not found in the file or has another shape"
                 if not skip_mismatch:
                     raise ValueError(f"Model.load: {text}")
-                warnings.warn(f"Skip loading for {name}. {text}", stacklevel=2)
+                warn(f"Skip loading for {name}. {text}")
             else:
                 matching[name] = given[name]
         self.network.set_state_dict(matching)

@@ -173,7 +173,7 @@ def random_split(dataset: Any, lengths: Sequence[int | float], generator: object
     >>> [len(part) for part in random_split(range(10), [0.7, 0.3])]
     [7, 3]
     """
-    found = split_lengths(dataset, lengths, 2)
+    found = split_lengths(dataset, lengths)
     return [Subset(dataset, part) for part in cut(ops.randperm(sum(found)).tolist(), found)]
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor, paddle as ops
 from ferrograd._kit.dialect import PADDLE
+from ferrograd._kit.warning import warn
 from ferrograd._optim.fused import State
 
 #: Entries of a state dict that are no accumulators.
@@ -140,5 +140,5 @@ def _owners(parameters: list[Any], given: Iterable[str]) -> dict[str, Any]:
         return {name: order[re.sub(r"_fp32_master_\d+$", "", name)] for name in names}
     if rest := [name for name in names if name not in found]:
         text = f"set_state_dict: {rest[0]!r} is no parameter of the optimizer; its state is left out"
-        warnings.warn(text, stacklevel=4)
+        warn(text)
     return found

@@ -16,7 +16,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -27,6 +26,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._kit import public as _public
+from ferrograd._kit.warning import warn
 from ferrograd._optim import schedules
 from ferrograd._optim.fused import NOT_TRACED, counts
 
@@ -136,10 +136,9 @@ class LRScheduler:
                 )
             vars(self)[key] = state_dict[key]
         if len(state_dict) > len(self.keys):
-            warnings.warn(
+            warn(
                 "There are some unused values in state_dict. Maybe the optimizer have different 'LearningRateDecay' "
-                "when invoking state_dict and set_dict",
-                stacklevel=3,
+                "when invoking state_dict and set_dict"
             )
 
     def set_dict(self, state_dict: dict[str, Any]) -> None:

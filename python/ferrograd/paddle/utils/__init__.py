@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
@@ -14,6 +13,7 @@ import numpy as np
 
 from ferrograd._core import ArgumentError, Tensor, paddle as ops
 from ferrograd._kit import public as _public
+from ferrograd._kit.warning import warn
 from ferrograd.paddle._functions.predicates import VERSION
 from ferrograd.paddle.utils import dlpack, unique_name
 
@@ -174,7 +174,7 @@ def deprecated(update_to: str = "", since: str = "", reason: str = "", level: in
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             if level == 2:
                 raise RuntimeError(text)
-            warnings.warn(text, DeprecationWarning, stacklevel=2)
+            warn(text, DeprecationWarning)
             return function(*args, **kwargs)
 
         return wrapper  # type: ignore[return-value]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, overload
 
@@ -10,6 +9,7 @@ from ferrograd import _core
 from ferrograd._autograd.gradients import LISTS, End, cotangents, needs_inputs, unused, without_inputs
 from ferrograd._core import ArgumentError, GradientEdge
 from ferrograd._kit.dialect import TORCH
+from ferrograd._kit.warning import warn
 from ferrograd.torch._tensor import Tensor
 
 
@@ -62,11 +62,10 @@ def grad(
     """
     __tracebackhide__ = True
     if not only_inputs:
-        warnings.warn(
+        warn(
             "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
             "other parts of the graph, please use torch.autograd.backward.",
             FutureWarning,
-            stacklevel=2,
         )
     if inputs is None:
         raise ArgumentError(without_inputs(outputs))
@@ -107,7 +106,7 @@ def backward(
                 "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. "
                 "Please only use `grad_tensors`."
             )
-        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning)
         grad_tensors = grad_variables
     _core.backward(
         tensors,

@@ -165,11 +165,11 @@ def _arm() -> None:
         return
     _is_armed = True
     TorchTensor.__torch_function__ = classmethod(default)  # type: ignore[attr-defined]
-    for space in (*(f"ferrograd.torch{name}" for name in _SPACES), "ferrograd._core.torch"):
+    for space in (f"ferrograd.torch{name}" for name in _SPACES):
         module = sys.modules.get(space) or import_module(space)
         for name, function in list(vars(module).items()):
             if isinstance(function, (FunctionType, BuiltinFunctionType)) and _asks(module, name, function):
-                setattr(module, name, _function(function))
+                setattr(module, name, _function(function, space))
 
 
 def _asks(module: Any, name: str, function: Any) -> bool:
@@ -177,21 +177,58 @@ def _asks(module: Any, name: str, function: Any) -> bool:
     return name in own and name not in _LEFT_OUT and not name.startswith(("set_", "get_", "is_", "_"))
 
 
-def _function(function: Any) -> Any:
-    """The function that asks who answers for it."""
+def _function(function: Any, space: str) -> Any:
+    """The function that asks who answers for it, in a namespace.
+
+    A function in Python stays the same object, so what was imported before asks too, and pickles know it. One in C
+    cannot be changed, and has a function in Python in its place.
+    """
     if id(function) in _wrapped:
         return _wrapped[id(function)]
+    if isinstance(function, FunctionType):
+        asking: Any = function
+        _asks_first(function)
+    else:
+        asking = _asking(lambda: asking, function)
+        asking.__module__ = space
+    # A function that has another one in its place is kept by that one, so that no other gets its id.
+    _wrapped[id(function)] = _wrapped[id(asking)] = asking
+    return asking
+
+
+def _asking(public: Callable[[], Any], function: Callable[..., Any]) -> Any:
+    """A function that computes as another one where nobody answers for the public one."""
 
     @functools.wraps(function)
     def asking(*args: Any, **kwargs: Any) -> Any:
         if not _state.off and (_modes_on or _has(args) or (kwargs and _has(kwargs.values()))):
-            return ask(asking, args, kwargs)
+            return ask(public(), args, kwargs)
         return function(*args, **kwargs)
 
-    _wrapped[id(function)] = _wrapped[id(asking)] = asking
-    # The function is kept, so that no other one gets its id.
-    asking.__wrapped__ = function
     return asking
+
+
+def _asks_first(function: FunctionType) -> None:
+    """Gives a function the code that asks, and its old code to another function, which computes."""
+    code = function.__code__
+    plain = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    plain.__kwdefaults__ = function.__kwdefaults__
+    plain.__annotations__ = function.__annotations__
+    plain.__dict__.update(function.__dict__)
+    asking = _asking(lambda: function, plain)
+    constants = tuple(asking if x == _CALLED else x for x in _call.__code__.co_consts)
+    # A function keeps the number of its free variables.
+    function.__code__ = _call.__code__.replace(co_consts=constants, co_freevars=code.co_freevars, co_name=code.co_name)
+    function.__dict__["__wrapped__"] = plain
+
+
+def _call(*args: Any, **kwargs: Any) -> Any:
+    called: Any = "what is called"
+    return called(*args, **kwargs)
+
+
+#: The constant of :func:`_call` in the place of which a function stands.
+_CALLED = "what is called"
 
 
 def _has(args: Iterable[Any]) -> bool:

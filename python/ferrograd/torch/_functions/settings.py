@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ferrograd import _core
 from ferrograd._core import ArgumentError
 from ferrograd._kit import arguments as _arguments
+from ferrograd._kit.warning import warn
 from ferrograd._tensor.device import TorchDevice
 from ferrograd._tensor.repr import TORCH_OPTIONS as _print_options
 
@@ -124,7 +124,7 @@ def is_warn_always_enabled() -> bool:
 def set_float32_matmul_precision(precision: str) -> None:
     """Is stored and changes nothing: products of float32 are always computed in float32."""
     if precision not in ("highest", "high", "medium"):
-        warnings.warn(f"{precision} is not one of 'highest', 'high', and 'medium'", stacklevel=2)
+        warn(f"{precision} is not one of 'highest', 'high', and 'medium'")
         return
     _noted["precision"] = precision
 

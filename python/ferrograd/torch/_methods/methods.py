@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from numbers import Number
 from typing import Any, cast
 
@@ -14,6 +13,7 @@ from ferrograd._core import ArgumentError, ShapeError, TorchTensor, torch as ops
 from ferrograd._kit import arguments as _arguments
 from ferrograd._kit.adapters import add_methods
 from ferrograd._kit.dialect import TORCH
+from ferrograd._kit.warning import warn
 from ferrograd._tensor import dtypes
 from ferrograd.torch._base import overriding
 from ferrograd.torch._base.sharing import refuse_sharing
@@ -63,7 +63,8 @@ class Methods:
             )
         made: Any = _core.TorchTensor.__new__(cls, self.detach())
         if self.requires_grad:
-            _core.overwrite(made, "as_subclass", False, lambda _: self.view_as(self), (), {})
+            with overriding.nobody():
+                _core.overwrite(made, "as_subclass", False, lambda _: self.view_as(self), (), {})
         return made
 
     def __copy__(self: Any) -> Any:
@@ -365,9 +366,7 @@ def _new_subclass(cls: Any, /, **kwargs: Any) -> None:
     overriding.subclass(cls)
     dispatch = vars(cls).get("__torch_dispatch__", overriding.disabled_impl)
     if dispatch is not overriding.disabled_impl:
-        warnings.warn(
-            f"{cls.__name__}.__torch_dispatch__ is not called: functions compute as for any tensor", stacklevel=2
-        )
+        warn(f"{cls.__name__}.__torch_dispatch__ is not called: functions compute as for any tensor")
 
 
 setattr(TorchTensor, "__init_subclass__", classmethod(_new_subclass))  # noqa: B010

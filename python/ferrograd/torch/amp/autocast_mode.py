@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial, wraps
 from typing import Any
 
@@ -10,6 +9,7 @@ from ferrograd import _core
 from ferrograd._autograd.autocast import Autocast, cast_all
 from ferrograd._kit import public as _public
 from ferrograd._kit.dialect import TORCH
+from ferrograd._kit.warning import warn
 from ferrograd._tensor.dtypes import dtype_of
 
 __all__ = [
@@ -102,15 +102,12 @@ class autocast(Autocast):
             raise RuntimeError(f"Unsupported autocast device_type '{device_type}'")
         name = _default[0] if dtype is None else _half(dtype)
         if enabled and kind in _ABSENT:
-            warnings.warn(
-                f"User provided device_type of '{kind}', but it is not available. Disabling autocast", stacklevel=2
-            )
+            warn(f"User provided device_type of '{kind}', but it is not available. Disabling autocast")
             enabled = False
         if enabled and name not in ("float16", "bfloat16"):
-            warnings.warn(
+            warn(
                 "In CPU autocast, but the target dtype is not supported. Disabling autocast. CPU Autocast only "
-                "supports dtype of torch.bfloat16, torch.float16 currently.",
-                stacklevel=2,
+                "supports dtype of torch.bfloat16, torch.float16 currently."
             )
             enabled = False
         self.device, self._enabled = kind, enabled

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ferrograd._core import torch as ops
 from ferrograd._kit import public as _public
+from ferrograd._kit.warning import warn
 from ferrograd._optim import fused as _fused
 from ferrograd._optim.scaler import Scaler
 from ferrograd.torch._tensor import Tensor
@@ -42,9 +42,7 @@ class GradScaler(Scaler):
     ) -> None:
         self._device = str(getattr(device, "type", device))
         if enabled and self._device != "cpu":
-            warnings.warn(
-                f"torch.amp.GradScaler is enabled, but {self._device} is not available. Disabling.", stacklevel=2
-            )
+            warn(f"torch.amp.GradScaler is enabled, but {self._device} is not available. Disabling.")
             enabled = False
         if not growth_factor > 1:
             raise AssertionError("The growth factor must be > 1.0.")

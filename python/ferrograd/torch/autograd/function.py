@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ from ferrograd._autograd import function as _function
 from ferrograd._autograd.function import once_differentiable
 from ferrograd._core import ArgumentError
 from ferrograd._kit import public as _public
+from ferrograd._kit.warning import warn
 from ferrograd.torch._tensor import Tensor
 
 __all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
@@ -49,12 +49,11 @@ class Function(_function.Function):
         return super()._rule()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        warnings.warn(
+        warn(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
             "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
             "version of PyTorch.",
             DeprecationWarning,
-            stacklevel=2,
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._kit import public as _public
 from ferrograd._kit.dialect import TORCH
+from ferrograd._kit.warning import warn
 from ferrograd.testing import GradcheckError, gradcheck, gradgradcheck
 from ferrograd.testing._jacobians import CENTRAL, FunctionAtPoint, tracked, unit
 
@@ -20,10 +20,9 @@ __all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian"
 
 
 def _warn(name: str, grad_out: float) -> None:
-    warnings.warn(
+    warn(
         f"{name} was part of PyTorch's private API and not meant to be exposed: use torch.autograd.functional.jacobian "
-        "or gradcheck",
-        stacklevel=3,
+        "or gradcheck"
     )
     if grad_out != 1.0:
         raise ArgumentError(f"Expected grad_out to be 1.0: {name} no longer supports other values")

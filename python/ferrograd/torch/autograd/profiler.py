@@ -7,7 +7,6 @@ import json
 import os
 import threading
 import time
-import warnings
 from collections.abc import Iterable
 from contextlib import ContextDecorator, ExitStack
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ from ferrograd import _core
 from ferrograd._autograd.debugging import watched
 from ferrograd._core import ArgumentError
 from ferrograd._kit import public as _public
+from ferrograd._kit.warning import warn
 
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "emit_itt", "emit_nvtx", "profile", "record_function"]
 
@@ -226,7 +226,7 @@ class profile:
         acc_events: bool = False,
     ) -> None:
         if use_cuda or use_device not in (None, "cpu"):
-            warnings.warn("CUDA is not available, disabling CUDA profiling", stacklevel=2)
+            warn("CUDA is not available, disabling CUDA profiling")
         self.enabled, self.profile_memory, self.with_stack = enabled, profile_memory, with_stack
         self._watched: ExitStack | None = None
         self._events: list[FunctionEvent] = []

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,6 +29,7 @@ from ferrograd._functions.norms import in_dtype_of
 from ferrograd._kit import adapters as _adapters, arguments as _arguments, public as _public
 from ferrograd._kit.out import into
 from ferrograd._kit.specialize import specialize
+from ferrograd._kit.warning import warn
 from ferrograd._tensor.dtypes import finfo
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import _functional
@@ -84,23 +83,17 @@ __all__ = [
 __all__ += _public.gathered(globals(), _functional)
 
 
-def _axis(what: str, input: Tensor, dim: int | None, stacklevel: int) -> int:
-    """The axis; if none is given that which torch guesses, with its warning.
-
-    The stack is no deeper than the limit of recursion, so a larger level means its end.
-    """
+def _axis(what: str, input: Tensor, dim: int | None) -> int:
+    """The axis; if none is given that which torch guesses, with its warning."""
     if dim is not None:
         return dim
-    warnings.warn(
-        f"Implicit dimension choice for {what} has been deprecated. Change the call to include dim=X as an argument.",
-        stacklevel=min(stacklevel, sys.getrecursionlimit()) + 1,
-    )
+    warn(f"Implicit dimension choice for {what} has been deprecated. Change the call to include dim=X as an argument.")
     return 0 if _arguments.tensor(input, what, "input").ndim in (0, 1, 3) else 1
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """``exp(x) / sum(exp(x))`` along an axis."""
-    return ops.softmax(in_inexact(input, dtype, "softmax"), _axis("softmax", input, dim, _stacklevel))
+    return ops.softmax(in_inexact(input, dtype, "softmax"), _axis("softmax", input, dim))
 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
@@ -110,7 +103,7 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """The logarithm of the softmax along an axis."""
-    return ops.log_softmax(in_inexact(input, dtype, "log_softmax"), _axis("log_softmax", input, dim, _stacklevel))
+    return ops.log_softmax(in_inexact(input, dtype, "log_softmax"), _axis("log_softmax", input, dim))
 
 
 def cross_entropy(
@@ -229,10 +222,9 @@ def _difference_loss(
 def _warn_of_broadcasting(input: Tensor, target: Tensor) -> None:
     """Warns of a target that has another size than the input: each element would be compared with many."""
     if isinstance(input, Tensor) and isinstance(target, Tensor) and input.shape != target.shape:
-        warnings.warn(
+        warn(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
-            "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-            stacklevel=3,
+            "likely lead to incorrect results due to broadcasting. Please ensure they have the same size."
         )
 
 

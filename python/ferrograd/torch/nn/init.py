@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from ferrograd._autograd.modes import no_grad
@@ -16,6 +15,7 @@ from ferrograd._core import ArgumentError, TorchTensor, torch as ops
 from ferrograd._core.torch import mersenne
 from ferrograd._kit import public as _public
 from ferrograd._kit.arguments import typed
+from ferrograd._kit.warning import warn
 from ferrograd._layers import initializers as _initializers
 from ferrograd.torch._base.generator import drawing
 
@@ -73,10 +73,8 @@ def trunc_normal_(
     if not a < b:
         raise ArgumentError(f"trunc_normal_: a is below b, unlike {a} and {b}")
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
-            "The distribution of values may be incorrect.",
-            stacklevel=3,
+        warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect."
         )
     with drawing(generator, "trunc_normal_"):
         drawn = _initializers.truncated_normal(tensor.shape, mean, std, a, b, tensor.dtype, mersenne.draw)
@@ -149,7 +147,7 @@ def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any
 def _kaiming_std(tensor: Any, a: float, mode: str, nonlinearity: str) -> float | None:
     """The standard deviation; None for a tensor without elements."""
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        warn("Initializing zero-element tensors is a no-op")
         return None
     return _initializers.gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
 
@@ -201,7 +199,7 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = No
 
 def _deprecated(name: str) -> Any:
     def old(*args: Any, **kwargs: Any) -> Any:
-        warnings.warn(f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.", FutureWarning, stacklevel=2)
+        warn(f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.", FutureWarning)
         return globals()[f"{name}_"](*args, **kwargs)
 
     old.__name__, old.__doc__ = name, f"The same as ``{name}_``, which replaces it."

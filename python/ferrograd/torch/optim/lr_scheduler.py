@@ -19,7 +19,6 @@ from __future__ import annotations
 import functools
 import math
 import types
-import warnings
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,6 +29,7 @@ from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import Tensor
 from ferrograd._kit import public as _public
+from ferrograd._kit.warning import warn
 from ferrograd._optim import schedules
 from ferrograd._optim.fused import NOT_TRACED, counts, watch
 from ferrograd.torch.optim.optimizer import Optimizer
@@ -121,7 +121,7 @@ def _old(init: Any) -> Any:
     @functools.wraps(init)
     def taking(self: Any, *args: Any, verbose: Any = _UNSET, **kwargs: Any) -> None:
         if verbose is not _UNSET:
-            warnings.warn(_VERBOSE, UserWarning, stacklevel=2)
+            warn(_VERBOSE)
         init(self, *args, **kwargs)
 
     return taking
@@ -146,7 +146,7 @@ class LRScheduler:
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1, verbose: Any = "deprecated") -> None:
         _check_optimizer(optimizer)
         if verbose != "deprecated":
-            warnings.warn(_VERBOSE, UserWarning, stacklevel=2)
+            warn(_VERBOSE)
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
@@ -198,12 +198,12 @@ class LRScheduler:
         """Goes to the next epoch and sets the rates; call it after the step of the optimizer."""
         if self._step_count == 1:
             if "step" in vars(self.optimizer):
-                warnings.warn(_REPLACED, UserWarning, stacklevel=2)
+                warn(_REPLACED)
             elif not self.optimizer._opt_called:
-                warnings.warn(_BEFORE, UserWarning, stacklevel=2)
+                warn(_BEFORE)
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+            warn(EPOCH_DEPRECATION_WARNING)
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:
@@ -220,11 +220,7 @@ class LRScheduler:
     def _fg_expect_step(self) -> None:
         """Warns if ``get_lr`` is not called by a step: the rates it gives may be those of a step that was not made."""
         if not self._get_lr_called_within_step:
-            warnings.warn(
-                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
-                UserWarning,
-                stacklevel=3,
-            )
+            warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.")
 
     def _fg_scaled(self, factor: float) -> list[Rate]:
         """The rates before, times a factor."""
@@ -699,7 +695,7 @@ class ReduceLROnPlateau(LRScheduler):
         _core.give_up_trace(NOT_TRACED)
         current = float(metrics)
         if epoch is not None:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+            warn(EPOCH_DEPRECATION_WARNING)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(current, self.best):
             self.best = current

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
@@ -15,6 +14,7 @@ from ferrograd._autograd.modes import enable_grad, no_grad, set_grad_enabled
 from ferrograd._core import ArgumentError, native, torch as ops
 from ferrograd._kit import html as _html, public as _public
 from ferrograd._kit.dialect import TORCH
+from ferrograd._kit.warning import warn
 from ferrograd._layers.hooks import RemovableHandle, add
 from ferrograd._optim import fused as _fused
 from ferrograd._tensor.dtypes import dtype_of
@@ -214,10 +214,9 @@ class Optimizer:
             )
         params = _fused.leaves(found, type(self).__name__, distinct=False)
         if len({id(p) for p in params}) < len(params):
-            warnings.warn(
+            warn(
                 "optimizer contains a parameter group with duplicate parameters; each step changes such a parameter "
-                "several times",
-                stacklevel=3,
+                "several times"
             )
         known = {id(p) for group in self.param_groups for p in group["params"]}
         if any(id(p) in known for p in params):

@@ -16,9 +16,7 @@ class TorchDispatchMode(TorchFunctionMode):
 
     def __enter__(self) -> Any:
         """Raises."""
-        raise FerrogradError(
-            f"{type(self).__name__}: ops ask no mode; use a TorchFunctionMode"
-        )
+        raise FerrogradError(f"{type(self).__name__}: ops ask no mode; use a TorchFunctionMode")
 
 
 def is_traceable_wrapper_subclass(t: Any) -> bool:

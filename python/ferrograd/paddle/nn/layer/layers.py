@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from ferrograd._core import ArgumentError, PaddleTensor, paddle as ops
 from ferrograd._kit import public as _public
+from ferrograd._kit.warning import warn
 from ferrograd._layers.function_layer import OfFunction
 from ferrograd._layers.hooks import RemovableHandle, add
 from ferrograd._layers.module import BaseModule, indented
@@ -318,7 +318,7 @@ class Layer(BaseModule):
                 found[name] = value, given
                 continue
             missing.append(name)
-            warnings.warn(f"Skip loading for {key}. {problem}", stacklevel=2)
+            warn(f"Skip loading for {key}. {problem}")
         for value, given in found.values():
             value.set_value(given)
         return missing, [key for key in state_dict if key not in found]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 from ferrograd._core import ArgumentError, ShapeError, torch as ops
 from ferrograd._kit import arguments as _arguments
+from ferrograd._kit.warning import warn
 from ferrograd.torch._tensor import Tensor
 
 __all__ = [
@@ -85,9 +85,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Feature dropout of images [batch, channels, height, width]. Axis 1 of a 3-D input is its channels too."""
     rank = _arguments.tensor(input, "dropout2d", "input").ndim
     if rank != 4:
-        warnings.warn(
-            f"dropout2d: Received a {rank}-D input to dropout2d; axis 1 is taken for its channels.", stacklevel=2
-        )
+        warn(f"dropout2d: Received a {rank}-D input to dropout2d; axis 1 is taken for its channels.")
     return feature_dropout(input, p, training, inplace)
 
 
@@ -95,9 +93,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Feature dropout of volumes [batch, channels, depth, height, width], or of one volume."""
     rank = _arguments.tensor(input, "dropout3d", "input").ndim
     if rank not in (4, 5):
-        warnings.warn(
-            f"dropout3d: Received a {rank}-D input to dropout3d; axis 0 is taken for its channels.", stacklevel=2
-        )
+        warn(f"dropout3d: Received a {rank}-D input to dropout3d; axis 0 is taken for its channels.")
     return (feature_dropout if rank == 5 else _unbatched)(input, p, training, inplace)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from ferrograd._functions import grids, images, pools
 from ferrograd._functions.pools import largest
 from ferrograd._kit import arguments as _arguments
 from ferrograd._kit.specialize import DIMENSIONS, Dimension, for_dimension
+from ferrograd._kit.warning import warn
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn._functional.pools import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
@@ -173,7 +173,7 @@ def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Tensor:
     """The old name of :func:`interpolate`."""
-    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 

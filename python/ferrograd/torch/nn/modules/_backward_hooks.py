@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from ferrograd._core import is_grad_enabled
+from ferrograd._kit.warning import warn
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.autograd.function import Function
 
@@ -71,10 +71,9 @@ class BackwardHooks:
     def _without_inputs(self) -> None:
         """Calls the hooks where no input has a gradient."""
         if self.hooks:
-            warnings.warn(
+            warn(
                 "Full backward hook is firing when gradients are computed with respect to module outputs since no "
-                "inputs require gradients.",
-                stacklevel=2,
+                "inputs require gradients."
             )
         for hook in self.hooks:
             given = hook(self.module, (None,) * self.count, self.grad_outputs)

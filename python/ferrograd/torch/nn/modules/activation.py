@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ferrograd._kit import public as _public
+from ferrograd._kit.warning import warn
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F, init as _init
 from ferrograd.torch.nn.modules._layer import Layer
@@ -72,9 +72,7 @@ class Hardtanh(
         for new in ("min_val", "max_val"):
             old = arguments.pop(f"{new}ue")
             if old is not None:
-                warnings.warn(
-                    f"keyword argument `{new}ue` is deprecated and renamed to `{new}`", FutureWarning, stacklevel=4
-                )
+                warn(f"keyword argument `{new}ue` is deprecated and renamed to `{new}`", FutureWarning)
                 arguments[new] = old
         super()._fg_keep(arguments)
         if not self.max_val > self.min_val:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ferrograd._core import torch as ops
 from ferrograd._kit import public as _public
+from ferrograd._kit.warning import warn
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn.modules.batchnorm import _NormBase
@@ -42,10 +42,9 @@ class _InstanceNorm(_NormBase):
                     f"expected input's size at dim={axis} to match num_features ({self.num_features}), but got: "
                     f"{input.shape[axis]}."
                 )
-            warnings.warn(
+            warn(
                 f"input's size at dim={axis} does not match num_features. You can silence this warning by not passing "
-                "in num_features, which is not used because affine=False",
-                stacklevel=3,
+                "in num_features, which is not used because affine=False"
             )
         y = F.instance_norm(
             ops.expand_dims(input, 0) if alone else input,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +10,7 @@ from ferrograd._core import ArgumentError, torch as ops
 from ferrograd._functions import recurrent
 from ferrograd._functions.recurrent import Weights
 from ferrograd._kit import arguments as _arguments, public as _public
+from ferrograd._kit.warning import warn
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import init
 from ferrograd.torch.nn.modules.linear import optional, parameter
@@ -75,10 +75,9 @@ class RNNBase(Module):
                 "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
             )
         if self.dropout > 0 and self.num_layers == 1:
-            warnings.warn(
+            warn(
                 "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
-                f"num_layers greater than 1, but got dropout={self.dropout} and num_layers={self.num_layers}",
-                stacklevel=4,
+                f"num_layers greater than 1, but got dropout={self.dropout} and num_layers={self.num_layers}"
             )
         for name in ("bias", "batch_first"):
             if not isinstance(getattr(self, name), bool):

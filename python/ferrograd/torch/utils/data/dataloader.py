@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic
 
@@ -12,6 +11,7 @@ from ferrograd._core import ArgumentError
 from ferrograd._data.fetching import Batches, Source
 from ferrograd._data.worker_info import get_worker_info
 from ferrograd._kit import public as _public
+from ferrograd._kit.warning import warn
 from ferrograd.torch._base.generator import Generator
 from ferrograd.torch.utils.data.collate import default_collate, default_convert
 from ferrograd.torch.utils.data.dataset import IterableDataset, Samples, T_co
@@ -221,7 +221,7 @@ class DataLoader(Generic[T_co]):
                         "IterableDataset replica at each worker: torch.utils.data.get_worker_info() tells a worker "
                         "which part is its own."
                     )
-                warnings.warn(text, stacklevel=2)
+                warn(text)
             yield batch
 
     def __len__(self) -> int:

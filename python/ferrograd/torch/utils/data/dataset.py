@@ -212,7 +212,7 @@ def random_split(
     [7, 3]
     """
     sized: Any = dataset
-    found = split_lengths(sized, lengths, 2)
+    found = split_lengths(sized, lengths)
     with drawing(generator, "random_split"):
         order = ops.randperm(sum(found)).tolist()
     return [Subset(dataset, part) for part in cut(order, found)]
