@@ -77,7 +77,7 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
 # Miri interprets the tests of arrays, shapes, memory, stored values and kernels at small sizes: no undefined behaviour.
 miri:
-	MIRIFLAGS="-Zmiri-strict-provenance -Zmiri-disable-isolation" RUSTFLAGS="--cfg exact_buffers" \
+	RUST_BACKTRACE=0 MIRIFLAGS="-Zmiri-strict-provenance -Zmiri-disable-isolation" RUSTFLAGS="--cfg exact_buffers" \
 		$(NIGHTLY) miri test --package ferrograd-base --lib --target-dir target/miri
 
 # AddressSanitizer watches the fuzzers and the tests that touch memory by addresses.

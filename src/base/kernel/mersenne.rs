@@ -329,6 +329,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "it is about numbers, and touches no memory by address")]
     fn the_words_are_the_published_ones() {
         // The first outputs of the reference implementation for its default seed, and the ten-thousandth, which C++ names.
         let found = words(&mut Mersenne::new(5489), 10_000);
@@ -372,6 +373,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "it is about numbers, and touches no memory by address")]
     fn logarithm_sine_and_cosine_are_close() {
         for i in 0..10_000 {
             let x = (i as f32 + 1.0) / 10_000.0;

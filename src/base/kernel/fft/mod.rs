@@ -527,10 +527,11 @@ fn is_smooth(mut n: usize) -> bool {
 mod tests {
     use super::*;
     use crate::dtype::c128;
+    use crate::sized;
 
     #[test]
     fn transforms_of_every_length_undo_and_agree() {
-        for n in (1..40).chain([97, 128, 1009]) {
+        for n in (1..sized(40, 9)).chain(sized(vec![97, 128, 1009], vec![23, 32])) {
             let x: Vec<f64> = (0..3 * n).map(|i| ((i * i + 1) as f64).sin()).collect();
             for (dims, axis) in [([3, n], 1), ([n, 3], 0)] {
                 let x = Array::from_slice(&x, &dims).unwrap();

@@ -443,6 +443,7 @@ mod tests {
     use std::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 
     use super::*;
+    use crate::sized;
 
     macro_rules! equal {
         ($t:ident $narrow:ident $wide:ident) => {{
@@ -455,7 +456,8 @@ mod tests {
                 }
             }
             let mut panel = [0.0; PANEL];
-            for (m, k, n) in [(1, 3, 17), (5, 7, 8), (8, 300, 40), (9, 20, 33), (12, 257, 64), (23, 520, 31)] {
+            let all = [(1, 3, 17), (5, 7, 8), (8, 300, 40), (9, 20, 33), (12, 257, 64), (23, 520, 31)];
+            for &(m, k, n) in sized(&all[..], &[(1, 3, 17), (5, 7, 8), (9, 20, 33)]) {
                 let numbers = |n: usize| (0..n).map(|i| ((i * 37 % 101) as $t).sin()).collect::<Vec<_>>();
                 let (x, y) = (numbers(m * k), numbers(k * n));
                 let mut out = [vec![0.0; m * n], vec![0.0; m * n]];

@@ -239,6 +239,7 @@ pub fn row(from: DType, to: DType) -> Option<Row> {
 mod tests {
     use super::*;
     use crate::dtype::Element;
+    use crate::sized;
 
     /// Numbers around all bounds, and of all sizes.
     fn numbers() -> Vec<f64> {
@@ -251,7 +252,7 @@ mod tests {
             }
         }
         let mut state = 1u64;
-        for i in 0..5000 {
+        for i in 0..sized(5000, 20) {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             all.push((state as i64 as f64) * 2f64.powi(-(i % 70)));
         }

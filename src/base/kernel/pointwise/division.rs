@@ -184,6 +184,7 @@ mod tests {
     use super::*;
     use crate::array::Array;
     use crate::dtype::Element;
+    use crate::sized;
 
     /// Checks pairs of these numbers, in small blocks and in large ones.
     fn check<T: Num + Element>(numbers: &[T], same: impl Fn(T, T) -> bool) {
@@ -215,7 +216,7 @@ mod tests {
         let mut doubles = vec![0.0, 1.0, 3.0, 7.0, 0.1, 0.3, 5e-324, 1e-45, 1e-40, 1e-310, 1e38, 1e308];
         doubles.extend([f64::INFINITY, f64::NAN, f64::MAX, f64::MIN_POSITIVE, 2f64.powi(21), 2f64.powi(23)]);
         doubles.extend([2f64.powi(50), 2f64.powi(52), 2f64.powi(24) - 1.0, 2f64.powi(53) - 1.0]);
-        for i in 0..80 {
+        for i in 0..sized(80, 2) {
             doubles.extend([f64::from_bits(next()), f64::from(f32::from_bits(next() as u32))]);
             doubles.extend([(next() % 9999) as f64 * 0.1, (next() % 50) as f64, 0.1 * f64::from(i)]);
         }
@@ -227,7 +228,7 @@ mod tests {
         for k in [49, 50, 51, 52, 53, 62] {
             integers.extend([(1 << k) - 1, 1 << k, (1 << k) + 1]);
         }
-        integers.extend((0..200).map(|i| (next() as i64) >> (i % 64)));
+        integers.extend((0..sized(200, 5)).map(|i| (next() as i64) >> (i % 64)));
         let signed: Vec<i64> = integers.iter().flat_map(|&x| [x, x.wrapping_neg()]).collect();
         let short: Vec<i64> = signed.iter().map(|x| x >> 14).collect();
         check(&signed, |a, b| a == b);

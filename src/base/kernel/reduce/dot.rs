@@ -123,10 +123,11 @@ pub fn last_axis(op: &'static str, x: &Array, y: &Array) -> Result<Array> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sized;
 
     #[test]
     fn rows_of_any_length_are_summed() {
-        for n in [0, 1, 7, 1023, 1025, 40_000, 100_001] {
+        for n in sized(vec![0, 1, 7, 1023, 1025, 40_000, 100_001], vec![0, 1, 7, 1025]) {
             for lead in [&[][..], &[3], &[2, 2]] {
                 let dims: Dims = lead.iter().copied().chain([n]).collect();
                 let data: Vec<f64> =

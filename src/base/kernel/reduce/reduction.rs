@@ -318,6 +318,7 @@ fn reduce_adjacent(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sized;
 
     const SUM: &ReduceLoops = reduce_loops!(num T::ZERO; a, x => a.add(x));
 
@@ -334,9 +335,9 @@ mod tests {
 
     #[test]
     fn every_layout_and_every_cut_gives_the_sum() {
-        for dims in
-            [&[3, 4, 5][..], &[1, 90_000, 1], &[2, 70_000, 3], &[5, 3, 40_000], &[40, 50, 60], &[2, 0, 3]]
-        {
+        let all =
+            [&[3, 4, 5][..], &[1, 90_000, 1], &[2, 70_000, 3], &[5, 3, 40_000], &[40, 50, 60], &[2, 0, 3]];
+        for dims in sized(&all[..], &[&[3, 4, 5], &[1, 70, 1], &[2, 0, 3]]) {
             let n: usize = dims.iter().product();
             let data: Vec<f64> = (0..n).map(|i| (i % 17) as f64 - 3.0).collect();
             let x = Array::from_slice(&data, dims).unwrap();

@@ -58,13 +58,14 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sized;
 
     #[test]
     fn what_is_in_use_at_a_time_does_not_overlap() {
         let mut plan = Plan::default();
         let mut used: Vec<(usize, usize)> = vec![];
         let mut x = 12345u32;
-        for _ in 0..2000 {
+        for _ in 0..sized(2000, 100) {
             x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             if !used.is_empty() && x >> 31 == 0 {
                 let (start, n) = used.swap_remove(x as usize / 7 % used.len());
