@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
@@ -144,7 +143,24 @@ def numbers(
     While a compiled function is traced, they are tensors without axes, of the precision of ``like`` (float64 without
     one), and each run of the program calls ``compute`` again. What else it returns has to stay as it is, or the
     function is traced anew. For a half dtype they are of float32, for steps that are computed in it (``widens``).
+
+    A recorded step counts in tensors (see :func:`counter`), and its numbers are tensors of the dtype of ``like``.
     """
+    if _core.is_grad_enabled():
+        return [_like(x, like) for x in compute()]
+    return _asked(like, state, compute, widens)
+
+
+def _like(x: Any, like: Tensor | None) -> Any:
+    """A number of a recorded step in the precision of ``like``."""
+    is_float = isinstance(x, Tensor) and x.dtype.kind == "f" and like is not None
+    return x.astype(finfo(like.dtype).dtype) if is_float else x
+
+
+def _asked(
+    like: Tensor | None, state: State, compute: Callable[[], Sequence[Any]], widens: bool = False
+) -> Sequence[Any]:
+    """See :func:`numbers`."""
     if not _core.is_tracing():
         return compute()
     if like is not None and like.dtype.itemsize == 2 and not widens:
@@ -162,14 +178,14 @@ def numbers(
 def watch(value: Callable[[], Any]) -> None:
     """Has a compiled function traced anew when ``value()`` is another one than in the trace."""
     if _core.is_tracing() and not _counting.is_on:
-        numbers(None, {}, lambda: (value(),))
+        _asked(None, {}, lambda: (value(),))
 
 
 def change(held: State, make: Callable[[], Any]) -> None:
     """Calls ``make``, which changes what ``held`` has, also in each call of a compiled function that is traced. What it
     returns has to be what it was in the trace.
     """
-    numbers(None, held, lambda: (make(),))
+    _asked(None, held, lambda: (make(),))
 
 
 def unscaled(grads: Iterable[Tensor], factor: Callable[[], float]) -> bool:
@@ -194,8 +210,11 @@ def watched(group: dict[str, Any], params: Sequence[Tensor], states: Mapping[Ten
     return list(map(id, params)), options, held
 
 
-def leaves(parameters: Any, op: str, distinct: bool = True) -> list[Tensor]:
-    """The parameters as a list; raises unless they are leaves, which are to be ``distinct``."""
+def leaves(parameters: Any, op: str, distinct: bool = True, records: bool = False) -> list[Tensor]:
+    """The parameters as a list; raises unless they are leaves, which are to be ``distinct``.
+
+    Where steps are recorded (``records``), and where its gradient is kept, a parameter may have a history.
+    """
     if isinstance(parameters, Tensor) or not isinstance(parameters, Iterable):
         kind = type(parameters).__name__
         raise ArgumentError(f"{op}: parameters must be an iterable of Tensors or dicts, but got {kind}")
@@ -203,7 +222,7 @@ def leaves(parameters: Any, op: str, distinct: bool = True) -> list[Tensor]:
     for p in found:
         if not isinstance(p, Tensor):
             raise ArgumentError(f"{op}: can only optimize Tensors, but one of the parameters is {type(p).__name__}")
-        if not p.is_leaf:
+        if not (p.is_leaf or records or p.retains_grad):
             raise ArgumentError(f"{op}: can't optimize a non-leaf Tensor of shape {list(p.shape)}")
     if distinct and len({id(p) for p in found}) < len(found):
         raise ArgumentError(f"{op}: a parameter is given twice")
@@ -211,11 +230,20 @@ def leaves(parameters: Any, op: str, distinct: bool = True) -> list[Tensor]:
 
 
 def at_least(op: str, least: float, below: float | None = None, **values: float) -> None:
-    """Raises unless each of ``values`` is a number that is at least ``least`` and below ``below``."""
+    """Raises unless each of ``values`` is a number that is at least ``least`` and below ``below``.
+
+    The numbers of tensors that are traced or stand for a batch are not known.
+    """
     for name, value in values.items():
         if not isinstance(value, Real | Tensor):
             raise ArgumentError(f"{op}: {name} must be a number, not {type(value).__name__}")
-        if not least <= value or (below is not None and not value < below):
+        if isinstance(value, Tensor) and _core.is_tracing():
+            continue
+        try:
+            is_fine = bool(least <= value and (below is None or value < below))
+        except _core.VmapError:
+            continue
+        if not is_fine:
             wanted = f"at least {least:g}" + ("" if below is None else f" and below {below:g}")
             raise ArgumentError(f"{op}: Invalid {name}: {value}; it must be {wanted}")
 
@@ -223,6 +251,51 @@ def at_least(op: str, least: float, below: float | None = None, **values: float)
 def zeros(p: Tensor) -> Tensor:
     """The initial state of a rule: zeros with the shape and dtype of the parameter."""
     return native.zeros_like(p).detach()
+
+
+def counter(value: float) -> Any:
+    """The number that a state begins to count from: a float64 tensor, as ops compute with it, if steps are recorded."""
+    return native.full([], value, "float64") if _core.is_grad_enabled() else value
+
+
+def is_on(option: Any) -> bool:
+    """Whether an option is not 0. A tensor is always on, since it may have a gradient."""
+    return isinstance(option, Tensor) or bool(option)
+
+
+def root(x: Tensor) -> Tensor:
+    """The square root. In a recorded step its gradient at 0 is 0, not infinite: there the mean of squares is that of
+    gradients that were all 0, and ``g / (root + epsilon)`` has the slope ``1 / epsilon``.
+    """
+    if not _core.is_grad_enabled():
+        return native.sqrt(x)
+    is_zero = x == 0
+    return native.where(is_zero, native.zeros_like(x), native.sqrt(native.where(is_zero, native.ones_like(x), x)))
+
+
+def write(x: Tensor, value: Tensor) -> None:
+    """Writes what a step has computed, with its history if the step is recorded."""
+    if _core.is_grad_enabled():
+        x[...] = value
+    else:
+        x.set_value(value)
+
+
+def options_for(group: dict[str, Any], p: Tensor) -> dict[str, Any]:
+    """The options of a group for a recorded step: tensors, and the rate, without axes and in the precision of ``p``, or
+    of float32 for a half dtype.
+    """
+    dtype = "float32" if p.dtype.itemsize == 2 else finfo(p.dtype).dtype
+
+    def cast(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return tuple(cast(x) for x in value)
+        return native.reshape(value, []).astype(dtype) if isinstance(value, Tensor) else value
+
+    found = {key: cast(value) for key, value in group.items() if key not in ("params", "max_momentum")}
+    if not isinstance(found["lr"], Tensor):
+        found["lr"] = native.full([], float(found["lr"]), dtype)
+    return found
 
 
 def descend(
@@ -241,10 +314,10 @@ def descend(
 
     ``cycle`` gives the momentum, if it may be another one in each step.
     """
-    first = state.get("momentum_buffer") is None
-    if momentum and first:
+    first, is_heavy = state.get("momentum_buffer") is None, is_on(momentum)
+    if is_heavy and first:
         state["momentum_buffer"] = zeros(p)
-    held = state["momentum_buffer"] if momentum else None
+    held = state["momentum_buffer"] if is_heavy else None
     now, *cycled = numbers(p, state, lambda: (rate(), cycle()) if cycle else (rate(),), widens=True)
     momentum = cycled[0] if cycled else momentum
     fresh = 1.0 if first else 1.0 - dampening
@@ -267,7 +340,7 @@ def _wide(x: Tensor) -> Tensor:
 
 def _set(x: Tensor, value: Tensor) -> None:
     """Writes what a step has computed."""
-    x.set_value(value.astype(x.dtype) if x.dtype.itemsize == 2 else value)
+    write(x, value.astype(x.dtype) if x.dtype.itemsize == 2 else value)
 
 
 def adam(
@@ -287,27 +360,28 @@ def adam(
 
     ``cycle`` gives the first of the betas, if it may be another one in each step.
 
-    ``root`` corrects the bias towards zero of the mean of the squared gradient, and ``speed`` that of the mean.
+    ``spread`` corrects the bias towards zero of the mean of the squared gradient, and ``speed`` that of the mean.
     """
     if not state:
-        state.update(step=0, exp_avg=zeros(p), exp_avg_sq=zeros(p))
+        state.update(step=counter(0), exp_avg=zeros(p), exp_avg_sq=zeros(p))
     if largest and "max_exp_avg_sq" not in state:
         state["max_exp_avg_sq"] = zeros(p)
 
     def count() -> tuple[float, ...]:
         now, first = rate(), cycle() if cycle else betas[0]
-        step = state["step"] = state["step"] + 1
+        state["step"] += 1
+        step = state["step"]
         shrink = 1.0 - now * decay if decoupled else 1.0
-        found = now / (1.0 - first**step), math.sqrt(1.0 - betas[1] ** step), shrink
+        found = now / (1.0 - first**step), (1.0 - betas[1] ** step) ** 0.5, shrink
         return (*found, first, 1.0 - first) if cycle else found
 
-    speed, root, shrink, *cycled = numbers(p, state, count, widens=True)
+    speed, spread, shrink, *cycled = numbers(p, state, count, widens=True)
     beta, fresh = cycled or (betas[0], 1.0 - betas[0])
     top = state.get("max_exp_avg_sq") if largest else None
     m, v = state["exp_avg"], state["exp_avg_sq"]
     penalty = 0.0 if decoupled else decay
     if isinstance(speed, float):
-        _core.adam_step(p, g, m, v, top, speed, root, shrink, (beta, betas[1]), epsilon, penalty)
+        _core.adam_step(p, g, m, v, top, speed, spread, shrink, (beta, betas[1]), epsilon, penalty)
         return
     x, g = _wide(p), _wide(g)
     g = g + penalty * x
@@ -318,7 +392,7 @@ def adam(
     if top is not None:
         square = native.maximum(_wide(top), square)
         _set(top, square)
-    _set(p, shrink * x - speed * mean / (native.sqrt(square) / root + epsilon))
+    _set(p, shrink * x - speed * mean / (root(square) / spread + epsilon))
 
 
 def of_a_module(given: Any) -> str:

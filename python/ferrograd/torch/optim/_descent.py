@@ -45,7 +45,7 @@ class SGD(Optimizer):
         _fused.descend(
             p,
             g,
-            self.state[p] if group["momentum"] else {},
+            self.state[p] if _fused.is_on(group["momentum"]) else {},
             rate=rate_of(group),
             momentum=group["momentum"],
             dampening=group["dampening"],
@@ -147,6 +147,8 @@ class Muon(Optimizer):
         eps: float = 1e-7,
         ns_steps: int = 5,
         adjust_lr_fn: str | None = None,
+        *,
+        differentiable: bool = False,
     ) -> None:
         super().__init__(params, given(locals()))
 
