@@ -15,6 +15,8 @@ from ferrograd._kit import arguments as _arguments
 from ferrograd._tensor.dtypes import finfo
 
 State = dict[str, Any]
+#: What the states of rules count: steps, and numbers that follow from them.
+COUNTED = ("step", "mu_product", "eta", "mu")
 Counting = TypeVar("Counting", bound=Callable[..., None])
 
 #: Gives the learning rate, which may be another one in each step.
@@ -148,21 +150,20 @@ def numbers(
     """
     if _core.is_grad_enabled():
         return [_like(x, like) for x in compute()]
-    return _asked(like, state, compute, widens)
+    return _asked(like, state, compute, widens) if _core.is_tracing() else compute()
 
 
 def _like(x: Any, like: Tensor | None) -> Any:
     """A number of a recorded step in the precision of ``like``."""
-    is_float = isinstance(x, Tensor) and x.dtype.kind == "f" and like is not None
-    return x.astype(finfo(like.dtype).dtype) if is_float else x
+    if like is None or not isinstance(x, Tensor) or x.dtype.kind != "f":
+        return x
+    return x.astype(finfo(like.dtype).dtype)
 
 
 def _asked(
     like: Tensor | None, state: State, compute: Callable[[], Sequence[Any]], widens: bool = False
 ) -> Sequence[Any]:
-    """See :func:`numbers`."""
-    if not _core.is_tracing():
-        return compute()
+    """See :func:`numbers`, for a function that is traced."""
     if like is not None and like.dtype.itemsize == 2 and not widens:
         _core.give_up_trace("it takes a step of an optimizer for a parameter of a half dtype")
         return compute()
@@ -185,7 +186,10 @@ def change(held: State, make: Callable[[], Any]) -> None:
     """Calls ``make``, which changes what ``held`` has, also in each call of a compiled function that is traced. What it
     returns has to be what it was in the trace.
     """
-    _asked(None, held, lambda: (make(),))
+    if _core.is_tracing():
+        _asked(None, held, lambda: (make(),))
+    else:
+        make()
 
 
 def unscaled(grads: Iterable[Tensor], factor: Callable[[], float]) -> bool:
@@ -229,15 +233,16 @@ def leaves(parameters: Any, op: str, distinct: bool = True, records: bool = Fals
     return found
 
 
-def at_least(op: str, least: float, below: float | None = None, **values: float) -> None:
+def at_least(op: str, least: float, below: float | None = None, **values: Any) -> None:
     """Raises unless each of ``values`` is a number that is at least ``least`` and below ``below``.
 
     The numbers of tensors that are traced or stand for a batch are not known.
     """
     for name, value in values.items():
-        if not isinstance(value, Real | Tensor):
+        is_tensor = isinstance(value, Tensor)
+        if not (is_tensor or isinstance(value, Real)):
             raise ArgumentError(f"{op}: {name} must be a number, not {type(value).__name__}")
-        if isinstance(value, Tensor) and _core.is_tracing():
+        if is_tensor and _core.is_tracing():
             continue
         try:
             is_fine = bool(least <= value and (below is None or value < below))
@@ -256,6 +261,33 @@ def zeros(p: Tensor) -> Tensor:
 def counter(value: float) -> Any:
     """The number that a state begins to count from: a float64 tensor, as ops compute with it, if steps are recorded."""
     return native.full([], value, "float64") if _core.is_grad_enabled() else value
+
+
+def begin_record(state: State) -> None:
+    """Makes float64 tensors of the numbers in the state of a parameter, before a step is recorded."""
+    for key in COUNTED:
+        if isinstance(x := state.get(key), Tensor):
+            if key == "step" and x.requires_grad:
+                raise RuntimeError("`requires_grad` is not supported for `step` in differentiable mode")
+            if x.shape or x.dtype.name != "float64":
+                state[key] = native.reshape(x, []).astype("float64")
+        elif x is not None:
+            state[key] = counter(x)
+
+
+def plain(state: State) -> State:
+    """A state whose counts are numbers again, as files have them."""
+    counts = {key: x.item() for key, x in state.items() if key in COUNTED and isinstance(x, Tensor)}
+    return {**state, **counts, **({"step": int(state["step"])} if "step" in counts else {})}
+
+
+def known(values: Any) -> Any:
+    """Options or states, with the ids of tensors in place of them."""
+    if isinstance(values, dict):
+        return {key: known(value) for key, value in values.items()}
+    if isinstance(values, list | tuple):
+        return [known(x) for x in values]
+    return id(values) if isinstance(values, Tensor) else values
 
 
 def is_on(option: Any) -> bool:
@@ -288,6 +320,8 @@ def options_for(group: dict[str, Any], p: Tensor) -> dict[str, Any]:
     dtype = "float32" if p.dtype.itemsize == 2 else finfo(p.dtype).dtype
 
     def cast(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: cast(x) for key, x in value.items()}
         if isinstance(value, list | tuple):
             return tuple(cast(x) for x in value)
         return native.reshape(value, []).astype(dtype) if isinstance(value, Tensor) else value
@@ -314,12 +348,17 @@ def descend(
 
     ``cycle`` gives the momentum, if it may be another one in each step.
     """
-    first, is_heavy = state.get("momentum_buffer") is None, is_on(momentum)
-    if is_heavy and first:
-        state["momentum_buffer"] = zeros(p)
-    held = state["momentum_buffer"] if is_heavy else None
-    now, *cycled = numbers(p, state, lambda: (rate(), cycle()) if cycle else (rate(),), widens=True)
-    momentum = cycled[0] if cycled else momentum
+    held = state.get("momentum_buffer")
+    first = held is None
+    if isinstance(momentum, Tensor) or momentum:
+        if first:
+            state["momentum_buffer"] = held = zeros(p)
+    else:
+        held = None
+    if cycle:
+        now, momentum = numbers(p, state, lambda: (rate(), cycle()), widens=True)
+    else:
+        (now,) = numbers(p, state, lambda: (rate(),), widens=True)
     fresh = 1.0 if first else 1.0 - dampening
     if isinstance(now, float):
         _core.sgd_step(p, g, held, now, momentum, fresh, nesterov, decay)
@@ -375,8 +414,11 @@ def adam(
         found = now / (1.0 - first**step), (1.0 - betas[1] ** step) ** 0.5, shrink
         return (*found, first, 1.0 - first) if cycle else found
 
-    speed, spread, shrink, *cycled = numbers(p, state, count, widens=True)
-    beta, fresh = cycled or (betas[0], 1.0 - betas[0])
+    if cycle:
+        speed, spread, shrink, beta, fresh = numbers(p, state, count, widens=True)
+    else:
+        speed, spread, shrink = numbers(p, state, count, widens=True)
+        beta, fresh = betas[0], 1.0 - betas[0]
     top = state.get("max_exp_avg_sq") if largest else None
     m, v = state["exp_avg"], state["exp_avg_sq"]
     penalty = 0.0 if decoupled else decay

@@ -26,7 +26,8 @@ def begin(state: State, p: Tensor, *names: str, **values: float) -> None:
 def counted(state: State) -> Any:
     """Counts a step. Returns its number, from 1."""
     state["step"] += 1
-    return state["step"] if _core.is_grad_enabled() else int(state["step"])
+    step = state["step"]
+    return step if type(step) is int or _core.is_grad_enabled() else int(step)
 
 
 def largest(x: Any, y: float) -> Any:
@@ -59,7 +60,7 @@ def single(value: Any) -> Any:
 
 def decayed(p: Tensor, g: Tensor, decay: float) -> Tensor:
     """The gradient with that of an L2 penalty."""
-    return g + decay * p if is_on(decay) else g
+    return g + decay * p if isinstance(decay, Tensor) or decay else g
 
 
 def average(mean: Tensor, value: Tensor, weight: float) -> None:
@@ -212,9 +213,7 @@ def radam(p: Tensor, g: Tensor, state: State, *, rate: Rate, betas: tuple[float,
         most = 2 / (1 - betas[1]) - 1
         length = most - 2 * step * betas[1] ** step / rest
         rectifies = length > 5
-        square = choose(
-            rectifies, lambda: (length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length), 1.0
-        )
+        square = choose(rectifies, lambda: (length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length), 1.0)
         return 1 - betas[0] ** step, rate(), rest**0.5, square**0.5, rectifies
 
     correction, now, spread, rectified, rectifies = numbers(p, state, count)

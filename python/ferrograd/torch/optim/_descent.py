@@ -42,12 +42,13 @@ class SGD(Optimizer):
             raise ArgumentError("Nesterov momentum requires a momentum and zero dampening")
 
     def _fg_update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+        momentum = group["momentum"]
         _fused.descend(
             p,
             g,
-            self.state[p] if _fused.is_on(group["momentum"]) else {},
+            self.state[p] if isinstance(momentum, Tensor) or momentum else {},
             rate=rate_of(group),
-            momentum=group["momentum"],
+            momentum=momentum,
             dampening=group["dampening"],
             nesterov=group["nesterov"],
             decay=group["weight_decay"],

@@ -118,14 +118,13 @@ def _hooks(optimizer: Any, kind: str) -> Hooks:
 
 
 def rate_of(group: dict[str, Any]) -> _fused.Rate:
-    """Gives the learning rate of a group when it is asked."""
+    """Gives the learning rate of a group when it is asked: a tensor for a recorded step, else a number."""
 
     def rate() -> Any:
         lr = group["lr"]
         if not isinstance(lr, Tensor):
             return float(lr)
-        # Of a recorded step the rate is a tensor.
-        return lr if _core.is_grad_enabled() else _core.number_from_outside(lr)
+        return lr if "records" in group else _core.number_from_outside(lr)
 
     return rate
 
@@ -141,10 +140,27 @@ class Optimizer:
     """The base of optimizers: groups of parameters with options, and the state of each parameter.
 
     A subclass has ``step``, or ``_update``, which changes one parameter.
+
+    With ``differentiable=True`` a step is recorded. Parameters are tensors with a history, which are updated in place,
+    gradients keep theirs, and options that are numbers may be tensors of one element with gradients. A parameter that
+    is a leaf with gradients raises RuntimeError in the step.
+
+    >>> import ferrograd.torch as torch
+    >>> start = torch.tensor([4.0], requires_grad=True)
+    >>> rate = torch.tensor(0.25, requires_grad=True)
+    >>> w = start.clone()
+    >>> sgd = torch.optim.SGD([w], lr=rate, differentiable=True)
+    >>> for _ in range(2):
+    ...     (w.grad,) = torch.autograd.grad((w * w).sum(), w, create_graph=True)
+    ...     sgd.step()
+    >>> w.item()
+    1.0
+    >>> [g.item() for g in torch.autograd.grad(w.sum(), [start, rate])]
+    [0.25, -8.0]
     """
 
     #: Numbers in the state of a parameter that a saved state holds as tensors, as PyTorch does.
-    _fg_numbers: tuple[str, ...] = ("step", "mu_product", "eta", "mu")
+    _fg_numbers: tuple[str, ...] = _fused.COUNTED
     #: What a state that is not empty has: numbers, and tensors of the shape of the parameter.
     _fg_kept: tuple[str, ...] = ()
     #: Tensors of that shape that it may have, or None.
@@ -278,7 +294,8 @@ class Optimizer:
             self._fg_take_numbers()
         with no_grad():
             for group in self.param_groups:
-                _fused.watch(functools.partial(self._fg_watched, group))
+                if _core.is_tracing():
+                    _fused.watch(functools.partial(self._fg_watched, group))
                 for p in group["params"]:
                     if p.grad is not None:
                         update = self._fg_update_complex if p.dtype.kind == "c" else self._fg_update
@@ -302,27 +319,18 @@ class Optimizer:
                             "in-place operation, which differentiable=True records. Give the optimizer a copy with "
                             "a history: p = p.clone()"
                         )
-                    self._fg_begin_record(self.state[p])
+                    _fused.begin_record(self.state[p])
                     g = -p.grad if group.get("maximize") else p.grad
-                    options = _fused.options_for(group, p)
+                    options = {**_fused.options_for(group, p), "records": True}
                     if p.dtype.kind == "c" or p.dtype.itemsize == 2:
                         self._fg_update_parts(p, g, options)
                     else:
                         self._fg_update(p, g, options)
 
-    def _fg_begin_record(self, state: dict[str, Any]) -> None:
-        """Makes float64 tensors of the numbers in the state of a parameter."""
-        for key in Optimizer._fg_numbers:
-            if isinstance(x := state.get(key), Tensor):
-                if key == "step" and x.requires_grad:
-                    raise RuntimeError("`requires_grad` is not supported for `step` in differentiable mode")
-                state[key] = native.reshape(x, []).astype("float64")
-            elif x is not None:
-                state[key] = _fused.counter(x)
-
     def _fg_watched_of_record(self, group: dict[str, Any]) -> Any:
         """What a recorded step of a compiled function depends on: tensors are known by their ids."""
-        return _known(group), [_known(self.state.get(p, {})) for p in group["params"]], len(self.param_groups)
+        states = [self.state.get(p, {}) for p in group["params"]]
+        return _fused.known([group, states]), len(self.param_groups)
 
     def _patch_step_function(self) -> None:
         """Does nothing: ``step`` calls its hooks in every class. Other libraries call it in classes that wrap one."""
@@ -517,15 +525,6 @@ def _parts(value: Any) -> Any:
 def _whole(parts: Tensor, p: Tensor) -> Tensor:
     """The reverse of :func:`_parts` for a parameter, or for its state."""
     return native.view_as_complex(parts) if p.dtype.kind == "c" else parts.astype(p.dtype)
-
-
-def _known(values: Any) -> Any:
-    """Options or a state, with the ids of tensors in place of them."""
-    if isinstance(values, dict):
-        return {key: _known(value) for key, value in values.items()}
-    if isinstance(values, list | tuple):
-        return [_known(x) for x in values]
-    return id(values) if isinstance(values, Tensor) else values
 
 
 def _own(value: Any, p: Tensor, key: Any = None) -> Any:
