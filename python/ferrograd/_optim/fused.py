@@ -471,8 +471,8 @@ def clip_norm(parameters: Any, max_norm: float, order: Any, strict: bool, op: st
     total = total_norm(grads, order, ops)
     if strict and not native.isfinite(total).item():
         raise RuntimeError(
-            f"{op}: The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be "
-            "clipped"
+            f"{op}: The total norm of order {float(order)} for gradients from `parameters` is non-finite, so it cannot "
+            "be clipped"
         )
     scale_to(grads, total, max_norm)
     return total
