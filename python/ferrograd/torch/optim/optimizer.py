@@ -144,19 +144,6 @@ class Optimizer:
     With ``differentiable=True`` a step is recorded. Parameters are tensors with a history, which are updated in place,
     gradients keep theirs, and options that are numbers may be tensors of one element with gradients. A parameter that
     is a leaf with gradients raises RuntimeError in the step.
-
-    >>> import ferrograd.torch as torch
-    >>> start = torch.tensor([4.0], requires_grad=True)
-    >>> rate = torch.tensor(0.25, requires_grad=True)
-    >>> w = start.clone()
-    >>> sgd = torch.optim.SGD([w], lr=rate, differentiable=True)
-    >>> for _ in range(2):
-    ...     (w.grad,) = torch.autograd.grad((w * w).sum(), w, create_graph=True)
-    ...     sgd.step()
-    >>> w.item()
-    1.0
-    >>> [g.item() for g in torch.autograd.grad(w.sum(), [start, rate])]
-    [0.25, -8.0]
     """
 
     #: Numbers in the state of a parameter that a saved state holds as tensors, as PyTorch does.
