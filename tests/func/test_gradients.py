@@ -208,7 +208,7 @@ def test_fields_that_are_not_tensors_are_part_of_the_structure() -> None:
 
 @pytest.mark.parametrize("argnums", [1.5, None, "0", (0, "1"), [None]])
 def test_argnums_are_ints(argnums: Any) -> None:
-    with pytest.raises(fg.ArgumentError, match="argnums must be an int or ints"):
+    with pytest.raises(fg.ArgumentError, match="argnums must be int or ints"):
         grad(lambda x, y: (x * y).sum(), argnums=argnums)(sample(3), sample(3))
 
 

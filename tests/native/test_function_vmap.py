@@ -279,3 +279,27 @@ def test_a_batch_of_size_zero() -> None:
     with pytest.raises(fg.VmapError, match="inside vmap"):
         func.vmap(NumpySine.apply)(leaf([]))
     assert func.vmap(Cube.apply)(leaf([])).shape == (0,)
+
+
+def test_a_rule_of_its_own_excludes_a_generated_one() -> None:
+    class Both(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            pass
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, x: Any) -> Any:
+            return x * 2, (0, 0)
+
+    assert not torch.autograd.Function.generate_vmap_rule
+    with pytest.raises(RuntimeError, match="generate_vmap_rule=True and a vmap staticmethod"):
+        torch.vmap(Both.apply)(torch.ones(3))
+    Both.generate_vmap_rule = False
+    with pytest.raises(RuntimeError, match="vmap returned an incompatible"):
+        torch.vmap(Both.apply)(torch.ones(3))

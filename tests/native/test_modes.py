@@ -72,6 +72,23 @@ def test_decorators(d: Dialect) -> None:
 
 
 @every
+def test_a_decorated_class_warns(d: Dialect) -> None:
+    m = d.module
+    with pytest.warns(FutureWarning, match="Decorating classes is deprecated"):
+
+        @m.no_grad()
+        class Made:
+            def __init__(self) -> None:
+                self.while_made = bool(m.is_grad_enabled())
+
+            def later(self) -> bool:
+                return bool(m.is_grad_enabled())
+
+    made = Made()
+    assert (made.while_made, made.later()) == (False, True)
+
+
+@every
 def test_a_generator_is_in_the_mode_only_while_it_runs(d: Dialect) -> None:
     m = d.module
     seen: list[tuple[Any, bool]] = []

@@ -509,7 +509,6 @@ def test_wrong_options_raise() -> None:
         (lambda: T.ASGD([w], lambd=-1), "Invalid lambd value"),
         (lambda: T.Rprop([w], etas=(1.5, 2.0)), "Invalid eta values"),
         (lambda: T.Adafactor([w], beta2_decay=0.5), "beta2_decay should be <= 0"),
-        (lambda: T.Adam([w], differentiable=True), "a step is not recorded"),
         (lambda: P.RMSProp(0.1, rho=-1.0, parameters=[v]), "Invalid rho"),
         (lambda: P.NAdam(beta1=1.0, parameters=[v]), "Invalid beta1"),
         (lambda: P.Rprop(100.0, parameters=[v]), "learning_rate_range"),

@@ -153,6 +153,9 @@ REFUSED: list[tuple[str, Any]] = [
     ("jvp.+: Expected f to be a function that has non-empty output", lambda: func.jacfwd(lambda x: ())(X)),
     ("jvp.+: expected f.+ to return only tensors", lambda: func.jvp(lambda x: 1.0, (X,), (X,))),
     ("at least one Tensor", lambda: func.jvp(torch.sin, (), ())),
+    ("Expected primals to only contain Tensors", lambda: func.jvp(torch.sin, (1.0,), (X,))),
+    ("Expected tangents to only contain Tensors", lambda: func.jvp(torch.sin, (X,), (1.0,))),
+    ("argnums must be int or ints", lambda: func.grad(torch.sum, argnums=("0",))(X)),  # type: ignore[arg-type]
     ("same python structure", lambda: func.jvp(lambda x: x[0], ((X, X),), ((X,),))),
     ("out_dims is not compatible with the structure of `outputs`", lambda: torch.vmap(torch.sin, out_dims=(0, 0))(X)),
     ("`out_dims` must be an int", lambda: torch.vmap(torch.sin, out_dims="x")(X)),

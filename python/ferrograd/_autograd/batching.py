@@ -38,7 +38,7 @@ def call_vmap_rule(rule: Callable[..., Any], name: str, values: tuple[Any, ...])
             f"structure compatible with the output, not {type(result).__name__}"
         )
     output, out_axes = result
-    spread = _tree.spread(out_axes, output, f"{name}.vmap: out_dims")
+    spread = _tree.spread(out_axes, output, f"{name}.vmap returned an incompatible (output, out_dims) tuple: out_dims")
     parts = zip(_tree.leaves(output), spread, strict=True)
     inside = (y if axis is None or not isinstance(y, Tensor) else level.enter(y, axis) for y, axis in parts)
     return _tree.rebuilt(output, inside)

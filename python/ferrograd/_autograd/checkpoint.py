@@ -114,9 +114,10 @@ class _Call:
                 _core.native.mersenne.set_streams(before)
         # A gradient computed inside the call recomputes it before its first run has ended.
         if self._check and self.ended and at != len(self._places):
+            more = ". It is trying to save more tensors during recomputation" if at > len(self._places) else ""
             raise CheckpointError(
                 "checkpoint: A different number of tensors was saved during the original forward and recomputation: "
-                f"{len(self._places)} and {at}"
+                f"{len(self._places)} and {at}{more}"
             )
 
 

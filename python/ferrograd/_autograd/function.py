@@ -53,6 +53,8 @@ class Function:
     (27.0, 18.0)
     """
 
+    #: Asks for a ``vmap`` rule made of the other methods, which there is anyhow unless the class has one of its own.
+    generate_vmap_rule: ClassVar[bool] = False
     _context: ClassVar[type[Context]] = Context
     #: Set on a class once its backward was found to be differentiable.
     _backward_is_recorded: ClassVar[bool]
@@ -107,6 +109,11 @@ class Function:
         inputs: list[Tensor] = []
         positions = cls._positions(values, inputs)
         if cls.vmap is not Function.vmap and _core.batches(inputs):
+            if cls.generate_vmap_rule:
+                raise RuntimeError(
+                    f"{cls.__name__}: generate_vmap_rule=True and a vmap staticmethod exclude each other: the first "
+                    "asks for a rule that is made of forward and backward. Remove one of them"
+                )
             return batching.call_vmap_rule(cls.vmap, cls.__name__, values)
         ctx = cls._context(cls)
         ctx._call = call = _core.FunctionCall(inputs)

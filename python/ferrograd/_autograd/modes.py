@@ -11,6 +11,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from ferrograd import _core
 from ferrograd._kit import arguments as _arguments
+from ferrograd._kit.warning import warn
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -39,7 +40,16 @@ class _Mode:
         self._back(self._fg_before.pop())
 
     def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
-        """The function, run in this mode. For a generator or coroutine the mode is set only while its code runs."""
+        """The function, run in this mode. For a generator or coroutine the mode is set only while its code runs.
+
+        Of a class, which warns, the mode is set while an object is made, and not in its methods.
+        """
+        if inspect.isclass(f):
+            warn(
+                "Decorating classes is deprecated: the mode is set while an object is made, and not in its methods. "
+                "Decorate __init__, or each method, instead.",
+                FutureWarning,
+            )
         called = self._around(f)
         # Some callers read ``__signature__`` and do not follow ``__wrapped__``; some callables have no signature.
         with contextlib.suppress(TypeError, ValueError):

@@ -115,6 +115,8 @@ def cosine_embedding_loss(
         raise ShapeError(
             f"cosine_embedding_loss: {axis}D target tensor expects {axis + 1}D input tensors, but found inputs with "
             f"sizes {list(input1.shape)} and {list(input2.shape)}."
+            if axis < 2
+            else f"cosine_embedding_loss: 0D or 1D target tensor expected, multi-target not supported, not {axis}D"
         )
     # Each vector is divided by its own length, since squares and the product of both may overflow.
     unit1, unit2 = (x / ops.hypot(ops.norm(x, 2.0, axis, True), eps**0.5) for x in (input1, input2))

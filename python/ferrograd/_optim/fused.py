@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
@@ -16,6 +15,8 @@ from ferrograd._kit import arguments as _arguments
 from ferrograd._tensor.dtypes import finfo
 
 State = dict[str, Any]
+#: What the states of rules count: steps, and numbers that follow from them.
+COUNTED = ("step", "mu_product", "eta", "mu")
 Counting = TypeVar("Counting", bound=Callable[..., None])
 
 #: Gives the learning rate, which may be another one in each step.
@@ -144,9 +145,25 @@ def numbers(
     While a compiled function is traced, they are tensors without axes, of the precision of ``like`` (float64 without
     one), and each run of the program calls ``compute`` again. What else it returns has to stay as it is, or the
     function is traced anew. For a half dtype they are of float32, for steps that are computed in it (``widens``).
+
+    A recorded step counts in tensors (see :func:`counter`), and its numbers are tensors of the dtype of ``like``.
     """
-    if not _core.is_tracing():
-        return compute()
+    if _core.is_grad_enabled():
+        return [_like(x, like) for x in compute()]
+    return _asked(like, state, compute, widens) if _core.is_tracing() else compute()
+
+
+def _like(x: Any, like: Tensor | None) -> Any:
+    """A number of a recorded step in the precision of ``like``."""
+    if like is None or not isinstance(x, Tensor) or x.dtype.kind != "f":
+        return x
+    return x.astype(finfo(like.dtype).dtype)
+
+
+def _asked(
+    like: Tensor | None, state: State, compute: Callable[[], Sequence[Any]], widens: bool = False
+) -> Sequence[Any]:
+    """See :func:`numbers`, for a function that is traced."""
     if like is not None and like.dtype.itemsize == 2 and not widens:
         _core.give_up_trace("it takes a step of an optimizer for a parameter of a half dtype")
         return compute()
@@ -162,14 +179,17 @@ def numbers(
 def watch(value: Callable[[], Any]) -> None:
     """Has a compiled function traced anew when ``value()`` is another one than in the trace."""
     if _core.is_tracing() and not _counting.is_on:
-        numbers(None, {}, lambda: (value(),))
+        _asked(None, {}, lambda: (value(),))
 
 
 def change(held: State, make: Callable[[], Any]) -> None:
     """Calls ``make``, which changes what ``held`` has, also in each call of a compiled function that is traced. What it
     returns has to be what it was in the trace.
     """
-    numbers(None, held, lambda: (make(),))
+    if _core.is_tracing():
+        _asked(None, held, lambda: (make(),))
+    else:
+        make()
 
 
 def unscaled(grads: Iterable[Tensor], factor: Callable[[], float]) -> bool:
@@ -194,8 +214,11 @@ def watched(group: dict[str, Any], params: Sequence[Tensor], states: Mapping[Ten
     return list(map(id, params)), options, held
 
 
-def leaves(parameters: Any, op: str, distinct: bool = True) -> list[Tensor]:
-    """The parameters as a list; raises unless they are leaves, which are to be ``distinct``."""
+def leaves(parameters: Any, op: str, distinct: bool = True, records: bool = False) -> list[Tensor]:
+    """The parameters as a list; raises unless they are leaves, which are to be ``distinct``.
+
+    Where steps are recorded (``records``), and where its gradient is kept, a parameter may have a history.
+    """
     if isinstance(parameters, Tensor) or not isinstance(parameters, Iterable):
         kind = type(parameters).__name__
         raise ArgumentError(f"{op}: parameters must be an iterable of Tensors or dicts, but got {kind}")
@@ -203,19 +226,29 @@ def leaves(parameters: Any, op: str, distinct: bool = True) -> list[Tensor]:
     for p in found:
         if not isinstance(p, Tensor):
             raise ArgumentError(f"{op}: can only optimize Tensors, but one of the parameters is {type(p).__name__}")
-        if not p.is_leaf:
+        if not (p.is_leaf or records or p.retains_grad):
             raise ArgumentError(f"{op}: can't optimize a non-leaf Tensor of shape {list(p.shape)}")
     if distinct and len({id(p) for p in found}) < len(found):
         raise ArgumentError(f"{op}: a parameter is given twice")
     return found
 
 
-def at_least(op: str, least: float, below: float | None = None, **values: float) -> None:
-    """Raises unless each of ``values`` is a number that is at least ``least`` and below ``below``."""
+def at_least(op: str, least: float, below: float | None = None, **values: Any) -> None:
+    """Raises unless each of ``values`` is a number that is at least ``least`` and below ``below``.
+
+    The numbers of tensors that are traced or stand for a batch are not known.
+    """
     for name, value in values.items():
-        if not isinstance(value, Real | Tensor):
+        is_tensor = isinstance(value, Tensor)
+        if not (is_tensor or isinstance(value, Real)):
             raise ArgumentError(f"{op}: {name} must be a number, not {type(value).__name__}")
-        if not least <= value or (below is not None and not value < below):
+        if is_tensor and _core.is_tracing():
+            continue
+        try:
+            is_fine = bool(least <= value and (below is None or value < below))
+        except _core.VmapError:
+            continue
+        if not is_fine:
             wanted = f"at least {least:g}" + ("" if below is None else f" and below {below:g}")
             raise ArgumentError(f"{op}: Invalid {name}: {value}; it must be {wanted}")
 
@@ -223,6 +256,80 @@ def at_least(op: str, least: float, below: float | None = None, **values: float)
 def zeros(p: Tensor) -> Tensor:
     """The initial state of a rule: zeros with the shape and dtype of the parameter."""
     return native.zeros_like(p).detach()
+
+
+def counter(value: float) -> Any:
+    """The number that a state begins to count from: a float64 tensor, as ops compute with it, if steps are recorded."""
+    return native.full([], value, "float64") if _core.is_grad_enabled() else value
+
+
+def begin_record(state: State) -> None:
+    """Makes float64 tensors of the numbers in the state of a parameter, before a step is recorded."""
+    for key in COUNTED:
+        if isinstance(x := state.get(key), Tensor):
+            if key == "step" and x.requires_grad:
+                raise RuntimeError("`requires_grad` is not supported for `step` in differentiable mode")
+            if x.shape or x.dtype.name != "float64":
+                state[key] = native.reshape(x, []).astype("float64")
+        elif x is not None:
+            state[key] = counter(x)
+
+
+def plain(state: State) -> State:
+    """A state whose counts are numbers again, as files have them."""
+    counts = {key: x.item() for key, x in state.items() if key in COUNTED and isinstance(x, Tensor)}
+    return {**state, **counts, **({"step": int(state["step"])} if "step" in counts else {})}
+
+
+def known(values: Any) -> Any:
+    """Options or states, with the ids of tensors in place of them."""
+    if isinstance(values, dict):
+        return {key: known(value) for key, value in values.items()}
+    if isinstance(values, list | tuple):
+        return [known(x) for x in values]
+    return id(values) if isinstance(values, Tensor) else values
+
+
+def is_on(option: Any) -> bool:
+    """Whether an option is not 0. A tensor is always on, since it may have a gradient."""
+    return isinstance(option, Tensor) or bool(option)
+
+
+def root(x: Tensor) -> Tensor:
+    """The square root. In a recorded step its gradient at 0 is 0, not infinite: there the mean of squares is that of
+    gradients that were all 0, and ``g / (root + epsilon)`` has the slope ``1 / epsilon``.
+    """
+    if not _core.is_grad_enabled():
+        return native.sqrt(x)
+    is_zero = x == 0
+    return native.where(is_zero, native.zeros_like(x), native.sqrt(native.where(is_zero, native.ones_like(x), x)))
+
+
+def write(x: Tensor, value: Tensor) -> None:
+    """Writes what a step has computed, with its history if the step is recorded."""
+    if _core.is_grad_enabled():
+        x[...] = value
+    else:
+        x.set_value(value)
+
+
+def options_for(group: dict[str, Any], p: Tensor) -> dict[str, Any]:
+    """The options of a group for a recorded step: tensors, and the rate, without axes and in the precision of ``p``, or
+    of float32 for a half dtype.
+    """
+    dtype = "float32" if p.dtype.itemsize == 2 else finfo(p.dtype).dtype
+
+    def cast(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: cast(x) for key, x in value.items()}
+        if isinstance(value, list | tuple):
+            return tuple(cast(x) for x in value)
+        return native.reshape(value, []).astype(dtype) if isinstance(value, Tensor) else value
+
+    found = {key: cast(value) for key, value in group.items() if key not in ("params", "max_momentum")}
+    if not isinstance(found["lr"], Tensor):
+        found["lr"] = native.full([], float(found["lr"]), dtype)
+    return found
 
 
 def descend(
@@ -241,12 +348,17 @@ def descend(
 
     ``cycle`` gives the momentum, if it may be another one in each step.
     """
-    first = state.get("momentum_buffer") is None
-    if momentum and first:
-        state["momentum_buffer"] = zeros(p)
-    held = state["momentum_buffer"] if momentum else None
-    now, *cycled = numbers(p, state, lambda: (rate(), cycle()) if cycle else (rate(),), widens=True)
-    momentum = cycled[0] if cycled else momentum
+    held = state.get("momentum_buffer")
+    first = held is None
+    if isinstance(momentum, Tensor) or momentum:
+        if first:
+            state["momentum_buffer"] = held = zeros(p)
+    else:
+        held = None
+    if cycle:
+        now, momentum = numbers(p, state, lambda: (rate(), cycle()), widens=True)
+    else:
+        (now,) = numbers(p, state, lambda: (rate(),), widens=True)
     fresh = 1.0 if first else 1.0 - dampening
     if isinstance(now, float):
         _core.sgd_step(p, g, held, now, momentum, fresh, nesterov, decay)
@@ -267,7 +379,7 @@ def _wide(x: Tensor) -> Tensor:
 
 def _set(x: Tensor, value: Tensor) -> None:
     """Writes what a step has computed."""
-    x.set_value(value.astype(x.dtype) if x.dtype.itemsize == 2 else value)
+    write(x, value.astype(x.dtype) if x.dtype.itemsize == 2 else value)
 
 
 def adam(
@@ -287,27 +399,31 @@ def adam(
 
     ``cycle`` gives the first of the betas, if it may be another one in each step.
 
-    ``root`` corrects the bias towards zero of the mean of the squared gradient, and ``speed`` that of the mean.
+    ``spread`` corrects the bias towards zero of the mean of the squared gradient, and ``speed`` that of the mean.
     """
     if not state:
-        state.update(step=0, exp_avg=zeros(p), exp_avg_sq=zeros(p))
+        state.update(step=counter(0), exp_avg=zeros(p), exp_avg_sq=zeros(p))
     if largest and "max_exp_avg_sq" not in state:
         state["max_exp_avg_sq"] = zeros(p)
 
     def count() -> tuple[float, ...]:
         now, first = rate(), cycle() if cycle else betas[0]
-        step = state["step"] = state["step"] + 1
+        state["step"] += 1
+        step = state["step"]
         shrink = 1.0 - now * decay if decoupled else 1.0
-        found = now / (1.0 - first**step), math.sqrt(1.0 - betas[1] ** step), shrink
+        found = now / (1.0 - first**step), (1.0 - betas[1] ** step) ** 0.5, shrink
         return (*found, first, 1.0 - first) if cycle else found
 
-    speed, root, shrink, *cycled = numbers(p, state, count, widens=True)
-    beta, fresh = cycled or (betas[0], 1.0 - betas[0])
+    if cycle:
+        speed, spread, shrink, beta, fresh = numbers(p, state, count, widens=True)
+    else:
+        speed, spread, shrink = numbers(p, state, count, widens=True)
+        beta, fresh = betas[0], 1.0 - betas[0]
     top = state.get("max_exp_avg_sq") if largest else None
     m, v = state["exp_avg"], state["exp_avg_sq"]
     penalty = 0.0 if decoupled else decay
     if isinstance(speed, float):
-        _core.adam_step(p, g, m, v, top, speed, root, shrink, (beta, betas[1]), epsilon, penalty)
+        _core.adam_step(p, g, m, v, top, speed, spread, shrink, (beta, betas[1]), epsilon, penalty)
         return
     x, g = _wide(p), _wide(g)
     g = g + penalty * x
@@ -318,7 +434,7 @@ def adam(
     if top is not None:
         square = native.maximum(_wide(top), square)
         _set(top, square)
-    _set(p, shrink * x - speed * mean / (native.sqrt(square) / root + epsilon))
+    _set(p, shrink * x - speed * mean / (root(square) / spread + epsilon))
 
 
 def of_a_module(given: Any) -> str:
@@ -355,8 +471,8 @@ def clip_norm(parameters: Any, max_norm: float, order: Any, strict: bool, op: st
     total = total_norm(grads, order, ops)
     if strict and not native.isfinite(total).item():
         raise RuntimeError(
-            f"{op}: The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be "
-            "clipped"
+            f"{op}: The total norm of order {float(order)} for gradients from `parameters` is non-finite, so it cannot "
+            "be clipped"
         )
     scale_to(grads, total, max_norm)
     return total

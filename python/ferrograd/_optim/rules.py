@@ -1,28 +1,50 @@
 """The update rules of the other optimizers, as tensor ops in place; shared by the dialects.
 
-Each takes a parameter, its gradient and its state, and runs where ops are not recorded.
+Each takes a parameter, its gradient and its state. Where ops are recorded, so is the step: its options may be tensors
+without axes, and it counts in tensors. Then an ``if`` must not ask for a number, which :func:`choose` does not.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
+from ferrograd import _core
 from ferrograd._core import Tensor, native
-from ferrograd._optim.fused import Rate, State, factor, numbers, zeros
+from ferrograd._optim.fused import Rate, State, counter, factor, is_on, numbers, root, write, zeros
 from ferrograd._tensor.dtypes import finfo
 
 
 def begin(state: State, p: Tensor, *names: str, **values: float) -> None:
     """Before the first step the state gets zeros under the names, and the values."""
     if "step" not in state:
-        state.update(step=0, **{name: zeros(p) for name in names}, **values)
+        counters = {name: counter(value) for name, value in {"step": 0, **values}.items()}
+        state.update(**counters, **{name: zeros(p) for name in names})
 
 
-def counted(state: State) -> int:
+def counted(state: State) -> Any:
     """Counts a step. Returns its number, from 1."""
     state["step"] += 1
-    return int(state["step"])
+    step = state["step"]
+    return step if type(step) is int or _core.is_grad_enabled() else int(step)
+
+
+def largest(x: Any, y: float) -> Any:
+    """The larger one of two numbers, of which the first may be a tensor."""
+    return native.maximum(x, y) if isinstance(x, Tensor) else max(x, y)
+
+
+def smallest(x: Any, y: Any) -> Any:
+    """The smaller one of two numbers or two tensors."""
+    return native.minimum(x, y) if isinstance(x, Tensor) else min(x, y)
+
+
+def choose(holds: Any, value: Callable[[], Any], other: Any) -> Any:
+    """``value()`` if a condition holds, else ``other``. Where the condition is a tensor, both are computed."""
+    if isinstance(holds, Tensor):
+        return native.where(holds, value(), other)
+    return value() if holds else other
 
 
 def counted_rate(state: State, rate: Rate) -> float:
@@ -31,14 +53,14 @@ def counted_rate(state: State, rate: Rate) -> float:
     return rate()
 
 
-def single(value: float) -> float:
-    """The number as a saved state holds it: in the default float dtype."""
-    return float(native.full([], value).item())
+def single(value: Any) -> Any:
+    """The number as a saved state holds it: in the default float dtype. A tensor stays as it is."""
+    return value if isinstance(value, Tensor) else float(native.full([], value).item())
 
 
 def decayed(p: Tensor, g: Tensor, decay: float) -> Tensor:
     """The gradient with that of an L2 penalty."""
-    return g + decay * p if decay else g
+    return g + decay * p if isinstance(decay, Tensor) or decay else g
 
 
 def average(mean: Tensor, value: Tensor, weight: float) -> None:
@@ -66,15 +88,15 @@ def rmsprop(
     """T. Tieleman, G. Hinton, lecture 6.5 (2012). ``inside`` adds epsilon before the root, and puts the rate into the
     momentum.
     """
-    begin(state, p, "square_avg", *["momentum_buffer"] * bool(momentum), *["grad_avg"] * centered)
+    begin(state, p, "square_avg", *["momentum_buffer"] * is_on(momentum), *["grad_avg"] * centered)
     (now,) = numbers(p, state, lambda: (counted_rate(state, rate),))
     v = state["square_avg"]
     average_of_squares(v, g, smoothing)
     if centered:
         average(state["grad_avg"], g, 1 - smoothing)
         v = v - state["grad_avg"] * state["grad_avg"]
-    step = g / native.sqrt(v + epsilon) * now if inside else g / (native.sqrt(v) + epsilon)
-    if momentum:
+    step = g / native.sqrt(v + epsilon) * now if inside else g / (root(v) + epsilon)
+    if is_on(momentum):
         step = state["momentum_buffer"].mul_(momentum).add_(step)
     p.sub_(step if inside else step * now)
 
@@ -85,7 +107,7 @@ def sparse_adam(p: Tensor, g: Tensor, state: State, *, rate: Rate, betas: tuple[
 
     def count() -> tuple[float]:
         step = counted(state)
-        return (rate() * math.sqrt(1 - betas[1] ** step) / (1 - betas[0] ** step),)
+        return (rate() * (1 - betas[1] ** step) ** 0.5 / (1 - betas[0] ** step),)
 
     (now,) = numbers(p, state, count)
     if 0 in p.shape:
@@ -98,7 +120,7 @@ def sparse_adam(p: Tensor, g: Tensor, state: State, *, rate: Rate, betas: tuple[
     mean = betas[0] * state["exp_avg"][rows] + (1 - betas[0]) * part
     square = betas[1] * state["exp_avg_sq"][rows] + (1 - betas[1]) * part * part
     state["exp_avg"][rows], state["exp_avg_sq"][rows] = mean, square
-    p[rows] = p[rows] - mean / (native.sqrt(square) + epsilon) * now
+    p[rows] = p[rows] - mean / (root(square) + epsilon) * now
 
 
 def begin_adagrad(p: Tensor, state: State, initial: float) -> None:
@@ -115,7 +137,7 @@ def adagrad(
         begin_adagrad(p, state, initial)
     (now,) = numbers(p, state, lambda: (rate() / (1 + (counted(state) - 1) * rate_decay),))
     state["sum"].add_(g * g)
-    p.sub_(g / (native.sqrt(state["sum"]) + epsilon) * now)
+    p.sub_(g / (root(state["sum"]) + epsilon) * now)
 
 
 def adadelta(p: Tensor, g: Tensor, state: State, *, rate: Rate, smoothing: float, epsilon: float) -> None:
@@ -149,7 +171,7 @@ def adamax(
         before = before + epsilon
     else:
         size = size + epsilon
-    state["exp_inf"].set_value(native.maximum(before, size))
+    write(state["exp_inf"], native.maximum(before, size))
     p.sub_(state["exp_avg"] / state["exp_inf"] * speed)
 
 
@@ -176,31 +198,30 @@ def nadam(
     correction, fresh, old = numbers(p, state, count)
     average(state["exp_avg"], g, 1 - betas[0])
     average_of_squares(state["exp_avg_sq"], g, betas[1])
-    root = native.sqrt(state["exp_avg_sq"] / correction) + epsilon
-    p.sub_(g / root * fresh)
-    p.sub_(state["exp_avg"] / root * old)
+    size = root(state["exp_avg_sq"] / correction) + epsilon
+    p.sub_(g / size * fresh)
+    p.sub_(state["exp_avg"] / size * old)
 
 
 def radam(p: Tensor, g: Tensor, state: State, *, rate: Rate, betas: tuple[float, float], epsilon: float) -> None:
     """Rectified Adam: L. Liu et al., "On the variance of the adaptive learning rate and beyond" (2020)."""
     begin(state, p, "exp_avg", "exp_avg_sq")
 
-    def count() -> tuple[float, float, float, float, bool]:
+    def count() -> tuple[Any, ...]:
         step = counted(state)
         rest = 1 - betas[1] ** step
         most = 2 / (1 - betas[1]) - 1
         length = most - 2 * step * betas[1] ** step / rest
         rectifies = length > 5
-        square = (length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length) if rectifies else 1.0
+        square = choose(rectifies, lambda: (length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length), 1.0)
         return 1 - betas[0] ** step, rate(), rest**0.5, square**0.5, rectifies
 
-    correction, now, root, rectified, rectifies = numbers(p, state, count)
+    correction, now, spread, rectified, rectifies = numbers(p, state, count)
     average(state["exp_avg"], g, 1 - betas[0])
     average_of_squares(state["exp_avg_sq"], g, betas[1])
     change = state["exp_avg"] / correction * now
-    if rectifies:
-        change = change * (root / (native.sqrt(state["exp_avg_sq"]) + epsilon)) * rectified
-    p.sub_(change)
+    size = lambda: change * (spread / (root(state["exp_avg_sq"]) + epsilon)) * rectified  # noqa: E731
+    p.sub_(choose(rectifies, size, change))
 
 
 def rprop(
@@ -208,32 +229,33 @@ def rprop(
 ) -> None:
     """M. Riedmiller, H. Braun, "A direct adaptive method for faster backpropagation learning" (1993)."""
     if "step_size" not in state:
-        state.update(step=0, prev=zeros(p), step_size=zeros(p).add_(rate()))
+        state.update(step=counter(0), prev=zeros(p), step_size=zeros(p).add_(rate()))
     numbers(p, state, lambda: (counted(state) > 0,))
     less, more = factors
     sign = native.sign(g * state["prev"])
     size = state["step_size"]
-    size.set_value(native.clip(native.where(sign > 0, size * more, native.where(sign < 0, size * less, size)), *bounds))
+    write(size, native.clip(native.where(sign > 0, size * more, native.where(sign < 0, size * less, size)), *bounds))
     g = native.where(sign < 0, native.zeros_like(g), g)
     p.sub_(native.sign(g) * size)
-    state["prev"].set_value(g)
+    write(state["prev"], g)
 
 
 def averaged_sgd(p: Tensor, g: Tensor, state: State, *, rate: Rate, decay: float, power: float, start: float) -> None:
     """Averaged SGD: B. Polyak, A. Juditsky, "Acceleration of stochastic approximation by averaging" (1992)."""
     begin(state, p, "ax", eta=single(rate()), mu=1.0)
 
-    def count() -> tuple[float, float, float, bool]:
+    def count() -> tuple[Any, ...]:
         step, eta, mu = counted(state), state["eta"], state["mu"]
         state["eta"] = single(rate() / (1 + decay * rate() * step) ** power)
-        state["mu"] = single(1 / max(1, step - start))
+        state["mu"] = single(1 / largest(step - start, 1))
         return 1 - decay * eta, eta, mu, mu == 1
 
     shrink, eta, mu, is_first = numbers(p, state, count)
     p.mul_(shrink)
     p.sub_(g * eta)
-    if is_first:
-        state["ax"].set_value(p)
+    # A recorded step does not ask: with a weight of 1 the mean is the value.
+    if is_first is True:
+        write(state["ax"], p)
     else:
         average(state["ax"], p, mu)
 
@@ -258,15 +280,15 @@ def adafactor(
     least = float(finfo(p.dtype).eps) if epsilons[0] is None else epsilons[0]
     names = ("row_var", "col_var") if len(g.shape) > 1 else ("variance",)
     if "step" not in state:
-        state["step"] = 0
+        state["step"] = counter(0)
         for name in names:
             axis = {"row_var": -1, "col_var": -2}.get(name)
             state[name] = zeros(p) if axis is None else zeros(native.sum(p.detach(), axis, keepdims=True))
-    weight, shrink = numbers(p, state, lambda: (float(counted(state)) ** beta2_decay, 1 - rate() * decay))
-    (most,) = numbers(None, state, lambda: (min(rate(), 1 / state["step"] ** 0.5),))
+    weight, shrink = numbers(p, state, lambda: (counted(state) ** beta2_decay, 1 - rate() * decay))
+    (most,) = numbers(None, state, lambda: (smallest(rate(), 1 / state["step"] ** 0.5),))
     root = math.prod(g.shape) ** 0.5
     step = native.maximum(native.norm(p).astype("float64") / root, epsilons[1]) * most
-    if decay:
+    if is_on(decay):
         p.mul_(shrink)
     squares = g * g
     if len(g.shape) > 1:
@@ -307,14 +329,16 @@ def lamb(
     average(state["exp_avg"], g, 1 - betas[0])
     average_of_squares(state["exp_avg_sq"], g, betas[1])
     m, v = state["exp_avg"] / corrections[0], state["exp_avg_sq"] / corrections[1]
-    change = decayed(p, m / (native.sqrt(v) + epsilon), decay)
-    if not (decay or adapts):
+    change = decayed(p, m / (root(v) + epsilon), decay)
+    if not (is_on(decay) or adapts):
         (now,) = numbers(p, state, lambda: (rate(),))
         p.sub_(change * now)
         return
     (now,) = numbers(None, state, lambda: (rate(),))
     mine, its = (native.norm(x).astype("float64") for x in (p, change))
-    p.sub_(change * factor(native.where((mine != 0) & (its != 0), mine / its, 1.0) * now, p))
+    divides = (mine != 0) & (its != 0)
+    ratio = native.where(divides, mine / native.where(divides, its, 1.0), 1.0)
+    p.sub_(change * factor(ratio * now, p))
 
 
 def averaged_gradient(p: Tensor, g: Tensor, state: State, *, rate: Rate, batches: int) -> None:
@@ -323,11 +347,11 @@ def averaged_gradient(p: Tensor, g: Tensor, state: State, *, rate: Rate, batches
     The mean of the last gradients of ``batches`` batches, which come in turn.
     """
     begin(state, p, "d")
-    (speed,) = numbers(p, state, lambda: (rate() / min(counted(state), batches),))
+    (speed,) = numbers(p, state, lambda: (rate() / smallest(counted(state), batches),))
     last: list[Tensor] = state.setdefault("ys", [])
     if len(last) == batches:
         state["d"].sub_(last.pop(0))
-    last.append(g.detach().clone())
+    last.append(g.clone())
     state["d"].add_(g)
     p.sub_(state["d"] * speed)
 

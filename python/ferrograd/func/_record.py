@@ -95,7 +95,7 @@ def chosen(what: str, args: tuple[Any, ...], argnums: int | Sequence[int]) -> li
     places = []
     for i in argnums if not isinstance(argnums, int) and isinstance(argnums, Iterable) else [argnums]:
         if not isinstance(i, int):
-            raise ArgumentError(f"{what}: argnums must be an int or ints, got {argnums!r}")
+            raise ArgumentError(f"{what}: argnums must be int or ints, got {argnums!r}")
         if not -len(args) <= i < len(args):
             raise ArgumentError(f"{what}: Got argnum={i}, but only {len(args)} positional inputs")
         places.append(i % len(args))

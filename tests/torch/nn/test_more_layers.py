@@ -108,6 +108,15 @@ def test_losses_of_targets_of_another_size() -> None:
     for loss in (F.binary_cross_entropy, F.binary_cross_entropy_with_logits):
         with pytest.raises(ValueError, match="must be the same as input size"):
             loss(torch.sigmoid(x), torch.sigmoid(y))
+    with pytest.raises(ValueError, match=r"Using a target size \("):
+        F.binary_cross_entropy(torch.sigmoid(x), torch.sigmoid(y))
+    with pytest.raises(ValueError, match="1D target tensor expected"):
+        F.cosine_embedding_loss(normal(5, 2), normal(5, 2), normal(5, 1))
+    with pytest.raises(ValueError, match="output_ratio to either be a single Int or tuple of Ints"):
+        F.fractional_max_pool2d(normal(1, 1, 6, 6), 2, output_ratio=(0.5, 0.5, 0.5))
+    with pytest.raises(RuntimeError, match=r"The total norm of order 1\.0 for gradients"):
+        torch.nn.utils.get_total_norm([normal(2) * np.inf], 1, error_if_nonfinite=True)
+    assert [m(3)._get_no_batch_dim() for m in (torch.nn.InstanceNorm1d, torch.nn.InstanceNorm3d)] == [2, 4]
 
 
 def test_losses_with_a_weight_for_each_element() -> None:

@@ -42,7 +42,7 @@ def full(p: Tensor, value: float, shape: Iterable[int]) -> Any:
 
 def base(p: Tensor, beta: float) -> float:
     """The base of a power as Paddle rounds it."""
-    return beta if p.dtype.itemsize > 4 else float(np.float32(beta))
+    return float(beta) if p.dtype.itemsize > 4 else float(np.float32(float(beta)))
 
 
 def state_of(kept: Mapping[str, Any], p: Tensor, names: Mapping[str, str], powers: Mapping[str, float]) -> State:

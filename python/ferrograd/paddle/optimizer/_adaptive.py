@@ -35,10 +35,16 @@ class Adam(Optimizer):
         use_multi_tensor: bool = False,
         amsgrad: bool = False,
         name: str | None = None,
+        *,
+        differentiable: bool = False,
     ) -> None:
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, differentiable=differentiable)
         self._multi_precision = multi_precision
-        self._betas, self._epsilon, self._amsgrad = (float(beta1), float(beta2)), float(epsilon), amsgrad
+        self._betas, self._epsilon, self._amsgrad = (
+            (self._number(beta1), self._number(beta2)),
+            self._number(epsilon),
+            amsgrad,
+        )
         self._accumulators = _MOMENTS | ({"max_exp_avg_sq": "moment2_max"} if amsgrad else {})
         fused.at_least(type(self).__name__, 0, 1, beta1=self._betas[0], beta2=self._betas[1])
         fused.at_least(type(self).__name__, 0, epsilon=self._epsilon)
@@ -85,6 +91,8 @@ class AdamW(Adam):
         multi_precision: bool = False,
         amsgrad: bool = False,
         name: str | None = None,
+        *,
+        differentiable: bool = False,
     ) -> None:
         if use_lowprecision_moment:
             raise ArgumentError("AdamW: moments of a half dtype are not supported; leave out use_lowprecision_moment")
@@ -99,6 +107,7 @@ class AdamW(Adam):
             multi_precision=multi_precision,
             amsgrad=amsgrad,
             name=name,
+            differentiable=differentiable,
         )
         self._ratio, self._decays = lr_ratio, apply_decay_param_fun
 
@@ -117,7 +126,7 @@ class _WithBetas(Optimizer):
     _accumulators: Mapping[str, str] = _MOMENTS
 
     def _set_betas(self, beta1: Any, beta2: Any, epsilon: Any) -> None:
-        self._betas, self._epsilon = (float(beta1), float(beta2)), float(epsilon)
+        self._betas, self._epsilon = (self._number(beta1), self._number(beta2)), self._number(epsilon)
         fused.at_least(type(self).__name__, 0, 1, beta1=self._betas[0], beta2=self._betas[1])
         fused.at_least(type(self).__name__, 0, epsilon=self._epsilon)
 
@@ -137,8 +146,10 @@ class Adamax(_WithBetas):
         weight_decay: Decay = None,
         grad_clip: Clip | None = None,
         name: str | None = None,
+        *,
+        differentiable: bool = False,
     ) -> None:
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, differentiable=differentiable)
         self._set_betas(beta1, beta2, epsilon)
 
     def _powers(self) -> dict[str, float]:
@@ -165,11 +176,13 @@ class NAdam(_WithBetas):
         weight_decay: Decay = None,
         grad_clip: Clip | None = None,
         name: str | None = None,
+        *,
+        differentiable: bool = False,
     ) -> None:
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, differentiable=differentiable)
         self._set_betas(beta1, beta2, epsilon)
         fused.at_least("NAdam", 0, momentum_decay=momentum_decay)
-        self._momentum_decay = float(momentum_decay)
+        self._momentum_decay = self._number(momentum_decay)
 
     def _powers(self) -> dict[str, float]:
         return {"momentum_decay_pow": 0.96, "beta2_pow": self._betas[1]}
@@ -201,8 +214,10 @@ class RAdam(_WithBetas):
         weight_decay: Decay = None,
         grad_clip: Clip | None = None,
         name: str | None = None,
+        *,
+        differentiable: bool = False,
     ) -> None:
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, differentiable=differentiable)
         self._set_betas(beta1, beta2, epsilon)
 
     def _powers(self) -> dict[str, float]:
@@ -239,8 +254,10 @@ class Lamb(_WithBetas):
         multi_precision: bool = False,
         always_adapt: bool = False,
         name: str | None = None,
+        *,
+        differentiable: bool = False,
     ) -> None:
-        super().__init__(learning_rate, parameters, None, grad_clip, name)
+        super().__init__(learning_rate, parameters, None, grad_clip, name, differentiable=differentiable)
         self._multi_precision = multi_precision
         self._set_betas(beta1, beta2, epsilon)
         fused.at_least("Lamb", 0, lamb_weight_decay=lamb_weight_decay)
@@ -285,13 +302,15 @@ class RMSProp(Optimizer):
         weight_decay: Decay = None,
         grad_clip: Clip | None = None,
         name: str | None = None,
+        *,
+        differentiable: bool = False,
     ) -> None:
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, differentiable=differentiable)
         fused.at_least("RMSProp", 0, rho=rho, epsilon=epsilon, momentum=momentum)
         self._options: dict[str, Any] = {
-            "smoothing": float(rho),
-            "epsilon": float(epsilon),
-            "momentum": float(momentum),
+            "smoothing": self._number(rho),
+            "epsilon": self._number(epsilon),
+            "momentum": self._number(momentum),
             "centered": centered,
         }
 
@@ -313,10 +332,12 @@ class Adagrad(Optimizer):
         grad_clip: Clip | None = None,
         name: str | None = None,
         initial_accumulator_value: float = 0.0,
+        *,
+        differentiable: bool = False,
     ) -> None:
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, differentiable=differentiable)
         fused.at_least("Adagrad", 0, epsilon=epsilon, initial_accumulator_value=initial_accumulator_value)
-        self._epsilon, self._initial = float(epsilon), float(initial_accumulator_value)
+        self._epsilon, self._initial = self._number(epsilon), self._number(initial_accumulator_value)
 
     def _fg_update(self, p: Tensor, g: Tensor, rate: fused.Rate, decay: float) -> None:
         g = rules.decayed(p, g, decay)
@@ -340,10 +361,12 @@ class Adadelta(Optimizer):
         weight_decay: Decay = None,
         grad_clip: Clip | None = None,
         name: str | None = None,
+        *,
+        differentiable: bool = False,
     ) -> None:
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, differentiable=differentiable)
         fused.at_least("Adadelta", 0, epsilon=epsilon, rho=rho)
-        self._epsilon, self._smoothing = float(epsilon), float(rho)
+        self._epsilon, self._smoothing = self._number(epsilon), self._number(rho)
 
     def _fg_update(self, p: Tensor, g: Tensor, rate: fused.Rate, decay: float) -> None:
         g = rules.decayed(p, g, decay)

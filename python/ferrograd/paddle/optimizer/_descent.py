@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor, paddle as ops
 from ferrograd._optim import fused, rules
 from ferrograd.paddle.optimizer import _accumulators as accumulators
@@ -24,8 +25,10 @@ class SGD(Optimizer):
         grad_clip: Clip | None = None,
         multi_precision: bool = False,
         name: str | None = None,
+        *,
+        differentiable: bool = False,
     ) -> None:
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, differentiable=differentiable)
         self._multi_precision = multi_precision
 
     def _fg_update(self, p: Tensor, g: Tensor, rate: fused.Rate, decay: float) -> None:
@@ -49,11 +52,13 @@ class Momentum(Optimizer):
         rescale_grad: float = 1.0,
         use_multi_tensor: bool = False,
         name: str | None = None,
+        *,
+        differentiable: bool = False,
     ) -> None:
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, differentiable=differentiable)
         self._multi_precision = multi_precision
         fused.at_least("Momentum", 0, momentum=momentum)
-        self._momentum, self._nesterov, self._rescale = float(momentum), use_nesterov, float(rescale_grad)
+        self._momentum, self._nesterov, self._rescale = self._number(momentum), use_nesterov, float(rescale_grad)
 
     def _fg_update(self, p: Tensor, g: Tensor, rate: fused.Rate, decay: float) -> None:
         if self._rescale != 1:
@@ -80,8 +85,10 @@ class ASGD(Optimizer):
         grad_clip: Clip | None = None,
         multi_precision: bool = False,
         name: str | None = None,
+        *,
+        differentiable: bool = False,
     ) -> None:
-        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, differentiable=differentiable)
         self._multi_precision = multi_precision
         if not isinstance(batch_num, int) or batch_num <= 0:
             raise ArgumentError(f"ASGD: batch_num should be greater than 0, not {batch_num}")
@@ -126,17 +133,22 @@ class Rprop(Optimizer):
         grad_clip: Clip | None = None,
         multi_precision: bool = False,
         name: str | None = None,
+        *,
+        differentiable: bool = False,
     ) -> None:
-        super().__init__(learning_rate, parameters, None, grad_clip, name)
+        super().__init__(learning_rate, parameters, None, grad_clip, name, differentiable=differentiable)
         self._multi_precision = multi_precision
         low, high = learning_rate_range
-        if not 0 < low <= self._rate_now() <= high:
+        rate = self._rate_now()
+        # The number of a traced tensor is not known.
+        is_known = not (isinstance(rate, Tensor) and _core.is_tracing())
+        if not 0 < low <= high or (is_known and not low <= rate <= high):
             raise ArgumentError(
                 "'0.0 < learning_rate_range[0] <= learning_rate <= learning_rate_range[1]' must be true"
             )
         if not 0 < etas[0] < 1 < etas[1]:
             raise ArgumentError("'0.0 < etas[0] < 1.0 < etas[1]' must be true")
-        self._range, self._factors = (low, high), (float(etas[0]), float(etas[1]))
+        self._range, self._factors = (low, high), (self._number(etas[0]), self._number(etas[1]))
 
     def _fg_update(self, p: Tensor, g: Tensor, rate: fused.Rate, decay: float) -> None:
         rules.rprop(p, g, self._state[p], rate=rate, factors=self._factors, bounds=self._range)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from ferrograd._autograd.modes import no_grad
+from ferrograd import _core
+from ferrograd._autograd.modes import enable_grad, no_grad
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._kit import html as _html, public as _public
 from ferrograd._optim import fused as _fused
@@ -19,10 +21,12 @@ __all__ = ["Optimizer"]
 
 Parameters = Iterable[Tensor] | Iterable[dict[str, Any]] | None
 Clip = Callable[[list[tuple[Any, Any]]], list[tuple[Any, Any]]]
-#: A learning rate, or a schedule of it.
-Rate = float | LRScheduler
+#: A learning rate, or a schedule of it. It may be a tensor where steps are recorded, as other options.
+Rate = float | LRScheduler | Tensor
 #: The coefficient of an L2 penalty, or a penalty.
-Decay = float | WeightDecayRegularizer | None
+Decay = float | WeightDecayRegularizer | Tensor | None
+#: Attributes that are no options of rules.
+_NO_OPTIONS = ("_learning_rate", "_groups", "_parameter_list", "_state", "_masters")
 
 
 class Optimizer:
@@ -40,6 +44,8 @@ class Optimizer:
         weight_decay: Decay = None,
         grad_clip: Clip | None = None,
         name: str | None = None,
+        *,
+        differentiable: bool = False,
     ) -> None:
         op = type(self).__name__
         if isinstance(learning_rate, (list, tuple, dict, Iterator)):
@@ -54,18 +60,25 @@ class Optimizer:
                 f"{op}: `parameters` argument given to the optimizer should be an iterable of paddle Tensors, but got "
                 f"argument type is `{type(parameters).__name__}`{_fused.of_a_module(parameters)}."
             )
-        if isinstance(learning_rate, Tensor):
-            raise TypeError(f"learning rate should be float or LRScheduler, got {type(learning_rate)} here")
+        self._differentiable = differentiable
+        self._is_traced = _core.is_tracing()
+        if isinstance(learning_rate, Tensor) and not differentiable:
+            raise TypeError(
+                f"learning rate should be float or LRScheduler, got {type(learning_rate)} here; with "
+                "differentiable=True it may be a Tensor"
+            )
         if not isinstance(learning_rate, LRScheduler):
             _fused.at_least(op, 0, learning_rate=learning_rate)
         if not isinstance(weight_decay, WeightDecayRegularizer):
-            _fused.at_least(op, 0, weight_decay=weight_decay or 0)
+            _fused.at_least(op, 0, weight_decay=0 if weight_decay is None else weight_decay)
         groups: list[Any] = list(parameters)
         if groups and not isinstance(groups[0], dict):
             groups = [{"params": groups}]
         common = {"learning_rate": 1.0, "weight_decay": weight_decay, "grad_clip": grad_clip}
-        self._learning_rate: Rate = learning_rate if isinstance(learning_rate, LRScheduler) else float(learning_rate)
-        self._groups = [{**common, **g, "params": _fused.leaves(g["params"], op)} for g in groups]
+        is_schedule = isinstance(learning_rate, LRScheduler)
+        self._learning_rate: Rate = learning_rate if is_schedule else self._number(learning_rate)
+        found = [_fused.leaves(g["params"], op, records=differentiable) for g in groups]
+        self._groups = [{**common, **g, "params": params} for g, params in zip(groups, found, strict=True)]
         self._parameter_list = [p for g in self._groups for p in g["params"]]
         self._state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         #: Whether parameters of a half dtype have float32 copies, which are updated.
@@ -73,12 +86,18 @@ class Optimizer:
         self._name = name
         self._masters: dict[Tensor, Tensor] = {}
 
+    def _number(self, value: Any) -> Any:
+        """An option as a number, or as a tensor where steps are recorded."""
+        return value if self._differentiable and isinstance(value, Tensor) else float(value)
+
     def get_lr(self) -> float:
         """The learning rate."""
+        if isinstance(self._learning_rate, Tensor):
+            return float(self._learning_rate)
         _fused.watch(self._rate_now)
         return self._rate_now()
 
-    def _rate_now(self) -> float:
+    def _rate_now(self) -> Any:
         return self._learning_rate() if isinstance(self._learning_rate, LRScheduler) else self._learning_rate
 
     def _repr_html_(self) -> str:
@@ -99,7 +118,7 @@ class Optimizer:
                 "conflict."
             )
         _fused.at_least("set_lr", 0, learning_rate=value)
-        self._learning_rate = float(value)
+        self._learning_rate = self._number(value)
 
     def set_lr_scheduler(self, scheduler: LRScheduler) -> None:
         """Makes a schedule the learning rate."""
@@ -117,9 +136,62 @@ class Optimizer:
 
     clear_gradients = clear_grad
 
-    @no_grad()
     def step(self) -> None:
-        """Updates every parameter that has a gradient and does not have ``stop_gradient``."""
+        """Updates every parameter that has a gradient and does not have ``stop_gradient``.
+
+        With ``differentiable=True`` the step is recorded: parameters are tensors with a history, which are updated in
+        place, gradients keep theirs, and the options of the optimizer may be tensors with gradients.
+
+        >>> import ferrograd.paddle as paddle
+        >>> w, rate = (paddle.to_tensor(x, stop_gradient=False) for x in (4.0, 0.25))
+        >>> v = w.clone()
+        >>> sgd = paddle.optimizer.SGD(rate, parameters=[v], differentiable=True)
+        >>> (v.grad,) = paddle.grad(v * v, v, create_graph=True)
+        >>> sgd.step()
+        >>> [g.item() for g in paddle.grad(v, [w, rate])]
+        [0.5, -8.0]
+        """
+        if self._differentiable:
+            with enable_grad():
+                self._record()
+        else:
+            self._update()
+
+    def _record(self) -> None:
+        """A step by ops that are recorded."""
+        for group, gradients in [(group, self._gradients(group)) for group in self._groups]:
+            if not self._is_traced:
+                _fused.watch(functools.partial(self._watched_of_record, group))
+            for p, g, decay in gradients:
+                if p.is_leaf:
+                    raise RuntimeError(
+                        f"{type(self).__name__}.step: a leaf Tensor that doesn't stop gradient can't use inplace "
+                        "strategy, which differentiable=True records. Give the optimizer a copy with a history: "
+                        "p = p.clone()"
+                    )
+                state = self._state[p]
+                _fused.begin_record(state)
+                wide = p.astype("float32") if p.dtype.itemsize == 2 else p
+                options = {key: value for key, value in vars(self).items() if key not in _NO_OPTIONS}
+                given = {**options, "lr": self._rate_now() * group["learning_rate"], "decay": decay}
+                options = _fused.options_for(given, wide)
+                now, decay = options.pop("lr"), options.pop("decay")
+                # The rules of the classes read options from attributes.
+                here = copy.copy(self)
+                vars(here).update(options, _state={wide: state})
+                here._fg_update(wide, g.astype(wide.dtype), functools.partial(_itself, now), decay)
+                if wide is not p:
+                    _fused.write(p, wide.astype(p.dtype))
+
+    def _watched_of_record(self, group: dict[str, Any]) -> Any:
+        """What a recorded step of a compiled function depends on: tensors are known by their ids."""
+        options = {key: value for key, value in vars(self).items() if key not in _NO_OPTIONS}
+        states = [self._state.get(p, {}) for p in group["params"]]
+        return _fused.known([options, group, states, self._rate_now()]), len(self._groups)
+
+    @no_grad()
+    def _update(self) -> None:
+        """A step that is not recorded."""
         for group, gradients in [(group, self._gradients(group)) for group in self._groups]:
             _fused.watch(functools.partial(self._fg_watched, group))
             rate = functools.partial(self._rate, group)
@@ -151,11 +223,11 @@ class Optimizer:
         Other penalties are in the gradients.
         """
         pairs = [(p, p.grad) for p in group["params"] if p.grad is not None and not p.stop_gradient]
-        clip, decay = group["grad_clip"], group["weight_decay"] or 0.0
+        clip, decay = group["grad_clip"], 0.0 if group["weight_decay"] is None else group["weight_decay"]
         pairs = clip(pairs) if clip else pairs
         if isinstance(decay, WeightDecayRegularizer):
             return [(p, g + decay.gradient(p), 0.0) for p, g in pairs]
-        return [(p, g, float(decay)) for p, g in pairs]
+        return [(p, g, self._number(decay)) for p, g in pairs]
 
     def backward(
         self,
@@ -234,7 +306,7 @@ class Optimizer:
         for p in self._parameter_list:
             master = self._masters.get(p, p)
             if state := self._state.get(master):
-                parts = self._to_accumulators(state, master)
+                parts = self._to_accumulators(_fused.plain(state), master)
                 start = f"{master.name}_{self._name}" if self._name else master.name
                 found.update({f"{start}_{kind}_0": x for kind, x in parts.items()})
         for name, x in found.items():
@@ -269,6 +341,11 @@ class Optimizer:
         self._state.update(states)
 
     load_state_dict = set_state_dict
+
+
+def _itself(rate: Any) -> Any:
+    """The rate of a recorded step, which is known."""
+    return rate
 
 
 __dir__ = _public.names(globals())

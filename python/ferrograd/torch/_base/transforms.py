@@ -192,6 +192,10 @@ def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, ha
     )
     _matched(tangents, primals, text)
     _matched(primals, tangents, text)
+    for what, given in (("primals", primals), ("tangents", tangents)):
+        for x in _tree.leaves(given):
+            if not isinstance(x, Tensor):
+                raise ArgumentError(f"{JVP}: Expected {what} to only contain Tensors, got {type(x)}")
     if not _tree.leaves(primals):
         raise ArgumentError(f"{JVP}: Expected primals to contain at least one Tensor.")
 
@@ -232,8 +236,17 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
 def jacrev(func: F, argnums: int = ..., *, has_aux: Literal[False] = ..., chunk_size: int | None = ...) -> F: ...
 @overload
 def jacrev(func: Any, argnums: Argnums = ..., *, has_aux: bool = ..., chunk_size: int | None = ...) -> Any: ...
-def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:
+def jacrev(
+    func: Function,
+    argnums: Argnums = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
+) -> Function:
     """The function that computes the Jacobian in reverse mode; see :func:`ferrograd.func.jacrev`.
+
+    ``_preallocate_and_copy`` changes nothing.
 
     >>> import ferrograd.torch as torch
     >>> torch.func.jacrev(torch.square)(torch.tensor([1.0, 2.0])).tolist()

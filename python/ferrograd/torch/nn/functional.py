@@ -221,16 +221,15 @@ def _difference_loss(
 
 def _warn_of_broadcasting(input: Tensor, target: Tensor) -> None:
     """Warns of a target that has another size than the input: each element would be compared with many."""
-    if isinstance(input, Tensor) and isinstance(target, Tensor) and input.shape != target.shape:
+    if _differ_in_size(input, target):
         warn(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
             "likely lead to incorrect results due to broadcasting. Please ensure they have the same size."
         )
 
 
-def _need_same_size(input: Tensor, target: Tensor) -> None:
-    if isinstance(input, Tensor) and isinstance(target, Tensor) and input.shape != target.shape:
-        raise ArgumentError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+def _differ_in_size(input: Tensor, target: Tensor) -> bool:
+    return isinstance(input, Tensor) and isinstance(target, Tensor) and input.shape != target.shape
 
 
 mse_loss = specialize(
@@ -313,7 +312,11 @@ def binary_cross_entropy(
     reduction: str = "mean",
 ) -> Tensor:
     """The binary cross entropy of probabilities and targets in [0, 1], which have one shape."""
-    _need_same_size(input, target)
+    if _differ_in_size(input, target):
+        raise ArgumentError(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is not "
+            "supported: it must be the same as input size"
+        )
     return ops.binary_cross_entropy(input, target, weight, reduction_of(size_average, reduce, reduction))
 
 
@@ -327,7 +330,8 @@ def binary_cross_entropy_with_logits(
     pos_weight: Tensor | None = None,
 ) -> Tensor:
     """The binary cross entropy of the sigmoid of ``input`` and targets in [0, 1], which have one shape."""
-    _need_same_size(input, target)
+    if _differ_in_size(input, target):
+        raise ArgumentError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     reduction = reduction_of(size_average, reduce, reduction)
     return ops.binary_cross_entropy_with_logits(input, target, weight, reduction, pos_weight)
 

@@ -9,6 +9,20 @@
 ...     optimizer.step()
 >>> w.item()
 1.0
+
+With ``differentiable=True`` steps are recorded, and derivatives go through them:
+
+>>> start = torch.tensor([4.0], requires_grad=True)
+>>> rate = torch.tensor(0.25, requires_grad=True)
+>>> w = start.clone()
+>>> sgd = torch.optim.SGD([w], lr=rate, differentiable=True)
+>>> for _ in range(2):
+...     (w.grad,) = torch.autograd.grad((w * w).sum(), w, create_graph=True)
+...     sgd.step()
+>>> w.item()
+1.0
+>>> [g.item() for g in torch.autograd.grad(w.sum(), [start, rate])]
+[0.25, -8.0]
 """
 
 from __future__ import annotations

@@ -325,6 +325,7 @@ class Adafactor(Optimizer):
         *,
         foreach: bool | None = None,
         maximize: bool = False,
+        differentiable: bool = False,
     ) -> None:
         super().__init__(params, given(locals()))
 
@@ -365,6 +366,8 @@ class SparseAdam(_WithBetas):
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         maximize: bool = False,
+        *,
+        differentiable: bool = False,
     ) -> None:
         super().__init__(params, given(locals()))
 

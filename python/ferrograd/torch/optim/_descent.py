@@ -42,12 +42,13 @@ class SGD(Optimizer):
             raise ArgumentError("Nesterov momentum requires a momentum and zero dampening")
 
     def _fg_update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+        momentum = group["momentum"]
         _fused.descend(
             p,
             g,
-            self.state[p] if group["momentum"] else {},
+            self.state[p] if isinstance(momentum, Tensor) or momentum else {},
             rate=rate_of(group),
-            momentum=group["momentum"],
+            momentum=momentum,
             dampening=group["dampening"],
             nesterov=group["nesterov"],
             decay=group["weight_decay"],
@@ -147,6 +148,8 @@ class Muon(Optimizer):
         eps: float = 1e-7,
         ns_steps: int = 5,
         adjust_lr_fn: str | None = None,
+        *,
+        differentiable: bool = False,
     ) -> None:
         super().__init__(params, given(locals()))
 

@@ -101,6 +101,8 @@ def _with_hooks(step: Callable[..., Any], is_traceable: bool = False) -> Callabl
 
 def given(arguments: dict[str, Any]) -> dict[str, Any]:
     """The options among the arguments of ``__init__``. ``foreach``, ``fused`` and ``capturable`` change nothing."""
+    if arguments.get("fused") and arguments.get("differentiable"):
+        raise RuntimeError("`fused` does not support `differentiable`")
     if arguments.get("fused") and arguments.get("foreach"):
         raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
     lr = arguments.get("lr")
@@ -116,11 +118,13 @@ def _hooks(optimizer: Any, kind: str) -> Hooks:
 
 
 def rate_of(group: dict[str, Any]) -> _fused.Rate:
-    """Gives the learning rate of a group when it is asked."""
+    """Gives the learning rate of a group when it is asked: a tensor for a recorded step, else a number."""
 
-    def rate() -> float:
+    def rate() -> Any:
         lr = group["lr"]
-        return _core.number_from_outside(lr) if isinstance(lr, Tensor) else float(lr)
+        if not isinstance(lr, Tensor):
+            return float(lr)
+        return lr if "records" in group else _core.number_from_outside(lr)
 
     return rate
 
@@ -136,10 +140,14 @@ class Optimizer:
     """The base of optimizers: groups of parameters with options, and the state of each parameter.
 
     A subclass has ``step``, or ``_update``, which changes one parameter.
+
+    With ``differentiable=True`` a step is recorded. Parameters are tensors with a history, which are updated in place,
+    gradients keep theirs, and options that are numbers may be tensors of one element with gradients. A parameter that
+    is a leaf with gradients raises RuntimeError in the step.
     """
 
     #: Numbers in the state of a parameter that a saved state holds as tensors, as PyTorch does.
-    _fg_numbers: tuple[str, ...] = ("step", "mu_product", "eta", "mu")
+    _fg_numbers: tuple[str, ...] = _fused.COUNTED
     #: What a state that is not empty has: numbers, and tensors of the shape of the parameter.
     _fg_kept: tuple[str, ...] = ()
     #: Tensors of that shape that it may have, or None.
@@ -170,10 +178,7 @@ class Optimizer:
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
                 f"{type(params).__name__}{_fused.of_a_module(params)}"
             )
-        if defaults.get("differentiable"):
-            raise ArgumentError(
-                f"{type(self).__name__}: a step is not recorded; differentiable=False is supported only"
-            )
+        self._fg_is_traced = _core.is_tracing()
         groups = list(params)
         if not groups:
             raise ArgumentError("optimizer got an empty parameter list")
@@ -212,7 +217,8 @@ class Optimizer:
                 "all optimizer param groups should be with/without names. cannot add param group "
                 f"{'with' if names else 'without'} names to the optimizer"
             )
-        params = _fused.leaves(found, type(self).__name__, distinct=False)
+        records = bool(self.defaults.get("differentiable"))
+        params = _fused.leaves(found, type(self).__name__, distinct=False, records=records)
         if len({id(p) for p in params}) < len(params):
             warn(
                 "optimizer contains a parameter group with duplicate parameters; each step changes such a parameter "
@@ -268,11 +274,15 @@ class Optimizer:
         if len(self.param_groups) > 1:
             for group in self.param_groups:
                 self._fg_check_kinds(group, f"{type(self).__name__}.step")
+        if self.defaults.get("differentiable"):
+            self._fg_record()
+            return loss
         if self._fg_held:
             self._fg_take_numbers()
         with no_grad():
             for group in self.param_groups:
-                _fused.watch(functools.partial(self._fg_watched, group))
+                if _core.is_tracing():
+                    _fused.watch(functools.partial(self._fg_watched, group))
                 for p in group["params"]:
                     if p.grad is not None:
                         update = self._fg_update_complex if p.dtype.kind == "c" else self._fg_update
@@ -280,6 +290,34 @@ class Optimizer:
         return loss
 
     step = _with_hooks(step, is_traceable=True)
+
+    def _fg_record(self) -> None:
+        """Updates every parameter that has a gradient by ops that are recorded."""
+        with enable_grad():
+            for group in self.param_groups:
+                if not self._fg_is_traced:
+                    _fused.watch(functools.partial(self._fg_watched_of_record, group))
+                for p in group["params"]:
+                    if p.grad is None:
+                        continue
+                    if p.is_leaf and p.requires_grad:
+                        raise RuntimeError(
+                            f"{type(self).__name__}.step: a leaf Variable that requires grad is being used in an "
+                            "in-place operation, which differentiable=True records. Give the optimizer a copy with "
+                            "a history: p = p.clone()"
+                        )
+                    _fused.begin_record(self.state[p])
+                    g = -p.grad if group.get("maximize") else p.grad
+                    options = {**_fused.options_for(group, p), "records": True}
+                    if p.dtype.kind == "c" or p.dtype.itemsize == 2:
+                        self._fg_update_parts(p, g, options)
+                    else:
+                        self._fg_update(p, g, options)
+
+    def _fg_watched_of_record(self, group: dict[str, Any]) -> Any:
+        """What a recorded step of a compiled function depends on: tensors are known by their ids."""
+        states = [self.state.get(p, {}) for p in group["params"]]
+        return _fused.known([group, states]), len(self.param_groups)
 
     def _patch_step_function(self) -> None:
         """Does nothing: ``step`` calls its hooks in every class. Other libraries call it in classes that wrap one."""
@@ -290,7 +328,11 @@ class Optimizer:
     def _fg_update_complex(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         """Updates the real and the imaginary parts as real numbers; the state has complex tensors."""
         _core.give_up_trace(_fused.NOT_TRACED)
-        if not self._fg_takes_complex:
+        self._fg_update_parts(p, g.detach(), group)
+
+    def _fg_update_parts(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+        """Updates a complex parameter as pairs of real numbers, and one of a half dtype in float32."""
+        if p.dtype.kind == "c" and not self._fg_takes_complex:
             raise ArgumentError(f"{type(self).__name__} does not support complex parameters")
         parts, state = _parts(p), self.state.get(p, {})
         self.state[parts] = {key: _parts(value) for key, value in state.items()}
@@ -298,10 +340,9 @@ class Optimizer:
             self._fg_update(parts, _parts(g), group)
         finally:
             new = self.state.pop(parts)
-        p.copy_(native.view_as_complex(parts))
+        _fused.write(p, _whole(parts, p))
         for key, x in new.items():
-            is_parts = isinstance(x, Tensor) and x.shape == parts.shape
-            self.state[p][key] = native.view_as_complex(x) if is_parts else x
+            self.state[p][key] = _whole(x, p) if isinstance(x, Tensor) and x.shape == parts.shape else x
 
     def _fg_watched(self, group: dict[str, Any]) -> Any:
         """See :func:`steps.watched`."""
@@ -435,7 +476,8 @@ class Optimizer:
             self._fg_check_kinds(given, "load_state_dict")
         self.state.clear()
         self.state.update(states)
-        self._fg_hold_numbers()
+        if not self.defaults.get("differentiable"):
+            self._fg_hold_numbers()
         for mine, theirs in zip(self.param_groups, options, strict=True):
             mine.update(theirs)
         for hook in _hooks(self, "load_post").values():
@@ -459,10 +501,17 @@ class Optimizer:
 
 
 def _parts(value: Any) -> Any:
-    """A complex tensor as a real one with an axis for the two parts; anything else as it is."""
-    if not isinstance(value, Tensor) or value.dtype.kind != "c":
+    """A copy of a complex tensor as a real one with an axis for the two parts, and of a half dtype in float32; anything
+    else as it is.
+    """
+    if not isinstance(value, Tensor) or (value.dtype.kind != "c" and value.dtype.itemsize != 2):
         return value
-    return native.view_as_real(value.detach())
+    return native.view_as_real(value.clone()) if value.dtype.kind == "c" else value.astype("float32")
+
+
+def _whole(parts: Tensor, p: Tensor) -> Tensor:
+    """The reverse of :func:`_parts` for a parameter, or for its state."""
+    return native.view_as_complex(parts) if p.dtype.kind == "c" else parts.astype(p.dtype)
 
 
 def _own(value: Any, p: Tensor, key: Any = None) -> Any:

@@ -251,7 +251,12 @@ def _fractional(
     kernel = _each(kernel_size, axes, function, "kernel_size")
     if output_size is None:
         ratios = list(output_ratio) if isinstance(output_ratio, list | tuple) else [output_ratio] * axes
-        if len(ratios) != axes or not all(0 < r < 1 for r in ratios):
+        if len(ratios) != axes:
+            raise ArgumentError(
+                f"{function} requires output_ratio to either be a single Int or tuple of Ints, one for each of {axes} "
+                f"axes, not {output_ratio}"
+            )
+        if not all(0 < r < 1 for r in ratios):
             raise ArgumentError(f"{function}: output_ratio must be between 0 and 1, not {output_ratio}")
         wanted = [int(n * r) for n, r in zip(sizes, ratios, strict=True)]
     else:

@@ -31,10 +31,14 @@ class _InstanceNorm(_NormBase):
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
+    def _get_no_batch_dim(self) -> int:
+        """The number of axes of an input without a batch, by the name that subclasses of users override."""
+        return self._fg_ranks[0]
+
     def forward(self, input: Tensor) -> Tensor:
         """The normalized input, with or without a batch. In training the running statistics, if any, are updated."""
         self._check_input_dim(input)
-        alone = input.ndim == self._fg_ranks[0]
+        alone = input.ndim == self._get_no_batch_dim()
         axis = 0 if alone else 1
         if input.shape[axis] != self.num_features:
             if self.affine:

@@ -57,8 +57,8 @@ def get_total_norm(
     total: Any = _steps.total_norm(many, norm_type, _ops)
     if error_if_nonfinite and not abs(total.item()) < float("inf"):
         raise RuntimeError(
-            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
-            "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+            f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so it cannot "
+            "be clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
             "`error_if_nonfinite=False`"
         )
     return total
