@@ -254,15 +254,16 @@ mod tests {
     #[test]
     fn every_order_and_direction_of_axes_is_copied_right() {
         let all = [[1, 8, 8], [3, 70, 9], [2, 200, 133], [300, 8, 65], [1, 777, 1030], [5, 3, 2]];
-        for &dims in sized(&all[..], &[[1, 8, 8], [3, 17, 9], [2, 33, 20]]) {
+        for &dims in sized(&all[..], &[[1, 8, 8], [3, 9, 5]]) {
             let n: usize = dims.iter().product();
             let bytes: Vec<u8> = (0..n).map(|i| (i % 251) as u8).collect();
             let narrow: Vec<i32> = (0..n as i32).collect();
             let wide: Vec<i64> = (0..n as i64).collect();
-            for order in [[0, 1, 2], [0, 2, 1], [2, 1, 0], [1, 2, 0], [2, 0, 1], [1, 0, 2]] {
+            let orders = [[0, 1, 2], [0, 2, 1], [2, 1, 0], [1, 2, 0], [2, 0, 1], [1, 0, 2]];
+            for order in sized(&orders[..], &orders[1..4]) {
                 for step in [1, -1, 2] {
                     let seen = |x: Array| {
-                        let x = x.permute(&order);
+                        let x = x.permute(order);
                         let d = x.dims()[2];
                         let count = if step == 2 { d.div_ceil(2) } else { d };
                         x.slice_axis(2, if step < 0 { d - 1 } else { 0 }, count, step)

@@ -69,11 +69,11 @@ mod tests {
     use crate::kernel::pointwise::cast::cast;
     use crate::sized;
 
-    /// All numbers of a half dtype in order, without infinities.
+    /// All numbers of a half dtype in order, without infinities. Miri gets the last ones.
     fn all<T: Element + PartialOrd + Into<f64>>(of: impl Fn(u16) -> T) -> Vec<T> {
-        let mut all: Vec<T> =
-            (0..=u16::MAX).step_by(sized(1, 997)).map(of).filter(|&x| x.into().is_finite()).collect();
+        let mut all: Vec<T> = (0..=u16::MAX).map(of).filter(|&x| x.into().is_finite()).collect();
         all.sort_by(|a, b| a.partial_cmp(b).expect("numbers"));
+        all.drain(..sized(0, all.len() - 60));
         all
     }
 

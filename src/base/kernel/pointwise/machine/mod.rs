@@ -11,7 +11,8 @@ mod code;
 mod code;
 #[cfg(target_arch = "x86_64")]
 mod functions;
-#[cfg(all(test, target_arch = "x86_64"))]
+// Miri runs no machine code.
+#[cfg(all(test, target_arch = "x86_64", not(miri)))]
 mod tests;
 
 pub use code::{CodeOfNumbers, CodeOfTiles, is_for_this_processor, of_tile};
