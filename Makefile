@@ -11,7 +11,7 @@ SOURCES := $(shell find src python -name '*.rs' -o -name '*.py' -o -name '*.pyi'
 demo:
 	$(MAKE) --no-print-directory -j2 $(WHEELS)/built .venv/demo
 	$(MAKE) --no-print-directory install
-	$(BIN)/python examples/demo.py
+	$(BIN)/python -m ferrograd demo
 
 # What a test measures of memory and time is that of its own process, so two tests run at once; the one that is idle takes
 # from the other.
