@@ -139,6 +139,8 @@ check: install .venv/ready
 	$(BIN)/python -m mypy $(UNTYPED) $(SNIPPETS)
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
 	$(BIN)/zizmor --quiet --offline .github/workflows
 	$(BIN)/python -m mypy.stubtest ferrograd --mypy-config-file pyproject.toml --allowlist tests/project/stubtest.txt
 	! command -v cargo-semver-checks >/dev/null || ! git describe --tags --match 'v*' >/dev/null 2>&1 || cargo semver-checks --baseline-rev "$$(git describe --tags --abbrev=0 --match 'v*')"

@@ -18,7 +18,11 @@ def pages(block: nodes.literal_block, source: str) -> list[str]:
 
 
 def note(app: Sphinx, tree: nodes.document) -> None:
-    """Makes a page be written again when one of those that it shows changes."""
+    """Makes a page be written again when one of those that it shows changes. Says of each plot which page's it is."""
+    title = app.env.titles.get(app.env.docname)
+    for number, picture in enumerate(tree.findall(nodes.image), 1):
+        if "alt" not in picture and title is not None:
+            picture["alt"] = f"Plot {number} of the page: {title.astext()}"
     for block in places(tree):
         for page in pages(block, app.env.docname):
             app.env.note_dependency(str(app.env.doc2path(page)))
@@ -26,7 +30,7 @@ def note(app: Sphinx, tree: nodes.document) -> None:
 
 def card(app: Sphinx, source: str, page: str) -> nodes.reference:
     """The title of a page below its first picture, which both lead to the page."""
-    link = nodes.reference("", "", internal=True, refuri=app.builder.get_relative_uri(source, page), classes=["card"])
+    link = nodes.reference("", "", internal=True, refuri=app.builder.get_relative_uri(source, page), classes=["shown"])
     for picture in list(app.env.get_doctree(page).findall(nodes.image))[:1]:
         shown = picture.deepcopy()
         # The title says what it shows.
