@@ -151,7 +151,7 @@ wheel: .venv/ready
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 # What a release consists of, in dist/: the changelog and tags fit the version, the archives are well formed, and each of
-# them installs in an empty environment.
+# them installs in an empty environment and passes its self-test.
 EMPTY := target/empty
 release: .venv/ready
 	$(BIN)/python -m tests.project.release
@@ -161,7 +161,7 @@ release: .venv/ready
 	$(BIN)/python -m twine check --strict dist/*
 	for file in dist/*; do \
 		rm -rf $(EMPTY) && $(PYTHON) -m venv $(EMPTY) && $(EMPTY)/bin/pip --quiet install $$file && \
-		(cd $(EMPTY) && bin/python -c "import ferrograd as fg; print(fg.__version__, fg.sin(fg.ones(2)))") || exit 1; \
+		(cd $(EMPTY) && bin/python -m ferrograd) || exit 1; \
 	done
 
 bench: install

@@ -87,6 +87,8 @@ def test_a_page_is_accessible(page: Any, name: str, scheme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python", reason="Axe is not installed: pip install axe-playwright-python")
     page.emulate_media(color_scheme=scheme)
     page.goto((SITE / f"{name}.html").as_uri())
+    # The theme fades from one scheme to the other.
+    page.wait_for_function("document.getAnimations().every(one => one.playState === 'finished')")
     page.evaluate(next(Path(axe.__file__).parent.rglob("axe.min.js")).read_text("utf8"))
     found = page.evaluate("axe.run()")["violations"]
     assert not [(fault["id"], fault["nodes"]) for fault in found if fault["impact"] in ("serious", "critical")]
