@@ -11,7 +11,7 @@ SOURCES := $(shell find src python -name '*.rs' -o -name '*.py' -o -name '*.pyi'
 demo:
 	$(MAKE) --no-print-directory -j2 $(WHEELS)/built .venv/demo
 	$(MAKE) --no-print-directory install
-	$(BIN)/python examples/demo.py
+	$(BIN)/python -m ferrograd demo
 
 # What a test measures of memory and time is that of its own process, so two tests run at once; the one that is idle takes
 # from the other.
@@ -139,6 +139,8 @@ check: install .venv/ready
 	$(BIN)/python -m mypy $(UNTYPED) $(SNIPPETS)
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
 	$(BIN)/zizmor --quiet --offline .github/workflows
 	$(BIN)/python -m mypy.stubtest ferrograd --mypy-config-file pyproject.toml --allowlist tests/project/stubtest.txt
 	! command -v cargo-semver-checks >/dev/null || ! git describe --tags --match 'v*' >/dev/null 2>&1 || cargo semver-checks --baseline-rev "$$(git describe --tags --abbrev=0 --match 'v*')"
@@ -149,7 +151,7 @@ wheel: .venv/ready
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 # What a release consists of, in dist/: the changelog and tags fit the version, the archives are well formed, and each of
-# them installs in an empty environment.
+# them installs in an empty environment and passes its self-test.
 EMPTY := target/empty
 release: .venv/ready
 	$(BIN)/python -m tests.project.release
@@ -159,7 +161,7 @@ release: .venv/ready
 	$(BIN)/python -m twine check --strict dist/*
 	for file in dist/*; do \
 		rm -rf $(EMPTY) && $(PYTHON) -m venv $(EMPTY) && $(EMPTY)/bin/pip --quiet install $$file && \
-		(cd $(EMPTY) && bin/python -c "import ferrograd as fg; print(fg.__version__, fg.sin(fg.ones(2)))") || exit 1; \
+		(cd $(EMPTY) && bin/python -m ferrograd) || exit 1; \
 	done
 
 bench: install

@@ -9,7 +9,7 @@ from typing import Any
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 import ferrograd
-from sitegen import copies, docstrings, ops, reference
+from sitegen import cards, copies, docstrings, formulas, ops, reference
 
 project = "ferrograd"
 author = "the ferrograd authors"
@@ -17,7 +17,7 @@ release = version = ferrograd.__version__
 
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_nb"]
 exclude_patterns = ["sitegen"]
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 4
 napoleon_numpy_docstring = False
 autodoc_typehints_format = "short"
@@ -26,6 +26,7 @@ autodoc_member_order = "alphabetical"
 # A page begins with a table of its entries; that is its list of contents.
 toc_object_entries = False
 pygments_style = "default"
+html_math_renderer = "mathml"
 
 nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
@@ -58,6 +59,8 @@ def setup(app: Any) -> None:
     copies.write()
     reference.write()
     ops.write()
+    formulas.setup(app)
+    cards.setup(app)
     app.connect("autodoc-process-docstring", docstrings.convert, priority=100)
     app.connect("autodoc-process-signature", docstrings.signature)
     app.connect("doctree-read", docstrings.link_types)

@@ -41,8 +41,9 @@ def public_modules() -> list[str]:
 
 @cache
 def entries() -> dict[str, list[str]]:
-    """The ops: by every name, all names of the same op."""
-    return {name: names for names, _, _ in _core.registry() for name in names}
+    """The ops of public namespaces: by every name, all names of the same op."""
+    public = [names for names, _, _ in _core.registry() if names[0].partition(".")[0] in dir(ferrograd)]
+    return {name: names for names in public for name in names}
 
 
 def op_of(value: Any) -> str | None:

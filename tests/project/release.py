@@ -1,4 +1,4 @@
-"""Checks that the version, the changelog and the tags fit each other: ``python -m tests.project.release``."""
+"""Checks that version, changelog, public names and tags fit each other: ``python -m tests.project.release``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+
+from tests.project import names
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,7 +39,16 @@ def main() -> None:
     """Prints the faults, and exits with 1 if there are any."""
     tags = subprocess.run(["git", "tag"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     found = faults((ROOT / "Cargo.toml").read_text("utf8"), (ROOT / "CHANGELOG.md").read_text("utf8"), tags)
-    print("\n".join(found) or "version, changelog and tags fit")
+    cited = re.findall(
+        r"^(?:version|date-released): \"?([^\"\n]+)", (ROOT / "CITATION.cff").read_text("utf8"), re.MULTILINE
+    )
+    if f"## [{cited[0]}] - {cited[1]}\n" not in (ROOT / "CHANGELOG.md").read_text("utf8"):
+        found.append("CITATION.cff has another version or date than CHANGELOG.md")
+    if names.differences():
+        found.append(
+            "tests/project/names.txt has other names: python -m tests.project.names shows them, --write writes it"
+        )
+    print("\n".join(found) or "version, changelog, names and tags fit")
     sys.exit(bool(found))
 
 

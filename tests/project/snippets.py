@@ -25,7 +25,12 @@ def program(page: str) -> str:
 def main(folder: str) -> None:
     """Writes the programs of all pages into a folder."""
     Path(folder).mkdir(parents=True, exist_ok=True)
-    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/recipes").glob("*.md")):
+    for page in (
+        ROOT / "README.md",
+        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "docs/recipes").glob("*.md"),
+        *(ROOT / "docs/gallery").glob("*.md"),
+    ):
         name = "_".join(page.relative_to(ROOT).with_suffix("").parts).replace("-", "_")
         Path(folder, f"{name}.py").write_text(program(page.read_text("utf8")), encoding="utf8")
 

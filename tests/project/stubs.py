@@ -172,6 +172,7 @@ FUNCTIONS = {
     "reaches_other_leaves": "bool",
     "push": "list[Tensor | None]",
     "num_threads": "int",
+    "vectors": "str",
     "registry": "list[tuple[list[str], list[tuple[str, str, bool, str | None]], bool]]",
 }
 

@@ -6,7 +6,6 @@ import importlib
 import inspect
 import operator
 import pickle
-import pkgutil
 import re
 import subprocess
 import sys
@@ -18,6 +17,8 @@ from typing import Any
 import ferrograd as fg
 import pytest
 from ferrograd import paddle, torch
+
+from tests.project.names import namespaces
 
 FOLDER = Path(fg.__file__ or "").parent
 
@@ -215,12 +216,6 @@ def test_an_error_says_where_the_names_of_others_are(name: str) -> None:
         getattr(fg, name)
     for path in re.findall(r"ferrograd\.([\w.]+)", str(caught.value).partition(": it is ")[2]):
         operator.attrgetter(path)(fg)
-
-
-def namespaces() -> list[str]:
-    """The public modules. The one name of ``tensorboard`` is that of another package, which need not be installed."""
-    names = ["ferrograd", *(module.name for module in pkgutil.walk_packages(fg.__path__, "ferrograd."))]
-    return [name for name in names if not re.search(r"\._|tensorboard$", name)]
 
 
 @pytest.mark.parametrize("name", namespaces())

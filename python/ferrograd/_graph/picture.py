@@ -115,8 +115,10 @@ def _svg(
     width = max(found.width, _LETTER * len(rest)) + 2 * _MARGIN
     height = y(found.rows) - _SPACE + _MARGIN + 10 * any(away)
     size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
+    # A picture whose nodes are links is a group of them; one without is an image.
+    role = f'role="group" aria-label="{escape(graph.summary())}"' if opened else 'role="img"'
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="fg-view" {size} role="img" {about}>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="fg-view" {size} {role} {about}>',
         "" if opened else f"<title>{escape(graph.summary())}</title><style>{STYLE}</style>",
         f'<rect width="{width:.0f}" height="{height:.0f}" fill="#fff"/>',
     ]

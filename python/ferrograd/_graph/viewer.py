@@ -202,7 +202,7 @@ def fragment(graph: Snapshot, limit: int, rows: int) -> str:
     """The picture of the ``limit`` nodes nearest to the outputs, and a table of the nearest, as HTML for a notebook."""
     picture, table = svg(graph, limit), _table(graph, graph.nearest(rows), None)
     return (
-        f'<div style="max-height:60em;overflow:auto">{picture}</div>'
+        f'<div style="max-height:60em;overflow:auto" tabindex="0">{picture}</div>'
         f"<details><summary>{escape(graph.summary())}</summary>{table}</details>"
     )
 
@@ -210,6 +210,8 @@ def fragment(graph: Snapshot, limit: int, rows: int) -> str:
 _PAGE = (
     ".fg-page{font:14px system-ui,sans-serif;padding:.5em;color:#1d2733;background:#fff}"
     ".fg-page h1{font-size:1.4em}"
+    ".fg-page code{color:inherit;background:none;border:0}"
+    ".fg-page svg a{text-decoration:none}"
     ".fg-table{overflow-x:auto}"
     ".fg-table table{border-collapse:collapse;margin-top:1.5em}"
     ".fg-table :is(th,td){text-align:left;padding:.25em .8em;border-bottom:1px solid #e3e7eb;vertical-align:top}"
@@ -233,6 +235,6 @@ def page(graph: Snapshot, limit: int | None) -> str:
         f'<meta name="viewport" content="width=device-width"><style>{_PAGE}{VIEW}{STYLE}</style></head><body>\n'
         f'<div class="fg-page" data-key="{key}"><h1>{summary}</h1>\n{left}{bar}'
         f'<div class="fg-picture">{"".join(views(graph, limit, anchor))}</div>\n'
-        f'<div class="fg-table">{_table(graph, nodes, anchor)}</div></div>\n'
+        f'<div class="fg-table" tabindex="0">{_table(graph, nodes, anchor)}</div></div>\n'
         f"<script>{RUN.format(key=key, script=SCRIPT)}</script>\n</body></html>\n"
     )

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 
 use super::error::raise;
 use crate::kernel::par;
+use crate::kernel::simd::{Isa, isa};
 use crate::ops::random;
 
 /// Sets how many threads work, the calling one among them. No result depends on it.
@@ -32,6 +33,18 @@ fn set_num_threads(py: Python<'_>, n: i64) -> PyResult<()> {
 #[pyfunction]
 fn num_threads() -> usize {
     par::threads()
+}
+
+/// The vectors of the processor that the kernels use.
+#[pyfunction]
+fn vectors() -> &'static str {
+    match isa() {
+        Isa::Avx512 => "AVX-512",
+        Isa::Avx2 => "AVX2",
+        Isa::Neon => "NEON",
+        Isa::Baseline if cfg!(target_arch = "x86_64") => "SSE2",
+        Isa::Baseline => "none",
+    }
 }
 
 /// Gives the memory that is kept for new arrays back to the system. Returns how many bytes that were.
@@ -79,6 +92,7 @@ fn after_fork_in_child() {
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(set_num_threads, m)?)?;
     m.add_function(wrap_pyfunction!(num_threads, m)?)?;
+    m.add_function(wrap_pyfunction!(vectors, m)?)?;
     m.add_function(wrap_pyfunction!(empty_cache, m)?)?;
     m.add_function(wrap_pyfunction!(set_cache_limit, m)?)?;
     m.add_function(wrap_pyfunction!(before_fork, m)?)?;
