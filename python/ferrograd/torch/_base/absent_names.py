@@ -410,9 +410,7 @@ export.graph_signature InputSpec OutputKind OutputSpec SymBoolArgument SymFloatA
 export.graph_signature TokenArgument
 export.unflatten FlatArgsAdapter InterpreterModule InterpreterModuleDispatcher UnflattenedModule unflatten
 func debug_unwrap rearrange
-fx CodeGen PH ProxyableClassMeta Transformer @has_side_effect map_arg replace_pattern
 fx._pytree register_pytree_flatten_spec tree_flatten_spec
-fx._symbolic_trace
 fx.annotate annotate
 fx.config
 fx.experimental.dynamic_spec DictSpec IntVar IntermediateSpec LeafIntSpec LeafSpec ObjectSpec ParamsSpec STATIC SeqSpec
@@ -429,12 +427,8 @@ fx.experimental.symbolic_shapes ConstraintViolationError DimDynamic GuardOnDataD
 fx.experimental.symbolic_shapes StatelessSymbolicContext free_symbols free_unbacked_symbols guard_or_false
 fx.experimental.symbolic_shapes guard_or_true guard_size_oblivious has_free_symbols is_concrete_bool is_concrete_int
 fx.experimental.symbolic_shapes statically_known_true
-fx.graph CodeGen Graph PythonCode
-fx.graph_module GraphModule _CodeOnlyModule _USER_PRESERVED_ATTRIBUTES_KEY=None _copy_attr reduce_graph_module
+fx.graph_module reduce_graph_module
 fx.graph_module reduce_package_graph_module sys_importer
-fx.immutable_collections immutable_dict immutable_list
-fx.interpreter Interpreter Transformer
-fx.node Node @has_side_effect map_aggregate map_arg
 fx.operator_schemas ArgsKwargsPair check_for_mutable_operation create_type_hint get_signature_for_torch_op
 fx.operator_schemas normalize_function normalize_module type_matches
 fx.passes.graph_drawer FxGraphDrawer
@@ -444,9 +438,9 @@ fx.passes.shape_prop ShapeProp TensorMetadata
 fx.passes.split_module split_module
 fx.passes.tools_common
 fx.passes.utils.matcher_utils
-fx.proxy Attribute GraphAppendingTracer MetaProxy ParameterProxy Proxy Scope ScopeContextManager TraceError TracerBase
+fx.proxy MetaProxy
 fx.proxy assert_fn
-fx.subgraph_rewriter Match ReplacedPatterns replace_pattern replace_pattern_with_filters
+fx.subgraph_rewriter ReplacedPatterns replace_pattern_with_filters
 fx.tensor_type Dyn TensorType is_consistent is_more_precise
 fx.traceback NodeSource NodeSourceAction annotate annotate_fn format_stack get_current_meta get_current_replay_node
 fx.traceback get_graph_provenance_json has_preserved_node_meta preserve_node_meta reset_grad_fn_seq_nr set_current_meta
