@@ -60,6 +60,8 @@ class Transform:
             raise ValueError("cache_size must be 0 or 1")
         self._cache_size = cache_size
         self._fg_cached: Any = (None, None)
+        # A class may derive from a module too.
+        super().__init__()
 
     @property
     def event_dim(self) -> int:

@@ -22,7 +22,7 @@ _dynamo.decorators @allow_in_graph @disable @disallow_in_graph @mark_dynamic @ma
 _dynamo.exc BackendCompilerFailed InternalTorchDynamoError ResetRequired TensorifyScalarRestartAnalysis
 _dynamo.exc TorchDynamoException TorchRuntimeError UncapturedHigherOrderOpError Unsupported UserError
 _dynamo.testing CompileCounter
-_dynamo.utils compile_times counters={} dynamo_timed is_compile_supported
+_dynamo.utils compile_times counters={} dynamo_timed
 _export
 _functorch.aot_autograd aot_export_module aot_function aot_module aot_module_simplified
 _functorch.compilers @make_boxed_func nop
@@ -447,7 +447,7 @@ fx.traceback get_graph_provenance_json has_preserved_node_meta preserve_node_met
 fx.traceback set_current_replay_node set_grad_fn_seq_nr set_stack_trace
 hub tqdm
 jit Attribute CompilationUnit Error ONNXTracedModule RecursiveScriptClass ScriptWarning TopLevelTracedModule
-jit TracedModule TracerWarning TracingCheckError enable_onednn_fusion export_opnames fuser @interface isinstance
+jit TracedModule TracerWarning TracingCheckError enable_onednn_fusion export_opnames fuser @interface
 jit jit_module_from_flatbuffer onednn_fusion_enabled optimized_execution run_frozen_optimizations
 jit save_jit_module_to_flatbuffer @script_method set_fusion_strategy strict_fusion
 jit._recursive
@@ -500,7 +500,6 @@ nn.qat
 nn.quantized Conv2d FloatFunctional Linear QFunctional
 nn.quantized.dynamic Linear
 nn.utils convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format
-nn.utils._per_sample_grad call_for_per_sample_grads
 nn.utils.init skip_init
 nn.utils.memory_format convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format
 nn.utils.parametrize transfer_parametrizations_and_params
