@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from ferrograd import ArgumentError, FerrogradError, torch as _torch
 from ferrograd.torch import serialization
-from ferrograd.torch._base import archives
+from ferrograd.torch._base import archives, overriding
 
 from tests.dialects import values
 
@@ -424,7 +424,8 @@ _RELU = b"cbuiltins\ngetattr\n(ctorch._C\n_VariableFunctionsClass\nX\x04\x00\x00
 )
 def test_compiled_functions_of_pytorch_are_found(pickled: bytes, function: Any) -> None:
     text = b"\x80\x02" + pickled + b"."
-    assert torch.load(_archive(text), weights_only=False) is function
+    # Once a subclass answers for functions, another one is in its place.
+    assert torch.load(_archive(text), weights_only=False) is overriding.public(function)
     with pytest.raises(pickle.UnpicklingError, match="weights_only=False"):
         torch.load(_archive(text))
 

@@ -162,7 +162,16 @@ def _made() -> list[Any]:
 
 @pytest.mark.parametrize("made", _made(), ids=lambda made: type(made).__name__)
 def test_names_of_an_object(made: Any) -> None:
-    known = {*KNOWN, "_all_weights", "_flat_weights", "_flat_weights_names", "_flat_weight_refs", "_defaults", "_param"}
+    known = {
+        *KNOWN,
+        "_all_weights",
+        "_cached_x_y",
+        "_flat_weights",
+        "_flat_weights_names",
+        "_flat_weight_refs",
+        "_defaults",
+        "_param",
+    }
     private = [name for name in vars(made) if name.startswith("_") and not name.startswith("_fg_")]
     hooks = [name for name in private if name.startswith(("_optimizer_", "_DataLoader", "_zero_grad"))]
     assert sorted({*private} - known - {*hooks}) == []

@@ -59,7 +59,9 @@ class Transform:
         if cache_size not in (0, 1):
             raise ValueError("cache_size must be 0 or 1")
         self._cache_size = cache_size
-        self._fg_cached: Any = (None, None)
+        self._cached_x_y: Any = (None, None)
+        # A class may derive from a module too.
+        super().__init__()
 
     @property
     def event_dim(self) -> int:
@@ -77,17 +79,17 @@ class Transform:
         """The value at ``x``."""
         if not self._cache_size:
             return self._call(x)
-        if x is not self._fg_cached[0]:
-            self._fg_cached = (x, self._call(x))
-        return self._fg_cached[1]
+        if x is not self._cached_x_y[0]:
+            self._cached_x_y = (x, self._call(x))
+        return self._cached_x_y[1]
 
     def _inv_call(self, y: Any) -> Any:
         """The argument at which the value is ``y``."""
         if not self._cache_size:
             return self._inverse(y)
-        if y is not self._fg_cached[1]:
-            self._fg_cached = (self._inverse(y), y)
-        return self._fg_cached[0]
+        if y is not self._cached_x_y[1]:
+            self._cached_x_y = (self._inverse(y), y)
+        return self._cached_x_y[0]
 
     def with_cache(self, cache_size: int = 1) -> Any:
         """The function with another size of its cache."""
@@ -124,7 +126,7 @@ class Transform:
         return f"{type(self).__name__}()"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_fg_cached": (None, None)}
+        return {**vars(self), "_cached_x_y": (None, None)}
 
 
 class _InverseTransform(Transform):

@@ -2,7 +2,27 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+
 from ferrograd import _core
+
+
+class _Contexts(threading.local):
+    """On this thread: in how many contexts of the device ``meta`` it is, in which new tensors have no numbers."""
+
+    meta = 0
+
+
+class _Switch:
+    """What begins and ends such a context; a dialect sets it."""
+
+    enter: Callable[[], object]
+    leave: Callable[[], object]
+
+
+contexts = _Contexts()
+switch = _Switch()
 
 
 class Device(str):
@@ -84,12 +104,22 @@ class TorchDevice(Device):
         return int(number) if number else None
 
     def __enter__(self) -> TorchDevice:
-        """Makes it the device of new tensors, which the CPU is always; raises for another one."""
-        _core.check_device("device", self)
+        """Makes it the device of new tensors, which the CPU is always; raises for another one.
+
+        On ``"meta"`` new tensors of torch have a shape and no numbers.
+        """
+        if self == "meta":
+            contexts.meta += 1
+            switch.enter()
+        else:
+            _core.check_device("device", self)
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Changes nothing."""
+        """Ends the context."""
+        if self == "meta":
+            switch.leave()
+            contexts.meta -= 1
 
     def __repr__(self) -> str:
         """Torch's text."""

@@ -142,8 +142,11 @@ def _checked(error: type[Exception], cond: Any, message: Any) -> None:
         raise error(str(message()) if callable(message) else message or "Expected cond to be True, but got False.")
 
 
-def _assert(condition: Any, message: Any) -> None:
+def _assert(condition: Any, message: Any) -> Any:
     """Raises ``AssertionError`` unless the condition holds."""
+    if hasattr(type(condition), "__torch_function__") and not isinstance(condition, TensorBase):
+        # A proxy of torch.fx notes that the condition is checked.
+        return condition.__torch_function__(_assert, (type(condition),), (condition, message), {})
     if not condition:
         raise AssertionError(message)
 

@@ -73,6 +73,11 @@ def is_dynamo_supported() -> bool:
     return True
 
 
+def is_compile_supported(device_type: Any) -> bool:
+    """Whether ``torch.compile`` traces functions of a device: those of the CPU."""
+    return str(device_type).partition(":")[0] == "cpu"
+
+
 def graph_break() -> None:
     """Does nothing: a function is traced as a whole."""
 

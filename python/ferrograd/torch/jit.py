@@ -6,10 +6,13 @@ run.
 
 from __future__ import annotations
 
+import builtins
 import io
 import os
 import pickle
 import re
+import types
+import typing
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
@@ -36,6 +39,7 @@ __all__ = [
     "ignore",
     "is_scripting",
     "is_tracing",
+    "isinstance",
     "load",
     "optimize_for_inference",
     "save",
@@ -111,7 +115,7 @@ def fork(func: Callable[..., T], *args: Any, **kwargs: Any) -> Future[T]:
 
 def wait(future: Future[T]) -> T:
     """The result of a future."""
-    if not isinstance(future, Future):
+    if not builtins.isinstance(future, Future):
         raise TypeError(f"wait: a Future is wanted, not {type(future).__name__}")
     return future.wait()
 
@@ -132,6 +136,32 @@ def optimize_for_inference(mod: T, other_methods: Any = None) -> T:
 def freeze(mod: T, preserved_attrs: Any = None, optimize_numerics: bool = True) -> T:
     """The module itself."""
     return mod
+
+
+def isinstance(obj: Any, target_type: Any) -> bool:
+    """Whether an object is of a type, which may say what is in a list, tuple or dictionary.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.jit.isinstance([torch.ones(1)], list[torch.Tensor]), torch.jit.isinstance({"a": 1}, dict[str, float])
+    (True, False)
+    """
+    if builtins.isinstance(target_type, tuple):
+        return any(isinstance(obj, kind) for kind in target_type)
+    origin, inner = typing.get_origin(target_type), typing.get_args(target_type)
+    if origin in (typing.Union, types.UnionType):
+        return any(isinstance(obj, kind) for kind in inner)
+    if origin is None:
+        kind = type(None) if target_type is None else target_type
+        return kind is Any or builtins.isinstance(obj, kind)
+    if not builtins.isinstance(obj, origin):
+        return False
+    if origin is tuple:
+        if len(inner) == 2 and inner[1] is ...:
+            return all(isinstance(x, inner[0]) for x in obj)
+        return len(obj) == len(inner) and all(isinstance(x, kind) for x, kind in zip(obj, inner, strict=True))
+    if issubclass(origin, dict):
+        return all(isinstance(key, inner[0]) and isinstance(x, inner[1]) for key, x in obj.items())
+    return all(isinstance(x, inner[0]) for x in obj)
 
 
 def is_scripting() -> bool:
@@ -223,7 +253,7 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Recursiv
     """
     if map_location is not None:
         _core.check_device("load", map_location)
-    if isinstance(f, (str, os.PathLike)):
+    if builtins.isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
             return load(file, _extra_files=_extra_files)
     try:
@@ -252,7 +282,7 @@ class _Object:
         self.state: dict[str, Any] = {}
 
     def __setstate__(self, state: Any) -> None:
-        self.state = state if isinstance(state, dict) else {}
+        self.state = state if builtins.isinstance(state, dict) else {}
 
 
 class _ScriptUnpickler(archives.Unpickler):
@@ -280,7 +310,7 @@ def module_of(archive: archives.Archive) -> RecursiveScriptModule:
         raise pickle.UnpicklingError("the file holds no module of TorchScript")
     with no_grad():
         found = _ScriptUnpickler(io.BytesIO(archive.text("data.pkl")), archive.memory, True).load()
-    if not isinstance(found, _Object):
+    if not builtins.isinstance(found, _Object):
         raise pickle.UnpicklingError("the file holds no module of TorchScript")
     return _made(found, archive, {})
 
@@ -293,12 +323,12 @@ def _made(found: _Object, archive: archives.Archive, known: dict[int, Any]) -> R
     parameters, buffers = _listed(code, "parameters"), _listed(code, "buffers")
     made: Any = known.setdefault(id(found), RecursiveScriptModule(type(found).__name__, code))
     for name, value in found.state.items():
-        if isinstance(value, _Object):
+        if builtins.isinstance(value, _Object):
             made._modules[name] = _made(value, archive, known)
-        elif isinstance(value, Tensor) and parameters is not None and name in parameters:
+        elif builtins.isinstance(value, Tensor) and parameters is not None and name in parameters:
             # A tensor of two names is one parameter.
             made._parameters[name] = known.setdefault(id(value), Parameter(value.detach(), value.requires_grad))
-        elif isinstance(value, Tensor) and (buffers is None or name in buffers):
+        elif builtins.isinstance(value, Tensor) and (buffers is None or name in buffers):
             made._buffers[name] = value
         elif value is None and name in (*(parameters or ()), *(buffers or ())):
             made.register_parameter(name, None)

@@ -30,6 +30,9 @@ class OpOverload:
         kind = "" if self._overloadname == "default" else f".{self._overloadname}"
         return f"{self.overloadpacket._namespace}::{self.overloadpacket.__name__}{kind}"
 
+    def __str__(self) -> str:
+        return f"{self.overloadpacket}.{self._overloadname}"
+
     def __repr__(self) -> str:
         packet = self.overloadpacket
         return f"<OpOverload(op='{packet._namespace}.{packet.__name__}', overload='{self._overloadname}')>"
@@ -53,6 +56,9 @@ class OpOverloadPacket:
         found = OpOverload(self, overload)
         setattr(self, overload, found)
         return found
+
+    def __str__(self) -> str:
+        return f"{self._namespace}.{self.__name__}"
 
     def __repr__(self) -> str:
         return f"<OpOverloadPacket(op='{self._namespace}.{self.__name__}')>"

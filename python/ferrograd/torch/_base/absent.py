@@ -56,6 +56,7 @@ _WHY = {
 _HOMES = {
     "_dynamo.eval_frame": "_dynamo",
     "_dynamo.external_utils": "compiler",
+    "_dynamo.utils": "_dynamo",
     "_functorch.apis": "func",
     "_functorch.eager_transforms": "func",
     "_functorch.functional_call": "func",

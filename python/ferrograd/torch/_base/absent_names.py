@@ -22,7 +22,7 @@ _dynamo.decorators @allow_in_graph @disable @disallow_in_graph @mark_dynamic @ma
 _dynamo.exc BackendCompilerFailed InternalTorchDynamoError ResetRequired TensorifyScalarRestartAnalysis
 _dynamo.exc TorchDynamoException TorchRuntimeError UncapturedHigherOrderOpError Unsupported UserError
 _dynamo.testing CompileCounter
-_dynamo.utils compile_times counters={} dynamo_timed is_compile_supported
+_dynamo.utils compile_times counters={} dynamo_timed
 _export
 _functorch.aot_autograd aot_export_module aot_function aot_module aot_module_simplified
 _functorch.compilers @make_boxed_func nop
@@ -410,9 +410,7 @@ export.graph_signature InputSpec OutputKind OutputSpec SymBoolArgument SymFloatA
 export.graph_signature TokenArgument
 export.unflatten FlatArgsAdapter InterpreterModule InterpreterModuleDispatcher UnflattenedModule unflatten
 func debug_unwrap rearrange
-fx CodeGen PH ProxyableClassMeta Transformer @has_side_effect map_arg replace_pattern
 fx._pytree register_pytree_flatten_spec tree_flatten_spec
-fx._symbolic_trace
 fx.annotate annotate
 fx.config
 fx.experimental.dynamic_spec DictSpec IntVar IntermediateSpec LeafIntSpec LeafSpec ObjectSpec ParamsSpec STATIC SeqSpec
@@ -429,12 +427,8 @@ fx.experimental.symbolic_shapes ConstraintViolationError DimDynamic GuardOnDataD
 fx.experimental.symbolic_shapes StatelessSymbolicContext free_symbols free_unbacked_symbols guard_or_false
 fx.experimental.symbolic_shapes guard_or_true guard_size_oblivious has_free_symbols is_concrete_bool is_concrete_int
 fx.experimental.symbolic_shapes statically_known_true
-fx.graph CodeGen Graph PythonCode
-fx.graph_module GraphModule _CodeOnlyModule _USER_PRESERVED_ATTRIBUTES_KEY=None _copy_attr reduce_graph_module
+fx.graph_module reduce_graph_module
 fx.graph_module reduce_package_graph_module sys_importer
-fx.immutable_collections immutable_dict immutable_list
-fx.interpreter Interpreter Transformer
-fx.node Node @has_side_effect map_aggregate map_arg
 fx.operator_schemas ArgsKwargsPair check_for_mutable_operation create_type_hint get_signature_for_torch_op
 fx.operator_schemas normalize_function normalize_module type_matches
 fx.passes.graph_drawer FxGraphDrawer
@@ -444,16 +438,16 @@ fx.passes.shape_prop ShapeProp TensorMetadata
 fx.passes.split_module split_module
 fx.passes.tools_common
 fx.passes.utils.matcher_utils
-fx.proxy Attribute GraphAppendingTracer MetaProxy ParameterProxy Proxy Scope ScopeContextManager TraceError TracerBase
+fx.proxy MetaProxy
 fx.proxy assert_fn
-fx.subgraph_rewriter Match ReplacedPatterns replace_pattern replace_pattern_with_filters
+fx.subgraph_rewriter ReplacedPatterns replace_pattern_with_filters
 fx.tensor_type Dyn TensorType is_consistent is_more_precise
 fx.traceback NodeSource NodeSourceAction annotate annotate_fn format_stack get_current_meta get_current_replay_node
 fx.traceback get_graph_provenance_json has_preserved_node_meta preserve_node_meta reset_grad_fn_seq_nr set_current_meta
 fx.traceback set_current_replay_node set_grad_fn_seq_nr set_stack_trace
 hub tqdm
 jit Attribute CompilationUnit Error ONNXTracedModule RecursiveScriptClass ScriptWarning TopLevelTracedModule
-jit TracedModule TracerWarning TracingCheckError enable_onednn_fusion export_opnames fuser @interface isinstance
+jit TracedModule TracerWarning TracingCheckError enable_onednn_fusion export_opnames fuser @interface
 jit jit_module_from_flatbuffer onednn_fusion_enabled optimized_execution run_frozen_optimizations
 jit save_jit_module_to_flatbuffer @script_method set_fusion_strategy strict_fusion
 jit._recursive
@@ -506,7 +500,6 @@ nn.qat
 nn.quantized Conv2d FloatFunctional Linear QFunctional
 nn.quantized.dynamic Linear
 nn.utils convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format
-nn.utils._per_sample_grad call_for_per_sample_grads
 nn.utils.init skip_init
 nn.utils.memory_format convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format
 nn.utils.parametrize transfer_parametrizations_and_params

@@ -122,6 +122,18 @@ def subclass(cls: Any) -> None:
             setattr(cls, name, _view(name))
 
 
+def answer(cls: type) -> None:
+    """Lets objects of a class that are no tensors answer for functions of torch."""
+    if cls not in _classes:
+        _arm()
+        _classes.add(cls)
+
+
+def public(function: Any) -> Any:
+    """The function that asks, of one that is called where nobody answers; any other function itself."""
+    return _wrapped.get(id(function), function)
+
+
 def _impl(cls: Any) -> Any:
     found = getattr(cls, "__torch_function__", None)
     return getattr(found, "__func__", found)

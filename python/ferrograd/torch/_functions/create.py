@@ -17,6 +17,7 @@ from ferrograd._kit.dialect import TORCH
 from ferrograd._kit.out import placed
 from ferrograd._kit.specialize import specialize
 from ferrograd.torch._base.generator import Generator, drawing
+from ferrograd.torch._base.meta import MetaTensor, is_meta, shape_of
 from ferrograd.torch._base.storage import BytesOfFile
 from ferrograd.torch._tensor import Tensor
 
@@ -170,7 +171,8 @@ def _constant(
     memory_format: Any = None,
     _op: Any = None,
 ) -> Tensor:
-    _core.check_device(_op.__name__, device)
+    if is_meta(_op.__name__, device):
+        return MetaTensor(_shape(sizes, size), dtype, requires_grad)
     return placed(_formatted(_op(_shape(sizes, size), dtype), memory_format), out, requires_grad)
 
 
@@ -234,7 +236,8 @@ def full(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of a shape filled with one number."""
-    _core.check_device("full", device)
+    if is_meta("full", device):
+        return MetaTensor(_shape((size,), None), ops.full([], fill_value, dtype).dtype, requires_grad)
     return placed(ops.full(size, fill_value, dtype), out, requires_grad)
 
 
@@ -249,8 +252,9 @@ def _constant_like(
     memory_format: Any = None,
     _op: Any = None,
 ) -> Tensor:
-    _core.check_device(_op.__name__, device)
-    return placed(_formatted(_op(input, dtype), memory_format), None, requires_grad)
+    if is_meta(_op.__name__, device) or (device is None and isinstance(input, MetaTensor)):
+        return MetaTensor(input.shape, input.dtype if dtype is None else dtype, requires_grad)
+    return placed(_formatted(_op(shape_of(input), dtype), memory_format), None, requires_grad)
 
 
 zeros_like = specialize(
@@ -277,8 +281,9 @@ def full_like(
     memory_format: Any = None,
 ) -> Tensor:
     """A tensor filled with one number, with the shape and by default the dtype of another."""
-    _core.check_device("full_like", device)
-    return placed(_formatted(ops.full_like(input, fill_value, dtype), memory_format), None, requires_grad)
+    if is_meta("full_like", device) or (device is None and isinstance(input, MetaTensor)):
+        return MetaTensor(input.shape, input.dtype if dtype is None else dtype, requires_grad)
+    return placed(_formatted(ops.full_like(shape_of(input), fill_value, dtype), memory_format), None, requires_grad)
 
 
 def arange(
@@ -417,7 +422,8 @@ def _random(
     requires_grad: bool = False,
     _op: Any = None,
 ) -> Tensor:
-    _core.check_device(_op.__name__, device)
+    if is_meta(_op.__name__, device):
+        return MetaTensor(_shape(sizes, size), dtype, requires_grad)
     with drawing(generator, _op.__name__):
         drawn = _op(_shape(sizes, size), dtype)
     return placed(drawn, out, requires_grad)
@@ -525,9 +531,10 @@ def _random_like(
     memory_format: Any = None,
     _op: Any = None,
 ) -> Tensor:
-    _core.check_device(_op.__name__, device)
+    if is_meta(_op.__name__, device) or (device is None and isinstance(input, MetaTensor)):
+        return MetaTensor(input.shape, input.dtype if dtype is None else dtype, requires_grad)
     with drawing(generator, _op.__name__):
-        drawn = _op(input, dtype)
+        drawn = _op(shape_of(input), dtype)
     return placed(_formatted(drawn, memory_format), None, requires_grad)
 
 

@@ -9,6 +9,7 @@ from ferrograd._functions.casts import real_part
 from ferrograd._kit import arguments as _arguments
 from ferrograd._kit.adapters import add_methods
 from ferrograd.torch._base.answers import accept_synonyms
+from ferrograd.torch._base.meta import asks_for_meta, like
 
 __all__ = [
     "channels_last",
@@ -113,13 +114,18 @@ class Methods:
         return found if _order(found, memory_format) is None else found.contiguous(memory_format)
 
     def to(self: Any, *args: Any, memory_format: Any = None, **kwargs: Any) -> Any:
-        """The tensor cast to a dtype, or to that of another tensor; copied if asked for. There is only the CPU.
+        """The tensor cast to a dtype, or to that of another tensor; copied if asked for. On ``"meta"`` it has none.
 
         Of complex numbers a real dtype gets the real part, with a warning.
         """
         if self.dtype.kind == "c" and _to(ops.zeros([], "bool"), *args, **kwargs).dtype.kind not in "bc":
             self = real_part(self)
-        found = _to(self, *args, **kwargs)
+        try:
+            found = _to(self, *args, **kwargs)
+        except ArgumentError:
+            if not asks_for_meta(args, kwargs):
+                raise
+            return like(self).to(*args, **kwargs)
         return found if _order(found, memory_format) is None else found.contiguous(memory_format)
 
     @property

@@ -331,7 +331,7 @@ class Methods:
     is_cuda = property(lambda self: False, doc="False: the CPU is the only device.")
     is_mps = property(lambda self: False, doc="False: the CPU is the only device.")
     is_xpu = property(lambda self: False, doc="False: the CPU is the only device.")
-    is_meta = property(lambda self: False, doc="False: all tensors have elements.")
+    is_meta = property(lambda self: False, doc="False: it has elements.")
     is_quantized = property(lambda self: False, doc="False: elements are numbers.")
     is_mkldnn = property(lambda self: False, doc="False: all tensors are strided.")
     is_nested = property(lambda self: False, doc="False: all tensors have one shape.")

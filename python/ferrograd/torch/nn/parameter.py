@@ -6,6 +6,8 @@ from typing import Any
 
 from ferrograd._core import Tensor as _CoreTensor, TorchTensor, torch as ops
 from ferrograd._kit import public as _public
+from ferrograd._tensor.device import contexts
+from ferrograd.torch._base.meta import MetaTensor
 from ferrograd.torch._base.overriding import disabled_impl as _disabled_impl
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
@@ -25,6 +27,8 @@ class Parameter(TorchTensor):
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         """A parameter that shares the memory of ``data``; an empty one without it."""
+        if isinstance(data, MetaTensor) or (contexts.meta and data is not None and not is_lazy(data)):
+            return MetaTensor.__new__(MetaParameter, data.shape, data.dtype, requires_grad)
         made: Any = super().__new__(cls, *([] if data is None else [data.detach()]))
         made.requires_grad = requires_grad
         return made
@@ -57,6 +61,27 @@ def _made(cls: Any, data: Any, requires_grad: bool, attributes: dict[str, Any]) 
     return made
 
 
+class MetaParameter(MetaTensor, Parameter):  # type: ignore[misc]
+    """A parameter of the device ``meta``: it has a shape and no numbers."""
+
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
+        """A parameter with the numbers of ``data``, or without numbers as ``data`` is."""
+        return Parameter(data, requires_grad)
+
+    @property
+    def _fg_becomes(self) -> type:
+        return Parameter
+
+    def __repr__(self) -> str:
+        return f"Parameter containing:\n{MetaTensor.__repr__(self)}"
+
+    def __copy__(self) -> Any:
+        return Parameter(self.detach(), self.requires_grad)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return Parameter, (self.detach(), self.requires_grad)
+
+
 class Buffer(TorchTensor):
     """A tensor that a module keeps as a buffer when it is assigned to it; in its ``state_dict`` if ``persistent``.
 
@@ -73,7 +98,11 @@ class Buffer(TorchTensor):
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Buffer:
         """A buffer that shares the memory of ``data``; an empty one without it."""
-        made: Any = super().__new__(cls, *([] if data is None else [data.detach()]))
+        if isinstance(data, MetaTensor):
+            made: Any = MetaTensor.__new__(MetaBuffer, data.shape, data.dtype, data.requires_grad)
+            made.persistent = persistent
+            return made
+        made = super().__new__(cls, *([] if data is None else [data.detach()]))
         made.requires_grad = data is not None and data.requires_grad
         made.persistent = persistent
         return made
@@ -81,6 +110,29 @@ class Buffer(TorchTensor):
     def __reduce_ex__(self, protocol: Any) -> Any:
         """The class, the values and the attributes."""
         return type(self), (self.detach(),), self.__dict__
+
+
+class MetaBuffer(MetaTensor, Buffer):  # type: ignore[misc]
+    """A buffer of the device ``meta``: it has a shape and no numbers."""
+
+    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
+        """A buffer with the numbers of ``data``, or without numbers as ``data`` is."""
+        return Buffer(data, persistent=persistent)
+
+    @property
+    def _fg_becomes(self) -> type:
+        return Buffer
+
+    def __copy__(self) -> Any:
+        return Buffer(self.detach(), persistent=self.persistent)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _buffer, (self.detach(), self.persistent)
+
+
+def _buffer(data: Any, persistent: bool) -> Buffer:
+    """The buffer of a file."""
+    return Buffer(data, persistent=persistent)
 
 
 class _Uninitialized(TorchTensor):

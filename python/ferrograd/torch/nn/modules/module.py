@@ -10,12 +10,14 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import ArgumentError
+from ferrograd._core import ArgumentError, torch as _ops
 from ferrograd._kit import public as _public
+from ferrograd._kit.warning import warn
 from ferrograd._layers import global_hooks as _global_hooks
 from ferrograd._layers.hooks import RemovableHandle, add
 from ferrograd._layers.module import BaseModule
 from ferrograd._tensor import dtypes
+from ferrograd.torch._base.meta import MetaTensor
 from ferrograd.torch._base.sharing import refuse_sharing
 from ferrograd.torch._functions.predicates import typename
 from ferrograd.torch._tensor import Tensor
@@ -44,6 +46,12 @@ _WANTED = {
 }
 
 
+#: The warning of PyTorch's for numbers that are copied to where there are none.
+_NO_COPY = (
+    "for {}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a "
+    "no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in "
+    "the module instead of copying them in place?)"
+)
 #: What the key of a module's extra state ends with.
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 
@@ -354,8 +362,15 @@ class Module(BaseModule):
         return self
 
     def to_empty(self: M, *, device: Any, recurse: bool = True) -> M:
-        """The module itself: torch leaves its numbers open, and here they stay."""
+        """The module itself. Parameters and buffers without numbers get zeros; those of others stay."""
         _core.check_device("to_empty", device)
+        for module in self.modules() if recurse else [self]:
+            for name, buffer in module._buffers.items():
+                if isinstance(buffer, MetaTensor):
+                    module._buffers[name] = _ops.zeros(list(buffer.shape), buffer.dtype)
+            for parameter in module._parameters.values():
+                if isinstance(parameter, MetaTensor):
+                    parameter.data = _ops.zeros(list(parameter.shape), parameter.dtype)
         return self
 
     def cuda(self: M, device: Any = None) -> M:
@@ -620,6 +635,9 @@ class Module(BaseModule):
         try:
             with no_grad():
                 if not local_metadata.get("assign_to_params_buffers"):
+                    if isinstance(value, MetaTensor):
+                        warn(_NO_COPY.format(key))
+                        return None
                     value.copy_(given)
                     return None
                 if isinstance(value, Parameter):
