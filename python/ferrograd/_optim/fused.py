@@ -202,7 +202,9 @@ def leaves(parameters: Any, op: str, distinct: bool = True) -> list[Tensor]:
     found = list(parameters)
     for p in found:
         if not isinstance(p, Tensor):
-            raise ArgumentError(f"{op}: can only optimize Tensors, but one of the parameters is {type(p).__name__}")
+            raise ArgumentError(
+                f"{op}: can only optimize Tensors, but one of the parameters is {_arguments.kind_of(p)}"
+            )
         if not p.is_leaf:
             raise ArgumentError(f"{op}: can't optimize a non-leaf Tensor of shape {list(p.shape)}")
     if distinct and len({id(p) for p in found}) < len(found):
