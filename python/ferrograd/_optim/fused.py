@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import Any, TypeVar, cast
 
@@ -216,7 +216,9 @@ def at_least(op: str, least: float, below: float | None = None, **values: float)
     """Raises unless each of ``values`` is a number that is at least ``least`` and below ``below``."""
     for name, value in values.items():
         if not isinstance(value, Real | Tensor):
-            raise ArgumentError(f"{op}: {name} must be a number, not {type(value).__name__}")
+            is_first = name == "learning rate" and isinstance(value, Iterator)
+            hint = f"; the parameters come first: {op}(model.parameters(), lr=0.1)" if is_first else ""
+            raise ArgumentError(f"{op}: {name} must be a number, not {type(value).__name__}{hint}")
         if not least <= value or (below is not None and not value < below):
             wanted = f"at least {least:g}" + ("" if below is None else f" and below {below:g}")
             raise ArgumentError(f"{op}: Invalid {name}: {value}; it must be {wanted}")
