@@ -129,6 +129,7 @@ MISTAKES: list[tuple[Any, type[Exception], str]] = [
     (lambda: nn.LayerNorm("3"), ValueError, "LayerNorm: normalized_shape is an integer, not '3'"),
     (lambda: nn.GroupNorm(1, "3"), ValueError, "GroupNorm: num_channels is an integer, not '3'"),
     (lambda: nn.MultiheadAttention("4", 2), ValueError, "MultiheadAttention: embed_dim is an integer, not '4'"),
+    (lambda: nn.LSTMCell(4, 8)(torch.ones(5, 3)), RuntimeError, "input has inconsistent input_size: got 3 expected 4"),
     (lambda: nn.LSTM("3", 2), ValueError, "LSTM: input_size is an integer, not '3'"),
     (lambda: nn.Conv2d(3, 4, 3, groups=2), ValueError, "in_channels must be divisible by groups"),
     (lambda: nn.ParameterList()(1), RuntimeError, "ParameterList should not be called."),
