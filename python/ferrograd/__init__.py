@@ -194,13 +194,18 @@ else:
         "gamma": "ferrograd.exp(ferrograd.gammaln(x)), for positive x",
         "identity": "ferrograd.eye",
         "lax": "ferrograd.func: cond, scan, while_loop",
+        "load": "ferrograd.torch.load, or ferrograd.paddle.load; ferrograd.distributed.load in several processes",
         "matvec": "ferrograd.matmul, or ferrograd.mv",
+        "minimize": "scipy.optimize.minimize with ferrograd.func.for_numpy, or ferrograd.optim",
         "modf": "x - ferrograd.trunc(x), and ferrograd.trunc(x)",
         "nn": "ferrograd.torch.nn, or ferrograd.paddle.nn",
         "numpy": "ferrograd itself: sin, sum, where, linalg",
         "optimizer": "ferrograd.optim, or ferrograd.paddle.optimizer",
+        "optimize": "scipy.optimize with ferrograd.func.for_numpy, or ferrograd.optim",
         "random": "ferrograd itself: rand, randn, randint, manual_seed",
+        "save": "ferrograd.torch.save, or ferrograd.paddle.save; ferrograd.distributed.save in several processes",
         "seed": "ferrograd.manual_seed",
+        "stats": "ferrograd.torch.distributions, which take tensors of ferrograd",
         "vectorize": "ferrograd.func.vmap",
     }
 

@@ -216,3 +216,16 @@ def test_objects_of_a_program() -> None:
     assert found.coefficients == {0: 2 * 13.0 + 1.0, 2: 2 * 13.0 * 4.0 + 1.0}
     assert isinstance(vspace(p), PolynomialSpace)
     del Box.type_mappings[Polynomial], VSpace.mappings[Polynomial]
+
+
+def test_a_primitive_that_closes_over_what_is_differentiated_is_named() -> None:
+    def f(a: Any) -> Any:
+        @primitive
+        def scaled(x: Any) -> Any:
+            return x * a
+
+        defvjp(scaled, lambda ans, x: lambda g: g * 2.0)
+        return anp.sum(scaled(a * 3.0))
+
+    with pytest.raises(fg.UnusedInputError, match=r"^scaled: .*none of its arguments"):
+        grad(f)(X)

@@ -309,6 +309,10 @@ arrays that `forward` keeps on `ctx` are constants for the backward, also where 
 A list of tensors is for NumPy a list of numbers: `np.array([x, 1.0])`, `np.mean([a, b])` and `np.int64(x)` ask each
 tensor for its number, as `np.asarray(x)` does. `np.stack([a, b])` and `fg.stack` join tensors and keep the graph.
 
+Columns and tables of pandas are arrays here: `column * x`, `np.multiply(column, x)` and `fg.matmul(table, x)` track.
+Products of pandas ask for the numbers of the other operand, as `np.asarray` does: write `table.to_numpy() @ x` for
+`table @ x` and `column.dot(x)`.
+
 This page is written by `python -m tests.interop.numpy_page` from what happened when each row was run with NumPy
 {version}.
 

@@ -43,6 +43,20 @@ def test_a_product_with_a_column_is_tracked(product: Callable[[Any], Any]) -> No
     assert func.vmap(lambda x: product(x).sum())(fg.ones((2, 3))).tolist() == [7.0, 7.0]
 
 
+class Series(Column):
+    """A column that leaves functions of NumPy's to the other operand, as those of pandas do."""
+
+    def __array_ufunc__(self, *_: Any, **__: Any) -> Any:
+        return NotImplemented
+
+
+def test_a_function_of_numpys_beside_a_column_is_tracked() -> None:
+    x, column = fg.tensor(np.array([3.0, 5.0, 7.0]), requires_grad=True), Series(COLUMN.values)
+    for y in (np.multiply(column, x), np.multiply(x, column)):
+        assert isinstance(y, fg.Tensor)
+        assert fg.grad(y.sum(), x).tolist() == [1.0, 2.0, 4.0]
+
+
 def test_columns_are_arguments_and_indices() -> None:
     x = fg.tensor([3.0, 5.0, 7.0])
     holds: Any = Column([True, False, True])
@@ -114,6 +128,15 @@ CALLS: list[tuple[Any, str]] = [
     (lambda x: paddle.nn.Linear(2, 2)(x), "ferrograd.paddle.to_tensor"),
     (lambda x: paddle.tanh(x), "ferrograd.paddle.to_tensor"),
     (lambda x: paddle.ones([2]) - x, "ferrograd.paddle.to_tensor"),
+    (lambda x: paddle.nn.CrossEntropyLoss()(paddle.ones([2, 2]), x), "ferrograd.paddle.to_tensor"),
+    (lambda x: torch.func.grad(torch.sum)(x), "ferrograd.torch.tensor"),
+    (lambda x: torch.func.vmap(torch.sin)(x), "ferrograd.torch.tensor"),
+    (lambda x: torch.optim.SGD([x], lr=0.1), "ferrograd.torch.tensor"),
+    (lambda x: paddle.grad(paddle.ones([2]), [x]), "ferrograd.paddle.to_tensor"),
+    (lambda x: paddle.grad(paddle.ones([2]), x), "ferrograd.paddle.to_tensor"),
+    (lambda x: paddle.optimizer.SGD(parameters=[x]), "ferrograd.paddle.to_tensor"),
+    (lambda x: func.grad(fg.sum)(x), "ferrograd.tensor"),
+    (lambda x: fg.grad(fg.ones(()), x), "ferrograd.tensor"),
 ]
 
 
@@ -122,6 +145,11 @@ CALLS: list[tuple[Any, str]] = [
 def test_a_tensor_of_another_package(call: Callable[[Any], Any], way_out: str, package: str, name: str) -> None:
     with pytest.raises(fg.ArgumentError, match=rf"of the package '{name}': .*{way_out}\(x\)"):
         call(tensor_of(package))
+
+
+def test_a_state_of_another_package() -> None:
+    with pytest.raises(RuntimeError, match="of the package 'torch': make one of its numbers"):
+        torch.nn.Linear(2, 1).load_state_dict({"weight": tensor_of("torch"), "bias": torch.ones(1)})
 
 
 def test_a_tensor_of_another_package_becomes_one_of_ours() -> None:

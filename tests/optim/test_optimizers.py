@@ -304,6 +304,7 @@ def test_wrong_arguments_raise() -> None:
         (lambda: torch.optim.SGD([w], lr=1, nesterov=True), "Nesterov momentum requires a momentum"),
         (lambda: torch.optim.Adam([w], betas=(1.0, 0.9)), "Invalid beta parameter at index 0: 1.0"),
         (lambda: torch.optim.Adam([w], betas=wrong), "betas must be a pair"),
+        (lambda: torch.optim.Adam(0.1, iter([w])), r"the parameters come first: Adam\(model"),  # type: ignore[arg-type]
         (lambda: torch.optim.SGD([w], lr=[wrong]), "learning rate must be a number, not list"),  # type: ignore[arg-type]
         (lambda: torch.optim.SGD([w]).load_state_dict(wrong), "must be a dict with 'state'"),
         (lambda: torch.optim.Adam([]), "empty parameter list"),

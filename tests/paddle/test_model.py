@@ -164,6 +164,17 @@ def test_summary(capsys: Any) -> None:
     assert not net[0]._forward_post_hooks
 
 
+def test_summary_after_a_batch(capsys: Any) -> None:
+    m = model()
+    with pytest.raises(ValueError, match="give input_size"):
+        m.summary()
+    m.predict_batch([np.ones((3, 4), "float32")])
+    assert m.summary()["total_params"] == 58
+    assert "[[3, 4]]" in capsys.readouterr().out
+    assert m.summary((1, 4))["total_params"] == 58
+    assert "[[1, 4]]" in capsys.readouterr().out
+
+
 def test_summary_of_lists_and_dicts(capsys: Any) -> None:
     class Sum(paddle.nn.Layer):  # type: ignore[misc]
         def __init__(self) -> None:

@@ -134,8 +134,8 @@ def rows(page: Path) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("from-*.md")), ids=lambda p: p.name)
 def test_what_one_writes_here(page: Path) -> None:
-    """Runs the last column of the tables of a page, row by row, in the scope of its code."""
-    (setup,) = re.findall(r"```python\n(.*?)```", page.read_text("utf8"), re.DOTALL)
+    """Runs the last column of the tables of a page, row by row, in the scope of its first block."""
+    setup, *_ = re.findall(r"```python\n(.*?)```", page.read_text("utf8"), re.DOTALL)
     scope: dict[str, Any] = {}
     exec(compile(setup, page.name, "exec"), scope)
     found = rows(page)

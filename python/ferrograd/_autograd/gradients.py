@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ferrograd import _core
 from ferrograd._core import ArgumentError, GradientEdge, Tensor
-from ferrograd._kit import tree as _tree
+from ferrograd._kit import arguments as _arguments, tree as _tree
 from ferrograd._kit.dialect import NATIVE
 
 End = Tensor | GradientEdge
@@ -24,7 +24,9 @@ def leaves_of(tree: object, what: str) -> list[End]:
         return [tree]
     parts = list(enumerate(tree)) if isinstance(tree, (set, frozenset)) else _tree.children(tree)
     if tree is None or parts is None:
-        raise ArgumentError(f"{what}: a Tensor or nested lists, tuples and dicts of them, not {type(tree).__name__}")
+        raise ArgumentError(
+            f"{what}: a Tensor or nested lists, tuples and dicts of them, not {_arguments.kind_of(tree)}"
+        )
     # Generators within generators would take stack for each level, however high Python's limit on recursion is.
     found: list[End] = []
     for _, part in parts:
@@ -54,11 +56,11 @@ def cotangents(value: object) -> list[Tensor | None] | None:
     if value is None or isinstance(value, Tensor):
         return None if value is None else [value]
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        raise ArgumentError(f"gradients can be either Tensors or None, but got {type(value).__name__}")
+        raise ArgumentError(f"gradients can be either Tensors or None, but got {_arguments.kind_of(value)}")
     found = list(value)
     for one in found:
         if one is not None and not isinstance(one, Tensor):
-            raise ArgumentError(f"gradients can be either Tensors or None, but got {type(one).__name__}")
+            raise ArgumentError(f"gradients can be either Tensors or None, but got {_arguments.kind_of(one)}")
     return found
 
 

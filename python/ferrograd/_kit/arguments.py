@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ from ferrograd._core import ArgumentError, IndexOutOfRange, Tensor
 from ferrograd._kit.dialect import NATIVE, PADDLE, TORCH
 
 F = TypeVar("F", bound=Callable[..., Any])
-#: The dialects of other packages' tensors.
+#: The dialects by the name of their package.
 DIALECTS = {"paddle": PADDLE, "torch": TORCH}
 
 
@@ -52,10 +53,32 @@ def tensor(value: object, function: str, name: str) -> Any:
 
 def no_tensor(value: object, name: str) -> str:
     """What is said of an argument that should be a tensor: of a tensor of another package, where it is from."""
-    packages = [cls.__module__.partition(".")[0] for cls in type(value).__mro__]
-    dialect = next((DIALECTS[package] for package in packages if package in DIALECTS), NATIVE)
-    foreign = _core.foreign_tensor(value, name, dialect)
+    foreign = _core.foreign_tensor(value, name, _dialect_of_caller())
     return foreign or f"{name} must be a Tensor, not {type(value).__name__}"
+
+
+def kind_of(value: object, full: bool = False) -> str:
+    """What a value is, for the end of an error: its class, and of a tensor of another package where it is from.
+
+    With ``full`` the class is shown as PyTorch shows it, with its module.
+    """
+    foreign: str | None = _core.foreign_tensor(value, "", _dialect_of_caller())
+    if foreign is not None:
+        return foreign.partition(", not ")[2]
+    return str(type(value)) if full else type(value).__name__
+
+
+def _dialect_of_caller() -> int:
+    """The dialect whose function the user called, which the frames of the package tell."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "").split(".")
+        if module[0] != "ferrograd":
+            break
+        if len(module) > 1 and module[1] in DIALECTS:
+            return DIALECTS[module[1]]
+        frame = frame.f_back  # type: ignore[assignment]
+    return NATIVE
 
 
 def integer(value: Any, function: str, name: str) -> int:

@@ -58,7 +58,10 @@ def ufunc(f: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
     out = options.pop("out", ())
     for o in (*inputs, *out):
         if type(o) not in _KNOWN and not isinstance(o, (fg.Tensor, np.ndarray)) and hasattr(type(o), "__array_ufunc__"):
-            return NotImplemented
+            # Columns of pandas leave what they do with a tensor to the tensor.
+            if not hasattr(type(o), "__pandas_priority__"):
+                return NotImplemented
+            inputs = tuple(np.asarray(x) if x is o else x for x in inputs)
     if method == "__call__" and not options and not out and f in _PLAIN:
         return _PLAIN[f](*inputs)
     compute = _METHODS.get(method)

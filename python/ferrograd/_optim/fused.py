@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import Any, TypeVar, cast
 
@@ -225,7 +225,9 @@ def leaves(parameters: Any, op: str, distinct: bool = True, records: bool = Fals
     found = list(parameters)
     for p in found:
         if not isinstance(p, Tensor):
-            raise ArgumentError(f"{op}: can only optimize Tensors, but one of the parameters is {type(p).__name__}")
+            raise ArgumentError(
+                f"{op}: can only optimize Tensors, but one of the parameters is {_arguments.kind_of(p)}"
+            )
         if not (p.is_leaf or records or p.retains_grad):
             raise ArgumentError(f"{op}: can't optimize a non-leaf Tensor of shape {list(p.shape)}")
     if distinct and len({id(p) for p in found}) < len(found):
@@ -241,7 +243,9 @@ def at_least(op: str, least: float, below: float | None = None, **values: Any) -
     for name, value in values.items():
         is_tensor = isinstance(value, Tensor)
         if not (is_tensor or isinstance(value, Real)):
-            raise ArgumentError(f"{op}: {name} must be a number, not {type(value).__name__}")
+            is_first = name == "learning rate" and isinstance(value, Iterator)
+            hint = f"; the parameters come first: {op}(model.parameters(), lr=0.1)" if is_first else ""
+            raise ArgumentError(f"{op}: {name} must be a number, not {type(value).__name__}{hint}")
         if is_tensor and _core.is_tracing():
             continue
         try:

@@ -129,9 +129,18 @@ def _called(function: Any, f_raw: Callable[..., Any], args: tuple[Any, ...], kwa
     spec = _Spec(function, f_raw, args, kwargs)
     if function not in primitive_jvps:
         spec.rule(primitive_vjps, "VJP")
-    kind = _TwoWays if function in primitive_jvps else _Call
-    found = kind.apply(spec, *spec.take_inputs())
+    found = _node_of(function).apply(spec, *spec.take_inputs())
     return _tree.rebuilt(spec.answer, iter(found))
+
+
+def _node_of(function: Any) -> type[_Call]:
+    """The class of the nodes of a primitive. It has the primitive's name, which errors and graphs show."""
+    base = _TwoWays if function in primitive_jvps else _Call
+    kinds = vars(function).setdefault("_fg_nodes", {})
+    if base not in kinds:
+        kinds[base] = type(function.__name__, (base,), {"__module__": __name__})
+    found: type[_Call] = kinds[base]
+    return found
 
 
 class _Call(Function):

@@ -12,7 +12,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._autograd.modes import is_grad_enabled
 from ferrograd._core import ArgumentError, DtypeError, ShapeError, Tensor
-from ferrograd._kit import tree as _tree
+from ferrograd._kit import arguments as _arguments, tree as _tree
 from ferrograd._kit.dialect import NATIVE
 
 
@@ -37,7 +37,7 @@ def tensor(value: Any, what: str) -> Tensor:
         return value
     if isinstance(value, (bool, int, float, np.generic, np.ndarray)):
         return _core.make(value, None, False, NATIVE)
-    raise ArgumentError(f"{what}: a tensor, or a structure of tensors, is expected, not {type(value).__name__}")
+    raise ArgumentError(f"{what}: a tensor, or a structure of tensors, is expected, not {_arguments.kind_of(value)}")
 
 
 def real(value: Any, what: str) -> Tensor:

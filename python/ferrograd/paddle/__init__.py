@@ -193,6 +193,7 @@ else:
         **{name: f"it is paddle.autograd.{name}" for name in ("hessian", "jacobian")},
         **{name: f"it is paddle.incubate.autograd.{name}" for name in ("jvp", "vjp")},
         **{name: f"it is ferrograd.func.{name}" for name in ("jacfwd", "jacrev", "value_and_grad", "vmap")},
+        "dataset": "data sets are no part of the library: read files in a paddle.io.Dataset",
         "hub": "use paddle.load with a file that was fetched before",
         "onnx": "use paddle.save with layer.state_dict()",
         "profiler": "use ferrograd.profile",

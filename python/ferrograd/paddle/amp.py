@@ -348,4 +348,14 @@ class GradScaler(AmpScaler):
         )
 
 
+def __getattr__(name: str) -> Any:
+    if name == "debugging":
+        raise AttributeError(
+            "module 'ferrograd.paddle.amp' has no attribute 'debugging': "
+            "paddle.set_flags({'FLAGS_check_nan_inf': True}) looks at the result of each op, and "
+            "ferrograd.profile counts ops"
+        )
+    raise _public.MissingName("ferrograd.paddle.amp", name)
+
+
 __dir__ = _public.names(globals())

@@ -41,3 +41,35 @@ def test_numbers_out_of_range() -> None:
     for call in calls:
         with pytest.raises(ValueError, match=r"axis value|lower|size|factor"):
             call()
+
+
+SIZES: list[tuple[str, Any]] = [
+    ("Linear: in_features", lambda n: paddle.nn.Linear(n, 2)),
+    ("BatchNorm1D: num_features", lambda n: paddle.nn.BatchNorm1D(n)),
+    ("InstanceNorm2D: num_features", lambda n: paddle.nn.InstanceNorm2D(n)),
+    ("LayerNorm: normalized_shape", lambda n: paddle.nn.LayerNorm(n)),
+    ("GroupNorm: num_channels", lambda n: paddle.nn.GroupNorm(1, n)),
+    ("MultiHeadAttention: embed_dim", lambda n: paddle.nn.MultiHeadAttention(n, 2)),
+    ("LSTM: input_size", lambda n: paddle.nn.LSTM(n, 2)),
+    ("GRU: hidden_size", lambda n: paddle.nn.GRU(2, n)),
+]
+
+
+@pytest.mark.parametrize(("what", "layer"), SIZES, ids=lambda v: v if isinstance(v, str) else "")
+def test_a_size_that_is_text_is_named(what: str, layer: Any) -> None:
+    with pytest.raises(ValueError, match=f"^{what} is an integer, not '4'"):
+        layer("4")
+
+
+def test_inputs_of_a_recurrent_network_have_three_axes() -> None:
+    with pytest.raises(ValueError, match=r"LSTM: the inputs are \[batch, time, size\], not \[5, 4\]"):
+        paddle.nn.LSTM(4, 8)(paddle.ones([5, 4]))
+    with pytest.raises(ValueError, match=r"GRU: the inputs are \[time, batch, size\]"):
+        paddle.nn.GRU(4, 8, time_major=True)(paddle.ones([5, 4]))
+
+
+def test_labels_given_first() -> None:
+    labels, scores = paddle.to_tensor([0, 1]), paddle.ones([2, 3])
+    for swapped in ((labels, scores), (labels.unsqueeze(1), scores)):
+        with pytest.raises(TypeError, match="are the arguments swapped"):
+            F.cross_entropy(*swapped)

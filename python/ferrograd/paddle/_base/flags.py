@@ -1,7 +1,11 @@
-"""Paddle's flags: ``FLAGS_check_nan_inf`` works; the others of Paddle's are stored and change nothing."""
+"""Paddle's flags: ``FLAGS_check_nan_inf`` works; the others of Paddle's are stored and change nothing.
+
+A flag that is an environment variable when the module is imported begins with the value of that.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,6 +29,8 @@ _noted: dict[str, Any] = {
 }
 #: The flag that makes every op refuse to return NaN, and an infinity that it was not given.
 _NANS = "FLAGS_check_nan_inf"
+#: What becomes of such a result: 0, the only level here, raises.
+_LEVEL = "FLAGS_check_nan_inf_level"
 #: The flag of the warning of a ``backward`` that has nothing to do. Paddle does not have it.
 _NOTHING = "FLAGS_warn_untracked_backward"
 
@@ -34,7 +40,9 @@ def set_flags(flags: Mapping[str, Any]) -> None:
 
     ``FLAGS_check_nan_inf`` makes an op raise, on this thread, whose result holds NaN, or an infinity that no operand
     holds. ``FLAGS_warn_untracked_backward``, which Paddle does not have, is True: ``backward`` of a tensor that no
-    gradient flows from warns, once for each line, and says why. An unknown flag is a ValueError.
+    gradient flows from warns, once for each line, and says why. An unknown flag is a ValueError, and so is a
+    ``FLAGS_check_nan_inf_level`` other than 0, with which Paddle prints and goes on. Flags in the environment count
+    from the import on.
 
     >>> import ferrograd.paddle as paddle
     >>> paddle.set_flags({"FLAGS_cudnn_deterministic": True})
@@ -47,6 +55,9 @@ def set_flags(flags: Mapping[str, Any]) -> None:
         if name == _NANS:
             _core.watch("nans", bool(value))
             _core.watch("infs", bool(value))
+        elif name == _LEVEL:
+            if value != 0:
+                raise ValueError(f"{_LEVEL} is 0 here, which raises; {value!r} does not print and go on")
         elif name == _NOTHING:
             untracked.is_on = bool(value)
         elif name in _noted:
@@ -63,6 +74,8 @@ def get_flags(flags: str | Sequence[str]) -> dict[str, Any]:
     for name in [flags] if isinstance(flags, str) else flags:
         if name == _NANS:
             found[name] = bool(_core.watching("nans"))
+        elif name == _LEVEL:
+            found[name] = 0
         elif name == _NOTHING:
             found[name] = untracked.is_on
         elif name in _noted:
@@ -70,3 +83,19 @@ def get_flags(flags: str | Sequence[str]) -> dict[str, Any]:
         else:
             raise ValueError(f"Flag {name} cannot get its value through this function.")
     return found
+
+
+def _obey_environment() -> None:
+    """Sets the flags that the environment has, a truth value as 1, 0 or a word, as Paddle reads them."""
+    first = {_NANS: False, _LEVEL: 0, _NOTHING: True, **_noted}
+    for name in first.keys() & os.environ.keys():
+        text, default = os.environ[name], first[name]
+        try:
+            is_true = text.lower() in ("1", "true", "yes", "on")
+            value = is_true if isinstance(default, bool) else type(default)(text)
+        except ValueError:
+            raise ValueError(f"the environment variable {name} is {text!r}, and a number is wanted") from None
+        set_flags({name: value})
+
+
+_obey_environment()

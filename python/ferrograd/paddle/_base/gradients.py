@@ -8,6 +8,7 @@ from ferrograd import _core
 from ferrograd._autograd.gradients import needs_inputs, without_inputs
 from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import ArgumentError, DuplicateTensorError
+from ferrograd._kit import arguments as _arguments
 from ferrograd._kit.dialect import PADDLE
 from ferrograd.paddle._base.backward_graph_files import pictures
 from ferrograd.paddle._tensor import Tensor
@@ -19,12 +20,12 @@ def as_tensors(value: object, what: str) -> list[Tensor]:
         return [value]
     if not isinstance(value, (list, tuple)):
         way_out = "; for a function use ferrograd.func.grad(f)(x)" if callable(value) else ""
-        raise ArgumentError(f"{what} must be Tensor or list of Tensor, not {type(value).__name__}{way_out}")
+        raise ArgumentError(f"{what} must be Tensor or list of Tensor, not {_arguments.kind_of(value)}{way_out}")
     if not value:
         raise ArgumentError(f"{what} cannot be empty")
     for i, one in enumerate(value):
         if not isinstance(one, Tensor):
-            raise ArgumentError(f"Elements of {what} must be Tensor, the one at index {i} is {type(one).__name__}")
+            raise ArgumentError(f"Elements of {what} must be Tensor, the one at index {i} is {_arguments.kind_of(one)}")
     return list(value)
 
 

@@ -52,6 +52,7 @@ class Model:
             raise ArgumentError(f"Model: network must be a Layer, not {type(network).__name__}")
         self.network = network
         self._inputs, self._labels = _listed(inputs), _listed(labels)
+        self._last_inputs: list[tuple[tuple[int, ...], str]] = []
         self._optimizer: Any = None
         self._loss: Any = None
         self._metrics: list[Metric] = []
@@ -74,16 +75,29 @@ class Model:
         return self.network.parameters(*args, **kwargs)
 
     def summary(self, input_size: Any = None, dtype: Any = None) -> dict[str, int]:
-        """Prints the layers and their sizes; returns the numbers of parameters."""
-        if input_size is None and not self._inputs:
-            raise ArgumentError("Model.summary: 'input_size' or 'self._input' must be set")
-        sizes = [tuple(1 if n in (None, -1) else n for n in i.shape) for i in self._inputs]
-        return summary(self.network, input_size if input_size is not None else sizes, dtype)
+        """Prints the layers and their sizes; returns the numbers of parameters.
+
+        Without ``input_size`` the sizes are those that the model was made with, or else those of the last batch.
+        """
+        if input_size is not None:
+            return summary(self.network, input_size, dtype)
+        if self._inputs:
+            sizes = [tuple(1 if n in (None, -1) else n for n in i.shape) for i in self._inputs]
+            return summary(self.network, sizes, dtype)
+        if not self._last_inputs:
+            raise ArgumentError("Model.summary: give input_size, such as (1, 28), or call it after fit()")
+        sizes = [size for size, _ in self._last_inputs]
+        return summary(self.network, sizes, [kind for _, kind in self._last_inputs] if dtype is None else dtype)
 
     # Batches.
 
+    def _outputs(self, inputs: Any) -> list[Any]:
+        given = [_tensor(v) for v in _listed(inputs)]
+        self._last_inputs = [(tuple(x.shape), x.dtype.name) for x in given]
+        return _listed(self.network(*given))
+
     def _run(self, inputs: Any, labels: Any) -> tuple[list[Any], list[Any], list[Any]]:
-        outputs = _listed(self.network(*[_tensor(v) for v in _listed(inputs)]))
+        outputs = self._outputs(inputs)
         wanted = [_tensor(v) for v in _listed(labels)]
         losses = _listed(self._loss(*outputs, *wanted)) if self._loss is not None else []
         return outputs, wanted, losses
@@ -133,7 +147,7 @@ class Model:
         self.network.eval()
         self.mode = "test"
         with no_grad():
-            outputs = _listed(self.network(*[_tensor(v) for v in _listed(inputs)]))
+            outputs = self._outputs(inputs)
         return [one.numpy() for one in outputs]
 
     # Files.

@@ -1,4 +1,4 @@
-"""``paddle.vision``: networks for images, functions on boxes, and ``Compose``, which needs no images."""
+"""``paddle.vision``: networks for images, changes of images, and functions on boxes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def __getattr__(name: str) -> Any:
     if name == "models":
         return import_module(f"{__name__}.models")
     raise AttributeError(
-        f"module 'ferrograd.paddle.vision' has no attribute {name!r}: data sets and changes of images are no part of "
-        "the library: read files in a paddle.io.Dataset"
+        f"module 'ferrograd.paddle.vision' has no attribute {name!r}: data sets and files of images are no part of "
+        "the library: read them in a paddle.io.Dataset"
     )
 
 

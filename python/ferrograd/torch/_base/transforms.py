@@ -10,7 +10,7 @@ from typing import Any, Concatenate, Literal, TypeVar, overload
 from ferrograd import func as transforms
 from ferrograd._autograd.modes import enable_grad, no_grad
 from ferrograd._core import ArgumentError, ShapeError
-from ferrograd._kit import tree as _tree
+from ferrograd._kit import arguments as _arguments, tree as _tree
 from ferrograd.func._record import Record, check_function, chosen, matching
 from ferrograd.torch._tensor import Tensor
 
@@ -33,7 +33,7 @@ def _over_tensors(what: str, derived: Function, argnums: Argnums) -> Function:
             raise ArgumentError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
         for x in (x for i in chosen(what, args, argnums) for x in _tree.leaves(args[i])):
             if not isinstance(x, Tensor):
-                raise ArgumentError(f"Thing passed to transform API must be Tensor, got {type(x)}")
+                raise ArgumentError(f"Thing passed to transform API must be Tensor, got {_arguments.kind_of(x, True)}")
         return derived(*args, **kwargs)
 
     return call

@@ -9,7 +9,7 @@ from typing import Any, overload
 from ferrograd import func as transforms
 from ferrograd._autograd.modes import P, R
 from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError
-from ferrograd._kit import tree as _tree
+from ferrograd._kit import arguments as _arguments, tree as _tree
 from ferrograd.func._record import check_function
 from ferrograd.func._vmap import shown_batches
 from ferrograd.torch._tensor import Tensor
@@ -130,8 +130,8 @@ def _check_arguments(func: Callable[..., Any], in_dims: Any, args: tuple[Any, ..
             )
         if not isinstance(x, Tensor):
             raise ArgumentError(
-                f"{call()}Got in_dim={dim} for an input but the input is of type {type(x)}. We cannot vmap over "
-                "non-Tensor arguments, please use None as the respective in_dim"
+                f"{call()}Got in_dim={dim} for an input but the input is of type {_arguments.kind_of(x, True)}. "
+                "We cannot vmap over non-Tensor arguments, please use None as the respective in_dim"
             )
         rank = len(x.shape)
         if not -rank <= dim < rank:

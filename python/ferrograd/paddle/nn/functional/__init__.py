@@ -260,7 +260,7 @@ def cross_entropy(
     if label_smoothing > 0 and label.ndim == input.ndim and label.shape[axis] == input.shape[axis] > 1:
         soft_label, label = True, ops.cast(label, input.dtype)
     kept = not soft_label and label.ndim == input.ndim
-    if kept:
+    if kept and label.shape[axis] == 1:
         label = ops.squeeze(label, axis)
     soft = soft_label or label_smoothing > 0
     if not soft or (use_softmax and weight is None):

@@ -7,7 +7,7 @@ from typing import Any
 
 from ferrograd import _core
 from ferrograd._core import paddle as ops
-from ferrograd._kit import public as _public
+from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd._layers import blocks
 from ferrograd._layers.reparametrized import as_matrix, power_iteration
 from ferrograd.paddle._base.process_groups import found, get_world_size, is_initialized
@@ -62,6 +62,7 @@ class _BatchNormBase(_Scaled):
         name: str | None = None,
     ) -> None:
         super().__init__()
+        _arguments.sizes(self, num_features=num_features)
         self._num_features, self._momentum, self._epsilon = num_features, momentum, epsilon
         self._data_format = self._format if data_format is None else data_format
         self._use_global_stats, self._name = use_global_stats, name
@@ -233,6 +234,7 @@ class _InstanceNormBase(_Scaled):
         super().__init__()
         if (weight_attr is False) != (bias_attr is False):
             raise AssertionError("weight_attr and bias_attr must be set to False at the same time in InstanceNorm")
+        _arguments.sizes(self, num_features=num_features)
         self._num_features, self._epsilon, self._momentum = num_features, epsilon, momentum
         self._data_format = self._format if data_format is None else data_format
         self._scale([num_features], weight_attr, bias_attr, "scale")
@@ -284,7 +286,10 @@ class LayerNorm(_Scaled):
     ) -> None:
         _core.check_device("LayerNorm", device)
         super().__init__()
-        self._normalized_shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
+        one = isinstance(normalized_shape, int | str)
+        self._normalized_shape = [normalized_shape] if one else list(normalized_shape)
+        for size in self._normalized_shape:
+            _arguments.sizes(self, normalized_shape=size)
         self._epsilon = epsilon
         weight_attr = weight_attr if elementwise_affine else False
         bias_attr = bias_attr if elementwise_affine and bias else False
@@ -318,6 +323,7 @@ class GroupNorm(_Scaled):
     ) -> None:
         _core.check_device("GroupNorm", device)
         super().__init__()
+        _arguments.sizes(self, num_groups=num_groups, num_channels=num_channels)
         self._num_groups, self._num_channels, self._epsilon = num_groups, num_channels, epsilon
         self._data_format = data_format
         attrs = (weight_attr, bias_attr) if affine else (False, False)

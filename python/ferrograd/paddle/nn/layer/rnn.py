@@ -251,6 +251,7 @@ class RNNBase(LayerList):
             raise ValueError(
                 f"direction should be forward or bidirect (or bidirectional), received direction = {direction}"
             )
+        _arguments.sizes(self, input_size=input_size, hidden_size=hidden_size)
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
         self.num_directions = 1 if direction == "forward" else 2
         self.time_major, self.dropout, self.proj_size = time_major, dropout, proj_size
@@ -288,6 +289,9 @@ class RNNBase(LayerList):
         [layers * directions, batch, size]; an LSTM's are a pair. Steps after the end of a sequence give zeros.
         """
         _check_features(self, inputs)
+        if inputs.ndim != 3:
+            axes = "[time, batch, size]" if self.time_major else "[batch, time, size]"
+            raise ShapeError(f"{type(self).__name__}: the inputs are {axes}, not {list(inputs.shape)}")
         x = inputs if self.time_major else ops.swapaxes(inputs, 0, 1)
         time, batch = x.shape[0], x.shape[1]
         rows = self.num_layers * self.num_directions

@@ -12,7 +12,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import paddle as ops
 from ferrograd._functions import attention
-from ferrograd._kit import public as _public
+from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd._kit.dialect import PADDLE
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn import functional as F
@@ -75,6 +75,7 @@ class MultiHeadAttention(Layer):
         bias_attr: Any = None,
     ) -> None:
         super().__init__()
+        _arguments.sizes(self, embed_dim=embed_dim, num_heads=num_heads)
         if embed_dim <= 0 or num_heads <= 0:
             raise AssertionError(
                 f"Expected embed_dim and num_heads to be greater than 0, but received {embed_dim} and {num_heads}"

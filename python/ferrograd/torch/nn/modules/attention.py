@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd._core import torch as ops
-from ferrograd._kit import public as _public
+from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F, init
 from ferrograd.torch.nn.modules.linear import NonDynamicallyQuantizableLinear, optional
@@ -47,6 +47,7 @@ class MultiheadAttention(Module):
         device: object = None,
         dtype: Any = None,
     ) -> None:
+        _arguments.sizes(self, embed_dim=embed_dim, num_heads=num_heads)
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(
                 f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads} "

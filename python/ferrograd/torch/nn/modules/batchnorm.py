@@ -7,7 +7,7 @@ from typing import Any
 from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import torch as ops
-from ferrograd._kit import public as _public
+from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd._kit.arguments import typed
 from ferrograd._layers import blocks
 from ferrograd.torch._base.process_groups import GroupMember, ProcessGroup
@@ -45,6 +45,7 @@ class _NormBase(Module):
         bias: bool = True,
     ) -> None:
         super().__init__()
+        _arguments.sizes(self, num_features=num_features)
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         self.register_parameter("weight", optional(affine, [num_features], dtype, device))

@@ -14,8 +14,8 @@ __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Fe
 class _DropoutNd(Layer, shown="p={p}, inplace={inplace}"):
     def _fg_keep(self, arguments: dict[str, Any]) -> None:
         p = arguments["p"]
-        if p < 0 or p > 1:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        if isinstance(p, str) or not 0 <= p <= 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p!r}")
         super()._fg_keep(arguments)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, torch as _ops
-from ferrograd._kit import public as _public
+from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd._kit.warning import warn
 from ferrograd._layers import global_hooks as _global_hooks
 from ferrograd._layers.hooks import RemovableHandle, add
@@ -621,7 +621,7 @@ class Module(BaseModule):
         if not isinstance(given, Tensor):
             return (
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
-                f"checkpoint but received {type(given)}"
+                f"checkpoint but received {_arguments.kind_of(given, True)}"
             )
         if is_lazy(value) and is_lazy(given):
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd._kit import public as _public
+from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F, init
 from ferrograd.torch.nn.modules._layer import Layer
@@ -80,7 +80,7 @@ class LayerNorm(_Scaled):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape = _shape(normalized_shape)
+        self.normalized_shape = _shape(self, normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         self.register_parameter("weight", optional(elementwise_affine, self.normalized_shape, dtype, device))
         self.register_parameter("bias", optional(elementwise_affine and bias, self.normalized_shape, dtype, device))
@@ -96,8 +96,11 @@ class LayerNorm(_Scaled):
         return f"{shown}, bias={self.bias is not None}"
 
 
-def _shape(given: Any) -> tuple[int, ...]:
-    return (given,) if isinstance(given, int) else tuple(given)
+def _shape(layer: Module, given: Any) -> tuple[int, ...]:
+    sizes = (given,) if isinstance(given, int | str) else tuple(given)
+    for size in sizes:
+        _arguments.sizes(layer, normalized_shape=size)
+    return sizes
 
 
 class GroupNorm(_Scaled):
@@ -115,6 +118,7 @@ class GroupNorm(_Scaled):
         bias: bool = True,
     ) -> None:
         super().__init__()
+        _arguments.sizes(self, num_groups=num_groups, num_channels=num_channels)
         if num_channels % num_groups:
             raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
@@ -144,7 +148,7 @@ class RMSNorm(_Scaled):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape = _shape(normalized_shape)
+        self.normalized_shape = _shape(self, normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         self.register_parameter("weight", optional(elementwise_affine, self.normalized_shape, dtype, device))
         self.reset_parameters()

@@ -332,8 +332,11 @@ class RNNCellBase(Module):
     def _fg_step(self, input: Tensor, state: Any) -> tuple[Tensor, ...]:
         """The next state, with or without a batch."""
         name = type(self).__name__
-        if input.ndim not in (1, 2):
+        if _arguments.tensor(input, name, "input").ndim not in (1, 2):
             raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.ndim}D instead")
+        if input.shape[-1] != self.input_size:
+            got = f"got {input.shape[-1]} expected {self.input_size}"
+            raise RuntimeError(f"{name}: input has inconsistent input_size: {got}")
         for h in state or ():
             if h.ndim not in (1, 2):
                 raise ValueError(f"{name}: Expected hidden to be 1D or 2D, got {h.ndim}D instead")
