@@ -29,7 +29,7 @@ impl DetachReason {
         Why(site << BITS | reason).into()
     }
 
-    /// `detach()` was called.
+    /// `detach()` was called, or `data` was read.
     pub fn detached(site: Site) -> DetachReason {
         DetachReason::new(1, site)
     }
@@ -52,6 +52,12 @@ impl DetachReason {
     /// A function of the library, called at `site`, gives results without gradients.
     pub fn by_function(site: Site) -> DetachReason {
         DetachReason::new(6, site)
+    }
+
+    /// The forward of a function of the host's computed it, and of a value that is none of its arguments. The function was
+    /// applied at `site`.
+    pub fn in_function(site: Site) -> DetachReason {
+        DetachReason::new(7, site)
     }
 
     /// Whether a function in Rust has left the edge out and the call site is still to be found.
@@ -94,8 +100,11 @@ impl DetachReason {
             Site(self.why.0 >> BITS).describe().map_or(String::new(), |site| format!(" {word} {site}"))
         };
         Some(match self.why.0 & ((1 << BITS) - 1) {
-            1 => format!("detach(){} cut it off", at("at")),
-            2 => format!("it was made untracked{} (detach_() or stop_gradient=True)", at("at")),
+            1 => format!("detach() or .data{} cut it off", at("at")),
+            2 => format!(
+                "it was made untracked{} (detach_(), requires_grad=False or stop_gradient=True)",
+                at("at")
+            ),
             3 => format!("recording was off (no_grad{})", at("since")),
             4 => match at("made at") {
                 made if made.is_empty() => "integers and booleans have no derivative".to_owned(),
@@ -103,6 +112,7 @@ impl DetachReason {
             },
             5 => format!("a gradient was made without create_graph=True{}", at("at")),
             6 => format!("the function called{} has no derivative", at("at")),
+            7 => format!("the Function applied{} was not given it as an argument", at("at")),
             _ => return None,
         })
     }

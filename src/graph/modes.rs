@@ -6,6 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
+use super::detach_reason::DetachReason;
 use super::host_call::{HostCall, HostRule};
 use super::levels::{Level, Levels, LiveLevel, Randomness};
 use super::record::{Node, Tensor};
@@ -21,13 +22,13 @@ use crate::error::Result;
 pub enum Recording {
     #[default]
     On,
-    /// `since` is the call that switched recording off.
-    Off { since: Site },
+    /// `why` is what is said of a value that is not recorded for that.
+    Off { why: DetachReason },
 }
 
 impl From<bool> for Recording {
     fn from(on: bool) -> Recording {
-        if on { Recording::On } else { Recording::Off { since: Site::default() } }
+        if on { Recording::On } else { Recording::Off { why: DetachReason::unrecorded(Site::default()) } }
     }
 }
 
@@ -393,7 +394,8 @@ impl Default for Modes {
 /// assert!(!no_grad(|| &x * &x).is_tracked());
 /// ```
 pub fn no_grad<R>(f: impl FnOnce() -> R) -> R {
-    let _modes = Modes::enter(|m| m.recording = Recording::Off { since: Site::current() });
+    let _modes =
+        Modes::enter(|m| m.recording = Recording::Off { why: DetachReason::unrecorded(Site::current()) });
     f()
 }
 
@@ -414,7 +416,7 @@ mod tests {
     fn a_guard_puts_all_modes_back_and_a_worker_takes_them_over() {
         let level = LiveLevel { level: Level::new(3), randomness: Randomness::Same };
         let guard = Modes::enter(|m| {
-            m.recording = Recording::Off { since: Site(7) };
+            m.recording = Recording::Off { why: DetachReason::unrecorded(Site(7)) };
             m.live_levels.push(level);
         });
         let modes = Modes::current();

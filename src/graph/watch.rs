@@ -77,7 +77,7 @@ fn inspect(name: &'static str, ins: &[&Array], outs: &Outputs, start: Instant) -
     let is_given = || ins.iter().any(|x| non_finite::contains(x.unsealed(), NonFinite::Any));
     if watch.debug_nans && outs.iter().any(|o| non_finite::contains(o, NonFinite::Nan)) {
         let first = FIRST.get().filter(|_| is_given()).map_or(String::new(), |first| format!(". {first}"));
-        bail!(NotFinite, name, "debug_nans: the result holds NaN{first}");
+        bail!(NotFinite, name, "the result holds NaN{first}");
     }
     let is_wanted = watch.debug_nans || watch.debug_infs || watch.detect_anomaly && FIRST.get().is_none();
     if is_wanted && outs.iter().any(|o| non_finite::contains(o, NonFinite::Any)) {

@@ -132,6 +132,7 @@ CALLS: list[tuple[Any, str]] = [
     (lambda x: torch.func.grad(torch.sum)(x), "ferrograd.torch.tensor"),
     (lambda x: torch.func.vmap(torch.sin)(x), "ferrograd.torch.tensor"),
     (lambda x: torch.optim.SGD([x], lr=0.1), "ferrograd.torch.tensor"),
+    (lambda x: torch.ones(2, requires_grad=True).sin().backward(x), "ferrograd.torch.tensor"),
     (lambda x: paddle.grad(paddle.ones([2]), [x]), "ferrograd.paddle.to_tensor"),
     (lambda x: paddle.grad(paddle.ones([2]), x), "ferrograd.paddle.to_tensor"),
     (lambda x: paddle.optimizer.SGD(parameters=[x]), "ferrograd.paddle.to_tensor"),
@@ -147,9 +148,18 @@ def test_a_tensor_of_another_package(call: Callable[[Any], Any], way_out: str, p
         call(tensor_of(package))
 
 
+@pytest.mark.parametrize("dialect", [fg, torch, paddle])
+def test_an_index_of_another_package(dialect: Any) -> None:
+    for key in (tensor_of("torch"), (0, tensor_of("jax"))):
+        with pytest.raises(IndexError, match=r"of the package '(torch|jax)': make one of its numbers"):
+            dialect.ones([2, 2])[key]
+
+
 def test_a_state_of_another_package() -> None:
     with pytest.raises(RuntimeError, match="of the package 'torch': make one of its numbers"):
         torch.nn.Linear(2, 1).load_state_dict({"weight": tensor_of("torch"), "bias": torch.ones(1)})
+    with pytest.raises(fg.ArgumentError, match="of the package 'torch'"):
+        torch.autograd.grad(torch.ones(1, requires_grad=True), [tensor_of("torch")])
 
 
 def test_a_tensor_of_another_package_becomes_one_of_ours() -> None:

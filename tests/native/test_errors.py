@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from typing import Any
 
 import ferrograd as fg
 import numpy as np
@@ -44,7 +45,7 @@ def test_an_unused_input_says_what_cut_paths_off() -> None:
     x, w = leaf([1.0]), leaf([2.0])
     hidden = fg.sin(x).detach()
     cut = line(-1)
-    with pytest.raises(fg.UnusedInputError, match=rf"paths end: detach\(\) at .*{cut} cut it off"):
+    with pytest.raises(fg.UnusedInputError, match=rf"paths end: detach\(\) or \.data at .*{cut} cut it off"):
         fg.grad((fg.exp(hidden * 2.0) * w).sum(), [x])
     with fg.no_grad():
         off = line(-1)
@@ -75,7 +76,7 @@ def test_an_untracked_input_says_why() -> None:
     x = leaf([1.0])
     y = (x * 1.0).sum()
     with pytest.raises(
-        fg.UnusedInputError, match=r"it \(float64\[1\]\) is not tracked .*: detach\(\) at .* cut it off"
+        fg.UnusedInputError, match=r"it \(float64\[1\]\) is not tracked .*: detach\(\) or \.data at .* cut it off"
     ):
         fg.grad(y, [x.detach()])
     with pytest.raises(fg.UnusedInputError, match=r"it \(int64\[1\]\) is not tracked .*: integers and booleans"):
@@ -89,7 +90,7 @@ def test_an_untracked_output_says_why() -> None:
     gist = "element 0 of tensors does not require grad and does not have a grad_fn: "
     z = fg.sin(x).detach()
     cut = line(-1)
-    with pytest.raises(RuntimeError, match=rf"{gist}float64\[\]: detach\(\) at .*{cut} cut it off"):
+    with pytest.raises(RuntimeError, match=rf"{gist}float64\[\]: detach\(\) or \.data at .*{cut} cut it off"):
         fg.backward((z * 2.0).sum())
     z = fg.sin(x)
     z.detach_()
@@ -101,6 +102,56 @@ def test_an_untracked_output_says_why() -> None:
         fg.grad(x > 0.0, x)
     with pytest.raises(RuntimeError, match=r"float64\[\]: integers and booleans have no derivative"):
         fg.grad(fg.astype(x > 0.0, fg.float64).sum(), x)
+
+
+class Times(fg.Function):
+    """Multiplies with a tensor that is no argument."""
+
+    other: Any = None
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * Times.other
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g
+
+
+def lost_in_a_function(x: Any) -> Any:
+    Times.other = x
+    return Times.apply(fg.ones(1))
+
+
+WITHOUT_EDGES: list[tuple[str, Any]] = [
+    (r"detach\(\) or \.data at", lambda x: x.data),
+    ("requires_grad=False or stop_gradient=True", lambda x: (x * 1).detach_()),
+    ("the function called at .* has no derivative", lambda x: fg.bernoulli(x)),
+    ("the function called at .* has no derivative", lambda x: fg.zeros_like(x)),
+    ("the function called at .* has no derivative", lambda x: fg.randn_like(x)),
+    ("integers and booleans .* made at", lambda x: fg.nonzero(x)[0]),
+    ("integers and booleans .* made at", lambda x: fg.argwhere(x > 0)),
+    ("integers and booleans .* made at", lambda x: fg.ones(1)[x > 0]),
+    ("integers and booleans .* made at", lambda x: fg.ones(3)[x.astype("int64")]),
+    ("recording was off", lambda x: fg.no_grad()(fg.nonzero)(x)[0]),
+    ("the Function applied at .* was not given it as an argument", lost_in_a_function),
+]
+
+
+@pytest.mark.parametrize(("why", "f"), WITHOUT_EDGES)
+def test_the_reason_is_the_one_that_the_user_wrote(why: str, f: Any) -> None:
+    with pytest.raises(RuntimeError, match=f"{why}.*{__file__}" if why.endswith("at") else why):
+        fg.backward((f(leaf([1.0])) * 1.0).sum())
+
+
+@pytest.mark.parametrize("name", ["Normal", "LogNormal", "Bernoulli", "Categorical", "Geometric", "OneHotCategorical"])
+def test_a_sample_has_no_derivative_and_nobody_wrote_no_grad(name: str) -> None:
+    p = torch.full([2], 0.5, requires_grad=True)
+    family = getattr(torch.distributions, name)
+    drawn = (family(p, 1.0) if "Normal" in name else family(p)).sample()
+    with pytest.raises(RuntimeError, match="no derivative") as caught:
+        drawn.double().sum().backward()
+    assert "no_grad" not in str(caught.value)
 
 
 def test_a_gradient_that_cannot_be_differentiated_again() -> None:
@@ -118,7 +169,7 @@ def test_a_gradient_that_cannot_be_differentiated_again() -> None:
 def test_views_and_shared_memory_remember_the_reason() -> None:
     x = leaf([[1.0, 2.0]])
     y = x * 1.0
-    with pytest.raises(RuntimeError, match=r"detach\(\) at .* cut it off"):
+    with pytest.raises(RuntimeError, match=r"detach\(\) or \.data at .* cut it off"):
         fg.backward(y.detach()[0].sum())
     with fg.no_grad():
         row = y[0]
@@ -134,7 +185,7 @@ def test_tensors_under_vmap_remember_the_reason() -> None:
     def f(x: fg.Tensor) -> fg.Tensor:
         return fg.grad(fg.sin(x).detach().sum(), x)
 
-    with pytest.raises(RuntimeError, match=r"detach\(\) at .* cut it off"):
+    with pytest.raises(RuntimeError, match=r"detach\(\) or \.data at .* cut it off"):
         fg.func.vmap(f)(leaf([1.0, 2.0]))
 
 

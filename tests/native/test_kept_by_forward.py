@@ -274,3 +274,14 @@ def test_a_forward_that_closes_over_what_is_differentiated() -> None:
     assert func.grad(lambda x: of(w, x))(x).item() == 1, "nobody differentiates with respect to w"
     assert func.grad(lambda w: of(w.detach(), x) * w)(w).item() == 6
     assert fg.grad(of(w, x), x).item() == 1
+
+
+def test_a_forward_that_returns_what_is_differentiated() -> None:
+    def of(w: Any, x: Any) -> Any:
+        return made(lambda ctx, x: w, lambda ctx, g: g * 1).apply(x)
+
+    with pytest.raises(fg.UnusedInputError, match="none of its arguments and that grad differentiates"):
+        func.grad(lambda w: of(w, w * 2))(fg.tensor(2.0))
+    assert func.grad(lambda w: of(w, fg.tensor(3.0)))(fg.tensor(2.0)).item() == 1, "it keeps its own history"
+    assert func.grad(lambda x: of(fg.tensor(3.0), x))(fg.tensor(2.0)).item() == 1
+    assert func.grad(lambda w: of(w.detach(), w * 2))(fg.tensor(2.0)).item() == 2

@@ -104,6 +104,29 @@ def test_a_scalar_of_numpys_beside_integers_in_a_transform() -> None:
     assert fg.where(counts > 5, counts, np.float64(0.5)).dtype == np.float64
 
 
+def test_a_scalar_of_numpys_that_meets_no_tensor_says_how_exact_it_is() -> None:
+    half = np.float64(0.1)
+    made: list[Any] = [
+        fg.hypot(half, 2.0),
+        fg.add(half, half),
+        fg.maximum(1, half),
+        fg.full((2,), half),
+        fg.linspace(half, 1.0, 3),
+        fg.linspace(0, half, 3),
+        fg.arange(np.float64(3.0)),
+        fg.arange(0, 1, half),
+        fg.logspace(half, 1.0, 3),
+    ]
+    assert [x.dtype for x in made] == [np.float64] * len(made)
+    assert fg.full((1,), half).item() == 0.1
+    assert fg.full((1,), np.complex128(0.1j)).dtype == np.complex128
+    # A dtype that is given counts, and so do a tensor's and the default where the numbers are Python's.
+    assert fg.full((1,), half, dtype="float32").dtype == fg.full((1,), 0.1).dtype == np.float32
+    assert fg.full_like(fg.ones(1), half).dtype == fg.full((1,), np.float32(0.1)).dtype == np.float32
+    assert torch.full([1], half).dtype == torch.float32
+    assert paddle.full([1], half).dtype == paddle.float32
+
+
 @pytest.mark.parametrize("dtype", BOOL + INTS)
 @pytest.mark.parametrize("f", [fg.sin, fg.exp, fg.sqrt, fg.sigmoid, fg.gelu, fg.softplus, fg.leaky_relu])
 def test_float_functions_of_integers_give_the_default_float(f: Callable[..., Any], dtype: str) -> None:

@@ -133,6 +133,18 @@ class no_grad(_Mode):
         pass
 
 
+class no_derivative(_Mode):
+    """Turns recording off in a function of the library that has no derivative, which errors say of the user's line."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(False)
+
+    def _switch(self) -> Any:
+        return _core.set_grad_mode(False, True)
+
+
 class enable_grad(_Mode):
     """Turns recording on, also inside ``no_grad``: a context manager or decorator.
 

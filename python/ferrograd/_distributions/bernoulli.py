@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd._autograd.modes import no_grad
+from ferrograd._autograd.modes import no_derivative
 from ferrograd._core import torch as ops
 from ferrograd._distributions import constraints
 from ferrograd._distributions.probabilities import _OneProbability
@@ -37,7 +37,7 @@ class Bernoulli(_OneProbability):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         """Zeros and ones."""
-        with no_grad():
+        with no_derivative():
             return ops.bernoulli(ops.broadcast_to(self.probs, self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:

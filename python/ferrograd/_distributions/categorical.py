@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._autograd.modes import no_grad
+from ferrograd._autograd.modes import no_derivative
 from ferrograd._core import Tensor, torch as ops
 from ferrograd._distributions import _draws, _stable, constraints
 from ferrograd._distributions.distribution import Distribution
@@ -69,7 +69,7 @@ class Categorical(Distribution):
         shape, count = self._extended_shape(sample_shape), math.prod(sample_shape)
         if 0 in shape:
             return ops.zeros_like(ops.broadcast_to(ops.argmax(self.probs, -1), shape))
-        with no_grad():
+        with no_derivative():
             rows = ops.reshape(self.probs, [-1, self._fg_count])
             return ops.reshape(_draws.multinomial(rows, count, True).T, shape)
 

@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from ferrograd import _core
-from ferrograd._autograd.modes import enable_grad, no_grad
+from ferrograd._autograd.modes import enable_grad, no_derivative
 from ferrograd._core import Tensor, torch as ops
 from ferrograd._distributions import constraints
 from ferrograd._distributions.constraints import Constraint
@@ -143,7 +143,7 @@ class Distribution:
 
     def sample(self, sample_shape: Any = ()) -> Any:
         """Values of ``sample_shape + batch_shape + event_shape`` without a gradient."""
-        with no_grad():
+        with no_derivative():
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd import _core
-from ferrograd._autograd.modes import no_grad
+from ferrograd._autograd.modes import no_derivative
 from ferrograd._core import torch as ops
 from ferrograd._distributions import _draws, _stable, constraints
 from ferrograd._distributions.probabilities import _OneProbability
@@ -49,7 +49,7 @@ class Geometric(_OneProbability):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         """Numbers of failures."""
-        with no_grad():
+        with no_derivative():
             drawn = _draws.uniform(self.probs, self._extended_shape(sample_shape))
             drawn = ops.clip(drawn, float(finfo(drawn.dtype).tiny), None)
             # The logarithm of 1 - p is minus infinity for p = 1, where 0 failures are certain.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd._autograd.modes import no_grad
+from ferrograd._autograd.modes import no_derivative
 from ferrograd._core import torch as ops
 from ferrograd._distributions import constraints
 from ferrograd._distributions.categorical import Categorical
@@ -108,7 +108,7 @@ class MixtureSameFamily(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         """Values."""
-        with no_grad():
+        with no_derivative():
             axis = len(sample_shape) + len(self._batch_shape)
             chosen = self._mixture_distribution.expand(self._batch_shape).sample(sample_shape)
             values = self._component_distribution.sample(sample_shape)

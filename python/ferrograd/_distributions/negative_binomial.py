@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd._autograd.modes import no_grad
+from ferrograd._autograd.modes import no_derivative
 from ferrograd._core import torch as ops
 from ferrograd._distributions import _draws, _stable, constraints
 from ferrograd._distributions.probabilities import _ByProbability
@@ -46,7 +46,7 @@ class NegativeBinomial(_ByProbability):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         """Numbers of successes."""
-        with no_grad():
+        with no_derivative():
             shape = self._extended_shape(sample_shape)
             return _draws.negative_binomial(*(ops.broadcast_to(x, shape) for x in (self.total_count, self._fg_odds())))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd._autograd.modes import no_grad
+from ferrograd._autograd.modes import no_derivative
 from ferrograd._core import torch as ops
 from ferrograd._distributions import constraints
 from ferrograd._distributions.categorical import Categorical
@@ -60,7 +60,7 @@ class OneHotCategorical(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         """Vectors."""
-        with no_grad():
+        with no_derivative():
             return self._fg_vectors(self._fg_places.sample(sample_shape))
 
     def log_prob(self, value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ferrograd._autograd.modes import no_grad
+from ferrograd._autograd.modes import no_derivative
 from ferrograd._core import torch as ops
 from ferrograd._distributions import constraints
 from ferrograd._distributions.distribution import Distribution, sum_last
@@ -82,7 +82,7 @@ class TransformedDistribution(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         """Values without a gradient."""
-        with no_grad():
+        with no_derivative():
             return self._fg_value(self.base_dist.sample(sample_shape))
 
     def rsample(self, sample_shape: Any = ()) -> Any:

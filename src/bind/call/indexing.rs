@@ -9,6 +9,7 @@ use super::inplace;
 use crate::array::Item;
 use crate::bind::convert::index::indices;
 use crate::bind::convert::list::objects;
+use crate::bind::convert::tensor::package_of;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::gil::{ask_in_turn, listening, without_gil};
@@ -32,6 +33,14 @@ fn index_of(key: &Bound<'_, PyAny>, dialect: Dialect, writes: bool) -> PyResult<
         PyErr::warn(key.py(), &key.py().get_type::<PyUserWarning>(), text, 1)?;
     }
     let Some(mut parts) = indices(tuple.as_ref().map_or(key, |t| t.as_any()))? else {
+        let foreign = match key.cast::<PyTuple>() {
+            Ok(parts) => parts.iter().find_map(|part| package_of(&part).transpose()),
+            Err(_) => package_of(key).transpose(),
+        };
+        if let Some(package) = foreign.transpose()? {
+            let text = dialect.foreign_tensor("a tensor in an index", package);
+            return Err(raise(key.py(), "IndexOutOfRange", text));
+        }
         let is_float = |part: Bound<'_, PyAny>| part.is_instance_of::<PyFloat>();
         let has_float = match key.cast::<PyTuple>() {
             Ok(parts) => parts.iter().any(is_float),
@@ -77,11 +86,15 @@ fn index_of(key: &Bound<'_, PyAny>, dialect: Dialect, writes: bool) -> PyResult<
     Ok(parts)
 }
 
+/// The tensors in an index.
+fn tensors_of(parts: &[Index]) -> impl Iterator<Item = &Tensor> + Clone {
+    parts.iter().filter_map(|part| if let Index::Tensor(t) = part { Some(t) } else { None })
+}
+
 /// Whether the tensors in an index are integers without axes, and a program reads one of them in each run. A write there
 /// is the same whether they are integers or positions.
 fn all_are_numbers_of_a_trace(parts: &[Index]) -> bool {
-    let mut tensors =
-        parts.iter().filter_map(|part| if let Index::Tensor(t) = part { Some(t) } else { None });
+    let mut tensors = tensors_of(parts);
     let is_number = |t: &Tensor| t.rank() == 0 && t.levels.is_empty() && t.dtype() != DType::Bool;
     tensors.clone().all(is_number) && tensors.any(|t| t.array.is_sealed())
 }
@@ -108,7 +121,12 @@ impl Var {
         if !key.iter().any(|i| matches!(i, Index::Tensor(_))) {
             return Var::view_or_result(slf, |x| index::get(x, &key).map_err(|e| dialect.in_its_words(e)));
         }
-        let x = slf.get().operand();
+        let mut x = slf.get().operand();
+        if x.edge.is_none() && !x.detach_reason.is_known() {
+            // No gradient flows to an index, so what is read by one that was computed of tracked tensors has none.
+            let known = Tensor::detach_reason_of(&tensors_of(&key).collect::<Vec<_>>());
+            x.detach_reason = known.with_stems(x.detach_reason.stems());
+        }
         let out = if x.array.len() * x.dtype().size() >= LONG {
             without_gil(py, || index::get(&x, &key))
         } else {

@@ -10,7 +10,7 @@ use super::arguments::Arguments;
 use super::callable::Callable;
 use super::inplace;
 use super::overrides::overridden;
-use super::parameters::match_arguments;
+use super::parameters::{makes, match_arguments};
 use crate::bind::convert::argument::{argument, of_numbers, refusal};
 use crate::bind::convert::list::objects;
 use crate::bind::convert::numpy::{dtype_in, dtype_object};
@@ -21,7 +21,8 @@ use crate::bind::python::gil::{ask_in_turn, listening, without_gil};
 use crate::bind::value::var::Var;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::Tensor;
+use crate::graph::site::Site;
+use crate::graph::{DetachReason, Tensor};
 use crate::ops::copy::alias;
 use crate::ops::entry::{Arg, Entry, Param, ParamKind, Value, take};
 use crate::ops::movement::{cast, reshape_to};
@@ -150,8 +151,11 @@ fn run<'py>(
     }
     let namespace = dialect.or(from).unwrap_or(Dialect::Native);
     let dialect = from.or(dialect).unwrap_or(Dialect::Native);
-    if has_numbers && dialect == Dialect::Native && has_integers_only(&args) {
+    if has_numbers && dialect == Dialect::Native && !has_floats(&args) {
         widen(&mut args, given)?;
+    }
+    if from.is_none() && dialect == Dialect::Native && makes(entry) && !entry.draws && !has_tensors(&args) {
+        say_exactness(entry, &mut args, given)?;
     }
     if special {
         for (arg, o) in args.iter_mut().zip(given) {
@@ -232,6 +236,7 @@ fn run<'py>(
         without_gil(py, || call(&args))
     };
     let var = |t: Tensor| match base {
+        None if is_unexplained(entry, &t) => Var::result_of(py, Some(name), explained(&args, t), dialect),
         Some(base) => Var::view_of(base, t, dialect),
         None => Var::result_of(
             py,
@@ -263,12 +268,32 @@ fn run<'py>(
     })
 }
 
-/// Whether there are tensors among the arguments, and none of floats or complex numbers.
-fn has_integers_only(args: &[Arg]) -> bool {
-    let has = |is_inexact| {
-        args.iter().any(|arg| matches!(arg, Arg::Tensor(t) if t.dtype().is_differentiable() == is_inexact))
-    };
-    has(false) && !has(true)
+/// Whether there are tensors among the arguments.
+fn has_tensors(args: &[Arg]) -> bool {
+    args.iter().any(|arg| matches!(arg, Arg::Tensor(_) | Arg::Tensors(_)))
+}
+
+/// Whether there are tensors of floats or complex numbers among the arguments.
+fn has_floats(args: &[Arg]) -> bool {
+    args.iter().any(|arg| matches!(arg, Arg::Tensor(t) if t.dtype().is_differentiable()))
+}
+
+/// Gives a function that makes a tensor of numbers, as `linspace` does, the dtype of the widest of them, if one is a scalar
+/// of NumPy's that has 64 bits and no dtype is given.
+fn say_exactness(entry: &Entry, args: &mut [Arg], given: &[Option<Bound<'_, PyAny>>]) -> PyResult<()> {
+    let Some(at) = entry.params.iter().position(|p| p.kind.base == ParamKind::DType) else { return Ok(()) };
+    let mut widest = None;
+    for (param, o) in entry.params.iter().zip(given) {
+        if let (ParamKind::Float | ParamKind::Number, Some(o)) = (param.kind.base, o)
+            && let Some(t) = wide_scalar(o)?
+        {
+            widest = widest.max(Some(t.dtype()));
+        }
+    }
+    if let (Some(dtype), arg @ Arg::None) = (widest, &mut args[at]) {
+        *arg = Arg::DType(dtype);
+    }
+    Ok(())
 }
 
 /// Makes tensors of the scalars of NumPy's that have 64 bits.
@@ -281,6 +306,31 @@ fn widen(args: &mut [Arg], given: &[Option<Bound<'_, PyAny>>]) -> PyResult<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a result has no edge, and nothing is known of why.
+fn is_unexplained(entry: &Entry, t: &Tensor) -> bool {
+    t.edge.is_none() && (entry.draws || !t.detach_reason.is_known())
+}
+
+/// The result with the reason why no gradient flows from it, if there are tracked operands or operands that were cut off.
+fn explained(args: &[Arg], t: Tensor) -> Tensor {
+    let operands = || {
+        args.iter().flat_map(|arg| match arg {
+            Arg::Tensor(x) => std::slice::from_ref(x),
+            Arg::Tensors(list) => list,
+            _ => &[],
+        })
+    };
+    let reason = if !operands().any(Tensor::is_tracked) {
+        let known = operands().find(|x| x.detach_reason.is_known());
+        known.map_or(t.detach_reason, |x| x.detach_reason)
+    } else if t.dtype().is_differentiable() {
+        DetachReason::by_function(Site::current())
+    } else {
+        DetachReason::by_dtype(Site::current())
+    };
+    Tensor { detach_reason: reason.with_stems(t.detach_reason.stems()), ..t }
 }
 
 /// Whether a tracked result has the edge of an operand, because the op had nothing to do. The hooks of the one would be

@@ -53,6 +53,13 @@ fn of_numpys_word(word: &Bound<'_, PyAny>) -> Option<DType> {
 
 /// A sentence that says that a word names no dtype, with the name that it is likely to stand for.
 pub fn no_dtype(word: &str) -> String {
+    if let Some(own) = word.strip_prefix(['<', '>'])
+        && !own.is_empty()
+    {
+        return format!(
+            "'{word}' is no dtype of tensors, whose bytes have the order of the machine: write '{own}'"
+        );
+    }
     let names = DType::ALL.map(DType::name);
     let nearest = names.iter().map(|name| (edits(word, name), name)).min();
     match nearest.filter(|(edits, _)| *edits <= 3) {
@@ -135,6 +142,22 @@ pub fn descr(py: Python<'_>, dtype: DType) -> Option<Bound<'_, PyArrayDescr>> {
     })
 }
 
+/// What a user can do about an array whose dtype no tensor has.
+fn remedy(d: &Bound<'_, PyArrayDescr>) -> &'static str {
+    match d.kind() {
+        _ if d.is_native_byteorder() == Some(false) => {
+            ", whose bytes have the order of the machine: write a.astype(a.dtype.newbyteorder('='))"
+        }
+        b'O' => ", which holds numbers of one dtype: if it holds numbers, write a.astype('float64')",
+        b'f' | b'c' => ", which has no dtype as wide: write a.astype('float64'), or 'complex128'",
+        b'M' | b'm' => {
+            ", which holds numbers: write a.astype('int64'), or a difference divided by np.timedelta64(1, 's')"
+        }
+        b'U' | b'S' => ", which holds numbers: np.unique(a, return_inverse=True)[1] has one for each word",
+        _ => "",
+    }
+}
+
 /// A copy of a NumPy array.
 pub fn from_numpy(a: &Bound<'_, PyUntypedArray>) -> PyResult<Array> {
     if let Some(trace) = modes::trace().filter(|trace| !Captures::of(trace).makes_constants) {
@@ -159,7 +182,7 @@ pub fn copied(a: &Bound<'_, PyUntypedArray>) -> PyResult<Array> {
         return Err(raise(
             py,
             "DtypeError",
-            format!("a NumPy array of dtype {} cannot become a Tensor", a.dtype()),
+            format!("a NumPy array of dtype {} cannot become a Tensor{}", a.dtype(), remedy(&a.dtype())),
         ));
     };
     let (size, dims) = (dtype.size() as isize, a.shape());

@@ -13,11 +13,12 @@ use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::stack;
 use crate::bind::value::storage::OldEdge;
 use crate::bind::value::var::{Value, Var};
+use crate::engine::differentiated_by;
 use crate::error::interned;
 use crate::graph::site::Site;
 use crate::graph::{
-    self, DetachReason, Edge, HostCall, Levels, Meta, Modes, Node, Recording, SavedArray, SavedList, Tensor,
-    align,
+    self, DetachReason, Edge, HostCall, Levels, Meta, Modes, Node, Recording, SavedArray, SavedList, Stems,
+    Tensor, align,
 };
 use crate::shape::Dims;
 
@@ -95,13 +96,13 @@ impl FunctionCall {
     /// Begins the function: nothing is recorded from now on. What it computes knows from which inputs, if the call itself
     /// can be recorded; otherwise it knows from which inputs of the call around this one.
     fn begin(&self) {
-        let since = Recording::Off { since: Site::current() };
+        let off = Recording::Off { why: DetachReason::in_function(Site::current()) };
         let is_tracked = self.needs().contains(&true);
         let host = self.host.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let before = Modes::update(|m| {
             let before = (m.recording, m.host_call.clone());
             if m.recording == Recording::On {
-                m.recording = since;
+                m.recording = off;
                 if is_tracked || m.host_call.is_none() {
                     m.host_call = host;
                 }
@@ -153,6 +154,8 @@ impl FunctionCall {
         if !flows {
             return outs.into_iter().map(|out| out.result(py, None)).collect();
         }
+        outs.iter().for_each(|out| out.note_lost(&host));
+        check_not_lost(py, name, &host)?;
         let dialect = outs[0].object.get().dialect();
         let (mut list, mut sources) = (SavedList::new(), vec![]);
         for (object, copy) in &saved {
@@ -301,6 +304,17 @@ impl<'py> Out<'py> {
             && self.tensor.dtype().is_differentiable()
     }
 
+    /// Notes if the function has returned a value that is differentiated and depends on no argument: in the place of its own
+    /// history it gets that of the call.
+    fn note_lost(&self, host: &HostCall) {
+        if let Some(edge) = self.tensor.edge.as_ref().filter(|_| self.is_tracked())
+            && let Some(by) = differentiated_by(edge)
+            && host.stems_of(std::ptr::from_ref(self.object.get()).addr(), edge) == Stems::default()
+        {
+            host.note_lost(by);
+        }
+    }
+
     /// The tensor that the caller gets, with its place in the graph if it was recorded.
     fn result(self, py: Python<'py>, recorded: Option<Tensor>) -> PyResult<Bound<'py, Var>> {
         let dialect = self.object.get().dialect();
@@ -352,7 +366,7 @@ fn check_not_lost(py: Python<'_>, name: &str, host: &HostCall) -> PyResult<()> {
     let Some(by) = host.lost() else { return Ok(()) };
     let text = format!(
         "{name}: forward reads a Tensor that is none of its arguments and that {by} differentiates, and the derivative \
-         would be lost. Give it to apply() as an argument; detach() it before if it is meant as a constant"
+         would be lost. Make it an argument; detach() it before if it is meant as a constant"
     );
     Err(raise(py, "UnusedInputError", text))
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use rustc_hash::FxHashSet;
 
+use crate::bind::convert::tensor::package_of;
 use crate::bind::node::object::GradientEdge;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
@@ -100,6 +101,10 @@ pub fn endpoints<'py>(given: &Bound<'py, PyAny>, name: &str) -> PyResult<Vec<End
         return Ok(vec![Endpoint::Edge(place.clone())]);
     }
     let refused = |what: &str, of: &Bound<'py, PyAny>, not: &str| {
+        if let Ok(Some(package)) = package_of(of) {
+            let text = Dialect::of_package(package).foreign_tensor("each", package);
+            return raise(given.py(), "ArgumentError", format!("{name}: {text}"));
+        }
         let class =
             of.get_type().name().map_or_else(|_| "something else".to_owned(), |name| name.to_string());
         raise(given.py(), "ArgumentError", format!("{name}: {what} {class}{not}"))

@@ -10,6 +10,7 @@ use super::endpoint::{Endpoint, endpoints};
 use crate::array::Array;
 use crate::bind::convert::number::Flag;
 use crate::bind::convert::numpy::to_numpy;
+use crate::bind::convert::tensor::package_of;
 use crate::bind::python::capi::track;
 use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::facade::PICTURES;
@@ -226,7 +227,10 @@ impl Var {
             Some(g) => match g.cast::<Var>() {
                 Ok(v) => Some(v.clone()),
                 Err(_) => {
-                    let text = dialect.seed_type(&g.get_type().name()?.to_string());
+                    let text = match package_of(g)? {
+                        Some(package) => dialect.foreign_tensor("the gradient", package),
+                        None => dialect.seed_type(&g.get_type().name()?.to_string()),
+                    };
                     return Err(raise(py, "ArgumentError", text));
                 }
             },

@@ -248,11 +248,10 @@ impl Node {
     }
 
     fn __repr__(&self) -> String {
-        format!(
-            "<{} object at {:p}>",
-            self.dialect.node_name(&self.edge.node).1,
-            Arc::as_ptr(&self.edge.node)
-        )
+        let (name, class) = self.dialect.node_name(&self.edge.node);
+        let what =
+            if self.dialect == Dialect::Native { format!("{name} node") } else { format!("{class} object") };
+        format!("<{what} at {:p}>", Arc::as_ptr(&self.edge.node))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

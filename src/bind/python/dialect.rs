@@ -367,6 +367,15 @@ impl Dialect {
         }
     }
 
+    /// The dialect of a package's programs.
+    pub fn of_package(package: &str) -> Dialect {
+        match package {
+            "torch" => Dialect::Torch,
+            "paddle" => Dialect::Paddle,
+            _ => Dialect::Native,
+        }
+    }
+
     /// What is said of a tensor of another package: the beginning says what it was given as.
     pub fn foreign_tensor(self, given_as: &str, package: &str) -> String {
         let make = self.maker();

@@ -25,12 +25,15 @@ pub fn grad_enabled() -> bool {
     modes::is_recording()
 }
 
-/// Sets whether ops are recorded on this thread; returns what it was.
+/// Sets whether ops are recorded on this thread; returns what it was. With `of_function` it is a function of the library
+/// that switches recording off, since what it computes has no derivative.
 #[pyfunction]
-fn set_grad_mode(on: bool) -> bool {
+#[pyo3(signature = (on, of_function=false))]
+fn set_grad_mode(on: bool, of_function: bool) -> bool {
     let before = modes::is_recording();
     if before != on {
-        let mode = if on { Recording::On } else { Recording::Off { since: Site::current() } };
+        let why = if of_function { DetachReason::by_function } else { DetachReason::unrecorded };
+        let mode = if on { Recording::On } else { Recording::Off { why: why(Site::current()) } };
         Modes::update(|m| m.recording = mode);
     }
     before
@@ -40,7 +43,7 @@ fn set_grad_mode(on: bool) -> bool {
 pub fn not_recorded() -> DetachReason {
     match modes::with(|m| m.recording) {
         Recording::On => DetachReason::default(),
-        Recording::Off { since } => DetachReason::unrecorded(since),
+        Recording::Off { why } => why,
     }
 }
 

@@ -27,6 +27,21 @@ fn float_difference(x: &Tensor, target: Operand<'_>) -> Result<Tensor> {
     Ok(promoted_float(&d)?.into_owned())
 }
 
+/// Refuses predictions of integers beside targets of floats, which are each other's arguments.
+fn check_order(op: &'static str, x: &Tensor, target: &Tensor) -> Result<()> {
+    if !x.dtype().is_differentiable() && target.dtype().is_float() {
+        bail!(
+            Dtype,
+            op,
+            "the first argument, the predictions, is of {}, and the second, the targets, of {}: are the arguments \
+             swapped?",
+            x.dtype(),
+            target.dtype()
+        );
+    }
+    Ok(())
+}
+
 /// `row` of the difference; if neither is recorded, `table` computes the same in one pass.
 fn of_difference(
     op: &'static str,
@@ -170,6 +185,7 @@ pub fn binary_cross_entropy(
     #[default("mean")] reduction: &str,
 ) -> Result<Tensor> {
     let reduction = Reduction::parse("binary_cross_entropy", reduction)?;
+    check_order("binary_cross_entropy", x, target)?;
     let (p, t) = promoted(Class::Float, x.into(), target.into())?;
     const REFUSAL: &str = "all elements of input should be between 0 and 1";
     check::all("binary_cross_entropy", &p, Test::Unit, REFUSAL)?;
@@ -218,6 +234,7 @@ pub fn binary_cross_entropy_with_logits(
     #[default(None)] pos_weight: Option<&Tensor>,
 ) -> Result<Tensor> {
     let reduction = Reduction::parse("binary_cross_entropy_with_logits", reduction)?;
+    check_order("binary_cross_entropy_with_logits", x, target)?;
     let (x, t) = promoted(Class::Float, x.into(), target.into())?;
     let Some(w) = pos_weight else {
         return reduction.of(&weighted(logistic(&x, &t)?, weight)?, None);
@@ -245,6 +262,7 @@ pub fn kl_div(
     #[default("mean")] reduction: &str,
     #[default(false)] log_target: bool,
 ) -> Result<Tensor> {
+    check_order("kl_div", x, target)?;
     let (x, t) = promoted(Class::Float, x.into(), target.into())?;
     let loss = if log_target {
         multiply_same(&exp(&t)?, &(&*t - &*x))?
