@@ -60,7 +60,7 @@ from ferrograd._core import (
     set_cache_limit,
     set_num_threads,
 )
-from ferrograd._kit import public as _public, threads as _threads
+from ferrograd._kit import forks as _forks, public as _public, threads as _threads  # noqa: F401
 from ferrograd._kit.dialect import NATIVE as _NATIVE
 from ferrograd._native import einops as _einops, roles as _roles  # noqa: F401
 

@@ -2,6 +2,7 @@
 //! blocks are cached for the next array of the same size class.
 
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
+use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
@@ -163,8 +164,7 @@ impl Kept {
     }
 }
 
-/// The free buffers by size class, used last in, first out. A list that stays locked is skipped, so that the child of
-/// a fork never waits for a thread that it does not have.
+/// The free buffers by size class, used last in, first out. A list that stays locked is skipped.
 static WAITING: [Mutex<Vec<Kept>>; CLASSES] = [const { Mutex::new(Vec::new()) }; CLASSES];
 /// Bytes in the cache, and the most that it may hold.
 static BYTES: AtomicUsize = AtomicUsize::new(0);
@@ -212,6 +212,12 @@ fn put(class: usize, kept: Kept, bytes: usize) -> bool {
     }
     BYTES.fetch_sub(bytes, Relaxed);
     false
+}
+
+/// Holds the lists while the process forks: see [`crate::fork`].
+pub fn hold() -> Option<Box<dyn Any>> {
+    let held: Option<Vec<_>> = WAITING.iter().map(|list| list.try_lock().ok()).collect();
+    held.map(|held| Box::new(held) as Box<dyn Any>)
 }
 
 /// Returns all cached memory to the system, and how many bytes that were.

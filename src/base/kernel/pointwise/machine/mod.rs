@@ -14,4 +14,4 @@ mod functions;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
 
-pub use code::{CodeOfNumbers, CodeOfTiles, is_for_this_processor, of_tile};
+pub use code::{CodeOfNumbers, CodeOfTiles, hold, is_for_this_processor, of_tile};
