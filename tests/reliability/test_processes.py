@@ -197,6 +197,23 @@ with_the_graph()
 """)
 
 
+@linux
+def test_a_fork_while_another_thread_imports() -> None:
+    script(f"""{WORK}
+def load():
+    import ferrograd.torch.nn, ferrograd.paddle, ferrograd.distributed
+    fg.compile(lambda x: x + 1)(fg.ones(2))
+def child():
+    load()
+thread = threading.Thread(target=load)
+thread.start()
+while thread.is_alive():
+    forked(child)
+thread.join()
+forked(child)
+""")
+
+
 def square(x: Any) -> Any:
     """A tensor that came through a queue, and its gradient."""
     x = x.detach().requires_grad_()

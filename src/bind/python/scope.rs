@@ -184,7 +184,7 @@ fn is_still<'py>(
 
 /// The modules directly below a module by name.
 fn below<'py>(module: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyDict>>> {
-    let modules = module.getattr(pyo3::intern!(module.py(), "_modules"))?;
+    let modules = module.getattr(crate::bind::python::once::intern!(module.py(), "_modules"))?;
     Ok(modules.cast_into().ok())
 }
 
