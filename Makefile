@@ -169,6 +169,7 @@ bench: install
 	$(BIN)/python benches/peers.py
 	$(BIN)/python benches/growth.py
 	$(BIN)/python benches/scaling.py
+	$(BIN)/python benches/clients.py
 
 # The wheel as a user gets it, in the environment of our own.
 install: .venv/installed

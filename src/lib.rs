@@ -60,7 +60,7 @@ pub mod program;
 pub mod transform;
 
 pub use ferrograd_base::{array, dtype, error, ndarray, shape};
-use ferrograd_base::{host, kernel, memory, stored, sync};
+use ferrograd_base::{fork, host, kernel, memory, stored, sync};
 use ferrograd_linalg as linalg;
 
 pub use array::Array;

@@ -60,7 +60,7 @@ from ferrograd._core import (
     set_cache_limit,
     set_num_threads,
 )
-from ferrograd._kit import public as _public, threads as _threads
+from ferrograd._kit import forks as _forks, memory as _memory, public as _public, threads as _threads  # noqa: F401
 from ferrograd._kit.dialect import NATIVE as _NATIVE
 from ferrograd._native import einops as _einops, roles as _roles  # noqa: F401
 
@@ -77,6 +77,7 @@ if _typing.TYPE_CHECKING:
 from ferrograd._core.native import *  # type: ignore[assignment]
 
 _threads.obey_environment()
+_memory.obey_environment()
 
 #: Functions of NumPy that no function of the core or of the standard is.
 _OF_NUMPY = """

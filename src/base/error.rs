@@ -75,9 +75,15 @@ macro_rules! bail {
 }
 pub use bail;
 
+static NAMES: Mutex<Option<FxHashSet<&'static str>>> = Mutex::new(None);
+
+/// Holds the names while the process forks: see [`crate::fork`].
+pub fn hold() -> Option<Box<dyn Any>> {
+    NAMES.try_lock().ok().map(|held| Box::new(held) as Box<dyn Any>)
+}
+
 /// A copy of the name that lives as long as the process. Meant for names of classes, of which there are few.
 pub fn interned(name: &str) -> &'static str {
-    static NAMES: Mutex<Option<FxHashSet<&'static str>>> = Mutex::new(None);
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
     let names = names.get_or_insert_default();
     if let Some(known) = names.get(name) {

@@ -10,6 +10,7 @@
 pub mod array;
 pub mod dtype;
 pub mod error;
+pub mod fork;
 pub mod host;
 pub mod kernel;
 pub mod memory;

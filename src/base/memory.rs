@@ -68,6 +68,11 @@ fn refill() -> Result<(), NoMemory> {
     if is_short() { Err(NoMemory) } else { Ok(()) }
 }
 
+/// To be called in the child of a fork: a thread that moved the reserve is not there.
+pub fn after_fork_in_child() {
+    MOVING.store(false, Relaxed);
+}
+
 /// Gives the reserve back to the global allocator, which gave it. Only within [`alone`].
 fn give_back() {
     let kept = KEPT.swap(null_mut(), Relaxed);
@@ -78,7 +83,7 @@ fn give_back() {
 }
 
 /// Runs `f` while no other thread moves the reserve: between its block and `KEPT`, memory may seem to have ended. None: another
-/// thread moves it for more than a second, which may be one that a fork left behind.
+/// thread moves it for more than a second.
 fn alone<R>(f: impl FnOnce() -> R) -> Option<R> {
     for _ in 0..1000 {
         if !MOVING.swap(true, Acquire) {

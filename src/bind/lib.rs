@@ -2,7 +2,7 @@
 
 extern crate self as bind;
 use ferrograd::{array, dtype, engine, error, graph, ops, program, shape};
-use ferrograd_base::{host, kernel, memory};
+use ferrograd_base::{fork, host, kernel, memory};
 
 mod call;
 mod convert;

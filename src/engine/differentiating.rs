@@ -2,6 +2,7 @@
 //! transforms, and those that a recorded rule of the host's reads. A number that leaves the graph there would lose a
 //! derivative that somebody waits for.
 
+use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,6 +22,11 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 fn running() -> MutexGuard<'static, Option<Running>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Holds the table while the process forks: see [`crate::fork`].
+pub fn hold() -> Option<Box<dyn Any>> {
+    RUNNING.try_lock().ok().map(|held| Box::new(held) as Box<dyn Any>)
 }
 
 fn place(edge: &Edge) -> Place {

@@ -56,6 +56,8 @@ pub use saved::{Packed, Packer, SavedArray, SavedKind};
 pub use saved::{SavedState, unpack};
 pub use saves::{NeedsGrad, Saves};
 pub use stems::Stems;
+#[doc(hidden)]
+pub use stored::ready;
 pub(crate) use stored::{
     StoredLoops, StoredOp, StoredPass, StoredRows, read_op, stored_op, stored_pass, stored_rows, write_op,
 };

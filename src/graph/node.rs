@@ -1,8 +1,8 @@
 //! Nodes: how they are made, what they save and free, and how they are dropped.
 
 use std::any::Any;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use once_cell::race::OnceBox;
 use smallvec::{SmallVec, smallvec};
@@ -16,6 +16,7 @@ use super::saved::{self, Packer, SavedKind, SavedList, SavedState};
 use super::site::Site;
 use crate::array::Array;
 use crate::error::{Error, Result};
+use crate::fork::{Held, Lock};
 use crate::memory::{self, write_fields};
 
 impl Edge {
@@ -79,7 +80,7 @@ impl Node {
                     kind: kind,
                     inputs: SmallVec::new(),
                     outs: Metas::default(),
-                    saved: Mutex::new(SavedState::Live(SmallVec::new())),
+                    saved: Lock::new(SavedState::Live(SmallVec::new())),
                     hooks: OnceBox::new(),
                     marks: Marks::new(site),
                     why_untracked: why_untracked,
@@ -104,7 +105,7 @@ impl Node {
         let host = op.calls_host();
         let why_untracked = Tensor::detach_reason_of(ins).why();
         Node::make(NodeKind::Op(op), (outs, levels), why_untracked, site, |node| {
-            let saved = node.saved.get_mut().unwrap_or_else(PoisonError::into_inner);
+            let saved = node.saved.get_mut();
             save(saved);
             let own = host || matches!(saved, SavedState::Packed(_));
             let mut below = own;
@@ -184,7 +185,7 @@ impl Node {
         if let NodeKind::Op(op) = &self.kind {
             op.visit_host_objects(visit);
         }
-        if let Ok(SavedState::Packed(list)) = self.saved.try_lock().as_deref() {
+        if let Some(SavedState::Packed(list)) = self.saved.try_lock().as_deref() {
             saved::visit_host_objects(list, visit);
         }
         if let Some(hooks) = self.attached() {
@@ -200,11 +201,12 @@ impl Node {
     #[doc(hidden)]
     pub fn take_saved(&self, free_at: Option<Site>) -> Result<SavedList> {
         let mut saved = self.saved();
-        let packed = match (&mut *saved, free_at) {
+        let packed = match (&*saved, free_at) {
             (SavedState::Live(list), Some(site)) if !list.is_empty() => {
-                let list = std::mem::take(list);
-                *saved = SavedState::Freed(site);
-                return Ok(list);
+                return Ok(match std::mem::replace(&mut *saved, SavedState::Freed(site)) {
+                    SavedState::Live(list) => list,
+                    _ => unreachable!("just seen"),
+                });
             }
             (SavedState::Live(list), _) => return Ok(list.clone()),
             (SavedState::Packed(list), free_at) => {
@@ -214,8 +216,7 @@ impl Node {
                 }
                 list
             }
-            (SavedState::Freed(site), _) => {
-                let site = *site;
+            (&SavedState::Freed(site), _) => {
                 drop(saved);
                 return Err(self.freed(site));
             }
@@ -299,9 +300,10 @@ impl Node {
         }
     }
 
+    /// A pass that a fork has left behind in the middle of freeing this has freed it.
     #[inline(always)]
-    fn saved(&self) -> MutexGuard<'_, SavedState> {
-        self.saved.lock().unwrap_or_else(PoisonError::into_inner)
+    fn saved(&self) -> Held<'_, SavedState> {
+        self.saved.lock(|| SavedState::Freed(Site::default()))
     }
 }
 
@@ -310,7 +312,7 @@ impl Drop for Node {
     fn drop(&mut self) {
         LIVE.fetch_sub(1, Relaxed);
         if self.marks.has(Marks::OWN) || self.hooks.get().is_some() {
-            let saved = std::mem::replace(&mut *self.saved(), SavedState::Live(smallvec![]));
+            let saved = std::mem::replace(self.saved.get_mut(), SavedState::Live(smallvec![]));
             let kind = std::mem::replace(&mut self.kind, NodeKind::Leaf(None));
             drop_in_turn((kind, saved, std::mem::take(&mut self.hooks)));
         }

@@ -17,6 +17,7 @@ use super::saves::{NeedsGrad, Saves};
 use crate::array::{Array, Layout};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::fork::Lock;
 use crate::kernel::pointwise::row::Row;
 use crate::kernel::reduce::ReduceLoops;
 use crate::kernel::sequence::Kernel;
@@ -53,7 +54,7 @@ pub struct Node {
     /// By input of the op: the edge it came by, or none where no gradient is wanted.
     pub inputs: Inputs,
     pub outs: Metas,
-    pub(super) saved: Mutex<SavedState>,
+    pub(super) saved: Lock<SavedState>,
     /// Boxed twice, so that a node without hooks has one word for them.
     pub(super) hooks: OnceBox<Box<dyn Hooks>>,
     pub(super) marks: Marks,

@@ -83,6 +83,11 @@ static KNOWN: LazyLock<AllKnown> = LazyLock::new(|| {
     all
 });
 
+/// Makes the table of the ops: see [`crate::fork`].
+pub fn ready() {
+    LazyLock::force(&KNOWN);
+}
+
 /// Writes the fields of an op, and returns its name for [`read_op`]. None if files do not know the op.
 pub fn write_op(op: &dyn Op, to: &mut Vec<u8>) -> Option<&'static str> {
     let &(name, known) = KNOWN.by_type.get(&op.kind())?;

@@ -102,7 +102,8 @@ impl Trace {
     pub fn give_up(&self, reason: &'static str) {
         if self.open.swap(false, Relaxed) {
             _ = self.given_up.set(GivenUp { reason, site: Site::current() });
-            let calls = std::mem::take(&mut *self.calls());
+            // A thread that records an op now, or that a fork has left behind, keeps what it has recorded.
+            let calls = self.calls.try_lock().map(|mut calls| std::mem::take(&mut *calls));
             drop(calls);
         }
     }

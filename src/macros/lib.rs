@@ -25,7 +25,8 @@ use syn::{
 ///
 /// With `half` the function takes float16 and bfloat16 as they are, as views do. Any other gets them in float32, and
 /// its results are rounded back. With `from_zero` its indices count from 0 in a dialect whose library refuses negative
-/// ones there. With `draws` it draws random numbers, in torch's dialect those of PyTorch.
+/// ones there. With `draws` it draws random numbers, in torch's dialect those of PyTorch. With `heavy`, and in the namespaces
+/// `linalg` and `fft`, it takes long for the size of its operands.
 ///
 /// The names default to the function's own. `in linalg` puts the first of them into a namespace; the others are aliases
 /// in the root. A parameter may say `#[default(value)]`: `None`, `true`, `false`, a number, a string or a list of
@@ -66,13 +67,21 @@ struct Options {
     half: bool,
     from_zero: bool,
     draws: bool,
+    heavy: bool,
 }
 
 impl Parse for Options {
     fn parse(input: ParseStream<'_>) -> syn::Result<Options> {
         let form = input.parse()?;
-        let mut options =
-            Options { form, space: None, names: Vec::new(), half: false, from_zero: false, draws: false };
+        let mut options = Options {
+            form,
+            space: None,
+            names: Vec::new(),
+            half: false,
+            from_zero: false,
+            draws: false,
+            heavy: false,
+        };
         while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
             if input.parse::<Option<Token![in]>>()?.is_some() {
                 options.space = Some(input.parse()?);
@@ -83,6 +92,7 @@ impl Parse for Options {
                 "half" => &mut options.half,
                 "from_zero" => &mut options.from_zero,
                 "draws" => &mut options.draws,
+                "heavy" => &mut options.heavy,
                 "names" => {
                     let list;
                     syn::parenthesized!(list in input);
@@ -90,7 +100,7 @@ impl Parse for Options {
                     continue;
                 }
                 _ => {
-                    let words = "`in namespace`, `half`, `from_zero`, `draws` or `names(...)`";
+                    let words = "`in namespace`, `half`, `from_zero`, `draws`, `heavy` or `names(...)`";
                     return Err(syn::Error::new(word.span(), words));
                 }
             };
@@ -126,6 +136,8 @@ fn entry(options: &Options, function: &mut ItemFn) -> syn::Result<Tokens> {
     };
     let takes_half = views || options.half;
     let (from_zero, draws) = (options.from_zero, options.draws);
+    let is_of_matrices = options.space.as_ref().is_some_and(|space| space == "linalg" || space == "fft");
+    let heavy = options.heavy || draws || is_of_matrices;
     let in_place = Ident::new(in_place, Span::call_site());
     let doc = documentation(&function.attrs);
     let mut params = Vec::new();
@@ -150,6 +162,7 @@ fn entry(options: &Options, function: &mut ItemFn) -> syn::Result<Tokens> {
                     takes_half: #takes_half,
                     from_zero: #from_zero,
                     draws: #draws,
+                    heavy: #heavy,
                     call,
                 }
             }

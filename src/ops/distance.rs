@@ -172,7 +172,7 @@ impl Op for Pulls {
 /// >>> fg.cdist(fg.tensor([[3., 4.]]), fg.tensor([[0., 0.], [3., 0.]])).tolist()
 /// [[5.0, 4.0]]
 /// ```
-#[op(function)]
+#[op(function, heavy)]
 pub fn cdist(x: &Tensor, y: &Tensor, #[default(2.0)] p: f64) -> Result<Tensor> {
     const OP: &str = "cdist";
     let (x, y) = promoted(Class::Real, x.into(), y.into())?;
@@ -206,7 +206,7 @@ pub fn cdist(x: &Tensor, y: &Tensor, #[default(2.0)] p: f64) -> Result<Tensor> {
 /// >>> fg.pdist(fg.tensor([[0., 0.], [3., 4.], [0., 1.]])).tolist()
 /// [5.0, 1.0, 4.242640495300293]
 /// ```
-#[op(function)]
+#[op(function, heavy)]
 pub fn pdist(x: &Tensor, #[default(2.0)] p: f64) -> Result<Tensor> {
     const OP: &str = "pdist";
     let x = promoted_float(x)?;

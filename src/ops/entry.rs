@@ -30,6 +30,8 @@ pub struct Entry {
     pub from_zero: bool,
     /// Whether the host calls it with [`as_pytorch`](super::random::as_pytorch) in a dialect that draws PyTorch's numbers.
     pub draws: bool,
+    /// Whether it takes long for the size of its operands, such as a product of matrices.
+    pub heavy: bool,
     pub call: fn(&[Arg]) -> Result<Value>,
 }
 

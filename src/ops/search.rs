@@ -143,7 +143,7 @@ impl WithIndices for Around {
 /// >>> fg.quantile(fg.tensor([1., 2., 4.]), 0.75).item()
 /// 3.0
 /// ```
-#[op(method)]
+#[op(method, heavy)]
 pub fn quantile(
     x: &Tensor,
     q: Operand<'_>,
@@ -160,7 +160,7 @@ pub fn quantile(
 /// >>> fg.nanquantile(fg.tensor([1., fg.nan, 2., 4.]), 0.75).item()
 /// 3.0
 /// ```
-#[op(method)]
+#[op(method, heavy)]
 pub fn nanquantile(
     x: &Tensor,
     q: Operand<'_>,
@@ -332,7 +332,7 @@ pub fn isin(x: Operand<'_>, y: Operand<'_>, #[default(false)] invert: bool) -> R
 /// >>> [part.tolist() for part in fg.unique_all(fg.tensor([3., 1., 3.]))]
 /// [[1.0, 3.0], [1, 0], [1, 0, 1], [1, 2]]
 /// ```
-#[op(function)]
+#[op(function, heavy)]
 pub fn unique_all(x: &Tensor, #[default(false)] equal_nan: bool) -> Result<Value> {
     const OP: &str = "unique_all";
     refuse_levels(OP, &[x], SIZE_DEPENDS)?;

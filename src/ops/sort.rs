@@ -50,7 +50,7 @@ pub(in crate::ops) fn sorted(
 /// >>> fg.sort(fg.tensor([3., 1., 2.])).tolist()
 /// [1.0, 2.0, 3.0]
 /// ```
-#[op(method)]
+#[op(method, heavy)]
 pub fn sort(
     x: &Tensor,
     #[default(-1)] axis: i64,
@@ -66,7 +66,7 @@ pub fn sort(
 /// >>> fg.argsort(fg.tensor([3., 1., 2.])).tolist()
 /// [1, 2, 0]
 /// ```
-#[op(method)]
+#[op(method, heavy)]
 pub fn argsort(
     x: &Tensor,
     #[default(-1)] axis: i64,
@@ -83,7 +83,7 @@ pub fn argsort(
 /// >>> values.tolist(), indices.tolist()
 /// ([1.0, 2.0, 3.0], [1, 2, 0])
 /// ```
-#[op(method)]
+#[op(method, heavy)]
 pub fn sort_with_index(
     x: &Tensor,
     #[default(-1)] axis: i64,
@@ -102,7 +102,7 @@ pub fn sort_with_index(
 /// >>> values.tolist(), indices.tolist()
 /// ([3.0, 2.0], [0, 2])
 /// ```
-#[op(method)]
+#[op(method, heavy)]
 pub fn topk(
     x: &Tensor,
     k: i64,
@@ -124,7 +124,7 @@ pub fn topk(
 /// >>> fg.msort(fg.tensor([3., 1., 2.])).tolist()
 /// [1.0, 2.0, 3.0]
 /// ```
-#[op(method)]
+#[op(method, heavy)]
 pub fn msort(x: &Tensor) -> Result<Tensor> {
     if x.rank() == 0 { Ok(x.clone()) } else { Ok(sorted("msort", x, 0, false)?.0) }
 }
@@ -172,7 +172,7 @@ impl WithIndices for One {
 /// >>> values.item(), indices.item()
 /// (2.0, 2)
 /// ```
-#[op(method)]
+#[op(method, heavy)]
 pub fn kthvalue(
     x: &Tensor,
     k: i64,
@@ -196,7 +196,7 @@ pub fn kthvalue(
 /// >>> values.item(), indices.item()
 /// (3.0, 2)
 /// ```
-#[op(method)]
+#[op(method, heavy)]
 pub fn mode(
     x: &Tensor,
     #[default(-1)] axis: i64,

@@ -7,7 +7,7 @@ import ferrograd as fg
 import numpy as np
 import pytest
 
-from tests.engine.test_threads import script
+from tests.engine.test_threads import run_program, script
 
 
 @pytest.mark.parametrize("what", ["backward", "drop", "create_graph"])
@@ -83,6 +83,41 @@ def test_freed_buffers_are_kept_for_reuse_up_to_a_limit() -> None:
     """)
     with pytest.raises(fg.ArgumentError, match="set_cache_limit: -1"):
         fg.set_cache_limit(-1)
+
+
+def test_memory_that_nobody_takes_goes_back_to_the_system() -> None:
+    script("""
+        from tests.waiting import until
+        def resident():
+            lines = dict(line.split(":") for line in open("/proc/self/status"))
+            return int(lines["RssAnon"].split()[0]) / 1024
+        small = fg.ones(100_000)
+        small + 1
+        before = resident()
+        y = [fg.ones(2_000_000) + i for i in range(20)]
+        del y
+        assert resident() > before + 100
+        def less():
+            small + 1
+            return resident() < before + 30
+        assert until(less)
+    """)
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"), [("0", 0), ("1000", 1000), ("64M", 64 << 20), ("1g", 1 << 30), ("", 256 << 20)]
+)
+def test_the_environment_sets_the_limit_of_memory_that_is_kept(
+    text: str, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FERROGRAD_CACHE_LIMIT", text)
+    assert script("print(fg.set_cache_limit(0))") == f"{limit}\n"
+
+
+@pytest.mark.parametrize("text", ["much", "-1", "1.5G", "5 MB"])
+def test_a_wrong_limit_is_an_error_at_import(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FERROGRAD_CACHE_LIMIT", text)
+    assert f"FERROGRAD_CACHE_LIMIT is '{text}': a number of bytes is wanted" in run_program("").stderr
 
 
 def test_a_safetensors_file_is_in_memory_once_while_it_is_read(tmp_path: Any) -> None:

@@ -153,6 +153,43 @@ def test_other_python_threads_go_on_during_a_backward_pass() -> None:
     """)
 
 
+LONG_OPS = {
+    "tanh": "fg.tanh(fg.ones(100_000))",
+    "softmax": "fg.softmax(fg.ones((400, 256)))",
+    "sum": "fg.sum(fg.ones(400_000))",
+    "layer_norm": "fg.layer_norm(fg.ones((400, 256)), (256,))",
+    "conv2d": "fg.conv2d(fg.ones((1, 8, 24, 24)), fg.ones((16, 8, 3, 3)))",
+    "linear": "fg.linear(fg.ones((50, 100)), fg.ones((100, 100)))",
+    "matmul": "fg.matmul(fg.ones((80, 80)), fg.ones((80, 80)))",
+    "svd": "fg.linalg.svd(fg.eye(40))",
+    "sort": "fg.sort(fg.ones(10_000))",
+    "randn": "fg.randn((100_000,))",
+}
+
+
+@pytest.mark.parametrize("op", LONG_OPS)
+def test_other_python_threads_go_on_during_a_long_op(op: str) -> None:
+    script(f"""
+        count, going = 0, True
+        def counting():
+            global count
+            while going:
+                count += 1
+                time.sleep(0.001)
+        {LONG_OPS[op]}
+        # From now on a thread goes on only where the other one lets it: in a sleep, or in an op.
+        sys.setswitchinterval(1e6)
+        t = threading.Thread(target=counting)
+        t.start()
+        before, end = count, time.monotonic() + {LONG}
+        while count < before + 3:
+            {LONG_OPS[op]}
+            assert time.monotonic() < end, "the other thread does not go on"
+        going = False
+        t.join()
+    """)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ctrl_c_stops_a_backward_pass(threads: int) -> None:
     script(f"""

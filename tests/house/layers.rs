@@ -19,6 +19,7 @@ use syn::visit::{self, Visit};
 /// The rooms from the bottom up: code may use its own room and the rooms before it.
 const ROOMS: &[&str] = &[
     "sync",
+    "fork",
     "host",
     "memory",
     "dtype",
@@ -55,12 +56,13 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("numpy", &["bind/"]),
     ("faer", &["linalg/"]),
     ("rayon", &["kernel/par.rs"]),
-    ("libc", &["memory.rs", "array/buffer.rs", "bind/python/stack.rs"]),
+    ("libc", &["fork.rs", "memory.rs", "array/buffer.rs", "bind/python/stack.rs"]),
     ("ndarray", &["array/", "kernel/", "lib.rs"]),
 ];
 
 /// The places that may contain `unsafe`.
 const UNSAFE: &[&str] = &[
+    "fork.rs",
     "memory.rs",
     "dtype.rs",
     "kernel/",

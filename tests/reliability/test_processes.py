@@ -79,6 +79,141 @@ assert work() == want
 """)
 
 
+STEPPING = f"""{WORK}
+import tempfile
+import ferrograd.torch as torch
+
+def stops_within(work, every, child):
+    # A thread does the work, and stops at one of so many lines of the library for as long as a fork takes.
+    here, go_on = threading.Semaphore(0), threading.Semaphore(0)
+    lines, running, stops = 0, True, 0
+    def at_line(frame, event, arg):
+        nonlocal lines
+        lines += event == "line"
+        if event == "line" and lines % every == 0:
+            here.release()
+            go_on.acquire()
+        return at_line
+    def run():
+        nonlocal running
+        sys.settrace(lambda frame, *_: at_line if "ferrograd" in frame.f_code.co_filename else None)
+        try:
+            work()
+        finally:
+            sys.settrace(None)
+            running = False
+            here.release()
+    thread = threading.Thread(target=run)
+    thread.start()
+    while here.acquire() and running:
+        stops += 1
+        forked(child)
+        go_on.release()
+    thread.join()
+    return stops
+
+weight = fg.tensor([2.0, 3.0], requires_grad=True)
+generator = torch.Generator().manual_seed(1)
+folder = tempfile.mkdtemp()
+
+def inner(x):
+    return (x * weight).sin()
+
+def outer(x):
+    return inner(x).exp().sum() + inner(x + 1).sum()
+
+shared = fg.compile(outer)
+saved = os.path.join(folder, "saved")
+x, more = fg.tensor([0.5, 1.0]), fg.tensor(np.ones((3, 2)))
+with fg.no_grad():
+    fg.compile(outer).save(saved, x)
+graph = outer(x)
+known = shared(x).item()
+
+def child():
+    assert shared(x).item() == known
+    assert shared(fg.tensor(np.zeros((5, 2)))).shape == ()
+    assert fg.compile(lambda x: x + 1)(x).tolist() == [1.5, 2.0]
+    assert fg.load_compiled(saved)(x).item() == known
+    assert torch.randn(3, generator=generator).shape == (3,)
+    assert fg.grad(graph, weight, retain_graph=True).shape == (2,)
+    fg.backward(shared(x))
+    assert np.isfinite(weight.numpy()).all()
+child()
+weight.grad = None
+"""
+
+#: What a thread is in the middle of, and at how many lines the process forks. A new function is traced in each.
+WITHIN = {
+    "a trace": ("lambda: fg.compile(lambda x: outer(x) + inner(x).sum())(more)", 150),
+    "a trace of a shared function": ("lambda: shared(more)", 150),
+    "a compiled call": ("lambda: shared._call(x)", 20),
+    "a backward pass": ("lambda: fg.backward(shared(x))", 3),
+    "a load": ("lambda: fg.load_compiled(saved)(x)", 10),
+    "a draw": ("lambda: [torch.randn(3, generator=generator) for _ in range(3)]", 5),
+}
+
+
+@linux
+@pytest.mark.parametrize("within", WITHIN)
+def test_a_fork_at_many_points_of_another_thread(within: str) -> None:
+    work, every = WITHIN[within]
+    script(f"""{STEPPING}
+assert stops_within({work}, {every}, child) > 3
+child()
+""")
+
+
+@linux
+def test_forks_while_another_thread_is_at_work_on_the_same_objects() -> None:
+    script(f"""{STEPPING}
+going = True
+big = fg.tensor(np.ones((300, 2)), requires_grad=True)
+wide_graph = wide(big, 30)
+def busy():
+    k = 0
+    while going:
+        k += 1
+        fg.grad(wide_graph, big, retain_graph=True)
+        fg.compile(lambda x: outer(x) * k)(x)
+        fg.randn((10_000,))
+        torch.randn(1000, generator=generator)
+        fg.load_compiled(saved)(x)
+def with_the_graph():
+    fg.grad(wide_graph, big, retain_graph=True)
+    fg.randn((10,))
+    child()
+threads = [threading.Thread(target=busy) for _ in range(2)]
+for t in threads:
+    t.start()
+try:
+    for _ in range(30):
+        forked(with_the_graph)
+finally:
+    going = False
+    for t in threads:
+        t.join()
+with_the_graph()
+""")
+
+
+@linux
+def test_a_fork_while_another_thread_imports() -> None:
+    script(f"""{WORK}
+def load():
+    import ferrograd.torch.nn, ferrograd.paddle, ferrograd.distributed
+    fg.compile(lambda x: x + 1)(fg.ones(2))
+def child():
+    load()
+thread = threading.Thread(target=load)
+thread.start()
+while thread.is_alive():
+    forked(child)
+thread.join()
+forked(child)
+""")
+
+
 def square(x: Any) -> Any:
     """A tensor that came through a queue, and its gradient."""
     x = x.detach().requires_grad_()

@@ -15,7 +15,6 @@ import functools
 import itertools
 import operator
 import sys
-import threading
 import types
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Set
@@ -26,6 +25,7 @@ import numpy as np
 from ferrograd._compile.bytecode import Call, Frame, Subscript, Variable, analyse
 from ferrograd._compile.uses import KEYS, Use
 from ferrograd._core import CompiledCalls, Tensor
+from ferrograd._kit.forks import Lock
 from ferrograd._kit.tree import children
 from ferrograd._layers.module import BaseModule
 
@@ -360,7 +360,12 @@ class Names:
         self.submodules: set[str] = set()
         #: By number or name: what is read of the arguments of the last call that was searched.
         self._arguments: dict[Any, Use] = {}
-        self._lock = threading.RLock()
+        #: Whether a thread has begun a search that it will not end, because it is not in this process.
+        self.is_lost = False
+        self._lock = Lock(self._lose)
+
+    def _lose(self) -> None:
+        self.is_lost = True
 
     def meet(self, *values: Any) -> bool:
         """Searches functions and what they lead to. Whether that finds anything new."""

@@ -130,6 +130,8 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             return self._function(*args, **kwargs)
         if self._patience.never is not None:
             return self._without(self._patience.never, args, kwargs)
+        if self._names.is_lost:
+            self._start_over()
         reader = Reader(modes, self._names, self._floats)
         try:
             key = reader.read_all(args, kwargs)
@@ -156,6 +158,8 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
 
         Without a program the function runs as it is, for tensors of this ``kind``.
         """
+        if self._names.is_lost:
+            return
         patterns = Patterns(self._names, reader.numbers)
 
         def part(name: Any, value: Any) -> tuple[str, Any]:
@@ -280,6 +284,8 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             raise CompileError(
                 "save: a function is traced outside of vmap and other traces, and while ops are not watched"
             )
+        if self._names.is_lost:
+            self._start_over()
         self._names.meet_call(self._function, args, kwargs)
         reader = Reader(modes, self._names, whole_arguments=True)
         try:
@@ -394,9 +400,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         __tracebackhide__ = True
         if len(self._names.places) > _PLACES:
             # Each call comes with functions of its own, whose variables would be kept for ever.
-            self._names = Names()
-            self._programs.clear()
-            self._forget()
+            self._start_over()
         self._names.meet_call(self._function, args, kwargs)
         for name, value in (*enumerate(args), *kwargs.items()):
             is_new = type(value) is float and name not in self._pinned
@@ -438,6 +442,12 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         finally:
             TRACING.release()
 
+    def _start_over(self) -> None:
+        """Forgets what calls are compared by, and with it all programs."""
+        self._names = Names()
+        self._programs.clear()
+        self._forget()
+
     def _trace_and_run(self, args: Any, kwargs: Any, key: Any, shapes: Any, reader: Reader, modes: Any) -> Any:
         """Calls the function as it is traced, and runs its program if there is one."""
         __tracebackhide__ = True
@@ -461,7 +471,8 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
                 raise _core.InternalError("compile: a program does not take the arguments of its own trace")
             made.watched_whole = reader.watched_whole()
             self._choose(made, reader)
-            self._keep(key, made, reader)
+            if not self._names.is_lost:
+                self._keep(key, made, reader)
             self._expect(args, kwargs, made, reader)
             return called[0]
         self._counts[2] += 1

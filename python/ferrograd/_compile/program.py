@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from ferrograd._compile.aliases import Way, joined
 from ferrograd._compile.files import described, text_of
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._kit.dialect import NATIVE
+from ferrograd._kit.forks import Lock
 from ferrograd._kit.tree import children, rebuilt
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _NUMBERS = itertools.count()
 #: Held while a function is traced: what it reads and writes is then in the hands of this thread.
-TRACING = threading.RLock()
+TRACING = Lock()
 #: For how many seconds a thread waits for the trace of another one, before it calls its function as it is.
 PATIENCE = 10.0
 

@@ -2,9 +2,11 @@
 //! blocks are cached for the next array of the same size class.
 
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
+use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 /// Buffers of at least this many bytes start on a cache line.
 const LARGE: usize = 1024;
@@ -163,12 +165,30 @@ impl Kept {
     }
 }
 
-/// The free buffers by size class, used last in, first out. A list that stays locked is skipped, so that the child of
-/// a fork never waits for a thread that it does not have.
-static WAITING: [Mutex<Vec<Kept>>; CLASSES] = [const { Mutex::new(Vec::new()) }; CLASSES];
+/// The free buffers of a class.
+struct List {
+    kept: Vec<Kept>,
+    /// So many of them, the first ones, were free since the last look.
+    unused: usize,
+    puts: u8,
+}
+
+/// The free buffers by size class, used last in, first out. A list that stays locked is skipped.
+static WAITING: [Mutex<List>; CLASSES] =
+    [const { Mutex::new(List { kept: vec![], unused: 0, puts: 0 }) }; CLASSES];
 /// Bytes in the cache, and the most that it may hold.
 static BYTES: AtomicUsize = AtomicUsize::new(0);
 static LIMIT: AtomicUsize = AtomicUsize::new(256 << 20);
+
+/// A buffer that nobody takes for one to two of these goes back to the system, when other buffers are freed.
+const PERIOD: Duration = Duration::from_secs(2);
+/// When it was looked last which buffers nobody takes. Nobody waits for the lock.
+static LOOKED: Mutex<Option<Instant>> = Mutex::new(None);
+/// Whoever frees so large a buffer reads the clock, to see whether it is time to look. Smaller ones are freed so often that one of
+/// 256 does.
+const CLOCKED: usize = 256 << 10;
+/// When so many bytes go back to the system, the C library gives back what it keeps of its own.
+const MUCH: usize = 8 << 20;
 
 /// The size class of a size (`None` if buffers of that size are not cached), and the size rounded up to its class.
 #[inline]
@@ -191,12 +211,15 @@ fn size(class: usize) -> usize {
 
 /// The list of a class, or `None` if it stays locked for longer than a push or pop takes.
 #[inline]
-fn list(class: usize) -> Option<MutexGuard<'static, Vec<Kept>>> {
+fn list(class: usize) -> Option<MutexGuard<'static, List>> {
     (0..100).find_map(|_| WAITING[class].try_lock().inspect_err(|_| std::hint::spin_loop()).ok())
 }
 
 fn take(class: usize) -> Option<Kept> {
-    let kept = list(class)?.pop()?;
+    let mut list = list(class)?;
+    let kept = list.kept.pop()?;
+    list.unused = list.unused.min(list.kept.len());
+    drop(list);
     BYTES.fetch_sub(size(class), Relaxed);
     Some(kept)
 }
@@ -205,25 +228,84 @@ fn take(class: usize) -> Option<Kept> {
 fn put(class: usize, kept: Kept, bytes: usize) -> bool {
     if BYTES.fetch_add(bytes, Relaxed) + bytes <= LIMIT.load(Relaxed)
         && let Some(mut list) = list(class)
-        && list.try_reserve(1).is_ok()
+        && list.kept.try_reserve(1).is_ok()
     {
-        list.push(kept);
+        list.kept.push(kept);
+        list.puts = list.puts.wrapping_add(1);
+        let is_clocked = bytes >= CLOCKED || list.puts == 0;
+        drop(list);
+        if is_clocked {
+            give_back_unused();
+        }
         return true;
     }
     BYTES.fetch_sub(bytes, Relaxed);
     false
 }
 
+/// Gives the buffers back to the system that nobody has taken since the last look, if that was long ago.
+#[cold]
+fn give_back_unused() {
+    let Ok(mut looked) = LOOKED.try_lock() else { return };
+    let now = Instant::now();
+    if looked.is_some_and(|then| now - then < PERIOD) {
+        return;
+    }
+    *looked = Some(now);
+    drop(looked);
+    let mut freed = 0;
+    for class in 0..CLASSES {
+        let Some(mut list) = list(class) else { continue };
+        let unused: Vec<Kept> = {
+            let unused = list.unused;
+            list.kept.drain(..unused).collect()
+        };
+        list.unused = list.kept.len();
+        drop(list);
+        freed += free_all(class, unused);
+    }
+    trim(freed);
+}
+
+/// Gives the buffers of a class, which are in no list any more, back to the system. Returns how many bytes that are.
+fn free_all(class: usize, kept: Vec<Kept>) -> usize {
+    let bytes = kept.len() * size(class);
+    BYTES.fetch_sub(bytes, Relaxed);
+    for buffer in kept.into_iter().filter_map(|kept| kept.buffer(size(class))) {
+        buffer.free();
+        std::mem::forget(buffer);
+    }
+    bytes
+}
+
+/// Has the C library give the pages back that it keeps, after so many bytes were freed.
+fn trim(freed: usize) {
+    #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
+    if freed >= MUCH {
+        // SAFETY: this frees pages that are in no block.
+        unsafe { libc::malloc_trim(0) };
+    }
+    #[cfg(not(all(target_os = "linux", target_env = "gnu", not(miri))))]
+    let _ = (freed, MUCH);
+}
+
+/// Holds the lists while the process forks: see [`crate::fork`].
+pub fn hold() -> Option<Box<dyn Any>> {
+    let held: Option<Vec<_>> = WAITING.iter().map(|list| list.try_lock().ok()).collect();
+    Some(Box::new((held?, LOOKED.try_lock().ok()?)))
+}
+
 /// Returns all cached memory to the system, and how many bytes that were.
 pub fn empty_cache() -> usize {
     let mut freed = 0;
     for class in 0..CLASSES {
-        while let Some(buffer) = take(class).and_then(|kept| kept.buffer(size(class))) {
-            freed += size(class);
-            buffer.free();
-            std::mem::forget(buffer);
-        }
+        let Some(mut list) = list(class) else { continue };
+        let kept = std::mem::take(&mut list.kept);
+        list.unused = 0;
+        drop(list);
+        freed += free_all(class, kept);
     }
+    trim(freed);
     freed
 }
 

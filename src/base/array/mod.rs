@@ -20,7 +20,7 @@ use crate::memory::{self, write_fields};
 use crate::shape::{self, Dims, Strides};
 pub use array_with::ArrayWith;
 use buffer::Buffer;
-pub use buffer::{empty_cache, set_cache_limit};
+pub use buffer::{empty_cache, hold, set_cache_limit};
 pub use layout::Layout;
 pub use layout::by_size;
 

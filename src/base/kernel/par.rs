@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::interrupt;
 use super::team::{self, BUSY, Call, Spinners};
-pub use super::team::{SPIN_TIME, Team, while_blocked};
+pub use super::team::{SPIN_TIME, Team, after_fork_in_child, while_blocked};
 use crate::memory;
 
 /// The largest number of threads that a caller can set.

@@ -37,6 +37,12 @@ static GAUSS: LazyLock<[(f64, f64); 24]> = LazyLock::new(|| {
     })
 });
 
+/// Makes the tables of this file: see [`crate::fork`].
+pub fn ready() {
+    LazyLock::force(&GAUSS);
+    LazyLock::force(&LN_SINHC);
+}
+
 /// `(ln(1 + x) - x) / x²` of numbers from -1/2 to 1. With `s = x / (2 + x)` the logarithm is `2 s + 2 s³ (1/3 + s²/5 + …)`,
 /// and `x - 2 s` is `s x`.
 fn log1p_rest_near(x: f64) -> f64 {

@@ -92,6 +92,11 @@ impl Spinners {
 /// Helpers at work in all teams. The thread that leads a team is not counted.
 pub static BUSY: AtomicIsize = AtomicIsize::new(0);
 
+/// To be called in the child of a fork, which has no helpers.
+pub fn after_fork_in_child() {
+    BUSY.store(0, Relaxed);
+}
+
 /// Runs `f`, in which the leader only waits, so that kernels on other threads may use its processor.
 pub fn while_blocked<R>(f: impl FnOnce() -> R) -> R {
     BUSY.fetch_sub(1, Relaxed);

@@ -220,8 +220,7 @@ fn run<'py>(
             (entry.call)(args)
         }
     };
-    // An op on much memory runs without the GIL. One on little memory may still compute much.
-    let result = if bytes < 1 << 20 {
+    let result = if !is_long(entry, &args, bytes) {
         match listening(ask_in_turn, || call(&args)) {
             Err(error)
                 if matches!(*error, Error::Index { .. })
@@ -266,6 +265,53 @@ fn run<'py>(
         Value::DType(d) => dtype_object(py, d, dialect)?,
         Value::None => py.None().into_bound(py),
     })
+}
+
+/// Ops on as many bytes run without the GIL. Views move few of them.
+const LONG: usize = 128 << 10;
+const LONG_VIEW: usize = 1 << 20;
+/// Heavy ops on fewer bytes are short whatever they compute.
+const SHORT: usize = 4 << 10;
+/// So many products of numbers take some 20 µs.
+const PRODUCTS: usize = 1 << 18;
+/// As many take about as long as a random number, or one that is sorted.
+const EACH: usize = 32;
+
+/// Whether an op may take more than some 20 µs, for which it is worth to let go of the GIL.
+#[inline]
+fn is_long(entry: &Entry, args: &[Arg], bytes: usize) -> bool {
+    bytes >= if entry.views { LONG_VIEW } else { LONG }
+        || entry.heavy && (bytes >= SHORT || bytes == 0) && products(entry, args) >= PRODUCTS
+}
+
+/// About how many products of numbers a heavy op on so few bytes computes, or what takes as long.
+fn products(entry: &Entry, args: &[Arg]) -> usize {
+    let named = entry.params.iter().zip(args);
+    let mut tensors = named.filter_map(|(param, arg)| match arg {
+        Arg::Tensor(t) => Some((param.name, t)),
+        Arg::Tensors(list) => list.last().map(|t| (param.name, t)),
+        _ => None,
+    });
+    let last = |t: &Tensor| t.dims().last().copied().unwrap_or(1);
+    match (tensors.next(), tensors.next()) {
+        (Some((_, x)), Some(("weight", w))) if w.rank() > 1 => {
+            x.array.len().saturating_mul(w.array.len() / w.dims()[1].max(1))
+        }
+        (Some((_, x)), Some((_, y))) => x.array.len().saturating_mul(last(y)),
+        (Some((_, x)), None) if x.rank() < 2 || entry.draws => x.array.len().saturating_mul(EACH),
+        // A factorisation, or a sort.
+        (Some((_, x)), None) => {
+            x.array.len().saturating_mul(8 * x.dims()[x.rank() - 2..].iter().min().unwrap_or(&1))
+        }
+        // Random numbers of a shape.
+        _ => match args.first() {
+            Some(Arg::Ints(shape)) => {
+                shape.iter().fold(EACH, |n, &d| n.saturating_mul(usize::try_from(d).unwrap_or(0)))
+            }
+            Some(&Arg::Int(n)) => usize::try_from(n).unwrap_or(0).saturating_mul(EACH),
+            _ => 0,
+        },
+    }
 }
 
 /// Whether there are tensors among the arguments.

@@ -11,6 +11,7 @@ use super::inplace;
 use super::parameters::{DEVICE, makes, signature};
 use super::shims::{self, AUGMENTED, IN_PLACE_METHODS, METHODS, NAMESPACES};
 use crate::bind::python::dialect::Dialect;
+use crate::bind::python::once::once;
 use crate::bind::value::var::Var;
 use crate::ops::entry::{Entry, InPlace, Param};
 use crate::ops::registry;
@@ -96,7 +97,7 @@ fn late_name<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     static FILLED: [PyOnceLock<()>; Dialect::ALL.len()] = [const { PyOnceLock::new() }; Dialect::ALL.len()];
     if name == "__all__" || !name.to_str()?.starts_with("__") {
-        FILLED[dialect as usize].get_or_try_init(root.py(), || fill_namespace(root))?;
+        once(&FILLED[dialect as usize], root.py(), || fill_namespace(root))?;
     }
     match module.dict().get_item(name)? {
         Some(found) => Ok(found),

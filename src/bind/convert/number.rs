@@ -6,6 +6,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyComplexMethods, PyFloat, PyInt, PyString, PyType};
 
 use crate::array::Item;
+use crate::bind::python::once::once;
 use crate::dtype::c128;
 
 /// The number of a Python or NumPy scalar.
@@ -40,13 +41,22 @@ pub fn number(o: &Bound<'_, PyAny>) -> PyResult<Option<Item>> {
 /// Whether an object is one of NumPy's scalars, which have a dtype.
 pub fn is_numpy_scalar(o: &Bound<'_, PyAny>) -> PyResult<bool> {
     static GENERIC: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    o.is_instance(GENERIC.import(o.py(), "numpy", "generic")?)
+    o.is_instance(class_of_numpy(&GENERIC, o.py(), "generic")?)
 }
 
 /// Whether one of NumPy's scalars is complex.
 fn is_complex_scalar(o: &Bound<'_, PyAny>) -> PyResult<bool> {
     static COMPLEX: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    o.is_instance(COMPLEX.import(o.py(), "numpy", "complexfloating")?)
+    o.is_instance(class_of_numpy(&COMPLEX, o.py(), "complexfloating")?)
+}
+
+fn class_of_numpy<'py>(
+    known: &'py PyOnceLock<Py<PyType>>,
+    py: Python<'py>,
+    name: &str,
+) -> PyResult<&'py Bound<'py, PyType>> {
+    let import = || Ok::<_, PyErr>(py.import("numpy")?.getattr(name)?.cast_into()?.unbind());
+    Ok(once(known, py, import)?.bind(py))
 }
 
 /// The truth value of Python's or NumPy's bools.

@@ -12,6 +12,7 @@ use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::facade::{DTYPE, DTYPE_OF, NUMPY_BFLOAT16};
 use crate::bind::python::gil::{ask, listening};
+use crate::bind::python::once::once;
 use crate::bind::value::capture::Captures;
 use crate::dtype::{DTYPES, DType, c64, c128, f16};
 use crate::graph::modes;
@@ -118,7 +119,7 @@ pub fn dtype_object(py: Python<'_>, dtype: DType, dialect: Dialect) -> PyResult<
         return Ok(descr.into_any());
     }
     let make = || Ok::<_, PyErr>(DTYPE_OF.get(py)?.call1((dtype.name(), dialect as usize))?.unbind());
-    Ok(OBJECTS[dialect as usize][dtype as usize].get_or_try_init(py, make)?.bind(py).clone())
+    Ok(once(&OBJECTS[dialect as usize][dtype as usize], py, make)?.bind(py).clone())
 }
 
 /// NumPy's object for a dtype. None for bfloat16, which NumPy does not have of itself.

@@ -18,6 +18,7 @@ use crate::bind::python::capi::track;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::{check_callable, raise};
 use crate::bind::python::facade;
+use crate::bind::python::once::once;
 use crate::bind::value::var::{Slot, Var};
 use crate::graph::{self, Edge};
 
@@ -267,7 +268,7 @@ impl Node {
 static CLASSES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
 
 fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    let classes = CLASSES.get_or_init(py, || PyDict::new(py).unbind()).bind(py);
+    let classes = once(&CLASSES, py, || Ok::<_, PyErr>(PyDict::new(py).unbind()))?.bind(py);
     if let Some(known) = classes.get_item(name)? {
         return Ok(known);
     }

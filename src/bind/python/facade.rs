@@ -9,6 +9,7 @@ use pyo3::types::PyTuple;
 
 use super::dialect::Dialect;
 use super::error::raise;
+use super::once::once;
 
 /// Takes the name of a role and returns the object that plays it.
 static LOAD: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -30,7 +31,7 @@ impl PythonObject {
     /// Those of importing its module.
     #[inline]
     pub fn get<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
-        Ok(self.object.get_or_try_init(py, || self.load(py))?.bind(py))
+        Ok(once(&self.object, py, || self.load(py))?.bind(py))
     }
 
     #[cold]

@@ -6,6 +6,7 @@ pub mod error;
 pub mod facade;
 pub mod gil;
 pub mod modes;
+pub mod once;
 pub mod scope;
 pub mod settings;
 pub mod site;

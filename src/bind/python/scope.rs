@@ -1,6 +1,7 @@
 //! Scopes: the calls of modules that a thread is in, as a number. Call sites have it, so a picture of the graph can say
 //! which module recorded a node.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,6 +44,11 @@ type Modules = FxHashMap<(u32, usize), Arc<Known>>;
 static SCOPES: Mutex<Option<Scopes>> = Mutex::new(None);
 /// By scope and address of a module. An entry is believed only after a look at the module itself.
 static MODULES: Mutex<Option<Modules>> = Mutex::new(None);
+
+/// Holds the tables while the process forks: see [`crate::fork`].
+pub fn hold() -> Option<Box<dyn Any>> {
+    Some(Box::new((SCOPES.try_lock().ok()?, MODULES.try_lock().ok()?)))
+}
 
 /// How many threads are in a module. While it is zero, an op finds its scope with this one load.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
@@ -178,7 +184,7 @@ fn is_still<'py>(
 
 /// The modules directly below a module by name.
 fn below<'py>(module: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyDict>>> {
-    let modules = module.getattr(pyo3::intern!(module.py(), "_modules"))?;
+    let modules = module.getattr(crate::bind::python::once::intern!(module.py(), "_modules"))?;
     Ok(modules.cast_into().ok())
 }
 

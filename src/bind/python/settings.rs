@@ -1,11 +1,18 @@
 //! Settings of the process: how many threads work, and how much memory is kept for new arrays.
 
+use std::any::Any;
+
 use pyo3::prelude::*;
 
 use super::error::raise;
-use crate::kernel::par;
+use super::{scope, site};
+use crate::bind::transform::tracer;
+use crate::kernel::pointwise::machine;
 use crate::kernel::simd::{Isa, isa};
+use crate::kernel::{fft, par, remainder};
+use crate::ops::pointwise::incomplete;
 use crate::ops::random;
+use crate::{engine, fork, graph, memory};
 
 /// Sets how many threads work, the calling one among them. No result depends on it.
 ///
@@ -77,6 +84,27 @@ fn live_nodes() -> usize {
     crate::graph::live_nodes()
 }
 
+/// What the process holds while it forks.
+static HOLDS: &[fork::Hold] = &[
+    crate::array::hold,
+    crate::error::hold,
+    machine::hold,
+    fft::hold,
+    random::hold,
+    engine::hold,
+    site::hold,
+    scope::hold,
+    made,
+];
+
+/// Makes what is made at its first use, so that no thread of the parent is in the middle of that.
+fn made() -> Option<Box<dyn Any>> {
+    remainder::ready();
+    incomplete::ready();
+    graph::ready();
+    Some(Box::new(()))
+}
+
 /// To be called before this process forks.
 #[pyfunction]
 fn before_fork() {
@@ -85,11 +113,13 @@ fn before_fork() {
 
 /// To be called in the child after a fork.
 #[pyfunction]
-fn after_fork_in_child() {
+fn after_fork_in_child(py: Python<'_>) {
     random::after_fork_in_child();
+    tracer::after_fork_in_child(py);
 }
 
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    fork::guard(HOLDS, &[memory::after_fork_in_child, par::after_fork_in_child]);
     m.add_function(wrap_pyfunction!(set_num_threads, m)?)?;
     m.add_function(wrap_pyfunction!(num_threads, m)?)?;
     m.add_function(wrap_pyfunction!(vectors, m)?)?;

@@ -1,6 +1,7 @@
 //! Call sites: the file and line of the running Python frame, and the modules that are called, as a number. The line is
 //! found by the code object and the instruction of the frame.
 
+use std::any::Any;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -46,6 +47,11 @@ struct Sites {
 }
 
 static SITES: Mutex<Option<Sites>> = Mutex::new(None);
+
+/// Holds the table while the process forks: see [`crate::fork`].
+pub fn hold() -> Option<Box<dyn Any>> {
+    SITES.try_lock().ok().map(|held| Box::new(held) as Box<dyn Any>)
+}
 
 /// Takes the beginning of the file names of the library's own code.
 #[pyfunction]

@@ -1,7 +1,7 @@
 //! Traces of functions on this thread, as Python begins and ends them.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use pyo3::prelude::*;
 
@@ -22,6 +22,32 @@ use crate::graph::{Modes, Tensor, Trace, modes};
 use crate::ops::movement::broadcast_to;
 use crate::ops::random;
 use crate::program::Program;
+
+/// The traces that have begun, some of which have ended by now. They are met and changed with the GIL.
+static BEGUN: Mutex<Vec<Weak<Trace>>> = Mutex::new(Vec::new());
+
+fn all_begun() -> MutexGuard<'static, Vec<Weak<Trace>>> {
+    BEGUN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// To be called in the child of a fork: the traces of threads that are not there end, and leave everything as their functions
+/// left it.
+pub fn after_fork_in_child(py: Python<'_>) {
+    let mut own = vec![];
+    let mut trace = modes::trace();
+    while let Some(one) = trace {
+        trace = Captures::outer(&one).cloned();
+        own.push(one);
+    }
+    let begun = std::mem::replace(&mut *all_begun(), own.iter().map(Arc::downgrade).collect());
+    for trace in begun.iter().filter_map(Weak::upgrade) {
+        if !own.iter().any(|own| Arc::ptr_eq(own, &trace)) {
+            trace.give_up("its thread is in the parent of a fork");
+            let captured = std::mem::take(&mut *Captures::of(&trace));
+            Tracer::unseal(py, captured);
+        }
+    }
+}
 
 /// Takes the trace of a function on this thread, from ``arguments`` until ``finish`` or ``cancel``. Python calls
 /// ``arguments`` where it cancels the trace whatever happens, Ctrl-C included.
@@ -142,6 +168,10 @@ impl Tracer {
     /// function finds them elsewhere, too.
     #[pyo3(signature = (found=vec![]))]
     fn arguments(&self, py: Python<'_>, found: Vec<usize>) -> PyResult<Vec<Py<Var>>> {
+        let mut all = all_begun();
+        all.retain(|trace| trace.strong_count() > 0);
+        all.push(Arc::downgrade(&self.trace));
+        drop(all);
         let mut begun = vec![];
         let same_memory = same_memory(self.given.iter().map(Py::get));
         let counts = counts(&same_memory);

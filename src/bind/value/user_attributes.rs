@@ -7,13 +7,14 @@ use pyo3::types::{PyDict, PyString};
 
 use super::var::Var;
 use crate::bind::python::capi::{set_attribute, track};
+use crate::bind::python::once::once;
 
 /// Makes the tensor class look into the dicts for attributes that it does not have. That is done when the first dict is
 /// made, because it makes every call of a method slower: for a class with a `__getattr__` Python makes an object of
 /// each method that it looks up.
 fn look_into_dicts(py: Python<'_>) -> PyResult<()> {
     static DONE: PyOnceLock<()> = PyOnceLock::new();
-    DONE.get_or_try_init(py, || {
+    once(&DONE, py, || {
         let class = py.get_type::<Var>();
         class.setattr("__getattr__", class.getattr("_attribute")?)
     })

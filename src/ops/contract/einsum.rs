@@ -276,7 +276,7 @@ fn cheapest(terms: &[Term], sizes: &Sizes, result: &[Label]) -> (usize, usize) {
 /// >>> fg.einsum('ij,jk->ik', fg.ones((2, 3)), fg.ones((3, 4))).shape
 /// (2, 4)
 /// ```
-#[op(function)]
+#[op(function, heavy)]
 pub fn einsum(subscripts: &str, operands: Rest<'_>) -> Result<Tensor> {
     let Some(first) = operands.0.first() else { bail!(Argument, OP, "no operand was given") };
     let dtype = operands.0.iter().fold(first.dtype(), |d, t| d.promote(t.dtype()));
@@ -307,7 +307,7 @@ pub fn einsum(subscripts: &str, operands: Rest<'_>) -> Result<Tensor> {
 /// >>> fg.tensordot(fg.ones((2, 3, 4)), fg.ones((4, 3, 5)), axes=([1, 2], [1, 0])).shape
 /// (2, 5)
 /// ```
-#[op(function)]
+#[op(function, heavy)]
 pub fn tensordot(x: &Tensor, y: &Tensor, #[default(2)] axes: Pairs<'_>) -> Result<Tensor> {
     const OP: &str = "tensordot";
     let (x, y) = promoted(Class::Num, x.into(), y.into())?;

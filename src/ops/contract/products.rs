@@ -19,7 +19,7 @@ use crate::shape::{self, Dims};
 /// >>> fg.inner(fg.ones((2, 3)), fg.ones((4, 3))).shape
 /// (2, 4)
 /// ```
-#[op(method)]
+#[op(method, heavy)]
 pub fn inner(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     match (x.rank(), y.rank()) {
         (0, _) | (_, 0) => multiply(x.into(), y.into()),
@@ -46,7 +46,7 @@ pub fn vdot(x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// >>> fg.outer(fg.ones(2), fg.ones(3)).shape
 /// (2, 3)
 /// ```
-#[op(method, names("outer", "ger"))]
+#[op(method, names("outer", "ger"), heavy)]
 pub fn outer(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let (m, n) = (shape::len(x.dims()), shape::len(y.dims()));
     multiply((&reshape_to(x, &[m, 1])?).into(), (&reshape_to(y, &[1, n])?).into())
@@ -61,7 +61,7 @@ const SHORT: usize = 64;
 /// >>> fg.kron(fg.ones((2, 2)), fg.ones((1, 3))).shape
 /// (2, 6)
 /// ```
-#[op(method)]
+#[op(method, heavy)]
 pub fn kron(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let rank = x.rank().max(y.rank());
     let full = |t: &Tensor| -> Dims {
@@ -113,7 +113,7 @@ fn ranks(op: &'static str, x: &Tensor, y: &Tensor, wanted: (usize, usize)) -> Re
 /// >>> fg.bmm(fg.ones((5, 2, 3)), fg.ones((5, 3, 4))).shape
 /// (5, 2, 4)
 /// ```
-#[op(method)]
+#[op(method, heavy)]
 pub fn bmm(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     batches("bmm", x, y)
 }
@@ -133,7 +133,7 @@ fn batches(op: &'static str, x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// >>> fg.mv(fg.ones((2, 3)), fg.ones(3)).tolist()
 /// [3.0, 3.0]
 /// ```
-#[op(method)]
+#[op(method, heavy)]
 pub fn mv(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     ranks("mv", x, y, (2, 1))?;
     matmul(x.into(), y.into())
@@ -147,7 +147,7 @@ pub fn mv(x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// >>> fg.linear(fg.ones((5, 3)), fg.ones((2, 3))).shape
 /// (5, 2)
 /// ```
-#[op(function)]
+#[op(function, heavy)]
 pub fn linear(
     x: &Tensor,
     weight: &Tensor,
@@ -193,7 +193,7 @@ fn combined(input: &Tensor, product: &Tensor, beta: Item, alpha: Item) -> Result
 /// >>> fg.addmm(fg.ones(2), fg.ones((3, 4)), fg.ones((4, 2))).shape
 /// (3, 2)
 /// ```
-#[op(in_place)]
+#[op(in_place, heavy)]
 pub fn addmm(
     input: &Tensor,
     x: &Tensor,
@@ -245,7 +245,7 @@ pub fn addr(
 /// >>> fg.baddbmm(fg.ones(2), fg.ones((5, 3, 4)), fg.ones((5, 4, 2))).shape
 /// (5, 3, 2)
 /// ```
-#[op(in_place)]
+#[op(in_place, heavy)]
 pub fn baddbmm(
     input: &Tensor,
     x: &Tensor,
@@ -262,7 +262,7 @@ pub fn baddbmm(
 /// >>> fg.addbmm(fg.zeros(1), fg.ones((5, 1, 4)), fg.ones((5, 4, 1))).item()
 /// 20.0
 /// ```
-#[op(in_place)]
+#[op(in_place, heavy)]
 pub fn addbmm(
     input: &Tensor,
     x: &Tensor,

@@ -127,7 +127,7 @@ impl Op for Flow {
 /// >>> fg.ctc_alpha(fg.zeros((1, 2, 2)), fg.tensor([[False, False]])).exp().round().tolist()
 /// [[[1.0, 1.0], [1.0, 2.0]]]
 /// ```
-#[op(function)]
+#[op(function, heavy)]
 pub fn ctc_alpha(x: &Tensor, skips: &Tensor) -> Result<Tensor> {
     let fits = x.rank() == 3 && skips.rank() == 2;
     if !fits || (skips.dims()[0], skips.dims()[1]) != (x.dims()[0], x.dims()[2]) {

@@ -147,7 +147,7 @@ impl Read {
 /// >>> h.shape, c[0, 0].item()
 /// ((5, 2, 3), 0.03125)
 /// ```
-#[op(function)]
+#[op(function, heavy)]
 pub fn lstm_layer(gates: &Tensor, weight: &Tensor, h: &Tensor, c: &Tensor) -> Result<(Tensor, Tensor)> {
     let gates = promoted_float(gates)?;
     let all = [weight, h, c];

@@ -129,6 +129,11 @@ const CUT: f64 = 40.0;
 /// Small shapes are raised by so many steps of a recurrence. Then the functions under the integrals have no steep part.
 const RAISE: usize = 4;
 
+/// Makes the table of this file: see [`crate::fork`].
+pub fn ready() {
+    LazyLock::force(&GAUSS);
+}
+
 /// Nodes in [0, 1] and weights of Gauss's quadrature, which is exact for polynomials of degree 95.
 static GAUSS: LazyLock<Vec<(f64, f64)>> = LazyLock::new(|| {
     const N: usize = 48;

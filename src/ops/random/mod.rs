@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 pub use laws::as_pytorch;
 use laws::{Law, integers, is_pytorch};
-pub use state::{State, after_fork_in_child, before_fork, go_to, position};
+pub use state::{State, after_fork_in_child, before_fork, go_to, hold, position};
 use state::{seed as seeded, with_state};
 
 use super::check::{self, Test};

@@ -1,5 +1,6 @@
 //! Where the streams of random numbers are: that of most dialects, and that of torch's.
 
+use std::any::Any;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -48,6 +49,11 @@ pub fn before_fork() {
     // The parent has a seed, so that the children do not choose one each from what they have in common.
     with_state(|_| ());
     FORKS.fetch_add(1, Relaxed);
+}
+
+/// Holds the state while the process forks: see [`crate::fork`].
+pub fn hold() -> Option<Box<dyn Any>> {
+    STATE.try_lock().ok().map(|held| Box::new(held) as Box<dyn Any>)
 }
 
 /// To be called in the child after a fork: the next draw begins streams of the child's own, which depend on the parent's

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from ferrograd._core import ArgumentError, native
 from ferrograd._core.torch import mersenne
+from ferrograd._kit.forks import Lock
 from ferrograd._tensor.device import TorchDevice
 from ferrograd.torch._tensor import Tensor
 
@@ -30,7 +30,7 @@ _UNSEEDED = 67280421310721
 _WORD = 1 << 64
 #: The size of a state in bytes.
 _STATE = 5056
-_lock = threading.RLock()
+_lock = Lock()
 
 
 class Generator:

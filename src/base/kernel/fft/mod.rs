@@ -470,8 +470,13 @@ const PLANNED: usize = 1 << 22;
 /// A plan of either width.
 type Kept = (Key, Arc<dyn Any + Send + Sync>);
 
-/// The plans that were used last, the latest at the end. Nobody waits for the lock, which a fork may have copied as held.
+/// The plans that were used last, the latest at the end. Nobody waits for the lock.
 static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
+
+/// Holds the plans while the process forks: see [`crate::fork`].
+pub fn hold() -> Option<Box<dyn Any>> {
+    KEPT.try_lock().ok().map(|held| Box::new(held) as Box<dyn Any>)
+}
 
 /// The plan for a key, from the ones that are kept if it is there.
 fn planned<T: Scalar>(key: Key) -> Result<Plan<T>> {

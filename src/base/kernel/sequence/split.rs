@@ -833,7 +833,14 @@ impl Loop {
             return Ok(None);
         }
         let split = (steps.length >= FEWEST)
-            .then(|| self.0.get_or_init(|| Split::new(sequence, steps).map(Box::new)).as_deref())
+            .then(|| match self.0.get() {
+                Some(known) => known.as_deref(),
+                None => {
+                    // It is made first, so that nobody waits for a thread that makes it.
+                    let made = Split::new(sequence, steps).map(Box::new);
+                    self.0.get_or_init(|| made).as_deref()
+                }
+            })
             .flatten();
         match split.filter(|split| split.is_for(steps)) {
             Some(split) => split.run(sequence, given, steps, done).map(Some),

@@ -1,5 +1,6 @@
 //! Memory with machine code, and its functions.
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
@@ -24,6 +25,11 @@ const COMPARED: usize = 64;
 /// The last pieces of code, oldest first.
 static LAST: Mutex<VecDeque<Weak<Code>>> = Mutex::new(VecDeque::new());
 
+/// Holds the list while the process forks: see [`crate::fork`].
+pub fn hold() -> Option<Box<dyn Any>> {
+    LAST.try_lock().ok().map(|held| Box::new(held) as Box<dyn Any>)
+}
+
 /// The bytes of a page, and of a cache line.
 const PAGE: usize = 4096;
 const LINE: usize = 64;
@@ -40,7 +46,7 @@ struct Code {
 impl Code {
     /// None if the system gives no memory for code.
     fn new(code: &[u8]) -> Option<Arc<Code>> {
-        // A thread that cannot have the list now, as after a fork in the middle of this, does without.
+        // A thread that cannot have the list now does without.
         let mut last = LAST.try_lock().ok();
         let is_it = |own: &Arc<Code>| own.memory[own.begin..].starts_with(code);
         let known = last.iter().flat_map(|last| last.iter()).filter_map(Weak::upgrade).find(is_it);

@@ -15,4 +15,4 @@ mod functions;
 #[cfg(all(test, target_arch = "x86_64", not(miri)))]
 mod tests;
 
-pub use code::{CodeOfNumbers, CodeOfTiles, is_for_this_processor, of_tile};
+pub use code::{CodeOfNumbers, CodeOfTiles, hold, is_for_this_processor, of_tile};
