@@ -108,7 +108,8 @@ impl Var {
         if !key.iter().any(|i| matches!(i, Index::Tensor(_))) {
             return Var::view_or_result(slf, |x| index::get(x, &key).map_err(|e| dialect.in_its_words(e)));
         }
-        let x = slf.get().operand();
+        let x = slf.get().operand_in_place();
+        let x = if x.is_tracked() { slf.get().operand() } else { x };
         let out = if x.array.len() * x.dtype().size() >= LONG {
             without_gil(py, || index::get(&x, &key))
         } else {
@@ -127,13 +128,13 @@ impl Var {
     }
 
     fn __len__(&self) -> PyResult<usize> {
-        let first = self.tensor().dims().first().copied();
+        let first = self.look().dims().first().copied();
         first.ok_or_else(|| PyTypeError::new_err("len() of a 0-d tensor"))
     }
 
     fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyIterator>> {
         slf.get().share().or_raise()?;
-        let (py, x) = (slf.py(), slf.get().operand());
+        let (py, x) = (slf.py(), slf.get().operand_in_place());
         if x.rank() == 0 {
             return Err(PyTypeError::new_err("iteration over a 0-d tensor"));
         }
