@@ -418,8 +418,7 @@ def test_modes() -> None:
         b[1] = 5.0
     assert y.is_inference()
     assert y.tolist() == [4.0, 5.0, 1.0] == a.tolist()
-    kept = []
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or t, lambda t: t):
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t * 1, lambda t: t):
         p = torch.ones(3, dtype=torch.float64, requires_grad=True)
         z = (p * x).sum()
     a[:] = 0.0
@@ -464,7 +463,7 @@ def test_compiled_functions_see_what_numpy_writes() -> None:
         assert f(x).tolist() == [11.0 * k] + [k * (k + 2.0)] * 3
         assert b.tolist() == [11.0] + [k + 2.0] * 3
     p = torch.ones(4, dtype=torch.float64, requires_grad=True)
-    square = torch.compile(lambda p, v: (p * v).sum())
+    square: Any = torch.compile(lambda p, v: (p * v).sum())
     for k in range(3):
         a[:] = k
         y = square(p, x)
@@ -535,15 +534,14 @@ def test_the_bytes_as_another_dtype() -> None:
     assert x.view(torch.bfloat16).shape == (3, 8)
     assert torch.tensor(1.0).view(torch.int32).item() == 0x3F800000
     assert x.view(torch.int32).view(torch.float32).tolist() == x.tolist()
-    for refused in (
-        lambda: x.T.view(torch.int64),
-        lambda: x[:, 1:].view(torch.int64),
-        lambda: torch.tensor(1.0).view(torch.int8),
-    ):
+    for refused, dtype in ((x.T, torch.int64), (x[:, 1:], torch.int64), (torch.tensor(1.0), torch.int8)):
         with pytest.raises(fg.ShapeError, match="make up none"):
-            refused()
+            refused.view(dtype)
     with pytest.raises(fg.DtypeError, match="require"):
         torch.ones(2, requires_grad=True).view(torch.int32)
+    with pytest.raises(fg.DtypeError, match="in place"):
+        x.view_(torch.int32)
+    assert x.view_(4, 3).shape == (4, 3)
 
 
 def test_a_view_of_other_dtype_outlives_the_tensor() -> None:
