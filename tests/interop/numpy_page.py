@@ -326,10 +326,10 @@ and NumPy cannot write to it. A library that writes to a read-only buffer all th
 does so after a warning in `torch.from_numpy(np.asarray(x))` and `torch.asarray(x)`, so take `torch.from_dlpack(x)` or
 `torch.tensor(x)`.
 
-In the torch dialect `x.numpy()`, `torch.from_numpy(a)`, `torch.as_tensor(a)` and `torch.frombuffer` share memory that
-both sides write to, as PyTorch's do. Gradients do not see it: where a value is used, the graph keeps a copy, as long
-as there is such an array. So a step of an optimizer or of a compiled function is seen in the array, and what NumPy
-writes is seen in the next step.
+In the torch dialect `x.numpy()`, `np.asarray(x)`, `torch.from_numpy(a)`, `torch.as_tensor(a)` and `torch.frombuffer`
+share memory that both sides write to, as PyTorch's do. Gradients do not see it: where a value is used, the graph
+keeps a copy, as long as there is such an array. So a step of an optimizer or of a compiled function is seen in the
+array, and what NumPy writes is seen in the next step.
 
 ```python
 >>> a = np.ones(2)
@@ -342,7 +342,7 @@ writes is seen in the next step.
 ```
 
 * NumPy's writes count no version: `x._version` stays.
-* An array that is read-only is copied, with a warning. `np.asarray(x)`, `memoryview(x)` and DLPack are read-only in
+* An array that is read-only is copied, with a warning. `memoryview(x)` can be written to, too. DLPack is as below in
   every dialect.
 * Two threads that use the same numbers at once, one of them writing, race as in PyTorch.
 * While an array of it lives, a tensor pays for a copy where a node may keep it. When the last array is gone it is a

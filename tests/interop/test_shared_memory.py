@@ -74,7 +74,7 @@ class Program:
         key, view = self.pick(self.views)
         how = self.rng.integers(3)
         view = view.detach()
-        array = view.numpy() if how < 2 else torch.from_numpy(view.numpy()).numpy()
+        array = view.numpy() if how == 0 else np.asarray(view) if how == 1 else torch.from_numpy(view.numpy()).numpy()
         assert array.flags.writeable or array.size == 0
         self.arrays.append((key, array))
 
