@@ -253,6 +253,15 @@ def test_views_of_numpy_keep_their_strides() -> None:
         assert x.is_contiguous() == part.flags.c_contiguous
 
 
+def test_results_in_another_order_of_axes() -> None:
+    x = torch.tensor(np.arange(6.0).reshape(3, 2))
+    for y in (x.T * 2, x.permute(1, 0) + 1, x.T):
+        for shared in (y.numpy(), np.asarray(y), np.asarray(memoryview(y))):
+            assert shared.tolist() == y.tolist()
+            shared[0, 1] += 1.0
+            assert shared.tolist() == y.tolist()
+
+
 def test_an_empty_array_has_no_memory_to_share() -> None:
     for shape in [(0,), (3, 0), (0, 2)]:
         x = torch.from_numpy(np.zeros(shape))

@@ -101,9 +101,6 @@ impl Var {
         if let Some(text) = refusal(&array, shares, flags) {
             return Err(PyBufferError::new_err(text));
         }
-        let size = array.dtype().size() as isize;
-        let dims = array.dims().iter().map(|&d| d as isize).collect();
-        let strides = array.strides().iter().map(|s| s * size).collect();
         let mut loan = None;
         if shares {
             // A trace is given up here, before the tensor is locked.
@@ -111,6 +108,9 @@ impl Var {
             let (memory, own) = var.export().or_raise()?;
             (array, loan) = (memory, Some(own));
         }
+        let size = array.dtype().size() as isize;
+        let dims = array.dims().iter().map(|&d| d as isize).collect();
+        let strides = array.strides().iter().map(|s| s * size).collect();
         let lent = Box::new(Lent { array, loan, dims, strides });
         let asks = |flag: c_int| flags & flag == flag;
         // SAFETY: all pointers lead into the box, which does not move until `__releasebuffer__`, or to static text.
