@@ -325,9 +325,33 @@ This page is written by `python -m tests.interop.numpy_page` from what happened 
 MEMORY = """
 A pickle and a copy are leaves that require a gradient if the tensor does.
 
-Memory goes out read-only. `np.asarray`, `x.numpy()` and `memoryview(x)` share it, and NumPy cannot write to it. A
-library that writes to a read-only buffer all the same changes the tensor: PyTorch does so after a warning in
-`torch.from_numpy(np.asarray(x))` and `torch.asarray(x)`, so take `torch.from_dlpack(x)` or `torch.tensor(x)`.
+Natively and in the Paddle dialect memory goes out read-only. `np.asarray`, `x.numpy()` and `memoryview(x)` share it,
+and NumPy cannot write to it. A library that writes to a read-only buffer all the same changes the tensor: PyTorch
+does so after a warning in `torch.from_numpy(np.asarray(x))` and `torch.asarray(x)`, so take `torch.from_dlpack(x)` or
+`torch.tensor(x)`.
+
+In the torch dialect `x.numpy()`, `np.asarray(x)`, `torch.from_numpy(a)`, `torch.as_tensor(a)` and `torch.frombuffer`
+share memory that both sides write to, as PyTorch's do. Gradients do not see it: where a value is used, the graph
+keeps a copy, as long as there is such an array. So a step of an optimizer or of a compiled function is seen in the
+array, and what NumPy writes is seen in the next step.
+
+```python
+>>> a = np.ones(2)
+>>> x, w = fg.torch.from_numpy(a), fg.torch.tensor([2.0, 3.0], requires_grad=True)
+>>> y = (w * x).sum()
+>>> a[:] = 7.0
+>>> y.backward()
+>>> x.tolist(), w.grad.tolist()
+([7.0, 7.0], [1.0, 1.0])
+```
+
+* NumPy's writes count no version: `x._version` stays.
+* An array that is read-only is copied, with a warning. `memoryview(x)` can be written to, too. DLPack is as below in
+  every dialect.
+* Two threads that use the same numbers at once, one of them writing, race as in PyTorch.
+* While an array of it lives, a tensor pays for a copy where a node may keep it. When the last array is gone it is a
+  tensor like any other. A tensor made by `from_numpy` always pays; `torch.tensor(a)` copies once.
+* Compiled functions take such tensors. Two arguments that overlap in an array are computed without a program.
 
 Some consumers of DLPack ignore the mark, too, and those from before its version 1.0 know none. They get memory that no
 other tensor in reach, graph or array holds, and otherwise a copy (with `copy=False` a `BufferError`). When the tensor

@@ -381,8 +381,9 @@ ROWS: dict[str, Row] = {
         random_programs,
     ),
     "R22": Row(
-        "Memory goes out read-only or as a copy; memory that comes in is copied.",
-        ("tests/interop/test_dlpack.py", "tests/interop/test_numpy.py"),
+        "Memory goes out read-only or as a copy, and memory that comes in is copied; in the torch dialect NumPy may "
+        "write to memory of tensors, and to none that a graph holds.",
+        ("tests/interop/test_dlpack.py", "tests/interop/test_numpy.py", "tests/interop/test_shared_memory.py"),
         endless("alias"),
     ),
     "R23": Row(
@@ -687,7 +688,8 @@ The same program for each library (`tests/reliability/faults.py`), each in a pro
 
 ## Other libraries and our memory
 
-`memoryview(x)`, `np.asarray(x)` and DLPack give memory that is marked read-only, or that nobody else holds. PyTorch
+Outside of the torch dialect `memoryview(x)`, `np.asarray(x)` and DLPack give memory that is marked read-only, or that
+nobody else holds; in it, a graph holds no memory that NumPy has. PyTorch
 ignores the mark after a warning: `torch.asarray(x)` and `torch.frombuffer(x)` let it write into memory that a graph may
 hold. No library can prevent that of a consumer which ignores the buffer protocol. `torch.from_dlpack(x)` and
 `torch.tensor(x)` are safe.

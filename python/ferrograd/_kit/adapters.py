@@ -90,9 +90,17 @@ def is_within(skipped: int = 1) -> bool:
 def in_place(cls: type, name: str, f: Callable[..., Any]) -> Callable[..., Any]:
     """The in-place form ``name_`` of a method of ``cls``: its result is written to the tensor."""
 
+    def of_same_dtype(x: Any, *args: Any, **kwargs: Any) -> Any:
+        made = f(x, *args, **kwargs)
+        if made.dtype != x.dtype:
+            raise _core.DtypeError(f"{name}_: a tensor keeps its dtype in place; {name}(dtype) gives another tensor")
+        return made
+
+    function = of_same_dtype if name == "view" else f
+
     @functools.wraps(f)
     def written(x: Any, /, *args: Any, **kwargs: Any) -> Any:
-        return _core.overwrite(x, name, name in RESHAPING, f, args, kwargs)
+        return _core.overwrite(x, name, name in RESHAPING, function, args, kwargs)
 
     written.__name__ = f"{name}_"
     written.__qualname__ = f"{cls.__qualname__}.{name}_"

@@ -105,7 +105,7 @@ class FunctionAtPoint:
                         f"Expected `func` to return outputs with the same {what} when inputs are perturbed, but output "
                         f"{i} has {what}s {a} and {b}."
                     )
-        return [np.asarray(y.detach(), np.float64).ravel() for y in outputs]
+        return [np.array(y.detach(), np.float64).ravel() for y in outputs]
 
     def along(self, direction: Sequence[Matrix], step: float, scheme: dict[int, float]) -> list[Matrix]:
         """The derivatives of the outputs along a direction by differences, as vectors."""

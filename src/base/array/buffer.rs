@@ -5,7 +5,7 @@ use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// Buffers of at least this many bytes start on a cache line.
@@ -56,11 +56,31 @@ fn ask_for_huge_pages(base: NonNull<u8>, bytes: usize) {
 #[cfg(not(target_os = "linux"))]
 fn ask_for_huge_pages(_: NonNull<u8>, _: usize) {}
 
+/// Owns memory that is lent: see `lent.rs`.
+pub(super) struct Keeper {
+    /// What keeps the memory alive.
+    #[allow(dead_code, reason = "held to be dropped")]
+    pub owner: Box<dyn Any + Send + Sync>,
+    /// Whether the memory is another library's, which may write to it without a loan.
+    pub is_foreign: bool,
+    /// Is held once by the keeper and once by each loan.
+    pub loans: Arc<()>,
+}
+
+impl Keeper {
+    /// Whether somebody else may write to the memory, or there is the right to.
+    pub(super) fn is_lent(&self) -> bool {
+        self.is_foreign || Arc::strong_count(&self.loans) > 1
+    }
+}
+
 pub(super) struct Buffer {
     base: NonNull<u8>,
     /// Bytes from the base to the first used byte.
     skip: usize,
     layout: Layout,
+    /// Who has the memory, if it is not the buffer's own.
+    keeper: Option<Arc<Keeper>>,
 }
 
 // SAFETY: a buffer is plain memory without thread affinity. `Array` writes to it only while it is the unique owner.
@@ -105,7 +125,21 @@ impl Buffer {
         if bytes >= HUGE {
             ask_for_huge_pages(base, bytes);
         }
-        Some(Buffer { base, skip, layout })
+        Some(Buffer { base, skip, layout, keeper: None })
+    }
+
+    /// Memory that a keeper has. None if there are more bytes than memory can have.
+    ///
+    /// # Safety
+    /// The memory has these bytes, which are initialised, and lives as long as the keeper.
+    pub(super) unsafe fn kept(base: NonNull<u8>, bytes: usize, keeper: Arc<Keeper>) -> Option<Buffer> {
+        Some(Buffer { base, skip: 0, layout: Layout::from_size_align(bytes, 1).ok()?, keeper: Some(keeper) })
+    }
+
+    /// Who has the memory, if it is not the buffer's own.
+    #[inline]
+    pub(super) fn keeper(&self) -> Option<&Arc<Keeper>> {
+        self.keeper.as_ref()
     }
 
     #[inline]
@@ -128,6 +162,9 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
+        if self.keeper.is_some() {
+            return;
+        }
         let kept = self.layout.size() >= SMALLEST && {
             let size = self.layout.size();
             let used = size - if size >= PAGED + PAGE - SYSTEM { PAGE - SYSTEM } else { LINE - SYSTEM };
@@ -161,7 +198,7 @@ impl Kept {
     /// A buffer of `bytes` bytes, the size of the class.
     #[inline]
     fn buffer(self, bytes: usize) -> Option<Buffer> {
-        Some(Buffer { base: self.base, skip: self.skip, layout: block(bytes)? })
+        Some(Buffer { base: self.base, skip: self.skip, layout: block(bytes)?, keeper: None })
     }
 }
 

@@ -3,6 +3,7 @@
 mod array_with;
 mod buffer;
 mod layout;
+mod lent;
 mod sealed;
 mod stored;
 pub mod trace_number;
@@ -23,6 +24,8 @@ use buffer::Buffer;
 pub use buffer::{empty_cache, hold, set_cache_limit};
 pub use layout::Layout;
 pub use layout::by_size;
+#[doc(hidden)]
+pub use lent::Loan;
 
 /// Arrays of at most this many bytes are stored in the header and have no buffer.
 const INLINE: usize = 16;
@@ -273,6 +276,20 @@ impl Array {
     pub fn first<T: Element>(&self) -> *const T {
         assert_eq!(T::DTYPE, self.0.dtype, "first: the array is {}", self.0.dtype);
         self.ptr().cast()
+    }
+
+    /// The buffer, if there is one.
+    #[inline]
+    fn buffer(&self) -> Option<&Buffer> {
+        match &self.0.data {
+            Data::Shared(buffer, _) => Some(buffer),
+            _ => None,
+        }
+    }
+
+    /// A contiguous array over this data, which no trace has made.
+    fn in_memory(data: Data, dims: &[usize], dtype: DType) -> Array {
+        Array(Inner::placed(|| data, dims, None, dtype, 0).shareable())
     }
 
     /// Whether both are the same object, not just equal.

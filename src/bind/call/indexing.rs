@@ -121,7 +121,10 @@ impl Var {
         if !key.iter().any(|i| matches!(i, Index::Tensor(_))) {
             return Var::view_or_result(slf, |x| index::get(x, &key).map_err(|e| dialect.in_its_words(e)));
         }
-        let mut x = slf.get().operand();
+        let mut x = slf.get().operand_in_place();
+        if x.is_tracked() {
+            x = slf.get().operand();
+        }
         if x.edge.is_none() && !x.detach_reason.is_known() {
             // No gradient flows to an index, so what is read by one that was computed of tracked tensors has none.
             let known = Tensor::detach_reason_of(&tensors_of(&key).collect::<Vec<_>>());
@@ -145,13 +148,13 @@ impl Var {
     }
 
     fn __len__(&self) -> PyResult<usize> {
-        let first = self.tensor().dims().first().copied();
+        let first = self.look().dims().first().copied();
         first.ok_or_else(|| PyTypeError::new_err("len() of a 0-d tensor"))
     }
 
     fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyIterator>> {
         slf.get().share().or_raise()?;
-        let (py, x) = (slf.py(), slf.get().operand());
+        let (py, x) = (slf.py(), slf.get().operand_in_place());
         if x.rank() == 0 {
             return Err(PyTypeError::new_err("iteration over a 0-d tensor"));
         }

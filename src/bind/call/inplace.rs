@@ -28,7 +28,7 @@ fn check_may_write(slf: &Bound<'_, Var>, op: &str) -> PyResult<()> {
     if !grad_enabled() {
         return Ok(());
     }
-    let leaf = slf.get().tensor().edge.is_some_and(|e| e.node.is_leaf());
+    let leaf = slf.get().look().edge.is_some_and(|e| e.node.is_leaf());
     let mut state = slf.get().lock();
     let of_leaf = matches!(&state.value, Value::Shared(p) if p.is_of_leaf());
     if leaf || of_leaf {
@@ -75,7 +75,7 @@ pub fn write(slf: &Bound<'_, Var>, op: &str, index: &[Index], value: &Bound<'_, 
         }
     };
     let (region, value) = (value.cast::<Var>().ok().and_then(|v| v.get().region()), read);
-    let levels = slf.get().tensor().levels;
+    let levels = slf.get().look().levels;
     let is_batched = |t: &Tensor| t.levels.as_slice().iter().any(|l| !levels.contains(*l));
     let has_batch = |i: &Index| matches!(i, Index::Tensor(t) if is_batched(t));
     if index.iter().any(has_batch) || matches!(value, Operand::Tensor(t) if is_batched(t)) {
@@ -150,7 +150,7 @@ pub fn replace<'py>(
     loop {
         check_may_write(slf, op)?;
         let (meta, inner) = {
-            let t = slf.get().tensor();
+            let t = slf.get().look();
             (t.meta(), t.edge.is_some_and(|e| !e.node.is_leaf()))
         };
         let dtype = meta.dtype;
@@ -288,7 +288,7 @@ impl Var {
 
     /// Writes values of the same shape over this tensor's without recording it: a leaf stays the same leaf.
     fn set_value(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (new, old) = (to_tensor(value)?.detach(), slf.get().tensor());
+        let (new, old) = (to_tensor(value)?.detach(), slf.get().look());
         if new.levels != old.levels || !new.levels.is_empty() {
             return Err(batch_error(slf.py(), "set_value"));
         }

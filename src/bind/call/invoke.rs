@@ -107,13 +107,15 @@ fn run<'py>(
     // Whether an argument is one that the next loops, or a half dtype, are about.
     let mut special = false;
     let mut has_numbers = false;
+    // Whether an array may lie in memory that another library writes to.
+    let mut lent = false;
     for (param, o) in entry.params.iter().zip(given) {
         let takes_tensor = matches!(param.kind.base, ParamKind::Tensor | ParamKind::Operand);
         if let (true, Some(o)) = (takes_tensor, o)
             && let Ok(v) = o.cast::<Var>()
         {
             from = from.or(Some(v.get().dialect()));
-            args.push(Arg::Tensor(v.get().operand()));
+            args.push(Arg::Tensor(v.get().operand_noting(&mut lent)));
         } else if let (None, Some(default)) = (o, param.default) {
             args.push(Arg::from(default));
         } else {
@@ -148,6 +150,9 @@ fn run<'py>(
         if let (true, Some(o)) = (is_empty, o) {
             check_has_shape(name, o)?;
         }
+    }
+    if lent {
+        keep(name, &mut args)?;
     }
     let namespace = dialect.or(from).unwrap_or(Dialect::Native);
     let dialect = from.or(dialect).unwrap_or(Dialect::Native);
@@ -203,7 +208,7 @@ fn run<'py>(
         given.first().and_then(|o| o.as_ref()).filter(|_| entry.views).and_then(|o| o.cast::<Var>().ok());
     if let (Some(base), Some(Arg::Tensor(x))) = (base, args.first_mut()) {
         base.get().share().or_raise()?;
-        *x = base.get().operand();
+        *x = base.get().operand_in_place();
     }
     let from_zero = entry.from_zero && dialect.refuses_negative_indices();
     let draws = entry.draws && dialect.draws_as_pytorch();
@@ -237,12 +242,13 @@ fn run<'py>(
     let var = |t: Tensor| match base {
         None if is_unexplained(entry, &t) => Var::result_of(py, Some(name), explained(&args, t), dialect),
         Some(base) => Var::view_of(base, t, dialect),
-        None => Var::result_of(
-            py,
-            Some(name),
-            if comes_from(&args, &t) { alias(&t).or_raise()? } else { t },
-            dialect,
-        ),
+        None => {
+            let mut t = if comes_from(&args, &t) { alias(&t).or_raise()? } else { t };
+            if lent {
+                t.array = t.array.kept().or_raise()?;
+            }
+            Var::result_of(py, Some(name), t, dialect)
+        }
     };
     let value = match result {
         Ok(value) => value,
@@ -338,6 +344,41 @@ fn say_exactness(entry: &Entry, args: &mut [Arg], given: &[Option<Bound<'_, PyAn
     }
     if let (Some(dtype), arg @ Arg::None) = (widest, &mut args[at]) {
         *arg = Arg::DType(dtype);
+    }
+    Ok(())
+}
+
+/// Ops that read much memory, and no number of it as a count or a place: if another thread writes there meanwhile, some numbers of
+/// the result are others, and nothing else happens.
+const READS_NUMBERS: &[&str] = &[
+    "matmul",
+    "linear",
+    "index_select",
+    "gather",
+    "take",
+    "take_along_axis",
+    "sum",
+    "mean",
+    "clone",
+    "cast",
+    "astype",
+];
+
+/// Copies the operands that lie in memory which another library writes to, unless the op only computes with their numbers, and no
+/// node is made that keeps them.
+#[cold]
+fn keep(name: &str, args: &mut [Arg]) -> PyResult<()> {
+    let is_tracked = |arg: &Arg| match arg {
+        Arg::Tensor(t) => t.is_tracked(),
+        Arg::Tensors(list) => list.iter().any(Tensor::is_tracked),
+        _ => false,
+    };
+    if !READS_NUMBERS.contains(&name) || args.iter().any(is_tracked) {
+        for arg in args {
+            if let Arg::Tensor(t) = arg {
+                t.array = t.array.clone().kept().or_raise()?;
+            }
+        }
     }
     Ok(())
 }
@@ -481,7 +522,7 @@ fn write_out<'py>(
             format!("{op}: out takes one tensor for one result, not {kind}"),
         ));
     };
-    let meta = |v: &Var| v.tensor().meta();
+    let meta = |v: &Var| v.look().meta();
     let (own, new) = (meta(target.get()), meta(result.cast::<Var>()?.get()));
     inplace::check_can_take(out.py(), op, own.dtype, new.dtype)?;
     let (own, new) = (own.dims, new.dims);

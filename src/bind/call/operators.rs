@@ -74,7 +74,7 @@ fn binary<'py>(
 
 /// A number that acts like an array: natively, beside integers, a scalar of NumPy's with 64 bits.
 fn beside_integers(slf: &Var, other: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
-    if slf.dialect() != Dialect::Native || slf.tensor().dtype().is_differentiable() {
+    if slf.dialect() != Dialect::Native || slf.look().dtype().is_differentiable() {
         return Ok(None);
     }
     wide_scalar(other)
@@ -91,6 +91,9 @@ fn run(
     mut y: Option<&mut Reading<'_>>,
     f: impl FnOnce(&Tensor, &Tensor) -> Result<Tensor> + Send,
 ) -> Result<Tensor> {
+    if matches!(x, Reading::Lent(_)) || matches!(y.as_deref(), Some(Reading::Lent(_))) {
+        return run_lent(py, x, y.as_deref(), f);
+    }
     let bytes = |t: &Tensor| t.array.len().saturating_mul(t.dtype().size());
     let long = bytes(x).max(y.as_deref().map_or(0, |y| bytes(y))) >= LONG;
     if long {
@@ -102,6 +105,26 @@ fn run(
     let x: &Tensor = x;
     let y = y.map_or(x, |y| &*y);
     if long { without_gil(py, || f(x, y)) } else { Error::catch(|| f(x, y)) }
+}
+
+/// [`run`] where an operand may lie in memory that another library writes to. A node gets copies.
+#[cold]
+fn run_lent(
+    py: Python<'_>,
+    x: &Tensor,
+    y: Option<&Reading<'_>>,
+    f: impl FnOnce(&Tensor, &Tensor) -> Result<Tensor> + Send,
+) -> Result<Tensor> {
+    let y: &Tensor = y.map_or(x, |y| y);
+    let is_tracked = x.is_tracked() || y.is_tracked();
+    let kept = |t: &Tensor| {
+        let array = if is_tracked { t.array.clone().kept()? } else { t.array.clone() };
+        Ok::<_, Box<Error>>(Tensor { array, ..t.clone() })
+    };
+    let (x, y) = (kept(x)?, kept(y)?);
+    let long = x.array.len().max(y.array.len()) >= LONG / 4;
+    let out = if long { without_gil(py, || f(&x, &y))? } else { Error::catch(|| f(&x, &y))? };
+    Ok(Tensor { array: out.array.clone().kept()?, ..out })
 }
 
 fn unary<'py>(

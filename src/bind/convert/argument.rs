@@ -84,7 +84,7 @@ fn scalar(o: &Bound<'_, PyAny>) -> PyResult<Option<Item>> {
 
 /// Whether an object is a tensor whose gradient would end where its number is taken.
 fn loses_gradient(o: &Bound<'_, PyAny>) -> bool {
-    modes::is_recording() && o.cast::<Var>().is_ok_and(|v| v.get().tensor().is_tracked())
+    modes::is_recording() && o.cast::<Var>().is_ok_and(|v| v.get().look().is_tracked())
 }
 
 /// Says why an object is no argument for a parameter: a sentence that begins with the parameter's name.

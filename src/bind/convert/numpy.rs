@@ -1,13 +1,14 @@
 //! NumPy's dtypes and arrays, to and from the core's.
 
 use std::borrow::Cow;
+use std::ptr::NonNull;
 
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods, npyffi};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyString};
 
-use crate::array::Array;
+use crate::array::{Array, Layout, Loan};
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::facade::{DTYPE, DTYPE_OF, NUMPY_BFLOAT16};
@@ -161,24 +162,22 @@ fn remedy(d: &Bound<'_, PyArrayDescr>) -> &'static str {
 
 /// A copy of a NumPy array.
 pub fn from_numpy(a: &Bound<'_, PyUntypedArray>) -> PyResult<Array> {
+    meet_array();
+    copied(a)
+}
+
+/// Gives up the trace that this thread takes, unless arrays are constants in it. Whether they are.
+pub fn meet_array() -> bool {
     if let Some(trace) = modes::trace().filter(|trace| !Captures::of(trace).makes_constants) {
         trace.give_up("it makes a tensor of another library's array");
     }
-    copied(a)
+    modes::trace().is_some_and(|trace| Captures::of(&trace).makes_constants)
 }
 
 /// A copy of a NumPy array whose numbers follow from shapes alone, so that they are the same in each run of a program.
 pub fn copied(a: &Bound<'_, PyUntypedArray>) -> PyResult<Array> {
     let py = a.py();
-    // The numbers under a mask would be taken for valid ones.
-    if !a.is_exact_instance_of::<PyUntypedArray>()
-        && a.is_instance(&py.import("numpy.ma")?.getattr("MaskedArray")?)?
-        && a.getattr("mask")?.call_method0("any")?.is_truthy()?
-    {
-        let text =
-            "a masked array cannot become a Tensor, which has no mask: write a.filled(0) or a.compressed()";
-        return Err(raise(py, "ArgumentError", text));
-    }
+    refuse_mask(a)?;
     let Some(dtype) = from_descr(&a.dtype()) else {
         return Err(raise(
             py,
@@ -224,6 +223,60 @@ struct Owner {
     _array: Array,
 }
 
+/// Keeps memory alive that NumPy may write to.
+#[pyclass(frozen)]
+struct Borrower {
+    _loan: Loan,
+}
+
+/// Elements in the memory of a NumPy array that can be written to: the memory from the first to the last of them, and where
+/// they lie in it. None if tensors cannot lie there: the array is read-only, or its elements lie at other distances than
+/// those of elements.
+pub fn memory_of(a: &Bound<'_, PyUntypedArray>) -> PyResult<Option<(Array, Loan, Layout)>> {
+    refuse_mask(a)?;
+    let Some(dtype) = from_descr(&a.dtype()) else { return Ok(None) };
+    // SAFETY: the object is a NumPy array, and the GIL is held.
+    let (data, flags) =
+        unsafe { ((*a.as_array_ptr()).fields.data.cast::<u8>(), (*a.as_array_ptr()).fields.flags) };
+    let (size, dims) = (dtype.size() as isize, a.shape());
+    // The stride of an axis of one element says nothing.
+    let strides = a.strides().iter().zip(dims).map(|(&s, &d)| if d == 1 { 0 } else { s });
+    let strides: Strides = strides.collect();
+    let Some(data) = NonNull::new(data).filter(|_| flags & npyffi::NPY_ARRAY_WRITEABLE != 0) else {
+        return Ok(None);
+    };
+    if dims.contains(&0) || strides.iter().any(|s| s % size != 0) {
+        return Ok(None);
+    }
+    let strides: Strides = strides.iter().map(|s| s / size).collect();
+    let mut layout = Layout { dims: dims.into(), strides, offset: 0 };
+    let Some((low, high)) = layout.reach() else { return Ok(None) };
+    let owner = Box::new(a.clone().into_any().unbind());
+    // SAFETY: these are the bytes from the first to the last element of the array, which may be written to and keeps them
+    // alive. NumPy initialises them, or does not tell them from bytes that it has initialised.
+    let loan =
+        unsafe { Loan::foreign(data.byte_offset(low * size), ((high - low + 1) * size) as usize, owner) };
+    layout.offset = -low;
+    let Some(vector) = loan.array(dtype) else { return Ok(None) };
+    let whole =
+        if layout.is_contiguous() { vector.reshaped(dims).expect("as many elements") } else { vector };
+    Ok(Some((whole, loan, layout)))
+}
+
+/// Refuses a masked array: the numbers under the mask would be taken for valid ones.
+fn refuse_mask(a: &Bound<'_, PyUntypedArray>) -> PyResult<()> {
+    let py = a.py();
+    if !a.is_exact_instance_of::<PyUntypedArray>()
+        && a.is_instance(&py.import("numpy.ma")?.getattr("MaskedArray")?)?
+        && a.getattr("mask")?.call_method0("any")?.is_truthy()?
+    {
+        let text =
+            "a masked array cannot become a Tensor, which has no mask: write a.filled(0) or a.compressed()";
+        return Err(raise(py, "ArgumentError", text));
+    }
+    Ok(())
+}
+
 /// A read-only NumPy view of an array, or of a float32 copy of one of bfloat16.
 pub fn shown<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAny>> {
     if array.dtype() == DType::BF16 {
@@ -235,6 +288,21 @@ pub fn shown<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAny>>
 
 /// A read-only NumPy view of an array.
 pub fn to_numpy<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAny>> {
+    view(py, array, Bound::new(py, Owner { _array: array.clone() })?.into_any(), false)
+}
+
+/// A NumPy array in the memory of an array, which it may write to by a loan.
+pub fn lent_to_numpy<'py>(py: Python<'py>, array: &Array, loan: Loan) -> PyResult<Bound<'py, PyAny>> {
+    view(py, array, Bound::new(py, Borrower { _loan: loan })?.into_any(), true)
+}
+
+/// A NumPy array of the elements of an array, whose memory `owner` keeps alive.
+fn view<'py>(
+    py: Python<'py>,
+    array: &Array,
+    owner: Bound<'py, PyAny>,
+    is_writable: bool,
+) -> PyResult<Bound<'py, PyAny>> {
     let descr = match descr(py, array.dtype()) {
         Some(descr) => descr,
         None => NUMPY_BFLOAT16.get(py)?.cast::<PyArrayDescr>().cloned().map_err(|_| {
@@ -246,10 +314,11 @@ pub fn to_numpy<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAn
     let size = array.dtype().size() as isize;
     let mut dims: Vec<npyffi::npy_intp> = array.dims().iter().map(|&d| d as isize).collect();
     let mut strides: Vec<npyffi::npy_intp> = array.strides().iter().map(|s| s * size).collect();
-    let owner = Bound::new(py, Owner { _array: array.clone() })?;
+    let flags = if is_writable { npyffi::NPY_ARRAY_WRITEABLE } else { 0 };
     let ptr = array.ptr().cast_mut().cast();
-    // SAFETY: the shape and the strides are the array's own, and flags of 0 make the view read-only. The view gets the
-    // owner of the memory as its base, which keeps the memory alive.
+    // SAFETY: the shape and the strides are the array's own, and without a flag the view is read-only. It may be written to
+    // where the memory is lent, so that nobody takes it for a value. The view gets the owner of the memory as its base, which
+    // keeps the memory alive.
     unsafe {
         let api = &npyffi::PY_ARRAY_API;
         let class = npyffi::get_type_object(py, npyffi::NpyTypes::PyArray_Type);
@@ -262,7 +331,7 @@ pub fn to_numpy<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAn
             dims.as_mut_ptr(),
             strides.as_mut_ptr(),
             ptr,
-            0,
+            flags,
             std::ptr::null_mut(),
         );
         let view = Bound::from_owned_ptr_or_err(py, view).map_err(|_| {

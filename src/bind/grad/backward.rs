@@ -227,14 +227,14 @@ fn grad<'py>(
 
 /// The size of the first axis of batched seeds.
 fn batch_size_of(seeds: &Seeds<'_>) -> Option<usize> {
-    seeds.iter().flatten().flatten().find_map(|g| g.get().tensor().dims().first().copied())
+    seeds.iter().flatten().flatten().find_map(|g| g.get().look().dims().first().copied())
 }
 
 /// Zeros in the shape of an input's gradient.
 fn zeros(like: &Endpoint<'_>, batch_size: Option<usize>) -> PyResult<Tensor> {
     let (dtype, own) = match like {
         Endpoint::Tensor(v) => {
-            let t = v.get().tensor();
+            let t = v.get().look();
             (t.dtype(), shape::Dims::from_slice(t.dims()))
         }
         Endpoint::Edge(e) => (e.get().edge.meta().dtype, e.get().edge.meta().dims.clone()),

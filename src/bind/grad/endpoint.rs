@@ -38,7 +38,7 @@ impl Endpoint<'_> {
                 let made = edge.node.site().describe().map_or(String::new(), |at| format!(", made at {at}"));
                 format!("{}{made}", edge.meta())
             }
-            (Endpoint::Tensor(v), None) => v.get().tensor().meta().to_string(),
+            (Endpoint::Tensor(v), None) => v.get().look().meta().to_string(),
             (Endpoint::Edge(_), None) => unreachable!("a place in the graph has an edge"),
         }
     }
@@ -46,7 +46,7 @@ impl Endpoint<'_> {
     /// The reason why it has no edge, if that is known.
     fn detach_reason(&self) -> DetachReason {
         match self {
-            Endpoint::Tensor(v) => match v.get().tensor() {
+            Endpoint::Tensor(v) => match v.get().look() {
                 t if t.is_tracked() => DetachReason::default(),
                 t if t.dtype().is_differentiable() || t.detach_reason.is_known() => t.detach_reason,
                 _ => DetachReason::by_dtype(Site::default()),
@@ -78,7 +78,7 @@ impl Endpoint<'_> {
 
     pub fn edge(&self) -> Option<Edge> {
         match self {
-            Endpoint::Tensor(v) => v.get().tensor().edge,
+            Endpoint::Tensor(v) => v.get().look().edge,
             Endpoint::Edge(e) => Some(e.get().edge.clone()),
         }
     }

@@ -20,7 +20,7 @@ use crate::graph::{DetachReason, Tensor};
 
 impl Var {
     fn is_inner(&self) -> bool {
-        self.tensor().edge.is_some_and(|e| !e.node.is_leaf())
+        self.look().edge.is_some_and(|e| !e.node.is_leaf())
     }
 }
 
@@ -29,14 +29,14 @@ impl Var {
     /// Whether gradients stop here: `not requires_grad`.
     #[getter]
     fn stop_gradient(&self) -> bool {
-        !self.tensor().is_tracked()
+        !self.look().is_tracked()
     }
 
     #[setter]
     fn set_stop_gradient(slf: &Bound<'_, Self>, on: Flag) -> PyResult<()> {
         let Flag(on) = on;
         let v = slf.get();
-        let edge = v.tensor().edge;
+        let edge = v.look().edge;
         if !on && edge.is_none() {
             let slot = v.lock().slot.clone();
             let before = slot.and_then(|slot| slot.take_stopped());
@@ -141,7 +141,7 @@ impl Var {
         if new.is(slf) {
             return Err(raise(py, "ArgumentError", "can't assign Variable as its own grad"));
         }
-        let (own, g) = (slf.get().tensor(), new.get().tensor());
+        let (own, g) = (slf.get().look(), new.get().look());
         if own.dims() != g.dims() {
             let text = format!(
                 "attempting to assign a gradient of size '{:?}' to a tensor of size '{:?}'. Please ensure that the \
@@ -182,7 +182,7 @@ impl Var {
         if !set_to_zero {
             self.clear();
         } else if let Some(g) = self.grad(py) {
-            let old = g.get().tensor();
+            let old = g.get().look();
             let array = Array::full_of(old.dtype(), old.array.dims(), 0.0);
             let zeros = Tensor::made(array.contiguous().or_raise()?, None, old.levels);
             if old.edge.is_some_and(|e| !e.node.is_leaf()) {

@@ -16,7 +16,7 @@ impl Var {
     /// Makes a tensor an untracked leaf. The hooks of a former leaf are kept for its next one.
     pub fn stop_tracking(slf: &Bound<'_, Var>) {
         let v = slf.get();
-        let Some(edge) = v.tensor().edge else { return };
+        let Some(edge) = v.look().edge else { return };
         if let Some(trace) = modes::trace() {
             Captures::of(&trace).stops_tracking = true;
         }
@@ -44,7 +44,7 @@ impl Var {
     /// [`Var::set_tracked`] as the user asks for it. Tracking integers, which have no derivatives, is an error, or
     /// (Paddle) only a warning.
     pub fn require_grad(slf: &Bound<'_, Var>, on: bool) -> PyResult<()> {
-        let dtype = slf.get().tensor().dtype();
+        let dtype = slf.get().look().dtype();
         if on && !dtype.is_differentiable() {
             let text = format!(
                 "Only Tensors of floating point and complex dtype can require gradients, not {dtype}: write the numbers \

@@ -18,7 +18,7 @@ use crate::graph::Edge;
 impl Var {
     /// The edge where the tensor's gradient arrives, for a hook; `op` is the function that adds it.
     fn hook_edge(slf: &Bound<'_, Var>, op: &str) -> PyResult<(Edge, Dialect)> {
-        match slf.get().tensor().edge {
+        match slf.get().look().edge {
             Some(edge) => Ok((edge, slf.get().dialect())),
             None => {
                 let text = format!(
@@ -42,7 +42,7 @@ impl Var {
 
     /// Keeps the gradient of this tensor, unless it is a leaf, whose gradient is stored anyway.
     fn retain(slf: &Bound<'_, Var>, last: bool) -> PyResult<()> {
-        let Some(edge) = slf.get().tensor().edge else {
+        let Some(edge) = slf.get().look().edge else {
             if slf.get().dialect().retains_untracked() {
                 return Ok(());
             }
@@ -91,7 +91,7 @@ impl Var {
     /// `remove()`.
     fn _register_backward_hook(slf: &Bound<'_, Self>, hook: &Bound<'_, PyAny>) -> PyResult<RemovableHandle> {
         check_callable("_register_backward_hook", hook)?;
-        let Some(edge) = slf.get().tensor().edge.filter(|e| e.node.is_leaf()) else {
+        let Some(edge) = slf.get().look().edge.filter(|e| e.node.is_leaf()) else {
             let text = "Only can register backward hook for leaf Tensor, and not on one that stop gradient.";
             return Err(raise(slf.py(), "ArgumentError", text));
         };
@@ -148,7 +148,7 @@ fn register_multi_grad_hook(
     };
     let mut edges = vec![];
     let mut dialect = Dialect::Native;
-    for tensor in tensors.iter().filter(|t| !any || t.get().tensor().is_tracked()) {
+    for tensor in tensors.iter().filter(|t| !any || t.get().look().is_tracked()) {
         let (edge, own) = Var::hook_edge(tensor, NAME)?;
         track(tensor);
         dialect = own;

@@ -123,7 +123,7 @@ impl GradientEdge {
 #[pyfunction]
 fn gradient_edge(tensor: &Bound<'_, Var>) -> PyResult<GradientEdge> {
     let dialect = tensor.get().dialect();
-    tensor.get().tensor().edge.map(|edge| GradientEdge { edge, dialect }).ok_or_else(|| {
+    tensor.get().look().edge.map(|edge| GradientEdge { edge, dialect }).ok_or_else(|| {
         let text = "It is not possible to get the gradient edge for a Tensor that does not require gradients";
         raise(tensor.py(), "ArgumentError", text)
     })
@@ -297,14 +297,14 @@ impl Var {
     /// Which output of its node this tensor is.
     #[getter]
     fn output_nr(&self) -> u32 {
-        self.tensor().edge.map_or(0, |e| e.out)
+        self.look().edge.map_or(0, |e| e.out)
     }
 
     /// The node that computed this tensor. None for a tensor that is not tracked and for a leaf; in the Paddle dialect
     /// the node that adds up the gradient of a leaf.
     #[getter]
     fn grad_fn<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (edge, dialect) = (slf.get().tensor().edge, slf.get().dialect());
+        let (edge, dialect) = (slf.get().look().edge, slf.get().dialect());
         let edge = edge.filter(|e| !e.node.is_leaf() || dialect.leaves_have_a_node());
         // Hooks that will be added to the node may lead back to the tensor.
         track(slf);

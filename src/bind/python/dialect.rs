@@ -73,6 +73,11 @@ impl Dialect {
         self != Dialect::Torch
     }
 
+    /// Whether NumPy's arrays of tensors can be written to, and tensors of arrays lie in their memory (torch).
+    pub fn shares_with_numpy(self) -> bool {
+        self == Dialect::Torch
+    }
+
     /// Whether a fresh `.grad` is itself tracked (Paddle).
     pub fn tracks_fresh_grad(self) -> bool {
         self == Dialect::Paddle

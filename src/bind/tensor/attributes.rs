@@ -52,20 +52,20 @@ impl Var {
     /// The sizes of the axes: a tuple that also equals a list of the same numbers.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let (dims, dialect) = (self.tensor().dims().to_vec(), self.dialect());
+        let (dims, dialect) = (self.look().dims().to_vec(), self.dialect());
         facade::shape(py, &dims, dialect)
     }
 
     /// The dtype of the elements: natively NumPy's, in the other dialects an object of theirs that equals it.
     #[getter]
     fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        dtype_object(py, self.tensor().dtype(), self.dialect())
+        dtype_object(py, self.look().dtype(), self.dialect())
     }
 
     /// The number of axes.
     #[getter]
     fn ndim(&self) -> usize {
-        self.tensor().rank()
+        self.look().rank()
     }
 
     /// The number of axes.
@@ -82,7 +82,7 @@ impl Var {
     /// numbers.
     #[getter]
     fn size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let (dims, dialect) = (self.tensor().dims().to_vec(), self.dialect());
+        let (dims, dialect) = (self.look().dims().to_vec(), self.dialect());
         if dialect.size_is_a_method() {
             let method = facade::SIZE_METHOD.get(py)?;
             return method.call1((facade::shape(py, &dims, dialect)?,));
@@ -92,14 +92,14 @@ impl Var {
 
     /// The number of elements.
     fn numel<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let n = crate::shape::len(self.tensor().dims());
+        let n = crate::shape::len(self.look().dims());
         self.count(py, n, true)
     }
 
     /// Bytes of one element.
     #[getter]
     fn itemsize(&self) -> usize {
-        self.tensor().dtype().size()
+        self.look().dtype().size()
     }
 
     /// Bytes of one element.
@@ -110,14 +110,14 @@ impl Var {
     /// Bytes of all elements.
     #[getter]
     fn nbytes(&self) -> usize {
-        let t = self.tensor();
+        let t = self.look();
         crate::shape::len(t.dims()).saturating_mul(t.dtype().size())
     }
 
     /// For each axis: how many elements of the memory lie between neighbours along it.
     #[getter]
     fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PySequence>> {
-        let t = self.tensor();
+        let t = self.look();
         let strides = &t.array.strides()[t.levels.len()..];
         // Paddle's are a list.
         Ok(if self.dialect() == Dialect::Paddle {
@@ -139,7 +139,7 @@ impl Var {
 
     /// Whether the elements lie in C order without gaps.
     fn is_contiguous(&self) -> bool {
-        let t = self.tensor();
+        let t = self.look();
         t.array.is_contiguous() || t.array.strides() == contiguous_strides(t.array.dims())
     }
 
@@ -174,7 +174,7 @@ impl Var {
     /// is assigned is written to the tensor.
     #[getter]
     fn real<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Var>> {
-        if !slf.get().tensor().dtype().is_complex() {
+        if !slf.get().look().dtype().is_complex() {
             return Ok(slf.clone());
         }
         let (t, dialect) = slf.get().parts();
@@ -265,7 +265,7 @@ impl Var {
                 return Ok(());
             }
             if let Ok(v) = o.cast::<Var>() {
-                dtype = Some(v.get().tensor().dtype());
+                dtype = Some(v.get().look().dtype());
             } else if let Some(d) = dtype_in(o, own)? {
                 dtype = Some(d);
             } else {

@@ -1,4 +1,4 @@
-//! The buffer protocol: the memory of a tensor, lent to other libraries read-only.
+//! The buffer protocol: the memory of a tensor, lent to other libraries read-only. In the torch dialect both write to it.
 
 use std::ffi::{CStr, c_int};
 use std::ptr::null_mut;
@@ -7,14 +7,17 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::array::Array;
+use crate::array::{Array, Loan};
+use crate::bind::python::error::OrRaise;
 use crate::bind::value::var::Var;
 use crate::dtype::DType;
 use crate::shape::contiguous_strides;
 
 /// What a buffer points into. It lives until the borrower releases the buffer.
-struct Loan {
+struct Lent {
     array: Array,
+    /// The right to write to it, if the borrower has that.
+    loan: Option<Loan>,
     dims: Vec<isize>,
     /// In bytes.
     strides: Vec<isize>,
@@ -61,10 +64,10 @@ fn orders(array: &Array) -> (bool, bool) {
 }
 
 /// The reason why this array cannot give the buffer that a borrower asks for.
-fn refusal(array: &Array, flags: c_int) -> Option<&'static str> {
+fn refusal(array: &Array, is_writable: bool, flags: c_int) -> Option<&'static str> {
     let asks = |flag: c_int| flags & flag == flag;
     let (c, f) = orders(array);
-    if asks(ffi::PyBUF_WRITABLE) {
+    if asks(ffi::PyBUF_WRITABLE) && !is_writable {
         Some("a Tensor's memory is read-only; take numpy.array(x) for a copy to write to")
     } else if asks(ffi::PyBUF_C_CONTIGUOUS) && !c || asks(ffi::PyBUF_F_CONTIGUOUS) && !f {
         Some("the Tensor is not contiguous in the order asked for")
@@ -85,36 +88,46 @@ impl Var {
         }
         // SAFETY: CPython owns the view. A null object says that it was not filled.
         unsafe { (*view).obj = null_mut() };
-        let array =
-            slf.get().numbers("buffer").map_err(|e| PyBufferError::new_err(e.value(slf.py()).to_string()))?;
+        let var = slf.get();
+        let shares = var.dialect().shares_with_numpy();
+        let t = if shares { var.look() } else { var.tensor() };
+        let mut array =
+            var.numbers_of(t, "buffer").map_err(|e| PyBufferError::new_err(e.value(slf.py()).to_string()))?;
         let Some(letters) = format(array.dtype()) else {
             return Err(PyBufferError::new_err(
                 "a buffer has no format for bfloat16; convert it with .float() or .astype('float32')",
             ));
         };
-        if let Some(text) = refusal(&array, flags) {
+        if let Some(text) = refusal(&array, shares, flags) {
             return Err(PyBufferError::new_err(text));
+        }
+        let mut loan = None;
+        if shares {
+            // A trace is given up here, before the tensor is locked.
+            array.ptr();
+            let (memory, own) = var.export().or_raise()?;
+            (array, loan) = (memory, Some(own));
         }
         let size = array.dtype().size() as isize;
         let dims = array.dims().iter().map(|&d| d as isize).collect();
         let strides = array.strides().iter().map(|s| s * size).collect();
-        let loan = Box::new(Loan { array, dims, strides });
+        let lent = Box::new(Lent { array, loan, dims, strides });
         let asks = |flag: c_int| flags & flag == flag;
-        // SAFETY: all pointers lead into the loan, which does not move until `__releasebuffer__`, or to static text.
-        // The memory is never written, since the view is read-only and the loan shares the array.
+        // SAFETY: all pointers lead into the box, which does not move until `__releasebuffer__`, or to static text.
+        // The memory is written where there is a loan of it, so that nobody takes it for a value; otherwise the view is read-only.
         unsafe {
             let view = &mut *view;
-            view.buf = loan.array.ptr().cast_mut().cast();
-            view.len = loan.array.len() as isize * size;
+            view.buf = lent.array.ptr().cast_mut().cast();
+            view.len = lent.array.len() as isize * size;
             view.itemsize = size;
-            view.readonly = 1;
-            view.ndim = loan.dims.len() as c_int;
+            view.readonly = c_int::from(lent.loan.is_none());
+            view.ndim = lent.dims.len() as c_int;
             view.format = if asks(ffi::PyBUF_FORMAT) { letters.as_ptr().cast_mut() } else { null_mut() };
-            view.shape = if asks(ffi::PyBUF_ND) { loan.dims.as_ptr().cast_mut() } else { null_mut() };
+            view.shape = if asks(ffi::PyBUF_ND) { lent.dims.as_ptr().cast_mut() } else { null_mut() };
             view.strides =
-                if asks(ffi::PyBUF_STRIDES) { loan.strides.as_ptr().cast_mut() } else { null_mut() };
+                if asks(ffi::PyBUF_STRIDES) { lent.strides.as_ptr().cast_mut() } else { null_mut() };
             view.suboffsets = null_mut();
-            view.internal = Box::into_raw(loan).cast();
+            view.internal = Box::into_raw(lent).cast();
             view.obj = slf.into_ptr();
         }
         Ok(())
@@ -124,6 +137,6 @@ impl Var {
     ///  CPython calls this once for each filled view.
     unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
         // SAFETY: `__getbuffer__` has put this box here.
-        drop(unsafe { Box::from_raw((*view).internal.cast::<Loan>()) });
+        drop(unsafe { Box::from_raw((*view).internal.cast::<Lent>()) });
     }
 }

@@ -5,11 +5,13 @@ use pyo3::prelude::*;
 
 use crate::bind::convert::array::from_object;
 use crate::bind::convert::number::Flag;
-use crate::bind::convert::numpy::{copied, dtype_in, no_dtype};
+use crate::bind::convert::numpy::{copied, dtype_in, meet_array, memory_of, no_dtype};
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
-use crate::bind::value::var::Var;
+use crate::bind::value::storage::SharedValue;
+use crate::bind::value::var::{Value, Var};
 use crate::graph::Tensor;
+use crate::graph::modes::{Flags, flags};
 
 /// A tensor of numbers, nested lists, arrays or tensors, which are copied.
 #[pyfunction]
@@ -37,7 +39,7 @@ fn make<'py>(
     };
     // A copy that requires a gradient itself is a leaf on purpose.
     if let (Ok(x), false) = (data.cast::<Var>(), track) {
-        Var::check_not_differentiated(&x.get().tensor(), "tensor")?;
+        Var::check_not_differentiated(&x.get().look(), "tensor")?;
     }
     let v = Var::result(py, from_object(data, dtype)?, dialect)?;
     // A list of tracked tensors is tracked without being asked.
@@ -45,6 +47,22 @@ fn make<'py>(
         Var::require_grad(&v, track)?;
     }
     Ok(v)
+}
+
+/// A tensor in the memory of a NumPy array, to which both write. None if tensors cannot lie there: the array is empty or
+/// read-only, has a dtype that tensors do not have, or its elements lie at other distances than those of elements.
+#[pyfunction]
+fn sharing<'py>(
+    py: Python<'py>,
+    data: &Bound<'py, PyUntypedArray>,
+    dialect: Dialect,
+) -> PyResult<Option<Bound<'py, Var>>> {
+    if meet_array() {
+        return Ok(None);
+    }
+    let Some((memory, loan, layout)) = memory_of(data)? else { return Ok(None) };
+    let value = SharedValue::of_loan(memory, loan, layout, flags().has(Flags::INFERENCE));
+    Var::object(py, Value::Shared(Box::new(value)), dialect).map(Some)
 }
 
 /// A tensor of a NumPy array whose numbers follow from shapes alone: they are the same in each run of a program.
@@ -55,5 +73,6 @@ fn constant<'py>(py: Python<'py>, data: &Bound<'py, PyUntypedArray>) -> PyResult
 
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(constant, m)?)?;
+    m.add_function(wrap_pyfunction!(sharing, m)?)?;
     m.add_function(wrap_pyfunction!(make, m)?)
 }

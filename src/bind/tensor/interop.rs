@@ -1,15 +1,26 @@
 //! NumPy's protocols, copies and pickles.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{IntoPyDict, PyDict, PyTuple};
 
-use crate::bind::convert::numpy::{shown, to_numpy};
+use crate::bind::convert::numpy::{lent_to_numpy, shown, to_numpy};
 use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::facade::{FUNCTION, NAMESPACE, REDUCE, UFUNC};
 use crate::bind::python::modes::grad_enabled;
 use crate::bind::value::var::Var;
 
 impl Var {
+    /// The values as a NumPy array, for a function of the name `what`: in memory that both write to, or read-only.
+    fn in_numpy<'py>(&self, py: Python<'py>, what: &str) -> PyResult<Bound<'py, PyAny>> {
+        if !self.dialect().shares_with_numpy() {
+            return to_numpy(py, &self.numbers(what)?);
+        }
+        // A trace is given up here, before the tensor is locked.
+        self.numbers_of(self.look(), what)?.ptr();
+        let (array, loan) = self.export().or_raise()?;
+        lent_to_numpy(py, &array, loan)
+    }
+
     /// A copy of the values as a leaf with the same flag, name and dialect, and with the gradient `grad`.
     fn copy_as_leaf<'py>(&self, py: Python<'py>, grad: Option<Bound<'py, Var>>) -> PyResult<Bound<'py, Var>> {
         let tensor = self.tensor();
@@ -31,20 +42,21 @@ impl Var {
 
 #[pymethods]
 impl Var {
-    /// A read-only NumPy view of the values. `blocking` has no effect, since there is nothing to wait for.
+    /// A NumPy array in the memory of the tensor, read-only except in the torch dialect, where both see what is written to the
+    /// other. `blocking` has no effect, since there is nothing to wait for.
     #[pyo3(signature = (blocking=true))]
     fn numpy<'py>(&self, py: Python<'py>, blocking: bool) -> PyResult<Bound<'py, PyAny>> {
         let _ = blocking;
-        let (tracked, dialect) = (self.tensor().is_tracked(), self.dialect());
+        let (tracked, dialect) = (self.look().is_tracked(), self.dialect());
         if tracked && grad_enabled() && !dialect.numpy_of_tracked() {
             let text =
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.";
             return Err(pyo3::exceptions::PyRuntimeError::new_err(text));
         }
-        to_numpy(py, &self.numbers("numpy")?)
+        self.in_numpy(py, "numpy")
     }
 
-    /// A read-only NumPy view of the values, or a copy if another dtype or a copy is asked for.
+    /// A NumPy array in the memory of the tensor as `numpy()` gives it, or a copy if another dtype or a copy is asked for.
     #[pyo3(signature = (dtype=None, copy=None))]
     fn __array__<'py>(
         &self,
@@ -52,8 +64,13 @@ impl Var {
         dtype: Option<&Bound<'py, PyAny>>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let view = to_numpy(py, &self.numbers("numpy.asarray")?)?;
-        if dtype.is_none() && copy != Some(true) {
+        if copy == Some(true) {
+            let kwargs = [("copy", true)].into_py_dict(py)?;
+            let view = to_numpy(py, &self.numbers("numpy.asarray")?)?;
+            return py.import("numpy")?.call_method("array", (view, dtype), Some(&kwargs));
+        }
+        let view = self.in_numpy(py, "numpy.asarray")?;
+        if dtype.is_none() {
             return Ok(view);
         }
         let kwargs = PyDict::new(py);

@@ -24,7 +24,7 @@ impl<'a, 'py> TakenValues<'a, 'py> {
     fn new(op: &str, vars: Vec<&'a Bound<'py, Var>>, g: &Tensor) -> PyResult<TakenValues<'a, 'py>> {
         let py = vars[0].py();
         for (i, v) in vars.iter().enumerate() {
-            let t = v.get().tensor();
+            let t = v.get().look();
             if t.dims() != g.dims() || t.dtype() != g.dtype() || !t.dtype().is_float() {
                 let text = format!(
                     "{op}: a parameter, its gradient and what belongs to it have one shape and floating dtype, not \

@@ -140,7 +140,7 @@ impl Var {
         match self.single("index", why)? {
             item @ Item::Int(_) => python(py, item),
             _ => {
-                let text = format!("index: {why}; this one is {}", self.tensor().dtype());
+                let text = format!("index: {why}; this one is {}", self.look().dtype());
                 Err(raise(py, "DtypeError", text))
             }
         }

@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+use crate::bind::convert::numpy::dtype_in;
 use crate::bind::hooks::list::HookList;
 use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::site::is_own_code;
@@ -57,7 +58,7 @@ impl Var {
             // Python sets this at the end of `x.data += y`, which has already written to the memory.
             return Ok(());
         }
-        let (old, new) = (slf.get().tensor(), source.get().tensor());
+        let (old, new) = (slf.get().look(), source.get().look());
         let inner = old.edge.as_ref().is_some_and(|e| !e.node.is_leaf());
         if old.levels != new.levels {
             let text = "data: a tensor cannot take the values of one of another call of vmap";
@@ -105,6 +106,17 @@ impl Var {
         }
     }
 
+    /// The bytes of an untracked tensor, read as elements of another dtype in the same memory: a write to either tensor is
+    /// seen by both. None if they make up no elements of it.
+    fn _reread<'py>(slf: &Bound<'py, Self>, dtype: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, Self>>> {
+        let v = slf.get();
+        let Some(dtype) = dtype_in(dtype, v.dialect())? else { return Ok(None) };
+        // A trace is given up here, before the tensor is locked.
+        v.values("view")?.ptr();
+        let made = v.lock().shared().reread(dtype).or_raise()?;
+        made.map(|value| Var::object(slf.py(), Value::Shared(Box::new(value)), v.dialect())).transpose()
+    }
+
     /// All elements of the memory that this tensor lies in, as an untracked vector.
     fn _memory<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
         slf.get().meet_trace();
@@ -120,7 +132,7 @@ impl Var {
     /// The address of the first element, in memory that views share. A write may move it.
     fn data_ptr(&self) -> PyResult<usize> {
         self.share().or_raise()?;
-        Ok(self.tensor().array.ptr() as usize)
+        Ok(self.look().array.ptr() as usize)
     }
 
     /// The position of the first element in the memory, in elements.

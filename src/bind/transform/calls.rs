@@ -412,7 +412,7 @@ impl Kind {
         if let Value::Own(t) = &v.lock().value {
             return see(t.dims(), t.dtype(), t.is_tracked());
         }
-        let t = v.tensor();
+        let t = v.look();
         see(t.dims(), t.dtype(), t.is_tracked())
     }
 

@@ -75,7 +75,7 @@ fn pushed<'py>(
     moved: Vec<(Edge, Tensor)>,
     push: impl FnOnce(&[Edge], &[(Edge, Tensor)]) -> Result<Vec<Vec<Option<Tensor>>>> + Send,
 ) -> PyResult<Vec<Vec<Option<Bound<'py, Var>>>>> {
-    let edges: Vec<Option<Edge>> = outputs.iter().map(|v| v.get().tensor().edge).collect();
+    let edges: Vec<Option<Edge>> = outputs.iter().map(|v| v.get().look().edge).collect();
     let tracked: Vec<Edge> = edges.iter().flatten().cloned().collect();
     let found = without_gil(py, || push(&tracked, &moved)).or_raise()?;
     warn_of_vectors(py)?;
@@ -114,7 +114,7 @@ fn reaches_other_leaves(
     #[pyo3(from_py_with = list)] places: Vec<Bound<'_, Var>>,
 ) -> PyResult<bool> {
     let edges = |vars: Vec<Bound<'_, Var>>| -> Vec<Edge> {
-        vars.iter().filter_map(|v| v.get().tensor().edge).collect()
+        vars.iter().filter_map(|v| v.get().look().edge).collect()
     };
     let (outputs, places) = (edges(outputs), edges(places));
     without_gil(py, || Ok(engine::reaches_other_leaves(&outputs, &places))).or_raise()
@@ -137,7 +137,7 @@ impl Scope {
     }
 
     fn __enter__(&self) {
-        let edges = self.places.iter().filter_map(|v| v.get().tensor().edge).collect();
+        let edges = self.places.iter().filter_map(|v| v.get().look().edge).collect();
         let entered = Differentiating::new(edges, self.by);
         self.running.lock().unwrap_or_else(PoisonError::into_inner).push(entered);
     }

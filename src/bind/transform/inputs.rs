@@ -198,6 +198,10 @@ impl Compiled {
                 return Ok(None);
             }
         }
+        // What it writes to one of them it would not see in the other.
+        if Place::overlap(inputs.iter().filter_map(|(_, place)| place.as_ref())) {
+            return Ok(None);
+        }
         for (i, s) in self.slots.iter().enumerate() {
             let Some(slot) = self.slot(i, arguments) else { return Ok(None) };
             if slot.grad(py).is_some() != s.present {

@@ -59,7 +59,7 @@ impl Compiled {
     fn leaves<'a, 'py>(&self, arguments: &'a [Bound<'py, Var>]) -> PyResult<Option<Leaves<'a, 'py>>> {
         let mut leaves = Leaves(SmallVec::new());
         for v in self.becomes_leaf.iter().map(|&i| &arguments[i]) {
-            let t = v.get().tensor();
+            let t = v.get().look();
             if t.is_tracked() || !t.dtype().is_differentiable() {
                 return Ok(None);
             }

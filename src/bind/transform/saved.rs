@@ -298,7 +298,7 @@ fn load_program<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Loaded<'py>> {
 /// The names of the dtypes of tensors, which do not depend on the dialect.
 #[pyfunction]
 fn dtype_names(tensors: Vec<Bound<'_, Var>>) -> Vec<&'static str> {
-    tensors.iter().map(|x| x.get().tensor().dtype().name()).collect()
+    tensors.iter().map(|x| x.get().look().dtype().name()).collect()
 }
 
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {

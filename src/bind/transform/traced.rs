@@ -35,7 +35,7 @@ fn lies_in(x: &Array, part: &Array) -> bool {
 }
 
 fn is_tracked(v: &Bound<'_, Var>) -> bool {
-    v.get().tensor().is_tracked()
+    v.get().look().is_tracked()
 }
 
 /// A program in the making.
@@ -147,7 +147,7 @@ impl Draft<'_> {
             if !read.chain(&self.results).all(|other| lies_in(other, &x)) {
                 return None;
             }
-            if t.is_tracked() && !a.given.get().tensor().is_tracked() {
+            if t.is_tracked() && !a.given.get().look().is_tracked() {
                 self.becomes_leaf.push(i);
             }
             self.reads(Origin::Value(i), x, t.edge.as_ref(), None);

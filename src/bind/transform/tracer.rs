@@ -243,13 +243,13 @@ impl Tracer {
     /// The tracked tensors from outside that the function read: first the arguments.
     fn leaves<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, Var>> {
         let arguments = self.begun().iter().map(|a| a.used.bind(py).clone());
-        let arguments = arguments.filter(|a| a.get().tensor().is_tracked());
+        let arguments = arguments.filter(|a| a.get().look().is_tracked());
         let captured = Captures::of(&self.trace);
         let is_other = |s: &&GradCell| self.argument_of(s).is_none();
         let slots: Vec<Arc<Slot>> = captured.slots.iter().filter(is_other).map(|s| s.slot.clone()).collect();
         drop(captured);
         let mut others: Vec<Bound<'py, Var>> = vec![];
-        for v in slots.into_iter().filter_map(|s| s.tensor(py)).filter(|v| v.get().tensor().is_tracked()) {
+        for v in slots.into_iter().filter_map(|s| s.tensor(py)).filter(|v| v.get().look().is_tracked()) {
             // A tensor that the function has frozen for a while has had two slots.
             if !Captures::of(&self.trace).stops_tracking || !others.iter().any(|o| o.is(&v)) {
                 others.push(v);

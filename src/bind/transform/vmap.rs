@@ -90,7 +90,7 @@ impl Batch {
 
     /// Whether the tensor is batched at this level.
     fn has(&self, x: &Bound<'_, Var>) -> bool {
-        x.get().tensor().levels.contains(self.0)
+        x.get().look().levels.contains(self.0)
     }
 
     /// The tensor with an axis made the batch, which ops then do not see.
@@ -211,7 +211,7 @@ fn operand<'py>(py: Python<'py>, x: Bound<'py, Var>) -> PyResult<Bound<'py, Var>
 #[pyfunction]
 fn batches(tensors: Vec<Bound<'_, Var>>) -> Vec<Batch> {
     let mut levels: Vec<graph::Level> = vec![];
-    tensors.iter().for_each(|v| levels.extend_from_slice(v.get().tensor().levels.as_slice()));
+    tensors.iter().for_each(|v| levels.extend_from_slice(v.get().look().levels.as_slice()));
     levels.sort_unstable_by(|a, b| b.cmp(a));
     levels.dedup();
     levels.into_iter().map(Batch).collect()

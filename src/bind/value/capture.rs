@@ -265,6 +265,9 @@ impl Var {
                     matches!(&g.get().lock().value, Value::Shared(p) if p.place_of_part().key() == place.key())
                 })
             });
+            if Place::overlap(captured.cells.iter().map(|cell| &cell.place).chain([&place])) {
+                return trace.give_up("two tensors that it reads lie in memory that NumPy has too");
+            }
             let mut sealed = trace.seal(all.array.unsealed().clone());
             // The seal of a trace that was given up means nothing.
             let is_outer =

@@ -49,7 +49,11 @@ impl Var {
     /// Those of [`Var::values`] and [`Var::check_not_differentiated`]; where the value is tracked, what the thread's mode
     /// of conversion asks for. While ops are not recorded there is nothing to lose.
     pub fn numbers(&self, what: &str) -> PyResult<Array> {
-        let t = self.tensor();
+        self.numbers_of(self.tensor(), what)
+    }
+
+    /// [`Var::numbers`] of this tensor's value, which has been read.
+    pub fn numbers_of(&self, t: Tensor, what: &str) -> PyResult<Array> {
         if let Some(call) = host_call() {
             call.note_read(self.stems(&t));
         }

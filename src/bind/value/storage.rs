@@ -9,12 +9,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
-use crate::array::{Array, Layout};
+use crate::array::{Array, Layout, Loan};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{DetachReason, Edge, Tensor};
 use crate::ops::copy::shareable;
 use crate::ops::movement::strided;
-use crate::shape;
+use crate::shape::{self, Strides};
 
 thread_local! {
     static BY_THREAD: Cell<u32> = const { Cell::new(0) };
@@ -40,16 +41,72 @@ pub struct Storage {
     inference: bool,
     /// Whether the memory was lent to somebody who may write to it. No op may read it before it is taken back.
     lent: bool,
+    /// What the storage has, while another library has the memory too and both write to it.
+    exported: Option<Box<Exported>>,
+}
+
+/// Memory that a storage shares with another library.
+struct Exported {
+    /// The storage's own right to write there.
+    loan: Loan,
+    /// The copy that a trace reads and writes in the place of the memory.
+    traced: Option<Array>,
 }
 
 impl Storage {
-    /// Ends a loan: if the borrower still has the memory, the values move to memory of their own.
+    fn new(whole: Tensor, writes: u32, inference: bool) -> Storage {
+        Storage { whole, writes, inference, lent: false, exported: None }
+    }
+
+    /// Ends what is over: sharing the memory with another library that has let it go, and a loan. If the borrower still has
+    /// the memory, the values move to memory of their own.
     fn take_back(&mut self) {
+        if self.exported.as_ref().is_some_and(|exported| exported.loan.is_last()) {
+            self.exported = None;
+        }
         if std::mem::take(&mut self.lent)
             && let Err(error) = self.whole.array.own()
         {
             error.throw()
         }
+    }
+
+    /// Whether another library may write to the elements. Not while a trace has them.
+    fn is_exported(&self) -> bool {
+        self.exported.is_some() && !self.whole.array.is_sealed()
+    }
+
+    /// All elements, in memory that nobody writes to.
+    fn kept(&self) -> Tensor {
+        if !self.is_exported() {
+            return self.whole.clone();
+        }
+        let array = self.whole.array.packed().unwrap_or_else(|error| error.throw());
+        // A trace knows the copy again by its buffer.
+        Tensor { array: array.buffered(), ..self.whole.clone() }
+    }
+
+    /// Puts all elements into the place of those that are there. Another library that has the memory sees them.
+    fn put(&mut self, array: Array) {
+        self.whole.array = array;
+        self.settle();
+    }
+
+    /// Brings elements that have moved to another array back to the memory that another library has.
+    fn settle(&mut self) {
+        let Some(exported) = &mut self.exported else { return };
+        let array = &mut self.whole.array;
+        if array.is_sealed() || exported.loan.holds(array) {
+            return;
+        }
+        let dims = array.dims().to_vec();
+        // What a trace has not changed may have been changed by the other library since.
+        if !exported.traced.take().is_some_and(|before| before.is_same(array)) {
+            let packed = array.contiguous().unwrap_or_else(|error| error.throw());
+            exported.loan.write(&packed);
+        }
+        let memory = exported.loan.array(array.dtype()).expect("the memory has had such elements");
+        *array = memory.reshaped(&dims).expect("the memory is contiguous");
     }
 }
 
@@ -126,7 +183,7 @@ impl WeakPlace {
         }
         let mut storage = lock(&storage);
         storage.take_back();
-        Some(f(&storage.whole))
+        Some(f(&storage.kept()))
     }
 
     pub fn upgrade(&self) -> Option<Place> {
@@ -149,18 +206,35 @@ impl Place {
         let history = lock(&self.history);
         let mut storage = lock(&self.storage);
         storage.take_back();
-        Tensor { edge: history.edge.clone(), ..storage.whole.clone() }
+        Tensor { edge: history.edge.clone(), ..storage.kept() }
     }
 
     /// Puts an array with the same values in the place of the one that is there.
     pub fn put(&self, array: Array) {
-        lock(&self.storage).whole.array = array;
+        let mut storage = lock(&self.storage);
+        if let Some(exported) = storage.exported.as_mut().filter(|_| array.is_sealed()) {
+            exported.traced = Some(array.unsealed().clone());
+        }
+        storage.put(array);
+    }
+
+    /// Whether two of these storages have bytes in common, which another library has too.
+    pub fn overlap<'a>(places: impl Iterator<Item = &'a Place>) -> bool {
+        let mut seen: Vec<(usize, Loan)> = vec![];
+        places.into_iter().any(|place| {
+            let Some(loan) = lock(&place.storage).exported.as_ref().map(|e| e.loan.clone()) else {
+                return false;
+            };
+            let meets = seen.iter().any(|(key, other)| *key != place.key() && other.overlaps(&loan));
+            seen.push((place.key(), loan));
+            meets
+        })
     }
 
     /// Writes all elements. The history stays.
     pub fn write(&self, array: Array) {
         let mut storage = lock(&self.storage);
-        storage.whole.array = array;
+        storage.put(array);
         count_write(&mut storage.writes);
     }
 }
@@ -202,7 +276,7 @@ impl SharedValue {
         let storage = lock(&self.storage);
         let whole = Tensor { array, ..storage.whole.clone() };
         SharedValue {
-            storage: shared(Storage { whole, writes: 0, inference: storage.inference, lent: false }),
+            storage: shared(Storage::new(whole, 0, storage.inference)),
             history: shared(History { edge: history.edge.clone(), changes: 0 }),
             changes_seen: 0,
             ..self.again(py)
@@ -218,7 +292,7 @@ impl SharedValue {
         let array = lock(&other.storage).whole.array.unsealed().clone();
         let mut history = lock(&self.history);
         let mut storage = lock(&self.storage);
-        storage.whole.array = array;
+        storage.put(array);
         count_write(&mut storage.writes);
         let mut old = None;
         if changes > 0 {
@@ -235,12 +309,7 @@ impl SharedValue {
         // What is written later gives the storage stems of its own.
         let detach_reason = DetachReason::default();
         SharedValue {
-            storage: shared(Storage {
-                whole: Tensor { detach_reason, ..t.detach() },
-                writes,
-                inference,
-                lent: false,
-            }),
+            storage: shared(Storage::new(Tensor { detach_reason, ..t.detach() }, writes, inference)),
             history: shared(History { edge: t.edge.clone(), changes: 0 }),
             layout: Layout::contiguous(t.dims()),
             edge: t.edge.clone(),
@@ -295,7 +364,11 @@ impl SharedValue {
     pub fn alone(&mut self) -> Option<(Tensor, u32, bool)> {
         let history = Arc::get_mut(&mut self.history)?.get_mut().ok()?;
         let storage = Arc::get_mut(&mut self.storage)?.get_mut().ok()?;
-        if self.base.is_some() || storage.lent || self.changes_seen != history.changes {
+        if self.base.is_some()
+            || storage.lent
+            || storage.exported.is_some()
+            || self.changes_seen != history.changes
+        {
             return None;
         }
         let (writes, inference) = (storage.writes, storage.inference);
@@ -314,11 +387,19 @@ impl SharedValue {
         drop(history);
         let mut storage = lock(&self.storage);
         storage.take_back();
-        self.is_whole(&storage).then(|| f(&storage.whole))
+        self.is_whole(&storage).then(|| f(&storage.kept()))
     }
 
-    /// The value with its edge. The edge is made anew if the history has changed.
+    /// The value with its edge, for whoever may keep it.
     pub fn read(&mut self) -> (Tensor, OldEdge) {
+        let (t, old) = self.look();
+        let array = t.array.kept().unwrap_or_else(|error| error.throw());
+        (Tensor { array, ..t }, old)
+    }
+
+    /// The value with its edge. The edge is made anew if the history has changed. The array may lie in memory that another
+    /// library writes to, so whoever keeps it takes a copy.
+    pub fn look(&mut self) -> (Tensor, OldEdge) {
         let history = lock(&self.history);
         let mut storage = lock(&self.storage);
         storage.take_back();
@@ -466,6 +547,9 @@ impl SharedValue {
     /// than the tensor of a region, or if the tensor is a part of it.
     pub fn lend(&self, base: Option<&Region>) -> Option<Array> {
         let mut storage = lock(&self.storage);
+        if storage.exported.is_some() {
+            return None;
+        }
         // The region is a holder itself.
         let others = if base.is_some_and(|base| Arc::ptr_eq(&base.storage, &self.storage)) { 2 } else { 0 };
         let dims = &self.layout.dims;
@@ -492,6 +576,7 @@ impl SharedValue {
         storage.whole.edge = if record { history.edge.clone() } else { None };
         let done = f(&mut storage.whole, (!is_whole).then_some(&self.layout));
         let edge = storage.whole.edge.take();
+        storage.settle();
         done?;
         count_write(&mut storage.writes);
         let same = match (&edge, &history.edge) {
@@ -509,7 +594,73 @@ impl SharedValue {
     pub fn all<R>(&mut self, f: impl FnOnce(&mut Array) -> R) -> Option<R> {
         let mut storage = lock(&self.storage);
         storage.take_back();
-        self.is_whole(&storage).then(|| f(&mut storage.whole.array))
+        self.is_whole(&storage).then(|| {
+            let done = f(&mut storage.whole.array);
+            storage.settle();
+            done
+        })
+    }
+
+    /// Shares the memory with another library, which may write to it as this does. The values move to memory of their own
+    /// if a node, a program or another array has them.
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`].
+    pub fn export(&self) -> Result<(Array, Loan)> {
+        let mut storage = lock(&self.storage);
+        storage.take_back();
+        let batch_ndim = storage.whole.levels.len();
+        let loan = match &storage.exported {
+            Some(exported) => exported.loan.clone(),
+            None => {
+                let loan = storage.whole.array.lend()?;
+                storage.exported = Some(Box::new(Exported { loan: loan.clone(), traced: None }));
+                loan
+            }
+        };
+        Ok((storage.whole.array.part(&self.layout, batch_ndim), loan))
+    }
+
+    /// The bytes of the elements, read as elements of another dtype in the same memory. None if they make up none.
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`].
+    pub fn reread(&self, dtype: DType) -> Result<Option<SharedValue>> {
+        let (array, loan) = self.export()?;
+        let (old, new) = (array.dtype().size(), dtype.size());
+        let mut layout = self.layout.clone();
+        if old != new {
+            let Some((last, rest)) = layout.strides.split_last() else { return Ok(None) };
+            let size = layout.dims[rest.len()];
+            // How many bytes lie between elements, in elements of the new dtype.
+            let steps: Option<Strides> = rest
+                .iter()
+                .chain([&layout.offset])
+                .map(|s| (s * old as isize % new as isize == 0).then(|| s * old as isize / new as isize))
+                .collect();
+            let (Some(mut steps), true, true) = (steps, *last == 1 || size < 2, size * old % new == 0) else {
+                return Ok(None);
+            };
+            layout.offset = steps.pop().expect("the offset is the last of them");
+            steps.push(1);
+            layout.dims[rest.len()] = size * old / new;
+            layout.strides = steps;
+        }
+        let loan = loan.of(dtype);
+        let Some(memory) = loan.array(dtype).filter(|memory| layout.fits(memory.len())) else {
+            return Ok(None);
+        };
+        let whole = layout.offset == 0 && layout.is_contiguous() && shape::len(&layout.dims) == memory.len();
+        let memory = if whole { memory.reshaped(&layout.dims).expect("as many elements") } else { memory };
+        Ok(Some(SharedValue::of_loan(memory, loan, layout, self.is_inference())))
+    }
+
+    /// Some elements of memory that is shared with another library.
+    pub fn of_loan(memory: Array, loan: Loan, layout: Layout, inference: bool) -> SharedValue {
+        let t = Tensor::constant(memory);
+        let value = SharedValue::whole(&t, 0, inference);
+        lock(&value.storage).exported = Some(Box::new(Exported { loan, traced: None }));
+        SharedValue { layout, ..value }
     }
 
     /// Counts a write that changes nothing.

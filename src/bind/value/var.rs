@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyString};
 use super::kept::linked;
 use super::slot::GradSlot;
 use super::storage::{OldEdge, Region, SharedValue, count_write};
-use crate::array::{Array, Layout};
+use crate::array::{Array, Layout, Loan};
 use crate::bind::python::capi::attached;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
@@ -78,6 +78,8 @@ pub enum Reading<'a> {
     /// The value itself, an `Own` one, under the lock.
     Locked(MutexGuard<'a, State>),
     Copied(Tensor),
+    /// A value whose array may lie in memory that another library writes to.
+    Lent(Tensor),
 }
 
 impl Reading<'_> {
@@ -95,7 +97,7 @@ impl Deref for Reading<'_> {
     #[inline]
     fn deref(&self) -> &Tensor {
         match self {
-            Reading::Copied(t) => t,
+            Reading::Copied(t) | Reading::Lent(t) => t,
             Reading::Locked(state) => match &state.value {
                 Value::Own(t) => t,
                 Value::Shared(_) => unreachable!("only values of one's own are locked"),
@@ -140,13 +142,28 @@ impl Var {
         self.uncaptured()
     }
 
+    /// [`Var::tensor`] for whoever keeps no array of it, because it may lie in memory that another library writes to:
+    /// [`Array::is_lent`].
+    #[inline]
+    pub fn look(&self) -> Tensor {
+        if let Some(trace) = modes::trace() {
+            self.capture(&trace);
+        }
+        self.read(SharedValue::look)
+    }
+
     /// [`Var::tensor`], unknown to the trace that this thread takes.
     #[inline]
     pub fn uncaptured(&self) -> Tensor {
+        self.read(SharedValue::read)
+    }
+
+    #[inline]
+    fn read(&self, shared: impl FnOnce(&mut SharedValue) -> (Tensor, OldEdge)) -> Tensor {
         let mut state = self.lock();
         let (tensor, old) = match &mut state.value {
             Value::Own(t) => return t.clone(),
-            Value::Shared(p) => p.read(),
+            Value::Shared(p) => shared(p),
         };
         state.follow(tensor.edge.as_ref());
         drop(state);
@@ -157,12 +174,42 @@ impl Var {
     /// The value as an op takes it: without its edge while ops are not recorded.
     #[inline]
     pub fn operand(&self) -> Tensor {
-        self.operand_in(flags())
+        self.as_operand(self.tensor(), flags())
+    }
+
+    /// [`Var::operand`] for an op that keeps no array of it, such as a view.
+    pub fn operand_in_place(&self) -> Tensor {
+        self.as_operand(self.look(), flags())
+    }
+
+    /// [`Var::operand`] for an op that keeps no array of it if none of its operands is tracked. `lent` becomes true if the
+    /// array may lie in memory that another library writes to. Numbers that may be indices are copied from there, since a
+    /// kernel that has checked them reads them again.
+    #[inline]
+    pub fn operand_noting(&self, lent: &mut bool) -> Tensor {
+        self.noting(lent, flags())
     }
 
     #[inline]
-    fn operand_in(&self, modes: Flags) -> Tensor {
-        let mut t = self.tensor();
+    fn noting(&self, lent: &mut bool, modes: Flags) -> Tensor {
+        let plain = modes.without(Flags::NOT_RECORDING) == Flags::NONE;
+        let look = |p: &mut SharedValue| {
+            let (mut t, old) = p.look();
+            if t.array.is_lent() {
+                if plain && t.dtype().is_differentiable() {
+                    *lent = true;
+                } else {
+                    t.array = t.array.kept().unwrap_or_else(|error| error.throw());
+                }
+            }
+            (t, old)
+        };
+        let t = if plain { self.read(look) } else { self.tensor() };
+        self.as_operand(t, modes)
+    }
+
+    #[inline]
+    fn as_operand(&self, mut t: Tensor, modes: Flags) -> Tensor {
         if modes.has(Flags::HOST_RULE) && !t.is_tracked() {
             t = linked(t);
         }
@@ -195,7 +242,9 @@ impl Var {
         {
             return Reading::Locked(state);
         }
-        Reading::Copied(self.operand_in(modes))
+        let mut lent = false;
+        let t = self.noting(&mut lent, modes);
+        if lent { Reading::Lent(t) } else { Reading::Copied(t) }
     }
 
     /// Where the elements lie, if other tensors may share the memory.
@@ -220,6 +269,14 @@ impl Var {
         self.meet_trace();
         let slot = self.lock().slot.clone()?;
         slot.grad(py)
+    }
+
+    /// Shares the memory with another library, which may write to it as this tensor does.
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`].
+    pub fn export(&self) -> Result<(Array, Loan)> {
+        self.lock().shared().export()
     }
 
     /// The values, for a function of the name `what`.

@@ -26,7 +26,7 @@ impl Var {
         let same = base.get().lock().has_edge(t.edge.as_ref());
         let t = if same { alias(&t).or_raise()? } else { t };
         let value = match base.get().lock().locate(&t) {
-            None => Value::Own(t),
+            None => Value::Own(Tensor { array: t.array.clone().kept().or_raise()?, ..t }),
             Some((shared, layout)) => {
                 let root = shared
                     .base
@@ -44,7 +44,7 @@ impl Var {
         f: impl FnOnce(&Tensor) -> Result<Tensor>,
     ) -> PyResult<Bound<'py, Var>> {
         slf.get().share().or_raise()?;
-        let t = f(&slf.get().operand()).or_raise()?;
+        let t = f(&slf.get().operand_in_place()).or_raise()?;
         Var::view_of(slf, t, slf.get().dialect())
     }
 }

@@ -16,6 +16,7 @@ from ferrograd._kit import arguments as _arguments
 from ferrograd._kit.dialect import TORCH
 from ferrograd._kit.out import placed
 from ferrograd._kit.specialize import specialize
+from ferrograd._kit.warning import warn
 from ferrograd.torch._base.generator import Generator, drawing
 from ferrograd.torch._base.meta import MetaTensor, is_meta, shape_of
 from ferrograd.torch._base.storage import BytesOfFile
@@ -113,10 +114,25 @@ def tensor(
 
 
 def as_tensor(data: Any, dtype: Any = None, device: object = None) -> Tensor:
-    """The object as a tensor. A tensor of that dtype is returned itself."""
+    """The object as a tensor. A tensor of that dtype is returned itself.
+
+    The tensor of a NumPy array of that dtype lies in the memory of the array, as one of ``from_numpy`` does. Anything
+    else is copied, and so are arrays in whose memory no tensor can lie.
+
+    >>> import numpy as np
+    >>> import ferrograd.torch as torch
+    >>> a = np.zeros(2)
+    >>> x = torch.as_tensor(a)
+    >>> a[0] = 1
+    >>> x.tolist()
+    [1.0, 0.0]
+    """
     _core.check_device("as_tensor", device)
     if isinstance(data, Tensor):
         return data if dtype is None or data.dtype == dtype else ops.astype(data, dtype)
+    shared = _in_memory_of(data) if isinstance(data, np.ndarray) else None
+    if shared is not None and (dtype is None or shared.dtype == dtype):
+        return shared
     return _core.make(_numbers(data), dtype, False, TORCH)
 
 
@@ -140,12 +156,13 @@ def asarray(
     With ``requires_grad=False`` the result has no graph.
 
     Raises:
-        ValueError: ``copy`` is False and the object has to be copied, as arrays of other libraries have to be.
+        ValueError: ``copy`` is False and the object has to be copied, as lists have to be.
     """
-    made: Any = as_tensor(obj, dtype, device)
+    made: Any = tensor(obj, dtype=dtype) if copy and isinstance(obj, np.ndarray) else as_tensor(obj, dtype, device)
     if isinstance(obj, BytesOfFile) and made.dtype == "uint8":
         return made.as_subclass(_TensorOfBytes)
-    if copy is False and made is not obj:
+    shares = isinstance(obj, np.ndarray) and obj.size > 0 and made.data_ptr() == obj.ctypes.data
+    if copy is False and made is not obj and not shares:
         raise ValueError(f"asarray: {type(obj).__name__} has to be copied; take copy=None")
     if copy and made is obj:
         made = ops.clone(obj)
@@ -155,8 +172,44 @@ def asarray(
 
 
 def from_numpy(ndarray: Any) -> Tensor:
-    """A tensor with a copy of a NumPy array."""
-    return _core.make(ndarray, None, False, TORCH)
+    """A tensor in the memory of a NumPy array: what is written to one is seen in the other.
+
+    What a graph has used stays as it was. A read-only array is copied, with a warning.
+
+    Raises:
+        DtypeError: an array of a dtype that tensors do not have.
+        TypeError: anything but a NumPy array.
+        ValueError: an array whose elements lie at distances that are no multiples of their size, or where the processor
+            reads no such element, as fields of records may.
+
+    >>> import numpy as np
+    >>> import ferrograd.torch as torch
+    >>> a = np.zeros((2, 2))
+    >>> x = torch.from_numpy(a)
+    >>> a[0] = 1
+    >>> x[:, 1] = 2
+    >>> x.tolist(), a.tolist()
+    ([[1.0, 2.0], [0.0, 2.0]], [[1.0, 2.0], [0.0, 2.0]])
+    """
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"from_numpy: a NumPy array is wanted, not {type(ndarray).__name__}")
+    shared = _in_memory_of(ndarray)
+    if shared is not None:
+        return shared
+    copied: Tensor = _core.make(ndarray, None, False, TORCH)
+    if ndarray.size and not ndarray.flags.writeable:
+        warn("from_numpy: the NumPy array is not writable, so the tensor has a copy of it; write from_numpy(a.copy())")
+    elif ndarray.size and not _core.is_tracing():
+        raise ValueError(
+            "from_numpy: the elements of the NumPy array lie where no tensor can have its elements (a stride is no "
+            "multiple of their size, or an address is none of theirs); write from_numpy(a.copy())"
+        )
+    return copied
+
+
+def _in_memory_of(ndarray: Any) -> Any:
+    """A tensor in the memory of a NumPy array, or None where none can lie there."""
+    return _core.sharing(ndarray, TORCH)
 
 
 def _constant(
@@ -586,13 +639,17 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None, o
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
-    """A tensor with a copy of the numbers in a buffer, such as bytes. torch shares the memory.
+    """A tensor of the numbers in a buffer: in its memory if it can be written to, as a ``bytearray``, else with a copy.
 
     >>> import ferrograd.torch as torch
     >>> torch.frombuffer(b"abc", dtype=torch.uint8).tolist()
     [97, 98, 99]
     """
-    return _core.make(np.frombuffer(buffer, np.dtype(dtype), count, offset), dtype, requires_grad, TORCH)
+    numbers = np.frombuffer(buffer, np.dtype(dtype), count, offset)
+    shared: Tensor | None = _in_memory_of(numbers)
+    if shared is None:
+        return _core.make(numbers, dtype, requires_grad, TORCH)
+    return shared.requires_grad_() if requires_grad else shared
 
 
 def range(start: float = 0, end: float | None = None, step: float = 1, **options: Any) -> Tensor:

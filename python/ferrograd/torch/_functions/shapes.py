@@ -162,11 +162,21 @@ def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
 
 
 def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
-    """A view of the same memory with another shape, in which one size may be -1.
+    """A view of the same memory with another shape, in which one size may be -1, or with another dtype.
+
+    With a dtype the bytes of an untracked tensor are read as its numbers. If these are larger or smaller, the last axis
+    has fewer or more of them.
 
     Raises:
-        ShapeError: another number of elements, or elements that lie in memory so that only ``reshape`` can copy them.
-        DtypeError: another dtype is given; the bytes of a tensor cannot be read as one.
+        ShapeError: another number of elements, or elements that lie in memory so that only ``reshape`` can copy them;
+            bytes that make up no numbers of the dtype.
+        DtypeError: another dtype for a tensor that requires grad. Bytes have no gradient.
+
+    >>> import ferrograd.torch as torch
+    >>> x = torch.tensor([1.0, 2.0])
+    >>> x.view(torch.int32)[0] = 0
+    >>> x.tolist()
+    [0.0, 2.0]
     """
     x: Any = _arguments.tensor(input, "view", "input")
     shape = shape if size is None else (size,)
@@ -175,10 +185,19 @@ def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Ten
     if dtype is not None:
         if x.dtype == dtype:
             return view(x, list(x.shape))
-        raise DtypeError(
-            "view: the bytes of a tensor cannot be read as another dtype; to(dtype) converts the numbers, and "
-            "torch.view_copy(x, dtype) copies the bytes"
-        )
+        if x.requires_grad:
+            raise DtypeError(
+                "view: the bytes of a tensor that requires grad have no gradient; to(dtype) converts the numbers, and "
+                "x.detach().view(dtype) reads the bytes"
+            )
+        read: Tensor | None = x._reread(dtype)
+        if read is None:
+            raise ShapeError(
+                f"view: elements of shape {list(x.shape)} with the strides {list(x.stride())} make up none of {dtype}: "
+                "the last axis has to be contiguous, and its bytes, the other strides and the offset multiples of its "
+                "size"
+            )
+        return read
     found: Tensor = ops.reshape(x, list(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else list(shape))
     if not x.is_contiguous() and not _can_view(x, found.shape):
         raise ShapeError(

@@ -85,7 +85,7 @@ class Methods:
         return _rebuild_of_class, (type(self), *made)
 
     def numpy(self: Any, *, force: bool = False) -> np.ndarray[Any, Any]:
-        """The numbers as a read-only array that shares the memory. With ``force`` a tracked tensor is detached."""
+        """The numbers as an array in the memory of the tensor. With ``force`` a tracked tensor is detached."""
         found: np.ndarray[Any, Any] = _numpy(self.detach() if force else self)
         return found
 
