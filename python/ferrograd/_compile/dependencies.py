@@ -360,12 +360,12 @@ class Names:
         self.submodules: set[str] = set()
         #: By number or name: what is read of the arguments of the last call that was searched.
         self._arguments: dict[Any, Use] = {}
-        #: Whether a thread has begun a search that it will not end, because it is not in this process.
-        self.is_lost = False
-        self._lock = Lock(self._lose)
+        self._lock = Lock()
 
-    def _lose(self) -> None:
-        self.is_lost = True
+    @property
+    def is_lost(self) -> bool:
+        """Whether a thread has begun a search that it will not end, because it is not in this process."""
+        return self._lock.was_lost
 
     def meet(self, *values: Any) -> bool:
         """Searches functions and what they lead to. Whether that finds anything new."""

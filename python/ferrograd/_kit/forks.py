@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 #: Seconds after which a process forks in the middle of an import.
@@ -19,12 +19,12 @@ _locks: weakref.WeakSet[Lock] = weakref.WeakSet()
 class Lock:
     """A lock that its thread may take again. In the child of a fork no thread has it but the one that forked."""
 
-    __slots__ = ("__weakref__", "_lock", "_when_lost")
+    __slots__ = ("__weakref__", "_lock", "was_lost")
 
-    def __init__(self, when_lost: Callable[[], object] | None = None) -> None:
+    def __init__(self) -> None:
         self._lock = threading.RLock()
-        #: Is called in the child of a fork if a thread that is not there had the lock: what it did is half done.
-        self._when_lost = when_lost
+        #: Whether a thread that a fork has left behind had the lock: what it did is half done.
+        self.was_lost = False
         _locks.add(self)
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
@@ -46,8 +46,7 @@ class Lock:
             self._lock.release()
             return
         self._lock = threading.RLock()
-        if self._when_lost is not None:
-            self._when_lost()
+        self.was_lost = True
 
 
 def _finish_imports() -> None:
