@@ -319,7 +319,7 @@ def test_composed_transforms_of_paddle() -> None:
     assert compose(1) == "2"
     assert paddle.vision.Compose is type(compose)
     with pytest.raises(
-        AttributeError, match=r"vision' has no attribute 'datasets': .* read files in a paddle.io.Dataset"
+        AttributeError, match=r"vision' has no attribute 'datasets': .* read them in a paddle.io.Dataset"
     ):
         _ = paddle.vision.datasets
 

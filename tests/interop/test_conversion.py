@@ -55,7 +55,7 @@ DECISIONS: dict[str, Callable[[Any], Any]] = {
     "array2string": np.array2string,
     "range": lambda x: list(range(int(x))),
     "detach": lambda x: float(x.detach()),
-    "no_grad": lambda x: fg.no_grad()(float)(x),
+    "no_grad": lambda x: fg.no_grad()(lambda x: float(x))(x),
 }
 TRANSFORMS: dict[str, Callable[[Callable[[Any], Any], Any], Any]] = {
     "grad": lambda f, x: func.grad(f)(x),

@@ -11,7 +11,14 @@ from ferrograd import paddle, torch
 
 @pytest.mark.parametrize(
     ("value", "dtype"),
-    [(1.5, "float32"), (2, "int64"), (True, "bool"), (np.float64(1), "float32"), (np.int8(1), "int64")],
+    [
+        (1.5, "float32"),
+        (2, "int64"),
+        (True, "bool"),
+        (np.float32(1), "float32"),
+        (np.float64(1), "float64"),
+        (np.int8(1), "int64"),
+    ],
 )
 def test_full_takes_the_dtype_of_its_value(value: Any, dtype: str) -> None:
     assert fg.full((2,), value).dtype == np.dtype(dtype)

@@ -71,6 +71,10 @@ def test_import_defers_modules_that_few_programs_use() -> None:
     core |= {
         "_kit.arguments",
         "_kit.public",
+        # What is done before and after a fork, and how much memory is kept for later.
+        "_kit.forks",
+        "_kit.memory",
+        "_kit.warning",
         # The number of threads is read, and a wrong one is refused, at the import.
         "_kit.threads",
         "_autograd.gradients",

@@ -612,6 +612,7 @@ UNSAFE: dict[str, str] = {
     "c/": "src/c/tests/program.rs",
     "base/memory.rs": T + "test_out_of_memory.py",
     "base/dtype.rs": "tests/ops/test_promotion.py",
+    "base/fork.rs": T + "test_processes.py",
     "base/array/": "tests/ops/test_layouts.py",
     "base/kernel/par.rs": "tests/scheduler.rs",
     "base/kernel/conv/": "tests/ops/test_conv.py",

@@ -67,9 +67,17 @@ def test_a_write_never_makes_a_gradient_wrong(d: Dialect) -> None:
     view = y[1:]
     view.zero_()
     assert d.grad([z], [x])[0].tolist() == [2.0, 4.0, 6.0]
-    seen = np.asarray((x * 2).detach())
-    with pytest.raises(ValueError, match="read-only"):
+    w = (x * 2).detach()
+    z = w * x
+    seen = np.asarray(w)
+    if d.module is fg.torch:
+        # There NumPy writes to the memory of the tensor, and not to what the graph has kept.
         seen[0] = 7.0
+        assert w.tolist() == [7.0, 4.0, 6.0]
+    else:
+        with pytest.raises(ValueError, match="read-only"):
+            seen[0] = 7.0
+    assert d.grad([z], [x])[0].tolist() == [2.0, 4.0, 6.0]
 
 
 def test_safe_gradients_keeps_the_other_branch_of_where_out(d: Dialect) -> None:
@@ -86,7 +94,7 @@ def test_the_first_nan_is_reported_with_its_line() -> None:
     guilty one, or sees gradients only and not the values."""
     x = leaf([1.0, 0.0])
     with fg.debug_nans():
-        with pytest.raises(fg.NotFiniteError, match=r"^log: debug_nans"):
+        with pytest.raises(fg.NotFiniteError, match=r"^log: the result holds NaN"):
             fg.log(x - 5.0)
         y = fg.sqrt(x)
         with pytest.raises(fg.NotFiniteError, match=rf"in the gradient of sqrt, recorded at .*{HERE}"):

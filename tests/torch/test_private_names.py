@@ -45,6 +45,7 @@ KNOWN = [
     "_get_closed_form_lr",
     "_get_lr_called_within_step",
     "_get_name",
+    "_get_no_batch_dim",
     "_grad",
     "_growth_factor",
     "_growth_interval",

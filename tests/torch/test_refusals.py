@@ -38,8 +38,7 @@ def test_view_wants_the_elements_in_place() -> None:
     for bad in calls:
         with pytest.raises(RuntimeError, match="reshape"):
             bad()
-    with pytest.raises(ValueError, match="dtype"):
-        x.view(torch.int32)
+    assert x.view(torch.int32).shape == (2, 3)
     y = x.requires_grad_().view(3, 2)
     y.sum().backward()
     assert values(x.grad) == [[1, 1, 1], [1, 1, 1]]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import importlib
 import os
-import threading
 import time
 import weakref
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ class Lock:
     __slots__ = ("__weakref__", "_lock", "was_lost")
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self._lock = _thread.RLock()
         #: Whether a thread that a fork has left behind had the lock: what it did is half done.
         self.was_lost = False
         _locks.add(self)
@@ -45,7 +45,7 @@ class Lock:
         if self._lock.acquire(blocking=False):
             self._lock.release()
             return
-        self._lock = threading.RLock()
+        self._lock = _thread.RLock()
         self.was_lost = True
 
 
@@ -58,7 +58,7 @@ def _finish_imports() -> None:
     def others() -> Iterator[str]:
         for name, reference in list(held.items()):
             owner = getattr(reference(), "owner", None)
-            if name.partition(".")[0] == "ferrograd" and owner not in {None, threading.get_ident()}:
+            if name.partition(".")[0] == "ferrograd" and owner not in {None, _thread.get_ident()}:
                 yield name
 
     while any(others()) and time.monotonic() < end:

@@ -153,6 +153,11 @@ def numbers(
     return _asked(like, state, compute, widens) if _core.is_tracing() else compute()
 
 
+def number(like: Tensor, compute: Callable[[], float]) -> Any:
+    """The float ``compute()`` as :func:`numbers` has it, for code that is recorded and is no step."""
+    return _asked(like, {}, lambda: (compute(),))[0] if _core.is_tracing() else compute()
+
+
 def _like(x: Any, like: Tensor | None) -> Any:
     """A number of a recorded step in the precision of ``like``."""
     if like is None or not isinstance(x, Tensor) or x.dtype.kind != "f":
@@ -197,8 +202,7 @@ def unscaled(grads: Iterable[Tensor], factor: Callable[[], float]) -> bool:
     is_finite = True
     with no_grad():
         for g in grads:
-            (inverse,) = numbers(g, {}, lambda: (1 / factor(),))
-            g.set_value(g * inverse)
+            g.set_value(g * number(g, lambda: 1 / factor()))
             is_finite = is_finite and _core.all_hold(native.isfinite(g))
     return is_finite
 

@@ -189,7 +189,7 @@ class AmpScaler(Scaler):
         """A tensor times the factor."""
         if not self._enable:
             return var
-        (factor,) = _fused.numbers(var, {}, lambda: (self._scale,))
+        factor = _fused.number(var, lambda: self._scale)
         return ops.multiply(var, factor)
 
     def unscale_(self, optimizer: Any) -> None:

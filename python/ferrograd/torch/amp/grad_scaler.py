@@ -63,7 +63,7 @@ class GradScaler(Scaler):
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
-            (factor,) = _fused.numbers(outputs, {}, lambda: (self._scale,))
+            factor = _fused.number(outputs, lambda: self._scale)
             return ops.multiply(outputs, factor)
         if isinstance(outputs, (list, tuple)):
             scaled = [self.scale(output) for output in outputs]
