@@ -102,7 +102,7 @@ def wrap(fn_or_name: F) -> F:
     """
     name: Any = fn_or_name if isinstance(fn_or_name, str) else getattr(fn_or_name, "__name__", None)
     if name is None:
-        raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")
+        raise TypeError("Unsupported type for global function! Must be either a callable or string name")
     frame = sys._getframe(1)
     if frame.f_code.co_name != "<module>":
         raise NotImplementedError("wrap must be called at the top level of a module")
@@ -406,7 +406,7 @@ class Tracer(TracerBase):
             if isinstance(value, Tensor)
         }
         if not isinstance(function, FunctionType):
-            raise AssertionError(f"symbolic_trace: {function} is no function in Python")
+            raise TypeError(f"symbolic_trace: a {type(function).__name__} is no function in Python")
         space = function.__globals__
         function, args = self.create_args_for_root(function, isinstance(root, Module), concrete_args)
         cache: dict[str, Any] = {}

@@ -257,6 +257,7 @@ def cross_entropy(
         _arguments.tensor(input, "cross_entropy", "input"),
         _arguments.tensor(label, "cross_entropy", "label"),
     )
+    axis = _arguments.axis(axis, "cross_entropy", input.ndim)
     if label_smoothing > 0 and label.ndim == input.ndim and label.shape[axis] == input.shape[axis] > 1:
         soft_label, label = True, ops.cast(label, input.dtype)
     kept = not soft_label and label.ndim == input.ndim
