@@ -18,12 +18,6 @@ pub mod shape;
 pub mod stored;
 pub mod sync;
 
-/// What a test works on: all of it, or what Miri can interpret in seconds.
-#[cfg(test)]
-fn sized<T>(all: T, interpreted: T) -> T {
-    if cfg!(miri) { interpreted } else { all }
-}
-
 pub use array::Array;
 pub use dtype::DType;
 pub use error::{Error, Result};

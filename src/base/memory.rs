@@ -276,6 +276,12 @@ impl<A: Array> TryPush<A::Item> for SmallVec<A> {
     }
 }
 
+/// What a test works on: all of it, or what Miri can interpret in seconds.
+#[cfg(test)]
+pub fn sized<T>(all: T, interpreted: T) -> T {
+    if cfg!(miri) { interpreted } else { all }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

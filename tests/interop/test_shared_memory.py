@@ -256,7 +256,8 @@ def test_views_of_numpy_keep_their_strides() -> None:
 def test_results_in_another_order_of_axes() -> None:
     x = torch.tensor(np.arange(6.0).reshape(3, 2))
     for y in (x.T * 2, x.permute(1, 0) + 1, x.T):
-        for shared in (y.numpy(), np.asarray(y), np.asarray(memoryview(y))):
+        lent: Any = y
+        for shared in (y.numpy(), np.asarray(y), np.asarray(memoryview(lent))):
             assert shared.tolist() == y.tolist()
             shared[0, 1] += 1.0
             assert shared.tolist() == y.tolist()

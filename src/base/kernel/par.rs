@@ -290,7 +290,7 @@ mod tests {
     use std::panic::catch_unwind;
 
     use super::*;
-    use crate::sized;
+    use crate::memory::sized;
 
     #[test]
     #[cfg_attr(miri, ignore = "rayon makes pointers of integers, which strict provenance forbids")]

@@ -169,7 +169,7 @@ pub fn below(bits: u64, range: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sized;
+    use crate::memory::sized;
 
     /// One block, word by word.
     fn philox(seed: u64, block: u64) -> [u32; 4] {

@@ -133,7 +133,7 @@ unsafe impl Kernel for Moves {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sized;
+    use crate::memory::sized;
 
     #[test]
     fn elements_come_to_their_places() {

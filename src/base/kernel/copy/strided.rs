@@ -249,7 +249,7 @@ unsafe fn line<T: Copy>(n: usize, (x, s): (*const T, isize), (y, t): (*mut T, is
 #[cfg(test)]
 mod tests {
     use crate::array::Array;
-    use crate::sized;
+    use crate::memory::sized;
 
     #[test]
     fn every_order_and_direction_of_axes_is_copied_right() {

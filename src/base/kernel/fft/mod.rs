@@ -532,7 +532,7 @@ fn is_smooth(mut n: usize) -> bool {
 mod tests {
     use super::*;
     use crate::dtype::c128;
-    use crate::sized;
+    use crate::memory::sized;
 
     #[test]
     fn transforms_of_every_length_undo_and_agree() {

@@ -51,7 +51,7 @@ mod tests {
     use rustfft::num_complex::Complex;
 
     use super::*;
-    use crate::sized;
+    use crate::memory::sized;
 
     #[test]
     fn general_transforms_are_those_of_the_definition() {

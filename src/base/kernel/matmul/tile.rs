@@ -443,7 +443,7 @@ mod tests {
     use std::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 
     use super::*;
-    use crate::sized;
+    use crate::memory::sized;
 
     macro_rules! equal {
         ($t:ident $narrow:ident $wide:ident) => {{

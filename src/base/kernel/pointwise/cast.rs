@@ -239,7 +239,7 @@ pub fn row(from: DType, to: DType) -> Option<Row> {
 mod tests {
     use super::*;
     use crate::dtype::Element;
-    use crate::sized;
+    use crate::memory::sized;
 
     /// Numbers around all bounds, and of all sizes.
     fn numbers() -> Vec<f64> {

@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use crate::array::Array;
     use crate::dtype::Element;
-    use crate::sized;
+    use crate::memory::sized;
 
     /// Checks pairs of these numbers, in small blocks and in large ones.
     fn check<T: Num + Element>(numbers: &[T], same: impl Fn(T, T) -> bool) {

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
     use crate::dtype::{Element, bf16};
     use crate::kernel::pointwise::cast::cast;
-    use crate::sized;
+    use crate::memory::sized;
 
     /// All numbers of a half dtype in order, without infinities. Miri gets the last ones.
     fn all<T: Element + PartialOrd + Into<f64>>(of: impl Fn(u16) -> T) -> Vec<T> {

@@ -123,7 +123,7 @@ pub fn last_axis(op: &'static str, x: &Array, y: &Array) -> Result<Array> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sized;
+    use crate::memory::sized;
 
     #[test]
     fn rows_of_any_length_are_summed() {

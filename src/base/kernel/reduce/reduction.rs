@@ -318,7 +318,7 @@ fn reduce_adjacent(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sized;
+    use crate::memory::sized;
 
     const SUM: &ReduceLoops = reduce_loops!(num T::ZERO; a, x => a.add(x));
 

@@ -299,7 +299,7 @@ mod tests {
     use super::*;
     use crate::array::Array;
     use crate::kernel::reduce::{apply, reduce_loops};
-    use crate::sized;
+    use crate::memory::sized;
 
     #[test]
     fn tiles_of_any_length_give_the_bits_of_the_whole() {

@@ -58,7 +58,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sized;
+    use crate::memory::sized;
 
     #[test]
     fn what_is_in_use_at_a_time_does_not_overlap() {
