@@ -23,7 +23,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 static FORKS: AtomicU32 = AtomicU32::new(1);
 
 /// The locks that are held over a fork, and what the child does first.
-static GUARDED: OnceLock<(&'static [Hold], &'static [fn()])> = OnceLock::new();
+struct Guarded {
+    holds: &'static [Hold],
+    in_child: &'static [fn()],
+}
+
+static GUARDED: OnceLock<Guarded> = OnceLock::new();
 
 thread_local! {
     static HELD: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(vec![]) };
@@ -32,7 +37,7 @@ thread_local! {
 /// From now on these locks are held while the process forks, and the child begins with calls of `in_child`. Only the first
 /// call counts.
 pub fn guard(holds: &'static [Hold], in_child: &'static [fn()]) {
-    if GUARDED.set((holds, in_child)).is_err() {
+    if GUARDED.set(Guarded { holds, in_child }).is_err() {
         return;
     }
     #[cfg(unix)]
@@ -44,7 +49,7 @@ pub fn guard(holds: &'static [Hold], in_child: &'static [fn()]) {
 }
 
 extern "C" fn before() {
-    let Some((holds, _)) = GUARDED.get() else { return };
+    let Some(Guarded { holds, .. }) = GUARDED.get() else { return };
     let until = Instant::now() + PATIENCE;
     let held = holds.iter().filter_map(|hold| {
         loop {
@@ -65,7 +70,7 @@ extern "C" fn in_parent() {
 extern "C" fn in_the_child() {
     FORKS.fetch_add(1, Relaxed);
     drop(HELD.take());
-    if let Some((_, in_child)) = GUARDED.get() {
+    if let Some(Guarded { in_child, .. }) = GUARDED.get() {
         in_child.iter().for_each(|f| f());
     }
 }

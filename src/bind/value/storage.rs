@@ -638,7 +638,9 @@ impl SharedValue {
                 .chain([&layout.offset])
                 .map(|s| (s * old as isize % new as isize == 0).then(|| s * old as isize / new as isize))
                 .collect();
-            let (Some(mut steps), true, true) = (steps, *last == 1 || size < 2, size * old % new == 0) else {
+            let (Some(mut steps), true, true) =
+                (steps, *last == 1 || size < 2, (size * old).is_multiple_of(new))
+            else {
                 return Ok(None);
             };
             layout.offset = steps.pop().expect("the offset is the last of them");

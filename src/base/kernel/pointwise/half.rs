@@ -71,7 +71,8 @@ mod tests {
 
     /// All numbers of a half dtype in order, without infinities. Miri gets the last ones.
     fn all<T: Element + PartialOrd + Into<f64>>(of: impl Fn(u16) -> T) -> Vec<T> {
-        let mut all: Vec<T> = (0..=u16::MAX).map(of).filter(|&x| x.into().is_finite()).collect();
+        let mut all: Vec<T> =
+            (sized(0, 0x7b80)..=sized(u16::MAX, 0x7f7f)).map(of).filter(|&x| x.into().is_finite()).collect();
         all.sort_by(|a, b| a.partial_cmp(b).expect("numbers"));
         all.drain(..sized(0, all.len() - 60));
         all
