@@ -78,6 +78,7 @@ pub use bail;
 static NAMES: Mutex<Option<FxHashSet<&'static str>>> = Mutex::new(None);
 
 /// Holds the names while the process forks: see [`crate::fork`].
+#[doc(hidden)]
 pub fn hold() -> Option<Box<dyn Any>> {
     NAMES.try_lock().ok().map(|held| Box::new(held) as Box<dyn Any>)
 }

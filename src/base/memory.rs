@@ -69,6 +69,7 @@ fn refill() -> Result<(), NoMemory> {
 }
 
 /// To be called in the child of a fork: a thread that moved the reserve is not there.
+#[doc(hidden)]
 pub fn after_fork_in_child() {
     MOVING.store(false, Relaxed);
 }

@@ -25,6 +25,7 @@ fn running() -> MutexGuard<'static, Option<Running>> {
 }
 
 /// Holds the table while the process forks: see [`crate::fork`].
+#[doc(hidden)]
 pub fn hold() -> Option<Box<dyn Any>> {
     RUNNING.try_lock().ok().map(|held| Box::new(held) as Box<dyn Any>)
 }

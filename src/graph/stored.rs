@@ -84,6 +84,7 @@ static KNOWN: LazyLock<AllKnown> = LazyLock::new(|| {
 });
 
 /// Makes the table of the ops: see [`crate::fork`].
+#[doc(hidden)]
 pub fn ready() {
     LazyLock::force(&KNOWN);
 }

@@ -327,6 +327,7 @@ fn trim(freed: usize) {
 }
 
 /// Holds the lists while the process forks: see [`crate::fork`].
+#[doc(hidden)]
 pub fn hold() -> Option<Box<dyn Any>> {
     let held: Option<Vec<_>> = WAITING.iter().map(|list| list.try_lock().ok()).collect();
     Some(Box::new((held?, LOOKED.try_lock().ok()?)))

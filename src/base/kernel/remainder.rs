@@ -38,6 +38,7 @@ static GAUSS: LazyLock<[(f64, f64); 24]> = LazyLock::new(|| {
 });
 
 /// Makes the tables of this file: see [`crate::fork`].
+#[doc(hidden)]
 pub fn ready() {
     LazyLock::force(&GAUSS);
     LazyLock::force(&LN_SINHC);

@@ -93,6 +93,7 @@ impl Spinners {
 pub static BUSY: AtomicIsize = AtomicIsize::new(0);
 
 /// To be called in the child of a fork, which has no helpers.
+#[doc(hidden)]
 pub fn after_fork_in_child() {
     BUSY.store(0, Relaxed);
 }

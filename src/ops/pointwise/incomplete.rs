@@ -130,6 +130,7 @@ const CUT: f64 = 40.0;
 const RAISE: usize = 4;
 
 /// Makes the table of this file: see [`crate::fork`].
+#[doc(hidden)]
 pub fn ready() {
     LazyLock::force(&GAUSS);
 }

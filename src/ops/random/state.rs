@@ -52,12 +52,14 @@ pub fn before_fork() {
 }
 
 /// Holds the state while the process forks: see [`crate::fork`].
+#[doc(hidden)]
 pub fn hold() -> Option<Box<dyn Any>> {
     STATE.try_lock().ok().map(|held| Box::new(held) as Box<dyn Any>)
 }
 
 /// To be called in the child after a fork: the next draw begins streams of the child's own, which depend on the parent's
 /// state and on the number of the child.
+#[doc(hidden)]
 pub fn after_fork_in_child() {
     IS_NEW_CHILD.store(true, Relaxed);
 }

@@ -474,6 +474,7 @@ type Kept = (Key, Arc<dyn Any + Send + Sync>);
 static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
 
 /// Holds the plans while the process forks: see [`crate::fork`].
+#[doc(hidden)]
 pub fn hold() -> Option<Box<dyn Any>> {
     KEPT.try_lock().ok().map(|held| Box::new(held) as Box<dyn Any>)
 }

@@ -26,6 +26,7 @@ const COMPARED: usize = 64;
 static LAST: Mutex<VecDeque<Weak<Code>>> = Mutex::new(VecDeque::new());
 
 /// Holds the list while the process forks: see [`crate::fork`].
+#[doc(hidden)]
 pub fn hold() -> Option<Box<dyn Any>> {
     LAST.try_lock().ok().map(|held| Box::new(held) as Box<dyn Any>)
 }

@@ -53,6 +53,7 @@ impl CodeOfTiles {
 }
 
 /// There is nothing to hold while the process forks.
+#[doc(hidden)]
 pub fn hold() -> Option<Box<dyn std::any::Any>> {
     Some(Box::new(()))
 }
