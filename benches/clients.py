@@ -58,7 +58,7 @@ def models(torch: Any) -> dict[str, tuple[Any, Any]]:
 
 
 def rate(call: Callable[[], Any], clients: int, seconds: float) -> float:
-    """How many calls a second so many threads make."""
+    """The calls that this many threads make in a second."""
     end = time.perf_counter() + seconds
     counts = [0] * clients
 

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use rustc_hash::FxHashSet;
 
 use crate::dtype::DType;
+use crate::fork;
 use crate::host;
 use crate::memory::{self, NoMemory};
 
@@ -80,7 +81,7 @@ static NAMES: Mutex<Option<FxHashSet<&'static str>>> = Mutex::new(None);
 /// Holds the names while the process forks: see [`crate::fork`].
 #[doc(hidden)]
 pub fn hold() -> Option<Box<dyn Any>> {
-    NAMES.try_lock().ok().map(|held| Box::new(held) as Box<dyn Any>)
+    fork::hold(&NAMES)
 }
 
 /// A copy of the name that lives as long as the process. Meant for names of classes, of which there are few.

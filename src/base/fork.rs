@@ -8,13 +8,18 @@
 use std::any::Any;
 use std::cell::{RefCell, UnsafeCell};
 use std::ops::{Deref, DerefMut};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::*, fence};
+use std::sync::{Mutex, OnceLock};
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
 /// Tries to take a lock of the whole process. What it returns is dropped after the fork.
 pub type Hold = fn() -> Option<Box<dyn Any>>;
+
+/// A lock of the whole process, if no thread has it.
+pub fn hold<T>(lock: &'static Mutex<T>) -> Option<Box<dyn Any>> {
+    Some(Box::new(lock.try_lock().ok()?))
+}
 
 /// A process that cannot have a lock for so long forks without it.
 const PATIENCE: Duration = Duration::from_secs(5);

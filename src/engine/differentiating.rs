@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::fork;
 use crate::graph::{Edge, Node};
 
 /// The address of a node, and the number of its output.
@@ -27,7 +28,7 @@ fn running() -> MutexGuard<'static, Option<Running>> {
 /// Holds the table while the process forks: see [`crate::fork`].
 #[doc(hidden)]
 pub fn hold() -> Option<Box<dyn Any>> {
-    RUNNING.try_lock().ok().map(|held| Box::new(held) as Box<dyn Any>)
+    fork::hold(&RUNNING)
 }
 
 fn place(edge: &Edge) -> Place {

@@ -32,6 +32,9 @@ pub struct Entry {
     pub draws: bool,
     /// Whether it takes long for the size of its operands, such as a product of matrices.
     pub heavy: bool,
+    /// Whether it may read memory that another library writes to: it takes no number from there as a count or a place. Where
+    /// another thread writes meanwhile, some numbers of the result are others, and nothing else happens.
+    pub reads_lent: bool,
     pub call: fn(&[Arg]) -> Result<Value>,
 }
 

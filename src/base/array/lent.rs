@@ -33,6 +33,16 @@ impl Clone for Loan {
 }
 
 impl Loan {
+    /// A loan of another library's memory, which `owner` keeps alive.
+    ///
+    /// # Safety
+    /// `bytes` bytes from `at` on are initialised, may be read and written, and live as long as `owner`.
+    pub unsafe fn foreign(at: NonNull<u8>, bytes: usize, owner: Box<dyn Any + Send + Sync>) -> Loan {
+        let loans = Arc::default();
+        let keeper = Keeper { owner, is_foreign: true, loans: Arc::clone(&loans) };
+        Loan { keeper: Arc::new(keeper), at, bytes, loans }
+    }
+
     /// Whether nobody else may write to the memory any more.
     pub fn is_last(&self) -> bool {
         !self.keeper.is_foreign && Arc::strong_count(&self.loans) == 2
@@ -126,18 +136,6 @@ impl Array {
     #[doc(hidden)]
     pub fn kept(self) -> Result<Array> {
         if self.is_lent() { self.packed() } else { Ok(self) }
-    }
-}
-
-impl Loan {
-    /// A loan of another library's memory, which `owner` keeps alive.
-    ///
-    /// # Safety
-    /// `bytes` bytes from `at` on are initialised, may be read and written, and live as long as `owner`.
-    pub unsafe fn foreign(at: NonNull<u8>, bytes: usize, owner: Box<dyn Any + Send + Sync>) -> Loan {
-        let loans = Arc::default();
-        let keeper = Keeper { owner, is_foreign: true, loans: Arc::clone(&loans) };
-        Loan { keeper: Arc::new(keeper), at, bytes, loans }
     }
 }
 

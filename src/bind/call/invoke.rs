@@ -152,7 +152,7 @@ fn run<'py>(
         }
     }
     if lent {
-        keep(name, &mut args)?;
+        keep(entry, &mut args)?;
     }
     let namespace = dialect.or(from).unwrap_or(Dialect::Native);
     let dialect = from.or(dialect).unwrap_or(Dialect::Native);
@@ -348,32 +348,16 @@ fn say_exactness(entry: &Entry, args: &mut [Arg], given: &[Option<Bound<'_, PyAn
     Ok(())
 }
 
-/// Ops that read much memory, and no number of it as a count or a place: if another thread writes there meanwhile, some numbers of
-/// the result are others, and nothing else happens.
-const READS_NUMBERS: &[&str] = &[
-    "matmul",
-    "linear",
-    "index_select",
-    "gather",
-    "take",
-    "take_along_axis",
-    "sum",
-    "mean",
-    "clone",
-    "cast",
-    "astype",
-];
-
-/// Copies the operands that lie in memory which another library writes to, unless the op only computes with their numbers, and no
+/// Copies the operands that lie in memory which another library writes to, unless the op may read them there, and no
 /// node is made that keeps them.
 #[cold]
-fn keep(name: &str, args: &mut [Arg]) -> PyResult<()> {
+fn keep(entry: &Entry, args: &mut [Arg]) -> PyResult<()> {
     let is_tracked = |arg: &Arg| match arg {
         Arg::Tensor(t) => t.is_tracked(),
         Arg::Tensors(list) => list.iter().any(Tensor::is_tracked),
         _ => false,
     };
-    if !READS_NUMBERS.contains(&name) || args.iter().any(is_tracked) {
+    if !entry.reads_lent || args.iter().any(is_tracked) {
         for arg in args {
             if let Arg::Tensor(t) = arg {
                 t.array = t.array.clone().kept().or_raise()?;

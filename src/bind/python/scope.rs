@@ -6,6 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::once::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType, PyWeakrefMethods, PyWeakrefReference};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -184,7 +185,7 @@ fn is_still<'py>(
 
 /// The modules directly below a module by name.
 fn below<'py>(module: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyDict>>> {
-    let modules = module.getattr(crate::bind::python::once::intern!(module.py(), "_modules"))?;
+    let modules = module.getattr(intern!(module.py(), "_modules"))?;
     Ok(modules.cast_into().ok())
 }
 

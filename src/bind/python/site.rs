@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 
 use super::capi::attached;
 use super::scope;
+use crate::fork;
 use crate::graph::site::{Host, Site, set_host};
 
 type GetLasti = unsafe extern "C" fn(*mut ffi::PyFrameObject) -> c_int;
@@ -50,7 +51,7 @@ static SITES: Mutex<Option<Sites>> = Mutex::new(None);
 
 /// Holds the table while the process forks: see [`crate::fork`].
 pub fn hold() -> Option<Box<dyn Any>> {
-    SITES.try_lock().ok().map(|held| Box::new(held) as Box<dyn Any>)
+    fork::hold(&SITES)
 }
 
 /// Takes the beginning of the file names of the library's own code.

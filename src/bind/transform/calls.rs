@@ -19,6 +19,7 @@ use crate::bind::convert::numpy::has_bytes;
 use crate::bind::grad::run::warn_of_vectors;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
+use crate::bind::python::once::intern;
 use crate::bind::value::var::{Value, Var};
 use crate::dtype::DType;
 use crate::graph::modes::{self, Flags, Watch};
@@ -336,7 +337,7 @@ impl Place {
         if let (Ok(owner), Some(name)) = (place.cast::<PyTuple>(), &name) {
             return Ok(Place::Attribute(owner.get_item(0)?.unbind(), name.clone().cast_into()?.unbind()));
         }
-        let code = crate::bind::python::once::intern!(py, "__code__");
+        let code = intern!(py, "__code__");
         let is_function = place.hasattr(code)?;
         let place = match dict_behind(&place)? {
             Some(dict) => dict.into_any(),
@@ -350,8 +351,7 @@ impl Place {
             }
             (Err(other), Some(name)) => Place::Attributes(other.into_inner().unbind(), name.unbind()),
             (Err(other), None) => {
-                let name =
-                    if is_function { code } else { crate::bind::python::once::intern!(py, "cell_contents") };
+                let name = if is_function { code } else { intern!(py, "cell_contents") };
                 Place::Attribute(other.into_inner().unbind(), name.clone().unbind())
             }
         })
@@ -603,7 +603,7 @@ impl CompiledCalls {
                 return Ok(result);
             }
         }
-        let result = slf.call_method(crate::bind::python::once::intern!(py, "_call"), args, kwargs)?;
+        let result = slf.call_method(intern!(py, "_call"), args, kwargs)?;
         warn_of_vectors(py)?;
         Ok(result)
     }

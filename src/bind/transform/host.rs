@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use crate::array::{Array, Item};
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::OrRaise;
+use crate::bind::python::once::intern;
 use crate::bind::value::capture::{Captures, Cell, HostCell, is_same_view};
 use crate::bind::value::var::{Value, Var};
 use crate::dtype::{DType, dispatch};
@@ -46,10 +47,7 @@ impl<'a, 'py> Advanced<'a, 'py> {
     pub fn of(py: Python<'py>, sources: &'a [Source]) -> PyResult<Option<Advanced<'a, 'py>>> {
         let mut advanced = Advanced { py, counted: vec![], arrays: SmallVec::new() };
         for source in sources {
-            let given = source
-                .object
-                .call_method0(py, crate::bind::python::once::intern!(py, "advance"))?
-                .into_bound(py);
+            let given = source.object.call_method0(py, intern!(py, "advance"))?.into_bound(py);
             if given.is_none() {
                 return Ok(None);
             }
@@ -81,7 +79,7 @@ impl Drop for Advanced<'_, '_> {
 
 /// Takes back what a source counted. An error there has nobody to tell but Python's hook for such errors.
 fn undo(py: Python<'_>, source: &Py<PyAny>, token: Bound<'_, PyAny>) {
-    if let Err(e) = source.call_method1(py, crate::bind::python::once::intern!(py, "undo"), (token,)) {
+    if let Err(e) = source.call_method1(py, intern!(py, "undo"), (token,)) {
         e.write_unraisable(py, None);
     }
 }

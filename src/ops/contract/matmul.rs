@@ -154,7 +154,7 @@ impl Op for Dot {
 /// >>> fg.matmul(fg.ones((2, 3)), fg.ones((3, 4))).shape
 /// (2, 4)
 /// ```
-#[op(method, names("matmul", "mm"), heavy)]
+#[op(method, names("matmul", "mm"), heavy, reads_lent)]
 pub fn matmul(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     let (x, y) = numbers("matmul", x, y)?;
     let (a, b) = (x.dims(), y.dims());

@@ -147,7 +147,7 @@ pub fn mv(x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// >>> fg.linear(fg.ones((5, 3)), fg.ones((2, 3))).shape
 /// (5, 2)
 /// ```
-#[op(function, heavy)]
+#[op(function, heavy, reads_lent)]
 pub fn linear(
     x: &Tensor,
     weight: &Tensor,

@@ -45,7 +45,7 @@ fn take_at(op: &'static str, x: &Tensor, at: usize, indices: &Tensor) -> Result<
 /// array([[2, 1, 2],
 ///        [4, 3, 4]])
 /// ```
-#[op(method, half)]
+#[op(method, half, reads_lent)]
 pub fn take(x: &Tensor, indices: &Tensor, #[default(None)] axis: Option<i64>) -> Result<Tensor> {
     match axis {
         Some(axis) => take_at("take", x, shape::axis("take", axis, x.rank())?, indices),
@@ -59,7 +59,7 @@ pub fn take(x: &Tensor, indices: &Tensor, #[default(None)] axis: Option<i64>) ->
 /// >>> fg.index_select(fg.tensor([1, 2, 3]), 0, fg.tensor([2, 0])).numpy()
 /// array([3, 1])
 /// ```
-#[op(method, half, from_zero)]
+#[op(method, half, from_zero, reads_lent)]
 pub fn index_select(x: &Tensor, axis: i64, index: &Tensor) -> Result<Tensor> {
     if index.rank() > 1 {
         bail!(Shape, "index_select", "the indices have one axis, not the shape {:?}", index.dims());
@@ -76,7 +76,7 @@ pub fn index_select(x: &Tensor, axis: i64, index: &Tensor) -> Result<Tensor> {
 /// array([[2, 2],
 ///        [3, 3]])
 /// ```
-#[op(method, half, from_zero)]
+#[op(method, half, from_zero, reads_lent)]
 pub fn gather(x: &Tensor, axis: i64, index: &Tensor) -> Result<Tensor> {
     const OP: &str = "gather";
     if x.rank() == 0 || index.rank() == 0 {
@@ -108,7 +108,7 @@ fn beside(op: &'static str, x: &Tensor, at: usize, index: &Tensor) -> Result<Ten
 /// array([[2],
 ///        [3]])
 /// ```
-#[op(method, half)]
+#[op(method, half, reads_lent)]
 pub fn take_along_axis(x: &Tensor, indices: &Tensor, #[default(-1)] axis: Option<i64>) -> Result<Tensor> {
     const OP: &str = "take_along_axis";
     let Some(axis) = axis else {

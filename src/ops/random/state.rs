@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
+use crate::fork;
 use crate::kernel::mersenne::Mersenne;
 use crate::kernel::random::Stream;
 
@@ -54,7 +55,7 @@ pub fn before_fork() {
 /// Holds the state while the process forks: see [`crate::fork`].
 #[doc(hidden)]
 pub fn hold() -> Option<Box<dyn Any>> {
-    STATE.try_lock().ok().map(|held| Box::new(held) as Box<dyn Any>)
+    fork::hold(&STATE)
 }
 
 /// To be called in the child after a fork: the next draw begins streams of the child's own, which depend on the parent's

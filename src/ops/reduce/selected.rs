@@ -45,7 +45,7 @@ fn check_condition(op: &'static str, selected: &Tensor) -> Result<()> {
 /// >>> fg.sum(x, where=x > 1).item()
 /// 6.0
 /// ```
-#[op(method, names("sum"))]
+#[op(method, names("sum"), reads_lent)]
 pub fn sum_where(
     x: &Tensor,
     #[default(None)] axis: Axes<'_>,
@@ -121,7 +121,7 @@ pub fn all_where(
 /// >>> fg.mean(fg.tensor([[1., 2.], [3., 4.]]), axis=1).tolist()
 /// [1.5, 3.5]
 /// ```
-#[op(method, names("mean"))]
+#[op(method, names("mean"), reads_lent)]
 pub fn mean_where(
     x: &Tensor,
     #[default(None)] axis: Axes<'_>,

@@ -16,6 +16,7 @@ use rustfft::{Fft, FftDirection, FftNum};
 use crate::array::Array;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result, bail};
+use crate::fork;
 use crate::kernel::copy::copy;
 use crate::kernel::par::{self, SendPtr};
 use crate::memory;
@@ -476,7 +477,7 @@ static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
 /// Holds the plans while the process forks: see [`crate::fork`].
 #[doc(hidden)]
 pub fn hold() -> Option<Box<dyn Any>> {
-    KEPT.try_lock().ok().map(|held| Box::new(held) as Box<dyn Any>)
+    fork::hold(&KEPT)
 }
 
 /// The plan for a key, from the ones that are kept if it is there.

@@ -9,6 +9,7 @@ use memmap2::{Mmap, MmapMut};
 
 use super::assembler::Assembler;
 use super::functions;
+use crate::fork;
 use crate::kernel::pointwise::arithmetic::Float;
 use crate::kernel::pointwise::row::{Address, Instruction};
 use crate::kernel::simd::{Isa, isa};
@@ -28,7 +29,7 @@ static LAST: Mutex<VecDeque<Weak<Code>>> = Mutex::new(VecDeque::new());
 /// Holds the list while the process forks: see [`crate::fork`].
 #[doc(hidden)]
 pub fn hold() -> Option<Box<dyn Any>> {
-    LAST.try_lock().ok().map(|held| Box::new(held) as Box<dyn Any>)
+    fork::hold(&LAST)
 }
 
 /// The bytes of a page, and of a cache line.
