@@ -1,6 +1,7 @@
-"""How cost grows: time per element for 1 to 10 million elements, time per node for a hundred to a million nodes.
+"""How cost grows: time per element for 1 to 10 million elements, time per node for a hundred to a million nodes, and
+time per step of a chain of ten to ten thousand steps with a gradient in each.
 
-``python benches/growth.py`` prints both for ferrograd, and for torch if it is installed. It draws them into
+``python benches/growth.py`` prints them for ferrograd, and for torch if it is installed. It draws them into
 ``target/growth.png``.
 """
 
@@ -22,6 +23,7 @@ import matplotlib.pyplot as plt
 PICTURE = Path("target/growth.png")
 ELEMENTS = [10**k for k in range(8)]
 NODES = [10**k for k in range(2, 7)]
+STEPS = [10**k for k in range(1, 5)]
 
 
 def elements(f: Any, n: int) -> Callable[[], Any]:
@@ -43,6 +45,20 @@ def nodes(f: Any, n: int) -> Callable[[], Any]:
     return run
 
 
+def steps(f: Any, n: int) -> Callable[[], Any]:
+    """A chain of n steps, each with a gradient by the last value, whose history grows."""
+    x = f.leaf(np.full(1, 0.999, np.float32))
+
+    def run() -> Any:
+        y = x
+        for _ in range(n):
+            (g,) = f.grad(f.total(f.tanh(y)), [y])
+            y = y * x + g
+        return y
+
+    return run
+
+
 def curve(f: Any, make: Callable[[Any, int], Callable[[], Any]], sizes: list[int]) -> list[float]:
     """Nanoseconds per element or node, for each size."""
     times = []
@@ -55,12 +71,12 @@ def curve(f: Any, make: Callable[[Any, int], Callable[[], Any]], sizes: list[int
 
 def main() -> None:
     there = [n for n in ("ferrograd", "torch") if importlib.util.find_spec(FRAMEWORKS[n][1])]
-    figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    for axis, make, sizes in ((axes[0], elements, ELEMENTS), (axes[1], nodes, NODES)):
+    figure, axes = plt.subplots(1, 3, figsize=(15, 4), layout="constrained")
+    for axis, make, sizes in ((axes[0], elements, ELEMENTS), (axes[1], nodes, NODES), (axes[2], steps, STEPS)):
         word = make.__name__
         for name in there:
             # torch takes a quarter of a minute for a million nodes.
-            mine = sizes if name == "ferrograd" or make is elements else sizes[:-1]
+            mine = sizes if name == "ferrograd" or make is not nodes else sizes[:-1]
             times = curve(FRAMEWORKS[name][0](), make, mine)
             axis.loglog(mine, times, marker="o", label=name)
             for n, t in zip(mine, times, strict=True):

@@ -75,3 +75,27 @@ fn tangents_follow_from_gradients() -> Outcome {
     assert!((number(&tangent) - (3.0 + 0.5 + 0.5 - 2.0)).abs() < 1e-12);
     Ok(())
 }
+
+/// An input of `push` is independent of the others, even where it was computed from one.
+#[test]
+fn a_tangent_of_an_inner_value_takes_the_place_of_one_from_below() -> Outcome {
+    let edges = |t: &Tensor| t.edge().expect("tracked").clone();
+    let number = |t: &Option<Tensor>| t.as_ref().expect("it moves").array().to_vec::<f64>()[0];
+    let x = Tensor::scalar(2.0).leaf();
+    let y = &x * &x;
+    let z = &y * 3.0 + &x;
+    let moves = [(edges(&x), Tensor::scalar(1.0)), (edges(&y), Tensor::scalar(10.0))];
+    assert_eq!(number(&push(&[edges(&z)], &moves, false)?[0]), 31.0);
+    // One result of a node moves, and another one follows from below.
+    let pair = Tensor::new(&[2.0, 1.0, 1.0, 3.0], &[2, 2])?.leaf();
+    let (q, r) = ferrograd::ops::linalg::qr::qr(&pair, "reduced")?;
+    let (zero, direction) = (Tensor::new(&[0.0; 4], &[2, 2])?, Tensor::new(&[1.0, 0.0, 0.0, 0.0], &[2, 2])?);
+    let from_below = [(edges(&pair), direction.clone())];
+    let whole = push(&[edges(&r)], &from_below, false)?;
+    let [below, other] = [from_below[0].clone(), (edges(&q), zero)];
+    let part = push(&[edges(&r), edges(&q)], &[below, other], false)?;
+    let numbers = |t: &Option<Tensor>| t.as_ref().expect("it moves").array().to_vec::<f64>();
+    assert_eq!(numbers(&part[0]), numbers(&whole[0]));
+    assert_eq!(numbers(&part[1]), [0.0; 4]);
+    Ok(())
+}

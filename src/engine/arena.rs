@@ -101,6 +101,37 @@ impl Met {
     }
 }
 
+/// The nodes below which a walk finds nothing that is wanted, however long their histories are.
+enum Ends {
+    None,
+    /// The only node with a wanted value. What it was computed from does not lead back to it.
+    One(*const Node),
+    /// All nodes with wanted values, where no gradient flows through one.
+    Many(FxHashSet<*const Node>),
+}
+
+impl Ends {
+    fn of(request: &Request<'_>) -> Ends {
+        let mut nodes = request.wanted.iter().map(|e| Arc::as_ptr(&e.node));
+        match nodes.next() {
+            Some(first) if !request.leaves && nodes.all(|node| node == first) => Ends::One(first),
+            Some(_) if request.stops => {
+                Ends::Many(request.wanted.iter().map(|e| Arc::as_ptr(&e.node)).collect())
+            }
+            _ => Ends::None,
+        }
+    }
+
+    #[inline]
+    fn has(&self, node: &Arc<Node>) -> bool {
+        match self {
+            Ends::None => false,
+            Ends::One(end) => *end == Arc::as_ptr(node),
+            Ends::Many(ends) => ends.contains(&Arc::as_ptr(node)),
+        }
+    }
+}
+
 impl<'a> Arena<'a> {
     /// The part of the graph that a request needs. Edges that lead to no wanted value are cut.
     ///
@@ -130,10 +161,7 @@ impl<'a> Arena<'a> {
         };
         let mut met = Met::default();
         let blocked = |e: &Edge| !request.blocked.is_empty() && request.blocked.iter().any(|b| b.is_same(e));
-        let ends: FxHashSet<*const Node> = match request.stops {
-            true => request.wanted.iter().map(|e| Arc::as_ptr(&e.node)).collect(),
-            false => FxHashSet::default(),
-        };
+        let ends = Ends::of(request);
         for (root, _) in request.roots.iter().filter(|(root, _)| !blocked(root)) {
             arena.walk(&root.node, &mut met, &blocked, &ends)?;
         }
@@ -151,7 +179,7 @@ impl<'a> Arena<'a> {
         root: &'a Arc<Node>,
         met: &mut Met,
         blocked: &impl Fn(&Edge) -> bool,
-        ends: &FxHashSet<*const Node>,
+        ends: &Ends,
     ) -> Result<(), NoMemory> {
         if met.get(root).is_some() {
             return Ok(());
@@ -181,8 +209,7 @@ impl<'a> Arena<'a> {
                 continue;
             };
             let at = (frame.start + frame.next) as usize;
-            let is_end = !ends.is_empty() && ends.contains(&Arc::as_ptr(node));
-            let Some(edge) = edge.as_ref().filter(|e| !is_end && !blocked(e)) else {
+            let Some(edge) = edge.as_ref().filter(|e| !ends.has(node) && !blocked(e)) else {
                 frame.next += 1;
                 continue;
             };

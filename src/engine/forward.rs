@@ -11,7 +11,7 @@ use crate::graph::{Edge, Grads, Meta, Modes, NodeKind, Op, Recording, Saved, Tan
 use crate::ops::movement::{broadcast_to, cast};
 
 /// The tangents of `outputs`, given tangents of `inputs`. None: no tangent arrives. An input may be an interior value
-/// of the graph: its tangent is added to the one that arrives from below. Frees nothing. With `create_graph` the
+/// of the graph: its tangent takes the place of one that would arrive from below. Frees nothing. With `create_graph` the
 /// results can be differentiated, by either mode.
 ///
 /// ```
@@ -35,6 +35,8 @@ fn push_all(outputs: &[Edge], inputs: &[(Edge, Tensor)], record: bool) -> Result
         // Forward mode needs no cotangents.
         roots: outputs.iter().map(|e| (e.clone(), Tensor::scalar(0.0))).collect(),
         wanted: inputs.iter().map(|(e, _)| e.clone()).collect(),
+        // A node is passed where another output of it may have a tangent from below.
+        stops: inputs.iter().all(|(e, _)| e.node.outs.len() == 1),
         ..Request::default()
     };
     let arena = Arena::new(&request)?;
@@ -69,7 +71,7 @@ fn push_all(outputs: &[Edge], inputs: &[(Edge, Tensor)], record: bool) -> Result
         };
         debug_assert_eq!(outs.len(), node.outs.len(), "{}: one tangent an output", node.name());
         for ((slot, t), meta) in arena.outs(i).zip(outs).zip(node.outs.iter()) {
-            if let Some(t) = t {
+            if let Some(t) = t.filter(|_| !arena.asked[slot]) {
                 assert_eq!(t.dtype(), meta.dtype, "{}: a tangent has its output's dtype", node.name());
                 let t = broadcast_to_meta(&t, meta, &live)?;
                 tangents[slot] = added(tangents[slot].take(), Some(t), record)?;

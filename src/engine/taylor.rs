@@ -52,6 +52,7 @@ fn derivatives(
     let request = Request {
         roots: outputs.iter().map(|e| (e.clone(), Tensor::scalar(0.0))).collect(),
         wanted: inputs.iter().map(|(e, _)| e.clone()).collect(),
+        stops: true,
         ..Request::default()
     };
     let arena = Arena::new(&request)?;

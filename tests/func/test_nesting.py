@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import ferrograd as fg
+import ferrograd.paddle as paddle
+import ferrograd.torch as torch
 import numpy as np
 import pytest
 from ferrograd.func import grad, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp, vmap
@@ -57,6 +59,26 @@ def test_every_pair_of_transforms(ways: Any) -> None:
         outer(inner(lambda x: fg.sin(x) * x**3))(x),
         6 * 0.7 * np.sin(0.7) + 6 * 0.49 * np.cos(0.7) - 0.343 * np.sin(0.7),
     )
+
+
+@pytest.mark.parametrize("outer", [way for way in WAYS if way is not eager], ids=lambda way: way.__name__)
+@pytest.mark.parametrize(
+    "slope", [fg.grad, lambda y, x: torch.autograd.grad(y, x)[0], lambda y, x: paddle.grad(y, x)[0]]
+)
+def test_what_a_transform_differentiates_is_recorded_without_being_asked(outer: Any, slope: Any) -> None:
+    x = fg.tensor(np.float64(0.7))
+    same(outer(lambda x: slope(x**3, x) * x)(x), 9 * 0.49)
+    same(outer(lambda x: slope(slope(x**3, x), x))(x), 6.0)
+
+
+def test_a_gradient_under_no_grad_is_a_constant_of_the_transform() -> None:
+    def product(x: fg.Tensor) -> fg.Tensor:
+        cube = x**3
+        with fg.no_grad():
+            slope = fg.grad(cube, x)
+        return slope * x
+
+    same(grad(product)(fg.tensor(np.float64(0.7))), 3 * 0.49)
 
 
 @pytest.mark.parametrize("ways", list(itertools.product(WAYS, repeat=2)), ids=lambda w: "-".join(f.__name__ for f in w))

@@ -106,7 +106,7 @@ def test_a_leaf_is_refused_while_recording(d: Dialect, write: Callable[[Dialect,
     assert not x.stop_gradient
 
 
-@every
+@pytest.mark.parametrize("d", [d for d in ALL if d.name != "paddle"], ids=repr)
 def test_a_view_of_a_leaf_is_refused_while_recording(d: Dialect) -> None:
     x = leaf(d, 1.0, 2.0, 3.0, 4.0)
     v = x[1:]
@@ -117,7 +117,7 @@ def test_a_view_of_a_leaf_is_refused_while_recording(d: Dialect) -> None:
         lambda: x.reshape([2, 2]).fill_(1.0),
     ]
     for write in writes:
-        with pytest.raises(fg.LeafInplaceError, match=r"a view of a leaf|Leaf Var that doesn.t stop gradient"):
+        with pytest.raises(fg.LeafInplaceError, match="a view of a leaf"):
             write()
     assert values(x) == [1, 2, 3, 4]
     with d.module.no_grad():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -438,3 +439,52 @@ def test_what_fluid_says_can_be_used() -> None:
                 assert eval(name, {"paddle": paddle}) is not None
     with pytest.raises(AttributeError, match=r"Paddle 1\.8's names are not here"):
         getattr(paddle.fluid.layers, "nonsense")  # noqa: B009
+
+
+def test_a_write_to_a_view_of_a_leaf_is_recorded_for_the_view() -> None:
+    x: Any = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    y, other = paddle.reshape(x, [-1]), x[:1]
+    y[0] = 5.0
+    assert values(y) == values(x) == [5, 2]
+    (y * y).sum().backward()
+    assert values(x.grad) == [0, 4]
+    assert x.is_leaf
+    assert not y.is_leaf
+    assert x.inplace_version == y.inplace_version == 1
+    # What is computed from the leaf later has the derivatives at its new numbers.
+    assert values(paddle.grad((x * x).sum(), x)[0]) == [10, 4]
+    assert values(paddle.grad((other * other).sum(), x)[0]) == [10, 0]
+
+
+WRITES: dict[str, Callable[[Any], Any]] = {
+    "an element": lambda v: v.__setitem__(0, 3.0),
+    "all of it": lambda v: v.set_value(np.array([3.0, 4.0], np.float32)),
+    "a product": lambda v: v.multiply_(paddle.to_tensor([3.0, 4.0])),
+    "twice": lambda v: v.scale_(2.0).exp_(),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_a_view_of_a_leaf_has_the_gradient_that_a_copy_has(write: Callable[[Any], Any], is_compiled: bool) -> None:
+    def slope(x: Any, part: Callable[[Any], Any]) -> Any:
+        v = part(x)
+        write(v)
+        return paddle.grad((v * v * v).sum(), x)[0]
+
+    given = paddle.to_tensor([1.0, 2.0, 0.5], stop_gradient=False)
+    function = fg.compile(slope) if is_compiled else slope
+    for _ in range(3):
+        x = paddle.to_tensor([1.0, 2.0, 0.5], stop_gradient=False)
+        found = function(x, lambda x: x[:2])
+        assert values(found) == values(slope(given, lambda x: x[:2].clone()))
+
+
+def test_a_view_of_a_leaf_made_under_no_grad_is_written_untracked() -> None:
+    x: Any = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    with paddle.no_grad():
+        v = x[:1]
+    v[0] = 5.0
+    assert v.stop_gradient
+    assert values(x) == [5, 2]
+    assert x.is_leaf

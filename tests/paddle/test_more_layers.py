@@ -81,6 +81,8 @@ def test_vectors_and_input_shapes() -> None:
     assert spec.shape == (-1, 3)
     assert spec.batch(4).shape == (4, -1, 3)
     assert spec.unbatch() == paddle.static.InputSpec([None, 3], "float32", "x")
+    for dtype in (float, "f8", np.float64, np.dtype("float64"), paddle.float64, "paddle.float64"):
+        assert paddle.static.InputSpec([1], dtype).dtype == paddle.float64
 
 
 def test_batch_norm_with_an_activation() -> None:

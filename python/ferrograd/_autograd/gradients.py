@@ -111,7 +111,8 @@ def grad(
     * ``grad_outputs``: the cotangent of each output, with its shape. None stands for ones and is allowed for an output
       of one element.
     * ``retain_graph``: keep what the ops saved, for another pass. The default is the value of ``create_graph``.
-    * ``create_graph``: record the pass, so that the results can be differentiated again.
+    * ``create_graph``: record the pass, so that the results can be differentiated again. Inside of a function that a
+      transform of :mod:`ferrograd.func` differentiates, what depends on its arguments is recorded anyway.
     * ``only_inputs``: if False, the gradients of all other leaves are added to their ``.grad``.
     * ``allow_unused``: the gradient of an input on which no output depends is None instead of an error.
     * ``materialize_grads``: it is zeros instead.
@@ -139,7 +140,7 @@ def grad(
         cotangents(grad_outputs),
         NATIVE,
         retain_graph=retain_graph,
-        create_graph=create_graph,
+        create_graph=create_graph or None,
         leaves=not only_inputs,
         blocked=[] if no_grad_vars is None else leaves_of(no_grad_vars, "grad: no_grad_vars"),
         unused=unused(allow_unused, materialize_grads),

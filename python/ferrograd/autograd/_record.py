@@ -128,6 +128,7 @@ class Recording:
             create_graph=record,
             unused="zeros",
             batched=batched,
+            stops=True,
         )
         found = [_conjugated(g) for g in found]
         # A recorded gradient that depends on nothing is a leaf, which is no result of a function.

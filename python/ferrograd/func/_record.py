@@ -251,6 +251,8 @@ class Record:
             create_graph=record,
             unused="zeros",
             batched=batch_size is not None,
+            # What the arguments were computed from is none of this transform's business, however long its history.
+            stops=True,
         )
         # A recorded gradient that depends on nothing is a leaf, which is no result of a function.
         is_constant = record and not any(g.requires_grad for g in starts)
@@ -262,7 +264,7 @@ class Record:
         if not outs:
             return [False] * len(self.inside)
         seeds = [_core.native.ones_like(y) for y in outs]
-        found = _core.grad(outs, self.inside, seeds, NATIVE, retain_graph=True, unused="none")
+        found = _core.grad(outs, self.inside, seeds, NATIVE, retain_graph=True, unused="none", stops=True)
         return [g is not None for g in found]
 
     def gradient(self, record: bool | None = None) -> list[Tensor]:

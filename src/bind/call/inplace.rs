@@ -1,5 +1,5 @@
 //! Writes into tensors. All of them end here, and this file holds their rules: while ops are recorded, a write to a
-//! leaf whose gradient is wanted, or to a view of one, is an error; the shape and the kind of the dtype stay.
+//! leaf whose gradient is wanted, or (but for Paddle) to a view of one, is an error; the shape and the kind of the dtype stay.
 //!
 //! Saved tensors are snapshots, since arrays are immutable and shared, so no write can make a gradient wrong.
 
@@ -31,6 +31,15 @@ fn check_may_write(slf: &Bound<'_, Var>, op: &str) -> PyResult<()> {
     let leaf = slf.get().look().edge.is_some_and(|e| e.node.is_leaf());
     let mut state = slf.get().lock();
     let of_leaf = matches!(&state.value, Value::Shared(p) if p.is_of_leaf());
+    if of_leaf
+        && slf.get().dialect().parts_views_from_leaves()
+        && let Value::Shared(p) = &mut state.value
+        && let Some(old) = p.part_from_leaf().or_raise()?
+    {
+        drop(state);
+        drop(old);
+        return Ok(());
+    }
     if leaf || of_leaf {
         let what = slf.get().dialect().refused_write(!leaf);
         let other = if op == "setitem" { "y = x.clone(), then y[i] = v" } else { "x = x + 1" };

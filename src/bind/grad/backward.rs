@@ -13,8 +13,8 @@ use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::facade::WARN_OF_NOTHING;
 use crate::bind::value::accumulate::accumulate_grad;
 use crate::bind::value::var::{Slot, Var};
-use crate::engine::{Answer, Reached, Request};
-use crate::graph::modes::host_call;
+use crate::engine::{Answer, Reached, Request, differentiated_by};
+use crate::graph::modes::{host_call, is_recording};
 use crate::graph::site::Site;
 use crate::graph::{DetachReason, Edge, GradOwner, Node, Stems, Tensor};
 use crate::ops::movement::broadcast_to;
@@ -148,9 +148,10 @@ fn some_inputs<'py>(given: &Bound<'py, PyAny>) -> PyResult<Option<Vec<Endpoint<'
 /// `blocked`. `unused` says what happens to inputs that no gradient reaches: "refused", "none" or "zeros". Those
 /// that are used, but with derivatives that are all zero, get zeros, unless `unused` is "missing": then they get none. With
 /// `batched` every seed, and every gradient, has one more axis, the first. With `stops` no gradient flows through an input
-/// to what it was computed from, and hooks on inputs are not called.
+/// to what it was computed from, and hooks on inputs are not called. Where nobody says by `create_graph` whether the pass is
+/// recorded, it is if a running transform differentiates an output.
 #[pyfunction]
-#[pyo3(signature = (outputs, inputs, seeds, dialect, *, retain_graph=None, create_graph=false, leaves=false,
+#[pyo3(signature = (outputs, inputs, seeds, dialect, *, retain_graph=None, create_graph=None, leaves=false,
                     blocked=vec![], unused="none", batched=false, stops=false))]
 #[allow(clippy::too_many_arguments)]
 fn grad<'py>(
@@ -160,7 +161,7 @@ fn grad<'py>(
     #[pyo3(from_py_with = some)] seeds: Seeds<'py>,
     dialect: Dialect,
     retain_graph: Option<bool>,
-    create_graph: bool,
+    create_graph: Option<bool>,
     leaves: bool,
     #[pyo3(from_py_with = list)] blocked: Vec<Endpoint<'py>>,
     unused: &str,
@@ -173,6 +174,7 @@ fn grad<'py>(
         "missing" => Unused::Missing,
         _ => Unused::Nothing,
     };
+    let create_graph = create_graph.unwrap_or_else(|| is_differentiated(&outputs));
     let request = Request {
         retain_graph: retain_graph.unwrap_or(create_graph),
         create_graph,
@@ -223,6 +225,11 @@ fn grad<'py>(
     accumulate_grad(py, slots(answer.leaves, answer.deferred), create_graph, result)?;
     queue.finish(py)?;
     Ok(grads)
+}
+
+/// Whether a running transform computes derivatives with respect to a value that an output was computed from.
+fn is_differentiated(outputs: &[Endpoint<'_>]) -> bool {
+    is_recording() && outputs.iter().filter_map(Endpoint::edge).any(|edge| differentiated_by(&edge).is_some())
 }
 
 /// The size of the first axis of batched seeds.

@@ -209,6 +209,12 @@ impl Dialect {
         }
     }
 
+    /// A write to a view of a leaf whose gradient is wanted, while ops are recorded: an error, or (Paddle) the view goes
+    /// its own way from there and the leaf stays a leaf, with other numbers.
+    pub fn parts_views_from_leaves(self) -> bool {
+        self == Dialect::Paddle
+    }
+
     /// A shape as the library writes it.
     pub fn shape(self, dims: &[usize]) -> String {
         match self {

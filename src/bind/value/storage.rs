@@ -13,7 +13,7 @@ use crate::array::{Array, Layout, Loan};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{DetachReason, Edge, Tensor};
-use crate::ops::copy::shareable;
+use crate::ops::copy::{alias, shareable};
 use crate::ops::movement::strided;
 use crate::shape::{self, Strides};
 
@@ -505,6 +505,26 @@ impl SharedValue {
     /// Whether the history is that of a leaf.
     pub fn is_of_leaf(&self) -> bool {
         lock(&self.history).edge.as_ref().is_some_and(|e| e.node.is_leaf())
+    }
+
+    /// Begins a history of this view alone, in which the elements of the storage are those of the leaf so far, or untracked
+    /// where the view is. What is written to the view is recorded there, and the leaf stays a leaf. Returns None, and changes
+    /// nothing, unless this is a view of a leaf.
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`].
+    pub fn part_from_leaf(&mut self) -> Result<Option<OldEdge>> {
+        if self.base.is_none() || !self.is_of_leaf() {
+            return Ok(None);
+        }
+        if self.was_made_unrecorded() {
+            return Ok(Some(self.restart(None)));
+        }
+        let (_, old) = self.look();
+        let leaf = self.place_of_part().read();
+        self.history = shared(History { edge: alias(&leaf)?.edge, changes: 0 });
+        self.changes_seen = 0;
+        Ok(Some(old))
     }
 
     /// Whether this view was made while ops were not recorded, of a tensor that has a history.

@@ -118,7 +118,7 @@ def grad(
             given,
             PADDLE,
             retain_graph=retain_graph is not False,
-            create_graph=create_graph,
+            create_graph=create_graph or None,
             leaves=not only_inputs,
             blocked=blocked,
             unused="none" if allow_unused else "refused",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ferrograd import _core
 from ferrograd._kit import public as _public
 from ferrograd._kit.dialect import PADDLE
-from ferrograd._tensor.dtypes import dtype_of
 
 __all__ = ["InputSpec"]
 
@@ -19,7 +19,7 @@ class InputSpec:
         self, shape: Sequence[int | None], dtype: Any = "float32", name: str | None = None, stop_gradient: bool = False
     ) -> None:
         self.shape = tuple(-1 if n is None else int(n) for n in shape)
-        self.dtype, self.name, self.stop_gradient = dtype_of(str(dtype).rpartition(".")[2], PADDLE), name, stop_gradient
+        self.dtype, self.name, self.stop_gradient = _core.make(0, dtype, False, PADDLE).dtype, name, stop_gradient
 
     @classmethod
     def from_tensor(cls, tensor: Any, name: str | None = None) -> InputSpec:

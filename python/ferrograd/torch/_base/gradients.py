@@ -76,7 +76,7 @@ def grad(
         None if grad_outputs is None else cotangents(grad_outputs),
         TORCH,
         retain_graph=retain_graph,
-        create_graph=create_graph,
+        create_graph=create_graph or None,
         unused=unused(allow_unused, materialize_grads),
         batched=is_grads_batched,
     )
