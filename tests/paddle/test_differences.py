@@ -8,8 +8,8 @@ from ferrograd import paddle, torch
 BOTH = """bfloat16 bool byte char double float half int is_floating_point long positive set_ short type_as"""
 PADDLE = """
 cdouble cfloat complex64 complex128 float16 float32 float64 int8 int16 int32 int64 uint8 _grad_ivar _inplace_version
-_is_initialized _numel _slice _to _zero_grads add allclose apply apply_ argmax argmin argwhere as_strided assign atan2
-bernoulli bitwise_left_shift bitwise_right_shift broadcast_tensors bucketize cast_ cauchy_ cdist cholesky_inverse
+_is_initialized _numel _slice _to _zero_grads add addmm allclose apply apply_ argmax argmin argwhere as_strided assign
+atan2 bernoulli bitwise_left_shift bitwise_right_shift broadcast_tensors bucketize cast_ cauchy_ cdist cholesky_inverse
 cholesky_solve combinations concat cond corrcoef cov crop cross cuda cummax cummin cumsum_ diag div divide dsplit eig
 eigvals eigvalsh equal_all exponential_ fill_diagonal_ fill_diagonal_tensor floor_mod frac frexp full_like gather
 gather_nd geometric_ get_strides get_tensor set histogram histogram_bin_edges histogramdd householder_product imag
@@ -46,7 +46,7 @@ vdot view view_as vsplit where hash_tensor subtract swapaxes swapdims
 #: Those whose in-place forms are the dialect's own too.
 IN_PLACE = {
     paddle: """
-    abs add as_strided atan2 bernoulli bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor
+    abs add addmm as_strided atan2 bernoulli bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor
     copysign div divide eq equal fill_diagonal_tensor floor_divide floor_mod fmax fmin frac ge greater greater_equal
     greater_than gt heaviside hypot index_add index_fill ldexp le less less_equal less_than logcumsumexp logical_and
     logical_not logical_or logical_xor logit lt masked_scatter maximum minimum mod mul multiply ne not_equal

@@ -39,6 +39,23 @@ CASES: list[tuple[str, Callable[[], Any], type[Exception]]] = [
     ("masked_scatter", lambda: paddle.masked_scatter(x(2), x(2) > 0, x(2).astype("float64")), AssertionError),
     ("Adam", lambda: paddle.optimizer.Adam(paddle.to_tensor(0.1), parameters=[x(1)]), TypeError),
     ("resnet18", lambda: paddle.vision.models.resnet18(pretrained=True), ValueError),
+    ("clip_grad_norm_", lambda: paddle.nn.utils.clip_grad_norm_(x(2), 1.0, float("-inf")), ValueError),
+    ("addmm of a vector", lambda: paddle.addmm(x(2, 2), x(3), x(3, 2)), ValueError),
+    ("addmm_ of a vector", lambda: paddle.addmm_(x(2, 2), x(3), x(3, 2)), ValueError),
+    ("addmm of a number", lambda: paddle.addmm(paddle.to_tensor(1.0), x(2, 3), x(3, 2)), ValueError),
+    ("stft", lambda: paddle.signal.stft(x(10), 11), AssertionError),
+    ("Pad1D", lambda: paddle.nn.Pad1D([1, 1, 1, 1], mode="replicate")(x(1, 2, 3, 4)), AssertionError),
+    ("pad", lambda: F.pad(x(1, 2, 3), [1, 1], data_format="NCHW"), AssertionError),
+    ("einsum of two arrows", lambda: paddle.einsum("i->j->k", x(2)), AssertionError),
+    ("einsum of two formulas", lambda: paddle.einsum("i,j", x(2)), AssertionError),
+    (
+        "register_buffer",
+        lambda: paddle.nn.Layer().register_buffer("b", paddle.create_parameter([1], "float32")),
+        TypeError,
+    ),
+    ("LSTM", lambda: paddle.nn.LSTM(4, 4, proj_size=4), ValueError),
+    ("LSTMCell", lambda: paddle.nn.LSTMCell(4, 4, proj_size=-1), ValueError),
+    ("to_static", lambda: paddle.jit.to_static(x, build_strategy="x"), TypeError),
     ("ModelAverage", lambda: paddle.incubate.optimizer.ModelAverage(0.1), ValueError),
 ]
 
@@ -57,6 +74,14 @@ def test_neighbours_are_taken() -> None:
     assert paddle.transpose(paddle.to_tensor(1.0), []).item() == 1
     assert paddle.scatter(x(2, 2), paddle.to_tensor([[0], [1]]), x(2, 2) * 2).tolist() == [[2.0, 2.0]] * 2
     assert paddle.quantile(x(3), [0.5]).tolist() == [1.0]
+    assert paddle.signal.stft(x(10), 10).shape == [6, 6]
+    assert F.pad(x(1, 2, 3), [1, 1]).shape == [1, 2, 5]
+    assert F.pad(x(1, 2, 3), [1, 1], data_format="NLC").shape == [1, 4, 3]
+    assert paddle.addmm(x(1, 2), x(2, 3), x(3, 2), 2.0, 3.0).tolist() == [[11.0, 11.0]] * 2
+    for order in (0, 1, 2, float("inf"), "inf"):
+        w = x(1)
+        w.grad = paddle.to_tensor([3.0])
+        assert paddle.nn.utils.clip_grad_norm_(w, 9.0, order).item() == (1.0 if order == 0 else 3.0)
 
 
 def test_softmax_in_place_is_along_the_last_axis() -> None:
@@ -156,4 +181,7 @@ def test_private_ways_to_values() -> None:
     assert w._to(dtype="float64").dtype == paddle.float64
     assert w._to() is w
     assert w._is_shared_buffer_with(w.detach())
+    empty = paddle.Tensor(persistable=True)
+    empty.set(np.ones([2, 3], np.float32), paddle.CPUPlace())
+    assert (empty.shape, empty.persistable) == ([2, 3], True)
     assert not w._is_shared_buffer_with(w.clone())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ferrograd._core import ArgumentError, paddle as ops
-from ferrograd._core.paddle import stft
 from ferrograd._functions.segments import reduced
 from ferrograd._functions.shapes import windows
 from ferrograd._kit import arguments as _arguments, public as _public
@@ -62,6 +61,33 @@ def overlap_add(x: Tensor, hop_length: int, axis: int = -1, name: str | None = N
 def _check_axis(function: str, axis: int) -> None:
     if axis not in (0, -1):
         raise ArgumentError(f"{function}: the axis is 0 or -1, not {axis}")
+
+
+def stft(
+    x: Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Tensor | None = None,
+    center: bool = True,
+    pad_mode: str = "reflect",
+    normalized: bool = False,
+    onesided: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """The frequencies of parts of real or complex signals, as :func:`ferrograd.stft`: [..., frequencies, parts].
+
+    Raises:
+        ArgumentError: a part is longer than the signal.
+
+    >>> import ferrograd.paddle as paddle
+    >>> list(stft(paddle.ones([8]), 4).shape)
+    [3, 9]
+    """
+    x = _arguments.tensor(x, "stft", "x")
+    if x.ndim and not 0 < _arguments.integer(n_fft, "stft", "n_fft") <= x.shape[-1]:
+        raise ArgumentError(f"stft: n_fft should be in (0, seq_length({x.shape[-1]})], but got {n_fft}.")
+    return ops.stft(x, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided)
 
 
 def istft(

@@ -165,6 +165,8 @@ def _made(
         made.stop_gradient = False
     if name is not None:
         made.name = name
+    if persistable:
+        made.persistable = True
     return made
 
 

@@ -9,7 +9,7 @@ from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError, paddle a
 from ferrograd._kit import arguments as _arguments
 from ferrograd.paddle._tensor import Tensor
 
-__all__ = ["cdist", "cross", "dot", "einsum", "matmul", "tensordot"]
+__all__ = ["addmm", "cdist", "cross", "dot", "einsum", "matmul", "tensordot"]
 
 
 def cross(x: Tensor, y: Tensor, axis: int = 9, name: str | None = None) -> Tensor:
@@ -83,6 +83,25 @@ def tensordot(x: Tensor, y: Tensor, axes: Any = 2, name: str | None = None) -> T
     return ops.tensordot(x, y, [ours, theirs])
 
 
+def addmm(
+    input: Tensor, x: Tensor, y: Tensor, beta: float = 1.0, alpha: float = 1.0, name: str | None = None
+) -> Tensor:
+    """``beta * input + alpha * (x @ y)`` of two matrices. ``input`` is a vector or matrix that broadcasts.
+
+    Raises:
+        ShapeError: ``x`` or ``y`` is no matrix, or ``input`` has another number of axes than 1 or 2.
+
+    >>> import ferrograd.paddle as paddle
+    >>> addmm(paddle.ones([2]), paddle.ones([1, 3]), paddle.ones([3, 2])).tolist()
+    [[4.0, 4.0]]
+    """
+    given = [_arguments.tensor(t, "addmm", name) for t, name in ((input, "input"), (x, "x"), (y, "y"))]
+    ranks = [t.ndim for t in given]
+    if ranks[1:] != [2, 2] or ranks[0] not in (1, 2):
+        raise ShapeError(f"addmm: a vector or matrix and two matrices, not {[list(t.shape) for t in given]}")
+    return ops.addmm(input, x, y, beta=beta, alpha=alpha)
+
+
 def cdist(x: Tensor, y: Tensor, p: float = 2.0, compute_mode: str = "", name: str | None = None) -> Tensor:
     """The ``p``-norms of the differences of all pairs of rows. ``compute_mode`` changes nothing."""
     return ops.cdist(x, y, p)
@@ -100,8 +119,13 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     if not isinstance(equation, str):
         return ops.einsum(equation, *operands)
     if not operands:
-        raise ArgumentError("einsum: At least one operand is expected.")
+        raise ArgumentError("einsum: Required at least one operand in Einsum API, but received 0")
     formula, arrow, result = equation.replace(" ", "").partition("->")
+    if "->" in result:
+        raise ArgumentError("einsum: Invalid equation: multiple `->` were found.")
+    if len(formula.split(",")) != len(operands):
+        segments = f"but found {len(formula.split(','))} segments in the label equation."
+        raise ArgumentError(f"einsum: Invalid equation: the number of operands is {len(operands)}, {segments}")
     letters = result.replace(".", "")
     once = "".join(dict.fromkeys(letters))
     if not arrow or once == letters:

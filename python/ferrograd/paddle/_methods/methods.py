@@ -426,8 +426,13 @@ def get_tensor(x: Tensor) -> Tensor:
 
 
 def set(x: Tensor, array: Any, place: object = None) -> None:
-    """Writes the numbers of an array over the tensor without recording it, in its dtype."""
+    """Writes the numbers of an array over the tensor without recording it, in its dtype.
+
+    A tensor without elements, as ``paddle.Tensor()`` is, takes the shape of the array too.
+    """
     _core.check_device("set", place)
+    if x.size == 0:
+        x.resize_(list(np.shape(array)))
     x.set_value(array)
 
 

@@ -305,7 +305,7 @@ def pad(
     pad: Sequence[int],
     mode: str = "constant",
     value: float = 0.0,
-    data_format: str = "NCHW",
+    data_format: str | None = None,
     pad_from_left_axis: bool = True,
     name: str | None = None,
 ) -> Tensor:
@@ -313,12 +313,17 @@ def pad(
 
     ``pad`` has a pair for every axis, from the first on (from the last without ``pad_from_left_axis``), or pairs for
     some of the spatial axes of ``data_format``, from the last on.
+
+    Raises:
+        ArgumentError: ``data_format`` is that of tensors with another number of axes.
     """
     x, pairs = _arguments.tensor(x, "pad", "x"), _arguments.pairs(pad, "pad", "pad")
     if len(pairs) == x.ndim:
         widths = pairs if pad_from_left_axis else pairs[::-1]
     else:
-        last = 1 if _channels_last(data_format, "pad") else 0
+        if data_format is not None and len(data_format) != x.ndim:
+            raise ArgumentError(f"pad: the input has {x.ndim} axes, so data_format can't be {data_format!r}")
+        last = 1 if data_format is not None and _channels_last(data_format, "pad") else 0
         widths = [(0, 0)] * (x.ndim - len(pairs) - last) + pairs[::-1] + [(0, 0)] * last
     return ops.pad(x, widths, mode, value)
 
@@ -439,7 +444,7 @@ def elu_(x: Tensor, alpha: float = 1.0, name: str | None = None) -> Tensor:
 
 
 #: Paddle has a module for each of these; programs import from it too.
-_MODULES = "activation common conv distance extension flash_attention input loss norm pooling vision"
+_MODULES = "activation common conv distance extension input loss norm pooling vision"
 for _name in _MODULES.split():
     _sys.modules[f"{__name__}.{_name}"] = _sys.modules[__name__]
 

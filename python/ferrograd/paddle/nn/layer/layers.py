@@ -149,7 +149,7 @@ class Layer(BaseModule):
     def register_buffer(self, name: str, tensor: Tensor | None, persistable: bool = True) -> None:
         """Adds a tensor that is no parameter. ``state_dict`` has it if it is ``persistable``."""
         self._fg_check_name("buffer", "_buffers", name)
-        if tensor is not None and not isinstance(tensor, Tensor):
+        if tensor is not None and (not isinstance(tensor, Tensor) or isinstance(tensor, EagerParamBase)):
             raise TypeError(f"The registered buffer should be a Paddle.Tensor, but received {type(tensor).__name__}.")
         self._buffers[name] = tensor
         (self._non_persistent_buffers_set.discard if persistable else self._non_persistent_buffers_set.add)(name)

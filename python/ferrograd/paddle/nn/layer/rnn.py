@@ -64,6 +64,8 @@ class _Cell(RNNCellBase):
                 f"hidden_size of {type(self).__name__} must be greater than 0, but now equals to {hidden_size}"
             )
         self.input_size, self.hidden_size, self.proj_size = input_size, hidden_size, proj_size
+        if not 0 <= proj_size < max(hidden_size, 1):
+            raise ValueError(f"proj_size is from 0 to before hidden_size, {hidden_size}, not {proj_size}")
         bound = 1.0 / math.sqrt(hidden_size)
         gates, inside = _GATES[self._kind] * hidden_size, proj_size or hidden_size
         shapes = {
