@@ -72,6 +72,9 @@ def test_arguments() -> None:
     assert D.ContinuousBernoulli(0.5).batch_shape == (1,)
     assert D.MultivariateNormal(0.5, covariance_matrix=t([[1.0]])).event_shape == (1,)
     assert D.Binomial(3, t([0.5, 0.2])).total_count.tolist() == [3.0, 3.0]
+    counts, chances = [0, 3, 5], [0.3, 0.4, 1.0]
+    entropies = D.Binomial(t(counts), t(chances)).entropy()
+    np.testing.assert_allclose(entropies.numpy(), stats.binom.entropy(counts, chances), rtol=1e-5)
     assert D.Beta(0.5, 0.2).alpha.item() == 0.5
     assert D.Normal(0.0, 1.0).sample([2], seed=7).tolist() == D.Normal(0.0, 1.0).sample([2], seed=7).tolist()
     for bad in ("a", None, 1j, [1j]):
@@ -203,6 +206,7 @@ def test_transforms(name: str) -> None:
 def test_more_transforms() -> None:
     x = t(X)
     assert D.ReshapeTransform((3,), (3, 1)).forward(x).shape == [2, 3, 1]
+    assert D.SigmoidTransform().inverse(t([0.0, 0.5, 1.0])).tolist() == [-np.inf, 0.0, np.inf]
     assert tuple(D.StickBreakingTransform().forward_shape((2, 3))) == (2, 4)
     low, high = D.AbsTransform().inverse(x)
     assert low.tolist() == (-high).tolist()

@@ -279,6 +279,14 @@ class Binomial(Distribution, _shared.Binomial):
         n, p = broadcast_all(ops.astype(parameters(total_count)[0], p.dtype), p)
         _shared.Binomial.__init__(self, n, p)
 
+    def entropy(self) -> Any:
+        """The entropy in nats. The counts may differ."""
+        top = int(ops.max(self.total_count).item()) if self.total_count.size else 0
+        values = _draws.drawn(np.arange(top + 1.0).reshape([top + 1, *[1] * self.probs.ndim]), self.probs)
+        logs = self.log_prob(ops.minimum(values, self.total_count))
+        is_possible = (values <= self.total_count) & (logs > -math.inf)
+        return -ops.sum(ops.exp(logs) * ops.where(is_possible, logs, 0.0), 0)
+
 
 class Poisson(Distribution, _shared.Poisson):
     """The distribution of the number of events that happen at a rate."""

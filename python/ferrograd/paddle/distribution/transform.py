@@ -259,7 +259,13 @@ class ReshapeTransform(_shared.ReshapeTransform, Transform):
 
 
 class SigmoidTransform(_shared.SigmoidTransform, Transform):
-    """``1 / (1 + exp(-x))``, kept from 0 and 1 by the smallest numbers."""
+    """``1 / (1 + exp(-x))``. The inverse of 1 is infinity."""
+
+    def _call(self, x: Any) -> Any:
+        return ops.sigmoid(x)
+
+    def _inverse(self, y: Any) -> Any:
+        return ops.log(y) - ops.log1p(-y)
 
 
 class SoftmaxTransform(_shared.SoftmaxTransform, Transform):
