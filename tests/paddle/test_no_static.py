@@ -167,6 +167,65 @@ def test_a_function_with_a_gradient_of_its_own_takes_functions_when_it_is_compil
         assert other.grad.tolist() == x.grad.tolist()
 
 
+BRANCHES: dict[str, Any] = {
+    "a branch": lambda x: x - 1 if paddle.mean(x) > 0 else x + 1,
+    "a loop": lambda x: paddle.stack([x * i for i in range(int(x.sum()))]),
+    "numbers": lambda x: paddle.to_tensor(x.numpy() * 2),
+    "an array": lambda x: x.numpy(),
+}
+
+
+@pytest.mark.parametrize("f", BRANCHES.values(), ids=BRANCHES)
+def test_with_full_graph_what_depends_on_numbers_runs_as_it_is_and_says_so(f: Any) -> None:
+    x = paddle.to_tensor([1.0, 2.0])
+    compiled = paddle.jit.to_static(f, full_graph=True)
+    with pytest.warns(UserWarning, match="runs uncompiled"):
+        found = [compiled(x).tolist() for _ in range(3)]
+    assert found == [f(x).tolist()] * 3
+
+
+def test_lists_of_tensors_under_their_names_in_static_programs() -> None:
+    from ferrograd.paddle.tensor import array_length, array_read, array_write, create_array
+
+    array = create_array("float32", [paddle.ones([1])])
+    i = paddle.full([1], 1, "int64")
+    assert array_write(paddle.zeros([2]), i, array) is array
+    assert array_write(paddle.full([1], 3.0), 0, array) is array
+    assert [x.tolist() for x in array] == [[3.0], [0.0, 0.0]]
+    assert array_read(array, i).tolist() == [0.0, 0.0]
+    assert (array_length(array), array_length(array_write(i, 0))) == (2, 1)
+    with pytest.raises(fg.ArgumentError, match="the next place is not 4"):
+        array_write(i, 4, array)
+    with pytest.raises(fg.ArgumentError, match="none at place 2"):
+        array_read(array, 2)
+    with pytest.raises(fg.ArgumentError, match="a list of tensors"):
+        array_length(i)
+    with pytest.raises(TypeError, match="initialized_list"):
+        create_array("float32", 1)
+
+
+def test_attention_under_the_name_of_a_kernel() -> None:
+    from ferrograd.paddle.nn.functional.flash_attention import flash_attention
+
+    paddle.seed(0)
+    q, k, v = (paddle.randn([2, 3, 4, 5]) for _ in range(3))
+    wanted = paddle.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+    out, weights = flash_attention(q, k, v, causal=True)
+    assert out.tolist() == wanted.tolist()
+    assert weights is None
+    with pytest.raises(NotImplementedError, match="return_softmax"):
+        flash_attention(q, k, v, return_softmax=True)
+
+
+def test_places_of_other_devices_can_be_named() -> None:
+    for name in ("XPUPlace", "CustomPlace", "CUDAPlace", "CUDAPinnedPlace"):
+        place = getattr(paddle, name)
+        assert place is getattr(paddle.base, name) is getattr(paddle.base.core, name)
+        assert not isinstance(paddle.ones([1]).place, place)
+        with pytest.raises(fg.ArgumentError, match="only device"):
+            place()
+
+
 def test_grad_frees_nothing_unless_it_is_told_to() -> None:
     def graph() -> Any:
         x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)

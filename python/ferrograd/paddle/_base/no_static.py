@@ -35,6 +35,7 @@ _INDEX = "write x[index], or x[index] = value"
 _KERNELS = "call the function of the same name in paddle or paddle.nn.functional"
 _TRACE = "paddle.jit.to_static traces functions as they are, without changing their source"
 _TENSORS = "use paddle.to_tensor"
+_PREDICT = "call the layer itself under paddle.no_grad()"
 _DEVICE = "the CPU is the only device here"
 
 _PROGRAM = "Block Operator Program default_main_program default_startup_program program_guard name_scope"
@@ -54,7 +55,7 @@ ABSENT: dict[str, dict[str, str]] = {
         _DATA: "DataFeeder DataFeedDesc DatasetFactory InMemoryDataset QueueDataset",
         _TENSORS: "DenseTensor DenseTensorArray create_lod_tensor create_random_int_lodtensor",
         _LAYERS: "WeightNormParamAttr",
-        _DEVICE: "CustomPlace IPUPlace cuda_pinned_places cuda_places xpu_places",
+        _DEVICE: "IPUPlace cuda_pinned_places cuda_places xpu_places",
     },
     "base.backward": {
         _GRADIENTS: "append_backward calc_gradient gradients gradients_with_optimizer _append_grad_suffix_ _as_list"
@@ -64,7 +65,9 @@ ABSENT: dict[str, dict[str, str]] = {
         _RUN: "AttrType BlockDesc OpDesc ProgramDesc Scope ParallelStrategy PassVersionChecker _Scope",
         _TENSORS: "DenseTensor DenseTensorArray LoDTensor SelectedRows",
         _KERNELS: "ops",
-        _DEVICE: "CustomPlace IPUPlace CUDAStream CUDAEvent XPUStream XPUEvent CUDAGraph to_uva_tensor",
+        _PREDICT: "AnalysisConfig AnalysisPredictor NativePaddlePredictor PaddleBuf PaddleDType PaddleInferPredictor "
+        "PaddleInferTensor PaddlePredictor create_paddle_predictor",
+        _DEVICE: "IPUPlace CUDAStream CUDAEvent XPUStream XPUEvent CUDAGraph to_uva_tensor",
         _DATA: "Reader",
         _FILES: "CipherFactory CipherUtils",
     },
@@ -74,6 +77,7 @@ ABSENT: dict[str, dict[str, str]] = {
         _DEVICE: "cuda_pinned_places cuda_places xpu_places",
         _LAYERS: "Parameter",
     },
+    "base.io": {_DATA: "PyReader"},
     "base.layer_helper": {_LAYERS: "LayerHelper"},
     "base.layer_helper_base": {_LAYERS: "LayerHelperBase"},
     "base.proto": {_RUN: "framework_pb2 data_feed_pb2 distributed_strategy_pb2"},
@@ -84,7 +88,7 @@ ABSENT: dict[str, dict[str, str]] = {
         "use paddle.optimizer.LBFGS with line_search_fn='strong_wolfe'": "_cubic_interpolate _strong_wolfe"
     },
     "inference": {
-        "call the layer itself under paddle.no_grad()": "Config DataType PlaceType PrecisionType Predictor "
+        _PREDICT: "Config DataType PlaceType PrecisionType Predictor "
         "PredictorPool Tensor create_predictor convert_to_mixed_precision get_version"
     },
     "jit": {_FILES: "TranslatedLayer"},
@@ -98,6 +102,7 @@ ABSENT: dict[str, dict[str, str]] = {
         _TRACE: "ORIGIN_INFO Location OriginInfo attach_origin_info create_and_update_origin_info_map"
     },
     "jit.dy2static.partial_program": {_TRACE: "PartialProgramLayer partial_program_from"},
+    "jit.dy2static.pir_partial_program": {_TRACE: "PartialProgramLayer RunnableProgram partial_program_from"},
     "jit.dy2static.program_translator": {
         _TRACE: "ASTStaticFunction ConcreteProgram ProgramCache SymbolicStaticFunction convert_to_static"
     },
@@ -108,6 +113,8 @@ ABSENT: dict[str, dict[str, str]] = {
     "jit.dy2static.utils": {
         _TRACE: "GetterSetterHelper ast_to_func ast_to_source_code func_to_source_code is_paddle_func"
     },
+    "jit.pir_translated_layer": {_FILES: "PirTranslatedLayer"},
+    "jit.translated_layer": {_FILES: "TranslatedLayer"},
     "pir": {
         _RUN: "Block CloneOptions IrMapping Operation OpOperand OpResult PassManager Program Type Value "
         "get_current_insertion_point set_insertion_point translate_to_pir"

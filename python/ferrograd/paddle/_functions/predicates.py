@@ -25,8 +25,10 @@ __all__ = [
     "CPUPlace",
     "CUDAPinnedPlace",
     "CUDAPlace",
+    "CustomPlace",
     "LazyGuard",
     "XPUPinnedPlace",
+    "XPUPlace",
     "batch",
     "broadcast_shape",
     "broadcast_shapes",
@@ -322,10 +324,26 @@ class CUDAPinnedPlace(_NoPlace):
     __slots__ = ()
 
 
+class XPUPlace(_NoPlace):
+    """An accelerator, which cannot be made here."""
+
+    __slots__ = ()
+
+
 class XPUPinnedPlace(_NoPlace):
     """Memory for copies to other devices, which cannot be made here."""
 
     __slots__ = ()
+
+
+class CustomPlace(_NoPlace):
+    """A device of another kind, which cannot be made here."""
+
+    __slots__ = ()
+
+    def __new__(cls, device_type: str = "", id: int = 0) -> CustomPlace:
+        """Raises: the CPU is the only device."""
+        raise ArgumentError("CustomPlace: the CPU is the only device here")
 
 
 def get_default_dtype() -> str:

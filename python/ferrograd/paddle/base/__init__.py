@@ -7,7 +7,9 @@ from ferrograd.paddle._functions.predicates import (
     CPUPlace,
     CUDAPinnedPlace,
     CUDAPlace,
+    CustomPlace,
     XPUPinnedPlace,
+    XPUPlace,
     disable_static,
     enable_static,
     get_flags,
@@ -26,13 +28,13 @@ from ferrograd.paddle.base import (
     dygraph,
     executor,
     framework,
+    io,
     layer_helper,
     proto,
     variable_index,
     wrapped_decorator,
 )
 from ferrograd.paddle.base.compiler import BuildStrategy
-from ferrograd.paddle.base.core import XPUPlace
 from ferrograd.paddle.base.framework import (
     Variable,
     cpu_places,
@@ -54,6 +56,7 @@ __all__ = [
     "CPUPlace",
     "CUDAPinnedPlace",
     "CUDAPlace",
+    "CustomPlace",
     "ParamAttr",
     "Tensor",
     "Variable",
@@ -74,6 +77,7 @@ __all__ = [
     "in_dynamic_mode",
     "in_dynamic_or_pir_mode",
     "in_pir_mode",
+    "io",
     "is_compiled_with_cinn",
     "is_compiled_with_cuda",
     "is_compiled_with_rocm",

@@ -26,8 +26,9 @@ from ferrograd.paddle._functions.predicates import (
     CPUPlace,
     CUDAPinnedPlace,
     CUDAPlace,
+    CustomPlace,
     XPUPinnedPlace,
-    _NoPlace as _NoPlace,
+    XPUPlace,
     finfo,
     iinfo,
     is_compiled_with_cinn,
@@ -42,6 +43,7 @@ __all__ = [
     "CPUPlace",
     "CUDAPinnedPlace",
     "CUDAPlace",
+    "CustomPlace",
     "DataType",
     "EOFException",
     "EnforceNotMet",
@@ -81,12 +83,6 @@ EnforceNotMet = FerrogradError
 
 class EOFException(Exception):
     """The error at the end of a reader of a static program, which there is none of."""
-
-
-class XPUPlace(_NoPlace):
-    """An accelerator, which cannot be made here."""
-
-    __slots__ = ()
 
 
 class DataType:

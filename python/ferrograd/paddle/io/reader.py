@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Number
 from typing import Any
 
@@ -15,6 +15,8 @@ from ferrograd._data.collating import collated, converted
 from ferrograd._data.fetching import Batches, Source
 from ferrograd._kit import public as _public
 from ferrograd._kit.dialect import PADDLE
+from ferrograd.paddle._functions.create import to_tensor
+from ferrograd.paddle._functions.predicates import batch as _in_batches
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.io.dataset import IterableDataset
 from ferrograd.paddle.io.sampler import BatchSampler
@@ -196,6 +198,19 @@ class DataLoader:
             self._iterator = batches
         return batches
 
+    @staticmethod
+    def from_generator(
+        feed_list: object = None,
+        capacity: int | None = None,
+        use_double_buffer: bool = True,
+        iterable: bool = True,
+        return_list: bool = False,
+        use_multiprocess: bool = False,
+        drop_last: bool = True,
+    ) -> GeneratorLoader:
+        """A loader of what a generator yields, which is given to one of its methods. The arguments have no effect."""
+        return GeneratorLoader()
+
     def __call__(self) -> Iterator[Any]:
         """The batches of one pass."""
         return iter(self)
@@ -204,6 +219,45 @@ class DataLoader:
         if self._fg_is_stream:
             raise ValueError("length of IterableDataset not supported")
         return len(self.dataset if self.batch_sampler is None else self.batch_sampler)
+
+
+class GeneratorLoader:
+    """Batches that a generator yields, as lists of tensors: what ``DataLoader.from_generator`` makes.
+
+    >>> import ferrograd.paddle as paddle
+    >>> loader = paddle.io.DataLoader.from_generator()
+    >>> _ = loader.set_sample_generator(lambda: ((float(i), i) for i in range(4)), batch_size=2)
+    >>> [[x.tolist() for x in batch] for batch in loader]
+    [[[0.0, 1.0], [0, 1]], [[2.0, 3.0], [2, 3]]]
+    """
+
+    def __init__(self) -> None:
+        self._batches: Callable[[], Iterable[Any]] | None = None
+
+    def set_batch_generator(self, reader: Callable[[], Iterable[Any]], places: object = None) -> GeneratorLoader:
+        """Takes a function that yields batches: lists or tuples of arrays or tensors. Returns the loader."""
+        self._batches = reader
+        return self
+
+    def set_sample_list_generator(self, reader: Callable[[], Iterable[Any]], places: object = None) -> GeneratorLoader:
+        """Takes a function that yields batches as lists of samples, which are lists or tuples. Returns the loader."""
+        return self.set_batch_generator(lambda: (list(zip(*samples, strict=True)) for samples in reader()))
+
+    def set_sample_generator(
+        self, reader: Callable[[], Iterable[Any]], batch_size: int, drop_last: bool = True, places: object = None
+    ) -> GeneratorLoader:
+        """Takes a function that yields samples, of which ``batch_size`` make a batch. Returns the loader."""
+        return self.set_sample_list_generator(_in_batches(reader, batch_size, drop_last))
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        if self._batches is None:
+            raise RuntimeError("DataLoader.from_generator: no generator is set; call set_batch_generator before")
+        for batch in self._batches():
+            yield [x if isinstance(x, Tensor) else to_tensor(np.asarray(x)) for x in batch]
+
+    def __call__(self) -> Iterator[list[Any]]:
+        """The batches of one pass."""
+        return iter(self)
 
 
 __dir__ = _public.names(globals())

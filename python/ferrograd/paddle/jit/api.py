@@ -6,6 +6,7 @@ from typing import Any, NoReturn, TypeVar
 
 from ferrograd._core import FerrogradError
 from ferrograd._kit import public as _public
+from ferrograd.paddle.base.compiler import BuildStrategy
 from ferrograd.paddle.jit.dy2static.program_translator import ProgramTranslator, StaticFunction
 from ferrograd.paddle.nn.layer.layers import Layer
 
@@ -27,14 +28,19 @@ def to_static(
 
     Of a layer the ``forward`` is compiled, and the layer is returned. Without a function, a decorator.
 
-    With ``full_graph`` a function that cannot be traced is an error. The other options change nothing: each kind of
-    arguments has its own trace.
+    A function that cannot be traced, as one that asks for numbers, runs as it is, and a warning says so once. The
+    options change no result: each kind of arguments has its own trace, and with ``full_graph`` each shape too.
+
+    Raises:
+        TypeError: ``build_strategy`` is no ``BuildStrategy``.
 
     >>> import ferrograd.paddle as paddle
     >>> f = paddle.jit.to_static(lambda x: x * 2)
     >>> f(paddle.ones([1])).item()
     2.0
     """
+    if not isinstance(build_strategy, BuildStrategy | None):
+        raise TypeError(f"to_static: build_strategy is a BuildStrategy, not {type(build_strategy).__name__}")
     if function is None:
         return lambda function: to_static(function, full_graph=full_graph)
     if getattr(function, "_not_to_static", False) or isinstance(function, StaticFunction):

@@ -46,12 +46,27 @@ def fill_constant(
 
 
 #: Paddle has a module for each of these; programs import from it too.
-_MODULES = ("attribute", "creation", "logic", "manipulation", "math", "ops", "random", "search", "stat", "to_string")
+_MODULES = (
+    "array",
+    "attribute",
+    "creation",
+    "logic",
+    "manipulation",
+    "math",
+    "ops",
+    "random",
+    "search",
+    "stat",
+    "to_string",
+)
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"{__name__}.{name}")
+    array = import_module(f"{__name__}.array")
+    if name in array.__all__:
+        return getattr(array, name)
     linalg = ferrograd.paddle.linalg
     return getattr(linalg if name in linalg.__all__ and not hasattr(ferrograd.paddle, name) else ferrograd.paddle, name)
 

@@ -32,7 +32,11 @@ class ProgramTranslator:
 
 
 class StaticFunction(CompiledFunction[Any, Any]):
-    """A function that :func:`paddle.jit.to_static` compiles: a :class:`ferrograd.CompiledFunction`."""
+    """A function that :func:`paddle.jit.to_static` compiles: a :class:`ferrograd.CompiledFunction`.
+
+    One that cannot be traced runs as it is, and a warning says why, also with ``full_graph``: there Paddle makes its
+    branches and loops parts of the program.
+    """
 
     def __init__(self, function: Any, *options: Any, **named: Any) -> None:
         super().__init__(function, *options, **named)
@@ -68,6 +72,9 @@ class StaticFunction(CompiledFunction[Any, Any]):
         if not ProgramTranslator.enable_to_static:
             return self._function(*args, **kwargs)
         return super()._call(*args, **kwargs)
+
+    def _refuse(self, reason: str) -> None:
+        self._warn(self._name, reason)
 
     def __reduce__(self) -> Any:
         return StaticFunction, super().__reduce__()[1]
