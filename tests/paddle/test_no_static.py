@@ -95,6 +95,8 @@ def test_functions_under_second_addresses() -> None:
     from ferrograd.paddle.tensor import creation, linalg, manipulation, math, random, stat
 
     assert math.add is stat.add is paddle.add
+    assert paddle.framework.io.save is paddle.save
+    assert paddle.framework.io.EagerParamBase is paddle.framework.EagerParamBase
     assert creation.ones is paddle.ones
     assert manipulation.reshape is paddle.reshape
     assert callable(linalg.matmul)

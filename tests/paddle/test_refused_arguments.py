@@ -56,6 +56,7 @@ CASES: list[tuple[str, Callable[[], Any], type[Exception]]] = [
     ("LSTM", lambda: paddle.nn.LSTM(4, 4, proj_size=4), ValueError),
     ("LSTMCell", lambda: paddle.nn.LSTMCell(4, 4, proj_size=-1), ValueError),
     ("to_static", lambda: paddle.jit.to_static(x, build_strategy="x"), TypeError),
+    ("IndependentTransform", lambda: paddle.distribution.IndependentTransform(0, 0), TypeError),
     ("ModelAverage", lambda: paddle.incubate.optimizer.ModelAverage(0.1), ValueError),
 ]
 
@@ -78,6 +79,7 @@ def test_neighbours_are_taken() -> None:
     assert F.pad(x(1, 2, 3), [1, 1]).shape == [1, 2, 5]
     assert F.pad(x(1, 2, 3), [1, 1], data_format="NLC").shape == [1, 4, 3]
     assert paddle.addmm(x(1, 2), x(2, 3), x(3, 2), 2.0, 3.0).tolist() == [[11.0, 11.0]] * 2
+    assert paddle.addmm_(x(2, 2), x=x(2, 3), y=x(3, 2), beta=2.0).tolist() == [[5.0, 5.0]] * 2
     for order in (0, 1, 2, float("inf"), "inf"):
         w = x(1)
         w.grad = paddle.to_tensor([3.0])

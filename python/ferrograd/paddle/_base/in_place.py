@@ -29,7 +29,7 @@ def taking_the_dtype(cls: type, name: str, f: Callable[..., Any]) -> Callable[..
     An integer tensor takes no floats that an operand brings: then the core raises DtypeError.
     """
 
-    def computed(x: Any, *args: Any, **kwargs: Any) -> Any:
+    def computed(x: Any, /, *args: Any, **kwargs: Any) -> Any:
         result = f(x, *args, **kwargs)
         if result.dtype != x.dtype and result.shape == x.shape and not _brings_floats(x, result, args, kwargs):
             raise _OtherDtype(result)

@@ -209,11 +209,12 @@ class IndependentTransform(_shared.IndependentTransform, Transform):
     """A function whose ``reinterpreted_batch_rank`` more axes belong to one argument."""
 
     def __init__(self, base: Transform, reinterpreted_batch_rank: int) -> None:
+        (base,) = _sequence([base])
         if reinterpreted_batch_rank <= 0:
             raise ValueError(
                 f"Expected 'reinterpreted_batch_rank' is greater than zero, but got {reinterpreted_batch_rank}"
             )
-        _shared.IndependentTransform.__init__(self, _sequence([base])[0], reinterpreted_batch_rank)
+        _shared.IndependentTransform.__init__(self, base, reinterpreted_batch_rank)
 
     def _is_injective(self) -> bool:
         return bool(self.base_transform._is_injective())

@@ -28,7 +28,7 @@ from ferrograd.paddle.base.framework import (
     in_pir_mode,
     use_pir_api,
 )
-from ferrograd.paddle.framework import random
+from ferrograd.paddle.framework import io, random
 from ferrograd.paddle.nn._parameter import EagerParamBase, ParamAttr
 
 __all__ = [
@@ -51,6 +51,7 @@ __all__ = [
     "in_dynamic_or_pir_mode",
     "in_pir_executor_mode",
     "in_pir_mode",
+    "io",
     "load",
     "no_grad",
     "random",
