@@ -221,9 +221,10 @@ static LIMIT: AtomicUsize = AtomicUsize::new(256 << 20);
 const PERIOD: Duration = Duration::from_secs(2);
 /// When it was looked last which buffers nobody takes. Nobody waits for the lock.
 static LOOKED: Mutex<Option<Instant>> = Mutex::new(None);
-/// Whoever frees so large a buffer reads the clock, to see whether it is time to look. Smaller ones are freed so often that one of
-/// 256 does.
-const CLOCKED: usize = 256 << 10;
+/// Whoever frees so large a buffer reads the clock, to see whether it is time to look. Of smaller ones, one of so many of a class
+/// does.
+const CLOCKED: usize = 64 << 10;
+const FEW_CLOCKED: u8 = 32;
 /// When so many bytes go back to the system, the C library gives back what it keeps of its own.
 const MUCH: usize = 8 << 20;
 
@@ -269,7 +270,7 @@ fn put(class: usize, kept: Kept, bytes: usize) -> bool {
     {
         list.kept.push(kept);
         list.puts = list.puts.wrapping_add(1);
-        let is_clocked = bytes >= CLOCKED || list.puts == 0;
+        let is_clocked = bytes >= CLOCKED || list.puts.is_multiple_of(FEW_CLOCKED);
         drop(list);
         if is_clocked {
             give_back_unused();

@@ -288,6 +288,11 @@ impl Pattern {
         })
     }
 
+    /// Whether this is the pattern of the tensor that was found at this place.
+    fn is_tensor(&self, at: usize) -> bool {
+        matches!(self, Pattern::Tensor(_, place) if *place == at)
+    }
+
     /// Whether a value is what it was, or is not there as it was not there then.
     fn matches_maybe<'py>(&self, value: Option<Bound<'py, PyAny>>, found: &mut Found<'py>) -> PyResult<bool> {
         match value {
@@ -427,7 +432,7 @@ impl Kind {
     }
 }
 
-/// One of so many calls of a function itself compares what the function looks up.
+/// One of so many calls of a function itself compares more than tensors: the modes, and what the function looks up.
 const LOOKED_AT: u32 = 16;
 
 /// A call, and what ran for it.
@@ -453,6 +458,18 @@ impl Call {
         asked.is_multiple_of(LOOKED_AT)
     }
 
+    /// Whether the arguments are tensors of the first of these kinds. None where they are not all different tensors.
+    fn tensors_are_alike(&self, args: &Bound<'_, PyTuple>, kinds: &[Kind]) -> Option<bool> {
+        let are_tensors = self.arguments.iter().enumerate().all(|(i, pattern)| pattern.is_tensor(i));
+        if !are_tensors || self.keywords.is_some() {
+            return None;
+        }
+        let is_alike = |(i, kind): (usize, &Kind)| {
+            args.get_borrowed_item(i).is_ok_and(|x| x.cast::<Var>().is_ok_and(|x| kind.is_of(&x)))
+        };
+        Some(kinds.iter().take(args.len()).enumerate().all(is_alike))
+    }
+
     /// The result of the program, if it is the one for these arguments.
     fn run<'py>(
         &self,
@@ -460,7 +477,18 @@ impl Call {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        if modes_of_programs(false, false) != Some(self.modes) || args.len() != self.arguments.len() {
+        if args.len() != self.arguments.len() {
+            return Ok(None);
+        }
+        let looks = self.looks();
+        if let Runner::Itself(function, kinds) = &self.runner
+            && !looks
+            && kwargs.is_none()
+            && let Some(is_alike) = self.tensors_are_alike(args, kinds)
+        {
+            return if is_alike { function.bind(py).call1(args.clone()).map(Some) } else { Ok(None) };
+        }
+        if modes_of_programs(false, false) != Some(self.modes) {
             return Ok(None);
         }
         let mut found = Found::new();
@@ -474,7 +502,7 @@ impl Call {
             (Some(pattern), Some(kwargs)) if pattern.matches(kwargs, &mut found)? => {}
             _ => return Ok(None),
         }
-        if self.looks() {
+        if looks {
             for lookup in &self.lookups {
                 if !lookup.matches(py, &mut found)? {
                     return Ok(None);
