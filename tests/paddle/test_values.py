@@ -282,3 +282,73 @@ def test_the_class_makes_tensors() -> None:
 
     with pytest.raises(TypeError, match="Other"):
         Other([1.0])
+
+
+def _one(parts: Any) -> Any:
+    return parts[0] if isinstance(parts, list | tuple) else parts
+
+
+#: Functions of a tensor of shape [1, 3, 3] whose results are copies in Paddle.
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "split": lambda x: P.split(x, 3, 1),
+    "split by sizes": lambda x: P.split(x, [1, -1], 2),
+    "the method": lambda x: x.split(1),
+    "chunk": lambda x: P.chunk(x, 3, 1),
+    "tensor_split": lambda x: P.tensor_split(x, 2, 1),
+    "hsplit": lambda x: P.hsplit(x, 3),
+    "vsplit": lambda x: P.vsplit(x, 1),
+    "dsplit": lambda x: P.dsplit(x, 3),
+    "unstack": lambda x: P.unstack(x, 1),
+    "expand": lambda x: P.expand(x, [2, 3, 3]),
+    "broadcast_to": lambda x: P.broadcast_to(x, [1, 3, 3]),
+    "expand_as": lambda x: x.expand_as(P.ones([2, 3, 3])),
+    "crop": lambda x: P.crop(x, [1, 2, 2]),
+}
+#: Those whose results are views.
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "unbind": lambda x: P.unbind(x, 1),
+    "index": lambda x: x[:, 1:],
+    "slice": lambda x: P.slice(x, [1], [0], [2]),
+    "reshape": lambda x: P.reshape(x, [9]),
+    "squeeze": lambda x: P.squeeze(x, 0),
+    "transpose": lambda x: P.transpose(x, [2, 1, 0]),
+    "flatten": lambda x: P.flatten(x),
+    "diagonal": lambda x: P.diagonal(x, 0, 1, 2),
+    "detach": lambda x: x.detach(),
+}
+
+
+@pytest.mark.parametrize(
+    ("f", "is_compiled"),
+    [
+        *((f, is_compiled) for f in COPIES.values() for is_compiled in (False, True)),
+        *((f, False) for f in VIEWS.values()),
+    ],
+)
+def test_which_results_are_copies(f: Callable[[Any], Any], is_compiled: bool) -> None:
+    def written(x: Any) -> Any:
+        part = _one(f(x))
+        part.fill_(7.0)
+        return part * 1, x * 1
+
+    x = P.arange(9, dtype="float32").reshape([1, 3, 3])
+    before = x.numpy().copy()
+    part, after = (P.jit.to_static(written) if is_compiled else written)(x)
+    assert (part == 7).all()
+    assert bool((after == P.to_tensor(before)).all()) == (f in COPIES.values())
+    np.testing.assert_array_equal(x.numpy(), after.numpy())
+
+
+@pytest.mark.parametrize("f", COPIES.values(), ids=COPIES)
+def test_a_write_to_a_copy_is_no_write_to_the_leaf(f: Callable[[Any], Any]) -> None:
+    x = P.arange(9, dtype="float32").reshape([1, 3, 3])
+    x.stop_gradient = False
+    part = _one(f(x))
+    part.multiply_(part.detach() + 1.0)
+    (slope,) = P.grad(part.sum(), x)
+    wanted = x.detach()
+    wanted.stop_gradient = False
+    (copied,) = P.grad((_one(f(wanted)) * (_one(f(x)).detach() + 1.0)).sum(), wanted)
+    np.testing.assert_array_equal(slope.numpy(), copied.numpy())
+    np.testing.assert_array_equal(x.numpy().ravel(), np.arange(9))
+    assert x.inplace_version == 0

@@ -204,8 +204,8 @@ fn run<'py>(
         }
     }
     // A write to the result must be seen by the tensor that it is a view of.
-    let base =
-        given.first().and_then(|o| o.as_ref()).filter(|_| entry.views).and_then(|o| o.cast::<Var>().ok());
+    let views = entry.views && !dialect.copies_parts(name);
+    let base = given.first().and_then(|o| o.as_ref()).filter(|_| views).and_then(|o| o.cast::<Var>().ok());
     if let (Some(base), Some(Arg::Tensor(x))) = (base, args.first_mut()) {
         base.get().share().or_raise()?;
         *x = base.get().operand_in_place();

@@ -215,6 +215,23 @@ impl Dialect {
         self == Dialect::Paddle
     }
 
+    /// A function of this name whose results may be views: they are, or (Paddle) a write to them is not seen in the operand.
+    pub fn copies_parts(self, name: &str) -> bool {
+        self == Dialect::Paddle
+            && matches!(
+                name,
+                "array_split"
+                    | "broadcast_to"
+                    | "chunk"
+                    | "expand"
+                    | "expand_as"
+                    | "split"
+                    | "split_sizes"
+                    | "tensor_split"
+                    | "unstack"
+            )
+    }
+
     /// A shape as the library writes it.
     pub fn shape(self, dims: &[usize]) -> String {
         match self {

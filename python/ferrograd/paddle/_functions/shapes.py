@@ -130,7 +130,7 @@ def unstack(x: Tensor, axis: int = 0, num: int | None = None) -> list[Tensor]:
     """The slices along an axis; raises unless there are ``num``, if that is given."""
     if num is not None and _arguments.tensor(x, "unstack", "x").shape[axis] != num:
         raise ArgumentError(f"unstack: axis {axis} of {list(x.shape)} has {x.shape[axis]} slices, not {num}")
-    return list(ops.unbind(x, axis))
+    return list(ops.unstack(x, axis))
 
 
 def _each(f: Callable[[Tensor], Tensor], tensors: tuple[Any, ...], name: str) -> Any:
@@ -236,7 +236,7 @@ def crop(x: Tensor, shape: Any = None, offsets: Any = None, name: str | None = N
         sizes[i] = n - start if size == -1 else size
         if start < 0 or sizes[i] < 0 or start + sizes[i] > n:
             raise ShapeError(f"crop: {size} elements from {start} on are not in axis {i} of {list(x.shape)}")
-    return x[tuple(builtins.slice(start, start + size) for start, size in zip(starts, sizes, strict=True))]
+    return ops.clone(x[tuple(builtins.slice(start, start + size) for start, size in zip(starts, sizes, strict=True))])
 
 
 def as_strided(x: Tensor, shape: Any, stride: Any, offset: int = 0, name: str | None = None) -> Tensor:
