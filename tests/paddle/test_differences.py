@@ -13,8 +13,8 @@ atan2 bernoulli bitwise_left_shift bitwise_right_shift broadcast_tensors bucketi
 cholesky_solve combinations concat cond corrcoef cov crop cross cuda cummax cummin cumsum_ diag div divide dsplit eig
 eigvals eigvalsh equal_all exponential_ fill_diagonal_ fill_diagonal_tensor floor_mod frac frexp full_like gather
 gather_nd geometric_ get_strides get_tensor set histogram histogram_bin_edges histogramdd householder_product imag
-hsplit increment index_add initialize index_fill index_sample index_select is_complex is_dense is_empty is_integer
-is_same_shape isin isneginf isposinf log_normal_ logcumsumexp logit lstsq lu lu_unpack masked_scatter matmul
+hsplit increment index_add initialize index_fill index_put index_sample index_select is_complex is_dense is_empty
+is_integer is_same_shape isin isneginf isposinf log_normal_ logcumsumexp logit lstsq lu lu_unpack masked_scatter matmul
 matrix_norm matrix_rank median multi_dot multinomial nanmedian nanquantile nansum ndimension new_empty new_full
 new_ones new_zeros nonzero norm normal_ ones_like ormqr pca_lowrank pinv poisson polygamma put_along_axis qr quantile
 randint_like random_ real reduce_as renorm repeat repeat_interleave reshape resize_ reverse scale scatter
@@ -48,8 +48,8 @@ IN_PLACE = {
     paddle: """
     abs add addmm as_strided atan2 bernoulli bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor
     copysign div divide eq equal fill_diagonal_tensor floor_divide floor_mod fmax fmin frac ge greater greater_equal
-    greater_than gt heaviside hypot index_add index_fill ldexp le less less_equal less_than logcumsumexp logical_and
-    logical_not logical_or logical_xor logit lt masked_scatter maximum minimum mod mul multiply ne not_equal
+    greater_than gt heaviside hypot index_add index_fill index_put ldexp le less less_equal less_than logcumsumexp
+    logical_and logical_not logical_or logical_xor logit lt masked_scatter maximum minimum mod mul multiply ne not_equal
     polygamma pow power put_along_axis remainder renorm reshape scale scatter softmax squeeze sub subtract swapaxes
     swapdims t transpose true_divide unsqueeze view
     """,

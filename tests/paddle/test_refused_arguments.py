@@ -71,6 +71,11 @@ def test_neighbours_are_taken() -> None:
     assert paddle.tensordot(x(2, 2), x(2, 2), 2).item() == 4
     assert paddle.topk(x(3), 1)[0].tolist() == [1.0]
     assert paddle.index_fill(x(3), paddle.to_tensor([0]), 0, paddle.to_tensor(5.0)).tolist() == [5.0, 1.0, 1.0]
+    at = [paddle.to_tensor([0, 2])]
+    for indices in (at, tuple(at)):
+        y = x(3)
+        assert paddle.index_put(y, indices, x(2) * 3, True).tolist() == [4.0, 1.0, 4.0]
+        assert y.index_put_(indices, x(2) * 3).tolist() == y.tolist() == [3.0, 1.0, 3.0]
     assert F.elu_(paddle.to_tensor([-1.0, 1.0]), 0.0).tolist() == [0.0, 1.0]
     assert paddle.transpose(paddle.to_tensor(1.0), []).item() == 1
     assert paddle.scatter(x(2, 2), paddle.to_tensor([[0], [1]]), x(2, 2) * 2).tolist() == [[2.0, 2.0]] * 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Sequence
 from typing import Any
 
 from ferrograd import _core
@@ -16,6 +17,7 @@ __all__ = [
     "gather_nd",
     "index_add",
     "index_fill",
+    "index_put",
     "index_sample",
     "index_select",
     "masked_scatter",
@@ -84,6 +86,20 @@ def index_fill(x: Tensor, index: Tensor, axis: int, value: Any, name: str | None
             f"index_fill: value is a number or a tensor of one element, not of the shape {list(value.shape)}"
         )
     return ops.index_fill(x, axis, index, value)
+
+
+def index_put(
+    x: Tensor, indices: Sequence[Tensor], value: Tensor, accumulate: bool = False, name: str | None = None
+) -> Tensor:
+    """``x`` with ``value`` written, or added with ``accumulate``, where ``x[indices]`` is.
+
+    ``indices`` is a tuple or list of integer tensors, or of one boolean tensor.
+
+    >>> import ferrograd.paddle as paddle
+    >>> index_put(paddle.zeros([3]), [paddle.to_tensor([0, 2])], paddle.ones([2])).tolist()
+    [1.0, 0.0, 1.0]
+    """
+    return ops.index_put(x, tuple(indices) if isinstance(indices, list) else indices, value, accumulate)
 
 
 def index_sample(x: Tensor, index: Tensor) -> Tensor:
