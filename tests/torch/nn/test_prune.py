@@ -96,3 +96,12 @@ def test_mistakes_leave_the_module_as_it_was() -> None:
             wrong()
     assert [name for name, _ in net.named_parameters()] == ["weight", "bias"]
     assert not prune.is_pruned(net)
+
+
+def test_masks_of_integers_become_those_of_the_weight() -> None:
+    method = prune.L1Unstructured(amount=1)
+    method._tensor_name = "weight"
+    methods = prune.PruningContainer(method)
+    found = methods.compute_mask(torch.tensor([[3.0, 1.0], [2.0, 4.0]]), torch.tensor([[1, 0], [1, 1]]))
+    assert found.dtype == torch.float32
+    assert found.tolist() == [[1, 0], [0, 1]]

@@ -150,8 +150,9 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[idx]
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The mask of the last method, which looks at the elements that are still there."""
+        """The mask of the last method, which looks at the elements that are still there. It has the dtype of ``t``."""
         method = self._pruning_methods[-1]
+        default_mask = ops.astype(default_mask, t.dtype)
         if method.PRUNING_TYPE == "global":
             return method.compute_mask(t, default_mask)
         if method.PRUNING_TYPE == "unstructured":
