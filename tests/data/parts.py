@@ -72,6 +72,20 @@ class At(Dataset[int]):
         return i
 
 
+class TorchDraws(Dataset[Any]):
+    """The seed that a worker knows, that of its stream, and a number of the stream."""
+
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, i: int) -> Any:
+        from ferrograd import torch
+
+        info = get_worker_info()
+        assert info is not None
+        return info.seed, torch.initial_seed(), torch.rand(()).item()
+
+
 class Draws(Dataset[Any]):
     """Random numbers of Python, NumPy and the library, and what the worker knows."""
 

@@ -24,7 +24,7 @@ import pytest
 from ferrograd._data import workers
 from ferrograd.torch.utils.data import BatchSampler, DataLoader, Subset
 
-from tests.data.parts import At, Draws, Numbers, Stream, as_they_are, begin_fails
+from tests.data.parts import At, Draws, Numbers, Stream, TorchDraws, as_they_are, begin_fails
 from tests.waiting import until
 
 
@@ -136,6 +136,16 @@ def test_seeds_of_workers() -> None:
     assert first[0][:3] != first[1][:3]
     assert first[1][3] == first[0][3] + 1
     assert [d[4] for d in first] == [[0, 2, "Draws"], [1, 2, "Draws"]] * 2
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_streams_of_workers_are_those_of_pytorch(start: str) -> None:
+    torch.manual_seed(123)
+    found = list(DataLoader(TorchDraws(), None, num_workers=2, multiprocessing_context=start))
+    seed = 3624216819017203053
+    assert [(known, own) for known, own, _ in found] == [(seed + i, seed + i) for i in (0, 1, 0, 1)]
+    drawn = [0.7682660222053528, 0.914722204208374, 0.8738318085670471, 0.9823511242866516]
+    assert [number for *_, number in found] == drawn
 
 
 @pytest.mark.parametrize("count", [0, 2])

@@ -369,3 +369,23 @@ def test_modules_by_their_old_names() -> None:
 
     assert Variable is torch.autograd.Variable
     assert detect_anomaly is torch.autograd.detect_anomaly
+
+
+def test_hooks_on_saved_tensors_end_without_arguments() -> None:
+    hooks = torch.autograd.graph.saved_tensors_hooks(lambda x: x * 2, lambda x: x)
+    hooks.__enter__()
+    x = torch.tensor(3.0, requires_grad=True)
+    y = x * x
+    hooks.__exit__()
+    y.backward()
+    assert x.grad.item() == 12.0
+
+
+def test_versions_of_tensors_of_inference_mode_do_not_count() -> None:
+    with torch.inference_mode():
+        x = torch.ones(2)
+        torch.autograd.graph.increment_version(x)
+    torch.autograd.graph.increment_version(x)
+    assert x.is_inference()
+    with pytest.raises(ValueError, match="grad requires non-empty inputs"):
+        torch.autograd.grad(torch.ones(1, requires_grad=True) * 2, [])

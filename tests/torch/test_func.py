@@ -209,3 +209,69 @@ def test_functionalize_gives_the_results_of_the_function() -> None:
     assert torch.equal(torch.func.grad(g)(x), torch.func.grad(f)(x))
     with pytest.raises(RuntimeError, match="invalid argument for remove"):
         torch.func.functionalize(f, remove="views")
+
+
+def test_products_with_complex_outputs() -> None:
+    x = torch.tensor([1.0, 2.0])
+    value, pull = func.vjp(lambda x: x * x * (1 + 2j), x)
+    same(value, np.array([1 + 2j, 4 + 8j]))
+    # The gradient of a real input is the real part.
+    same(pull(torch.tensor([1 + 1j, 2 - 1j]))[0], [6.0, 0.0])
+    for transform in (func.jacrev, func.jacfwd):
+        with pytest.raises(RuntimeError, match="Expected all inputs to be real"):
+            transform(torch.abs)(torch.tensor([1 + 1j]))
+    with pytest.raises(RuntimeError, match="jacrev: Expected all outputs to be real"):
+        func.jacrev(lambda x: x * 1j)(x)
+    with pytest.raises(RuntimeError, match="must be floating-point or complex Tensors"):
+        func.vjp(torch.argmax, x)
+
+
+def test_single_rows_of_a_jacobian_may_ask_for_values() -> None:
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            assert len(g.nonzero()) == 1
+            return 2 * g
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any) -> Any:
+            assert len(t.nonzero()) == 1
+            return 2 * t
+
+    x = torch.ones(3)
+    same(func.jacrev(Double.apply, chunk_size=1)(x), 2 * np.eye(3))
+    same(fg.func.jacfwd(Double.apply, chunk_size=1)(x), 2 * np.eye(3))
+    several = fg.func.jacfwd(lambda x: (x.sum(), x), chunk_size=1)(x)
+    same(several[0], np.ones(3))
+    same(several[1], np.eye(3))
+
+
+def test_rules_of_functions_take_keywords() -> None:
+    told = []
+
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(x: Any, *, by: Any = None) -> Any:
+            return x * by
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            assert len(inputs) == 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, x: Any, *, by: Any = None) -> Any:
+            told.append((in_dims, tuple(x.shape), tuple(by.shape)))
+            return x * by, 0
+
+    same(Scaled.apply(torch.ones(2), by=torch.full((2,), 3.0)), [3.0, 3.0])
+    found = torch.vmap(lambda x: Scaled.apply(x, by=torch.full((2,), 3.0)))(torch.ones(3, 2))
+    same(found, np.full((3, 2), 3.0))
+    assert told == [((0,), (3, 2), (2,))]

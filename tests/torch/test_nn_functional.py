@@ -201,3 +201,75 @@ def test_silu_of_complex_numbers() -> None:
     z = x.detach().numpy()
     assert np.allclose(y.detach().numpy(), z / (1 + np.exp(-z)))
     assert torch.autograd.gradcheck(torch.nn.functional.silu, x)
+
+
+def test_sizes_of_pools_and_unpools() -> None:
+    x = torch.ones(1, 3, 2, 2)
+    with pytest.raises(RuntimeError, match="max_unpool2d: kernel_size is one number or 2"):
+        F.max_unpool2d(x, torch.zeros(x.shape, dtype=torch.int64), [1, 1, 1])
+    assert tuple(F.fractional_max_pool2d(torch.ones(2, 3, 8, 8), 2, output_size=(0, 1)).shape) == (2, 3, 0, 1)
+    with pytest.raises(RuntimeError, match="Expect _random_samples"):
+        F.fractional_max_pool2d(x, 1, output_size=1, _random_samples=torch.ones(0, 3, 2))
+
+
+def test_embeddings_of_integers_and_their_errors() -> None:
+    table = torch.nn.Embedding.from_pretrained(torch.tensor([[1, 2], [3, 4]]))
+    assert table(torch.tensor([1])).tolist() == [[3, 4]]
+    assert torch.nn.Embedding.from_pretrained(torch.ones(2, 2), freeze=False).weight.requires_grad
+    weight = torch.ones(3, 2)
+    with pytest.raises(RuntimeError, match="padding_idx must be within the number of embeddings"):
+        F.embedding_bag(torch.tensor([[0]]), weight, padding_idx=3)
+    with pytest.raises(RuntimeError, match=r"index -1 is out of bounds.*Expected idx >= 0 && idx < num_embeddings"):
+        F.embedding_bag(torch.tensor([[-1]]), weight)
+
+
+def test_losses_keep_the_shape_of_the_target_and_want_integers() -> None:
+    x = torch.tensor([1.0, 2.0, 3.0])
+    assert tuple(F.multi_margin_loss(x, torch.tensor([1]), reduction="none").shape) == (1,)
+    assert tuple(F.multi_margin_loss(x, torch.tensor(1), reduction="none").shape) == ()
+    scores, targets = torch.zeros(5, 2, 4), torch.tensor([[1, 2], [2, 3]])
+    for lengths in ((torch.tensor([5.0, 5.0]), (2, 1)), ((5, 5), (2.5, 1))):
+        with pytest.raises(RuntimeError, match="_lengths must be integers"):
+            F.ctc_loss(scores, targets, *lengths)
+    with pytest.raises(RuntimeError, match="targets must be integers"):
+        F.ctc_loss(scores, targets.double(), (5, 5), (2, 1))
+
+
+def test_gradients_of_convolutions_are_there_under_the_name_of_torch() -> None:
+    assert F.grad is torch.nn.grad
+    found = F.grad.conv1d_input([1, 1, 3], torch.ones(1, 1, 2), torch.ones(1, 1, 2))
+    assert found.tolist() == [[[1, 2, 1]]]
+
+
+def test_images_and_grids_of_wrong_sizes_are_named() -> None:
+    x, grid, theta = torch.ones(1, 1, 2, 2), torch.zeros(1, 1, 1, 2), torch.ones(1, 2, 3)
+    cases: list[tuple[Callable[[], Any], str]] = [
+        (lambda: F.grid_sample(x[0], grid), "expected grid to have size 1 in last dimension"),
+        (lambda: F.grid_sample(x, grid[..., :1]), "expected grid to have size 2 in last dimension"),
+        (lambda: F.grid_sample(x, grid[0]), "same number of dimensions"),
+        (lambda: F.grid_sample(x, torch.zeros(2, 1, 1, 2)), "same batch size"),
+        (lambda: F.grid_sample(x[:, :, :0], grid), "non-empty spatial dimensions"),
+        (lambda: F.affine_grid(theta.int(), [1, 1, 2, 2]), "floating point type"),
+        (lambda: F.affine_grid(theta[0], [1, 1, 2, 2]), "2D affine matrices of shape Nx2x3"),
+        (lambda: F.fold(torch.ones(1, 12, 12), (4, 5), 2, dilation=8), "array of sliding blocks as"),
+        (lambda: torch.nn.LSTM(2, 3)(torch.ones(0, 1, 2)), "sequence length to be larger than 0"),
+    ]
+    for call, text in cases:
+        with pytest.raises((ValueError, RuntimeError), match=text):
+            call()
+    for size in (2.0, (2.0, 2), torch.tensor(2.0)):
+        with pytest.raises(TypeError, match="expected size to be one of int"):
+            F.interpolate(x, size=size)
+    assert tuple(F.interpolate(x, size=torch.tensor(3)).shape) == (1, 1, 3, 3)
+    with pytest.warns(UserWarning, match="See the documentation of affine_grid"):
+        F.affine_grid(theta, [1, 1, 2, 1], align_corners=True)
+
+
+def test_cosine_losses_of_two_dtypes_are_as_exact_as_the_wider_one() -> None:
+    a, b = np.array([[2.0, 3, 4], [6, 2, 4]]), np.array([[2.0, 3, 5], [3, 2, 1]])
+    target = torch.tensor([1, -1])
+    want = F.cosine_embedding_loss(torch.tensor(a), torch.tensor(b), target).item()
+    for other in (torch.float32, torch.float16, torch.int32):
+        found = F.cosine_embedding_loss(torch.tensor(a).bfloat16(), torch.tensor(b).to(other), target)
+        assert found.dtype == torch.float32
+        assert found.item() == pytest.approx(want, abs=1e-6)

@@ -218,3 +218,13 @@ def test_metadata_are_in_the_trace(tmp_path: Path) -> None:
     prof.export_chrome_trace(tmp_path / "trace.json")
     trace = json.loads((tmp_path / "trace.json").read_text())
     assert (trace["who"], trace["sizes"]) == ("me", [1, 2])
+
+
+def test_events_and_tables_have_torch_names() -> None:
+    assert not torch.autograd.kineto_available()
+    region = torch.autograd.profiler.record_function("mine")
+    with torch.autograd.profiler.profile(use_kineto=torch.autograd.kineto_available()) as prof, region:
+        torch.ones(2).sin()
+    assert [e.key for e in prof.function_events if e.key == "mine"] == ["mine"]
+    assert prof.table(header="HEAD", max_src_column_width=10).splitlines()[0] == "HEAD"
+    assert prof.table() == str(prof)

@@ -302,6 +302,8 @@ import torch.backends.cudnn as cudnn, torch.cuda.amp, functorch, torch.multiproc
 from torch.amp import GradScaler
 import ferrograd.torch.amp as own
 print(GradScaler is own.GradScaler, own.__spec__.name, cudnn.__name__, functorch.vmap is torch.vmap)
+from functorch.experimental import replace_all_batch_norm_modules_ as replaced
+print(replaced is torch.func.replace_all_batch_norm_modules_)
 from importlib import metadata
 names = [found.metadata["Name"] for found in metadata.distributions()]
 print(metadata.version("torch") == torch.__version__, names.count("torch"), "numpy" in names, metadata.files("torch"))
@@ -316,6 +318,7 @@ except ModuleNotFoundError as error:
 """
     assert _ran(program).splitlines() == [
         "True ferrograd.torch.amp ferrograd.torch.backends.cudnn True",
+        "True",
         "True 1 True None",
         "No No package metadata was found for paddlepaddle",
         "No module named 'torch.no_such_module'",

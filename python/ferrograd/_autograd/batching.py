@@ -23,15 +23,20 @@ class VmapInfo(NamedTuple):
     randomness: str
 
 
-def call_vmap_rule(rule: Callable[..., Any], name: str, values: tuple[Any, ...]) -> Any:
-    """Calls a user's ``vmap`` rule. It gets the innermost batch axis as axis 0 of each batched tensor."""
+def call_vmap_rule(rule: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Calls a user's ``vmap`` rule. It gets the innermost batch axis as axis 0 of each batched tensor.
+
+    The axes that it is told are those of ``args``; a batched tensor in ``kwargs`` has its batch axis in front too.
+    """
+    values = (*args, *kwargs.values())
     found: list[Tensor] = []
     positions = [collect_tensors(value, found, True) for value in values]
     level = _core.batches(found)[0]
     outside = [level.leave(x, 0) if level.has(x) else x for x in found]
-    axes = tuple(fill(positions, [0 if level.has(x) else None for x in found]))
-    given = (replace_tensors(value, place, outside) for value, place in zip(values, positions, strict=True))
-    result = rule(VmapInfo(len(level), level.randomness), axes, *given)
+    axes = tuple(fill(positions, [0 if level.has(x) else None for x in found]))[: len(args)]
+    given = [replace_tensors(value, place, outside) for value, place in zip(values, positions, strict=True)]
+    named = dict(zip(kwargs, given[len(args) :], strict=True))
+    result = rule(VmapInfo(len(level), level.randomness), axes, *given[: len(args)], **named)
     if not (isinstance(result, tuple) and len(result) == 2):
         raise ArgumentError(
             f"{name}.vmap: Expected the vmap staticmethod to have two returns, an output and out_dims with pytree "

@@ -114,7 +114,7 @@ class Function:
                     f"{cls.__name__}: generate_vmap_rule=True and a vmap staticmethod exclude each other: the first "
                     "asks for a rule that is made of forward and backward. Remove one of them"
                 )
-            return batching.call_vmap_rule(cls.vmap, cls.__name__, values)
+            return batching.call_vmap_rule(cls.vmap, cls.__name__, args, kwargs)
         ctx = cls._context(cls)
         ctx._call = call = _core.FunctionCall(inputs)
         ctx._ins, ctx._count = positions, len(inputs)
@@ -123,7 +123,7 @@ class Function:
         call.begin()
         try:
             if split:
-                output = cls.forward(*args)
+                output = cls.forward(*args, **kwargs)
                 cls.setup_context(ctx, args, output)
             else:
                 output = cls.forward(ctx, *args, **kwargs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -59,9 +58,7 @@ class saved_tensors_hooks:
             _core.set_saved_tensors_hooks(_within(hooks, before, self._dialect))
         self._fg_before.append(before)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         _core.set_saved_tensors_hooks(self._fg_before.pop(), back=True)
 
 

@@ -58,11 +58,18 @@ class Options(NamedTuple):
     #: The context of ``multiprocessing`` that starts the processes.
     context: Any
     seed: int
+    #: Seeds the draws of the dialect.
+    seeded: Callable[[int], Any]
     #: Whether batches come in the order of their indices, not in that of their arrival.
     in_order: bool
     #: Whether the processes stay when all batches are passed on.
     stay: bool
     texts: Texts
+
+
+def seed_native(seed: int) -> None:
+    """Seeds the draws of functions that know no dialect, by a number below 2**64."""
+    _core.native.manual_seed(seed - (1 << 64) if seed >= 1 << 63 else seed)
 
 
 class Failure(NamedTuple):
@@ -122,7 +129,7 @@ def _work(link: Any, parents_ends: list[Any], source: Source, number: int, optio
     _core.set_num_threads(1)
     seed = options.seed + number
     random.seed(seed)
-    _core.native.manual_seed(seed - (1 << 64) if seed >= 1 << 63 else seed)
+    options.seeded(seed)
     words = [number, options.seed & 0xFFFFFFFF, options.seed >> 32, 0]
     np.random.seed(np.random.SeedSequence(words).generate_state(4))
     set_worker_info(WorkerInfo(number, options.workers, seed, source.dataset))

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ferrograd._core import ArgumentError, ShapeError, Tensor, native as ops
+from ferrograd._core import ArgumentError, DtypeError, ShapeError, Tensor, native as ops
 from ferrograd._functions.half_floats import rounded_once
 
 
@@ -90,11 +90,13 @@ def grid_sample(
     three axes; outside there are zeros, the border, or a reflection.
     """
     count = x.ndim - 2
-    if count not in (2, 3) or grid.ndim != x.ndim or grid.shape[-1] != count or grid.shape[0] != x.shape[0]:
-        raise ShapeError(
-            "grid_sample: images with two or three axes and a grid of their number are needed, got input of shape "
-            f"{list(x.shape)} and grid of shape {list(grid.shape)}"
-        )
+    shapes = f"but got input of shape {list(x.shape)} and grid of shape {list(grid.shape)}"
+    if not grid.ndim or grid.shape[-1] != count:
+        raise ShapeError(f"grid_sample: expected grid to have size {count} in last dimension, {shapes}")
+    if count not in (2, 3) or grid.ndim != x.ndim:
+        raise ShapeError(f"grid_sample: expected 4D or 5D input and grid with same number of dimensions, {shapes}")
+    if grid.shape[0] != x.shape[0]:
+        raise ShapeError(f"grid_sample: expected grid and input to have same batch size, {shapes}")
     if mode not in ("bilinear", "nearest", "bicubic"):
         raise ArgumentError(f"grid_sample: expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
     if padding_mode not in ("zeros", "border", "reflection"):
@@ -103,7 +105,7 @@ def grid_sample(
         )
     sizes = x.shape[2:]
     if 0 in sizes:
-        raise ShapeError(f"grid_sample: the images of shape {list(x.shape)} have no elements to read")
+        raise ShapeError(f"grid_sample: expected input to have non-empty spatial dimensions, not {list(x.shape)}")
     if x.dtype.kind == "c":
         parts = (grid_sample(part, grid, mode, padding_mode, align_corners) for part in (ops.real(x), ops.imag(x)))
         return ops.complex(*parts)
@@ -142,10 +144,12 @@ def _cubics(sizes: Sequence[int], places: list[Tensor], padding_mode: str, align
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool = False) -> Any:
     """The grid for :func:`grid_sample` that maps each place of an output of this size by matrices [batch, n, n + 1]."""
     count = len(size) - 2
+    if theta.dtype.kind not in "fV":
+        raise DtypeError(f"affine_grid: Expected theta to have floating point type, but got {theta.dtype}")
     if count not in (2, 3) or theta.ndim != 3 or tuple(theta.shape[1:]) != (count, count + 1):
         raise ShapeError(
-            f"affine_grid: matrices of shape [batch, {count}, {count + 1}] are needed for the size {list(size)}, got "
-            f"{list(theta.shape)}"
+            f"affine_grid: Expected a batch of {count}D affine matrices of shape Nx{count}x{count + 1} for size "
+            f"{list(size)}. Got {list(theta.shape)}."
         )
     if min(size) < 1:
         raise ArgumentError(f"affine_grid: expected non-zero, positive output size, got {list(size)}")

@@ -66,7 +66,10 @@ def _places(sizes: Any, kernel: Any, dilation: Any, padding: Any, stride: Any, w
         counts.append((n + 2 * p - d * (k - 1) - 1) // s + 1)
         lines.append((np.arange(k) * d)[:, None] + (np.arange(counts[-1]) * s)[None, :])
     if min(counts) < 1:
-        raise ShapeError(f"{what}: windows of {list(kernel)} do not fit into {list(sizes)} padded by {list(padding)}")
+        raise ShapeError(
+            f"{what}: windows of {list(kernel)} do not fit into {list(sizes)} padded by {list(padding)}: calculated "
+            f"shape of the array of sliding blocks as {counts}, but its components must be at least one"
+        )
     rows, columns = lines
     wide = sizes[1] + 2 * padding[1]
     places = rows[:, None, :, None] * wide + columns[None, :, None, :]

@@ -10,7 +10,8 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import ArgumentError, ShapeError, Tensor, native as ops
+from ferrograd._core import ArgumentError, DtypeError, ShapeError, Tensor, native as ops
+from ferrograd._functions.array_api import result_type
 from ferrograd._kit import arguments as _arguments
 from ferrograd._kit.dialect import dialect_of
 
@@ -118,6 +119,9 @@ def cosine_embedding_loss(
             if axis < 2
             else f"cosine_embedding_loss: 0D or 1D target tensor expected, multi-target not supported, not {axis}D"
         )
+    if input1.dtype != input2.dtype:
+        wide = result_type(input1, input2, "float32")
+        input1, input2 = ops.cast(input1, wide), ops.cast(input2, wide)
     # Each vector is divided by its own length, since squares and the product of both may overflow.
     unit1, unit2 = (x / ops.hypot(ops.norm(x, 2.0, axis, True), eps**0.5) for x in (input1, input2))
     cosine = ops.sum(unit1 * unit2, axis)
@@ -264,7 +268,7 @@ def ctc_loss(
     steps, batch, classes = log_probs.shape
     dialect = dialect_of(log_probs)
 
-    given = _integers(targets, dialect)
+    given = _integers("ctc_loss", targets, "targets", dialect)
     times = _lengths("ctc_loss", input_lengths, batch, steps, "input_lengths", dialect)
     is_padded = given.ndim == 2
     most = given.shape[1] if is_padded else math.prod(given.shape)
@@ -310,16 +314,19 @@ def ctc_loss(
     return _reduced(loss, reduction)
 
 
-def _integers(given: Any, dialect: int) -> Tensor:
+def _integers(function: str, given: Any, name: str, dialect: int) -> Tensor:
     """Integers as a tensor of int64."""
-    if isinstance(given, Tensor):
-        return ops.astype(given.detach(), "int64")
-    return cast(Tensor, _core.make(np.asarray(given, np.int64), None, False, dialect))
+    values: Any = given.detach() if isinstance(given, Tensor) else np.asarray(given)
+    if values.dtype.kind not in "iu" and math.prod(values.shape):
+        raise DtypeError(f"{function}: {name} must be integers, not of dtype {values.dtype}")
+    if isinstance(values, Tensor):
+        return ops.astype(values, "int64")
+    return cast(Tensor, _core.make(values.astype(np.int64), None, False, dialect))
 
 
 def _lengths(function: str, given: Any, batch: int, most: int, name: str, dialect: int) -> Tensor:
     """One length for each member of the batch."""
-    lengths = _integers(given, dialect)
+    lengths = _integers(function, given, name, dialect)
     lengths = lengths if lengths.ndim else ops.reshape(lengths, [1])
     if list(lengths.shape) != [batch]:
         size = math.prod(lengths.shape)

@@ -54,14 +54,17 @@ def max_unpool(
     if len(shape) < axes + 1:
         raise ShapeError(f"{function}: the input has {axes + 1} axes or more, not the shape {list(shape)}")
 
-    def each(value: Any) -> list[int]:
-        return list(value) if isinstance(value, list | tuple) else [value] * axes
+    def each(value: Any, name: str) -> list[int]:
+        found = list(value) if isinstance(value, list | tuple) else [value] * axes
+        if len(found) != axes:
+            raise ArgumentError(f"{function}: {name} is one number or {axes}, not {found}")
+        return found
 
-    window, pads = each(kernel_size), each(padding)
-    steps = window if stride is None else each(stride)
+    window, pads = each(kernel_size, "kernel_size"), each(padding, "padding")
+    steps = window if stride is None else each(stride, "stride")
     sizes = [(m - 1) * s + k - 2 * p for m, s, k, p in zip(shape[-axes:], steps, window, pads, strict=True)]
     if output_size is not None:
-        wanted = list(output_size)[-axes:]
+        wanted = each(list(output_size)[-axes:], "output_size")
         for axis, (size, usual, step) in enumerate(zip(wanted, sizes, steps, strict=True)):
             if not usual - step < size < usual + step:
                 raise ArgumentError(

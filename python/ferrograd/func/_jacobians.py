@@ -101,14 +101,23 @@ def _some_rows(record: Record, k: int, start: int, end: int) -> list[Tensor]:
     if end - start == size(y) == 1:
         seeds[k] = _core.native.ones_like(y)
         return record.pull(seeds)
+    if end - start == 1:
+        # One row is no batch, so that a rule of the user may ask for values.
+        seeds[k] = basis(y, start, end)[0]
+        return [_core.native.expand_dims(g, 0) for g in record.pull(seeds)]
     seeds[k] = basis(y, start, end)
     return record.pull(seeds, batch_size=end - start)
 
 
 def _some_columns(record: Record, k: int, start: int, end: int) -> list[Tensor]:
     """For each output: the columns ``start`` to ``end`` of argument ``k``, on the last axis."""
-    with _core.Level(end - start) as level:
+    if end - start == 1:
         tangents: list[Tensor | None] = [None] * len(record.inside)
+        tangents[k] = basis(record.inside[k], start, end)[0]
+        pushed = zip(record.outputs, record.push(tangents), strict=True)
+        return [_core.native.expand_dims(_core.native.zeros_like(y) if t is None else t, -1) for y, t in pushed]
+    with _core.Level(end - start) as level:
+        tangents = [None] * len(record.inside)
         tangents[k] = level.enter(basis(record.inside[k], start, end), 0)
         pushed = zip(record.outputs, record.push(tangents), strict=True)
         return [level.leave(_core.native.zeros_like(y) if t is None else t, -1) for y, t in pushed]

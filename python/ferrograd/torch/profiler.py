@@ -13,7 +13,7 @@ from typing import Any
 
 from ferrograd._kit import public as _public
 from ferrograd.torch.autograd import profiler as _profiler
-from ferrograd.torch.autograd.profiler import record_function
+from ferrograd.torch.autograd.profiler import kineto_available, record_function
 
 __all__ = [
     "ProfilerAction",
@@ -78,16 +78,6 @@ def schedule(
         return ProfilerAction.RECORD_AND_SAVE if at == length - 1 else ProfilerAction.RECORD
 
     return action
-
-
-def kineto_available() -> bool:
-    """Whether there is a profiler with a timeline: no.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.profiler.kineto_available()
-    False
-    """
-    return False
 
 
 def tensorboard_trace_handler(

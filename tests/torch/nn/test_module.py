@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import warnings
 from collections import OrderedDict
 from typing import Any
 
@@ -582,3 +583,46 @@ def test_members_of_the_tree() -> None:
     assert model._get_abs_string_index(-1) == "1"
     with pytest.raises(IndexError):
         model._get_abs_string_index(2)
+
+
+def test_backward_hooks_say_which_gradients_they_miss() -> None:
+    class Wrapped(nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            return {"x": x}
+
+    x = torch.ones(2, requires_grad=True)
+    net, called = Wrapped(), []
+    net.register_full_backward_hook(lambda *args: called.append(args))
+    with pytest.warns(UserWarning, match="should be a Tensor or a tuple of Tensors but received <class 'dict'>"):
+        net(x)["x"].sum().backward()
+    assert not called
+
+    class Given(nn.Module):  # type: ignore[misc]
+        def __init__(self, function: Any) -> None:
+            super().__init__()
+            self.function = function
+            self.register_backward_hook(lambda *args: None)
+
+        def forward(self, *args: Any) -> Any:
+            return self.function(*args)
+
+    cases: list[tuple[Any, tuple[Any, ...], str]] = [
+        (lambda m: m[0].clone(), ([x],), "does not take as input a single Tensor"),
+        (lambda a: [a.clone()], (x,), "does not return a single Tensor"),
+        (lambda a, b: (a.clone(), b.clone()), (x, x), "different autograd Nodes"),
+        (lambda a: a.clone().clone(), (x,), "multiple autograd Nodes"),
+    ]
+    for function, args, text in cases:
+        with pytest.warns(FutureWarning, match=text):
+            Given(function)(*args)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Given(torch.sin)(x)
+        Given(torch.sin)(x.exp())
+
+
+def test_a_sequence_takes_modules_only() -> None:
+    net = nn.Sequential(nn.ReLU())
+    with pytest.raises(AssertionError, match="module should be of type"):
+        net.insert(0, [nn.ReLU()])
+    assert len(net) == 1

@@ -96,3 +96,35 @@ def test_mistakes_leave_the_module_as_it_was() -> None:
             wrong()
     assert [name for name, _ in net.named_parameters()] == ["weight", "bias"]
     assert not prune.is_pruned(net)
+
+
+def test_masks_of_integers_become_those_of_the_weight() -> None:
+    method = prune.L1Unstructured(amount=1)
+    method._tensor_name = "weight"
+    methods = prune.PruningContainer(method)
+    found = methods.compute_mask(torch.tensor([[3.0, 1.0], [2.0, 4.0]]), torch.tensor([[1, 0], [1, 1]]))
+    assert found.dtype == torch.float32
+    assert found.tolist() == [[1, 0], [0, 1]]
+
+
+def test_methods_of_other_programs_find_the_helpers() -> None:
+    class EveryOther(prune.BasePruningMethod):  # type: ignore[misc]
+        PRUNING_TYPE = "unstructured"
+
+        def __init__(self, amount: Any) -> None:
+            prune._validate_pruning_amount_init(amount)
+            self.amount = amount
+
+        def compute_mask(self, t: Any, default_mask: Any) -> Any:
+            prune._validate_pruning_amount(self.amount, t.nelement())
+            mask = default_mask.clone().reshape(-1)
+            mask[: 2 * prune._compute_nparams_toprune(self.amount, t.nelement()) : 2] = 0
+            return mask.reshape(t.shape)
+
+    made = layer()
+    EveryOther.apply(made, "weight", 0.25)
+    assert made.weight_mask.reshape(-1).tolist() == [0, 1, 0, 1, 0, 1, 1, 1, 1, 1, 1, 1]
+    with pytest.raises(ValueError, match="smaller than the number of parameters"):
+        EveryOther.apply(layer(), "weight", 13)
+    with pytest.raises(TypeError, match="Must be int or float"):
+        EveryOther("all")

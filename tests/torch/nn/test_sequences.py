@@ -204,3 +204,27 @@ def test_casts_of_packed_sequences() -> None:
         cast = getattr(packed, name)()
         assert cast.data.dtype == getattr(packed.data, name)().dtype
         assert cast.batch_sizes.tolist() == [2, 1]
+
+
+def test_attention_names_what_has_too_many_axes() -> None:
+    attend, x, flat = nn.MultiheadAttention(4, 2), torch.ones(3, 2, 4), torch.ones(3, 4)
+    mask = torch.zeros(3, dtype=torch.bool)
+    cases: list[tuple[Any, dict[str, Any], str]] = [
+        ((x, flat, x), {}, "`key` and `value` to be 3-D but found 2-D and 3-D"),
+        ((flat, flat, x), {}, "`key` and `value` to be 2-D but found 2-D and 3-D"),
+        ((x, x, x), {"key_padding_mask": mask}, "`key_padding_mask` to be `None` or 2-D but found 1-D"),
+        ((x, x, x), {"attn_mask": mask}, "`attn_mask` to be `None`, 2-D or 3-D but found 1-D"),
+        ((flat, flat, flat), {"attn_mask": torch.zeros(5, 3, 3)}, r"`attn_mask` shape to be \(2, 3, 3\)"),
+        ((torch.ones(4),) * 3, {}, "unbatched 2D or batched 3D"),
+    ]
+    for args, options, text in cases:
+        with pytest.raises(AssertionError, match=text):
+            attend(*args, **options)
+
+
+def test_packed_sequences_are_not_empty_and_stay_themselves() -> None:
+    with pytest.raises(RuntimeError, match="Cannot pack empty tensors"):
+        rnn.pack_padded_sequence(torch.ones(0, 1), [])
+    packed = rnn.pack_padded_sequence(torch.ones(2, 1), [2])
+    assert packed.to("cpu") is packed
+    assert packed.to(torch.float64).data.dtype == torch.float64

@@ -185,6 +185,7 @@ class DataLoader:
                 begin=self.worker_init_fn,
                 context=workers.context(None),
                 seed=int(np.random.randint(0, 2**63 - 1)),
+                seeded=workers.seed_native,
                 in_order=True,
                 stay=self._persistent_workers,
                 texts=workers.Texts(

@@ -23,7 +23,7 @@ def input_list(inputs: object, what: str) -> Any:
         )
     found = list(inputs.values() if isinstance(inputs, dict) else inputs)
     if not found:
-        raise ArgumentError(f"{what} cannot be empty.")
+        raise ArgumentError(f"{what} cannot be empty. {what.split()[-1][1:-3]} requires non-empty inputs.")
     return found
 
 

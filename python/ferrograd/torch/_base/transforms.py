@@ -22,6 +22,7 @@ Argnums = int | tuple[int, ...]
 
 VJP = "vjp(f, *primals)"
 JVP = "jvp(f, primals, tangents)"
+JACREV = "vjp(f, *primals) of jacrev"
 
 
 def _over_tensors(what: str, derived: Function, argnums: Argnums) -> Function:
@@ -34,6 +35,23 @@ def _over_tensors(what: str, derived: Function, argnums: Argnums) -> Function:
         for x in (x for i in chosen(what, args, argnums) for x in _tree.leaves(args[i])):
             if not isinstance(x, Tensor):
                 raise ArgumentError(f"Thing passed to transform API must be Tensor, got {_arguments.kind_of(x, True)}")
+        return derived(*args, **kwargs)
+
+    return call
+
+
+def _of_reals(what: str, derived: Function, argnums: Argnums) -> Function:
+    """The transformed function, which raises unless the differentiated arguments are real."""
+
+    @wraps(derived)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        values = [x for i in chosen(what, args, argnums) for x in _tree.leaves(args[i])]
+        for i, x in enumerate(values):
+            if isinstance(x, Tensor) and x.dtype.kind == "c":
+                raise ArgumentError(
+                    f"{what}: Expected all inputs to be real but received complex tensor at flattened input idx: {i}; "
+                    "write the function in terms of the real and the imaginary part"
+                )
         return derived(*args, **kwargs)
 
     return call
@@ -99,7 +117,12 @@ def _only_tensors(result: Any, call: str) -> None:
     for y in _tree.leaves(result):
         if not isinstance(y, Tensor):
             raise ArgumentError(f"{call}: expected f(*primals) to return only tensors, got unsupported type {type(y)}")
-        if call == VJP and y.dtype.kind != "f":
+        if call == JACREV and y.dtype.kind == "c":
+            raise ArgumentError(
+                f"jacrev: Expected all outputs to be real but received an output of dtype {y.dtype}; jacfwd takes it, "
+                "and torch.view_as_real makes a real one of it"
+            )
+        if call != JVP and y.dtype.kind not in "fc":
             raise ArgumentError(
                 "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
                 f"{y.dtype}"
@@ -254,9 +277,8 @@ def jacrev(
     """
     if not (chunk_size is None or chunk_size > 0):
         raise ArgumentError("jacrev: `chunk_size` should be greater than 0.")
-    return _over_tensors(
-        "jacrev", transforms.jacrev(_checked(func, has_aux, VJP), argnums, has_aux, chunk_size=chunk_size), argnums
-    )
+    derived = transforms.jacrev(_checked(func, has_aux, JACREV), argnums, has_aux, chunk_size=chunk_size)
+    return _over_tensors("jacrev", _of_reals("jacrev", derived, argnums), argnums)
 
 
 @overload
@@ -272,7 +294,8 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, rando
     >>> torch.func.jacfwd(torch.square)(torch.tensor([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
-    return _over_tensors("jacfwd", transforms.jacfwd(_checked(func, has_aux, JVP), argnums, has_aux), argnums)
+    derived = transforms.jacfwd(_checked(func, has_aux, JVP), argnums, has_aux)
+    return _over_tensors("jacfwd", _of_reals("jacfwd", derived, argnums), argnums)
 
 
 @overload

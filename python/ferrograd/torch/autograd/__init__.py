@@ -20,6 +20,7 @@ from ferrograd.torch.autograd import (
 from ferrograd.torch.autograd.function import Function
 from ferrograd.torch.autograd.grad_mode import is_multithreading_enabled, set_multithreading_enabled
 from ferrograd.torch.autograd.gradcheck import gradcheck, gradgradcheck
+from ferrograd.torch.autograd.profiler import kineto_available
 
 __all__ = [
     "Function",
@@ -38,6 +39,7 @@ __all__ = [
     "graph",
     "inference_mode",
     "is_multithreading_enabled",
+    "kineto_available",
     "no_grad",
     "profiler",
     "set_detect_anomaly",

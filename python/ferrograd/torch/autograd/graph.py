@@ -52,8 +52,9 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """Increments the version of one or several tensors, for a write made outside of this library."""
     with no_grad():
         for x in [tensor] if isinstance(tensor, Tensor) else tensor:
-            _arguments.tensor(x, "increment_version", "tensor")
-            x.copy_(x.detach().clone())
+            # Tensors of inference mode have no version.
+            if not _arguments.tensor(x, "increment_version", "tensor").is_inference():
+                x.copy_(x.detach().clone())
 
 
 class node_creation_hook:

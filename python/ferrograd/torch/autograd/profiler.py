@@ -18,12 +18,31 @@ from ferrograd._core import ArgumentError
 from ferrograd._kit import public as _public
 from ferrograd._kit.warning import warn
 
-__all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "emit_itt", "emit_nvtx", "profile", "record_function"]
+__all__ = [
+    "EventList",
+    "FunctionEvent",
+    "FunctionEventAvg",
+    "emit_itt",
+    "emit_nvtx",
+    "kineto_available",
+    "profile",
+    "record_function",
+]
 
 #: Times of devices that are not here, which are zero in all rows.
 _ZERO = [f"{own}{device}_time_total" for own in ("", "self_") for device in ("cuda", "device")]
 #: What a table is sorted by.
 _KEYS = ("count", "cpu_time", "cpu_time_total", "self_cpu_time_total", "cpu_memory_usage", "self_cpu_memory_usage")
+
+
+def kineto_available() -> bool:
+    """Whether there is a profiler with a timeline: no.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.profiler.kineto_available()
+    False
+    """
+    return False
 
 
 @dataclass
@@ -112,8 +131,13 @@ class EventList(list[FunctionEventAvg]):
         found.with_memory = self.with_memory
         return found
 
-    def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:
-        """The first ``row_limit`` rows as text, sorted by the attribute ``sort_by`` in descending order."""
+    def table(
+        self, sort_by: str | None = None, row_limit: int = 100, *, header: str | None = None, **options: Any
+    ) -> str:
+        """The first ``row_limit`` rows as text, sorted by the attribute ``sort_by`` in descending order.
+
+        A ``header`` stands above it. Other ``options``, such as widths of columns, change nothing.
+        """
         rows: Iterable[FunctionEventAvg] = self
         if sort_by is not None:
             if sort_by not in (*_KEYS, *_ZERO):
@@ -129,6 +153,7 @@ class EventList(list[FunctionEventAvg]):
             us = "".join(f"{t:>14.3f}" for t in (e.self_cpu_time_total, e.cpu_time_total, e.cpu_time))
             memory = f"{_bytes(e.cpu_memory_usage):>14}{_bytes(e.self_cpu_memory_usage):>14}" * self.with_memory
             lines.append(f"{e.key:<{width}}{us}{memory}{e.count:>12}")
+        lines = lines if header is None else [header, *lines]
         return "\n".join([*lines, f"Self CPU time total: {self.self_cpu_time_total / 1e3:.3f}ms"])
 
     def export_chrome_trace(self, path: str | os.PathLike[str], metadata: dict[str, Any] | None = None) -> None:
@@ -314,9 +339,14 @@ class profile:
             raise RuntimeError("export_stacks() requires with_stack=True")
         self.events().export_stacks(path, metric)
 
-    def table(self, sort_by: str | None = None, row_limit: int = 100) -> str:
-        """:meth:`key_averages` as text."""
-        return self.key_averages().table(sort_by, row_limit)
+    @property
+    def function_events(self) -> EventList:
+        """:meth:`events`."""
+        return self.events()
+
+    def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:
+        """:meth:`key_averages` as text: see :meth:`EventList.table`."""
+        return self.key_averages().table(sort_by, row_limit, **options)
 
     def total_average(self) -> FunctionEventAvg:
         """All rows as one."""

@@ -32,7 +32,7 @@ from ferrograd._kit.specialize import specialize
 from ferrograd._kit.warning import warn
 from ferrograd._tensor.dtypes import finfo
 from ferrograd.torch._tensor import Tensor
-from ferrograd.torch.nn import _functional
+from ferrograd.torch.nn import _functional, grad as grad
 from ferrograd.torch.nn._functional.activations import *
 from ferrograd.torch.nn._functional.attention import *
 from ferrograd.torch.nn._functional.dropout import *

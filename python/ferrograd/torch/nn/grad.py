@@ -10,7 +10,6 @@ from ferrograd._autograd.modes import enable_grad
 from ferrograd._core import Tensor, torch as ops
 from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd._kit.dialect import TORCH
-from ferrograd.torch.nn import functional as F
 
 __all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]
 
@@ -72,8 +71,8 @@ def _named(function: Gradient, name: str, doc: str) -> Gradient:
     return function
 
 
-conv1d_input, conv1d_weight = _of_input(F.conv1d, "conv1d_input"), _of_weight(F.conv1d, "conv1d_weight")
-conv2d_input, conv2d_weight = _of_input(F.conv2d, "conv2d_input"), _of_weight(F.conv2d, "conv2d_weight")
-conv3d_input, conv3d_weight = _of_input(F.conv3d, "conv3d_input"), _of_weight(F.conv3d, "conv3d_weight")
+conv1d_input, conv1d_weight = _of_input(ops.conv1d, "conv1d_input"), _of_weight(ops.conv1d, "conv1d_weight")
+conv2d_input, conv2d_weight = _of_input(ops.conv2d, "conv2d_input"), _of_weight(ops.conv2d, "conv2d_weight")
+conv3d_input, conv3d_weight = _of_input(ops.conv3d, "conv3d_input"), _of_weight(ops.conv3d, "conv3d_weight")
 
 __dir__ = _public.names(globals())

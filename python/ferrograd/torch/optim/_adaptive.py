@@ -331,8 +331,11 @@ class Adafactor(Optimizer):
 
     def _fg_check(self, group: dict[str, Any]) -> None:
         _fused.at_least("Adafactor", 0, **{"learning rate": group["lr"], "weight_decay": group["weight_decay"]})
-        _fused.at_least("Adafactor", 0, epsilon1=group["eps"][0] or 0, epsilon2=group["eps"][1])
-        _fused.at_least("Adafactor", 1, **{"clipping threshold d": group["d"]})
+        for name, number in (("epsilon1", group["eps"][0] or 0), ("epsilon2", group["eps"][1])):
+            if not number >= 0:
+                raise ArgumentError(f"Adafactor: {name} should be >= 0 but is: {number}")
+        if not group["d"] >= 1:
+            raise ArgumentError(f"Adafactor: Clipping threshold d should be >= 1 but is: {group['d']}")
         if not group["beta2_decay"] <= 0:
             raise ArgumentError(f"beta2_decay should be <= 0 but is: {group['beta2_decay']}")
 

@@ -103,6 +103,7 @@ def multi_head_attention_forward(
             "`generate_square_subsequent_mask` to create this mask."
         )
     batched = query.ndim == 3
+    _check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
         query, key, value = (ops.expand_dims(x, 1) for x in (query, key, value))
         key_padding_mask = None if key_padding_mask is None else ops.expand_dims(key_padding_mask, 0)
@@ -143,6 +144,37 @@ def multi_head_attention_forward(
     return ops.squeeze(y, 1), None if shown is None else ops.squeeze(shown, 0)
 
 
+def _check_ranks(
+    query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None, attn_mask: Tensor | None, heads: int
+) -> None:
+    """Raises unless keys, values and masks have the axes that go with those of the query."""
+    rank = query.ndim
+    if rank not in (2, 3):
+        raise ShapeError(f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor")
+    kind = "batched (3-D)" if rank == 3 else "unbatched (2-D)"
+    if (key.ndim, value.ndim) != (rank, rank):
+        raise ShapeError(
+            f"For {kind} `query`, expected `key` and `value` to be {rank}-D but found {key.ndim}-D and {value.ndim}-D "
+            "tensors respectively"
+        )
+    if key_padding_mask is not None and key_padding_mask.ndim != rank - 1:
+        raise ShapeError(
+            f"For {kind} `query`, expected `key_padding_mask` to be `None` or {rank - 1}-D but found "
+            f"{key_padding_mask.ndim}-D tensor instead"
+        )
+    if attn_mask is None:
+        return
+    if attn_mask.ndim not in (2, 3):
+        raise ShapeError(
+            f"For {kind} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.ndim}-D tensor "
+            "instead"
+        )
+    if rank == 2 and attn_mask.ndim == 3 and tuple(attn_mask.shape) != (heads, query.shape[0], key.shape[0]):
+        raise ShapeError(
+            f"Expected `attn_mask` shape to be {(heads, query.shape[0], key.shape[0])} but got {tuple(attn_mask.shape)}"
+        )
+
+
 def _mask(
     attn_mask: Tensor | None, key_padding_mask: Tensor | None, shape: tuple[int, int, int, int], extra: int, dtype: Any
 ) -> Tensor | None:
@@ -157,8 +189,6 @@ def _mask(
             raise ShapeError(
                 f"The shape of the 3D attn_mask is {mask.shape}, but should be {(batch * heads, length, keys)}."
             )
-        if mask.ndim not in (2, 3):
-            raise ShapeError(f"attn_mask's dimension {mask.ndim} is not supported")
         mask = ops.reshape(mask, [batch, heads, length, keys]) if mask.ndim == 3 else mask
     if hidden is not None:
         if tuple(hidden.shape) != (batch, keys):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import ArgumentError, DtypeError, constant as _constant_of, torch as ops
+from ferrograd._core import ArgumentError, DtypeError, IndexOutOfRange, constant as _constant_of, torch as ops
 from ferrograd._functions import embedding as _embedding
 from ferrograd._functions.half_floats import rounded_once
 from ferrograd._kit import arguments as _arguments
@@ -30,9 +30,9 @@ def _rows(weight: Tensor, flat: Tensor, padding_idx: int | None, by_frequency: b
     return ops.where(ops.expand_dims(ops.equal(flat, padding_idx), -1), rows.detach(), rows)
 
 
-def _padding(padding_idx: int | None, count: int) -> int | None:
+def _padding(padding_idx: int | None, count: int, text: str) -> int | None:
     if padding_idx is not None and not -count <= padding_idx < count:
-        raise ArgumentError("Padding_idx must be within num_embeddings")
+        raise ArgumentError(text)
     return None if padding_idx is None else padding_idx % count
 
 
@@ -55,7 +55,7 @@ def embedding(
     if weight.ndim != 2:
         raise ArgumentError(f"embedding: 'weight' must be 2-D, not of shape {list(weight.shape)}")
     _embedding.check_indices(input)
-    padding = _padding(padding_idx, weight.shape[0])
+    padding = _padding(padding_idx, weight.shape[0], "Padding_idx must be within num_embeddings")
     if max_norm is not None:
         _embedding.renormalize(weight, input, max_norm, norm_type)
     rows = _rows(weight, ops.reshape(input, [-1]), padding, scale_grad_by_freq)
@@ -103,15 +103,19 @@ def embedding_bag(
     count = starts.shape[0]
     flat = ops.reshape(input, [-1]) if count else ops.reshape(input, [-1])[:0]
     bag = ops.searchsorted(starts, ops.arange(flat.shape[0]), True) - 1
-    padding = _padding(padding_idx, weight.shape[0])
+    padding = _padding(padding_idx, weight.shape[0], "padding_idx must be within the number of embeddings")
     if padding is not None:
         kept = _constant(np.flatnonzero(flat.detach().numpy() != padding))
         flat, bag = ops.index_select(flat, 0, kept), ops.index_select(bag, 0, kept)
         if per_sample_weights is not None:
             per_sample_weights = ops.index_select(ops.reshape(per_sample_weights, [-1]), 0, kept)
-    if max_norm is not None:
-        _embedding.renormalize(weight, flat, max_norm, norm_type)
-    return _pooled(_rows(weight, flat, None, scale_grad_by_freq), per_sample_weights, bag, count, mode)
+    try:
+        if max_norm is not None:
+            _embedding.renormalize(weight, flat, max_norm, norm_type)
+        rows = _rows(weight, flat, None, scale_grad_by_freq)
+    except IndexOutOfRange as error:
+        raise IndexOutOfRange(f"{error}: Expected idx >= 0 && idx < num_embeddings") from None
+    return _pooled(rows, per_sample_weights, bag, count, mode)
 
 
 def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> Tensor:

@@ -152,6 +152,9 @@ def interpolate(
         raise ArgumentError("either size or scale_factor should be defined")
     each = list(given) if isinstance(given, list | tuple) else [given] * count
     if size is not None:
+        for n in each:
+            if isinstance(n, float) or (isinstance(n, Tensor) and n.dtype.kind not in "iu"):
+                raise TypeError(f"interpolate: expected size to be one of int or a tuple of ints, but got {size!r:.60}")
         each = [_arguments.integer(n, "interpolate", "size") for n in each]
     if len(each) != count:
         raise ArgumentError(
@@ -232,8 +235,17 @@ def grid_sample(
 
 
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
-    """The grid for :func:`grid_sample` that maps each place of an output of this size by matrices [batch, n, n + 1]."""
+    """The grid for :func:`grid_sample` that maps each place of an output of this size by matrices [batch, n, n + 1].
+
+    The numbers of an axis run from -1 to 1, with ``align_corners`` at the middles of the outer places; the only place
+    of an axis of one place is at 0.
+    """
     theta = _arguments.tensor(theta, "affine_grid", "theta")
+    if align_corners and 1 in list(size)[2:]:
+        warn(
+            "affine_grid: with align_corners=True the only place of an axis of one place is the middle, 0, and not -1 "
+            "as before PyTorch 1.3. See the documentation of affine_grid for details."
+        )
     return grids.affine_grid(theta, list(size), bool(align_corners))
 
 
@@ -261,12 +273,15 @@ def _fractional(
         wanted = [int(n * r) for n, r in zip(sizes, ratios, strict=True)]
     else:
         wanted = _each(output_size, axes, function, "output_size")
-    if any(k < 1 or m < 1 or m + k - 1 > n for n, k, m in zip(sizes, kernel, wanted, strict=True)):
+    if any(k < 1 or m < 0 or m + k - 1 > n for n, k, m in zip(sizes, kernel, wanted, strict=True)):
         raise ArgumentError(f"{function}: {wanted} windows of {kernel} do not fit into {list(sizes)}")
     lead = (1, *shape)[-axes - 2 : -axes] if len(shape) == axes + 1 else shape[:2]
     drawn = ops.rand([*lead, axes]) if samples is None else samples
     if tuple(drawn.shape) != (*lead, axes):
-        raise ShapeError(f"{function}: the random samples have shape {[*lead, axes]}, not {list(drawn.shape)}")
+        raise ShapeError(
+            f"{function}: Expect _random_samples of shape {[*lead, axes]}, one sample for each channel and axis, not "
+            f"{list(drawn.shape)}"
+        )
     u: Any = ops.cast(drawn.detach(), "float64").numpy()
     # The windows of images take their samples in the order width, height.
     order = range(axes) if axes == 3 else (1, 0)

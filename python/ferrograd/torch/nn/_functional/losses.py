@@ -143,7 +143,8 @@ def multi_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """The mean over the classes of ``max(margin - x[target] + x, 0)**p``, without the class of the target."""
-    return losses.multi_margin_loss(input, target, p, margin, weight, reduction_of(size_average, reduce, reduction))
+    found = losses.multi_margin_loss(input, target, p, margin, weight, reduction_of(size_average, reduce, reduction))
+    return ops.reshape(found, target.shape) if reduction_of(size_average, reduce, reduction) == "none" else found
 
 
 @in_float32

@@ -36,6 +36,12 @@ class Sequential(ChainOfModules, Module):
     def _fg_adopt(self, name: str, module: Any) -> None:
         self.add_module(name, module)
 
+    def insert(self, index: int, module: Any) -> Sequential:
+        """Adds a module before an index."""
+        if not isinstance(module, Module):
+            raise AssertionError(f"module should be of type: {Module}, and this is a {type(module).__name__}")
+        return super().insert(index, module)
+
     def _fg_selected(self, at: slice) -> Any:
         return type(self)(OrderedDict(list(self._modules.items())[at]))
 

@@ -452,7 +452,7 @@ class Module(BaseModule):
         def finish(result: Any) -> Any:
             result = result if watcher is None else watcher.watch_outputs(result)
             if old:
-                on_result(result, old, self)
+                on_result(args, result, old, self)
             return result
 
         return args if watcher is None else watcher.watch_inputs(args), finish

@@ -188,6 +188,8 @@ class RNNBase(Module):
         turned = self.batch_first and batched and sequence is None
         x = x if batched else ops.expand_dims(x, 1)
         x = ops.swapaxes(x, 0, 1) if turned else x
+        if not x.shape[0]:
+            raise ArgumentError(f"Expected sequence length to be larger than 0 in RNN, not an input of {input.shape}")
         state = self._fg_initial(hx, x, sizes[0] if sizes else x.shape[1], batched, order)
         layers = [[self._fg_weights(suffix) for suffix in self._fg_suffixes(layer)] for layer in range(self.num_layers)]
         y, end = recurrent.run(self.mode, layers, x, state, sizes, self.dropout if self.training else 0.0)

@@ -41,7 +41,7 @@ class _Table(Module):
         else:
             if tuple(weight.shape) != sizes:
                 raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
-            self.weight = Parameter(weight)
+            self.weight = Parameter(weight, not frozen)
         self.weight.requires_grad = not frozen
 
     def reset_parameters(self) -> None:
@@ -99,6 +99,11 @@ class Embedding(_Table):
         )
         sizes = (num_embeddings, embedding_dim)
         self._fg_set(sizes, padding_idx, _weight, _freeze, device, dtype, "Padding_idx")
+
+    @classmethod
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, *args: Any, **kwargs: Any) -> Any:
+        """A layer with a given table, of integers too. It gets no gradient unless ``freeze`` is False."""
+        return super().from_pretrained(embeddings, freeze, *args, _freeze=freeze, **kwargs)
 
     def forward(self, input: Tensor) -> Tensor:
         """The rows."""

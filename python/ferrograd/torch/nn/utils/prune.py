@@ -150,8 +150,9 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[idx]
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The mask of the last method, which looks at the elements that are still there."""
+        """The mask of the last method, which looks at the elements that are still there. It has the dtype of ``t``."""
         method = self._pruning_methods[-1]
+        default_mask = ops.astype(default_mask, t.dtype)
         if method.PRUNING_TYPE == "global":
             return method.compute_mask(t, default_mask)
         if method.PRUNING_TYPE == "unstructured":
@@ -187,7 +188,7 @@ class RandomUnstructured(BasePruningMethod):
     PRUNING_TYPE = "unstructured"
 
     def __init__(self, amount: Any) -> None:
-        _check_amount(amount)
+        _validate_pruning_amount_init(amount)
         self.amount = amount
 
     def _scores(self, t: Tensor) -> Any:
@@ -195,7 +196,8 @@ class RandomUnstructured(BasePruningMethod):
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """The mask so far without the elements of the lowest scores."""
-        count = _count(self.amount, t.numel())
+        _validate_pruning_amount(self.amount, t.numel())
+        count = _compute_nparams_toprune(self.amount, t.numel())
         found = default_mask.numpy().copy().reshape(-1)
         if count:
             found[np.argsort(self._scores(t), kind="stable")[:count]] = 0
@@ -220,7 +222,7 @@ class RandomStructured(BasePruningMethod):
     PRUNING_TYPE = "structured"
 
     def __init__(self, amount: Any, dim: int = -1) -> None:
-        _check_amount(amount)
+        _validate_pruning_amount_init(amount)
         self.amount, self.dim = amount, dim
 
     def _scores(self, t: Tensor) -> Any:
@@ -235,7 +237,8 @@ class RandomStructured(BasePruningMethod):
             )
         if not -t.ndim <= self.dim < t.ndim:
             raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
-        count = _count(self.amount, int(t.shape[self.dim]))
+        _validate_pruning_amount(self.amount, t.shape[self.dim])
+        count = _compute_nparams_toprune(self.amount, t.shape[self.dim])
         found = default_mask.numpy().copy()
         if count:
             dropped = np.argsort(self._scores(t), kind="stable")[:count]
@@ -405,20 +408,26 @@ def _tensor(values: Any) -> Tensor:
     return _core.make(np.ascontiguousarray(values), None, False, TORCH)
 
 
-def _check_amount(amount: Any) -> None:
+# Pruning methods of other programs call these by their names in PyTorch.
+
+
+def _validate_pruning_amount_init(amount: Any) -> None:
+    """Raises unless an amount is a share, as a float, or a number of elements."""
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     if amount < 0 or (not isinstance(amount, numbers.Integral) and float(amount) > 1):
         raise ValueError(f"amount={amount} should either be a float in the range [0.0, 1.0] or a non-negative integer")
 
 
-def _count(amount: Any, size: int) -> int:
-    """How many of ``size`` elements are dropped."""
-    if isinstance(amount, numbers.Integral):
-        if int(amount) > size:
-            raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
-        return int(amount)
-    return round(float(amount) * size)
+def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
+    """Raises if a number of elements is larger than that of the tensor."""
+    if isinstance(amount, numbers.Integral) and int(amount) > tensor_size:
+        raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}")
+
+
+def _compute_nparams_toprune(amount: Any, tensor_size: int) -> int:
+    """How many elements of a tensor of this size are dropped."""
+    return int(amount) if isinstance(amount, numbers.Integral) else round(float(amount) * tensor_size)
 
 
 __dir__ = _public.names(globals())

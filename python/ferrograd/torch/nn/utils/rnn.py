@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -71,8 +72,9 @@ class PackedSequence(_Packed):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """The sequences with the data cast to a dtype. The CPU is the only device."""
-        return self._replace(data=self.data.to(*args, **kwargs))
+        """The sequences with the data cast to a dtype; themselves if they have it. The CPU is the only device."""
+        data = self.data.to(*args, **kwargs)
+        return self if data is self.data else self._replace(data=data)
 
     def cpu(self) -> PackedSequence:
         """The sequences themselves."""
@@ -113,8 +115,10 @@ def pack_padded_sequence(
     >>> packed.data.tolist(), packed.batch_sizes.tolist()
     ([1, 3, 2], [2, 1])
     """
-    sizes = _numbers(lengths)
     x = _arguments.tensor(input, "pack_padded_sequence", "input")
+    if not math.prod(x.shape):
+        raise ArgumentError(f"Cannot pack empty tensors, and the input has shape {list(x.shape)}")
+    sizes = _numbers(lengths)
     if x.ndim < 2:
         raise ArgumentError(f"pack_padded_sequence: input has a batch and a time axis, and this one has {x.ndim} axes")
     x = ops.swapaxes(x, 0, 1) if batch_first else x

@@ -12,7 +12,7 @@ from ferrograd._data.fetching import Batches, Source
 from ferrograd._data.worker_info import get_worker_info
 from ferrograd._kit import public as _public
 from ferrograd._kit.warning import warn
-from ferrograd.torch._base.generator import Generator
+from ferrograd.torch._base.generator import Generator, manual_seed
 from ferrograd.torch.utils.data.collate import default_collate, default_convert
 from ferrograd.torch.utils.data.dataset import IterableDataset, Samples, T_co
 from ferrograd.torch.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, random_seed
@@ -194,6 +194,7 @@ class DataLoader(Generic[T_co]):
                 begin=self.worker_init_fn,
                 context=workers.context(self.multiprocessing_context),
                 seed=seed,
+                seeded=manual_seed,
                 in_order=self.in_order,
                 stay=self.persistent_workers,
                 texts=workers.Texts(
