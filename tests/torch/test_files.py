@@ -461,3 +461,48 @@ def test_bytes_of_files_are_viewed_as_the_reader_of_safetensors_does(dtype: str,
     assert type(found) is torch.Tensor
     assert found.dtype == x.dtype
     assert found.tolist() == x.tolist()
+
+
+class _Bare:
+    """A file with nothing but what PyTorch asks for."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.flushed = 0
+
+    def write(self, data: Any) -> None:
+        self.parts.append(bytes(data))
+
+    def flush(self) -> None:
+        self.flushed += 1
+
+    def tell(self) -> int:
+        raise NotImplementedError("Tell is not here")
+
+
+def test_files_that_can_only_be_written_to() -> None:
+    file = _Bare()
+    torch.save({"x": torch.ones(2)}, file)
+    assert file.flushed == 1
+    assert torch.load(io.BytesIO(b"".join(file.parts)))["x"].tolist() == [1.0, 1.0]
+    with pytest.raises(NotImplementedError, match="Tell"):
+        torch.load(file)
+
+
+class _Called:
+    """Is pickled as the call of a function."""
+
+    def __init__(self, *call: Any) -> None:
+        self.call = call
+
+    def __reduce__(self) -> Any:
+        return self.call[0], self.call[1:]
+
+
+def test_plain_pickles_of_tensors() -> None:
+    file = io.BytesIO()
+    torch.save(torch.arange(6.0), file)
+    memory = _Called(torch.storage._load_from_bytes, file.getvalue())
+    x = pickle.loads(pickle.dumps(_Called(torch._utils._rebuild_tensor_v2, memory, 1, (2, 2), (1, 2), True, {})))
+    assert x.tolist() == [[1.0, 3.0], [2.0, 4.0]]
+    assert x.requires_grad

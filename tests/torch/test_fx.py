@@ -9,6 +9,7 @@ import operator
 import pickle
 from typing import Any, NamedTuple
 
+import ferrograd as _ferrograd
 import ferrograd.torch as _torch
 import pytest
 from ferrograd.torch.fx._symbolic_trace import is_fx_tracing
@@ -270,3 +271,79 @@ def test_interpreters() -> None:
     with pytest.raises(TypeError) as error:
         fx.Interpreter(failing).run("text")
     assert "While executing %add" in error.value.__notes__[0]
+
+
+def test_make_fx_notes_what_is_called() -> None:
+    make_fx = fx.experimental.proxy_tensor.make_fx
+    model, shift = torch.nn.Linear(3, 2), torch.ones(2)
+
+    def f(x: Any, options: dict[str, Any]) -> dict[str, Any]:
+        h = model(x).relu() + shift
+        values, places = torch.max(h, 0)
+        first, *_ = options["y"].T
+        return {"values": values, "rest": (h[0] @ options["y"].T, places, 1 - first), "rows": list(x)}
+
+    x, options = torch.randn(4, 3), {"y": torch.randn(5, 2)}
+    traced = make_fx(f)(x, options)
+    for given in ((x, options), (x + 1, {"y": -options["y"]})):
+        out, expected = traced(*given[:1], given[1]["y"]), f(*given)
+        assert torch.equal(out["values"], expected["values"])
+        assert all(torch.equal(a, b) for a, b in zip(out["rest"], expected["rest"], strict=True))
+        assert len(out["rows"]) == 4
+    assert [name for name, _ in traced.named_parameters()] == ["_param_constant0", "_param_constant1"]
+    assert {n.target for n in traced.graph.nodes} >= {torch.ops.aten.relu.default, torch.ops.aten.add.Tensor, getattr}
+    out["values"].sum().backward()
+    assert model.weight.grad is not None
+    assert fx.experimental.proxy_tensor.get_proxy_mode() is None
+
+
+def test_make_fx_knows_what_was_not_recorded() -> None:
+    def f(x: Any) -> Any:
+        with torch.no_grad():
+            scale = x * 2
+        return x * scale
+
+    x = torch.ones(2, requires_grad=True)
+    fx.experimental.proxy_tensor.make_fx(f)(x)(x).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+
+    def casts(x: Any) -> Any:
+        with torch.autocast("cpu"):
+            return x @ x
+
+    with pytest.raises(_ferrograd.FerrogradError, match="autocast"):
+        fx.experimental.proxy_tensor.make_fx(casts)(x)
+
+
+def test_make_fx_refuses_what_it_does_not_see() -> None:
+    make_fx = fx.experimental.proxy_tensor.make_fx
+    x = torch.ones(3, requires_grad=True)
+    for reads in (lambda x: x if x.sum() > 0 else -x, lambda x: x * x.sum().item(), lambda x: x * float(x[0])):
+        with pytest.raises(RuntimeError, match="depends on data"):
+            make_fx(reads)(x)
+    for unseen in (lambda x: torch.autograd.grad(x.sum(), x)[0], lambda x: x.data * 2, torch.func.grad(torch.sum)):
+        with pytest.raises(_ferrograd.FerrogradError, match="no function of torch has made"):
+            make_fx(unseen)(x)
+    with pytest.raises(_ferrograd.FerrogradError, match="no step"):
+        make_fx(lambda x: x.sum().backward())(x)
+    with pytest.raises(ValueError, match="symbolic"):
+        make_fx(torch.sin, tracing_mode="symbolic")
+    with pytest.raises(_ferrograd.FerrogradError, match="decomposition_table"):
+        make_fx(torch.sin, {torch.sin: torch.cos})
+    assert x.sum().item() == 3
+
+
+def test_modes_see_transposes() -> None:
+    seen = []
+
+    class Log(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2, 3)
+    plain = type(x).T.__get__
+    with Log():
+        assert x.T.shape == (3, 2)
+    assert seen == [plain]
+    assert type(x).T.__get__ == plain

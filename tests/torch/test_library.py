@@ -101,3 +101,85 @@ def test_wrong_definitions() -> None:
     with pytest.raises(ArgumentError, match="by name only"):
         by_name(torch.ones(1), y=2)
     assert repr(by_name) == "<CustomOpDef(tests::by_name)>"
+
+
+def test_functions_of_all_devices_are_differentiated_as_they_are() -> None:
+    torch.library.define("tests::doubled", "(Tensor x) -> Tensor")
+    torch.library.impl("tests::doubled", "CompositeImplicitAutograd", lambda x: 2 * x)
+    x = torch.ones(2, requires_grad=True)
+    torch.ops.tests.doubled(x).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+@pytest.fixture
+def vision() -> Any:
+    with pytest.raises(OSError, match="compiled for PyTorch"):
+        torch.ops.load_library("site-packages/torch_scatter/_scatter_cpu.so")
+    torch.ops.load_library("site-packages/torchvision/_C.so")
+    assert "site-packages/torchvision/_C.so" in torch.ops.loaded_libraries
+    return torch.ops.torchvision
+
+
+def test_ops_of_torchvision_on_boxes(vision: Any) -> None:
+    boxes = torch.tensor([[0.0, 0, 2, 2], [0, 0, 2, 3], [5, 5, 6, 6]])
+    assert vision.nms(boxes, torch.tensor([0.5, 0.9, 0.1]), 0.5).tolist() == [1, 2]
+    assert vision.nms.default(boxes[:0], torch.ones(0), 0.5).shape == (0,)
+    with pytest.raises(ValueError, match="2d tensor"):
+        vision.nms(boxes[0], torch.ones(1), 0.5)
+    with pytest.raises(NotImplementedError, match="qnms"):
+        vision.qnms(boxes, torch.ones(3), 0.5)
+    assert vision._cuda_version() == -1
+
+
+def test_ops_of_torchvision_in_boxes(vision: Any) -> None:
+    images = torch.arange(2 * 4 * 16.0, dtype=torch.float64).reshape(2, 4, 4, 4).requires_grad_()
+    rois = torch.tensor([[1.0, 0, 0, 3, 3], [0, 1, 1, 2, 3], [1, 9, 9, 9, 9]], dtype=torch.float64)
+    pooled, places = vision.roi_pool(images, rois, 1.0, 2, 2)
+    assert pooled[0, 0].tolist() == [[69.0, 71.0], [77.0, 79.0]]
+    assert places[0, 0].tolist() == [[5, 7], [13, 15]]
+    assert places.dtype == torch.int32
+    assert pooled[2].tolist() == torch.zeros(4, 2, 2).tolist()
+    assert places[2].unique().tolist() == [-1]
+    # A bin of one sample at the middle of four pixels has their mean.
+    box = torch.tensor([[0.0, 1, 1, 2, 2]], dtype=torch.float64)
+    assert vision.roi_align(images, box, 1.0, 1, 1, 1, False)[0, :, 0, 0].tolist() == [7.5, 23.5, 39.5, 55.5]
+    assert vision.roi_align(images, box, 1.0, 1, 1, 1, True)[0, 0].item() == 5.0
+    by_place, channels = vision.ps_roi_align(images, box, 1.0, 2, 2, 2)
+    whole = vision.roi_align(images, box, 1.0, 2, 2, 2, True)[0]
+    assert by_place[0, 0].tolist() == [[whole[0, 0, 0].item(), whole[1, 0, 1].item()], [whole[2, 1, 0], whole[3, 1, 1]]]
+    assert channels[0, 0].tolist() == [[0, 1], [2, 3]]
+    # The last row and column of an image belong to no bin.
+    means, _ = vision.ps_roi_pool(images, rois[:1], 1.0, 2, 2)
+    assert means[0, 0].tolist() == [[66.5, 83.5], [102.5, 119.5]]
+
+    def all_of_them(x: Any) -> Any:
+        return (
+            vision.roi_align(x, rois, 0.5, 2, 3, -1, False),
+            vision.ps_roi_align(x, rois, 1.0, 2, 2, -1)[0],
+            vision.ps_roi_pool(x, rois, 1.0, 2, 2)[0],
+            vision.roi_pool(x, rois, 1.0, 2, 2)[0],
+        )
+
+    assert torch.autograd.gradcheck(all_of_them, (images,))
+    with torch.autocast("cpu"):
+        assert vision.roi_align(images.float(), rois.float(), 1.0, 1, 1, 1, False).dtype == torch.float32
+    with pytest.raises(ValueError, match=r"Tensor\[K, 5\]"):
+        vision.roi_align(images, box[:, :4], 1.0, 1, 1, 1, False)
+    with pytest.raises(ValueError, match="multiple"):
+        vision.ps_roi_pool(images, rois, 1.0, 3, 1)
+    with pytest.raises(ValueError, match="image 7"):
+        vision.roi_pool(images, box + 7, 1.0, 1, 1)
+
+
+def test_deformed_convolutions_of_torchvision(vision: Any) -> None:
+    x, weight, bias = torch.randn(1, 2, 4, 4), torch.randn(3, 2, 2, 2), torch.randn(3)
+    still, ones = torch.zeros(1, 8, 3, 3), torch.ones(1, 4, 3, 3)
+    options = (1, 1, 0, 0, 1, 1, 1, 1)
+    found = vision.deform_conv2d(x, weight, still, ones / 2, bias, *options, True)
+    expected = torch.nn.functional.conv2d(x, weight) / 2 + bias[:, None, None]
+    assert torch.allclose(found, expected, atol=1e-5)
+    assert torch.allclose(
+        vision.deform_conv2d(x, weight, still, ones / 2, bias, *options, False),
+        torch.nn.functional.conv2d(x, weight, bias),
+        atol=1e-5,
+    )

@@ -137,8 +137,8 @@ def multinomial(weights: Tensor, num_samples: int, replacement: bool) -> Any:
 
 
 def _as_pytorch(weights: Any, num_samples: int, replacement: bool) -> Any:
-    """The indices that PyTorch draws."""
-    if not replacement:
+    """The indices that PyTorch draws. A single one is drawn in one way, with replacement and without."""
+    if not replacement or num_samples == 1:
         times = torch_ops.mersenne.draw("exponential", weights.shape, weights.dtype, 1)
         return torch_ops.argsort(weights / times, -1, True)[..., :num_samples].contiguous()
     ends = ops.cumsum(weights, -1)

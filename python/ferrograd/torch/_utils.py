@@ -60,12 +60,12 @@ def _parameters() -> Any:
     return import_module("ferrograd.torch.nn.parameter")
 
 
-def _rebuild_tensor_v2(
-    storage: Any, offset: int, size: Any, stride: Any, grad: bool, hooks: Any, meta: Any = None
-) -> Any:
-    """A tensor from its memory, as ``torch.load`` makes it of a file."""
-    made = import_module("ferrograd.torch").empty(0, dtype=storage.dtype).set_(storage, offset, size, stride)
-    return made.requires_grad_(grad)
+def _rebuild_tensor_v2(storage: Any, offset: int, size: Any, stride: Any, *rest: Any) -> Any:
+    """A tensor from a vector of numbers and its places in it, as pickles that PyTorch has written make it."""
+    return import_module("ferrograd.torch._base.archives")._rebuild_tensor(storage, offset, size, stride, *rest)
+
+
+_rebuild_tensor = _rebuild_tensor_v2
 
 
 __dir__ = _public.names(globals())

@@ -285,9 +285,9 @@ def impl(qualname: str, types: Any, func: Any = None, *, lib: Any = None) -> Any
     """Gives an op that :func:`define` or a :class:`Library` has defined its function; a decorator."""
     if func is None:
         return lambda func: (impl(qualname, types, func), func)[1]
-    kinds = [types] if isinstance(types, str) else list(types)
-    if any(str(kind).lower() in ("cpu", "default") or str(kind) in _DIRECT_KEYS for kind in kinds):
-        _op(qualname)._implement(func, "CPU")
+    kinds = [str(kind) for kind in ([types] if isinstance(types, str) else types)]
+    if any(kind.lower() in ("cpu", "default") or kind in _DIRECT_KEYS for kind in kinds):
+        _op(qualname)._implement(func, next((kind for kind in kinds if kind in _DIRECT_KEYS), "CPU"))
     return None
 
 

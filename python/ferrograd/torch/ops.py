@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import PurePath
 from typing import Any, NoReturn
 
 from ferrograd._core import FerrogradError
@@ -89,15 +90,23 @@ def _missing(name: str) -> Callable[..., Any]:
 aten = _Aten()
 
 
-#: The libraries of ops that have been loaded: none.
+#: The paths of the libraries of ops that have been loaded.
 loaded_libraries: set[str] = set()
 
 
-def load_library(path: Any) -> NoReturn:
-    """Raises OSError, as for a file that is not there: compiled ops are made for PyTorch's own tensors."""
-    raise OSError(
-        f"torch.ops.load_library: {path} is compiled for PyTorch; torch.library.custom_op defines ops in Python"
-    )
+def load_library(path: Any) -> None:
+    """Defines the ops of a compiled library if they are here in Python, which those of torchvision on boxes are.
+
+    Raises:
+        OSError: they are not, as for a file that is not there. Compiled ops are made for PyTorch's own tensors.
+    """
+    file = PurePath(path)
+    if file.parent.name != "torchvision" or file.name.partition(".")[0] not in ("_C", "_C_stable"):
+        raise OSError(
+            f"torch.ops.load_library: {path} is compiled for PyTorch; torch.library.custom_op defines ops in Python"
+        )
+    import_module("ferrograd.torch._base.vision_ops").define()
+    loaded_libraries.add(str(path))
 
 
 class _Namespace:

@@ -162,6 +162,13 @@ def save(
     if isinstance(f, (str, os.PathLike)):
         with open(f, "wb") as file:
             return save(obj, file, pickle_module, pickle_protocol)
+    if not getattr(f, "seekable", bool)():
+        # The archive is put together elsewhere, since a file may have nothing but `write`.
+        whole = io.BytesIO()
+        save(obj, whole, pickle_module, pickle_protocol)
+        f.write(whole.getbuffer())
+        getattr(f, "flush", bool)()
+        return None
     text = io.BytesIO()
     # Protocol 0 writes such references as text.
     pickler = _Pickler(text, pickle_protocol or 1)
@@ -173,6 +180,7 @@ def save(
         for number, memory in enumerate(pickler.memories):
             _add(archive, f"{folder}/data/{number}", memory.astype(memory.dtype.newbyteorder("<"), copy=False).data)
         _add(archive, f"{folder}/version", b"3\n")
+    getattr(f, "flush", bool)()
     return None
 
 
@@ -305,7 +313,7 @@ def load(
 
 
 def _load(f: Any, pickle_module: Any, weights_only: bool, mapped: Any) -> Any:
-    if not f.seekable():
+    if not getattr(f, "seekable", lambda: True)():
         f = io.BytesIO(f.read())
     start = f.tell()
     head = f.read(20)

@@ -9,9 +9,9 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import ArgumentError, ShapeError, paddle as ops
+from ferrograd._functions import detection
 from ferrograd._kit import arguments as _arguments
 from ferrograd._kit.dialect import PADDLE
-from ferrograd.paddle._functions.index import take_along_axis
 from ferrograd.paddle._tensor import Tensor
 
 
@@ -170,24 +170,8 @@ def roi_pool(
     # Halves are rounded away from zero.
     scaled = given * spatial_scale
     corners = (np.sign(scaled) * np.floor(np.abs(scaled) + 0.5)).astype(int)
-    found = []
-    for image, box in zip(np.repeat(np.arange(len(counts)), counts).tolist(), corners, strict=True):
-        pooled = _largest(x[image], 1, box[1], box[3], rows)
-        found.append(_largest(pooled, 2, box[0], box[2], columns))
-    return ops.stack(found, 0) if found else ops.zeros([0, x.shape[1], rows, columns], x.dtype)
-
-
-def _largest(x: Tensor, axis: int, first: int, last: int, parts: int) -> Tensor:
-    """The largest elements along an axis of each of ``parts`` parts of the elements from ``first`` to ``last``."""
-    size = max(last - first + 1, 1) / parts
-    ends = np.arange(parts + 1) * size
-    starts = np.clip(np.floor(ends[:-1]).astype(int) + first, 0, x.shape[axis]).tolist()
-    stops = np.clip(np.ceil(ends[1:]).astype(int) + first, 0, x.shape[axis]).tolist()
-    none = ops.zeros([n for i, n in enumerate(x.shape) if i != axis], x.dtype)
-    pieces = [
-        ops.max(ops.narrow(x, axis, a, b - a), axis) if b > a else none for a, b in zip(starts, stops, strict=True)
-    ]
-    return ops.stack(pieces, axis)
+    result: Tensor = detection.largest_in_boxes(x, np.repeat(np.arange(len(counts)), counts), corners, rows, columns)[0]
+    return result
 
 
 def deform_conv2d(
@@ -224,50 +208,8 @@ def deform_conv2d(
     steps, edges, gaps = (
         pair(v, "deform_conv2d", name) for v, name in ((stride, "stride"), (padding, "padding"), (dilation, "dilation"))
     )
-    if x.ndim != 4 or weight.ndim != 4 or weight.shape[1] * groups != x.shape[1] or weight.shape[0] % groups:
-        raise ShapeError(
-            f"deform_conv2d: a weight of {list(weight.shape)} for images {list(x.shape)} in {groups} groups"
-        )
-    batch, channels = x.shape[:2]
-    kernel, sizes, parts = list(weight.shape[2:]), list(x.shape[2:]), deformable_groups
-    out = [
-        (n + 2 * edge - gap * (k - 1) - 1) // step + 1
-        for n, edge, gap, k, step in zip(sizes, edges, gaps, kernel, steps, strict=True)
-    ]
-    points, places = kernel[0] * kernel[1], out[0] * out[1]
-    wanted = [batch, 2 * parts * points, *out]
-    if channels % parts or list(offset.shape) != wanted:
-        raise ShapeError(f"deform_conv2d: offset is {wanted}, not {list(offset.shape)}, for {parts} deformable groups")
-    moved = ops.reshape(offset, [batch, parts, points, 2, places])
-    # Where each point of the kernel is without an offset: [points, places] for both axes.
-    still = [
-        np.add.outer(np.arange(k) * gap, np.arange(n) * step - edge)
-        for k, gap, n, step, edge in zip(kernel, gaps, out, steps, edges, strict=True)
-    ]
-    down = np.broadcast_to(still[0][:, None, :, None], (*kernel, *out)).reshape(points, places)
-    across = np.broadcast_to(still[1][None, :, None, :], (*kernel, *out)).reshape(points, places)
-    at = [moved[:, :, :, i] + _made(base, x.dtype) for i, base in enumerate((down, across))]
-    low = [ops.floor(place.detach()) for place in at]
-    pixels = ops.reshape(x, [batch, parts, channels // parts, sizes[0] * sizes[1]])
-    read: Any = 0.0
-    for corner in ((0, 0), (0, 1), (1, 0), (1, 1)):
-        share: Any = 1.0
-        index: Any = 0
-        for place, first, more, n in zip(at, low, corner, sizes, strict=True):
-            near = first + more
-            inside = ops.logical_and(near >= 0, near <= n - 1)
-            share = share * (1 - ops.abs(place - near)) * ops.cast(inside, x.dtype)
-            index = index * n + ops.cast(ops.clip(near, 0, n - 1), "int64")
-        rows = ops.reshape(index, [batch, parts, 1, points * places])
-        rows = ops.expand(rows, [batch, parts, channels // parts, points * places])
-        values = ops.reshape(take_along_axis(pixels, rows, 3), [batch, parts, channels // parts, points, places])
-        read = read + values * ops.expand_dims(share, 2)
-    if mask is not None:
-        factor = _arguments.tensor(mask, "deform_conv2d", "mask")
-        if list(factor.shape) != [batch, parts * points, *out]:
-            raise ShapeError(f"deform_conv2d: mask is {[batch, parts * points, *out]}, not {list(factor.shape)}")
-        read = read * ops.reshape(factor, [batch, parts, 1, points, places])
-    read = ops.reshape(read, [batch, groups, channels // groups * points, places])
-    found = ops.matmul(ops.reshape(weight, [groups, weight.shape[0] // groups, -1]), read)
-    found = ops.reshape(found, [batch, weight.shape[0], *out])
-    return found if bias is None else found + ops.reshape(bias, [-1, 1, 1])
+    factor = None if mask is None else _arguments.tensor(mask, "deform_conv2d", "mask")
+    result: Tensor = detection.deform_conv2d(
+        x, offset, weight, bias, factor, steps, edges, gaps, groups, deformable_groups
+    )
+    return result

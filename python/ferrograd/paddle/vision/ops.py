@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import ShapeError, paddle as ops
+from ferrograd._core import ShapeError
+from ferrograd._functions import detection
 from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd._kit.dialect import PADDLE
 from ferrograd.paddle._tensor import Tensor
@@ -23,19 +23,6 @@ def _numbers(x: Any, function: str, name: str, shape: str) -> np.ndarray:
     if found.ndim != shape.count(",") + 1 or (found.ndim == 2 and found.shape[1] != 4):
         raise ShapeError(f"{function}: {name} has the shape {shape}, not {list(found.shape)}")
     return found
-
-
-def _kept(boxes: np.ndarray, limit: float) -> list[int]:
-    """The boxes that overlap with none of those kept before by more than ``limit`` of what both cover."""
-    area = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
-    left, kept = np.arange(len(boxes)), []
-    while len(left):
-        first, left = left[0], left[1:]
-        kept.append(first)
-        sides = np.minimum(boxes[first, 2:], boxes[left, 2:]) - np.maximum(boxes[first, :2], boxes[left, :2])
-        both = np.prod(np.maximum(sides, 0), axis=1)
-        left = left[both <= limit * (area[first] + area[left] - both)]
-    return kept
 
 
 def nms(
@@ -64,27 +51,9 @@ def nms(
     found: list[int] = []
     for one in np.unique(kind) if categories is None else categories:
         order = np.flatnonzero(kind == one)
-        order = order[np.argsort(-score[order], kind="stable")]
-        found += order[_kept(given[order], iou_threshold)].tolist()
+        found += order[detection.apart(given[order], score[order], iou_threshold)].tolist()
     best = sorted(found, key=lambda i: -score[i])[:top_k]
     return _core.make(np.array(best, np.int64), None, False, PADDLE)
-
-
-def _means(start: np.ndarray, size: np.ndarray, bins: int, n: int, ratio: int) -> np.ndarray:
-    """The weights [boxes, bins, n] of ``n`` points in the mean of the samples of each bin, interpolated linearly."""
-    weights = np.zeros((len(start), bins, n))
-    for row, first, length in zip(weights, start, size, strict=True):
-        count = ratio if ratio > 0 else math.ceil(length / bins)
-        if count <= 0:
-            continue
-        at = first + length / bins * (np.arange(bins)[:, None] + (np.arange(count) + 0.5) / count)
-        share = ((at >= -1) & (at <= n)) / count
-        at = np.clip(at, 0, n - 1)
-        low = at.astype(int)
-        bin_of = np.broadcast_to(np.arange(bins)[:, None], low.shape)
-        np.add.at(row, (bin_of, low), share * (1 - (at - low)))
-        np.add.at(row, (bin_of, np.minimum(low + 1, n - 1)), share * (at - low))
-    return weights
 
 
 def roi_align(
@@ -115,15 +84,10 @@ def roi_align(
     spans = corners[:, 2:] - corners[:, :2]
     spans = spans if aligned else np.maximum(spans, 1)
     across, down = (
-        _core.make(_means(corner, span, bins, n, sampling_ratio), x.dtype, False, PADDLE)
+        detection.read_weights(corner, span, bins, n, sampling_ratio)
         for corner, span, bins, n in zip(corners.T[:2], spans.T, sizes[::-1], x.shape[:1:-1], strict=True)
     )
-    ends = np.cumsum(count).tolist()
-    parts = [
-        ops.einsum("rph,chw,rqw->rcpq", down[end - n : end], x[i], across[end - n : end])
-        for i, (n, end) in enumerate(zip(count.tolist(), ends, strict=True))
-    ]
-    result: Tensor = ops.concat(parts, 0)
+    result: Tensor = detection.summed_in_boxes(x, np.repeat(np.arange(len(count)), count), down, across)
     return result
 
 

@@ -44,6 +44,8 @@ _OPERATORS = {
 }
 #: Attributes that are tensors like the one that has them.
 _VIEWS = ("T", "H", "mT", "mH", "real", "imag")
+#: The names of those attributes, by the objects whose ``__get__`` gives them.
+views: dict[Any, str] = {}
 
 
 class _State(threading.local):
@@ -162,7 +164,8 @@ def _method(name: str, function: Any) -> Any:
 
 
 def _view(name: str) -> property:
-    plain = getattr(TorchTensor, name).__get__
+    attribute = getattr(TorchTensor, name)
+    views[attribute], plain = name, attribute.__get__
 
     def view(self: Any) -> Any:
         return plain(self) if _state.off else ask(plain, (self,), {})
@@ -302,6 +305,9 @@ def enter(mode: Any) -> None:
             _plain[name] = vars(TorchTensor).get(name)
         for name, function in [(name, getattr(TorchTensor, name)) for name in _plain]:
             setattr(TorchTensor, name, _method(name, function))
+        for name in _VIEWS:
+            _plain[name] = vars(TorchTensor).get(name)
+            setattr(TorchTensor, name, _view(name))
     _modes_on += 1
     _state.modes.append(mode)
 
