@@ -49,3 +49,24 @@ def _rebuild(dtype: str, shape: tuple[int, ...], data: Any, tracked: bool, diale
     except Exception as error:
         raise pickle.UnpicklingError(f"The pickle of a tensor is damaged: {error}") from error
     return tensor
+
+
+def in_order(made: tuple[Any, ...], strides: tuple[int, ...]) -> tuple[Any, ...]:
+    """What :func:`reduce` has made for a tensor of torch's with these strides. The copy has its axes in their order in
+    memory, without gaps.
+    """
+    _, arguments, *rest = made
+    order = sorted(range(len(strides)), key=lambda axis: -strides[axis])
+    return _rebuild_in_order, (order, *arguments), *rest
+
+
+def _rebuild_in_order(order: list[int], *arguments: Any) -> Any:
+    """:func:`_rebuild` with the axes in an order in memory, the outermost first."""
+    tensor = _rebuild(*arguments)
+    try:
+        tensor.data = tensor.detach()._clone_in_order(order)
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise pickle.UnpicklingError(f"The pickle of a tensor is damaged: {error}") from error
+    return tensor

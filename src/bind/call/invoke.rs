@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use super::arguments::Arguments;
 use super::callable::Callable;
+use super::formats;
 use super::inplace;
 use super::overrides::overridden;
 use super::parameters::{makes, match_arguments};
@@ -18,7 +19,7 @@ use crate::bind::convert::tensor::wide_scalar;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::{OrRaise, exception, raise};
 use crate::bind::python::gil::{ask_in_turn, listening, without_gil};
-use crate::bind::value::var::Var;
+use crate::bind::value::var::{Notes, Var};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::site::Site;
@@ -107,20 +108,22 @@ fn run<'py>(
     // Whether an argument is one that the next loops, or a half dtype, are about.
     let mut special = false;
     let mut has_numbers = false;
-    // Whether an array may lie in memory that another library writes to.
-    let mut lent = false;
+    let mut notes = Notes::default();
     for (param, o) in entry.params.iter().zip(given) {
         let takes_tensor = matches!(param.kind.base, ParamKind::Tensor | ParamKind::Operand);
         if let (true, Some(o)) = (takes_tensor, o)
             && let Ok(v) = o.cast::<Var>()
         {
             from = from.or(Some(v.get().dialect()));
-            args.push(Arg::Tensor(v.get().operand_noting(&mut lent)));
+            args.push(Arg::Tensor(v.get().operand_noting(&mut notes)));
         } else if let (None, Some(default)) = (o, param.default) {
             args.push(Arg::from(default));
         } else {
             let own = dialect.or(from).unwrap_or(Dialect::Native);
             let arg = given_arg(py, name, param, o.as_ref(), own)?;
+            if let (Arg::Tensors(list), Dialect::Torch) = (&arg, own) {
+                notes.strided |= list.iter().any(|t| !t.array.is_contiguous());
+            }
             has_numbers |= takes_tensor && matches!(arg, Arg::Number(_));
             if let (None, Some(o)) = (from, o) {
                 from = Var::dialect_of(o).or_else(|| among(param, o));
@@ -151,8 +154,11 @@ fn run<'py>(
             check_has_shape(name, o)?;
         }
     }
-    if lent {
-        keep(entry, &mut args)?;
+    if notes.any() {
+        special |= notes.strided;
+        if notes.lent {
+            keep(entry, &mut args)?;
+        }
     }
     let namespace = dialect.or(from).unwrap_or(Dialect::Native);
     let dialect = from.or(dialect).unwrap_or(Dialect::Native);
@@ -212,15 +218,18 @@ fn run<'py>(
     }
     let from_zero = entry.from_zero && dialect.refuses_negative_indices();
     let draws = entry.draws && dialect.draws_as_pytorch();
+    let laid = |args: &[Arg], value: Result<Value>| {
+        if notes.strided { formats::result(entry, args, value?) } else { value }
+    };
     let call = |args: &[Arg]| {
         if let Some(own) = dialect.own_operator(name) {
-            own(take(name, args, 0)?, take(name, args, 1)?).map(Value::Tensor)
+            laid(args, own(take(name, args, 0)?, take(name, args, 1)?).map(Value::Tensor))
         } else if from_zero {
-            index::from_zero(|| autocast::call(entry, args))
+            laid(args, index::from_zero(|| autocast::call(entry, args)))
         } else if draws {
-            random::as_pytorch(|| autocast::call(entry, args))
+            laid(args, random::as_pytorch(|| autocast::call(entry, args)))
         } else if special || autocast::is_on() {
-            autocast::call(entry, args)
+            laid(args, autocast::call(entry, args))
         } else {
             (entry.call)(args)
         }
@@ -244,7 +253,7 @@ fn run<'py>(
         Some(base) => Var::view_of(base, t, dialect),
         None => {
             let mut t = if comes_from(&args, &t) { alias(&t).or_raise()? } else { t };
-            if lent {
+            if notes.lent {
                 t.array = t.array.kept().or_raise()?;
             }
             Var::result_of(py, Some(name), t, dialect)

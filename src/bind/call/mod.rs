@@ -2,6 +2,7 @@
 
 pub mod arguments;
 pub mod callable;
+pub mod formats;
 pub mod indexing;
 pub mod inplace;
 pub mod invoke;

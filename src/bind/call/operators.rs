@@ -8,13 +8,14 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
+use super::formats;
 use crate::bind::convert::number::number;
 use crate::bind::convert::tensor::{package_of, tensor, wide_scalar};
 use crate::bind::python::capi::of_same_class;
 use crate::bind::python::dialect::{Dialect, Operator};
 use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::gil::without_gil;
-use crate::bind::value::var::{Reading, Var};
+use crate::bind::value::var::{Notes, Reading, Var};
 use crate::error::{Error, Result};
 use crate::graph::Tensor;
 use crate::ops::contract;
@@ -29,6 +30,18 @@ fn binary<'py>(
     other: &Bound<'py, PyAny>,
     swap: bool,
     f: Operator,
+) -> PyResult<Bound<'py, PyAny>> {
+    computed(slf, other, swap, f, formats::elements)
+}
+
+/// [`binary`] of an operator whose results of torch's `lay` lays out where an operand is not in C order.
+#[inline(always)]
+fn computed<'py>(
+    slf: &Bound<'py, Var>,
+    other: &Bound<'py, PyAny>,
+    swap: bool,
+    f: Operator,
+    lay: Laying,
 ) -> PyResult<Bound<'py, PyAny>> {
     let same_class = of_same_class(slf, other);
     let (py, slf) = (slf.py(), slf.get());
@@ -48,18 +61,18 @@ fn binary<'py>(
     let out = if let Some(v) = same_class.or_else(|| other.cast::<Var>().ok()).map(Bound::get) {
         let mut x = slf.reading();
         if std::ptr::eq(v, slf) {
-            run(py, &mut x, None, |x, _| f(x, Operand::Tensor(x)))
+            run(py, &mut x, None, lay, |x, _| f(x, Operand::Tensor(x)))
         } else {
-            run(py, &mut x, Some(&mut v.reading()), |x, y| f(x, Operand::Tensor(y)))
+            run(py, &mut x, Some(&mut v.reading()), lay, |x, y| f(x, Operand::Tensor(y)))
         }
     } else if let Some(n) = number(other)? {
         if let Some(t) = beside_integers(slf, other)? {
-            run(py, &mut slf.reading(), Some(&mut Reading::Copied(t)), |x, y| f(x, Operand::Tensor(y)))
+            run(py, &mut slf.reading(), Some(&mut Reading::Copied(t)), lay, |x, y| f(x, Operand::Tensor(y)))
         } else {
-            run(py, &mut slf.reading(), None, |x, _| f(x, Operand::Number(n)))
+            run(py, &mut slf.reading(), None, lay, |x, _| f(x, Operand::Number(n)))
         }
     } else if let Some(t) = tensor(other)? {
-        run(py, &mut slf.reading(), Some(&mut Reading::Copied(t)), |x, y| f(x, Operand::Tensor(y)))
+        run(py, &mut slf.reading(), Some(&mut Reading::Copied(t)), lay, |x, y| f(x, Operand::Tensor(y)))
     } else if let Some(package) = package_of(other)? {
         return Err(raise(
             py,
@@ -82,6 +95,8 @@ fn beside_integers(slf: &Var, other: &Bound<'_, PyAny>) -> PyResult<Option<Tenso
 
 /// An operator on as many bytes as this runs without the GIL, and with its operands unlocked.
 const LONG: usize = 64 << 10;
+/// The most bytes that an element has.
+const WIDEST: usize = 16;
 
 /// Calls `f` with one operand, or with two. The operands are not moved, which would take longer than the rest of this.
 #[inline(always)]
@@ -89,13 +104,17 @@ fn run(
     py: Python<'_>,
     x: &mut Reading<'_>,
     mut y: Option<&mut Reading<'_>>,
+    lay: Laying,
     f: impl FnOnce(&Tensor, &Tensor) -> Result<Tensor> + Send,
 ) -> Result<Tensor> {
-    if matches!(x, Reading::Lent(_)) || matches!(y.as_deref(), Some(Reading::Lent(_))) {
-        return run_lent(py, x, y.as_deref(), f);
+    if matches!(x, Reading::Noted(..)) || matches!(y.as_deref(), Some(Reading::Noted(..))) {
+        return run_noted(py, x, y, lay, f);
     }
-    let bytes = |t: &Tensor| t.array.len().saturating_mul(t.dtype().size());
-    let long = bytes(x).max(y.as_deref().map_or(0, |y| bytes(y))) >= LONG;
+    // No element has more bytes than the widest.
+    let n = x.array.len().max(y.as_deref().map_or(0, |y| y.array.len()));
+    let size = |t: &Tensor| t.dtype().size();
+    let long =
+        n >= LONG / WIDEST && n.saturating_mul(size(x).max(y.as_deref().map_or(0, |y| size(y)))) >= LONG;
     if long {
         x.unlock();
         if let Some(y) = &mut y {
@@ -107,15 +126,23 @@ fn run(
     if long { without_gil(py, || f(x, y)) } else { Error::catch(|| f(x, y)) }
 }
 
-/// [`run`] where an operand may lie in memory that another library writes to. A node gets copies.
+/// [`run`] where something is noted of an operand. A node gets copies of one that may lie in memory which another library writes
+/// to.
 #[cold]
-fn run_lent(
+fn run_noted(
     py: Python<'_>,
-    x: &Tensor,
-    y: Option<&Reading<'_>>,
+    x: &mut Reading<'_>,
+    mut y: Option<&mut Reading<'_>>,
+    lay: Laying,
     f: impl FnOnce(&Tensor, &Tensor) -> Result<Tensor> + Send,
 ) -> Result<Tensor> {
-    let y: &Tensor = y.map_or(x, |y| y);
+    let mut notes = x.unlocked();
+    if let Some(y) = &mut y {
+        let own = y.unlocked();
+        notes = Notes { lent: notes.lent || own.lent, strided: notes.strided || own.strided };
+    }
+    let x: &Tensor = x;
+    let y: &Tensor = y.as_deref().map_or(x, |y| y);
     let is_tracked = x.is_tracked() || y.is_tracked();
     let kept = |t: &Tensor| {
         let array = if is_tracked { t.array.clone().kept()? } else { t.array.clone() };
@@ -123,15 +150,22 @@ fn run_lent(
     };
     let (x, y) = (kept(x)?, kept(y)?);
     let long = x.array.len().max(y.array.len()) >= LONG / 4;
-    let out = if long { without_gil(py, || f(&x, &y))? } else { Error::catch(|| f(&x, &y))? };
-    Ok(Tensor { array: out.array.clone().kept()?, ..out })
+    let f = || {
+        let out = f(&x, &y)?;
+        if notes.strided { lay(&[&x, &y], out) } else { Ok(out) }
+    };
+    let out = if long { without_gil(py, f)? } else { Error::catch(f)? };
+    if notes.lent { Ok(Tensor { array: out.array.clone().kept()?, ..out }) } else { Ok(out) }
 }
+
+/// Lays a result of torch's out, whose operands are given and are not all in C order.
+type Laying = fn(&[&Tensor], Tensor) -> Result<Tensor>;
 
 fn unary<'py>(
     slf: &Bound<'py, Var>,
     f: impl FnOnce(&Tensor) -> Result<Tensor> + Send,
 ) -> PyResult<Bound<'py, Var>> {
-    let out = run(slf.py(), &mut slf.get().reading(), None, |x, _| f(x));
+    let out = run(slf.py(), &mut slf.get().reading(), None, formats::elements, |x, _| f(x));
     Var::result(slf.py(), out.or_raise()?, slf.get().dialect())
 }
 
@@ -175,7 +209,6 @@ operators! {
     __mul__ __rmul__ commutes true => wide!(arithmetic::multiply);
     __truediv__ __rtruediv__ => wide!(arithmetic::divide);
     __mod__ __rmod__ => wide!(arithmetic::remainder);
-    __matmul__ __rmatmul__ => product;
     __and__ __rand__ => compare::bitwise_and;
     __or__ __ror__ => compare::bitwise_or;
     __xor__ __rxor__ => compare::bitwise_xor;
@@ -187,6 +220,17 @@ operators! {
     __le__ => compare::less_equal;
     __gt__ => compare::greater;
     __ge__ => compare::greater_equal;
+}
+
+#[pymethods]
+impl Var {
+    fn __matmul__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        computed(slf, o, false, product, formats::c_order)
+    }
+
+    fn __rmatmul__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        computed(slf, o, true, product, formats::c_order)
+    }
 }
 
 fn power<'py>(

@@ -6,6 +6,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PySequence, PyString, PyTuple};
 
+use crate::bind::call::formats;
 use crate::bind::convert::device::on_cpu;
 use crate::bind::convert::numpy::{dtype_in, dtype_object};
 use crate::bind::python::dialect::Dialect;
@@ -16,12 +17,22 @@ use crate::bind::value::var::Var;
 use crate::graph::Tensor;
 use crate::ops::pointwise::complex::complex;
 use crate::ops::{copy, movement};
-use crate::shape::contiguous_strides;
+use crate::shape::{Strides, contiguous_strides};
 
 impl Var {
     /// The value as an operand, and the dialect.
     fn parts(&self) -> (Tensor, Dialect) {
         (self.operand(), self.dialect())
+    }
+
+    /// The strides of this tensor's value. Those of a tensor of torch's that has memory of its own are of C order, to which elements
+    /// that are repeated, or lie with gaps, are copied once somebody else sees the memory.
+    fn strides_of(&self, t: &Tensor) -> Strides {
+        let keeps = self.dialect() != Dialect::Torch || t.array.is_contiguous() || t.array.is_sealed();
+        if keeps || self.region().is_some() || t.array.layout().dense_order().is_some() {
+            return t.array.strides();
+        }
+        contiguous_strides(t.array.dims())
     }
 
     /// Writes complex numbers with these parts to a tensor.
@@ -118,7 +129,7 @@ impl Var {
     #[getter]
     fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PySequence>> {
         let t = self.look();
-        let strides = &t.array.strides()[t.levels.len()..];
+        let strides = &self.strides_of(&t)[t.levels.len()..];
         // Paddle's are a list.
         Ok(if self.dialect() == Dialect::Paddle {
             PyList::new(py, strides)?.into_sequence()
@@ -140,7 +151,7 @@ impl Var {
     /// Whether the elements lie in C order without gaps.
     fn is_contiguous(&self) -> bool {
         let t = self.look();
-        t.array.is_contiguous() || t.array.strides() == contiguous_strides(t.array.dims())
+        t.array.is_contiguous() || self.strides_of(&t) == contiguous_strides(t.array.dims())
     }
 
     /// The device of the elements, which is always the CPU.
@@ -288,11 +299,16 @@ impl Var {
             }
         }
         let (t, dialect) = slf.get().parts();
-        match dtype.filter(|&d| d != t.dtype()) {
-            Some(d) => Var::result(py, listening(ask_in_turn, || movement::cast(&t, d)).or_raise()?, dialect),
-            None if fresh => Var::result(py, listening(ask_in_turn, || copy::copy(&t)).or_raise()?, dialect),
-            None => Ok(slf.clone()),
+        let dtype = dtype.filter(|&d| d != t.dtype());
+        if dtype.is_none() && !fresh {
+            return Ok(slf.clone());
         }
+        let made = listening(ask_in_turn, || {
+            let made = if let Some(d) = dtype { movement::cast(&t, d)? } else { copy::copy(&t)? };
+            let keeps = dialect == Dialect::Torch && !t.array.is_contiguous() && t.levels.is_empty();
+            if keeps { formats::laid_out_like(made, &t.array.layout()) } else { Ok(made) }
+        });
+        Var::result(py, made.or_raise()?, dialect)
     }
 }
 

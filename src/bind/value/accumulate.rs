@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use super::var::{Slot, Var};
+use super::var::{Slot, Value, Var};
+use crate::bind::call::formats;
 use crate::bind::python::capi::track;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::OrRaise;
 use crate::dtype::DType;
+use crate::error::Result;
 use crate::graph::site::Site;
-use crate::graph::{DetachReason, Tensor};
+use crate::graph::{DetachReason, Tensor, modes};
 use crate::ops::movement::cast;
 use crate::ops::pointwise::arithmetic::{add_in_place, add_same, can_add_in_place};
 
@@ -36,6 +38,7 @@ pub fn accumulate_grad(
         .into_iter()
         .map(|(slot, g)| {
             let g = if g.is_tracked() { g } else { Tensor { detach_reason, ..g } };
+            let g = if dialect == Dialect::Torch { laid_out_for(py, &slot, g).or_raise()? } else { g };
             let made = prepare(py, &slot, g, create_graph, dialect)?;
             Ok((slot, made))
         })
@@ -63,6 +66,23 @@ pub fn accumulate_grad(
         }
     }
     Ok(())
+}
+
+/// The gradient with the strides of its tensor, if the elements of that lie without gaps, and else in C order.
+fn laid_out_for(py: Python<'_>, slot: &Slot, g: Tensor) -> Result<Tensor> {
+    let Some(tensor) = slot.tensor(py) else { return Ok(g) };
+    // Elements that are repeated count as those in C order.
+    let in_c_order = g.array.is_contiguous() || g.array.layout().dense_order().is_none();
+    let is_plain = in_c_order && matches!(tensor.get().lock().value, Value::Own(_));
+    if is_plain || modes::trace().is_some() {
+        return Ok(g);
+    }
+    let of = tensor.get().look();
+    if (of.array.is_contiguous() && in_c_order) || of.dims() != g.dims() {
+        return Ok(g);
+    }
+    let layout = of.array.layout();
+    if layout.dense_order().is_some() { formats::laid_out_like(g, &layout) } else { formats::c_order(&[], g) }
 }
 
 fn prepare(

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::capture::note_made;
+use super::storage::SharedValue;
 use super::var::{State, Value, Var};
 use crate::bind::python::capi::untrack;
 use crate::bind::python::dialect::Dialect;
@@ -59,6 +60,18 @@ fn divided_by_zero(py: Python<'_>, op: &str, called: &str, dialect: Dialect) -> 
     PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 1)
 }
 
+/// A value that is not in C order, as one that keeps its strides when it is written to, if its elements lie without gaps.
+#[cold]
+#[inline(never)]
+fn in_order(value: Value) -> Value {
+    match value {
+        Value::Own(t) if !t.array.is_sealed() && t.array.layout().dense_order().is_some() => {
+            Value::Shared(Box::new(SharedValue::whole(&t, 0, flags().has(Flags::INFERENCE))))
+        }
+        value => value,
+    }
+}
+
 impl Var {
     /// A Python object of the dialect's class with a value of its own, such as the result of an op.
     #[inline]
@@ -86,12 +99,21 @@ impl Var {
         if let Value::Own(t) = &value {
             modes::check_saves_no_inference(t)?;
         }
-        let has_host_parts = value.has_host_parts();
-        let start = || PyClassInitializer::from(Var::new(value, dialect));
+        let mut has_host_parts = value.has_host_parts();
+        let start = |value| PyClassInitializer::from(Var::new(value, dialect));
         let var = match dialect {
-            Dialect::Native => Bound::new(py, start())?,
-            Dialect::Paddle => Bound::new(py, start().add_subclass(PaddleTensor))?.into_super(),
-            Dialect::Torch => Bound::new(py, start().add_subclass(TorchTensor))?.into_super(),
+            Dialect::Native => Bound::new(py, start(value))?,
+            Dialect::Paddle => Bound::new(py, start(value).add_subclass(PaddleTensor))?.into_super(),
+            Dialect::Torch => {
+                let mut value = value;
+                if let Value::Own(t) = &value
+                    && !t.array.is_contiguous()
+                {
+                    value = in_order(value);
+                    has_host_parts = value.has_host_parts();
+                }
+                Bound::new(py, start(value).add_subclass(TorchTensor))?.into_super()
+            }
         };
         if !has_host_parts {
             untrack(&var);

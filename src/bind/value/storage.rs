@@ -13,9 +13,10 @@ use crate::array::{Array, Layout, Loan};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{DetachReason, Edge, Tensor};
+use crate::kernel::broadcast::{dense_order, inverse};
 use crate::ops::copy::{alias, shareable};
-use crate::ops::movement::strided;
-use crate::shape::{self, Strides};
+use crate::ops::movement::{permute_dims, strided};
+use crate::shape::{self, Dims, Strides};
 
 thread_local! {
     static BY_THREAD: Cell<u32> = const { Cell::new(0) };
@@ -116,6 +117,36 @@ pub struct History {
     edge: Option<Edge>,
     /// How often the edge was changed.
     changes: u64,
+    /// The axes in the order of the storage, if the edge is that of the elements in another order. A result in such an order needs no
+    /// node for its storage, unless it is written to.
+    order: Option<Box<Dims>>,
+}
+
+impl History {
+    fn new(edge: Option<Edge>) -> History {
+        History { edge, changes: 0, order: None }
+    }
+
+    /// The edge of all elements of the storage, in its order.
+    fn edge_of(&mut self, whole: &Tensor) -> Option<Edge> {
+        if let Some(order) = self.order.take()
+            && let Some(edge) = self.edge.take()
+        {
+            let k = whole.levels.len();
+            let back: Dims = (0..k).chain(inverse(&order).iter().map(|a| k + a)).collect();
+            let before = Tensor { array: whole.array.permute(&back), edge: Some(edge), ..whole.clone() };
+            let axes: SmallVec<[i64; 4]> = order.iter().map(|&a| a as i64).collect();
+            self.edge = permute_dims(&before, &axes).expect("an order of all axes").edge;
+        }
+        self.edge.clone()
+    }
+}
+
+/// The order of axes in which the elements of a value lie without gaps, behind its hidden axes. None if there is none.
+fn own_order(t: &Tensor) -> Option<Dims> {
+    let order = dense_order(&t.array)?;
+    let k = t.levels.len();
+    (!t.array.is_sealed() && order[..k].iter().copied().eq(0..k)).then_some(order)
 }
 
 /// The value of a tensor whose memory other tensors may share.
@@ -203,10 +234,10 @@ impl Place {
 
     /// All elements, with the edge of the history.
     pub fn read(&self) -> Tensor {
-        let history = lock(&self.history);
+        let mut history = lock(&self.history);
         let mut storage = lock(&self.storage);
         storage.take_back();
-        Tensor { edge: history.edge.clone(), ..storage.kept() }
+        Tensor { edge: history.edge_of(&storage.whole), ..storage.kept() }
     }
 
     /// Puts an array with the same values in the place of the one that is there.
@@ -272,12 +303,13 @@ impl SharedValue {
     /// The same elements in a storage and a history of their own, which begin as these are. `array` has the values of
     /// the storage.
     pub fn apart(&self, py: Python<'_>, array: Array) -> SharedValue {
-        let history = lock(&self.history);
+        let mut history = lock(&self.history);
         let storage = lock(&self.storage);
+        let edge = history.edge_of(&storage.whole);
         let whole = Tensor { array, ..storage.whole.clone() };
         SharedValue {
             storage: shared(Storage::new(whole, 0, storage.inference)),
-            history: shared(History { edge: history.edge.clone(), changes: 0 }),
+            history: shared(History::new(edge)),
             changes_seen: 0,
             ..self.again(py)
         }
@@ -286,8 +318,9 @@ impl SharedValue {
     /// Takes over what was written to a value that was made [`SharedValue::apart`] from this one.
     pub fn rejoin(&mut self, other: &SharedValue) -> [OldEdge; 2] {
         let (edge, changes) = {
-            let history = lock(&other.history);
-            (history.edge.clone(), history.changes)
+            let mut history = lock(&other.history);
+            let edge = history.edge_of(&lock(&other.storage).whole);
+            (edge, history.changes)
         };
         let array = lock(&other.storage).whole.array.unsealed().clone();
         let mut history = lock(&self.history);
@@ -297,6 +330,7 @@ impl SharedValue {
         let mut old = None;
         if changes > 0 {
             history.changes += 1;
+            history.order = None;
             old = std::mem::replace(&mut history.edge, edge);
         }
         self.layout.clone_from(&other.layout);
@@ -304,14 +338,25 @@ impl SharedValue {
         [OldEdge(old), OldEdge(std::mem::replace(&mut self.edge, other.edge.clone()))]
     }
 
-    /// The value of a tensor that nobody shares, moved to a storage of its own.
+    /// The value of a tensor that nobody shares, moved to a storage of its own. Elements without gaps keep their order.
     pub fn whole(t: &Tensor, writes: u32, inference: bool) -> SharedValue {
         // What is written later gives the storage stems of its own.
         let detach_reason = DetachReason::default();
+        let mut whole = Tensor { detach_reason, ..t.detach() };
+        let mut history = History::new(t.edge.clone());
+        let mut layout = Layout::contiguous(t.dims());
+        if !t.array.is_contiguous()
+            && let Some(order) = own_order(t)
+        {
+            let k = t.levels.len();
+            layout.strides = t.array.strides()[k..].into();
+            whole.array = t.array.permute(&order);
+            history.order = Some(Box::new(order[k..].iter().map(|a| a - k).collect()));
+        }
         SharedValue {
-            storage: shared(Storage::new(Tensor { detach_reason, ..t.detach() }, writes, inference)),
-            history: shared(History { edge: t.edge.clone(), changes: 0 }),
-            layout: Layout::contiguous(t.dims()),
+            storage: shared(Storage::new(whole, writes, inference)),
+            history: shared(history),
+            layout,
             edge: t.edge.clone(),
             detach_reason: t.detach_reason,
             changes_seen: 0,
@@ -323,7 +368,7 @@ impl SharedValue {
     pub fn detached(&self, edge: Option<Edge>, detach_reason: DetachReason) -> SharedValue {
         SharedValue {
             storage: self.storage.clone(),
-            history: shared(History { edge: edge.clone(), changes: 0 }),
+            history: shared(History::new(edge.clone())),
             layout: self.layout.clone(),
             edge,
             detach_reason,
@@ -400,7 +445,7 @@ impl SharedValue {
     /// The value with its edge. The edge is made anew if the history has changed. The array may lie in memory that another
     /// library writes to, so whoever keeps it takes a copy.
     pub fn look(&mut self) -> (Tensor, OldEdge) {
-        let history = lock(&self.history);
+        let mut history = lock(&self.history);
         let mut storage = lock(&self.storage);
         storage.take_back();
         let (is_whole, whole) = (self.is_whole(&storage), storage.whole.clone());
@@ -408,12 +453,12 @@ impl SharedValue {
         let mut old = None;
         if self.changes_seen != history.changes {
             self.changes_seen = history.changes;
-            let edge = history.edge.as_ref().and_then(|edge| {
+            let edge = history.edge_of(&whole).and_then(|edge| {
                 // A view is an op of its own in the graph, even if it is a view of all elements.
                 if is_whole && self.base.is_none() {
-                    return Some(edge.clone());
+                    return Some(edge);
                 }
-                let whole = Tensor { edge: Some(edge.clone()), ..whole.clone() };
+                let whole = Tensor { edge: Some(edge), ..whole.clone() };
                 strided(&whole, &self.layout).expect("a layout of this storage, which lies in C order").edge
             });
             old = std::mem::replace(&mut self.edge, edge);
@@ -549,7 +594,7 @@ impl SharedValue {
             history.changes += 1;
             self.changes_seen = history.changes;
         } else {
-            self.history = shared(History { edge: edge.clone(), changes: 0 });
+            self.history = shared(History::new(edge.clone()));
             self.changes_seen = 0;
         }
         OldEdge(std::mem::replace(&mut self.edge, edge))
@@ -593,7 +638,7 @@ impl SharedValue {
         let mut storage = lock(&self.storage);
         storage.take_back();
         let is_whole = self.is_whole(&storage);
-        storage.whole.edge = if record { history.edge.clone() } else { None };
+        storage.whole.edge = if record { history.edge_of(&storage.whole) } else { None };
         let done = f(&mut storage.whole, (!is_whole).then_some(&self.layout));
         let edge = storage.whole.edge.take();
         storage.settle();

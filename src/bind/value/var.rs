@@ -78,8 +78,24 @@ pub enum Reading<'a> {
     /// The value itself, an `Own` one, under the lock.
     Locked(MutexGuard<'a, State>),
     Copied(Tensor),
-    /// A value whose array may lie in memory that another library writes to.
-    Lent(Tensor),
+    /// A value of which something is noted.
+    Noted(Tensor, Notes),
+}
+
+/// What an op has to know of the operands that it reads, besides their values.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// Whether an array may lie in memory that another library writes to.
+    pub lent: bool,
+    /// Whether elements of a tensor of torch's are not in C order.
+    pub strided: bool,
+}
+
+impl Notes {
+    #[inline]
+    pub fn any(self) -> bool {
+        self != Notes::default()
+    }
 }
 
 impl Reading<'_> {
@@ -89,6 +105,12 @@ impl Reading<'_> {
             *self = Reading::Copied((**self).clone());
         }
     }
+
+    /// Gives up the lock, and tells what is noted.
+    pub fn unlocked(&mut self) -> Notes {
+        self.unlock();
+        if let Reading::Noted(_, notes) = self { *notes } else { Notes::default() }
+    }
 }
 
 impl Deref for Reading<'_> {
@@ -97,7 +119,7 @@ impl Deref for Reading<'_> {
     #[inline]
     fn deref(&self) -> &Tensor {
         match self {
-            Reading::Copied(t) | Reading::Lent(t) => t,
+            Reading::Copied(t) | Reading::Noted(t, _) => t,
             Reading::Locked(state) => match &state.value {
                 Value::Own(t) => t,
                 Value::Shared(_) => unreachable!("only values of one's own are locked"),
@@ -182,30 +204,33 @@ impl Var {
         self.as_operand(self.look(), flags())
     }
 
-    /// [`Var::operand`] for an op that keeps no array of it if none of its operands is tracked. `lent` becomes true if the
-    /// array may lie in memory that another library writes to. Numbers that may be indices are copied from there, since a
-    /// kernel that has checked them reads them again.
+    /// [`Var::operand`] for an op that keeps no array of it if none of its operands is tracked, and what is to be noted of it.
+    /// Numbers that may be indices are copied from memory that another library writes to, since a kernel that has checked them
+    /// reads them again.
     #[inline]
-    pub fn operand_noting(&self, lent: &mut bool) -> Tensor {
-        self.noting(lent, flags())
+    pub fn operand_noting(&self, notes: &mut Notes) -> Tensor {
+        self.noting(notes, flags())
     }
 
     #[inline]
-    fn noting(&self, lent: &mut bool, modes: Flags) -> Tensor {
+    fn noting(&self, notes: &mut Notes, modes: Flags) -> Tensor {
         let plain = modes.without(Flags::NOT_RECORDING) == Flags::NONE;
         let look = |p: &mut SharedValue| {
             let (mut t, old) = p.look();
             if t.array.is_lent() {
                 if plain && t.dtype().is_differentiable() {
-                    *lent = true;
+                    notes.lent = true;
                 } else {
                     t.array = t.array.kept().unwrap_or_else(|error| error.throw());
                 }
             }
+            notes.strided |= self.dialect == Dialect::Torch && !t.array.is_contiguous();
             (t, old)
         };
-        let t = if plain { self.read(look) } else { self.tensor() };
-        self.as_operand(t, modes)
+        if !plain && let Some(trace) = modes::trace() {
+            self.capture(&trace);
+        }
+        self.as_operand(self.read(look), modes)
     }
 
     #[inline]
@@ -242,9 +267,9 @@ impl Var {
         {
             return Reading::Locked(state);
         }
-        let mut lent = false;
-        let t = self.noting(&mut lent, modes);
-        if lent { Reading::Lent(t) } else { Reading::Copied(t) }
+        let mut notes = Notes::default();
+        let t = self.noting(&mut notes, modes);
+        if notes.any() { Reading::Noted(t, notes) } else { Reading::Copied(t) }
     }
 
     /// Where the elements lie, if other tensors may share the memory.

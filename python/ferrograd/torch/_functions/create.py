@@ -17,6 +17,7 @@ from ferrograd._kit.dialect import TORCH
 from ferrograd._kit.out import placed
 from ferrograd._kit.specialize import specialize
 from ferrograd._kit.warning import warn
+from ferrograd.torch._base.formats import in_format
 from ferrograd.torch._base.generator import Generator, drawing
 from ferrograd.torch._base.meta import MetaTensor, is_meta, shape_of
 from ferrograd.torch._base.storage import BytesOfFile
@@ -67,11 +68,6 @@ def _shape(sizes: tuple[Any, ...], size: Any) -> Any:
             raise TypeError("the sizes are given twice, by place and as `size`")
         return size
     return sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
-
-
-def _formatted(made: Any, memory_format: Any) -> Any:
-    """The tensor with its elements in the order in memory that a format names."""
-    return made if memory_format is None else made.contiguous(memory_format)
 
 
 def _numbers(data: Any) -> Any:
@@ -226,7 +222,7 @@ def _constant(
 ) -> Tensor:
     if is_meta(_op.__name__, device):
         return MetaTensor(_shape(sizes, size), dtype, requires_grad)
-    return placed(_formatted(_op(_shape(sizes, size), dtype), memory_format), out, requires_grad)
+    return placed(in_format(_op(_shape(sizes, size), dtype), memory_format), out, requires_grad)
 
 
 zeros = specialize(
@@ -307,7 +303,7 @@ def _constant_like(
 ) -> Tensor:
     if is_meta(_op.__name__, device) or (device is None and isinstance(input, MetaTensor)):
         return MetaTensor(input.shape, input.dtype if dtype is None else dtype, requires_grad)
-    return placed(_formatted(_op(shape_of(input), dtype), memory_format), None, requires_grad)
+    return placed(in_format(_op(shape_of(input), dtype), memory_format), None, requires_grad)
 
 
 zeros_like = specialize(
@@ -336,7 +332,7 @@ def full_like(
     """A tensor filled with one number, with the shape and by default the dtype of another."""
     if is_meta("full_like", device) or (device is None and isinstance(input, MetaTensor)):
         return MetaTensor(input.shape, input.dtype if dtype is None else dtype, requires_grad)
-    return placed(_formatted(ops.full_like(shape_of(input), fill_value, dtype), memory_format), None, requires_grad)
+    return placed(in_format(ops.full_like(shape_of(input), fill_value, dtype), memory_format), None, requires_grad)
 
 
 def arange(
@@ -529,7 +525,9 @@ def randint_like(
     low, high = (0, low) if high is None else (low, high)
     with drawing(generator, "randint_like"):
         drawn = ops.astype(ops.randint(low, high, input.shape), input.dtype if dtype is None else dtype)
-    return placed(_formatted(drawn, memory_format), None, requires_grad)
+    if not input.is_contiguous():
+        drawn = drawn._laid_out_like(input)
+    return placed(in_format(drawn, memory_format), None, requires_grad)
 
 
 def multinomial(
@@ -588,7 +586,7 @@ def _random_like(
         return MetaTensor(input.shape, input.dtype if dtype is None else dtype, requires_grad)
     with drawing(generator, _op.__name__):
         drawn = _op(shape_of(input), dtype)
-    return placed(_formatted(drawn, memory_format), None, requires_grad)
+    return placed(in_format(drawn, memory_format), None, requires_grad)
 
 
 rand_like = specialize(

@@ -14,8 +14,9 @@ from ferrograd._kit import arguments as _arguments
 from ferrograd._kit.adapters import add_methods
 from ferrograd._kit.dialect import TORCH
 from ferrograd._kit.warning import warn
-from ferrograd._tensor import dtypes
+from ferrograd._tensor import dtypes, pickling
 from ferrograd.torch._base import overriding
+from ferrograd.torch._base.formats import in_format
 from ferrograd.torch._base.sharing import refuse_sharing
 from ferrograd.torch._base.storage import Storage
 from ferrograd.torch._base.typed_tensors import CLASSES, dtype_of, made
@@ -29,6 +30,7 @@ _numpy: Any = TorchTensor.numpy
 _core_of: Any = TorchTensor
 _copy, _deepcopy, _reduce = _core_of.__copy__, _core_of.__deepcopy__, _core_of.__reduce_ex__
 _contains: Any = TorchTensor.__contains__
+_is_contiguous: Any = TorchTensor.is_contiguous
 
 
 class Methods:
@@ -78,8 +80,10 @@ class Methods:
         return memo[id(self)]
 
     def __reduce_ex__(self: Any, protocol: Any) -> Any:
-        """The values and the attributes, and the class if it is a subclass."""
+        """The values, their order in memory and the attributes, and the class if it is a subclass."""
         made = _reduce(self, protocol)
+        if not _is_contiguous(self):
+            made = pickling.in_order(made, self.stride())
         if type(self) is _core.TorchTensor:
             return made
         return _rebuild_of_class, (type(self), *made)
@@ -179,7 +183,7 @@ class Methods:
             raise ArgumentError("cannot resize variables that require grad")
         n, flat = math.prod(shape), ops.reshape(self, [-1])
         kept = flat[:n] if n <= self.numel() else ops.concat([flat, ops.zeros([n - self.numel()], self.dtype)])
-        self.data = create._formatted(ops.reshape(kept, shape), memory_format)
+        self.data = in_format(ops.reshape(kept, shape), memory_format)
         return self
 
     def resize_as_(self: Any, other: Any, *, memory_format: Any = None) -> Any:

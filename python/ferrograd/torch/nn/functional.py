@@ -244,7 +244,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     """``input`` padded before and after its last axes. ``pad`` has a pair for each, from the last axis on."""
     input, pairs = _arguments.tensor(input, "pad", "input"), _arguments.pairs(pad, "pad", "pad")
     widths = [(0, 0)] * (input.ndim - len(pairs)) + pairs[::-1]
-    return ops.pad(input, widths, mode, 0.0 if value is None else value)
+    padded = ops.pad(input, widths, mode, 0.0 if value is None else value)
+    return padded.contiguous() if mode == "circular" else padded
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:

@@ -14,6 +14,7 @@ from ferrograd._functions.pools import largest
 from ferrograd._kit import arguments as _arguments
 from ferrograd._kit.specialize import DIMENSIONS, Dimension, for_dimension
 from ferrograd._kit.warning import warn
+from ferrograd.torch._base.formats import as_images_of
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn._functional.pools import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
@@ -48,7 +49,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
             "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
             f"but input has shape {list(shape)} and upscale_factor is {upscale_factor}"
         )
-    return images.pixel_shuffle(input, upscale_factor)
+    return as_images_of(input, images.pixel_shuffle(input, upscale_factor))
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
@@ -59,7 +60,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
             "pixel_unshuffle expects height and width to be divisible by downscale_factor, "
             f"but input has shape {list(shape)} and downscale_factor is {downscale_factor}"
         )
-    return images.pixel_unshuffle(input, downscale_factor)
+    return as_images_of(input, images.pixel_unshuffle(input, downscale_factor))
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
@@ -69,7 +70,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
         raise ShapeError(
             f"Number of channels must be divisible by groups. Got {shape[1:2]} channels and {groups} groups."
         )
-    return images.channel_shuffle(input, groups)
+    return as_images_of(input, images.channel_shuffle(input, groups))
 
 
 def _pair(value: Any, function: str, name: str) -> list[int]:
@@ -169,7 +170,8 @@ def interpolate(
         raise ArgumentError(f"Input and output sizes should be greater than 0, but got output sizes {each}")
     if mode == "area":
         return _AREA[count](input, each)
-    return images.resize(input, each, factors, _MODES[mode][1], bool(align_corners), antialias=antialias)
+    made = images.resize(input, each, factors, _MODES[mode][1], bool(align_corners), antialias=antialias)
+    return as_images_of(input, made)
 
 
 def upsample(
@@ -201,7 +203,8 @@ def _max_unpool(
     _dimension: Dimension = DIMENSIONS[1],
 ) -> Tensor:
     """{items} in which the maxima of windows are at their old positions, and zeros elsewhere."""
-    return pools.max_unpool(input, indices, kernel_size, stride, padding, output_size, _dimension.ndim)
+    made = pools.max_unpool(input, indices, kernel_size, stride, padding, output_size, _dimension.ndim)
+    return as_images_of(input, made)
 
 
 max_unpool1d = for_dimension("max_unpool{ndim}d", 1, _max_unpool)

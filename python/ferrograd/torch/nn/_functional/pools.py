@@ -273,4 +273,7 @@ def instance_norm(
     if use_input_stats and input.ndim >= 2 and math.prod(shape[2:]) == 1:
         raise ArgumentError(f"Expected more than 1 spatial element when training, got input size {shape}")
     running, scale = (running_mean, running_var), (weight, bias)
-    return normalize(input, "instance_norm", running, scale, use_input_stats, momentum, eps, unbiased=True, batch=False)
+    found = normalize(
+        input, "instance_norm", running, scale, use_input_stats, momentum, eps, unbiased=True, batch=False
+    )
+    return found.contiguous()

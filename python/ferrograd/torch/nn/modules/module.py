@@ -312,11 +312,13 @@ class Module(BaseModule):
     def to(self: M, *args: Any, **kwargs: Any) -> M:
         """Casts the floating-point parameters and buffers to a dtype or to that of a tensor. There is only the CPU.
 
+        With ``memory_format`` those with 4 or 5 axes get that order in memory.
+
         On ``"meta"`` a module of torch has shapes only, for ``functional_call``. Here it keeps its numbers.
         """
         dtype, others = kwargs.pop("dtype", None), []
         kwargs.pop("non_blocking", None)
-        kwargs.pop("memory_format", None)
+        memory_format = kwargs.pop("memory_format", None)
         for arg in (*args, *kwargs.values()):
             if isinstance(arg, Tensor):
                 dtype = arg.dtype
@@ -331,7 +333,8 @@ class Module(BaseModule):
 
         def converted(t: Tensor) -> Tensor:
             t = t.to(*others) if others else t
-            return t.astype(dtype) if dtype is not None and t.dtype != dtype and _is_float(t) else t
+            t = t.astype(dtype) if dtype is not None and t.dtype != dtype and _is_float(t) else t
+            return t.to(memory_format=memory_format) if memory_format is not None and t.ndim in (4, 5) else t
 
         self._fg_cast(converted)
         return self
