@@ -1,11 +1,11 @@
-# make demo, test, test-all, microkernels, dev, t, docs, fuzz, models, miri, asan, tsan, careful, accuracy, memcheck, reliability, check, bench, release. Each sets up what it needs in .venv; Rust, CPython 3.11 and pip suffice.
+# make demo, test, test-all, microkernels, dev, t, docs, fuzz, models, miri, asan, tsan, careful, accuracy, memcheck, reliability, check, bench, release, wheels-here. Each sets up what it needs in .venv; Rust, CPython 3.11 and pip suffice.
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 WHEELS := target/wheels
 SOURCES := $(shell find src python -name '*.rs' -o -name '*.py' -o -name '*.pyi' -o -name py.typed -o -name Cargo.toml)
 
-.PHONY: demo test test-all microkernels rust dev t docs fuzz models miri asan tsan careful accuracy memcheck reliability check wheel release bench install clean
+.PHONY: demo test test-all microkernels rust dev t docs fuzz models miri asan tsan careful accuracy memcheck reliability check wheel release wheels-here bench install clean
 
 # Packages are fetched while the library is compiled.
 demo:
@@ -163,6 +163,14 @@ release: .venv/ready
 		rm -rf $(EMPTY) && $(PYTHON) -m venv $(EMPTY) && $(EMPTY)/bin/pip --quiet install $$file && \
 		(cd $(EMPTY) && bin/python -m ferrograd) || exit 1; \
 	done
+
+# What this machine can say of the wheels of others, before a release: those for ARM64, for musl and for CPython without the
+# global lock are built, and tried under emulation, as that of x86-64 is on older processors. It needs Linux on x86-64 with some
+# of Debian's packages, which it names, and takes an hour. MACHINES selects: arm64 nehalem avx2 without-lock musl.
+MACHINES ?=
+wheels-here: .venv/ready
+	$(PIP) --group wheels
+	$(BIN)/python -m tests.project.wheels_here $(MACHINES)
 
 bench: install
 	cargo bench

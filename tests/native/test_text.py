@@ -3,6 +3,7 @@
 import base64
 import io
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import ferrograd as fg
@@ -12,8 +13,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from ferrograd import _core, func
+from ferrograd._kit import html
 from ferrograd._tensor import repr as _repr
 from ferrograd.func import vmap
+
+from tests.project.browser import chromium
 
 PADDLE, TORCH = 1, 2
 
@@ -223,6 +227,7 @@ def test_html_of_other_objects() -> None:
         fg.backward(fg.sum(fg.sin(x)))
     rows = {row[0]: row[1:] for row in Cells(profile._repr_html_()).rows}
     assert rows["sin"][0] == rows["sin"][2] == "1"
+    assert rows["op"] == ["calls", "ms forward", "calls back", "ms backward", "MB"]
 
     matrix = func.sparse_jacobian(lambda x: x[1:] * x[:-1], x.detach())
     text = matrix._repr_html_()
@@ -240,6 +245,40 @@ def test_html_of_other_objects() -> None:
     row = dict(zip(*Cells(sgd._repr_html_()).rows, strict=True))
     assert (row["tensors"], row["numbers"], row["learning_rate"]) == ("2", "9", "0.5")
     assert Cells(layer._repr_html_()).rows[1][2:] == ["(2, 3), (3,)", "9"]
+
+
+RANKED = html.ranking(["op", "calls", "ms"], [["sin", 1, "9.000"], ["<add>", 3, "0.900"], ["exp", 2, "0.000"]])
+
+
+def test_a_ranking_shades_large_numbers() -> None:
+    assert Cells(RANKED).rows == [
+        ["op", "calls", "ms"],
+        ["sin", "1", "9.000"],
+        ["<add>", "3", "0.900"],
+        ["exp", "2", "0.000"],
+    ]
+    shades = [float(part.partition(")")[0]) for part in RANKED.split("178,24,43,")[1:]]
+    assert shades == [0.17, 0.5, 0.5, 0.05, 0.33, 0.0]
+    assert Cells(html.ranking(["op", "calls"], [])).rows == [["op", "calls"]]
+
+
+def test_a_click_on_a_head_sorts_a_ranking(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(RANKED, "utf-8")
+    with chromium() as browser:
+        window = browser.new_page()
+        window.goto((tmp_path / "page.html").as_uri())
+
+        def names() -> list[str]:
+            return list(window.locator("tbody td:first-child").all_inner_texts())
+
+        for head, order in [
+            ("calls", ["<add>", "exp", "sin"]),
+            ("calls", ["sin", "exp", "<add>"]),
+            ("ms", ["sin", "<add>", "exp"]),
+            ("op", ["<add>", "exp", "sin"]),
+        ]:
+            window.click(f"th >> text={head}")
+            assert names() == order
 
 
 @pytest.mark.parametrize("module", [fg, fg.torch, fg.paddle])

@@ -69,7 +69,7 @@ class Profile:
         return self.table()
 
     def _repr_html_(self) -> str:
-        """A table for notebooks: the 50 most expensive ops or lines."""
+        """A table for notebooks: the 50 most expensive ops or lines, which a click on a head sorts by that column."""
         rows = sorted(self._rows(), key=lambda row: -sum(c.seconds for c in row[1]))
         head = ["op", "calls", "ms forward", "calls back", "ms backward", "MB"]
         shown = [
@@ -84,7 +84,7 @@ class Profile:
             for name, (ahead, back) in rows[:50]
         ]
         total = sum(c.seconds for _, costs in rows for c in costs)
-        return _html.facts("profile", {"rows": len(rows), "ms": f"{total * 1e3:.3f}"}) + _html.table(head, shown)
+        return _html.facts("profile", {"rows": len(rows), "ms": f"{total * 1e3:.3f}"}) + _html.ranking(head, shown)
 
 
 @contextmanager

@@ -32,6 +32,42 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return f'<table style="text-align:right"><thead>{line(head, "th")}</thead><tbody>{body}</tbody></table>'
 
 
+#: Sorts the rows of a table by the column whose head was clicked: the largest number or the first name comes first, or
+#: last if they are in that order already.
+_SORT = """const column = this.cellIndex, body = this.closest("table").tBodies[0];
+const cell = row => row.cells[column].textContent;
+const order = (a, b) => column ? cell(b) - cell(a) : cell(a).localeCompare(cell(b));
+const rows = [...body.rows], sorted = [...rows].sort(order);
+if (sorted.every((row, i) => !order(row, rows[i]))) sorted.reverse();
+body.append(...sorted);"""
+
+
+def ranking(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table of numbers that are not negative: a click on a head sorts by that column, and large numbers are red.
+
+    The first column has names. How red a number is says which part it is of the largest in its column.
+    """
+    red = ",".join(map(str, ABOVE))
+    most = [max((float(str(row[i])) for row in rows), default=0.0) or 1.0 for i in range(1, len(head))]
+    script = html.escape(_SORT)
+
+    def line(name: object, *cells: object) -> str:
+        parts = (float(str(cell)) / top for cell, top in zip(cells, most, strict=True))
+        shaded = "".join(
+            f'<td style="background:rgba({red},{part / 2:.2f})">{cell}</td>'
+            for cell, part in zip(cells, parts, strict=True)
+        )
+        return f'<tr><td style="text-align:left;white-space:pre">{html.escape(str(name))}</td>{shaded}</tr>'
+
+    sides = ["left"] + ["right"] * len(most)
+    heads = "".join(
+        f'<th style="cursor:pointer;text-align:{side}" onclick="{script}" title="sort">{html.escape(name)}</th>'
+        for name, side in zip(head, sides, strict=True)
+    )
+    body = "".join(line(*row) for row in rows)
+    return f'<table style="text-align:right"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>'
+
+
 def _edges(n: int) -> list[int | None]:
     """The indices of an axis that are shown; None stands for the gap."""
     half = NUMBERS // 2
