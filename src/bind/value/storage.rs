@@ -567,7 +567,7 @@ impl SharedValue {
         }
         let (_, old) = self.look();
         let leaf = self.place_of_part().read();
-        self.history = shared(History { edge: alias(&leaf)?.edge, changes: 0 });
+        self.history = shared(History::new(alias(&leaf)?.edge));
         self.changes_seen = 0;
         Ok(Some(old))
     }
