@@ -501,7 +501,7 @@ def helpers() -> dict[str, _Module]:
         f"{INTERNAL}.common_dtype": {
             **dtype_groups,
             "get_all_fp_dtypes": lambda **_: [*floats, t.half, t.bfloat16],
-            "get_all_math_dtypes": lambda _: [*integers, *floats, t.half, t.bfloat16, *complexes],
+            "get_all_math_dtypes": lambda _: [*integers, *floats, *complexes],
         },
         f"{INTERNAL}.common_utils": {
             **flags,

@@ -257,6 +257,8 @@ def test_images_and_grids_of_wrong_sizes_are_named() -> None:
     for call, text in cases:
         with pytest.raises((ValueError, RuntimeError), match=text):
             call()
+    with pytest.raises(NotImplementedError, match="only supports 4D and 5D sizes"):
+        F.affine_grid(theta, [1, 1, 2])
     for size in (2.0, (2.0, 2), torch.tensor(2.0)):
         with pytest.raises(TypeError, match="expected size to be one of int"):
             F.interpolate(x, size=size)

@@ -244,6 +244,10 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     of an axis of one place is at 0.
     """
     theta = _arguments.tensor(theta, "affine_grid", "theta")
+    if len(size) not in (4, 5):
+        raise NotImplementedError(
+            f"affine_grid only supports 4D and 5D sizes, for images and volumes, not {list(size)}"
+        )
     if align_corners and 1 in list(size)[2:]:
         warn(
             "affine_grid: with align_corners=True the only place of an axis of one place is the middle, 0, and not -1 "
