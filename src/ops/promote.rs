@@ -140,7 +140,7 @@ fn scalar(dtype: DType, value: f64) -> Array {
 }
 
 /// The smallest and the largest number of an integer dtype.
-pub(in crate::ops) fn range(dtype: DType) -> (i128, i128) {
+pub fn range(dtype: DType) -> (i128, i128) {
     dispatch!(dtype, int T => (i128::from(T::MIN), i128::from(T::MAX)), else (0, 1))
 }
 

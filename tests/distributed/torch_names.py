@@ -126,6 +126,7 @@ def groups(n: int, rank: int) -> None:
         dist.broadcast(x, src=n - 1, group=part)
     else:
         assert part is dist.GroupMember.NON_GROUP_MEMBER
+        assert dist._rank_not_in_group(part)
         assert dist.get_rank(part) == -1
         with pytest.raises(ValueError, match="Invalid process group"):
             dist.all_reduce(torch.ones(1), group=part)

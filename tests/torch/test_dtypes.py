@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ferrograd import torch as _torch
+from ferrograd import ArgumentError, torch as _torch
 
 torch: Any = _torch
 
@@ -151,3 +151,54 @@ def test_limits_of_another_kind_of_dtype() -> None:
     for dtype in (torch.float32, torch.bool):
         with pytest.raises(TypeError, match=r"use torch\.finfo"):
             torch.iinfo(dtype)
+
+
+def test_numbers_beside_integers_wrap_where_the_result_is_right_modulo_their_range() -> None:
+    u = torch.tensor([200, 7, 255], dtype=torch.uint8)
+    assert (u & -64).tolist() == (-64 & u).tolist() == torch.bitwise_and(u, -64).tolist() == [192, 0, 192]
+    assert (u | -1).tolist() == [255, 255, 255]
+    assert (u ^ -3).tolist() == [53, 250, 2]
+    assert (u + -1).tolist() == [199, 6, 254]
+    assert (u + 300).tolist() == u.clone().add_(300).tolist() == [244, 51, 43]
+    assert (300 - u).tolist() == [100, 37, 45]
+    assert (u * -2).tolist() == [112, 242, 2]
+    assert (torch.tensor([3], dtype=torch.int8) + 128).tolist() == [-125]
+    assert (torch.tensor([-3]) & (2**64 - 1)).tolist() == [-3]
+    assert (torch.tensor([-3], dtype=torch.int32) & 0xFFFFFFFF).tolist() == [-3]
+    assert (torch.tensor([1.5]) + 300).tolist() == [301.5]
+    # A negative number is written to unsigned integers so, and one that is too large is not.
+    assert u.clone().fill_(-1).tolist() == torch.full_like(u, -1).tolist() == [255, 255, 255]
+    assert torch.where(u > 8, u, -1).tolist() == [200, 255, 255]
+    assert u.masked_fill(u > 8, -2).tolist() == [254, 7, 254]
+    x = u.clone()
+    x[0] = -1
+    assert x.tolist() == [255, 7, 255]
+    for refused in (lambda: u.clone().fill_(300), lambda: torch.full_like(u, 256), lambda: u // -2, lambda: u % 300):
+        with pytest.raises(ArgumentError, match="does not fit into uint8"):
+            refused()
+    # Comparisons are those of the numbers.
+    assert (u > -1).all()
+    assert not (u == -1).any()
+
+
+def test_parts_of_complex_numbers_are_written_to() -> None:
+    x = torch.tensor([1 + 2j, 3 - 1j])
+    torch.view_as_real(x)[0] += 1
+    x.real.mul_(2)
+    x.imag[1] = 7.0
+    assert x.tolist() == [4 + 3j, 6 + 7j]
+    pairs = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    torch.view_as_complex(pairs).mul_(1j)
+    assert pairs.tolist() == [[-2.0, 1.0], [-4.0, 3.0]]
+    p = torch.nn.Parameter(torch.tensor([1 + 2j]))
+    with torch.no_grad():
+        torch.view_as_real(p).add_(1)
+        p.view(torch.float32)[0] *= 1
+    assert p.tolist() == [2 + 3j]
+    (torch.view_as_real(p) * torch.tensor([2.0, 3.0])).sum().backward()
+    assert p.grad.tolist() == [2 + 3j]
+    y = torch.arange(6.0).reshape(3, 2).to(torch.complex64).T
+    assert torch.view_as_real(y)[..., 0].tolist() == y.real.tolist() == [[0.0, 2.0, 4.0], [1.0, 3.0, 5.0]]
+    assert torch.view_as_real(torch.tensor(1 + 2j)).tolist() == [1.0, 2.0]
+    x.real = torch.zeros(2)
+    assert x.tolist() == [3j, 7j]

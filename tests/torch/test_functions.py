@@ -73,6 +73,7 @@ def test_moments_are_unbiased() -> None:
     np.testing.assert_allclose(np.asarray(torch.var(t(), dim=1, correction=0)), A.var(1), rtol=1e-6)
     np.testing.assert_allclose(np.asarray(t().std(False)), A.std(), rtol=1e-6)
     np.testing.assert_allclose(np.asarray(t().norm()), np.linalg.norm(A), rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(torch.native_norm(t(), 2)), np.linalg.norm(A), rtol=1e-6)
     with pytest.raises(ValueError, match="give one of them"):
         t().var(0, True, correction=1)
 

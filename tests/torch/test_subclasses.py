@@ -24,6 +24,25 @@ class Logged(torch.Tensor):
         return super().__torch_function__(func, types, args, kwargs or {})
 """
 PROGRAMS = {
+    "methods that are called by super give the subclass": """
+class Labelled(torch.Tensor):
+    labels = None
+    def to(self, *args, **kwargs):
+        made = super().to(*args, **kwargs)
+        made.labels = self.labels
+        return made
+    def __getitem__(self, index):
+        return super().__getitem__(index)
+x = torch.ones(2, 2).as_subclass(Labelled)
+x.labels = "ab"
+assert x.to(torch.float64).labels == "ab" and type(x.to(torch.float64)) is Labelled
+assert type(x[0]) is type(x.data) is Labelled
+assert [type(row) for row in x] == [Labelled, Labelled]
+x.data = torch.zeros(3)
+assert x.tolist() == [0.0, 0.0, 0.0]
+plain = torch.ones(2)
+assert type(plain.to(torch.float64)) is type(plain[0]) is torch.Tensor
+""",
     "results are of the subclass": """
 x = torch.ones(2, 2, requires_grad=True).as_subclass(Plain)
 results = [x + 1, 1 + x, x - 1, 2 / x, -x, x @ x, x[0], x.T, x.sum(0), x.max(0).values, x.to(torch.float64)]

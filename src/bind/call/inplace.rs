@@ -77,7 +77,7 @@ pub fn write(slf: &Bound<'_, Var>, op: &str, index: &[Index], value: &Bound<'_, 
     check_may_write(slf, op)?;
     let held;
     let read = match number(value)? {
-        Some(n) => Operand::Number(n),
+        Some(n) => Operand::Number(slf.get().dialect().number_beside("setitem", slf.get().look().dtype(), n)),
         None => {
             held = to_tensor(value)?;
             Operand::Tensor(&held)

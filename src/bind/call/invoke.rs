@@ -165,6 +165,9 @@ fn run<'py>(
     if has_numbers && dialect == Dialect::Native && !has_floats(&args) {
         widen(&mut args, given)?;
     }
+    if has_numbers && dialect == Dialect::Torch {
+        put_into_range(entry, name, dialect, &mut args);
+    }
     if from.is_none() && dialect == Dialect::Native && makes(entry) && !entry.draws && !has_tensors(&args) {
         say_exactness(entry, &mut args, given)?;
     }
@@ -441,6 +444,25 @@ fn weaken(entry: &Entry, args: &mut [Arg]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Numbers beside integers, as the dialect takes those that the dtype does not hold.
+fn put_into_range(entry: &Entry, name: &str, dialect: Dialect, args: &mut [Arg]) {
+    let is_operand = |i: usize| entry.params[i].kind.base == ParamKind::Operand;
+    let dtype = |arg: &Arg| match arg {
+        Arg::Tensor(t) => Some(t.dtype()),
+        Arg::DType(dtype) => Some(*dtype),
+        _ => None,
+    };
+    let among_operands =
+        args.iter().enumerate().filter(|(i, _)| is_operand(*i)).find_map(|(_, arg)| dtype(arg));
+    let named = args.iter().find_map(|arg| if let Arg::DType(dtype) = arg { Some(*dtype) } else { None });
+    let Some(dtype) = named.or(among_operands).or_else(|| args.first().and_then(dtype)) else { return };
+    for arg in args {
+        if let Arg::Number(n) = arg {
+            *n = dialect.number_beside(name, dtype, *n);
+        }
+    }
 }
 
 /// Raises for a tensor, or one in a list of them, that has no shape yet. Its array is empty, and its class is one made in

@@ -29,9 +29,10 @@ fn binary<'py>(
     slf: &Bound<'py, Var>,
     other: &Bound<'py, PyAny>,
     swap: bool,
+    name: &str,
     f: Operator,
 ) -> PyResult<Bound<'py, PyAny>> {
-    computed(slf, other, swap, f, formats::elements)
+    computed(slf, other, swap, name, f, formats::elements)
 }
 
 /// [`binary`] of an operator whose results of torch's `lay` lays out where an operand is not in C order.
@@ -40,6 +41,7 @@ fn computed<'py>(
     slf: &Bound<'py, Var>,
     other: &Bound<'py, PyAny>,
     swap: bool,
+    name: &str,
     f: Operator,
     lay: Laying,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -69,7 +71,9 @@ fn computed<'py>(
         if let Some(t) = beside_integers(slf, other)? {
             run(py, &mut slf.reading(), Some(&mut Reading::Copied(t)), lay, |x, y| f(x, Operand::Tensor(y)))
         } else {
-            run(py, &mut slf.reading(), None, lay, |x, _| f(x, Operand::Number(n)))
+            let mut x = slf.reading();
+            let n = slf.dialect().number_beside(name, x.dtype(), n);
+            run(py, &mut x, None, lay, |x, _| f(x, Operand::Number(n)))
         }
     } else if let Some(t) = tensor(other)? {
         run(py, &mut slf.reading(), Some(&mut Reading::Copied(t)), lay, |x, y| f(x, Operand::Tensor(y)))
@@ -186,50 +190,51 @@ fn product(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     }
 }
 
-/// The methods of binary operators: the name, the reflected name, whether the operands may change places, and the op.
+/// The methods of binary operators: the name, the reflected name, whether the operands may change places, and the op with
+/// its name.
 macro_rules! operators {
-    ($($forward:ident $($reflected:ident $(commutes $commutes:literal)?)? => $f:expr;)*) => {
+    ($($forward:ident $($reflected:ident $(commutes $commutes:literal)?)? => $name:literal $f:expr;)*) => {
         #[pymethods]
         impl Var {
             $(
                 fn $forward<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                    binary(slf, o, false, $f)
+                    binary(slf, o, false, $name, $f)
                 }
                 $(fn $reflected<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
                     let swap = true $(&& !($commutes && slf.get().dialect().puts_tensor_first()))?;
-                    binary(slf, o, swap, $f)
+                    binary(slf, o, swap, $name, $f)
                 })?
             )*
         }
     };
 }
 operators! {
-    __add__ __radd__ commutes true => wide!(arithmetic::add);
-    __sub__ __rsub__ => wide!(arithmetic::subtract);
-    __mul__ __rmul__ commutes true => wide!(arithmetic::multiply);
-    __truediv__ __rtruediv__ => wide!(arithmetic::divide);
-    __mod__ __rmod__ => wide!(arithmetic::remainder);
-    __and__ __rand__ => compare::bitwise_and;
-    __or__ __ror__ => compare::bitwise_or;
-    __xor__ __rxor__ => compare::bitwise_xor;
-    __lshift__ __rlshift__ => compare::bitwise_left_shift;
-    __rshift__ __rrshift__ => compare::bitwise_right_shift;
-    __eq__ => compare::equal;
-    __ne__ => compare::not_equal;
-    __lt__ => compare::less;
-    __le__ => compare::less_equal;
-    __gt__ => compare::greater;
-    __ge__ => compare::greater_equal;
+    __add__ __radd__ commutes true => "add" wide!(arithmetic::add);
+    __sub__ __rsub__ => "subtract" wide!(arithmetic::subtract);
+    __mul__ __rmul__ commutes true => "multiply" wide!(arithmetic::multiply);
+    __truediv__ __rtruediv__ => "divide" wide!(arithmetic::divide);
+    __mod__ __rmod__ => "remainder" wide!(arithmetic::remainder);
+    __and__ __rand__ => "bitwise_and" compare::bitwise_and;
+    __or__ __ror__ => "bitwise_or" compare::bitwise_or;
+    __xor__ __rxor__ => "bitwise_xor" compare::bitwise_xor;
+    __lshift__ __rlshift__ => "bitwise_left_shift" compare::bitwise_left_shift;
+    __rshift__ __rrshift__ => "bitwise_right_shift" compare::bitwise_right_shift;
+    __eq__ => "equal" compare::equal;
+    __ne__ => "not_equal" compare::not_equal;
+    __lt__ => "less" compare::less;
+    __le__ => "less_equal" compare::less_equal;
+    __gt__ => "greater" compare::greater;
+    __ge__ => "greater_equal" compare::greater_equal;
 }
 
 #[pymethods]
 impl Var {
     fn __matmul__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        computed(slf, o, false, product, formats::c_order)
+        computed(slf, o, false, "matmul", product, formats::c_order)
     }
 
     fn __rmatmul__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        computed(slf, o, true, product, formats::c_order)
+        computed(slf, o, true, "matmul", product, formats::c_order)
     }
 }
 
@@ -242,7 +247,7 @@ fn power<'py>(
     if modulo.is_some_and(|m| !m.is_none()) {
         return Err(PyTypeError::new_err("pow() of a Tensor takes no modulus"));
     }
-    binary(slf, o, swap, wide!(arithmetic::pow))
+    binary(slf, o, swap, "pow", wide!(arithmetic::pow))
 }
 
 fn floor_divide<'py>(
@@ -251,7 +256,7 @@ fn floor_divide<'py>(
     swap: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let own = slf.get().dialect().own_operator("floor_divide");
-    binary(slf, o, swap, own.unwrap_or(wide!(arithmetic::floor_divide)))
+    binary(slf, o, swap, "floor_divide", own.unwrap_or(wide!(arithmetic::floor_divide)))
 }
 
 /// Quotient and remainder, or `NotImplemented`.
@@ -260,7 +265,7 @@ fn divmod<'py>(slf: &Bound<'py, Var>, o: &Bound<'py, PyAny>, swap: bool) -> PyRe
     if quotient.is(slf.py().NotImplemented()) {
         return Ok(quotient);
     }
-    let remainder = binary(slf, o, swap, wide!(arithmetic::remainder))?;
+    let remainder = binary(slf, o, swap, "remainder", wide!(arithmetic::remainder))?;
     Ok((quotient, remainder).into_pyobject(slf.py())?.into_any())
 }
 

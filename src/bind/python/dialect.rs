@@ -3,10 +3,13 @@
 use pyo3::prelude::*;
 
 use super::error::raise;
+use crate::array::Item;
+use crate::dtype::{DType, DTypeKind};
 use crate::error::{Error, Result};
 use crate::graph::{Node, NodeKind, Tensor};
 use crate::ops::entry::Operand;
 use crate::ops::pointwise::arithmetic;
+use crate::ops::promote::range;
 use crate::ops::{half, registry};
 
 /// The op of a binary operator.
@@ -411,6 +414,26 @@ impl Dialect {
             "{given_as} must be a Tensor of ferrograd, not one of the package '{package}': make one of its numbers \
              with {make}(x)"
         )
+    }
+
+    /// The number that a function of this name takes for one that an integer dtype does not hold. The function refuses what
+    /// is left. PyTorch takes numbers modulo 2 to the power of the bits where the result is right modulo that, and writes
+    /// negative numbers to unsigned integers so.
+    pub fn number_beside(self, name: &str, dtype: DType, n: Item) -> Item {
+        let (Dialect::Torch, Item::Int(i), DTypeKind::Int) = (self, n, dtype.kind()) else { return n };
+        let (low, high) = range(dtype);
+        if (low..=high).contains(&i) {
+            return n;
+        }
+        let wraps = match name {
+            "add" | "subtract" | "sub" | "multiply" | "mul" | "bitwise_and" | "bitwise_or"
+            | "bitwise_xor" => true,
+            "full" | "full_like" | "where" | "masked_fill" | "index_fill" | "setitem" | "fill" => {
+                low == 0 && (-high..0).contains(&i)
+            }
+            _ => false,
+        };
+        if wraps { Item::Int((i - low).rem_euclid(high - low + 1) + low) } else { n }
     }
 
     /// A 0-d float tensor beside one with axes: acts like a number, which has no width (torch), or promotes like any

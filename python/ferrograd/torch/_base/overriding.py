@@ -43,7 +43,7 @@ _OPERATORS = {
     **{"__neg__": "neg", "__abs__": "abs", "__pow__": "pow"},
 }
 #: Attributes that are tensors like the one that has them.
-_VIEWS = ("T", "H", "mT", "mH", "real", "imag")
+_VIEWS = ("T", "H", "mT", "mH", "real", "imag", "data")
 #: The names of those attributes, by the objects whose ``__get__`` gives them.
 views: dict[Any, str] = {}
 
@@ -61,6 +61,8 @@ _state = _State()
 #: The subclasses that answer.
 _classes: set[type] = set()
 _wrapped: dict[int, Any] = {}
+#: The methods of all tensors that ask who answers, because a subclass has one of its own.
+_asking_methods: set[str] = set()
 _is_armed = False
 _modes_on = 0
 
@@ -89,6 +91,8 @@ def convert(result: Any, cls: Any) -> Any:
     if isinstance(result, (list, tuple)):
         parts = [convert(part, cls) for part in result]
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    if isinstance(result, Iterator):
+        return (convert(part, cls) for part in result)
     return result
 
 
@@ -115,6 +119,7 @@ def subclass(cls: Any) -> None:
     _classes.add(cls)
     for name in _methods():
         if name in vars(cls):
+            _let_super_ask(name)
             continue
         owner = next(kind for kind in cls.__mro__ if name in vars(kind))
         if owner in (TorchTensor, *TorchTensor.__bases__):
@@ -163,6 +168,23 @@ def _method(name: str, function: Any) -> Any:
     return method
 
 
+def _let_super_ask(name: str) -> None:
+    """Lets a method of the tensors ask that a subclass overrides, which calls it by ``super()``."""
+    plain = getattr(TorchTensor, name)
+    if name in _asking_methods:
+        return
+    if name in _OPERATORS:
+        method = _method(name, plain)
+    else:
+
+        @functools.wraps(plain)
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return ask(method, (self, *args), kwargs) if answers(self) else plain(self, *args, **kwargs)
+
+    _asking_methods.add(name)
+    setattr(TorchTensor, name, method)
+
+
 def _view(name: str) -> property:
     attribute = getattr(TorchTensor, name)
     views[attribute], plain = name, attribute.__get__
@@ -170,7 +192,7 @@ def _view(name: str) -> property:
     def view(self: Any) -> Any:
         return plain(self) if _state.off else ask(plain, (self,), {})
 
-    return property(view)
+    return property(view, getattr(attribute, "__set__", None))
 
 
 def _arm() -> None:

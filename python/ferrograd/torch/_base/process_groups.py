@@ -115,6 +115,11 @@ class GroupMember:
 group = GroupMember
 
 
+def _rank_not_in_group(group: ProcessGroup | None) -> bool:
+    """Whether this process is not in a group. Every process is in the default group, None."""
+    return group is GroupMember.NON_GROUP_MEMBER
+
+
 def is_available() -> bool:
     """True. Without ``mpiexec`` there is a world of one process."""
     return True

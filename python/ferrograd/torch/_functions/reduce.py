@@ -28,6 +28,7 @@ __all__ = [
     "min",
     "nanmean",
     "nanmedian",
+    "native_norm",
     "norm",
     "softmax",
     "std",
@@ -136,6 +137,11 @@ def norm(
         result = ops.norm(input, 2.0 if p is None or p == "fro" else p, _arguments.axes_or_all(dim), keepdim)
     written: Tensor = into(out, result)
     return written
+
+
+def native_norm(input: Tensor, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    """:func:`norm` under the name of the function by which PyTorch computes it."""
+    return norm(input, p, dim, keepdim, dtype=dtype)
 
 
 def _correction(unbiased: bool | None, correction: float | None) -> float:

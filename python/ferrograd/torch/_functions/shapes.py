@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,8 @@ __all__ = [
     "unsafe_split",
     "view",
     "view_as",
+    "view_as_complex",
+    "view_as_real",
     "vsplit",
 ]
 
@@ -170,7 +173,7 @@ def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Ten
     Raises:
         ShapeError: another number of elements, or elements that lie in memory so that only ``reshape`` can copy them;
             bytes that make up no numbers of the dtype.
-        DtypeError: another dtype for a tensor that requires grad. Bytes have no gradient.
+        DtypeError: another dtype for a tensor that requires grad, while ops are recorded. Bytes have no gradient.
 
     >>> import ferrograd.torch as torch
     >>> x = torch.tensor([1.0, 2.0])
@@ -185,12 +188,12 @@ def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Ten
     if dtype is not None:
         if x.dtype == dtype:
             return view(x, list(x.shape))
-        if x.requires_grad:
+        if x.requires_grad and _core.is_grad_enabled():
             raise DtypeError(
                 "view: the bytes of a tensor that requires grad have no gradient; to(dtype) converts the numbers, and "
                 "x.detach().view(dtype) reads the bytes"
             )
-        read: Tensor | None = x._reread(dtype)
+        read: Tensor | None = x.detach()._reread(dtype)
         if read is None:
             raise ShapeError(
                 f"view: elements of shape {list(x.shape)} with the strides {list(x.stride())} make up none of {dtype}: "
@@ -210,6 +213,43 @@ def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Ten
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """A view of the same memory with the shape of another tensor."""
     return view(input, list(_arguments.tensor(other, "view_as", "other").shape))
+
+
+def view_as_real(input: Tensor) -> Tensor:
+    """The parts of complex numbers along a new last axis of two; where nothing is recorded, as a view of their memory.
+
+    >>> import ferrograd.torch as torch
+    >>> x = torch.tensor([1 + 2j])
+    >>> torch.view_as_real(x)[0, 1] = 5.0
+    >>> x.tolist()
+    [(1+5j)]
+    """
+    x: Any = _arguments.tensor(input, "view_as_real", "input")
+    kind = {"complex64": "float32", "complex128": "float64"}.get(x.dtype.name)
+    read = _in_place(x, lambda x: x.unsqueeze(-1), kind)
+    return ops.view_as_real(x) if read is None else read
+
+
+def view_as_complex(input: Tensor) -> Tensor:
+    """Pairs of floats along the last axis as complex numbers; where nothing is recorded, as a view of their memory.
+
+    >>> import ferrograd.torch as torch
+    >>> x = torch.tensor([[1.0, 2.0]])
+    >>> torch.view_as_complex(x)[0] = 3j
+    >>> x.tolist()
+    [[0.0, 3.0]]
+    """
+    x: Any = _arguments.tensor(input, "view_as_complex", "input")
+    kind = {"float32": "complex64", "float64": "complex128"}.get(x.dtype.name)
+    read = _in_place(x, lambda x: x, kind if x.ndim and x.shape[-1] == 2 else None)
+    return ops.view_as_complex(x) if read is None else read.squeeze(-1)
+
+
+def _in_place(x: Any, shaped: Callable[[Any], Any], kind: str | None) -> Any:
+    """The memory of a tensor as numbers of another dtype; None if that is recorded, or has to be copied."""
+    if kind is None or (x.requires_grad and _core.is_grad_enabled()) or _core.batches([x]):
+        return None
+    return shaped(x.detach())._reread(kind)
 
 
 def _can_view(x: Any, shape: Any) -> bool:

@@ -23,6 +23,7 @@ from ferrograd.torch._base.typed_tensors import CLASSES, dtype_of, made
 from ferrograd.torch._functions import create
 from ferrograd.torch._functions.index import where
 from ferrograd.torch._functions.predicates import is_signed
+from ferrograd.torch._functions.shapes import view_as_real
 from ferrograd.torch._methods import draws
 from ferrograd.torch._tensor import Tensor, _of_class, _rebuild_of_class
 
@@ -31,6 +32,18 @@ _core_of: Any = TorchTensor
 _copy, _deepcopy, _reduce = _core_of.__copy__, _core_of.__deepcopy__, _core_of.__reduce_ex__
 _contains: Any = TorchTensor.__contains__
 _is_contiguous: Any = TorchTensor.is_contiguous
+
+
+def _part(name: str, place: int) -> property:
+    """The real or the imaginary parts, which can be written to where nothing is recorded."""
+    plain: Any = getattr(TorchTensor, name)
+
+    def part(self: Any) -> Any:
+        if self.dtype.kind != "c" or (self.requires_grad and _core.is_grad_enabled()) or _core.is_tracing():
+            return plain.__get__(self)
+        return view_as_real(self)[..., place]
+
+    return property(part, plain.__set__, doc=plain.__doc__)
 
 
 class Methods:
@@ -252,6 +265,9 @@ class Methods:
     def __reversed__(self: Any) -> Any:
         """The tensor with its first axis reversed."""
         return self.flip(0) if self.ndim else self
+
+    real = _part("real", 0)
+    imag = _part("imag", 1)
 
     @property
     def H(self) -> Any:

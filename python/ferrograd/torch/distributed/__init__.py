@@ -8,6 +8,7 @@ from __future__ import annotations
 from ferrograd._kit import public as _public
 from ferrograd.torch._base import process_groups as _process_groups
 from ferrograd.torch._base.process_groups import *
+from ferrograd.torch._base.process_groups import _rank_not_in_group as _rank_not_in_group
 from ferrograd.torch.distributed import _collectives, nn
 from ferrograd.torch.distributed._collectives import *
 
