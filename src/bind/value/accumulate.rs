@@ -93,7 +93,7 @@ fn prepare(
     dialect: Dialect,
 ) -> PyResult<GradWrite> {
     let fresh = |t: Tensor| -> PyResult<GradWrite> {
-        let v = Var::result(py, t, dialect)?;
+        let v = Var::laid_out(py, None, t, dialect)?;
         if dialect.tracks_fresh_grad() {
             Var::make_leaf(&v)?;
         }
