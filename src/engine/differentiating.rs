@@ -14,8 +14,25 @@ use crate::graph::{Edge, Node};
 /// The address of a node, and the number of its output.
 type Place = (usize, u32);
 
+/// Who computes derivatives.
+#[derive(Clone, Copy)]
+pub enum By {
+    /// A transform of this name, with respect to values that it has made for itself.
+    Transform(&'static str),
+    /// A recorded rule of this name, with respect to values that other threads may have too.
+    Rule(&'static str),
+}
+
+impl By {
+    fn name(self) -> &'static str {
+        match self {
+            By::Transform(name) | By::Rule(name) => name,
+        }
+    }
+}
+
 /// By place: who computes derivatives with respect to it, the latest last.
-type Running = FxHashMap<Place, Vec<&'static str>>;
+type Running = FxHashMap<Place, Vec<By>>;
 
 static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
 /// How many [`Differentiating`] there are. While it is zero, no graph has to be searched.
@@ -40,8 +57,7 @@ fn place(edge: &Edge) -> Place {
 pub struct Differentiating(Vec<Edge>);
 
 impl Differentiating {
-    /// `by` says who computes the derivatives.
-    pub fn new(edges: Vec<Edge>, by: &'static str) -> Differentiating {
+    pub fn new(edges: Vec<Edge>, by: By) -> Differentiating {
         let mut guard = running();
         let all = guard.get_or_insert_default();
         for edge in &edges {
@@ -70,18 +86,32 @@ impl Drop for Differentiating {
     }
 }
 
-/// Who computes derivatives with respect to a value that the one at `edge` was computed from. None if nobody does.
+/// The name of who computes derivatives with respect to a value that the one at `edge` was computed from. None if nobody does.
 pub fn differentiated_by(edge: &Edge) -> Option<&'static str> {
+    latest(edge, |_| true).map(By::name)
+}
+
+/// Whether a running transform computes derivatives with respect to a value that the one at `edge` was computed from.
+pub fn is_transformed(edge: &Edge) -> bool {
+    latest(edge, |by| matches!(by, By::Transform(_))).is_some()
+}
+
+/// The latest of those that `counts` who computes derivatives with respect to a value that the one at `edge` was computed from.
+fn latest(edge: &Edge, counts: impl Fn(By) -> bool) -> Option<By> {
     if COUNT.load(Relaxed) == 0 {
         return None;
     }
-    let places: FxHashMap<Place, &'static str> =
-        running().iter().flatten().filter_map(|(&place, by)| Some((place, *by.last()?))).collect();
+    let last = |by: &Vec<By>| by.iter().rev().copied().find(|by| counts(*by));
+    let places: FxHashMap<Place, By> =
+        running().iter().flatten().filter_map(|(&place, by)| Some((place, last(by)?))).collect();
+    if places.is_empty() {
+        return None;
+    }
     let mut met: FxHashSet<*const Node> = FxHashSet::default();
     let mut work = vec![edge];
     while let Some(edge) = work.pop() {
         if let Some(by) = places.get(&place(edge)) {
-            return Some(by);
+            return Some(*by);
         }
         // A node with one owner is met only once.
         if Arc::strong_count(&edge.node) == 1 || met.insert(Arc::as_ptr(&edge.node)) {

@@ -17,7 +17,7 @@ mod sum;
 mod taylor;
 
 pub use backward::{Gradients, backward, grad};
-pub use differentiating::{Differentiating, differentiated_by, hold};
+pub use differentiating::{By, Differentiating, differentiated_by, hold, is_transformed};
 pub use forward::push;
 pub use pass::single;
 pub use reach::{reaches_around, reaches_other_leaves};

@@ -208,6 +208,19 @@ def test_a_result_keeps_its_strides_when_it_is_shared_or_written_to() -> None:
     assert not first.any()
 
 
+def test_what_kernels_leave_in_another_order_is_in_c_order_for_all_others() -> None:
+    x = torch.rand(2, 3, 4)
+    y = F.softmax(x, 1)
+    for z in (y, y + 1, y.detach(), y.clone()):
+        assert z.is_contiguous()
+        assert z.stride() == (12, 4, 1)
+        assert z.view(-1).shape == (24,)
+    w = torch.rand(2, 3, requires_grad=True)
+    w.sum().backward()
+    assert w.grad.stride() == (3, 1)
+    assert w.grad.view(-1).tolist() == [1.0] * 6
+
+
 def test_gradients_flow_through_writes_in_another_order() -> None:
     x = torch.arange(24.0).reshape(1, 2, 3, 4).requires_grad_()
     y = x.to(memory_format=torch.channels_last) * 2

@@ -262,7 +262,7 @@ impl Var {
         } else {
             Ok(slf.get().operand())
         };
-        Var::result(slf.py(), made.or_raise()?, slf.get().dialect())
+        Var::laid_out(slf.py(), None, made.or_raise()?, slf.get().dialect())
     }
 
     /// A copy with its elements in an order of axes, the outermost first, through which the gradient flows.
@@ -282,6 +282,6 @@ impl Var {
             let outermost: Dims = order.iter().rev().copied().collect();
             permute_dims(&copy(&permute_dims(&t, &axes(&outermost))?)?, &axes(&inverse(&outermost)))
         });
-        Var::result(slf.py(), made.or_raise()?, slf.get().dialect())
+        Var::laid_out(slf.py(), None, made.or_raise()?, slf.get().dialect())
     }
 }

@@ -251,15 +251,19 @@ fn run<'py>(
     } else {
         without_gil(py, || call(&args))
     };
+    let made = |t: Tensor| {
+        let make = if notes.strided { Var::laid_out } else { Var::result_of };
+        make(py, Some(name), t, dialect)
+    };
     let var = |t: Tensor| match base {
-        None if is_unexplained(entry, &t) => Var::result_of(py, Some(name), explained(&args, t), dialect),
+        None if is_unexplained(entry, &t) => made(explained(&args, t)),
         Some(base) => Var::view_of(base, t, dialect),
         None => {
             let mut t = if comes_from(&args, &t) { alias(&t).or_raise()? } else { t };
             if notes.lent {
                 t.array = t.array.kept().or_raise()?;
             }
-            Var::result_of(py, Some(name), t, dialect)
+            made(t)
         }
     };
     let value = match result {

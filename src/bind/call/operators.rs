@@ -47,6 +47,7 @@ fn computed<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let same_class = of_same_class(slf, other);
     let (py, slf) = (slf.py(), slf.get());
+    let how = (lay, slf.dialect());
     let f = |x: &Tensor, y: Operand<'_>| {
         if let Operand::Tensor(y) = y
             && x.dtype() != y.dtype()
@@ -63,20 +64,20 @@ fn computed<'py>(
     let out = if let Some(v) = same_class.or_else(|| other.cast::<Var>().ok()).map(Bound::get) {
         let mut x = slf.reading();
         if std::ptr::eq(v, slf) {
-            run(py, &mut x, None, lay, |x, _| f(x, Operand::Tensor(x)))
+            run(py, &mut x, None, how, |x, _| f(x, Operand::Tensor(x)))
         } else {
-            run(py, &mut x, Some(&mut v.reading()), lay, |x, y| f(x, Operand::Tensor(y)))
+            run(py, &mut x, Some(&mut v.reading()), how, |x, y| f(x, Operand::Tensor(y)))
         }
     } else if let Some(n) = number(other)? {
         if let Some(t) = beside_integers(slf, other)? {
-            run(py, &mut slf.reading(), Some(&mut Reading::Copied(t)), lay, |x, y| f(x, Operand::Tensor(y)))
+            run(py, &mut slf.reading(), Some(&mut Reading::Copied(t)), how, |x, y| f(x, Operand::Tensor(y)))
         } else {
             let mut x = slf.reading();
             let n = slf.dialect().number_beside(name, x.dtype(), n);
-            run(py, &mut x, None, lay, |x, _| f(x, Operand::Number(n)))
+            run(py, &mut x, None, how, |x, _| f(x, Operand::Number(n)))
         }
     } else if let Some(t) = tensor(other)? {
-        run(py, &mut slf.reading(), Some(&mut Reading::Copied(t)), lay, |x, y| f(x, Operand::Tensor(y)))
+        run(py, &mut slf.reading(), Some(&mut Reading::Copied(t)), how, |x, y| f(x, Operand::Tensor(y)))
     } else if let Some(package) = package_of(other)? {
         return Err(raise(
             py,
@@ -86,7 +87,7 @@ fn computed<'py>(
     } else {
         return Ok(py.NotImplemented().into_bound(py));
     };
-    Ok(Var::result(py, out.or_raise()?, slf.dialect())?.into_any())
+    Ok(out?.into_any())
 }
 
 /// A number that acts like an array: natively, beside integers, a scalar of NumPy's with 64 bits.
@@ -104,15 +105,15 @@ const WIDEST: usize = 16;
 
 /// Calls `f` with one operand, or with two. The operands are not moved, which would take longer than the rest of this.
 #[inline(always)]
-fn run(
-    py: Python<'_>,
+fn run<'py>(
+    py: Python<'py>,
     x: &mut Reading<'_>,
     mut y: Option<&mut Reading<'_>>,
-    lay: Laying,
+    (lay, dialect): (Laying, Dialect),
     f: impl FnOnce(&Tensor, &Tensor) -> Result<Tensor> + Send,
-) -> Result<Tensor> {
+) -> PyResult<Bound<'py, Var>> {
     if matches!(x, Reading::Noted(..)) || matches!(y.as_deref(), Some(Reading::Noted(..))) {
-        return run_noted(py, x, y, lay, f);
+        return Var::laid_out(py, None, run_noted(py, x, y, lay, f).or_raise()?, dialect);
     }
     // No element has more bytes than the widest.
     let n = x.array.len().max(y.as_deref().map_or(0, |y| y.array.len()));
@@ -127,7 +128,8 @@ fn run(
     }
     let x: &Tensor = x;
     let y = y.map_or(x, |y| &*y);
-    if long { without_gil(py, || f(x, y)) } else { Error::catch(|| f(x, y)) }
+    let out = if long { without_gil(py, || f(x, y)) } else { Error::catch(|| f(x, y)) };
+    Var::result(py, out.or_raise()?, dialect)
 }
 
 /// [`run`] where something is noted of an operand. A node gets copies of one that may lie in memory which another library writes
@@ -169,8 +171,8 @@ fn unary<'py>(
     slf: &Bound<'py, Var>,
     f: impl FnOnce(&Tensor) -> Result<Tensor> + Send,
 ) -> PyResult<Bound<'py, Var>> {
-    let out = run(slf.py(), &mut slf.get().reading(), None, formats::elements, |x, _| f(x));
-    Var::result(slf.py(), out.or_raise()?, slf.get().dialect())
+    let how: (Laying, Dialect) = (formats::elements, slf.get().dialect());
+    run(slf.py(), &mut slf.get().reading(), None, how, |x, _| f(x))
 }
 
 /// An operator that computes, for operands that may be of a half dtype.

@@ -16,7 +16,7 @@ use crate::bind::python::gil::call_python_for;
 use crate::bind::value::kept::made_of_leaf;
 use crate::bind::value::var::Var;
 use crate::dtype::DType;
-use crate::engine::{Differentiating, conjugated, reaches_around, seed};
+use crate::engine::{By, Differentiating, conjugated, reaches_around, seed};
 use crate::error::{Error, Result, bail};
 use crate::graph::{
     Cotangents, Edge, Grads, HostRule, Meta, Modes, NeedsGrad, Node, Op, Outputs, Recording, Saved,
@@ -118,7 +118,10 @@ impl PythonOp {
     /// and to what the rule was given.
     fn differentiating(&self, given: &[Option<Tensor>], s: &Saved<'_>) -> Differentiating {
         let given = given.iter().flatten().filter_map(|t| t.edge.as_ref());
-        Differentiating::new(s.node.inputs.iter().flatten().chain(given).cloned().collect(), self.name)
+        Differentiating::new(
+            s.node.inputs.iter().flatten().chain(given).cloned().collect(),
+            By::Rule(self.name),
+        )
     }
 
     fn refuse(&self, text: String) -> Box<Error> {

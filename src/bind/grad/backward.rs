@@ -13,7 +13,7 @@ use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::facade::WARN_OF_NOTHING;
 use crate::bind::value::accumulate::accumulate_grad;
 use crate::bind::value::var::{Slot, Var};
-use crate::engine::{Answer, Reached, Request, differentiated_by};
+use crate::engine::{Answer, Reached, Request, is_transformed};
 use crate::graph::modes::{host_call, is_recording};
 use crate::graph::site::Site;
 use crate::graph::{DetachReason, Edge, GradOwner, Node, Stems, Tensor};
@@ -229,7 +229,7 @@ fn grad<'py>(
 
 /// Whether a running transform computes derivatives with respect to a value that an output was computed from.
 fn is_differentiated(outputs: &[Endpoint<'_>]) -> bool {
-    is_recording() && outputs.iter().filter_map(Endpoint::edge).any(|edge| differentiated_by(&edge).is_some())
+    is_recording() && outputs.iter().filter_map(Endpoint::edge).any(|edge| is_transformed(&edge))
 }
 
 /// The size of the first axis of batched seeds.

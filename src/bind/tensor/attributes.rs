@@ -13,7 +13,7 @@ use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::facade;
 use crate::bind::python::gil::{ask_in_turn, listening};
-use crate::bind::value::var::Var;
+use crate::bind::value::var::{Value, Var};
 use crate::graph::Tensor;
 use crate::ops::pointwise::complex::complex;
 use crate::ops::{copy, movement};
@@ -25,14 +25,16 @@ impl Var {
         (self.operand(), self.dialect())
     }
 
-    /// The strides of this tensor's value. Those of a tensor of torch's that has memory of its own are of C order, to which elements
-    /// that are repeated, or lie with gaps, are copied once somebody else sees the memory.
+    /// The strides of this tensor, whose value is given, without hidden axes. Where an op has left the result of torch's in another
+    /// order than it says, the elements are copied to C order once somebody else sees the memory.
     fn strides_of(&self, t: &Tensor) -> Strides {
-        let keeps = self.dialect() != Dialect::Torch || t.array.is_contiguous() || t.array.is_sealed();
-        if keeps || self.region().is_some() || t.array.layout().dense_order().is_some() {
-            return t.array.strides();
+        if self.dialect() != Dialect::Torch || t.array.is_contiguous() || t.array.is_sealed() {
+            return t.array.strides()[t.levels.len()..].into();
         }
-        contiguous_strides(t.array.dims())
+        match &self.lock().value {
+            Value::Own(_) => contiguous_strides(t.dims()),
+            Value::Shared(p) => p.layout.strides.clone(),
+        }
     }
 
     /// Writes complex numbers with these parts to a tensor.
@@ -129,7 +131,7 @@ impl Var {
     #[getter]
     fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PySequence>> {
         let t = self.look();
-        let strides = &self.strides_of(&t)[t.levels.len()..];
+        let strides = &self.strides_of(&t)[..];
         // Paddle's are a list.
         Ok(if self.dialect() == Dialect::Paddle {
             PyList::new(py, strides)?.into_sequence()
@@ -151,7 +153,7 @@ impl Var {
     /// Whether the elements lie in C order without gaps.
     fn is_contiguous(&self) -> bool {
         let t = self.look();
-        t.array.is_contiguous() || self.strides_of(&t) == contiguous_strides(t.array.dims())
+        t.array.is_contiguous() || self.strides_of(&t) == contiguous_strides(t.dims())
     }
 
     /// The device of the elements, which is always the CPU.
@@ -308,7 +310,7 @@ impl Var {
             let keeps = dialect == Dialect::Torch && !t.array.is_contiguous() && t.levels.is_empty();
             if keeps { formats::laid_out_like(made, &t.array.layout()) } else { Ok(made) }
         });
-        Var::result(py, made.or_raise()?, dialect)
+        Var::laid_out(py, None, made.or_raise()?, dialect)
     }
 }
 

@@ -26,7 +26,9 @@ impl Var {
         let tensor = self.tensor();
         Var::check_not_differentiated(&tensor, "copy")?;
         let name = self.given_name(py);
-        let copy = Var::result(py, tensor.detach(), self.dialect())?;
+        let is_shared = self.region().is_some();
+        let make = if is_shared { Var::laid_out } else { Var::result_of };
+        let copy = make(py, None, tensor.detach(), self.dialect())?;
         Var::set_tracked(&copy, tensor.is_tracked())?;
         let mut state = copy.get().lock();
         if name.is_some() {

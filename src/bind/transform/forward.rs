@@ -13,7 +13,7 @@ use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::gil::without_gil;
 use crate::bind::python::stack;
 use crate::bind::value::var::Var;
-use crate::engine::{self, Differentiating};
+use crate::engine::{self, By, Differentiating};
 use crate::error::{Result, interned};
 use crate::graph::{Edge, Tensor, operand};
 use crate::ops::copy::alias;
@@ -138,7 +138,7 @@ impl Scope {
 
     fn __enter__(&self) {
         let edges = self.places.iter().filter_map(|v| v.get().look().edge).collect();
-        let entered = Differentiating::new(edges, self.by);
+        let entered = Differentiating::new(edges, By::Transform(self.by));
         self.running.lock().unwrap_or_else(PoisonError::into_inner).push(entered);
     }
 

@@ -13,6 +13,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::site::Site;
 use crate::graph::{DetachReason, Tensor, modes};
+use crate::ops::copy::copy;
 use crate::ops::movement::cast;
 use crate::ops::pointwise::arithmetic::{add_in_place, add_same, can_add_in_place};
 
@@ -68,13 +69,13 @@ pub fn accumulate_grad(
     Ok(())
 }
 
-/// The gradient with the strides of its tensor, if the elements of that lie without gaps, and else in C order.
+/// The gradient with the strides of its tensor, if the elements of that lie without gaps, and else in C order. While a program is
+/// traced, the copy to C order is one of its steps, and no other order is made.
 fn laid_out_for(py: Python<'_>, slot: &Slot, g: Tensor) -> Result<Tensor> {
     let Some(tensor) = slot.tensor(py) else { return Ok(g) };
     // Elements that are repeated count as those in C order.
     let in_c_order = g.array.is_contiguous() || g.array.layout().dense_order().is_none();
-    let is_plain = in_c_order && matches!(tensor.get().lock().value, Value::Own(_));
-    if is_plain || modes::trace().is_some() {
+    if in_c_order && matches!(tensor.get().lock().value, Value::Own(_)) {
         return Ok(g);
     }
     let of = tensor.get().look();
@@ -82,7 +83,13 @@ fn laid_out_for(py: Python<'_>, slot: &Slot, g: Tensor) -> Result<Tensor> {
         return Ok(g);
     }
     let layout = of.array.layout();
-    if layout.dense_order().is_some() { formats::laid_out_like(g, &layout) } else { formats::c_order(&[], g) }
+    let is_other = !of.array.is_contiguous() && layout.dense_order().is_some();
+    match (is_other, modes::trace().is_some()) {
+        (true, true) => Ok(g),
+        (true, false) => formats::laid_out_like(g, &layout),
+        (false, true) => copy(&g),
+        (false, false) => formats::c_order(&[], g),
+    }
 }
 
 fn prepare(
@@ -93,7 +100,7 @@ fn prepare(
     dialect: Dialect,
 ) -> PyResult<GradWrite> {
     let fresh = |t: Tensor| -> PyResult<GradWrite> {
-        let v = Var::result(py, t, dialect)?;
+        let v = Var::laid_out(py, None, t, dialect)?;
         if dialect.tracks_fresh_grad() {
             Var::make_leaf(&v)?;
         }

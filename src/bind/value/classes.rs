@@ -60,18 +60,6 @@ fn divided_by_zero(py: Python<'_>, op: &str, called: &str, dialect: Dialect) -> 
     PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 1)
 }
 
-/// A value that is not in C order, as one that keeps its strides when it is written to, if its elements lie without gaps.
-#[cold]
-#[inline(never)]
-fn in_order(value: Value) -> Value {
-    match value {
-        Value::Own(t) if !t.array.is_sealed() && t.array.layout().dense_order().is_some() => {
-            Value::Shared(Box::new(SharedValue::whole(&t, 0, flags().has(Flags::INFERENCE))))
-        }
-        value => value,
-    }
-}
-
 impl Var {
     /// A Python object of the dialect's class with a value of its own, such as the result of an op.
     #[inline]
@@ -93,27 +81,37 @@ impl Var {
         Var::object(py, Value::Own(tensor), dialect)
     }
 
+    /// [`Var::result_of`] a value that has been laid out. A tensor of torch's keeps its strides, if its elements lie without gaps.
+    #[cold]
+    #[inline(never)]
+    pub fn laid_out<'py>(
+        py: Python<'py>,
+        name: Option<&str>,
+        t: Tensor,
+        dialect: Dialect,
+    ) -> PyResult<Bound<'py, Var>> {
+        let keeps = dialect == Dialect::Torch && !t.array.is_contiguous();
+        match if keeps { SharedValue::in_order(&t, flags().has(Flags::INFERENCE)) } else { None } {
+            Some(value) => {
+                modes::check_saves_no_inference(&t)?;
+                Var::object(py, Value::Shared(Box::new(value)), dialect)
+            }
+            None => Var::result_of(py, name, t, dialect),
+        }
+    }
+
     /// A Python object of the dialect's class.
     #[inline]
     pub fn object(py: Python<'_>, value: Value, dialect: Dialect) -> PyResult<Bound<'_, Var>> {
         if let Value::Own(t) = &value {
             modes::check_saves_no_inference(t)?;
         }
-        let mut has_host_parts = value.has_host_parts();
-        let start = |value| PyClassInitializer::from(Var::new(value, dialect));
+        let has_host_parts = value.has_host_parts();
+        let start = || PyClassInitializer::from(Var::new(value, dialect));
         let var = match dialect {
-            Dialect::Native => Bound::new(py, start(value))?,
-            Dialect::Paddle => Bound::new(py, start(value).add_subclass(PaddleTensor))?.into_super(),
-            Dialect::Torch => {
-                let mut value = value;
-                if let Value::Own(t) = &value
-                    && !t.array.is_contiguous()
-                {
-                    value = in_order(value);
-                    has_host_parts = value.has_host_parts();
-                }
-                Bound::new(py, start(value).add_subclass(TorchTensor))?.into_super()
-            }
+            Dialect::Native => Bound::new(py, start())?,
+            Dialect::Paddle => Bound::new(py, start().add_subclass(PaddleTensor))?.into_super(),
+            Dialect::Torch => Bound::new(py, start().add_subclass(TorchTensor))?.into_super(),
         };
         if !has_host_parts {
             untrack(&var);

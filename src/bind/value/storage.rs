@@ -338,30 +338,30 @@ impl SharedValue {
         [OldEdge(old), OldEdge(std::mem::replace(&mut self.edge, other.edge.clone()))]
     }
 
-    /// The value of a tensor that nobody shares, moved to a storage of its own. Elements without gaps keep their order.
+    /// The value of a tensor that nobody shares, moved to a storage of its own.
     pub fn whole(t: &Tensor, writes: u32, inference: bool) -> SharedValue {
         // What is written later gives the storage stems of its own.
         let detach_reason = DetachReason::default();
-        let mut whole = Tensor { detach_reason, ..t.detach() };
-        let mut history = History::new(t.edge.clone());
-        let mut layout = Layout::contiguous(t.dims());
-        if !t.array.is_contiguous()
-            && let Some(order) = own_order(t)
-        {
-            let k = t.levels.len();
-            layout.strides = t.array.strides()[k..].into();
-            whole.array = t.array.permute(&order);
-            history.order = Some(Box::new(order[k..].iter().map(|a| a - k).collect()));
-        }
         SharedValue {
-            storage: shared(Storage::new(whole, writes, inference)),
-            history: shared(history),
-            layout,
+            storage: shared(Storage::new(Tensor { detach_reason, ..t.detach() }, writes, inference)),
+            history: shared(History::new(t.edge.clone())),
+            layout: Layout::contiguous(t.dims()),
             edge: t.edge.clone(),
             detach_reason: t.detach_reason,
             changes_seen: 0,
             base: None,
         }
+    }
+
+    /// [`SharedValue::whole`] with the elements in the order in which they lie without gaps. None if there is no such order.
+    pub fn in_order(t: &Tensor, inference: bool) -> Option<SharedValue> {
+        let order = own_order(t)?;
+        let k = t.levels.len();
+        let stored = Tensor { array: t.array.permute(&order), ..t.clone() };
+        let mut value = SharedValue::whole(&stored, 0, inference);
+        value.layout = Layout { dims: t.dims().into(), strides: t.array.strides()[k..].into(), offset: 0 };
+        lock(&value.history).order = Some(Box::new(order[k..].iter().map(|a| a - k).collect()));
+        Some(value)
     }
 
     /// The same elements with a history of their own. It begins with this edge, or has none for that reason.

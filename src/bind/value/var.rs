@@ -224,7 +224,7 @@ impl Var {
                     t.array = t.array.kept().unwrap_or_else(|error| error.throw());
                 }
             }
-            notes.strided |= self.dialect == Dialect::Torch && !t.array.is_contiguous();
+            notes.strided |= self.dialect == Dialect::Torch && !p.layout.is_contiguous();
             (t, old)
         };
         if !plain && let Some(trace) = modes::trace() {
