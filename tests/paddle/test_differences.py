@@ -41,7 +41,8 @@ repeat resize resize_as repeat_interleave resize_ resize_as_ roll rsub scatter s
 sort sparse_dim split square squeeze std std_mean stft storage sub sum_to_size svd t take_along_dim tensor_split to
 to_dense to_sparse to_sparse_coo to_sparse_csc to_sparse_csr topk trace transpose triangular_solve true_divide type
 unbind unfold uniform_ unique unique_consecutive unsafe_chunk unsafe_split untyped_storage values vander var var_mean
-vdot view view_as vsplit where hash_tensor subtract swapaxes swapdims
+vdot view view_as vsplit where hash_tensor subtract swapaxes swapdims native_norm imag real view_as_complex
+view_as_real
 """
 #: Those whose in-place forms are the dialect's own too.
 IN_PLACE = {

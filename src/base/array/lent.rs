@@ -129,13 +129,19 @@ impl Array {
         keeper.is_some_and(|keeper| keeper.is_lent())
     }
 
-    /// A copy if the memory counts as written to by others.
+    /// A copy if the memory counts as written to by others. Elements without gaps keep their order.
     ///
     /// # Errors
     /// [`Error::Memory`].
     #[doc(hidden)]
     pub fn kept(self) -> Result<Array> {
-        if self.is_lent() { self.packed() } else { Ok(self) }
+        if !self.is_lent() {
+            return Ok(self);
+        }
+        let Some(order) = self.layout().dense_order() else { return self.packed() };
+        let mut back = order.clone();
+        order.iter().enumerate().for_each(|(i, &axis)| back[axis] = i);
+        Ok(self.permute(&order).packed()?.permute(&back))
     }
 }
 

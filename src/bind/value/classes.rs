@@ -13,7 +13,7 @@ use crate::bind::python::capi::untrack;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
 use crate::bind::python::facade::TORCH_TENSOR;
-use crate::bind::python::modes;
+use crate::bind::python::modes::{self, grad_enabled};
 use crate::graph::modes::{Flags, flags};
 use crate::graph::{DetachReason, Tensor};
 use crate::kernel::pointwise::zero_division::take_zero_division;
@@ -28,8 +28,8 @@ pub struct TorchTensor;
 
 #[pymethods]
 impl TorchTensor {
-    /// A tensor of a shape (`Tensor(2, 3)`), of numbers (`Tensor([1, 2])`), or in the memory of another tensor. The
-    /// dtype is the default float.
+    /// A tensor of a shape (`Tensor(2, 3)`), of numbers (`Tensor([1, 2])`), or a view of another tensor. The dtype is the
+    /// default float.
     #[new]
     #[pyo3(signature = (*args, device=None))]
     fn new<'py>(
@@ -40,6 +40,10 @@ impl TorchTensor {
         let made = made.cast::<Var>()?;
         let given = args.get_item(0).is_ok_and(|first| first.is(made));
         made.get().meet_trace();
+        if given && grad_enabled() && made.get().look().is_tracked() {
+            let value = Var::value_of_alias(made)?;
+            return Ok(PyClassInitializer::from(Var::new(value, Dialect::Torch)).add_subclass(TorchTensor));
+        }
         let value = match &mut *made.get().lock() {
             // A list of tracked tensors was stacked with its graph.
             State { value: Value::Own(t), .. } if !given && t.is_tracked() => Value::Own(t.clone()),
