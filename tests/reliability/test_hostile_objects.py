@@ -8,8 +8,9 @@ import textwrap
 from tests.engine.test_threads import script
 
 LIMITED = """
-    import itertools, resource
-    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+    import itertools
+    from tests.reliability import limit
+    limit.memory(4 << 30)
     from ferrograd import _core
 """
 

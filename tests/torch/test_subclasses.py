@@ -43,6 +43,22 @@ assert x.tolist() == [0.0, 0.0, 0.0]
 plain = torch.ones(2)
 assert type(plain.to(torch.float64)) is type(plain[0]) is torch.Tensor
 """,
+    "what is made of a tracked tensor has its graph": """
+class Labelled(torch.Tensor):
+    def __new__(cls, x, labels):
+        return torch.Tensor.__new__(cls, x)
+    def __init__(self, x, labels):
+        self.labels = labels
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+for made in (torch.Tensor(x), Labelled(x * 1, "ab")):
+    assert made.requires_grad and not made.is_leaf
+    assert torch.autograd.grad((made * made).sum(), x)[0].tolist() == [2.0, 4.0]
+with torch.no_grad():
+    assert not torch.Tensor(x).requires_grad
+plain = torch.zeros(2)
+torch.Tensor(plain)[0] = 7.0
+assert plain.tolist() == [7.0, 0.0]
+""",
     "results are of the subclass": """
 x = torch.ones(2, 2, requires_grad=True).as_subclass(Plain)
 results = [x + 1, 1 + x, x - 1, 2 / x, -x, x @ x, x[0], x.T, x.sum(0), x.max(0).values, x.to(torch.float64)]
@@ -153,24 +169,3 @@ assert torch.func.jvp(torch.sin, (torch.zeros(1),), (torch.ones(1),))[1].item() 
 def test_program(name: str) -> None:
     done = subprocess.run([sys.executable, "-c", BEGIN + PROGRAMS[name]], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-
-
-def test_a_tensor_made_of_a_tracked_tensor_has_its_graph() -> None:
-    class Labelled(torch.Tensor):
-        @staticmethod
-        def __new__(cls, x: Any, labels: str) -> Any:
-            return torch.Tensor.__new__(cls, x)
-
-        def __init__(self, x: Any, labels: str) -> None:
-            self.labels = labels
-
-    x = torch.tensor([1.0, 2.0], requires_grad=True)
-    for made in (torch.Tensor(x), Labelled(x * 1, "ab")):
-        assert made.requires_grad
-        assert not made.is_leaf
-        assert torch.autograd.grad((made * made).sum(), x)[0].tolist() == [2.0, 4.0]
-    with torch.no_grad():
-        assert not torch.Tensor(x).requires_grad
-    plain = torch.zeros(2)
-    torch.Tensor(plain)[0] = 7.0
-    assert plain.tolist() == [7.0, 0.0]
