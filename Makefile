@@ -89,7 +89,8 @@ asan: .venv/ready
 
 # ThreadSanitizer watches the tests of the scheduler, of hooks and of memory.
 tsan:
-	RUSTFLAGS="-Zsanitizer=thread" $(NIGHTLY) test -Zbuild-std --profile quick --package ferrograd \
+	TSAN_OPTIONS="suppressions=$(CURDIR)/tests/thread_sanitizer.txt" RUSTFLAGS="-Zsanitizer=thread" \
+		$(NIGHTLY) test -Zbuild-std --profile quick --package ferrograd \
 		--test scheduler --test hooks --test levels --target $(HOST) --target-dir target/tsan
 
 # All tests of Python and Rust with the assertions of debug builds and checks of overflow, in kernels too.
