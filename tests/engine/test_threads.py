@@ -218,7 +218,7 @@ def test_ctrl_c_stops_a_backward_pass(threads: int) -> None:
             # The pass was over before the signal came, or did not hear it: only a longer one can tell.
             x.grad = None
             n *= 2
-            assert n <= 800, "not interrupted"
+            assert n <= 50_000, "not interrupted"
         fg.backward(y)
         assert (np.asarray(x.grad) == 2).all()
     """)
