@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import importlib
 import io
 import pickle
@@ -173,7 +174,13 @@ def test_numbers_beside_integers_wrap_where_the_result_is_right_modulo_their_ran
     x = u.clone()
     x[0] = -1
     assert x.tolist() == [255, 7, 255]
-    for refused in (lambda: u.clone().fill_(300), lambda: torch.full_like(u, 256), lambda: u // -2, lambda: u % 300):
+    calls: list[Callable[[], Any]] = [
+        lambda: u.clone().fill_(300),
+        lambda: torch.full_like(u, 256),
+        lambda: u // -2,
+        lambda: u % 300,
+    ]
+    for refused in calls:
         with pytest.raises(ArgumentError, match="does not fit into uint8"):
             refused()
     # Comparisons are those of the numbers.
