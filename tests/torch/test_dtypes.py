@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 import importlib
 import io
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
