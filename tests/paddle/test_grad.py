@@ -451,7 +451,7 @@ def test_a_write_to_a_view_of_a_leaf_is_recorded_for_the_view() -> None:
     assert x.is_leaf
     assert not y.is_leaf
     assert x.inplace_version == y.inplace_version == 1
-    # What is computed from the leaf later has the derivatives at its new numbers.
+    # A value that is computed from the leaf later has its derivatives at the new numbers.
     assert values(paddle.grad((x * x).sum(), x)[0]) == [10, 4]
     assert values(paddle.grad((other * other).sum(), x)[0]) == [10, 0]
 

@@ -251,7 +251,7 @@ class Record:
             create_graph=record,
             unused="zeros",
             batched=batch_size is not None,
-            # What the arguments were computed from is none of this transform's business, however long its history.
+            # The walk ends at the arguments: the graph that they were computed from may be long.
             stops=True,
         )
         # A recorded gradient that depends on nothing is a leaf, which is no result of a function.

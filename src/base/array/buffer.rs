@@ -221,9 +221,9 @@ static LIMIT: AtomicUsize = AtomicUsize::new(256 << 20);
 const PERIOD: Duration = Duration::from_secs(2);
 /// When it was looked last which buffers nobody takes. Nobody waits for the lock.
 static LOOKED: Mutex<Option<Instant>> = Mutex::new(None);
-/// Whoever frees so large a buffer reads the clock, to see whether it is time to look. Of smaller ones, one of so many of a class
-/// does.
+/// A thread that frees a buffer of at least so many bytes reads the clock, to see whether it is time to look.
 const CLOCKED: usize = 64 << 10;
+/// Among the smaller buffers of a class, the thread reads the clock for one of so many.
 const FEW_CLOCKED: u8 = 32;
 /// When so many bytes go back to the system, the C library gives back what it keeps of its own.
 const MUCH: usize = 8 << 20;

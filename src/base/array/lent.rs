@@ -138,10 +138,10 @@ impl Array {
         if !self.is_lent() {
             return Ok(self);
         }
-        let Some(order) = self.layout().dense_order() else { return self.packed() };
-        let mut back = order.clone();
-        order.iter().enumerate().for_each(|(i, &axis)| back[axis] = i);
-        Ok(self.permute(&order).packed()?.permute(&back))
+        match self.layout().dense_order() {
+            Some(order) => self.packed_in(&order),
+            None => self.packed(),
+        }
     }
 }
 

@@ -24,9 +24,9 @@ enum Rule {
     Elements,
     /// The same, where the last operand comes first.
     Backwards,
-    /// With the channels last in memory, if those of one of so many first operands are, and else in C order.
+    /// With the channels last in memory, if one of the first operands has them so (of how many, is the number); else in C order.
     Images(usize),
-    /// With the channels last in memory, if those of all operands are, and else in C order.
+    /// With the channels last in memory, if all operands have them so; else in C order.
     Joined,
     COrder,
 }
@@ -43,7 +43,7 @@ const IN_C_ORDER: &str = "softmax log_softmax log_sigmoid cumsum cumprod logcums
     put_along_axis scatter scatter_add scatter_reduce index_add index_reduce index_copy index_fill \
     index_put renorm addmm addmv addr baddbmm addbmm";
 
-/// What is computed element by element, or lies as if it were, and has no in-place form.
+/// Functions without an in-place form whose results lie as if they were computed element by element.
 const BY_ELEMENTS: &str = "clone copy cast where isnan isinf isfinite isclose isreal iscomplex signbit float_power betainc complex polar polygamma \
     frexp zeros_like ones_like empty_like full_like rand_like randn_like dropout flip sort argsort \
     sort_with_index normalize mse_loss l1_loss huber_loss smooth_l1_loss binary_cross_entropy";
@@ -93,12 +93,12 @@ pub fn result(entry: &Entry, args: &[Arg], value: Value) -> Result<Value> {
     })
 }
 
-/// What was computed of operands element by element, laid out as PyTorch's.
+/// Lays out a result that was computed element by element, as PyTorch does.
 pub fn elements(operands: &[&Tensor], t: Tensor) -> Result<Tensor> {
     by_rule(Rule::Elements, operands, t)
 }
 
-/// The result of an op whose results PyTorch has in C order.
+/// Lays out a result that PyTorch has in C order.
 pub fn c_order(operands: &[&Tensor], t: Tensor) -> Result<Tensor> {
     by_rule(Rule::COrder, operands, t)
 }

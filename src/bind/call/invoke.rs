@@ -221,21 +221,20 @@ fn run<'py>(
     }
     let from_zero = entry.from_zero && dialect.refuses_negative_indices();
     let draws = entry.draws && dialect.draws_as_pytorch();
-    let laid = |args: &[Arg], value: Result<Value>| {
-        if notes.strided { formats::result(entry, args, value?) } else { value }
-    };
     let call = |args: &[Arg]| {
-        if let Some(own) = dialect.own_operator(name) {
-            laid(args, own(take(name, args, 0)?, take(name, args, 1)?).map(Value::Tensor))
+        let value = if let Some(own) = dialect.own_operator(name) {
+            own(take(name, args, 0)?, take(name, args, 1)?).map(Value::Tensor)
         } else if from_zero {
-            laid(args, index::from_zero(|| autocast::call(entry, args)))
+            index::from_zero(|| autocast::call(entry, args))
         } else if draws {
-            laid(args, random::as_pytorch(|| autocast::call(entry, args)))
+            random::as_pytorch(|| autocast::call(entry, args))
         } else if special || autocast::is_on() {
-            laid(args, autocast::call(entry, args))
+            autocast::call(entry, args)
         } else {
-            (entry.call)(args)
-        }
+            // Operands that are not in C order are special.
+            return (entry.call)(args);
+        };
+        if notes.strided { formats::result(entry, args, value?) } else { value }
     };
     let result = if !is_long(entry, &args, bytes) {
         match listening(ask_in_turn, || call(&args)) {

@@ -432,7 +432,7 @@ impl Kind {
     }
 }
 
-/// One of so many calls of a function itself compares more than tensors: the modes, and what the function looks up.
+/// A call of a function itself compares tensors; one of so many also compares the modes and what the function looks up.
 const LOOKED_AT: u32 = 16;
 
 /// A call, and what ran for it.

@@ -78,11 +78,11 @@ pub enum Reading<'a> {
     /// The value itself, an `Own` one, under the lock.
     Locked(MutexGuard<'a, State>),
     Copied(Tensor),
-    /// A value of which something is noted.
+    /// A copy of a value about which an op has to know something else.
     Noted(Tensor, Notes),
 }
 
-/// What an op has to know of the operands that it reads, besides their values.
+/// What an op has to know about its operands besides their values.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Notes {
     /// Whether an array may lie in memory that another library writes to.

@@ -247,7 +247,7 @@ class GeneratorLoader:
     def set_sample_generator(
         self, reader: Callable[[], Iterable[Any]], batch_size: int, drop_last: bool = True, places: object = None
     ) -> GeneratorLoader:
-        """Takes a function that yields samples, of which ``batch_size`` make a batch. Returns the loader."""
+        """Sets the function that yields samples, puts ``batch_size`` of them into a batch, and returns the loader."""
         return self.set_sample_list_generator(_in_batches(reader, batch_size, drop_last))
 
     def __iter__(self) -> Iterator[list[Any]]:

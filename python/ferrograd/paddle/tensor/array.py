@@ -12,7 +12,7 @@ __all__ = ["array_length", "array_read", "array_write", "create_array"]
 
 
 def create_array(dtype: Any = "float32", initialized_list: Any = None) -> list[Tensor]:
-    """A list of tensors, of which ``initialized_list`` has the first.
+    """A list of tensors that begins with those of ``initialized_list``.
 
     >>> import ferrograd.paddle as paddle
     >>> array = array_write(paddle.ones([2]), paddle.to_tensor(0), create_array())

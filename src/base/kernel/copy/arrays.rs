@@ -48,6 +48,11 @@ impl Array {
         unsafe { gather("contiguous", self.dtype(), self.dims(), &self.strides(), self.ptr()) }
     }
 
+    /// A copy whose elements lie in an order of axes, the outermost first.
+    pub(crate) fn packed_in(&self, order: &[usize]) -> Result<Array> {
+        Ok(self.permute(order).packed()?.permute(&inverse(order)))
+    }
+
     /// The same elements with these strides: this array if it has them, else a copy. None if no array without gaps has them.
     pub fn with_strides(&self, strides: &Strides) -> Result<Option<Array>> {
         if self.strides() == *strides {
@@ -58,7 +63,7 @@ impl Array {
             return Ok(Some(self.packed()?));
         }
         let Some(order) = wanted.dense_order() else { return Ok(None) };
-        Ok(Some(self.permute(&order).packed()?.permute(&inverse(&order))))
+        Ok(Some(self.packed_in(&order)?))
     }
 
     /// A copy in C order of another library's elements. They need no alignment, and any byte but 0 is true.
