@@ -205,6 +205,28 @@ def test_broadcast_operands_with_rows_of_any_length(k: int, dtype: str) -> None:
     assert bits(fg.compile(run, fullgraph=True)(x, y, z, w)) == bits(run(x, y, z, w))
 
 
+@pytest.mark.parametrize("inner", [(2, 2), (2, 4), (3, 2), (4, 8), (2, 2, 2), (9, 8), (1, 2)], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "complex128"])
+def test_operands_with_several_short_axes_in_another_order(inner: tuple[int, ...], dtype: str) -> None:
+    rng = np.random.default_rng(len(inner))
+
+    def value(*shape: int) -> Any:
+        return fg.tensor((rng.normal(size=shape) * 9).astype(dtype))
+
+    n, rank = 1031, len(inner)
+    x, y = value(n, *inner), value(*inner[::-1], n)
+    rows, last, part = value(n, *inner[1:]), value(*inner[:-1], n, inner[-1]), value(n + 2, *(2 * d for d in inner))
+
+    def run(x: Any, y: Any, rows: Any, last: Any, part: Any) -> list[Any]:
+        inside = part[(slice(1, -1), *(slice(None, None, 2) for _ in inner))]
+        turned = fg.permute(last, [rank - 1, *range(rank - 1), rank])
+        a = x * fg.permute(y, list(range(rank + 1))[::-1]) + rows[:, None]
+        return [a - inside, turned * x + a, fg.flip(x, -1) * turned]
+
+    given = x, y, rows, last, part
+    assert bits(fg.compile(run, fullgraph=True)(*given)) == bits(run(*given))
+
+
 @pytest.mark.parametrize("shape", FOLDED + LONG, ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "complex64", "int32"])
 def test_folds_of_what_a_cluster_computes_have_the_bits_of_their_ops(shape: tuple[int, int], dtype: str) -> None:

@@ -354,9 +354,14 @@ def _edge(x: Tensor) -> Any:
     return _core.gradient_edge(x)
 
 
+def _with_edge(x: Tensor) -> Tensor:
+    """The tensor, tracked if it can have a gradient."""
+    return x if x.requires_grad or not is_inexact(x) else x.detach().requires_grad_()
+
+
 def _with_edges(tensors: Sequence[Tensor]) -> list[Tensor]:
     """The tensors, of which those that can have a gradient are tracked."""
-    return [x if x.requires_grad or not is_inexact(x) else x.detach().requires_grad_() for x in tensors]
+    return list(map(_with_edge, tensors))
 
 
 def _is_tracked(x: Tensor) -> bool:
@@ -390,8 +395,10 @@ def _for_constants(part: Part, grads: Sequence[Tensor | None]) -> list[Tensor | 
     return given
 
 
-def _back(step: Part, count: int, has: Sequence[bool]) -> tuple[Callable[..., list[Tensor]], list[bool | None]]:
-    """The gradients of a step: of its inexact ones of ``count`` arguments, and of its tracked constants.
+def _back(
+    step: Part, wants: Sequence[bool], has: Sequence[bool]
+) -> tuple[Callable[..., list[Tensor]], list[bool | None]]:
+    """The gradients of a step: of its inexact arguments that want one, and of its tracked constants.
 
     The function gets the gradients of the inexact outputs, of which only those count that there are (``has``), and the
     arguments. The list says, once it is traced, which of its results are gradients. The others are zeros: False stands
@@ -400,7 +407,7 @@ def _back(step: Part, count: int, has: Sequence[bool]) -> tuple[Callable[..., li
     tracked = [x for x in step.found if x.requires_grad]
     ends, of_constants = [*map(_edge, tracked)], _tracked(step)
     axes = [step.axes(x)[::-1] for x in tracked]
-    shared = [step.live_shared(i) for i in range(count)]
+    shared = [step.live_shared(i) for i in range(len(wants))]
     reached: list[bool | None] = []
 
     def back(*given: Tensor) -> list[Tensor]:
@@ -408,10 +415,10 @@ def _back(step: Part, count: int, has: Sequence[bool]) -> tuple[Callable[..., li
         arguments = given[len(has) :]
         creates = _core.is_grad_enabled()
         with enable_grad():
-            inner = _with_edges(arguments[:count])
+            inner = [_with_edge(x) if wanted else x for x, wanted in zip(arguments, wants, strict=False)]
             outputs = [y for y in step.function(*inner) if is_inexact(y)]
-        own = [x for x in inner if is_inexact(x)]
-        leave = [those for x, those in zip(inner, shared, strict=True) if is_inexact(x)]
+        own = [x for x, wanted in zip(inner, wants, strict=True) if wanted and is_inexact(x)]
+        leave = [those for x, those, wanted in zip(inner, shared, wants, strict=True) if wanted and is_inexact(x)]
         wanted = [*own, *ends]
         grads, reached[:] = _pulled_back(outputs, g, wanted, creates)
         of_own = [native.zeros_like(v) if d is None else d for v, d in zip(own, grads[: len(own)], strict=True)]
@@ -489,7 +496,8 @@ class Loop(Holder):
             return found
         if _core.is_grad_enabled() and any(x.requires_grad for x in [*given, *self.step.constants]):
             # Traced now, because the variables that the function reads may change before the gradient is asked for.
-            turns = self._turns([Kind.of(x) for x in given], (True,) * len(_inexact(self.step.outputs)), ())
+            wants = self._wants([x.requires_grad for x in given])
+            turns = self._turns([Kind.of(x) for x in given], wants, (True,) * len(_inexact(self.step.outputs)), ())
             with contextlib.suppress(_NoDerivative):  # The gradient runs the steps again then.
                 any(is_last for *_, is_last in itertools.islice(turns, self.carries + 1))
         return list(_Scan.apply(self, *given, *self.step.constants)[: len(self.step.outputs)])
@@ -504,8 +512,12 @@ class Loop(Holder):
             return None
         return Loop(found.part, n, self.length, self.reverse).applied(found, given)
 
+    def _wants(self, needs: Sequence[bool]) -> tuple[bool, ...]:
+        """Whose gradients the steps back compute: those of the carries, and of the columns that need one."""
+        return (*(True for _ in needs[: self.carries]), *needs[self.carries :])
+
     def _back_step(
-        self, given: Sequence[Kind], has: tuple[bool, ...], more: tuple[bool, ...]
+        self, given: Sequence[Kind], wants: tuple[bool, ...], has: tuple[bool, ...], more: tuple[bool, ...]
     ) -> tuple[Part, list[bool | None]]:
         """The step of the loop that computes the gradients, for a first carry and columns of these kinds.
 
@@ -513,16 +525,16 @@ class Loop(Holder):
         the columns, and the gradients of the results and, if there are ``more``, of the carries before each step.
         ``has`` says which of the next carry and of the results have a gradient: zeros in the place of the others would
         be gradients too, and where a derivative is infinite they would be NaN. The list says which of the carry, the
-        row and the constants get one.
+        rows that want one and the constants get one.
         """
-        key = has, more, self.step.live()
+        key = wants, has, more, self.step.live()
         if key in self._back:
             return self._back[key]
         carry = list(given[: self.carries])
         rows = [Kind(x.shape[1:], x.dtype, x.dialect) for x in given[self.carries :]]
         seeds, constants, carried = _inexact(self.step.outputs), _tracked(self.step), _inexact(carry)
         sums, count = len(carried), len(given)
-        of_step, reached = _back(self.step, count, has)
+        of_step, reached = _back(self.step, wants, has)
         sizes = (sums, len(constants), count, len(seeds) - sums, len(more))
 
         def back(*x: Tensor) -> list[Tensor]:
@@ -542,7 +554,7 @@ class Loop(Holder):
         return found
 
     def _turns(
-        self, given: Sequence[Kind], has: tuple[bool, ...], more: tuple[bool, ...]
+        self, given: Sequence[Kind], wants: tuple[bool, ...], has: tuple[bool, ...], more: tuple[bool, ...]
     ) -> Iterator[tuple[Part, list[bool | None], tuple[bool, ...], bool]]:
         """The steps back from the last step on: each with what gets a gradient, which of the carries that it begins
         with do, and whether it is the one for all steps that are left.
@@ -550,13 +562,15 @@ class Loop(Holder):
         sums = len(_inexact(self.step.outputs[: self.carries]))
         now, of_results = has[:sums], has[sums:]
         while any((*now, *of_results, *more)):
-            step, reached = self._back_step(given, (*now, *of_results), more)
+            step, reached = self._back_step(given, wants, (*now, *of_results), more)
             then = tuple(map(operator.or_, map(bool, reached[:sums]), more or (False,) * sums))
             yield step, reached, then, then == now
             now = then
 
-    def gradients(self, given: Sequence[Tensor], before: Sequence[Tensor], g: Sequence[Tensor | None]) -> list[Any]:
-        """The gradients of the carry, the columns and the constants."""
+    def gradients(
+        self, given: Sequence[Tensor], needs: Sequence[bool], before: Sequence[Tensor], g: Sequence[Tensor | None]
+    ) -> list[Any]:
+        """The gradients of the carry, of the columns that need one, and of the constants."""
         n, outputs, kinds = self.carries, self.step.outputs, [Kind.of(x) for x in given]
         g, of_before = g[: len(outputs)], g[len(outputs) :]
         if not any(h is not None for h in of_before):
@@ -565,15 +579,16 @@ class Loop(Holder):
         carry = [*_filled(g[:n], outputs[:n]), *(kind.zeros() for kind in constants)]
         columns = [*before, *given[n:], *_filled(g[n:], outputs[n:], self.length)]
         columns += _filled(of_before, outputs[: len(of_before)], self.length)
-        rows = [kind for kind in kinds[n:] if kind.is_inexact]
-        shared = [self.step.live_shared(i) for i, kind in enumerate(kinds) if i >= n and kind.is_inexact]
+        wants = self._wants(needs)
+        wanted = [i for i, kind in enumerate(kinds) if i >= n and wants[i] and kind.is_inexact]
+        rows, shared = [kinds[i] for i in wanted], [self.step.live_shared(i) for i in wanted]
         parts: list[list[Tensor]] = []
         has_rows, has_constants = [False] * len(rows), [False] * len(constants)
         has_carry: tuple[bool, ...] = ()
         is_hidden = False
         left = self.length
         for step, reached, has_carry, is_last in self._turns(
-            kinds, _there(g, outputs), _there(of_before, outputs[: len(of_before)])
+            kinds, wants, _there(g, outputs), _there(of_before, outputs[: len(of_before)])
         ):
             size = left if is_last else 1
             cut = self._cut(columns, left, size, not self.reverse)
@@ -599,7 +614,7 @@ class Loop(Holder):
         of_rows = _concatenated(parts, not self.reverse)
         return [
             *_placed(_where(has_carry, carry[: len(has_carry)]), given[:n]),
-            *_placed(_where(has_rows, of_rows), given[n:]),
+            *_placed(_where(has_rows, of_rows), range(n, len(given)), wanted.__contains__),
             *_placed(
                 _for_constants(self.step, _where(has_constants, carry[len(has_carry) :])),
                 self.step.found,
@@ -758,7 +773,7 @@ class _Scan(Function):
         loop, tensors, before = ctx.loop, saved[: ctx.count], saved[ctx.count :]
         given = tensors[: ctx.count - len(loop.step.constants)]
         try:
-            return (None, *loop.gradients(given, before, g))
+            return (None, *loop.gradients(given, ctx.needs_input_grad[1 : 1 + len(given)], before, g))
         except _NoDerivative as reason:
             _core.give_up_trace(str(reason))
             return (None, *loop.recorded(given, g))
@@ -795,7 +810,7 @@ class Branches(Holder):
         count = len(_inexact(given))
 
         def back(step: Part, before: list[Kind], after: list[Kind]) -> tuple[Part, list[bool]]:
-            of_step, reached = _back(step, len(given), has)
+            of_step, reached = _back(step, (True,) * len(given), has)
 
             def run(*x: Tensor) -> list[Tensor]:
                 grads = of_step(*x)
@@ -888,7 +903,7 @@ class Branches(Holder):
     def _recorded(self, holds: Tensor, given: Sequence[Tensor], g: Sequence[Tensor | None]) -> list[Any]:
         """What :meth:`gradients` returns, by the branch that is taken, which runs again."""
         taken = self.parts[0 if bool(holds) else 1]
-        of_taken, reached = _back(taken, len(given), _there(g, taken.outputs))
+        of_taken, reached = _back(taken, (True,) * len(given), _there(g, taken.outputs))
         # An operand may be a tensor that the branch reads as well. Their gradients are told apart.
         with enable_grad():
             own = [x * 1 if x.requires_grad else x for x in given]
@@ -969,7 +984,7 @@ class Repeated(Holder):
         reached_at_all = [*has, *(False for _ in constants)]
         now, is_hidden = has, False
         while now not in turns:
-            of_step, reached = _back(self.step, len(carry), now)
+            of_step, reached = _back(self.step, (True,) * len(carry), now)
 
             def step(*x: Tensor, of_step: Any = of_step) -> list[Tensor]:
                 totals = x[sums : sums + len(constants)]

@@ -76,11 +76,13 @@ pub struct End {
 pub struct Walk {
     dims: Dims,
     strides: Strides,
-    /// If the elements are few: where each lies.
+    /// How many of the last axes make up a row.
+    inner: usize,
+    /// Where the elements of a row lie, if it has several axes or is all there is.
     places: Box<[i32]>,
 }
 
-/// The most elements whose places a walk knows.
+/// The most elements of a row whose places a walk knows.
 const FEW: usize = 64;
 
 impl Walk {
@@ -90,14 +92,17 @@ impl Walk {
         if matches!(axes, [] | [(_, 1)]) {
             return None;
         }
-        let mut places = vec![];
-        if shape::len(&dims) <= FEW {
-            for i in 0..shape::len(&dims) {
-                places.extend(i32::try_from(shape::offset(i, &dims, &strides)));
-            }
-        }
-        let is_whole = places.len() == shape::len(&dims);
-        Some(Walk { dims, strides, places: if is_whole { places.into() } else { [].into() } })
+        // Several short axes make up a row, and so do all axes if their elements are few.
+        let row = |inner: usize| (&dims[dims.len() - inner..], &strides[dims.len() - inner..]);
+        let few = (1..=dims.len()).take_while(|&inner| shape::len(row(inner).0) <= FEW).last();
+        let is_short = |inner: &usize| *inner == dims.len() || *inner > 1 && dims[dims.len() - 1] <= SHORT;
+        let inner = few.filter(is_short);
+        let places = inner.and_then(|inner| {
+            let (dims, strides) = row(inner);
+            (0..shape::len(dims)).map(|i| i32::try_from(shape::offset(i, dims, strides)).ok()).collect()
+        });
+        let (inner, places) = inner.zip(places).unwrap_or((1, [].into()));
+        Some(Walk { dims, strides, inner, places })
     }
 
     /// How many elements before and after its first one the array reaches.
@@ -113,19 +118,15 @@ impl Walk {
     /// # Safety
     /// `x` is the address of the first element of an array of `T` with these axes, and `out` has room for the range.
     unsafe fn copy<T: Copy>(&self, x: *const T, range: Range<usize>, out: *mut T) {
-        if !self.places.is_empty() {
-            for (i, &place) in self.places[range].iter().enumerate() {
-                // SAFETY: as the function's `# Safety` section requires.
-                unsafe { out.add(i).write(*x.offset(place as isize)) };
-            }
-            return;
-        }
-        let last = self.dims.len() - 1;
-        let (run, step) = (self.dims[last], self.strides[last]);
-        let (dims, strides) = (&self.dims[..last], &self.strides[..last]);
+        let outer = self.dims.len() - self.inner;
+        let (dims, strides) = (&self.dims[..outer], &self.strides[..outer]);
+        let (run, step) = match *self.places {
+            [] => (self.dims[outer], self.strides[outer]),
+            _ => (self.places.len(), 0),
+        };
         let (mut inside, mut row) = (range.start % run, range.start / run);
-        // The position on each axis but the last, and the offset of the row there.
-        let mut index: SmallVec<[usize; 4]> = SmallVec::from_elem(0, last);
+        // The position on each axis outside of the rows, and the offset of the row there.
+        let mut index: SmallVec<[usize; 4]> = SmallVec::from_elem(0, outer);
         for (index, d) in index.iter_mut().zip(dims).rev() {
             *index = row % d;
             row /= d;
@@ -136,20 +137,25 @@ impl Walk {
             let left = range.end - at;
             // Short rows, repeated ones, and rows of one number are copied many at a time.
             let rows = match (index.last(), strides.last()) {
-                (Some(i), Some(&outer))
-                    if inside == 0 && left >= run && (run <= SHORT || outer == 0 || step == 0) =>
+                (Some(i), Some(&between))
+                    if inside == 0 && left >= run && (run <= SHORT || between == 0 || step == 0) =>
                 {
-                    (left / run).min(dims[last - 1] - i)
+                    (left / run).min(dims[outer - 1] - i)
                 }
                 _ => 1,
             };
             let n = (rows * run - inside).min(left);
             // SAFETY: as the function's `# Safety` section requires.
             unsafe {
+                // A row of known places begins where it lies.
                 let x = x.offset(offset + inside as isize * step);
                 let out = out.add(at - range.start);
                 match step {
-                    _ if rows > 1 => copy_rows(x, [rows, run], [strides[last - 1], step], out),
+                    _ if !self.places.is_empty() => {
+                        let between = strides.last().copied().unwrap_or(0);
+                        copy_places(x, rows, between, &self.places[inside..inside + n / rows], out);
+                    }
+                    _ if rows > 1 => copy_rows(x, [rows, run], [strides[outer - 1], step], out),
                     0 => copy_rows(x, [1, n], [0, 0], out),
                     1 => x.copy_to_nonoverlapping(out, n),
                     _ => (0..n).for_each(|i| out.add(i).write(*x.offset(i as isize * step))),
@@ -178,6 +184,43 @@ impl Walk {
     fn period(&self) -> usize {
         let repeats = self.strides.iter().take_while(|s| **s == 0).count();
         self.dims[repeats..].iter().product()
+    }
+}
+
+/// Copies rows whose elements lie at these places, the same ones in each row.
+///
+/// # Safety
+/// `x` is the address of the first element of an array with rows that are `between` apart and have these places, and `out`
+/// has room for all elements.
+#[inline]
+unsafe fn copy_places<T: Copy>(x: *const T, rows: usize, between: isize, places: &[i32], out: *mut T) {
+    // SAFETY: as the function's `# Safety` section requires.
+    unsafe {
+        // With a constant length the compiler has no inner loop.
+        match places.len() {
+            4 => places_of::<T>(x, rows, between, places, 4, out),
+            8 => places_of::<T>(x, rows, between, places, 8, out),
+            n => places_of::<T>(x, rows, between, places, n, out),
+        }
+    }
+}
+
+/// # Safety
+/// As [`copy_places`], with the number of places.
+#[inline(always)]
+unsafe fn places_of<T: Copy>(
+    x: *const T,
+    rows: usize,
+    between: isize,
+    places: &[i32],
+    n: usize,
+    out: *mut T,
+) {
+    for row in 0..rows {
+        for (i, &place) in places[..n].iter().enumerate() {
+            // SAFETY: as the function's `# Safety` section requires.
+            unsafe { out.add(row * n + i).write(*x.offset(row as isize * between + place as isize)) };
+        }
     }
 }
 
