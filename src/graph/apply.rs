@@ -57,6 +57,18 @@ pub fn apply_all<O: Op>(op: O, ins: &[&Tensor]) -> Result<SmallVec<[Tensor; 1]>>
     all(boxed(op, ins, modes), ins, outs, levels, modes)
 }
 
+/// Applies an op of `N` outputs as [`apply`] does and returns these.
+///
+/// # Errors
+/// Whatever the op refuses. Nothing is recorded then.
+///
+/// # Panics
+/// If the op has fewer outputs.
+pub fn apply_each<O: Op, const N: usize>(op: O, ins: &[&Tensor]) -> Result<[Tensor; N]> {
+    let mut outs = apply_all(op, ins)?.into_iter();
+    Ok(std::array::from_fn(|_| outs.next().expect("the op has so many outputs")))
+}
+
 /// Applies an op while a program is traced, or for some examples of a batch alone. A view computes nothing, so it stays
 /// one of its operand.
 #[cold]

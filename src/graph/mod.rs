@@ -32,7 +32,7 @@ pub use apply::saved_state;
 pub(crate) use apply::{
     Kernel, Unrecorded, checked, recorded, unrecorded, unrecorded_pass, unrecorded_pass_of,
 };
-pub use apply::{apply, apply_all};
+pub use apply::{apply, apply_all, apply_each};
 #[doc(hidden)]
 pub use compute::{align, computed};
 pub use detach_reason::DetachReason;

@@ -263,9 +263,7 @@ impl<C: WithIndices> Op for WithIndicesOp<C> {
 
 /// Applies such an op.
 pub(in crate::ops) fn with_indices(choice: impl WithIndices, ins: &[&Tensor]) -> Result<(Tensor, Tensor)> {
-    let mut outs = crate::graph::apply_all(WithIndicesOp(choice), ins)?;
-    let indices = outs.pop().expect("positions");
-    Ok((outs.pop().expect("elements"), indices))
+    Ok(crate::graph::apply_each::<_, 2>(WithIndicesOp(choice), ins)?.into())
 }
 
 /// [`with_indices`] for a choice of one element; without `keepdims` the axis is left out.

@@ -1,6 +1,6 @@
 //! Determinants. Their derivatives are right for singular matrices too.
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
 use super::parts::{columns, epsilon, weigh};
 use super::solve::inverse_or_nan;
@@ -8,7 +8,9 @@ use super::svd;
 use crate::array::{Array, Layout};
 use crate::dtype::{DType, Ordered, dispatch};
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, apply_all, only};
+use crate::graph::{
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, apply_each, only,
+};
 use crate::kernel::sequence::Kernel;
 use crate::linalg as kernel;
 use crate::ops::check::{decided, decision};
@@ -236,9 +238,7 @@ pub fn det(x: &Tensor) -> Result<Tensor> {
 #[op(method, in linalg, names("slogdet", "slogdet"))]
 pub fn slogdet(x: &Tensor) -> Result<(Tensor, Tensor)> {
     square("linalg.slogdet", x)?;
-    let both: SmallVec<[Tensor; 1]> = apply_all(SlogDet, &[&*promoted_inexact(x)?])?;
-    let [sign, log] = <[Tensor; 2]>::try_from(both.into_vec()).expect("two outputs");
-    Ok((sign, log))
+    Ok(apply_each::<_, 2>(SlogDet, &[&*promoted_inexact(x)?])?.into())
 }
 
 /// The logarithm of the determinant: -inf for a singular matrix, NaN where a real determinant is negative.

@@ -1,6 +1,6 @@
 //! Eigenvalues and eigenvectors.
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
 use super::parts::{equal_values, reciprocal_gaps};
 use super::solve::solve_or_nan;
@@ -8,7 +8,7 @@ use super::spectrum::{gathered, undetermined};
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all, only,
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_each, only,
 };
 use crate::linalg as kernel;
 use crate::ops::entry::op;
@@ -133,9 +133,7 @@ fn is_upper(op: &'static str, uplo: &str) -> Result<bool> {
 pub fn eigh(x: &Tensor, #[default("L")] UPLO: &str) -> Result<(Tensor, Tensor)> {
     square("linalg.eigh", x)?;
     let upper = is_upper("linalg.eigh", UPLO)?;
-    let both: SmallVec<[Tensor; 1]> = apply_all(Eigh { upper }, &[&*promoted_inexact(x)?])?;
-    let [w, v] = <[Tensor; 2]>::try_from(both.into_vec()).expect("two outputs");
-    Ok((w, v))
+    Ok(apply_each::<_, 2>(Eigh { upper }, &[&*promoted_inexact(x)?])?.into())
 }
 
 /// The eigenvalues, rising, of symmetric or Hermitian matrices of which only the lower (or upper) triangle is read.
@@ -246,9 +244,7 @@ impl Op for EigvalsGeneral {
 #[op(function, in linalg)]
 pub fn eig(x: &Tensor) -> Result<(Tensor, Tensor)> {
     square("linalg.eig", x)?;
-    let both: SmallVec<[Tensor; 1]> = apply_all(Eig, &[&*promoted_inexact(x)?])?;
-    let [w, v] = <[Tensor; 2]>::try_from(both.into_vec()).expect("two outputs");
-    Ok((w, v))
+    Ok(apply_each::<_, 2>(Eig, &[&*promoted_inexact(x)?])?.into())
 }
 
 /// The eigenvalues (complex, in no order) of square matrices.

@@ -3,7 +3,7 @@
 //! Rules for square matrices: S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions with
 //! application in optimum experimental design" (2010). For others the square part's rule has one term more.
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
 use super::parts::{beside_each_other, columns, weigh};
 use super::solve::{identity, triangle};
@@ -11,7 +11,7 @@ use crate::array::{Array, Item};
 use crate::dtype::{DType, DTypeKind};
 use crate::error::{Result, bail};
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all,
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_each,
 };
 use crate::linalg as kernel;
 use crate::ops::create::eye;
@@ -91,8 +91,7 @@ fn reordered(x: &Tensor, order: &Tensor) -> Result<Tensor> {
 fn factored(x: &Tensor) -> Result<[Tensor; 4]> {
     let x = promoted_inexact(x)?;
     matrix("linalg.lu_factor", &x)?;
-    let all: SmallVec<[Tensor; 1]> = apply_all(Lu, &[&x])?;
-    Ok(<[Tensor; 4]>::try_from(all.into_vec()).expect("four outputs"))
+    apply_each(Lu, &[&x])
 }
 
 /// The matrix whose product with `x` has row `i` of `x` as row `rows[i]`.

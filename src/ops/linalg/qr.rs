@@ -3,14 +3,16 @@
 //! Rule: S. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions with application in
 //! optimum experimental design" (2010).
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
 use super::lu::factored_gradient;
 use super::parts::{beside_each_other, columns, weigh};
 use super::solve::triangle;
 use crate::array::{Array, Item};
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, apply_all, only};
+use crate::graph::{
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, apply_each, only,
+};
 use crate::linalg as kernel;
 use crate::ops::entry::{Operand, op};
 use crate::ops::linalg::{h, matrix, mm, t};
@@ -130,8 +132,7 @@ pub fn qr(x: &Tensor, #[default("reduced")] mode: &str) -> Result<(Tensor, Tenso
     let x = promoted_inexact(x)?;
     // Of a wide matrix the first columns decide q, and the others only follow.
     let first = if m < n { columns(&x, 0, m)? } else { x.clone().into_owned() };
-    let both: SmallVec<[Tensor; 1]> = apply_all(Qr, &[&first])?;
-    let [q, r] = <[Tensor; 2]>::try_from(both.into_vec()).expect("two outputs");
+    let [q, r] = apply_each(Qr, &[&first])?;
     if m < n {
         let others = mm(&h(&q)?, &columns(&x, m, n - m)?)?;
         return Ok((q, beside_each_other(&r, &others)?));

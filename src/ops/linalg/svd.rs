@@ -1,6 +1,6 @@
 //! The singular value decomposition and what follows from it.
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
 use super::parts::{equal_values, reciprocal_gaps, reciprocal_sums, weigh};
 use super::qr::with_complement;
@@ -9,7 +9,7 @@ use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::{Result, bail};
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all, only,
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_each, only,
     recorded,
 };
 use crate::linalg as kernel;
@@ -233,9 +233,7 @@ impl Op for SvdvalsOnly {
 
 /// The reduced decomposition of a matrix of floats or complex numbers.
 pub(in crate::ops) fn reduced(x: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
-    let all: SmallVec<[Tensor; 1]> = apply_all(Svd, &[x])?;
-    let [u, s, vh] = <[Tensor; 3]>::try_from(all.into_vec()).expect("three outputs");
-    Ok((u, s, vh))
+    Ok(apply_each::<_, 3>(Svd, &[x])?.into())
 }
 
 /// The factors u, s, vh of x = u[:, :k] @ diag(s) @ vh[:k, :] with orthonormal u and vh, k = min(m, n), s

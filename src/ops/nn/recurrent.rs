@@ -4,7 +4,7 @@ use smallvec::smallvec;
 
 use crate::array::Array;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply_all};
+use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply_each};
 use crate::kernel::{interrupt, recurrent};
 use crate::memory;
 use crate::ops::contract::matmul::matmul;
@@ -101,8 +101,7 @@ impl Read {
         let ins = [&of_outputs, &of_last, active, cells, c, weight];
         let is_recorded = ins.iter().any(|t| t.edge.is_some());
         if !is_recorded && g[2..].iter().all(Option::is_none) {
-            let mut all = apply_all(LstmGradient, &ins)?.into_iter();
-            return Ok((all.next().expect("the gates"), all.next().expect("the cells")));
+            return Ok(apply_each::<_, 2>(LstmGradient, &ins)?.into());
         }
         let units = c.dims()[1] as i64;
         let plus = |x: Tensor, other: Option<Tensor>| add_terms([Some(x), other]).expect("one is there");
@@ -156,6 +155,5 @@ pub fn lstm_layer(gates: &Tensor, weight: &Tensor, h: &Tensor, c: &Tensor) -> Re
     let [weight, h, c] = [cast(weight, dtype)?, cast(h, dtype)?, cast(c, dtype)?];
     let ins = [&gates, &weight, &h, &c];
     let keeps = ins.iter().any(|t| t.edge.is_some());
-    let mut outs = apply_all(Lstm { keeps }, &ins)?.into_iter();
-    Ok((outs.next().expect("the outputs"), outs.next().expect("the cells")))
+    Ok(apply_each::<_, 2>(Lstm { keeps }, &ins)?.into())
 }

@@ -6,7 +6,9 @@ use smallvec::smallvec;
 use super::standardize::{Standardize, by_scale, by_standard, mean_rows, projected, unscaled};
 use crate::array::Array;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply_all};
+use crate::graph::{
+    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply_all, apply_each,
+};
 use crate::kernel::norm::{self, Channels};
 use crate::ops::movement::{broadcast_to, permute_dims, reshape_to, sum_to};
 use crate::ops::nn::softmax::sum_rows;
@@ -162,9 +164,7 @@ fn laid_out<const N: usize>(
 
 /// The standardised rows, and the reciprocal root of each.
 fn standard(x: &Tensor, eps: f64) -> Result<(Tensor, Tensor)> {
-    let mut outs = apply_all(Standardize { eps }, &[x])?;
-    let r = outs.pop().expect("the roots");
-    Ok((outs.pop().expect("the rows"), r))
+    Ok(apply_each::<_, 2>(Standardize { eps }, &[x])?.into())
 }
 
 impl Together {
