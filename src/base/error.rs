@@ -163,16 +163,19 @@ impl Error {
     ///
     /// # Errors
     /// The error of `f`, or that of its panic.
+    #[inline]
     pub fn catch<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
-        struct Leave;
-        impl Drop for Leave {
+        struct Leave<'a>(&'a Cell<usize>);
+        impl Drop for Leave<'_> {
             fn drop(&mut self) {
-                CATCHES.set(CATCHES.get() - 1);
+                self.0.set(self.0.get() - 1);
             }
         }
-        CATCHES.set(CATCHES.get() + 1);
-        let _leave = Leave;
-        catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| Err(Error::from_panic(panic)))
+        CATCHES.with(|catches| {
+            catches.set(catches.get() + 1);
+            let _leave = Leave(catches);
+            catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| Err(Error::from_panic(panic)))
+        })
     }
 }
 

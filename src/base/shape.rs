@@ -33,7 +33,18 @@ pub fn checked_len(dims: &[usize]) -> Option<usize> {
 }
 
 /// The number of elements of an existing array of this shape.
+#[inline]
 pub fn len(dims: &[usize]) -> usize {
+    match dims {
+        [] => 1,
+        [n] => *n,
+        _ => product(dims),
+    }
+}
+
+/// A loop with vectors: too much code for every caller.
+#[inline(never)]
+fn product(dims: &[usize]) -> usize {
     dims.iter().product()
 }
 

@@ -121,6 +121,7 @@ impl Array {
 
     /// [`Array::build`] for kernels that work on bytes: `fill` gets the address of the first element, from which as many elements
     /// of this dtype may be written as the shape has.
+    #[inline]
     #[doc(hidden)]
     pub fn build_raw(
         op: &'static str,
