@@ -47,6 +47,7 @@ pub fn following<R>(leader: &Stopped, f: impl FnOnce() -> R) -> R {
 pub struct Scope(Listening);
 
 /// From now on `ask` is asked on this thread, or nobody.
+#[inline]
 pub fn listen_to(ask: Option<Ask>) -> Scope {
     Scope(LISTENING.replace(Listening { ask, next: None }))
 }

@@ -48,6 +48,7 @@ fn exp_square(x: f64) -> f64 {
 }
 
 /// `e^(x²) erfc(x)`.
+#[inline]
 pub fn erfcx(x: f64) -> f64 {
     if x < 12.0 {
         return exp_square(x) * erfc(x);
@@ -87,6 +88,7 @@ pub fn erfinv(y: f64) -> f64 {
 }
 
 /// The logarithm of the normal distribution function.
+#[inline]
 pub fn log_ndtr(x: f64) -> f64 {
     let z = -x * FRAC_1_SQRT_2;
     if x < -1.0 {
@@ -161,6 +163,7 @@ pub fn bessel_i(n: f64, x: f64) -> f64 {
 }
 
 /// `e^x` times the modified Bessel function of the second kind, by upward recurrence.
+#[inline]
 pub fn bessel_ke(n: f64, x: f64) -> f64 {
     let n = n.abs() as u32;
     if n == 0 {
@@ -178,6 +181,7 @@ pub fn bessel_ke(n: f64, x: f64) -> f64 {
 }
 
 /// The modified Bessel function of the second kind.
+#[inline]
 pub fn bessel_k(n: f64, x: f64) -> f64 {
     let scaled = bessel_ke(n, x);
     if scaled.is_infinite() { scaled } else { scaled * (-x).exp() }

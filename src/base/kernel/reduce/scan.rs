@@ -80,11 +80,8 @@ fn side_by_side<const ROWS: usize, T: Copy>(
     next: &impl Fn(usize, usize, T) -> T,
 ) {
     let at = |k: usize| if reverse { n - 1 - k } else { k };
-    let mut last = [first(start + at(0)); ROWS];
-    for (r, last) in last.iter_mut().enumerate() {
-        *last = first(start + r * n + at(0));
-        out[r * n + at(0)] = *last;
-    }
+    let mut last: [T; ROWS] = std::array::from_fn(|r| first(start + r * n + at(0)));
+    last.iter().enumerate().for_each(|(r, &last)| out[r * n + at(0)] = last);
     for part in interrupt::parts(1..n, ROWS) {
         for k in part {
             let (i, j) = (at(k), at(k - 1));
