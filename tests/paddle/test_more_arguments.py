@@ -142,3 +142,12 @@ def test_switches_and_facts_that_change_nothing() -> None:
     assert paddle.version.rc == "0"
     assert paddle.hapi.model.to_list(None) == []
     assert paddle.hapi.model.to_list((1, 2)) == [1, 2]
+
+
+def test_gradients_are_not_clipped_to_less_than_nothing() -> None:
+    x = t([1.0], stop_gradient=False)
+    (3 * x).backward()
+    with pytest.raises(ValueError, match="clip_value must not be negative, but is -1"):
+        paddle.nn.utils.clip_grad_value_([x], -1)
+    paddle.nn.utils.clip_grad_value_([x], 2.0)
+    assert x.grad.tolist() == [2]

@@ -117,7 +117,9 @@ def grid_sample(
     for place, n in zip(places, sizes, strict=True):
         at = _places(place, n, padding_mode, align_corners)
         if mode == "nearest":
-            along.append([_samples(ops.round(at.detach()), n, ops.ones_like(at))])
+            # The weight is 1, with a derivative of 0 by the place.
+            weight = ops.masked_fill(at, ops.ones_like(at.detach(), "bool"), 1.0)
+            along.append([_samples(ops.round(at.detach()), n, weight)])
         else:
             low = ops.floor(at.detach())
             above = at - low
