@@ -151,3 +151,13 @@ def test_gradients_are_not_clipped_to_less_than_nothing() -> None:
         paddle.nn.utils.clip_grad_value_([x], -1)
     paddle.nn.utils.clip_grad_value_([x], 2.0)
     assert x.grad.tolist() == [2]
+
+
+def test_normal_numbers_are_complex_in_a_complex_tensor() -> None:
+    paddle.seed(0)
+    x = paddle.zeros([4000], "complex64")
+    assert x.normal_(1 + 1j, 2.0) is x
+    for part in (x.real(), x.imag()):
+        assert abs(part.mean().item() - 1) < 0.1
+        assert abs(part.std().item() - 2**0.5) < 0.1
+    assert x.dtype == paddle.complex64

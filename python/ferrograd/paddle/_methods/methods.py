@@ -374,8 +374,17 @@ def uniform_(x: Tensor, min: float = 0.0, max: float = 1.0, seed: int = 0, name:
 
 
 def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, name: str | None = None) -> Tensor:
-    """Overwrites with random numbers of the normal distribution."""
-    return _overwrite(x, "normal", lambda x: ops.cast(ops.normal(mean, std, list(x.shape)), x.dtype))
+    """Overwrites with random numbers of the normal distribution.
+
+    The real and imaginary parts of complex ones have the variance ``std ** 2 / 2``.
+    """
+
+    def drawn(x: Tensor) -> Any:
+        if x.dtype.kind == "c":
+            return ops.randn(list(x.shape), x.dtype) * std + mean
+        return ops.cast(ops.normal(mean, std, list(x.shape)), x.dtype)
+
+    return _overwrite(x, "normal", drawn)
 
 
 def random_(x: Tensor, from_: int = 0, to: int | None = None, *, generator: None = None) -> Tensor:
