@@ -245,6 +245,9 @@ def test_the_nearest_element_has_a_derivative_of_0_by_the_place() -> None:
     assert read.tolist() == [[[[3, 0]]]]
     read.sum().backward()
     assert not grid.grad.any()
+    one = F.grid_sample(torch.ones(1, 1, 1, 1), grid, padding_mode="reflection", align_corners=True)
+    assert one.requires_grad
+    assert one.tolist() == [[[[1, 1]]]]
 
 
 def test_a_number_has_no_axis_to_pad() -> None:
