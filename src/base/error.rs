@@ -27,6 +27,9 @@ pub enum Error {
     /// A dtype that the op is not defined for.
     #[error("{op}: {what}")]
     Dtype { op: &'static str, what: String },
+    /// What has no answer for a whole batch of `vmap`.
+    #[error("{op}: {what}")]
+    Vmap { op: &'static str, what: String },
     /// An index outside its axis.
     #[error("{op}: {what}")]
     Index { op: &'static str, what: String },

@@ -89,7 +89,12 @@ pub fn broadcast(op: &'static str, a: &[usize], b: &[usize]) -> Result<Dims> {
         match (x, y) {
             _ if x == y => out.push(x),
             (1, n) | (n, 1) => out.push(n),
-            _ => bail!(Shape, op, "shapes {a:?} and {b:?} do not broadcast: {x} and {y} differ on axis {i}"),
+            _ => bail!(
+                Shape,
+                op,
+                "shapes {a:?} and {b:?} do not broadcast. The size of tensor a ({x}) must match the size of tensor b ({y}) at \
+                 non-singleton dimension {i}"
+            ),
         }
     }
     Ok(out)

@@ -18,7 +18,7 @@ use crate::graph::{
 use crate::kernel::broadcast;
 use crate::kernel::sort::{self, Ranks};
 use crate::ops::gather::{WithIndices, WithIndicesOp, with_indices};
-use crate::ops::index::{index_add, narrow, take, take_along_axis};
+use crate::ops::index::{SIZE_DEPENDS, index_add, narrow, take, take_along_axis};
 use crate::ops::movement::axes::permuted;
 use crate::ops::movement::{broadcast_to, cast, concat, imag, moveaxis, real, reshape_to};
 use crate::ops::pointwise::arithmetic::{maximum_same, minimum_same};
@@ -256,12 +256,10 @@ pub fn bucketize(x: Operand<'_>, boundaries: &Tensor, #[default(false)] right: b
     searchsorted(boundaries, x, right, None, None)
 }
 
-const SIZE_DEPENDS: &str = "the size of the result depends on the values";
-
 /// An error for tensors that `vmap` batches.
 fn refuse_levels(op: &'static str, tensors: &[&Tensor], why: &str) -> Result<()> {
     if tensors.iter().any(|t| !t.levels.is_empty()) {
-        bail!(Argument, op, "{why}, and under vmap those differ within the batch");
+        bail!(Vmap, op, "{why}");
     }
     Ok(())
 }
@@ -308,7 +306,11 @@ pub fn isin(x: Operand<'_>, y: Operand<'_>, #[default(false)] invert: bool) -> R
         return broadcast_to(&Tensor::scalar_of(DType::Bool, f64::from(u8::from(invert))), x.dims());
     }
     if x.dtype().is_complex() {
-        refuse_levels("isin", &[&x, &y], "complex numbers are ranked together")?;
+        refuse_levels(
+            "isin",
+            &[&x, &y],
+            "complex numbers are ranked together, not for each example of vmap: use a loop of Python in its place",
+        )?;
         let flat = |t: &Tensor| reshape_to(t, &[shape::len(t.dims())]);
         let both = ranks("isin", &concat(&[flat(&y)?, flat(&x)?], Some(0))?, false)?;
         let (y, x) = (

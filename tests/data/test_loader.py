@@ -359,6 +359,13 @@ def test_an_error_of_the_sampler() -> None:
             list(DataLoader(Numbers(4), 2, sampler=indices(), num_workers=count))
 
 
+def test_what_gives_the_indices_under_private_names() -> None:
+    whole, single = DataLoader(Numbers(4), 2), DataLoader(Numbers(4), None)
+    assert (whole._auto_collation, single._auto_collation) == (True, False)
+    assert list(whole._index_sampler) == [[0, 1], [2, 3]]
+    assert list(single._index_sampler) == [0, 1, 2, 3]
+
+
 def test_subsets_ask_for_many_samples_at_once() -> None:
     class Many(Numbers):
         def __getitems__(self, indices: Any) -> Any:

@@ -135,7 +135,8 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "shapes of two ranks": (
         lambda: fg.ones((2, 3)) + fg.ones(4),
         fg.ShapeError,
-        "shapes [2, 3] and [4] do not broadcast: 3 and 4 differ on axis 1",
+        "shapes [2, 3] and [4] do not broadcast. The size of tensor a (3) must match the size of tensor b (4) at "
+        "non-singleton dimension 1",
     ),
     "features of a linear layer": (
         lambda: torch.nn.Linear(4, 5)(torch.ones(2, 3)),
@@ -146,6 +147,16 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: fg.func.vmap(lambda x: x if x > 0 else -x)(fg.ones(3)),
         fg.VmapError,
         "where(condition, a, b) chooses for each",
+    ),
+    "a size that depends on values under vmap": (
+        lambda: fg.func.vmap(fg.nonzero)(fg.ones((2, 3))),
+        fg.VmapError,
+        "use where or masked_fill, which keep the size, or a loop of Python",
+    ),
+    "a mask under vmap": (
+        lambda: fg.func.vmap(lambda x: x[x > 0])(fg.ones((2, 3))),
+        fg.VmapError,
+        "use where or masked_fill",
     ),
     "a list of numbers": (lambda: wrong.stack([1.0, 2.0]), fg.ArgumentError, "element 0 is a float"),
     "a list with one number": (lambda: wrong.concat([fg.ones(1), 2]), fg.ArgumentError, "element 1 is a int"),

@@ -24,7 +24,7 @@ tensor_split tensordot to_dlpack topk transpose triangular_solve unbind unfold u
 unsqueeze unstack vander var vector_norm view vsplit zeros_like add_n dot atleast_1d atleast_2d atleast_3d block_diag
 cumulative_trapezoid is_tensor persistable polar scatter_nd trainable trapezoid where where_ get_device value coalesce
 data_ptr indices is_sparse is_sparse_coo is_sparse_csr to_dense to_sparse_coo to_sparse_csr type values
-_is_shared_buffer_with
+_is_shared_buffer_with copysign masked_fill
 """
 TORCH = """
 _cdata _grad _indices _make_subclass _nnz _values add addbmm addcdiv addcmul addmm addmv addr adjoint aminmax apply_
@@ -50,9 +50,9 @@ IN_PLACE = {
     abs add addmm as_strided atan2 bernoulli bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor
     copysign div divide eq equal fill_diagonal_tensor floor_divide floor_mod fmax fmin frac ge greater greater_equal
     greater_than gt heaviside hypot index_add index_fill index_put ldexp le less less_equal less_than logcumsumexp
-    logical_and logical_not logical_or logical_xor logit lt masked_scatter maximum minimum mod mul multiply ne not_equal
-    polygamma pow power put_along_axis remainder renorm reshape scale scatter softmax squeeze sub subtract swapaxes
-    swapdims t transpose true_divide unsqueeze view
+    logical_and logical_not logical_or logical_xor logit lt masked_fill masked_scatter maximum minimum mod mul multiply
+    ne not_equal polygamma pow power put_along_axis remainder renorm reshape scale scatter softmax squeeze sub subtract
+    swapaxes swapdims t transpose true_divide unsqueeze view
     """,
     torch: """
     add addbmm addcdiv addcmul addmm addmv addr as_strided baddbmm clamp_max clamp_min conj div divide index_add

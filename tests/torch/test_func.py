@@ -275,3 +275,25 @@ def test_rules_of_functions_take_keywords() -> None:
     found = torch.vmap(lambda x: Scaled.apply(x, by=torch.full((2,), 3.0)))(torch.ones(3, 2))
     same(found, np.full((3, 2), 3.0))
     assert told == [((0,), (3, 2), (2,))]
+
+
+@pytest.mark.parametrize("chunk_size", [None, 1, 2])
+def test_a_rule_that_asks_for_a_size_runs_for_each_row(chunk_size: int | None) -> None:
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(x: Any) -> Any:
+            return x.clone()
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            pass
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            assert grad.nonzero().shape == (1, 1)
+            return 2 * grad
+
+    found = torch.func.jacrev(Same.apply, chunk_size=chunk_size)(torch.ones(3))
+    torch.testing.assert_close(found, 2 * torch.eye(3))
+    with pytest.raises(fg.VmapError, match="vmap: We do not support batching operators that can output dynamic shape"):
+        torch.func.vmap(torch.nonzero)(torch.ones(2, 3))

@@ -384,3 +384,15 @@ def test_transforms_and_compiled_functions_take_every_order() -> None:
     value, tangent = torch.func.jvp(f, (x,), (torch.ones_like(x),))
     torch.testing.assert_close(value, f(x))
     torch.testing.assert_close(tangent, 2 * x + 1)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.float32])
+@pytest.mark.parametrize("size", [(8, 8), (8, 5), (4, 8)])
+def test_images_of_other_sizes_keep_the_order_along_each_axis(dtype: Any, size: tuple[int, int]) -> None:
+    for form in (torch.contiguous_format, torch.channels_last):
+        x = (10 * torch.arange(120.0).reshape(2, 3, 4, 5) % 256).to(dtype).contiguous(memory_format=form)
+        y = F.interpolate(x, size, mode="bilinear", antialias=True)
+        assert y.is_contiguous(memory_format=form)
+        if size[0] == 4:
+            rows = [F.interpolate(x[:, :, i : i + 1], (1, 8), mode="bilinear", antialias=True) for i in range(4)]
+            torch.testing.assert_close(y, torch.cat(rows, 2))

@@ -239,6 +239,23 @@ def test_grids_of_the_identity_read_the_image() -> None:
     np.testing.assert_allclose(numbers(F.grid_sample(volume, grid, "bicubic", align_corners=True)), numbers(volume))
 
 
+def test_the_nearest_element_has_a_derivative_of_0_by_the_place() -> None:
+    grid = torch.tensor([[[[0.1, 0.2], [9.0, 0.0]]]], requires_grad=True)
+    read = F.grid_sample(torch.arange(4.0).reshape(1, 1, 2, 2), grid, "nearest", align_corners=True)
+    assert read.tolist() == [[[[3, 0]]]]
+    read.sum().backward()
+    assert not grid.grad.any()
+    one = F.grid_sample(torch.ones(1, 1, 1, 1), grid, padding_mode="reflection", align_corners=True)
+    assert one.requires_grad
+    assert one.tolist() == [[[[1, 1]]]]
+
+
+def test_a_number_has_no_axis_to_pad() -> None:
+    with pytest.raises(RuntimeError, match="two times the input dimension but got padding length 2 and input of dim"):
+        F.pad(torch.tensor(0.0), (1, 1))
+    assert F.pad(torch.ones(1), (1, 0)).tolist() == [0, 1]
+
+
 def brute_force(probabilities: np.ndarray, target: list[int]) -> float:
     """The probability of all paths that become the target when repetitions and blanks (0) are left out."""
     steps, classes = probabilities.shape

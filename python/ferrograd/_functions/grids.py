@@ -11,10 +11,15 @@ from ferrograd._core import ArgumentError, DtypeError, ShapeError, Tensor, nativ
 from ferrograd._functions.half_floats import rounded_once
 
 
+def _everywhere(at: Tensor, value: float) -> Any:
+    """A number at each place, with a derivative of 0 by the place."""
+    return ops.masked_fill(at, ops.ones_like(at.detach(), "bool"), value)
+
+
 def _reflected(at: Tensor, low: float, high: float) -> Any:
     """Places mirrored at both bounds until they lie between them."""
     if high <= low:
-        return ops.zeros_like(at)
+        return _everywhere(at, 0.0)
     span = high - low
     moved = ops.abs(at - low)
     turns = ops.floor(moved / span)
@@ -117,7 +122,7 @@ def grid_sample(
     for place, n in zip(places, sizes, strict=True):
         at = _places(place, n, padding_mode, align_corners)
         if mode == "nearest":
-            along.append([_samples(ops.round(at.detach()), n, ops.ones_like(at))])
+            along.append([_samples(ops.round(at.detach()), n, _everywhere(at, 1.0))])
         else:
             low = ops.floor(at.detach())
             above = at - low

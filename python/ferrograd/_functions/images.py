@@ -10,6 +10,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import ArgumentError, DtypeError, ShapeError, Tensor, native as ops
+from ferrograd._kit.dialect import dialect_of
 
 
 def pixel_shuffle(x: Tensor, factor: int) -> Any:
@@ -202,6 +203,12 @@ def resize(
                 weights = _antialiased(n, m, step, aligned, linear)
             else:
                 weights = _linear(n, m, step, aligned, centred) if linear else _cubic(n, m, step, aligned)
-            moved = ops.matmul(ops.moveaxis(x, axis, -1), _constant(weights.T, x.dtype))
-            x = ops.moveaxis(moved, -1, axis)
+            if axis == x.ndim - 1:
+                x = ops.matmul(x, _constant(weights.T, x.dtype))
+            else:
+                # The axes behind are one, so that the result is in C order.
+                lead, rest = list(x.shape[:axis]), list(x.shape[axis + 1 :])
+                flat = ops.reshape(x, [*lead, n, math.prod(rest)])
+                left = ops.cast(_core.make(weights, None, False, dialect_of(x)), x.dtype)
+                x = ops.reshape(ops.matmul(left, flat), [*lead, m, *rest])
     return x

@@ -33,7 +33,7 @@ from ferrograd.paddle._functions.reduce import *
 from ferrograd.paddle._functions.shapes import *
 from ferrograd.paddle._functions.signal import *
 from ferrograd.paddle._functions.sort import *
-from ferrograd.paddle._methods import methods as _methods
+from ferrograd.paddle._methods import attributes as _attributes, methods as _methods
 
 # isort: split
 from ferrograd._core.paddle import *
@@ -43,6 +43,7 @@ from ferrograd._core.paddle import __all__ as _ops
 _INSTALLED = ("arithmetic", "create", "index", "linalg", "products", "random", "reduce", "shapes", "sort")
 _rooms = [getattr(_functions, name) for name in _INSTALLED]
 _adapters.install_methods(Tensor, [_shared_methods, *_rooms, _methods, linalg], in_place=_in_place.taking_the_dtype)
+_adapters.add_methods(Tensor, _attributes.Attributes, ("__repr__", "__lshift__", "__rshift__"))
 _in_place.install(Tensor)
 eigvalsh = linalg.eigvalsh
 Tensor.__pos__ = positive = _shared_methods.positive  # type: ignore[method-assign]

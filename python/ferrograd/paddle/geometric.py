@@ -94,7 +94,8 @@ def send_ue_recv(
 ) -> Tensor:
     """The rows of ``x`` at the sources combined with the edges' ``y``, reduced at the destinations."""
     x, y = _arguments.tensor(x, "send_ue_recv", "x"), _arguments.tensor(y, "send_ue_recv", "y")
-    y = ops.reshape(y, [-1, *[1] * (x.ndim - 1)]) if y.ndim == 1 else y
+    # Both have as many axes behind that of the edges, so that sizes broadcast from the last one.
+    x, y = (ops.reshape(v, [v.shape[0], *[1] * (max(x.ndim, y.ndim) - v.ndim), *v.shape[1:]]) for v in (x, y))
     sent = _message(_core.from_zero(ops.index_select, x, 0, src_index), y, message_op, "send_ue_recv")
     return _received(sent, dst_index, _rows(x, out_size), reduce_op, "send_ue_recv")
 
@@ -132,13 +133,13 @@ def reindex_heter_graph(
     around = [_numbers(one, "reindex_graph", "neighbors") for one in neighbors]
     counts = [_numbers(one, "reindex_graph", "count") for one in count]
     for one, n in zip(around, counts, strict=True):
-        if n.shape != own.shape or (n < 0).any() or n.sum() != one.size:
+        if n.size % max(own.size, 1) or (n < 0).any() or n.sum() != one.size:
             raise ArgumentError(f"reindex_graph: count has a number of neighbors for each of {own.size} nodes")
     number = {node: i for i, node in enumerate(own.tolist())}
     if len(number) != own.size:
         raise ArgumentError("reindex_graph: x has a node twice")
     sources = [number.setdefault(node, len(number)) for one in around for node in one.tolist()]
-    destinations = [np.repeat(np.arange(own.size), n) for n in counts]
+    destinations = [np.repeat(np.arange(n.size) % max(own.size, 1), n) for n in counts]
     found = (sources, np.concatenate([*destinations, []]), list(number))
     return tuple(_core.make(np.asarray(one, own.dtype), None, False, PADDLE) for one in found)
 
@@ -153,7 +154,8 @@ def reindex_graph(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The edges from neighbors of nodes to the nodes in new numbers: sources, destinations, and the nodes by number.
 
-    The nodes ``x`` come first, their ``neighbors`` in the order in which they appear; ``count`` says how many each has.
+    The nodes ``x`` come first, their ``neighbors`` in the order in which they appear; ``count`` says how many each has,
+    several times over for several kinds of edges.
 
     >>> import ferrograd.paddle as paddle
     >>> x, neighbors, count = (paddle.to_tensor(v) for v in ([7, 2], [2, 9, 7], [2, 1]))

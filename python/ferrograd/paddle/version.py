@@ -7,9 +7,11 @@ from typing import Literal
 from ferrograd._kit import public as _public
 from ferrograd.paddle._functions.predicates import VERSION as full_version
 
-__all__ = ["commit", "cuda", "cudnn", "full_version", "major", "minor", "patch", "show"]
+__all__ = ["commit", "cuda", "cudnn", "full_version", "major", "minor", "patch", "rc", "show"]
 
 major, minor, patch = full_version.split(".")[:3]
+#: The number of a candidate for a release, of which there is none.
+rc = "0"
 #: What Paddle says where the commit of its source is not known.
 commit = "Unknown"
 

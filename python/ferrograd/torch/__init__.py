@@ -293,7 +293,7 @@ else:
             return _import_module("ferrograd.torch")
         if name.startswith("_foreach_"):
             return _import_module("ferrograd.torch._functions.foreach").function(name)
-        if name in _LAZY or name in ("_C", "_dynamo", "_inductor", "_utils"):
+        if name in _LAZY or name in ("_C", "_dynamo", "_inductor", "_utils", "_vmap_internals"):
             return _import_module(f"ferrograd.torch.{name}")
         if name in _ELSEWHERE:
             value = getattr(_import_module(f"ferrograd.torch.{_ELSEWHERE[name]}"), name)

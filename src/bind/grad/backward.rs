@@ -77,8 +77,8 @@ fn roots(
         };
         if seed.dtype().is_complex() && !meta.dtype.is_complex() {
             let text = format!(
-                "the gradient of a real output is real: grad_output[{i}] has a dtype of {} and output[{i}] has a dtype \
-                 of {}; take its real part",
+                "grad_output and output are required to have the same dtype, or both to be real: grad_output[{i}] has a \
+                 dtype of {} and output[{i}] has a dtype of {}; take its real part",
                 seed.dtype(),
                 meta.dtype
             );

@@ -161,6 +161,7 @@ pub fn exception(error: Box<Error>) -> PyErr {
         Error::Argument { .. } => "ArgumentError",
         Error::Shape { .. } => "ShapeError",
         Error::Dtype { .. } => "DtypeError",
+        Error::Vmap { .. } => "VmapError",
         Error::Index { .. } => "IndexOutOfRange",
         Error::Singular { .. } => "LinAlgError",
         Error::Freed { .. } => "FreedGraphError",

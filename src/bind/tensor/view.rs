@@ -66,8 +66,8 @@ impl Var {
         }
         if old.is_tracked() && !new.dtype().is_differentiable() {
             let text = format!(
-                "data: a tensor that requires gradients cannot take values of dtype {}; what is set as its data must be of \
-                 floating point or complex dtype",
+                "data: a tensor that requires gradients cannot take values of dtype {}, which must be floating point or \
+                 complex dtype",
                 new.dtype()
             );
             return Err(raise(py, "DtypeError", text));

@@ -203,7 +203,7 @@ fn marked(op: &'static str, mask: &Tensor, dims: &[usize], axis: usize) -> Resul
     }
     if !mask.levels.is_empty() {
         bail!(
-            Argument,
+            Vmap,
             op,
             "a mask reads as many elements as are true in it, and under vmap that number differs within the batch; use where or masked_fill"
         );

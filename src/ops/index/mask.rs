@@ -15,6 +15,11 @@ use crate::ops::promote::as_tensor;
 use crate::shape;
 use crate::stored::Stored;
 
+/// Why functions such as `unique` are no functions of a batch.
+pub const SIZE_DEPENDS: &str = "vmap: We do not support batching operators that can output dynamic shape. The size of \
+                                the result depends on the values, which differ within the batch: use where or \
+                                masked_fill, which keep the size, or a loop of Python";
+
 fn truth<'a>(op: &'static str, mask: &'a Tensor) -> Result<&'a Tensor> {
     if mask.dtype() != DType::Bool {
         bail!(Dtype, op, "a mask holds truth values, not {}", mask.dtype());
@@ -109,11 +114,7 @@ impl Kernel for Places {
 /// The positions of the elements that are not zero.
 fn positions(op: &'static str, x: &Tensor) -> Result<Array> {
     if !x.levels.is_empty() {
-        bail!(
-            Argument,
-            op,
-            "the size of the result depends on the values, and under vmap those differ within the batch"
-        );
+        bail!(Vmap, op, "{SIZE_DEPENDS}");
     }
     index::nonzero(&x.array)
 }
@@ -174,7 +175,7 @@ pub fn one_hot(
     }
     let classes = match num_classes {
         -1 if !x.levels.is_empty() => bail!(
-            Argument,
+            Vmap,
             "one_hot",
             "the number of classes depends on the values, and under vmap those differ within the batch; give num_classes"
         ),

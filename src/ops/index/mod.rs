@@ -16,7 +16,7 @@ pub use along::{
     gather, index_add, index_select, put_along_axis, scatter, scatter_add, take, take_along_axis,
 };
 pub use expression::get;
-pub use mask::{argwhere, masked_fill, masked_select, nonzero, one_hot};
+pub use mask::{SIZE_DEPENDS, argwhere, masked_fill, masked_select, nonzero, one_hot};
 pub(super) use places::line;
 pub(super) use rows::add_at_places;
 pub use rows::from_zero;

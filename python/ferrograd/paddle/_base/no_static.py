@@ -81,9 +81,15 @@ ABSENT: dict[str, dict[str, str]] = {
     "base.layer_helper": {_LAYERS: "LayerHelper"},
     "base.layer_helper_base": {_LAYERS: "LayerHelperBase"},
     "base.proto": {_RUN: "framework_pb2 data_feed_pb2 distributed_strategy_pb2"},
-    "base.reader": {_DATA: "DataLoader GeneratorLoader PyReader"},
+    "base.reader": {
+        _DATA: "CleanupFuncRegistrar DataLoader GeneratorLoader PyReader _reader_process_loop multiprocess_queue_set "
+        "use_pinned_memory"
+    },
     "base.variable_index": {_INDEX: "_getitem_static _setitem_static _getitem_impl_ _setitem_impl_ parse_index"},
+    "decomposition": {_GRADIENTS: "*"},
+    "distributed.fleet.meta_optimizers": {"use the optimizers of paddle.optimizer": "*"},
     "framework": {_RUN: "Block IrGraph OpProtoHolder Program LayerHelper io_utils"},
+    "incubate.autograd": {_GRADIENTS: "primapi"},
     "incubate.optimizer.line_search_dygraph": {
         "use paddle.optimizer.LBFGS with line_search_fn='strong_wolfe'": "_cubic_interpolate _strong_wolfe"
     },
@@ -111,7 +117,8 @@ ABSENT: dict[str, dict[str, str]] = {
     "jit.dy2static.transformers.loop_transformer": {_TRACE: "*"},
     "jit.dy2static.transformers.utils": {_TRACE: "*"},
     "jit.dy2static.utils": {
-        _TRACE: "GetterSetterHelper ast_to_func ast_to_source_code func_to_source_code is_paddle_func"
+        _TRACE: "GetterSetterHelper _compatible_non_tensor_spec ast_to_func ast_to_source_code func_to_source_code "
+        "is_paddle_func"
     },
     "jit.pir_translated_layer": {_FILES: "PirTranslatedLayer"},
     "jit.translated_layer": {_FILES: "TranslatedLayer"},

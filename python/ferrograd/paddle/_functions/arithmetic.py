@@ -20,6 +20,7 @@ __all__ = [
     "atan2",
     "bitwise_left_shift",
     "bitwise_right_shift",
+    "copysign",
     "div",
     "divide",
     "equal_all",
@@ -69,6 +70,12 @@ def atan2(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
     """The angle whose sine and cosine have the signs of x and y, and their ratio. It is float64 for integers."""
     both = (_arguments.tensor(x, "atan2", "x"), _arguments.tensor(y, "atan2", "y"))
     return ops.atan2(ops.cast(x, "float64"), y) if all(one.dtype.kind in "iu" for one in both) else ops.atan2(x, y)
+
+
+def copysign(x: Tensor, y: Any, name: str | None = None) -> Tensor:
+    """The magnitudes of ``x`` with the signs of ``y``. Integers and truth values keep their dtype."""
+    made, dtypes = ops.copysign(x, y), {str(v.dtype) for v in (x, y) if isinstance(v, Tensor)}
+    return ops.cast(made, x.dtype) if len(dtypes) == 1 and x.dtype.kind in "iub" else made
 
 
 def equal_all(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:

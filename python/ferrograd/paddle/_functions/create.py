@@ -315,7 +315,12 @@ def linspace(
 
 def logspace(start: Any, stop: Any, num: int, base: Any = 10.0, dtype: Any = None, name: str | None = None) -> Tensor:
     """``base ** x`` for ``num`` evenly spaced numbers ``x`` from ``start`` to ``stop``."""
-    return ops.pow(base, ops.linspace(start, stop, num, dtype))
+    base = base if isinstance(base, Tensor) else ops.full([], base, "float64")
+    like = ops.zeros([], ops.get_default_dtype() if dtype is None else dtype)
+    if like.dtype.kind in "iu":
+        # The ends of a range of integers are integers.
+        start, stop = (ops.trunc(v) if isinstance(v, Tensor) else math.trunc(v) for v in (start, stop))
+    return ops.cast(ops.pow(ops.cast(base, "float64"), ops.linspace(start, stop, num, "float64")), like.dtype)
 
 
 def eye(

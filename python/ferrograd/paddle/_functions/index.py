@@ -20,6 +20,7 @@ __all__ = [
     "index_put",
     "index_sample",
     "index_select",
+    "masked_fill",
     "masked_scatter",
     "nonzero",
     "put_along_axis",
@@ -238,6 +239,13 @@ def slice_scatter(
 def select_scatter(x: Tensor, values: Tensor, axis: int, index: int, name: str | None = None) -> Tensor:
     """``x`` with ``values`` written to the slice at an index of an axis."""
     return ops.select_scatter(x, values, axis, index)
+
+
+def masked_fill(x: Tensor, mask: Tensor, value: Any, name: str | None = None) -> Tensor:
+    """``x`` with ``value`` where a mask holds. The three broadcast against each other."""
+    if isinstance(value, Tensor) and value.ndim:
+        return ops.where(mask, ops.cast(value, _arguments.tensor(x, "masked_fill", "x").dtype), x)
+    return ops.masked_fill(x, mask, value)
 
 
 def masked_scatter(x: Tensor, mask: Tensor, value: Tensor, name: str | None = None) -> Tensor:

@@ -109,7 +109,11 @@ class finfo:
     def __init__(self, dtype: Any) -> None:
         found = _finfo(dtype)
         self.min, self.max, self.eps = float(found.min), float(found.max), float(found.eps)
-        self.resolution, self.tiny, self.smallest_normal = float(found.resolution), float(found.tiny), float(found.tiny)
+        self.resolution, self.tiny, self.smallest_normal = (
+            float(str(found.resolution)),
+            float(found.tiny),
+            float(found.tiny),
+        )
         self.bits, self.dtype = int(found.bits), str(found.dtype)
 
     def __repr__(self) -> str:

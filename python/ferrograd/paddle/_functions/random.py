@@ -25,8 +25,39 @@ __all__ = [
     "log_normal_",
     "multinomial",
     "poisson",
+    "seed",
     "standard_gamma",
 ]
+
+
+class Generator:
+    """The one source of random numbers. All objects of this class are the same one."""
+
+    def get_state(self) -> Any:
+        """The state, for :meth:`set_state`."""
+        return ops.get_rng_state()
+
+    def set_state(self, state: Any) -> None:
+        """Goes on from a state that :meth:`get_state` gave."""
+        ops.set_rng_state(state)
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Starts the random numbers anew and returns the generator."""
+        ops.seed(seed)
+        return self
+
+
+def seed(seed: int) -> Generator:
+    """Starts the random numbers anew. Returns their generator, which gives and takes their state.
+
+    >>> import ferrograd.paddle as paddle
+    >>> generator = paddle.seed(7)
+    >>> state, x = generator.get_state(), paddle.rand([2])
+    >>> generator.set_state(state)
+    >>> bool((paddle.rand([2]) == x).all())
+    True
+    """
+    return Generator().manual_seed(seed)
 
 
 def bernoulli(x: Tensor, p: float | None = None, name: str | None = None) -> Tensor:

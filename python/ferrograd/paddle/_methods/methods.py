@@ -374,8 +374,17 @@ def uniform_(x: Tensor, min: float = 0.0, max: float = 1.0, seed: int = 0, name:
 
 
 def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, name: str | None = None) -> Tensor:
-    """Overwrites with random numbers of the normal distribution."""
-    return _overwrite(x, "normal", lambda x: ops.cast(ops.normal(mean, std, list(x.shape)), x.dtype))
+    """Overwrites with random numbers of the normal distribution.
+
+    The real and imaginary parts of complex ones have the variance ``std ** 2 / 2``.
+    """
+
+    def drawn(x: Tensor) -> Any:
+        if x.dtype.kind == "c":
+            return ops.randn(list(x.shape), x.dtype) * std + mean
+        return ops.cast(ops.normal(mean, std, list(x.shape)), x.dtype)
+
+    return _overwrite(x, "normal", drawn)
 
 
 def random_(x: Tensor, from_: int = 0, to: int | None = None, *, generator: None = None) -> Tensor:
@@ -571,40 +580,3 @@ def atleast_3d(x: Tensor, name: str | None = None) -> Any:
 def is_tensor(x: Tensor) -> bool:
     """True."""
     return True
-
-
-_repr = PaddleTensor.__repr__
-
-
-def _shown(x: PaddleTensor) -> str:
-    """The text of a tensor, which says of a parameter that it is one."""
-    return f"Parameter containing:\n{_repr(x)}" if "optimize_attr" in x.__dict__ else _repr(x)
-
-
-def _is_trainable(x: PaddleTensor) -> bool:
-    return not x.stop_gradient
-
-
-def _set_trainable(x: PaddleTensor, value: bool) -> None:
-    if not isinstance(value, bool):
-        raise ArgumentError(f"The type of trainable MUST be bool, but the type is {type(value).__name__}")
-    x.stop_gradient = not value
-
-
-setattr(PaddleTensor, "__repr__", _shown)  # noqa: B010
-setattr(PaddleTensor, "trainable", property(_is_trainable, _set_trainable, doc="Whether it gets a gradient."))  # noqa: B010
-
-
-def _is_persistable(x: PaddleTensor) -> bool:
-    return bool(vars(x).get("_persistable", False))
-
-
-def _set_persistable(x: PaddleTensor, value: bool) -> None:
-    vars(x)["_persistable"] = bool(value)
-
-
-_persistable = property(_is_persistable, _set_persistable, doc="Whether a static program would keep it, as parameters.")
-setattr(PaddleTensor, "persistable", _persistable)  # noqa: B010
-
-#: The one kind of tensors, as static programs name it: ``paddle.base.core.VarDesc.VarType.DENSE_TENSOR``.
-setattr(PaddleTensor, "type", property(lambda x: "dense_tensor", doc="The kind of variable: a dense tensor."))  # noqa: B010

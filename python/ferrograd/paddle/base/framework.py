@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from ferrograd import _core
 from ferrograd._core import PaddleTensor as Variable
@@ -36,9 +36,11 @@ __all__ = [
     "EagerParamBase",
     "Variable",
     "convert_np_dtype_to_dtype_",
+    "convert_np_dtype_to_proto_type",
     "core",
     "cpu_places",
     "disable_signal_handler",
+    "dygraph_not_support",
     "dygraph_only",
     "get_flags",
     "in_cinn_mode",
@@ -80,9 +82,21 @@ def dygraph_only(func: F) -> F:
     return func
 
 
+def dygraph_not_support(func: Callable[..., Any]) -> Callable[..., NoReturn]:
+    """A function that raises where it is called, as ``func`` is for static programs."""
+
+    def call(*args: Any, **kwargs: Any) -> NoReturn:
+        raise AssertionError(f"{func.__name__}: the dynamic graph, which is always on, does not have it")
+
+    return call
+
+
 def convert_np_dtype_to_dtype_(np_dtype: Any) -> Any:
     """The dtype of this library for one of NumPy, or for its name."""
     return dtype_of(convert_dtype(np_dtype), PADDLE)
+
+
+convert_np_dtype_to_proto_type = convert_np_dtype_to_dtype_
 
 
 def cpu_places(device_count: int | None = None) -> list[CPUPlace]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core.paddle import seed, set_default_dtype
+from ferrograd._core.paddle import set_default_dtype
 from ferrograd.paddle._base import no_static as _no_static
 from ferrograd.paddle._base.dtypes import dtype
 from ferrograd.paddle._base.files import load, save
@@ -19,6 +19,7 @@ from ferrograd.paddle._functions.predicates import (
     in_dynamic_mode,
     set_flags,
 )
+from ferrograd.paddle._functions.random import seed
 from ferrograd.paddle.base import core, framework
 from ferrograd.paddle.base.framework import (
     convert_np_dtype_to_dtype_,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ferrograd._core.paddle import get_rng_state, seed, set_rng_state
+from ferrograd._core.paddle import get_rng_state, set_rng_state
 from ferrograd._kit import public as _public
+from ferrograd.paddle._functions.random import Generator as Generator, seed
 
-__all__ = ["get_rng_state", "set_random_seed_generator", "set_rng_state"]
+__all__ = ["get_rng_state", "seed", "set_random_seed_generator", "set_rng_state"]
 
 
 def set_random_seed_generator(name: str, seed_: int) -> None:

@@ -25,7 +25,8 @@ from ferrograd.paddle.nn.layer.layers import Layer
 __all__ = ["Model"]
 
 
-def _listed(value: Any) -> list[Any]:
+def to_list(value: Any) -> list[Any]:
+    """The value as a list: none for None, several for a list or tuple, one for anything else."""
     return [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
 
 
@@ -51,7 +52,7 @@ class Model:
         if not isinstance(network, Layer):
             raise ArgumentError(f"Model: network must be a Layer, not {type(network).__name__}")
         self.network = network
-        self._inputs, self._labels = _listed(inputs), _listed(labels)
+        self._inputs, self._labels = to_list(inputs), to_list(labels)
         self._last_inputs: list[tuple[tuple[int, ...], str]] = []
         self._optimizer: Any = None
         self._loss: Any = None
@@ -63,12 +64,12 @@ class Model:
         """Takes the optimizer, the loss, which is a Layer or a function, and the metrics."""
         if loss is not None and not callable(loss):
             raise TypeError("'loss' must be sub classes of `paddle.nn.Layer` or any callable function.")
-        for metric in _listed(metrics):
+        for metric in to_list(metrics):
             if not isinstance(metric, Metric):
                 raise ArgumentError(f"{type(metric).__name__} is not sub class of Metric")
         if amp_configs not in (None, "O0"):
             raise FerrogradError("Model.prepare: amp_configs must be None; use paddle.amp.auto_cast in the network")
-        self._optimizer, self._loss, self._metrics = optimizer, loss, _listed(metrics)
+        self._optimizer, self._loss, self._metrics = optimizer, loss, to_list(metrics)
 
     def parameters(self, *args: Any, **kwargs: Any) -> Any:
         """The parameters of the network."""
@@ -92,14 +93,14 @@ class Model:
     # Batches.
 
     def _outputs(self, inputs: Any) -> list[Any]:
-        given = [_tensor(v) for v in _listed(inputs)]
+        given = [_tensor(v) for v in to_list(inputs)]
         self._last_inputs = [(tuple(x.shape), x.dtype.name) for x in given]
-        return _listed(self.network(*given))
+        return to_list(self.network(*given))
 
     def _run(self, inputs: Any, labels: Any) -> tuple[list[Any], list[Any], list[Any]]:
         outputs = self._outputs(inputs)
-        wanted = [_tensor(v) for v in _listed(labels)]
-        losses = _listed(self._loss(*outputs, *wanted)) if self._loss is not None else []
+        wanted = [_tensor(v) for v in to_list(labels)]
+        losses = to_list(self._loss(*outputs, *wanted)) if self._loss is not None else []
         return outputs, wanted, losses
 
     def _figures(self, outputs: list[Any], labels: list[Any]) -> list[Any]:
@@ -294,7 +295,7 @@ class Model:
 
     def _split(self, data: Any) -> tuple[list[Any], list[Any]]:
         """The inputs and the labels in what a loader gave. By default the last part is the label."""
-        parts = _listed(data)
+        parts = to_list(data)
         if self._inputs:
             return parts[: len(self._inputs)], parts[len(self._inputs) :]
         return (parts[:-1], parts[-1:]) if len(parts) > 1 else (parts, [])
@@ -302,7 +303,7 @@ class Model:
     def _names(self) -> list[str]:
         names = ["loss"] if self._loss is not None else []
         for metric in self._metrics:
-            names += _listed(metric.name())
+            names += to_list(metric.name())
         return names
 
     def _epoch(self, loader: Any, called: CallbackList, mode: str, every: int, limit: int | None) -> dict[str, Any]:
@@ -323,7 +324,7 @@ class Model:
             if self._loss is not None:
                 logs["loss"] = [float(loss) for loss in (found[0] if self._metrics else found)]
             for metric in self._metrics:
-                logs.update(zip(_listed(metric.name()), _listed(metric.accumulate()), strict=True))
+                logs.update(zip(to_list(metric.name()), to_list(metric.accumulate()), strict=True))
             logs.update(step=step, batch_size=int(_tensor(inputs[0]).shape[0]))
             called.call(f"on_{mode}_batch_end", step, logs)
         return logs
@@ -351,7 +352,7 @@ class _Counting:
 
     def __iter__(self) -> Any:
         for data in self._loader:
-            self._params["samples"] += int(_tensor(_listed(data)[0]).shape[0])
+            self._params["samples"] += int(_tensor(to_list(data)[0]).shape[0])
             yield data
 
 

@@ -7,13 +7,24 @@ from typing import Any
 from ferrograd._core import paddle as ops
 from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd.paddle._tensor import Tensor
-from ferrograd.paddle.geometric import segment_max, segment_mean, segment_min, segment_sum, send_u_recv
-from ferrograd.paddle.incubate import autograd, nn, optimizer
+from ferrograd.paddle.geometric import (
+    reindex_graph,
+    sample_neighbors,
+    segment_max,
+    segment_mean,
+    segment_min,
+    segment_sum,
+    send_u_recv,
+)
+from ferrograd.paddle.incubate import autograd, autotune, nn, optimizer
 from ferrograd.paddle.incubate.optimizer import LookAhead
 
 __all__ = [
     "LookAhead",
     "autograd",
+    "autotune",
+    "graph_reindex",
+    "graph_sample_neighbors",
     "graph_send_recv",
     "nn",
     "optimizer",
@@ -24,6 +35,34 @@ __all__ = [
     "softmax_mask_fuse",
     "softmax_mask_fuse_upper_triangle",
 ]
+
+
+def graph_reindex(
+    x: Tensor,
+    neighbors: Tensor,
+    count: Tensor,
+    value_buffer: Tensor | None = None,
+    index_buffer: Tensor | None = None,
+    flag_buffer_hashtable: bool = False,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The older name of :func:`ferrograd.paddle.geometric.reindex_graph`."""
+    return reindex_graph(x, neighbors, count)
+
+
+def graph_sample_neighbors(
+    row: Tensor,
+    colptr: Tensor,
+    input_nodes: Tensor,
+    eids: Tensor | None = None,
+    perm_buffer: Tensor | None = None,
+    sample_size: int = -1,
+    return_eids: bool = False,
+    flag_perm_buffer: bool = False,
+    name: str | None = None,
+) -> tuple[Tensor, ...]:
+    """The older name of :func:`ferrograd.paddle.geometric.sample_neighbors`."""
+    return sample_neighbors(row, colptr, input_nodes, sample_size, eids, return_eids)
 
 
 def graph_send_recv(

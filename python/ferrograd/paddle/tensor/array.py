@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd._core import ArgumentError
+from ferrograd._core import ArgumentError, paddle as ops
 from ferrograd._kit import arguments as _arguments, public as _public
+from ferrograd.paddle._functions.create import to_tensor
 from ferrograd.paddle._tensor import Tensor
 
-__all__ = ["array_length", "array_read", "array_write", "create_array"]
+__all__ = ["array_length", "array_read", "array_write", "create_array", "tensor_array_to_tensor"]
 
 
 def create_array(dtype: Any = "float32", initialized_list: Any = None) -> list[Tensor]:
@@ -54,6 +55,15 @@ def array_write(x: Tensor, i: Any, array: list[Tensor] | None = None) -> list[Te
         raise ArgumentError(f"array_write: the list has {len(array)} tensors, so the next place is not {place}")
     array[place : place + 1] = [_arguments.tensor(x, "array_write", "x")]
     return array
+
+
+def tensor_array_to_tensor(
+    input: list[Tensor], axis: int = 1, use_stack: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The tensors of a list joined along an axis, with ``use_stack`` a new one, and how far each reaches along it."""
+    array = _list(input, "tensor_array_to_tensor")
+    sizes = [1 if use_stack else x.shape[axis] for x in array]
+    return (ops.stack if use_stack else ops.concat)(array, axis), to_tensor(sizes, "int32")
 
 
 def _list(array: Any, function: str) -> list[Tensor]:

@@ -13,9 +13,10 @@ from ferrograd._functions import detection
 from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd._kit.dialect import PADDLE
 from ferrograd.paddle._tensor import Tensor
+from ferrograd.paddle.nn.layer.layers import Layer
 from ferrograd.paddle.vision._detection import box_coder, deform_conv2d, roi_pool, yolo_box
 
-__all__ = ["box_coder", "deform_conv2d", "nms", "roi_align", "roi_pool", "yolo_box"]
+__all__ = ["RoIAlign", "RoIPool", "box_coder", "deform_conv2d", "nms", "roi_align", "roi_pool", "yolo_box"]
 
 
 def _numbers(x: Any, function: str, name: str, shape: str) -> np.ndarray:
@@ -89,6 +90,30 @@ def roi_align(
     )
     result: Tensor = detection.summed_in_boxes(x, np.repeat(np.arange(len(count)), count), down, across)
     return result
+
+
+class RoIAlign(Layer):
+    """:func:`roi_align` to one size, as a layer."""
+
+    def __init__(self, output_size: Any, spatial_scale: float = 1.0) -> None:
+        super().__init__()
+        self._sizes = output_size, spatial_scale
+
+    def forward(self, x: Tensor, boxes: Tensor, boxes_num: Tensor, aligned: bool = True) -> Tensor:
+        """The parts of the images in the boxes."""
+        return roi_align(x, boxes, boxes_num, *self._sizes, aligned=aligned)
+
+
+class RoIPool(Layer):
+    """:func:`roi_pool` to one size, as a layer."""
+
+    def __init__(self, output_size: Any, spatial_scale: float = 1.0) -> None:
+        super().__init__()
+        self._sizes = output_size, spatial_scale
+
+    def forward(self, x: Tensor, boxes: Tensor, boxes_num: Tensor) -> Tensor:
+        """The largest elements of the images in pieces of the boxes."""
+        return roi_pool(x, boxes, boxes_num, *self._sizes)
 
 
 __dir__ = _public.names(globals())

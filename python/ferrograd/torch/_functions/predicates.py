@@ -110,7 +110,7 @@ class finfo:
         self.bits, self.dtype = int(found.bits), str(found.dtype)
         self.eps, self.max, self.min = float(found.eps), float(found.max), float(found.min)
         self.tiny = self.smallest_normal = float(found.tiny)
-        self.smallest_subnormal, self.resolution = float(found.smallest_subnormal), float(found.resolution)
+        self.smallest_subnormal, self.resolution = float(found.smallest_subnormal), float(str(found.resolution))
 
     def __repr__(self) -> str:
         """All limits."""

@@ -243,6 +243,11 @@ l1_loss = specialize(
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """``input`` padded before and after its last axes. ``pad`` has a pair for each, from the last axis on."""
     input, pairs = _arguments.tensor(input, "pad", "input"), _arguments.pairs(pad, "pad", "pad")
+    if len(pairs) > input.ndim:
+        raise ShapeError(
+            "pad: Padding length should be less than or equal to two times the input dimension but got padding length "
+            f"{2 * len(pairs)} and input of dimension {input.ndim}"
+        )
     widths = [(0, 0)] * (input.ndim - len(pairs)) + pairs[::-1]
     padded = ops.pad(input, widths, mode, 0.0 if value is None else value)
     return padded.contiguous() if mode == "circular" else padded

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ferrograd._kit import public as _public
+from ferrograd.paddle._base import no_static as _no_static
 from ferrograd.paddle._base.products_with_jacobians import Hessian, Jacobian, jvp, vjp
 from ferrograd.paddle.incubate.autograd import utils
 
 __all__ = ["Hessian", "Jacobian", "jvp", "utils", "vjp"]
 
-__dir__ = _public.names(globals())
+__getattr__, __dir__ = _no_static.module_names(__name__)

@@ -24,6 +24,8 @@ def channels_last(data_format: Any, function: str) -> bool:
     """Whether a format like NCHW or NHWC has the channels last."""
     if not isinstance(data_format, str):
         raise ArgumentError(f"{function}: data_format must be a str, not {type(data_format).__name__}")
+    if data_format not in ("NC", "NCL", "NLC", "NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"):
+        raise ArgumentError(f"{function}: data_format is one like 'NCHW' or 'NHWC', not {data_format!r:.60}")
     return data_format.endswith("C")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
-from ferrograd._core import Tensor
+from ferrograd._core import ArgumentError, Tensor
 from ferrograd._kit import public as _public
 from ferrograd._optim import fused as _steps
 
@@ -19,6 +19,8 @@ __all__ = ["clip_grad_value_"]
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
     """Clips every element of the gradients to ``[-clip_value, clip_value]``, in place."""
+    if not clip_value >= 0:
+        raise ArgumentError(f"clip_grad_value_: clip_value must not be negative, but is {clip_value}")
     _steps.clip_value(parameters, clip_value)
 
 

@@ -160,9 +160,18 @@ class DataLoader(Generic[T_co]):
             raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
         super().__setattr__(name, value)
 
+    @property
+    def _auto_collation(self) -> bool:
+        """Whether samples are put into batches, under the name that trainers ask for."""
+        return self.batch_sampler is not None
+
+    @property
+    def _index_sampler(self) -> Any:
+        """What gives the indices: of batches, or of samples without batches."""
+        return self.batch_sampler if self._auto_collation else self.sampler
+
     def __iter__(self) -> Iterator[Any]:
-        sampler = self.sampler if self.batch_sampler is None else self.batch_sampler
-        indices = iter(sampler)
+        indices = iter(self._index_sampler)
         batches: Iterator[Any]
         if self.num_workers and self._iterator is not None and self._iterator.is_running:
             self._iterator.restart(indices)
