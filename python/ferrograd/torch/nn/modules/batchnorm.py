@@ -6,9 +6,9 @@ from typing import Any
 
 from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import torch as ops
 from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd._kit.arguments import typed
+from ferrograd._kit.ops import ops
 from ferrograd._layers import blocks
 from ferrograd.torch._base.process_groups import GroupMember, ProcessGroup
 from ferrograd.torch._tensor import Tensor

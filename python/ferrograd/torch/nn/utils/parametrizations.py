@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import torch as ops
 from ferrograd._kit import public as _public
 from ferrograd._kit.arguments import typed
+from ferrograd._kit.ops import ops
 from ferrograd._layers.initializers import orthonormal
 from ferrograd._layers.reparametrized import as_matrix, norm_except_dim, power_iteration, singular_value, unit
 from ferrograd.torch import linalg
