@@ -45,7 +45,8 @@ class _NormBase(Module):
         bias: bool = True,
     ) -> None:
         super().__init__()
-        _arguments.sizes(self, num_features=num_features)
+        if affine or track_running_stats:
+            _arguments.sizes(self, num_features=num_features)
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         self.register_parameter("weight", optional(affine, [num_features], dtype, device))
