@@ -33,7 +33,7 @@ SYNONYMS = (
 #: Names of the first parameter of functions that become methods.
 FIRST = ("x", "input", "arr", "tensor")
 #: Functions of a tensor that are no methods.
-FUNCTIONS_ONLY = {"frobenius_norm", "imag", "nuclear_norm", "real"}
+FUNCTIONS_ONLY = {"frobenius_norm", "nuclear_norm"}
 #: Functions with an in-place form that the core does not have.
 IN_PLACE = {
     "addcdiv",

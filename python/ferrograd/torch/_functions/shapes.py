@@ -27,9 +27,7 @@ __all__ = [
     "constant_pad_nd",
     "dsplit",
     "hsplit",
-    "imag",
     "meshgrid",
-    "real",
     "repeat",
     "repeat_interleave",
     "roll",
@@ -215,23 +213,6 @@ def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Ten
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """A view of the same memory with the shape of another tensor."""
     return view(input, list(_arguments.tensor(other, "view_as", "other").shape))
-
-
-def real(input: Tensor) -> Tensor:
-    """The real parts of complex numbers, or a real tensor itself. A write to them is one to the tensor.
-
-    >>> import ferrograd.torch as torch
-    >>> x = torch.tensor([1 + 2j])
-    >>> torch.real(x)[0] = 5.0
-    >>> x.tolist()
-    [(5+2j)]
-    """
-    return _arguments.tensor(input, "real", "input").real
-
-
-def imag(input: Tensor) -> Tensor:
-    """The imaginary parts of complex numbers. A write to them is one to the tensor."""
-    return _arguments.tensor(input, "imag", "input").imag
 
 
 def part_of(base: Any, part: Any, joined: Callable[[Any, Any], Any]) -> Any:
