@@ -462,7 +462,7 @@ def test_state_of_the_users_own_is_saved_and_loaded() -> None:
 
 
 def test_numbers_of_a_users_optimizer_stay_numbers() -> None:
-    class Counting(torch.optim.Optimizer):  # type: ignore[misc]
+    class Counting(torch.optim.Optimizer):
         def step(self, closure: Any = None) -> None:
             for p in self.param_groups[0]["params"]:
                 self.state[p]["step"] = self.state[p].get("step", 0) + 1
