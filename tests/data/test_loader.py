@@ -402,6 +402,10 @@ def test_wrong_arguments_raise() -> None:
     loader = DataLoader(data)
     with pytest.raises(ValueError, match="batch_size attribute should not be set after DataLoader is initialized"):
         loader.batch_size = 3
+    with pytest.raises(ValueError, match="only be used with multi-process loading"):
+        loader.multiprocessing_context = "fork"
+    # Mocks of the class have what its objects have.
+    assert "multiprocessing_context" in dir(DataLoader)
     for name in ("num_workers", "timeout"):
         with pytest.raises(AssertionError, match=f"{name} should be a non-negative value"):
             paddle.io.DataLoader(data, **{name: -1})  # type: ignore[arg-type]

@@ -192,6 +192,9 @@ def data_parallel(n: int, rank: int) -> None:
     torch.manual_seed(rank)
     model = TwoWays()
     ddp = DDP(model, find_unused_parameters=True)
+    assert not ddp.static_graph
+    logged = ddp._get_ddp_logging_data()
+    assert (logged["world_size"], logged["rank"], logged["find_unused_parameters"]) == (n, rank, True)
     weights = [model.left.weight.detach().clone() for _ in range(n)]
     dist.all_gather(weights, model.left.weight.detach())
     assert all(torch.equal(w, weights[0]) for w in weights)

@@ -461,6 +461,22 @@ def test_state_of_the_users_own_is_saved_and_loaded() -> None:
     assert other.state["epoch"] == {"count": [3]}
 
 
+def test_numbers_of_a_users_optimizer_stay_numbers() -> None:
+    class Counting(torch.optim.Optimizer):
+        def step(self, closure: Any = None) -> None:
+            for p in self.param_groups[0]["params"]:
+                self.state[p]["step"] = self.state[p].get("step", 0) + 1
+
+    p = torch.tensor([1.0], requires_grad=True)
+    o, other = Counting([p], {}), Counting([p], {})
+    o.step()
+    assert o.state_dict()["state"] == {0: {"step": 1}}
+    other.load_state_dict(o.state_dict())
+    other.step()
+    assert other.state[p] == {"step": 2}
+    assert type(other.state[p]["step"]) is int
+
+
 @pytest.mark.parametrize("search", [None, "strong_wolfe"])
 def test_lbfgs_of_complex_parameters_is_that_of_their_parts(search: str | None) -> None:
     start, target = np.array([1.0 + 2.0j, -0.5j]), np.array([0.3 - 1.0j, 2.0 + 1.0j])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import io
 import pickle
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -154,7 +156,7 @@ def test_limits_of_another_kind_of_dtype() -> None:
             torch.iinfo(dtype)
 
 
-def test_numbers_beside_integers_wrap_where_the_result_is_right_modulo_their_range() -> None:
+def test_numbers_beside_integers_wrap_around() -> None:
     u = torch.tensor([200, 7, 255], dtype=torch.uint8)
     assert (u & -64).tolist() == (-64 & u).tolist() == torch.bitwise_and(u, -64).tolist() == [192, 0, 192]
     assert (u | -1).tolist() == [255, 255, 255]
@@ -163,6 +165,11 @@ def test_numbers_beside_integers_wrap_where_the_result_is_right_modulo_their_ran
     assert (u + 300).tolist() == u.clone().add_(300).tolist() == [244, 51, 43]
     assert (300 - u).tolist() == [100, 37, 45]
     assert (u * -2).tolist() == [112, 242, 2]
+    assert (u // -64).tolist() == torch.floor_divide(u, -64).tolist() == [1, 0, 1]
+    assert (u % 300).tolist() == torch.fmod(u, 300).tolist() == torch.remainder(u, 300).tolist() == [24, 7, 35]
+    assert ((-2 // u).tolist(), (300 % u).tolist()) == ([1, 36, 0], [44, 2, 44])
+    assert ((u << -2).tolist(), (300 >> (u & 1)).tolist()) == ([0, 0, 0], [44, 22, 22])
+    assert (torch.tensor([-128, 5], dtype=torch.int8) // -300).tolist() == [2, -1]
     assert (torch.tensor([3], dtype=torch.int8) + 128).tolist() == [-125]
     assert (torch.tensor([-3]) & (2**64 - 1)).tolist() == [-3]
     assert (torch.tensor([-3], dtype=torch.int32) & 0xFFFFFFFF).tolist() == [-3]
@@ -177,8 +184,7 @@ def test_numbers_beside_integers_wrap_where_the_result_is_right_modulo_their_ran
     calls: list[Callable[[], Any]] = [
         lambda: u.clone().fill_(300),
         lambda: torch.full_like(u, 256),
-        lambda: u // -2,
-        lambda: u % 300,
+        lambda: u**300,
     ]
     for refused in calls:
         with pytest.raises(ArgumentError, match="does not fit into uint8"):
@@ -209,3 +215,70 @@ def test_parts_of_complex_numbers_are_written_to() -> None:
     assert torch.view_as_real(torch.tensor(1 + 2j)).tolist() == [1.0, 2.0]
     x.real = torch.zeros(2)
     assert x.tolist() == [3j, 7j]
+
+
+PARTS: dict[str, tuple[Callable[[Any], Any], int]] = {
+    "real": (lambda z: z.real, 0),
+    "imag": (lambda z: z.imag, 1),
+    "torch.real": (torch.real, 0),
+    "a slice": (lambda z: z[:].imag[:], 1),
+    "view_as_real": (lambda z: torch.view_as_real(z)[..., 0], 0),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_writes_to_parts_of_recorded_numbers_are_recorded(name: str, compiled: bool) -> None:
+    part, place = PARTS[name]
+
+    def f(x: Any, r: Any) -> Any:
+        z = x * 2
+        part(z).mul_(r)
+        part(z)[0] = r[1]
+        return z
+
+    x = torch.tensor([1 + 2j, 3 - 1j, 2 + 2j], dtype=torch.complex128, requires_grad=True)
+    r = torch.tensor([2.0, 5.0, 3.0], dtype=torch.float64, requires_grad=True)
+    z = (torch.compile(f) if compiled else f)(x, r)
+    own = torch.view_as_real(x.detach() * 2)[..., place] * r.detach()
+    assert torch.view_as_real(z)[..., place].tolist() == [5.0, *own[1:].tolist()]
+    other = torch.view_as_real(z)[..., 1 - place]
+    assert other.tolist() == torch.view_as_real(x.detach() * 2)[..., 1 - place].tolist()
+    gx, gr = torch.autograd.grad(torch.view_as_real(z).square().sum(), (x, r))
+    # The squares of both parts: the first number of the written part is r[1], the others are 2 r times that of x.
+    written = torch.view_as_real(gx)[..., place]
+    assert written.tolist() == [0.0, *(4 * own[1:] * r.detach()[1:]).tolist()]
+    assert torch.view_as_real(gx)[..., 1 - place].tolist() == (4 * other.detach()).tolist()
+    plain = torch.view_as_real(x.detach() * 2)[..., place]
+    assert gr.tolist() == [0.0, (2 * own * plain)[1].item() + 10.0, (2 * own * plain)[2].item()]
+
+
+def test_writes_to_recorded_pairs_as_complex_numbers() -> None:
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    y = x * 1
+    torch.view_as_complex(y).mul_(2j)
+    assert y.tolist() == [[-4.0, 2.0], [-8.0, 6.0]]
+    assert torch.autograd.grad(y[:, 0].sum(), x)[0].tolist() == [[0.0, -2.0], [0.0, -2.0]]
+
+
+def test_parts_of_leaves_are_not_written_to_while_ops_are_recorded() -> None:
+    x = torch.tensor([1 + 2j], requires_grad=True)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        x.real.zero_()
+    part = x.imag
+    with torch.no_grad():
+        part.zero_()
+    assert x.tolist() == [1 + 0j]
+    assert x.is_leaf
+
+
+def test_a_part_and_its_tensor_are_freed_together() -> None:
+    class Mark:
+        pass
+
+    x = torch.tensor([1 + 2j], requires_grad=True) * 1
+    x.part, x.mark = x.real, Mark()
+    gone = weakref.ref(x.mark)
+    del x
+    gc.collect()
+    assert gone() is None

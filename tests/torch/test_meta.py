@@ -80,6 +80,21 @@ def test_functions_give_shapes() -> None:
     assert (torch.empty(2, device="meta", requires_grad=True) * 2).requires_grad
 
 
+def test_recurrent_layers_and_distributions_give_shapes() -> None:
+    with torch.device("meta"):
+        x = torch.zeros(5, 2, 3)
+        y, (h, c) = nn.LSTM(3, 4, 2, bidirectional=True, proj_size=2)(x)
+        assert (y.shape, h.shape, c.shape) == ((5, 2, 4), (4, 2, 2), (4, 2, 4))
+        for layer in (nn.RNN(3, 4), nn.GRU(3, 4, batch_first=True)):
+            assert layer(x)[0].shape == (5, 2, 4)
+            assert layer(x)[0].is_meta
+        assert [s.shape for s in nn.LSTMCell(3, 4)(x[0])] == [(2, 4), (2, 4)]
+        assert nn.GRUCell(3, 4)(x[0]).is_meta
+        assert nn.TransformerEncoderLayer(3, 1, 4)(x).shape == (5, 2, 3)
+        normal = torch.distributions.Normal(x, 1.0, validate_args=False)
+        assert normal.log_prob(x[0]).shape == (5, 2, 3)
+
+
 @pytest.mark.parametrize(
     "read",
     [

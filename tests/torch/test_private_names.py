@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import ferrograd.torch as _torch
@@ -223,3 +224,34 @@ def test_an_optimizer_and_a_distribution_with_names_of_their_own() -> None:
         _held = _checked = None
 
     assert Normal(torch.zeros(1), torch.ones(1)).log_prob(torch.zeros(1)).item() < 0
+
+
+def test_one_call_is_explained() -> None:
+    found = torch._dynamo.explain(lambda x: x.sin() + 1)(torch.ones(2))
+    assert (found.graph_count, found.graph_break_count, found.op_count) == (1, 0, 2)
+    with pytest.warns(UserWarning, match="runs uncompiled"):
+        found = torch._dynamo.explain(lambda x: x * x.sum().item())(torch.ones(2))
+    assert (found.graph_count, found.graph_break_count) == (0, 1)
+    assert "its numbers are read" in found.break_reasons[0]
+    assert "Graph Break Count: 1" in str(found)
+
+
+def test_the_base_of_tests_of_pytorch() -> None:
+    from ferrograd.torch.testing._internal.common_utils import TestCase
+
+    equal = TestCase().assertEqual
+    state = {"step": 1, "name": "adam", "groups": [{"lr": 0.1, "v": torch.ones(2)}, None]}
+    equal(state, {**state, "groups": [{"lr": 0.1 + 1e-12, "v": torch.ones(2) + 1e-7}, None]})
+    equal(torch.tensor([math.nan]), torch.tensor([math.nan]))
+    for other in (
+        {**state, "step": 2},
+        {**state, "name": "sgd"},
+        {"step": 1},
+        {**state, "groups": [None]},
+        {**state, "groups": [{"lr": 0.1, "v": torch.ones(2) + 1e-3}, None]},
+        {**state, "groups": [{"lr": 0.1, "v": torch.ones(2, dtype=torch.float64)}, None]},
+    ):
+        with pytest.raises(AssertionError):
+            equal(state, other)
+    equal(torch.ones(2), torch.ones(2, dtype=torch.float64), exact_dtype=False)
+    equal(torch.ones(2), torch.full((2,), 1.1), atol=0.2, rtol=0)

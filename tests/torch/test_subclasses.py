@@ -68,6 +68,20 @@ assert all(type(y) is Plain for y in results), [type(y) for y in results]
 assert type(x.shape) is torch.Size and type(x.tolist()) is list and x.dim() == 2
 assert type(torch.ones(2) + 1) is torch.Tensor
 """,
+    "distributions and layers compute with functions that ask": """
+D, nn = torch.distributions, torch.nn
+x = torch.rand(2, 3).as_subclass(Plain)
+normal = D.Normal(x, 1.0)
+results = [normal.loc, normal.scale, normal.log_prob(torch.zeros(3)), normal.rsample()]
+results.append(D.Normal(0.0, 1.0).log_prob(x))
+many = D.MultivariateNormal(x, torch.eye(3))
+for made in (D.Gamma(x, 1.0), D.Dirichlet(x), D.Poisson(x), D.Categorical(logits=x), many):
+    results += [made.sample(), made.log_prob(made.sample())]
+results += [nn.Flatten()(x), nn.TransformerEncoderLayer(3, 1, 4)(x), nn.GRU(3, 2)(x)[0], nn.LSTMCell(3, 2)(x)[1]]
+results += [torch.group_norm(x, 1), torch.lstm_cell(x, (x, x), torch.ones(12, 3), torch.ones(12, 3))[0]]
+assert all(type(y) is Plain for y in results), [type(y) for y in results]
+assert type(D.Normal(0.0, 1.0).loc) is torch.Tensor
+""",
     "gradients flow": """
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = (torch.exp(x.as_subclass(Plain)) * 2).sum()

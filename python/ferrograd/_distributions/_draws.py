@@ -11,7 +11,6 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._autograd.function import Function, once_differentiable
 from ferrograd._autograd.modes import enable_grad
-from ferrograd._core import torch as ops
 from ferrograd._core.torch import mersenne
 from ferrograd._functions.random import (
     by_numpy,
@@ -24,6 +23,7 @@ from ferrograd._functions.random import (
     poisson,
 )
 from ferrograd._kit.dialect import TORCH, dialect_of
+from ferrograd._kit.ops import ops
 from ferrograd._tensor.dtypes import finfo
 
 __all__ = [

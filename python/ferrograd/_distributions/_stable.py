@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import torch as ops
+from ferrograd._kit.ops import ops
 from ferrograd._tensor.dtypes import finfo
 
 __all__ = [

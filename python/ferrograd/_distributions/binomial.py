@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import torch as ops
 from ferrograd._distributions import _draws, _stable, constraints
 from ferrograd._distributions.probabilities import _ByProbability
+from ferrograd._kit.ops import ops
 
 __all__ = ["Binomial"]
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from ferrograd._autograd.modes import no_derivative
-from ferrograd._core import Tensor, torch as ops
+from ferrograd._core import Tensor
 from ferrograd._distributions import _draws, _stable, constraints
 from ferrograd._distributions.distribution import Distribution
 from ferrograd._distributions.probabilities import _one_of
+from ferrograd._kit.ops import ops
 
 __all__ = ["Categorical"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ferrograd import _core
-from ferrograd._core import torch as ops
+from ferrograd._kit.ops import ops
 from ferrograd._tensor.dtypes import finfo
 
 __all__ = [

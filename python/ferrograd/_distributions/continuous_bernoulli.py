@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd._core import torch as ops
 from ferrograd._distributions import _draws, _stable, constraints
 from ferrograd._distributions.probabilities import _ByProbability
+from ferrograd._kit.ops import ops
 from ferrograd._tensor.dtypes import finfo
 
 __all__ = ["ContinuousBernoulli"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd._core import torch as ops
 from ferrograd._distributions import _draws, _stable, constraints
 from ferrograd._distributions.distribution import ExponentialFamily
 from ferrograd._distributions.gamma import _HALF_LOG, _SETTLED
 from ferrograd._distributions.probabilities import _others
+from ferrograd._kit.ops import ops
 
 __all__ = ["Dirichlet"]
 

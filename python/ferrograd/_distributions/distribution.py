@@ -7,11 +7,12 @@ from typing import Any
 
 from ferrograd import _core
 from ferrograd._autograd.modes import enable_grad, no_derivative
-from ferrograd._core import Tensor, torch as ops
+from ferrograd._core import Tensor
 from ferrograd._distributions import constraints
 from ferrograd._distributions.constraints import Constraint
 from ferrograd._functions.array_api import result_type
 from ferrograd._kit.dialect import TORCH, dialect_of
+from ferrograd._kit.ops import ops
 from ferrograd._kit.warning import warn
 from ferrograd._tensor.shape import TorchSize as Size
 

@@ -6,10 +6,11 @@ import math
 from typing import Any
 
 from ferrograd import _core
-from ferrograd._core import Tensor, torch as ops
+from ferrograd._core import Tensor
 from ferrograd._distributions import _draws, _stable, constraints
 from ferrograd._distributions.distribution import ExponentialFamily, broadcast_all
 from ferrograd._kit.dialect import dialect_of
+from ferrograd._kit.ops import ops
 
 __all__ = ["Gamma"]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from ferrograd import _core
 from ferrograd._autograd.modes import no_derivative
-from ferrograd._core import torch as ops
 from ferrograd._distributions import _draws, _stable, constraints
 from ferrograd._distributions.probabilities import _OneProbability
+from ferrograd._kit.ops import ops
 from ferrograd._tensor.dtypes import finfo
 
 __all__ = ["Geometric"]

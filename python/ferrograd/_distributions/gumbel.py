@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ferrograd._core import torch as ops
 from ferrograd._distributions import _draws
 from ferrograd._distributions.location_scale import _LocationScale
+from ferrograd._kit.ops import ops
 from ferrograd._tensor.dtypes import finfo
 
 __all__ = ["Gumbel"]

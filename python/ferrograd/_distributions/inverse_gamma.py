@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ferrograd._core import torch as ops
 from ferrograd._distributions import _stable, constraints
 from ferrograd._distributions.gamma import _SETTLED, Gamma
 from ferrograd._distributions.transformed_distribution import TransformedDistribution
 from ferrograd._distributions.transforms import PowerTransform
+from ferrograd._kit.ops import ops
 
 __all__ = ["InverseGamma"]
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import torch as ops
 from ferrograd._distributions import _stable
 from ferrograd._distributions.bernoulli import Bernoulli
 from ferrograd._distributions.beta import Beta
@@ -36,6 +35,7 @@ from ferrograd._distributions.poisson import Poisson
 from ferrograd._distributions.transformed_distribution import TransformedDistribution
 from ferrograd._distributions.uniform import Uniform
 from ferrograd._distributions.wishart import Wishart
+from ferrograd._kit.ops import ops
 
 __all__ = ["kl_divergence", "register_kl"]
 

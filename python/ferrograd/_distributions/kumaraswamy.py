@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ferrograd._core import torch as ops
 from ferrograd._distributions import _stable, constraints
 from ferrograd._distributions.distribution import broadcast_all
 from ferrograd._distributions.transformed_distribution import TransformedDistribution
 from ferrograd._distributions.transforms import AffineTransform, PowerTransform
 from ferrograd._distributions.uniform import Uniform
 from ferrograd._distributions.weibull import _EULER
+from ferrograd._kit.ops import ops
 
 __all__ = ["Kumaraswamy"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import torch as ops
 from ferrograd._distributions import _draws, constraints
 from ferrograd._distributions.distribution import Distribution, broadcast_all
 from ferrograd._distributions.wishart import _mvlgamma
+from ferrograd._kit.ops import ops
 from ferrograd._tensor.dtypes import finfo
 
 __all__ = ["LKJCholesky"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ferrograd._core import torch as ops
 from ferrograd._distributions import constraints
 from ferrograd._distributions.normal import Normal
 from ferrograd._distributions.transformed_distribution import TransformedDistribution
 from ferrograd._distributions.transforms import ExpTransform
+from ferrograd._kit.ops import ops
 
 __all__ = ["LogNormal"]
 

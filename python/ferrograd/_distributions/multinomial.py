@@ -6,13 +6,13 @@ import functools
 import math
 from typing import Any
 
-from ferrograd._core import torch as ops
 from ferrograd._distributions import _draws, _stable, constraints
 from ferrograd._distributions.binomial import Binomial
 from ferrograd._distributions.categorical import Categorical
 from ferrograd._distributions.distribution import Distribution
 from ferrograd._distributions.poisson import _log_poisson
 from ferrograd._distributions.probabilities import _others
+from ferrograd._kit.ops import ops
 
 __all__ = ["Multinomial"]
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import torch as ops
 from ferrograd._distributions import _draws, constraints
 from ferrograd._distributions.distribution import Distribution
+from ferrograd._kit.ops import ops
 
 __all__ = ["MultivariateNormal"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd._autograd.modes import no_derivative
-from ferrograd._core import torch as ops
 from ferrograd._distributions import _draws, _stable, constraints
 from ferrograd._distributions.probabilities import _ByProbability
+from ferrograd._kit.ops import ops
 
 __all__ = ["NegativeBinomial"]
 

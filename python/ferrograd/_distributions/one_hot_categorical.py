@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd._autograd.modes import no_derivative
-from ferrograd._core import torch as ops
 from ferrograd._distributions import constraints
 from ferrograd._distributions.categorical import Categorical
 from ferrograd._distributions.distribution import Distribution
 from ferrograd._distributions.probabilities import _others
+from ferrograd._kit.ops import ops
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ferrograd._core import torch as ops
 from ferrograd._distributions import constraints
 from ferrograd._distributions.distribution import broadcast_all
 from ferrograd._distributions.exponential import Exponential
 from ferrograd._distributions.transformed_distribution import TransformedDistribution
 from ferrograd._distributions.transforms import AffineTransform, ExpTransform
+from ferrograd._kit.ops import ops
 
 __all__ = ["Pareto"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ferrograd._core import torch as ops
 from ferrograd._distributions import _stable, constraints
 from ferrograd._distributions.distribution import Distribution, broadcast_all
+from ferrograd._kit.ops import ops
 from ferrograd._tensor.dtypes import finfo
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ferrograd._core import torch as ops
 from ferrograd._distributions import _draws, constraints
 from ferrograd._distributions.probabilities import _ByProbability
 from ferrograd._distributions.transformed_distribution import TransformedDistribution
 from ferrograd._distributions.transforms import SigmoidTransform
+from ferrograd._kit.ops import ops
 from ferrograd._tensor.dtypes import finfo
 
 __all__ = ["RelaxedBernoulli"]

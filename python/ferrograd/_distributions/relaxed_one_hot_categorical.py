@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ferrograd._core import torch as ops
 from ferrograd._distributions import constraints
 from ferrograd._distributions.categorical import Categorical
 from ferrograd._distributions.distribution import Distribution
 from ferrograd._distributions.relaxed_bernoulli import _log, uniform_like
 from ferrograd._distributions.transformed_distribution import TransformedDistribution
 from ferrograd._distributions.transforms import ExpTransform
+from ferrograd._kit.ops import ops
 
 __all__ = ["RelaxedOneHotCategorical"]
 

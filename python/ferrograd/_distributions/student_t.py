@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import torch as ops
 from ferrograd._distributions import _draws, _stable, constraints
 from ferrograd._distributions.distribution import Distribution, broadcast_all
 from ferrograd._distributions.gamma import _HALF_LOG, _SETTLED
+from ferrograd._kit.ops import ops
 
 __all__ = ["StudentT"]
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ferrograd._autograd.modes import no_derivative
-from ferrograd._core import torch as ops
 from ferrograd._distributions import constraints
 from ferrograd._distributions.distribution import Distribution, sum_last
 from ferrograd._distributions.independent import Independent
 from ferrograd._distributions.transforms import ComposeTransform, Transform
+from ferrograd._kit.ops import ops
 
 __all__ = ["TransformedDistribution"]
 

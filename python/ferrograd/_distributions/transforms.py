@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import torch as ops
 from ferrograd._distributions import constraints
 from ferrograd._distributions.constraints import Constraint
 from ferrograd._distributions.distribution import sum_last
+from ferrograd._kit.ops import ops
 from ferrograd._tensor.dtypes import finfo
 from ferrograd._tensor.shape import TorchSize as Size
 

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from ferrograd import _core
-from ferrograd._core import torch as ops
 from ferrograd._distributions import _draws, constraints
 from ferrograd._distributions.distribution import Distribution, broadcast_all
+from ferrograd._kit.ops import ops
 
 __all__ = ["Uniform"]
 

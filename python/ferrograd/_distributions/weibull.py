@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd._core import torch as ops
 from ferrograd._distributions import _stable, constraints
 from ferrograd._distributions.distribution import broadcast_all
 from ferrograd._distributions.exponential import Exponential
 from ferrograd._distributions.transformed_distribution import TransformedDistribution
 from ferrograd._distributions.transforms import AffineTransform, PowerTransform
+from ferrograd._kit.ops import ops
 
 __all__ = ["Weibull"]
 

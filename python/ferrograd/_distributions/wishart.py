@@ -9,10 +9,10 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import torch as ops
 from ferrograd._distributions import _draws, constraints
 from ferrograd._distributions.distribution import ExponentialFamily
 from ferrograd._distributions.multivariate_normal import factor_of_inverse
+from ferrograd._kit.ops import ops
 from ferrograd._kit.warning import warn
 
 __all__ = ["Wishart"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import Tensor, torch as ops
+from ferrograd._core import Tensor
 from ferrograd._kit.arguments import typed
+from ferrograd._kit.ops import ops
 
 
 def as_matrix(weight: Tensor, dim: int) -> Any:

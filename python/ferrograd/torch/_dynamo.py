@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,6 +25,7 @@ __all__ = [
     "allow_in_graph",
     "config",
     "disable",
+    "explain",
     "is_compiling",
     "list_backends",
     "optimize",
@@ -54,6 +57,43 @@ config = Switches(
     suppress_errors=False,
     verbose=False,
 )
+
+
+@dataclass
+class ExplainOutput:
+    """What became of one call of a function under ``torch.compile``."""
+
+    #: Of how many programs: one, or none where the call ran the function itself.
+    graph_count: int
+    #: How often it had to run the function itself, and why.
+    graph_break_count: int
+    break_reasons: list[str]
+    #: How many ops the program records.
+    op_count: int
+    #: The programs and the reasons, as a text.
+    text: str
+
+    def __str__(self) -> str:
+        return f"Graph Count: {self.graph_count}\nGraph Break Count: {self.graph_break_count}\n{self.text}"
+
+
+def explain(f: Any, **options: Any) -> Callable[..., ExplainOutput]:
+    """A function that calls ``torch.compile(f)`` with its arguments and tells what became of it.
+
+    >>> import ferrograd.torch as torch
+    >>> torch._dynamo.explain(lambda x: x.sin() + 1)(torch.ones(3)).graph_break_count
+    0
+    """
+
+    def explained(*args: Any, **kwargs: Any) -> ExplainOutput:
+        compiled: Any = compile(f, **options)
+        compiled(*args, **kwargs)
+        text = compiled.explain()
+        ops = [int(n) for n in re.findall(r"^a program of (\d+) ops", text, re.MULTILINE)]
+        reasons = re.findall(r"^not compiled: (.*)$", text, re.MULTILINE)
+        return ExplainOutput(len(ops), len(reasons), reasons, sum(ops), text)
+
+    return explained
 
 
 def optimize(backend: Any = "inductor", *, nopython: bool = False, **options: Any) -> Any:

@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyFloat, PyTuple};
 use crate::bind::convert::array::from_object;
 use crate::bind::convert::number::number;
 use crate::bind::convert::tensor::tensor;
+use crate::bind::python::capi::track;
 use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::modes::{grad_enabled, with_grad_mode};
 use crate::bind::value::inference::check_may_change;
@@ -101,7 +102,8 @@ pub fn write(slf: &Bound<'_, Var>, op: &str, index: &[Index], value: &Bound<'_, 
         let _all = for_all();
         let mut state = slf.get().lock();
         let done = state.assign(&new, grad_enabled());
-        return finish_write(state, done);
+        finish_write(state, done)?;
+        return tell(slf);
     }
     let mut state = slf.get().lock();
     let copy;
@@ -125,7 +127,8 @@ pub fn write(slf: &Bound<'_, Var>, op: &str, index: &[Index], value: &Bound<'_, 
         }
     }
     let done = state.write(grad_enabled(), |t, layout| index::put_at(t, layout, index, value));
-    finish_write(state, done.map_err(|e| slf.get().dialect().in_its_words(e)))
+    finish_write(state, done.map_err(|e| slf.get().dialect().in_its_words(e)))?;
+    tell(slf)
 }
 
 /// Unlocks the tensor, and then drops the edge that a write has replaced.
@@ -136,6 +139,19 @@ fn finish_write(
     drop(state);
     drop(done.or_raise()?);
     Ok(())
+}
+
+/// Calls what waits for writes to a tensor, or to the one that it is a view of.
+fn tell(slf: &Bound<'_, Var>) -> PyResult<()> {
+    let (py, state) = (slf.py(), slf.get().lock());
+    let base = match &state.value {
+        Value::Shared(p) => p.base.as_ref().map(|base| base.clone_ref(py).into_bound(py)),
+        Value::Own(_) => None,
+    };
+    drop(state);
+    let whole = base.as_ref().and_then(|base| base.cast::<Var>().ok()).unwrap_or(slf);
+    let waiting = whole.get().lock().extras.as_ref().and_then(|e| Some(e.written.as_ref()?.clone_ref(py)));
+    waiting.map_or(Ok(()), |f| f.call1(py, (whole,)).map(drop))
 }
 
 /// Checks that a tensor of a dtype can take the result of an op: integers take no floats, and truth values no integers.
@@ -204,7 +220,8 @@ pub fn replace<'py>(
         }
         let done = if reshapes { Ok(state.reshape(new, region)) } else { state.assign(&new, grad_enabled()) };
         drop(all);
-        return finish_write(state, done);
+        finish_write(state, done)?;
+        return if reshapes { Ok(()) } else { tell(slf) };
     }
 }
 
@@ -314,6 +331,13 @@ impl Var {
         let mut state = slf.get().lock();
         let done = state.assign(&new, false);
         finish_write(state, done)
+    }
+
+    /// Has a function called with this tensor after each write to it or to a view of it.
+    fn _when_written(slf: &Bound<'_, Self>, f: Py<PyAny>) {
+        let old = slf.get().lock().extras().written.replace(f);
+        drop(old);
+        track(slf);
     }
 
     /// Writes a number over all elements.

@@ -104,8 +104,9 @@ impl Var {
     /// shows none: it is in use.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         let Some(state) = self.try_lock() else { return Ok(()) };
-        let attributes = state.extras.as_ref().and_then(|e| e.attributes.as_ref());
-        attributes.map_or(Ok(()), |dict| visit.call(dict))?;
+        let extras = state.extras.as_ref();
+        extras.and_then(|e| e.attributes.as_ref()).map_or(Ok(()), |dict| visit.call(dict))?;
+        extras.and_then(|e| e.written.as_ref()).map_or(Ok(()), |f| visit.call(f))?;
         let slot = state.slot.as_ref().filter(|slot| Arc::strong_count(slot) == 1).map(|slot| &**slot);
         slot.map_or(Ok(()), |slot| slot.visit(&visit))?;
         match &state.value {

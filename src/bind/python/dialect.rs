@@ -417,8 +417,8 @@ impl Dialect {
     }
 
     /// The number that a function of this name takes for one that an integer dtype does not hold. The function refuses what
-    /// is left. PyTorch takes numbers modulo 2 to the power of the bits where the result is right modulo that, and writes
-    /// negative numbers to unsigned integers so.
+    /// is left. PyTorch takes numbers modulo 2 to the power of the bits in arithmetic, and writes negative numbers to
+    /// unsigned integers so.
     pub fn number_beside(self, name: &str, dtype: DType, n: Item) -> Item {
         let (Dialect::Torch, Item::Int(i), DTypeKind::Int) = (self, n, dtype.kind()) else { return n };
         let (low, high) = range(dtype);
@@ -426,8 +426,20 @@ impl Dialect {
             return n;
         }
         let wraps = match name {
-            "add" | "subtract" | "sub" | "multiply" | "mul" | "bitwise_and" | "bitwise_or"
-            | "bitwise_xor" => true,
+            "add"
+            | "subtract"
+            | "sub"
+            | "multiply"
+            | "mul"
+            | "bitwise_and"
+            | "bitwise_or"
+            | "bitwise_xor"
+            | "bitwise_left_shift"
+            | "bitwise_right_shift"
+            | "floor_divide"
+            | "fmod"
+            | "mod"
+            | "remainder" => true,
             "full" | "full_like" | "where" | "masked_fill" | "index_fill" | "setitem" | "fill" => {
                 low == 0 && (-high..0).contains(&i)
             }

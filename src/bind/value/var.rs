@@ -71,6 +71,8 @@ pub struct Extras {
     pub name: Option<Py<PyString>>,
     /// The attributes that the user put on it.
     pub attributes: Option<Py<PyDict>>,
+    /// What is called with the tensor after a write to it or to a view of it.
+    pub written: Option<Py<PyAny>>,
 }
 
 /// A tensor as an op reads it.

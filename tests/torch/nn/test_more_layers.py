@@ -190,3 +190,12 @@ def test_classes_below_zero() -> None:
     for loss in (F.cross_entropy, F.nll_loss, F.multi_margin_loss):
         with pytest.raises(IndexError, match="-1"):
             loss(x, last)
+
+
+def test_norms_without_statistics_need_no_number_of_channels() -> None:
+    x = torch.rand(1, 2, 3, 3)
+    with pytest.warns(UserWarning, match="num_features"):
+        y = torch.nn.InstanceNorm2d(None)(x)
+    assert y.tolist() == torch.nn.InstanceNorm2d(2)(x).tolist()
+    with pytest.raises(ValueError, match="num_features is an integer"):
+        torch.nn.InstanceNorm2d(None, affine=True)

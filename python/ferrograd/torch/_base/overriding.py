@@ -16,9 +16,13 @@ from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from ferrograd._core import TorchTensor
+from ferrograd._kit.ops import ops
 
 #: The modules whose functions ask.
-_SPACES = ("", ".functional", ".nn.functional", ".linalg", ".fft", ".special")
+_SPACES = (
+    *("", ".functional", ".nn.functional", ".linalg", ".fft", ".special"),
+    *(f".nn._functional.root_{name}" for name in ("forms", "norms", "recurrent")),
+)
 #: Functions that make no use of tensors, or ask by themselves.
 _LEFT_OUT = frozenset({"compile", "is_tensor", "is_storage", "load", "save", "typename", "vmap", "overrides"})
 #: Methods that every tensor answers for by itself.
@@ -204,9 +208,18 @@ def _arm() -> None:
     TorchTensor.__torch_function__ = classmethod(default)  # type: ignore[attr-defined]
     for space in (f"ferrograd.torch{name}" for name in _SPACES):
         module = sys.modules.get(space) or import_module(space)
-        for name, function in list(vars(module).items()):
-            if isinstance(function, (FunctionType, BuiltinFunctionType)) and _asks(module, name, function):
-                setattr(module, name, _function(function, space))
+        _let_ask(module, vars(module), space, True)
+    # Layers and distributions compute with these. They ask arguments alone: a mode sees what the program calls.
+    for inner in (ops, ops.linalg, import_module("ferrograd._distributions._draws")):
+        _let_ask(inner, inner.__all__, ops.__name__, False)
+
+
+def _let_ask(module: Any, names: Iterable[str], space: str, asks_modes: bool) -> None:
+    """Lets those of the functions of a namespace ask that have to."""
+    for name in list(names):
+        function = getattr(module, name)
+        if isinstance(function, (FunctionType, BuiltinFunctionType)) and _asks(module, name, function):
+            setattr(module, name, _function(function, space, asks_modes))
 
 
 def _asks(module: Any, name: str, function: Any) -> bool:
@@ -214,7 +227,7 @@ def _asks(module: Any, name: str, function: Any) -> bool:
     return name in own and name not in _LEFT_OUT and not name.startswith(("set_", "get_", "is_", "_"))
 
 
-def _function(function: Any, space: str) -> Any:
+def _function(function: Any, space: str, asks_modes: bool) -> Any:
     """The function that asks who answers for it, in a namespace.
 
     A function in Python stays the same object, so what was imported before asks too, and pickles know it. One in C
@@ -224,35 +237,35 @@ def _function(function: Any, space: str) -> Any:
         return _wrapped[id(function)]
     if isinstance(function, FunctionType):
         asking: Any = function
-        _asks_first(function)
+        _asks_first(function, asks_modes)
     else:
-        asking = _asking(lambda: asking, function)
+        asking = _asking(lambda: asking, function, asks_modes)
         asking.__module__ = space
     # A function that has another one in its place is kept by that one, so that no other gets its id.
     _wrapped[id(function)] = _wrapped[id(asking)] = asking
     return asking
 
 
-def _asking(public: Callable[[], Any], function: Callable[..., Any]) -> Any:
+def _asking(public: Callable[[], Any], function: Callable[..., Any], asks_modes: bool) -> Any:
     """A function that computes as another one where nobody answers for the public one."""
 
     @functools.wraps(function)
     def asking(*args: Any, **kwargs: Any) -> Any:
-        if not _state.off and (_modes_on or _has(args) or (kwargs and _has(kwargs.values()))):
+        if not _state.off and ((_modes_on and asks_modes) or _has(args) or (kwargs and _has(kwargs.values()))):
             return ask(public(), args, kwargs)
         return function(*args, **kwargs)
 
     return asking
 
 
-def _asks_first(function: FunctionType) -> None:
+def _asks_first(function: FunctionType, asks_modes: bool) -> None:
     """Gives a function the code that asks, and its old code to another function, which computes."""
     code = function.__code__
     plain = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
     plain.__kwdefaults__ = function.__kwdefaults__
     plain.__annotations__ = function.__annotations__
     plain.__dict__.update(function.__dict__)
-    asking = _asking(lambda: function, plain)
+    asking = _asking(lambda: function, plain, asks_modes)
     constants = tuple(asking if x == _CALLED else x for x in _call.__code__.co_consts)
     # A function keeps the number of its free variables.
     function.__code__ = _call.__code__.replace(co_consts=constants, co_freevars=code.co_freevars, co_name=code.co_name)

@@ -38,6 +38,7 @@ __all__ = [
     "full",
     "full_like",
     "hash_tensor",
+    "imag",
     "linspace",
     "logspace",
     "multinomial",
@@ -52,6 +53,7 @@ __all__ = [
     "randn_like",
     "randperm",
     "range",
+    "real",
     "scalar_tensor",
     "tensor",
     "tril_indices",
@@ -672,3 +674,20 @@ def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: in
     combine: Any = np.bitwise_xor.reduce
     found = combine(bits, tuple(axes) or None, keepdims=keepdim)
     return _core.make(found, "uint64", False, TORCH)
+
+
+def real(input: Tensor) -> Tensor:
+    """The real parts of complex numbers, or a real tensor itself. A write to them is one to the tensor.
+
+    >>> import ferrograd.torch as torch
+    >>> x = torch.tensor([1 + 2j])
+    >>> torch.real(x)[0] = 5.0
+    >>> x.tolist()
+    [(5+2j)]
+    """
+    return _arguments.tensor(input, "real", "input").real
+
+
+def imag(input: Tensor) -> Tensor:
+    """The imaginary parts of complex numbers. A write to them is one to the tensor."""
+    return _arguments.tensor(input, "imag", "input").imag

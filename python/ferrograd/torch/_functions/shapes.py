@@ -215,8 +215,17 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
     return view(input, list(_arguments.tensor(other, "view_as", "other").shape))
 
 
+def part_of(base: Any, part: Any, joined: Callable[[Any, Any], Any]) -> Any:
+    """A part with memory of its own: what ``joined`` makes of it and the base is written to the base after each write.
+
+    A write to the base is not seen in a part that was taken before.
+    """
+    part._when_written(lambda part: _core.overwrite(base, "copy_", False, lambda x: joined(part, x), (), {}))
+    return part
+
+
 def view_as_real(input: Tensor) -> Tensor:
-    """The parts of complex numbers along a new last axis of two; where nothing is recorded, as a view of their memory.
+    """The parts of complex numbers along a new last axis of two. A write to them is one to the tensor.
 
     >>> import ferrograd.torch as torch
     >>> x = torch.tensor([1 + 2j])
@@ -227,11 +236,11 @@ def view_as_real(input: Tensor) -> Tensor:
     x: Any = _arguments.tensor(input, "view_as_real", "input")
     kind = {"complex64": "float32", "complex128": "float64"}.get(x.dtype.name)
     read = _in_place(x, lambda x: x.unsqueeze(-1), kind)
-    return ops.view_as_real(x) if read is None else read
+    return part_of(x, ops.view_as_real(x), lambda part, _: ops.view_as_complex(part)) if read is None else read
 
 
 def view_as_complex(input: Tensor) -> Tensor:
-    """Pairs of floats along the last axis as complex numbers; where nothing is recorded, as a view of their memory.
+    """Pairs of floats along the last axis as complex numbers. A write to them is one to the tensor.
 
     >>> import ferrograd.torch as torch
     >>> x = torch.tensor([[1.0, 2.0]])
@@ -242,7 +251,9 @@ def view_as_complex(input: Tensor) -> Tensor:
     x: Any = _arguments.tensor(input, "view_as_complex", "input")
     kind = {"float32": "complex64", "float64": "complex128"}.get(x.dtype.name)
     read = _in_place(x, lambda x: x, kind if x.ndim and x.shape[-1] == 2 else None)
-    return ops.view_as_complex(x) if read is None else read.squeeze(-1)
+    if read is None:
+        return part_of(x, ops.view_as_complex(x), lambda part, _: ops.view_as_real(part))
+    return read.squeeze(-1)
 
 
 def _in_place(x: Any, shaped: Callable[[Any], Any], kind: str | None) -> Any:

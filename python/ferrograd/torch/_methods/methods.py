@@ -23,7 +23,7 @@ from ferrograd.torch._base.typed_tensors import CLASSES, dtype_of, made
 from ferrograd.torch._functions import create
 from ferrograd.torch._functions.index import where
 from ferrograd.torch._functions.predicates import is_signed
-from ferrograd.torch._functions.shapes import view_as_real
+from ferrograd.torch._functions.shapes import part_of, view_as_real
 from ferrograd.torch._methods import draws
 from ferrograd.torch._tensor import Tensor, _of_class, _rebuild_of_class
 
@@ -35,12 +35,17 @@ _is_contiguous: Any = TorchTensor.is_contiguous
 
 
 def _part(name: str, place: int) -> property:
-    """The real or the imaginary parts, which can be written to where nothing is recorded."""
+    """The real or the imaginary parts, which can be written to."""
     plain: Any = getattr(TorchTensor, name)
 
+    def joined(part: Any, x: Any) -> Any:
+        return ops.complex(ops.real(x), part) if place else ops.complex(part, ops.imag(x))
+
     def part(self: Any) -> Any:
-        if self.dtype.kind != "c" or (self.requires_grad and _core.is_grad_enabled()) or _core.is_tracing():
+        if self.dtype.kind != "c":
             return plain.__get__(self)
+        if (self.requires_grad and _core.is_grad_enabled()) or _core.is_tracing():
+            return part_of(self, plain.__get__(self), joined)
         return view_as_real(self)[..., place]
 
     return property(part, plain.__set__, doc=plain.__doc__)
@@ -76,9 +81,9 @@ class Methods:
             raise TypeError(
                 "as_subclass: Creating a Tensor subclass from a class that does not inherit from Tensor is not possible"
             )
-        made: Any = _core.TorchTensor.__new__(cls, self.detach())
-        if self.requires_grad:
-            with overriding.nobody():
+        with overriding.nobody():
+            made: Any = _core.TorchTensor.__new__(cls, self.detach())
+            if self.requires_grad:
                 _core.overwrite(made, "as_subclass", False, lambda _: self.view_as(self), (), {})
         return made
 

@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any
 
 from ferrograd._autograd.modes import enable_grad
-from ferrograd._core import torch as ops
 from ferrograd._distributions.distribution import broadcast_all, sum_last
 from ferrograd._distributions.probabilities import _clipped
 from ferrograd._kit import public as _public
 from ferrograd._kit.arguments import typed
+from ferrograd._kit.ops import ops
 from ferrograd.torch._functions.create import tril_indices
 from ferrograd.torch._tensor import Tensor
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ferrograd._core import ArgumentError, DtypeError, ShapeError, TorchTensor, torch as ops
+from ferrograd._core import ArgumentError, DtypeError, ShapeError, TorchTensor
 from ferrograd._core.torch import (
     conv1d,
     conv2d,
@@ -27,6 +27,7 @@ from ferrograd._functions.casts import in_inexact
 from ferrograd._functions.half_floats import rounded_once
 from ferrograd._functions.norms import in_dtype_of
 from ferrograd._kit import adapters as _adapters, arguments as _arguments, public as _public
+from ferrograd._kit.ops import ops
 from ferrograd._kit.out import into
 from ferrograd._kit.specialize import specialize
 from ferrograd._kit.warning import warn

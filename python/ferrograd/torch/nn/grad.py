@@ -7,9 +7,10 @@ from typing import Any
 
 from ferrograd import _core
 from ferrograd._autograd.modes import enable_grad
-from ferrograd._core import Tensor, torch as ops
+from ferrograd._core import Tensor
 from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd._kit.dialect import TORCH
+from ferrograd._kit.ops import ops
 
 __all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]
 

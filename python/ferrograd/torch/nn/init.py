@@ -11,10 +11,11 @@ import math
 from typing import Any
 
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import ArgumentError, TorchTensor, torch as ops
+from ferrograd._core import ArgumentError, TorchTensor
 from ferrograd._core.torch import mersenne
 from ferrograd._kit import public as _public
 from ferrograd._kit.arguments import typed
+from ferrograd._kit.ops import ops
 from ferrograd._kit.warning import warn
 from ferrograd._layers import initializers as _initializers
 from ferrograd.torch._base.generator import drawing

@@ -396,12 +396,17 @@ class Optimizer:
         """What a saved state has for a parameter, or for a key of the user's own."""
         return (numbers[id(key)], self._fg_saved(state)) if isinstance(key, Tensor) else (key, state)
 
+    @property
+    def _fg_counted(self) -> tuple[str, ...]:
+        """The numbers that are saved as tensors. An optimizer with a ``step`` of the user's keeps all as they are."""
+        return self._fg_numbers if type(self).step.__module__.startswith("ferrograd.") else ()
+
     def _fg_saved(self, state: dict[str, Any]) -> dict[str, Any]:
         """The state of a parameter with tensors in place of some numbers."""
         dtype = native.get_default_dtype()
         numbers = {
             key: _core.make(state[key], dtype, False, TORCH)
-            for key in self._fg_numbers
+            for key in self._fg_counted
             if isinstance(state.get(key), int | float)
         }
         return {**state, **numbers}
@@ -431,7 +436,7 @@ class Optimizer:
         self._fg_held = [
             (state, key, x, x.inplace_version, x.item())
             for state in self.state.values()
-            for key in self._fg_numbers
+            for key in self._fg_counted
             if isinstance(x := state.get(key), Tensor)
         ]
 

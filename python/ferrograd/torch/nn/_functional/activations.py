@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ferrograd._core import ArgumentError, torch as ops
+from ferrograd._core import ArgumentError
 from ferrograd._kit import arguments as _arguments
+from ferrograd._kit.ops import ops
 from ferrograd._kit.out import with_out
 from ferrograd.torch._tensor import Tensor
 

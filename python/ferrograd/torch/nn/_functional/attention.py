@@ -6,11 +6,12 @@ import math
 from typing import Any
 
 from ferrograd._autograd.autocast import in_half
-from ferrograd._core import ArgumentError, ShapeError, torch as ops
+from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._functions import attention
 from ferrograd._functions.half_floats import rounded_once
 from ferrograd._kit import arguments as _arguments
 from ferrograd._kit.arguments import typed
+from ferrograd._kit.ops import ops
 from ferrograd.torch._tensor import Tensor
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-from ferrograd._core import ArgumentError, ShapeError, torch as ops
+from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._kit import arguments as _arguments
+from ferrograd._kit.ops import ops
 from ferrograd._kit.warning import warn
 from ferrograd.torch._tensor import Tensor
 

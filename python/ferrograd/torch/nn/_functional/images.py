@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from ferrograd._autograd.autocast import in_float32
-from ferrograd._core import ArgumentError, ShapeError, torch as ops
+from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._functions import grids, images, pools
 from ferrograd._functions.pools import largest
 from ferrograd._kit import arguments as _arguments
+from ferrograd._kit.ops import ops
 from ferrograd._kit.specialize import DIMENSIONS, Dimension, for_dimension
 from ferrograd._kit.warning import warn
 from ferrograd.torch._base.formats import as_images_of

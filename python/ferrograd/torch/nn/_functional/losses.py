@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ferrograd._autograd.autocast import in_float32
-from ferrograd._core import torch as ops
 from ferrograd._functions import losses
 from ferrograd._kit.arguments import typed
+from ferrograd._kit.ops import ops
 from ferrograd.torch._tensor import Tensor
 
 __all__ = [

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ferrograd._core import ArgumentError, torch as ops
+from ferrograd._core import ArgumentError
 from ferrograd._functions.norms import normalize
 from ferrograd._kit import arguments as _arguments
+from ferrograd._kit.ops import ops
 from ferrograd._kit.specialize import DIMENSIONS, Dimension, for_dimension
 from ferrograd.torch._tensor import Tensor
 

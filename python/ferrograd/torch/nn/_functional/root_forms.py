@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import torch as ops
 from ferrograd._distributions import _draws
 from ferrograd._functions import embedding as _embedding
 from ferrograd._kit import arguments as _arguments
+from ferrograd._kit.ops import ops
 from ferrograd.torch._base.generator import drawing
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd._core import ArgumentError, torch as ops
+from ferrograd._core import ArgumentError
+from ferrograd._kit.ops import ops
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn._functional.pools import batch_norm_of_any_eps

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd._core import ArgumentError, torch as ops
+from ferrograd._core import ArgumentError
 from ferrograd._functions import recurrent
 from ferrograd._functions.recurrent import Weights
+from ferrograd._kit.ops import ops
 from ferrograd._kit.specialize import specialize
 from ferrograd.torch._tensor import Tensor
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ferrograd._core import torch as _ops
 from ferrograd._kit import public as _public
 from ferrograd._kit.arguments import integer as _integer
+from ferrograd._kit.ops import ops as _ops
 from ferrograd.torch._tensor import Tensor
 
 __all__ = ["causal_lower_right", "causal_upper_left"]

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ferrograd import _core
-from ferrograd._core import ArgumentError, DtypeError, ShapeError, torch as ops
+from ferrograd._core import ArgumentError, DtypeError, ShapeError
 from ferrograd._kit import arguments as _arguments, public as _public
+from ferrograd._kit.ops import ops
 from ferrograd.torch._base.vmap import vmap as _vmap
 from ferrograd.torch._tensor import Tensor
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import torch as ops
 from ferrograd._kit import public as _public
 from ferrograd._kit.dialect import TORCH
+from ferrograd._kit.ops import ops
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn.modules.container import ModuleList, Sequential

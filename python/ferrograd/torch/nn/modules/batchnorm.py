@@ -6,9 +6,9 @@ from typing import Any
 
 from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import torch as ops
 from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd._kit.arguments import typed
+from ferrograd._kit.ops import ops
 from ferrograd._layers import blocks
 from ferrograd.torch._base.process_groups import GroupMember, ProcessGroup
 from ferrograd.torch._tensor import Tensor
@@ -45,7 +45,8 @@ class _NormBase(Module):
         bias: bool = True,
     ) -> None:
         super().__init__()
-        _arguments.sizes(self, num_features=num_features)
+        if affine or track_running_stats:
+            _arguments.sizes(self, num_features=num_features)
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         self.register_parameter("weight", optional(affine, [num_features], dtype, device))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd._core import torch as ops
 from ferrograd._kit import public as _public
+from ferrograd._kit.ops import ops
 from ferrograd._kit.warning import warn
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ferrograd._core import torch as ops
 from ferrograd._kit import arguments as _arguments, public as _public
+from ferrograd._kit.ops import ops
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F, init
 from ferrograd.torch.nn.modules.module import Module

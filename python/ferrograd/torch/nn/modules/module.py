@@ -10,8 +10,9 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import ArgumentError, torch as _ops
+from ferrograd._core import ArgumentError
 from ferrograd._kit import arguments as _arguments, public as _public
+from ferrograd._kit.ops import ops as _ops
 from ferrograd._kit.warning import warn
 from ferrograd._layers import global_hooks as _global_hooks
 from ferrograd._layers.hooks import RemovableHandle, add

@@ -6,13 +6,13 @@ import math
 from itertools import pairwise
 from typing import Any
 
-from ferrograd._core import ArgumentError, torch as ops
-from ferrograd._functions import recurrent
-from ferrograd._functions.recurrent import Weights
+from ferrograd._core import ArgumentError
 from ferrograd._kit import arguments as _arguments, public as _public
+from ferrograd._kit.ops import ops
 from ferrograd._kit.warning import warn
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import init
+from ferrograd.torch.nn._functional import root_recurrent
 from ferrograd.torch.nn.modules.linear import optional, parameter
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.parameter import Parameter
@@ -101,11 +101,6 @@ class RNNBase(Module):
         """The ends of the names of a layer's weights, for each direction."""
         return [f"l{layer}", f"l{layer}_reverse"][: self._fg_directions]
 
-    def _fg_weights(self, suffix: str) -> Weights:
-        kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
-        found: list[Any] = [getattr(self, f"{kind}_{suffix}", None) for kind in kinds]
-        return Weights(*found)
-
     @property
     def all_weights(self) -> list[list[Parameter]]:
         """The parameters of each layer and direction."""
@@ -177,7 +172,7 @@ class RNNBase(Module):
         packed. The state is [layers * directions, batch, size]; an LSTM's is a pair.
         """
         sequence = input if isinstance(input, PackedSequence) else None
-        x, sizes, order, back = input, None, None, None
+        x, counts, sizes, order, back = input, None, None, None, None
         if sequence is not None:
             x, counts, order, back = sequence
             sizes = [int(n) for n in counts.tolist()]
@@ -191,15 +186,17 @@ class RNNBase(Module):
         if not x.shape[0]:
             raise ArgumentError(f"Expected sequence length to be larger than 0 in RNN, not an input of {input.shape}")
         state = self._fg_initial(hx, x, sizes[0] if sizes else x.shape[1], batched, order)
-        layers = [[self._fg_weights(suffix) for suffix in self._fg_suffixes(layer)] for layer in range(self.num_layers)]
-        y, end = recurrent.run(self.mode, layers, x, state, sizes, self.dropout if self.training else 0.0)
+        weights = [weight for weights in self.all_weights for weight in weights]
+        rest = (weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
+        run = getattr(root_recurrent, self.mode.lower())
+        y, *end = run(x, state, *rest, False) if counts is None else run(x, counts, state, *rest)
         if sequence is not None:
-            end = end if back is None else tuple(ops.index_select(s, 1, back) for s in end)
-            return sequence._replace(data=y), end if len(end) > 1 else end[0]
+            end = end if back is None else [ops.index_select(s, 1, back) for s in end]
+            return sequence._replace(data=y), tuple(end) if len(end) > 1 else end[0]
         y = ops.swapaxes(y, 0, 1) if turned else y
         if not batched:
-            y, end = ops.squeeze(y, 1), tuple(ops.squeeze(s, 1) for s in end)
-        return y, end if len(end) > 1 else end[0]
+            y, end = ops.squeeze(y, 1), [ops.squeeze(s, 1) for s in end]
+        return y, tuple(end) if len(end) > 1 else end[0]
 
     def extra_repr(self) -> str:
         """The sizes and the arguments that are not the default."""
@@ -351,8 +348,9 @@ class RNNCellBase(Module):
             state = (zeros, zeros) if self._fg_kind == "LSTM" else (zeros,)
         if alone:
             input, state = ops.expand_dims(input, 0), tuple(ops.expand_dims(h, 0) for h in state)
-        weights = Weights(self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
-        found = recurrent.cell(self._fg_kind, weights, input, tuple(state))
+        weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        made = getattr(root_recurrent, f"{self._fg_kind.lower()}_cell")(input, tuple(state), *weights)
+        found = made if isinstance(made, tuple) else (made,)
         return tuple(ops.squeeze(h, 0) for h in found) if alone else found
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:

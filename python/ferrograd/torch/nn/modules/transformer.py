@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ferrograd._core import torch as ops
 from ferrograd._kit import public as _public
+from ferrograd._kit.ops import ops
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F, init
 from ferrograd.torch.nn.modules.attention import MultiheadAttention

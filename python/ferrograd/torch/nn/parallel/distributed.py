@@ -79,6 +79,7 @@ class DistributedDataParallel(Module):
         self.broadcast_buffers = broadcast_buffers
         self.find_unused_parameters = find_unused_parameters
         self.device_ids, self.output_device, self.dim = device_ids, output_device, dim
+        self.static_graph, self.gradient_as_bucket_view = static_graph, gradient_as_bucket_view
         comm = self.process_group.communicator
         if init_sync and comm.size > 1:
             check_same_parameters(comm, list(module.named_parameters()))
@@ -87,6 +88,12 @@ class DistributedDataParallel(Module):
         self._reducer = Reducer(named, comm, size, find_unused_parameters)
         self._buffers_differ = True
         self._join: _Join | None = None
+
+    def _get_ddp_logging_data(self) -> dict[str, Any]:
+        """How the module was made, as libraries log it."""
+        comm = self.process_group.communicator
+        names = ("broadcast_buffers", "find_unused_parameters", "gradient_as_bucket_view", "static_graph")
+        return {"world_size": comm.size, "rank": comm.rank, **{name: getattr(self, name) for name in names}}
 
     @property
     def require_backward_grad_sync(self) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ferrograd._core import torch as _ops
 from ferrograd._kit import public as _public
+from ferrograd._kit.ops import ops as _ops
 from ferrograd._optim import fused as _steps
 from ferrograd.torch._tensor import Tensor
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ferrograd._core import ArgumentError, torch as ops
+from ferrograd._core import ArgumentError
 from ferrograd._kit import public as _public
 from ferrograd._kit.arguments import tensor
+from ferrograd._kit.ops import ops
 from ferrograd.torch._tensor import Tensor
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import torch as ops
 from ferrograd._kit import public as _public
 from ferrograd._kit.arguments import typed
+from ferrograd._kit.ops import ops
 from ferrograd._layers.initializers import orthonormal
 from ferrograd._layers.reparametrized import as_matrix, norm_except_dim, power_iteration, singular_value, unit
 from ferrograd.torch import linalg
@@ -171,7 +171,7 @@ class _SpectralNorm(Module):
         self.n_power_iterations, self.eps = n_power_iterations, eps
         if weight.ndim > 1:
             matrix = as_matrix(weight.detach(), self.dim)
-            u, v = (unit(ops.randn([n], weight.dtype), eps) for n in matrix.shape)
+            u, v = (unit(ops.randn_like(ops.sum(matrix, axis)), eps) for axis in (1, 0))
             self.register_buffer("_u", u)
             self.register_buffer("_v", v)
             self._improve(matrix, 15)

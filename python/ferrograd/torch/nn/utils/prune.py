@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import ArgumentError, torch as ops
+from ferrograd._core import ArgumentError
 from ferrograd._kit import public as _public
 from ferrograd._kit.dialect import TORCH
+from ferrograd._kit.ops import ops
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn.modules.module import Module
 

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import ArgumentError, torch as ops
+from ferrograd._core import ArgumentError
 from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd._kit.arguments import typed
 from ferrograd._kit.dialect import TORCH
+from ferrograd._kit.ops import ops
 from ferrograd.torch._tensor import Tensor
 
 __all__ = [

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TypeVar
 
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import torch as ops
 from ferrograd._kit import public as _public
 from ferrograd._kit.arguments import typed
+from ferrograd._kit.ops import ops
 from ferrograd._layers.reparametrized import SpectralNorm, as_matrix, unit
 from ferrograd.torch.nn.modules.conv import _ConvTransposeNd
 from ferrograd.torch.nn.modules.module import Module

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ferrograd._core import ArgumentError, torch as ops
+from ferrograd._core import ArgumentError
 from ferrograd._kit import public as _public
 from ferrograd._kit.arguments import typed
+from ferrograd._kit.ops import ops
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn.modules.module import Module
 

@@ -92,7 +92,7 @@ class DataLoader(Generic[T_co]):
         self.pin_memory_device = pin_memory_device
         self.timeout = timeout
         self.worker_init_fn = worker_init_fn
-        self.multiprocessing_context = self._fg_context(multiprocessing_context)
+        self.multiprocessing_context = multiprocessing_context
         self.generator = generator
         self.persistent_workers = persistent_workers
         self.in_order = in_order
@@ -132,7 +132,16 @@ class DataLoader(Generic[T_co]):
         self._fg_promised: int | None = None
         self._fg_is_ready = True
 
-    def _fg_context(self, given: Any) -> Any:
+    @property
+    def multiprocessing_context(self) -> Any:
+        """How processes are started: a context of ``multiprocessing``, or None for its default."""
+        return self._fg_context
+
+    @multiprocessing_context.setter
+    def multiprocessing_context(self, given: Any) -> None:
+        self._fg_context = self._fg_checked_context(given)
+
+    def _fg_checked_context(self, given: Any) -> Any:
         if given is None:
             return None
         _check(
