@@ -108,6 +108,18 @@ pub fn ensure(bytes: usize) -> Result<(), NoMemory> {
     Ok(Vec::<u8>::new().try_reserve_exact(bytes)?)
 }
 
+/// Takes the memory that the C library needs to drop local variables at the end of this thread. It takes it where the first
+/// of them is used, and ends the process if there is none, so a new thread calls this while there is memory.
+#[doc(hidden)]
+pub fn begin_thread() {
+    struct First;
+    impl Drop for First {
+        fn drop(&mut self) {}
+    }
+    thread_local!(static FIRST: First = const { First });
+    FIRST.with(|_| ());
+}
+
 /// The size of the largest cache of the processor, or a guess.
 pub fn largest_cache() -> usize {
     const GUESS: usize = 64 << 20;

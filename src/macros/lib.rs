@@ -26,7 +26,7 @@ use syn::{
 /// With `half` the function takes float16 and bfloat16 as they are, as views do. Any other gets them in float32, and
 /// its results are rounded back. With `from_zero` its indices count from 0 in a dialect whose library refuses negative
 /// ones there. With `draws` it draws random numbers, in torch's dialect those of PyTorch. With `heavy`, and in the namespaces
-/// `linalg` and `fft`, it takes long for the size of its operands. With `reads_lent` it may read memory that another library writes
+/// `linalg` and `fft`, it takes long for the size of its operands, with `light` about as long as to read them. With `reads_lent` it may read memory that another library writes
 /// to: it takes no number from there as a count or a place.
 ///
 /// The names default to the function's own. `in linalg` puts the first of them into a namespace; the others are aliases
@@ -69,6 +69,7 @@ struct Options {
     from_zero: bool,
     draws: bool,
     heavy: bool,
+    light: bool,
     reads_lent: bool,
 }
 
@@ -83,6 +84,7 @@ impl Parse for Options {
             from_zero: false,
             draws: false,
             heavy: false,
+            light: false,
             reads_lent: false,
         };
         while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
@@ -96,6 +98,7 @@ impl Parse for Options {
                 "from_zero" => &mut options.from_zero,
                 "draws" => &mut options.draws,
                 "heavy" => &mut options.heavy,
+                "light" => &mut options.light,
                 "reads_lent" => &mut options.reads_lent,
                 "names" => {
                     let list;
@@ -104,8 +107,7 @@ impl Parse for Options {
                     continue;
                 }
                 _ => {
-                    let words =
-                        "`in namespace`, `half`, `from_zero`, `draws`, `heavy`, `reads_lent` or `names(...)`";
+                    let words = "`in namespace`, `half`, `from_zero`, `draws`, `heavy`, `light`, `reads_lent` or `names(...)`";
                     return Err(syn::Error::new(word.span(), words));
                 }
             };
@@ -142,7 +144,11 @@ fn entry(options: &Options, function: &mut ItemFn) -> syn::Result<Tokens> {
     let takes_half = views || options.half;
     let (from_zero, draws, reads_lent) = (options.from_zero, options.draws, options.reads_lent);
     let is_of_matrices = options.space.as_ref().is_some_and(|space| space == "linalg" || space == "fft");
-    let heavy = options.heavy || draws || is_of_matrices;
+    let work = match () {
+        () if options.heavy || draws || is_of_matrices => quote!(Heavy),
+        () if options.light || views => quote!(Light),
+        () => quote!(Usual),
+    };
     let in_place = Ident::new(in_place, Span::call_site());
     let doc = documentation(&function.attrs);
     let mut params = Vec::new();
@@ -167,7 +173,7 @@ fn entry(options: &Options, function: &mut ItemFn) -> syn::Result<Tokens> {
                     takes_half: #takes_half,
                     from_zero: #from_zero,
                     draws: #draws,
-                    heavy: #heavy,
+                    work: crate::ops::entry::Work::#work,
                     reads_lent: #reads_lent,
                     call,
                 }

@@ -30,12 +30,22 @@ pub struct Entry {
     pub from_zero: bool,
     /// Whether the host calls it with [`as_pytorch`](super::random::as_pytorch) in a dialect that draws PyTorch's numbers.
     pub draws: bool,
-    /// Whether it takes long for the size of its operands, such as a product of matrices.
-    pub heavy: bool,
+    pub work: Work,
     /// Whether it may read memory that another library writes to: it takes no number from there as a count or a place. Where
     /// another thread writes meanwhile, some numbers of the result are others, and nothing else happens.
     pub reads_lent: bool,
     pub call: fn(&[Arg]) -> Result<Value>,
+}
+
+/// How long an entry takes for the size of its operands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// About as long as to read them, such as a sum.
+    Light,
+    /// Some ten times as long, such as the sine of each element.
+    Usual,
+    /// Longer for larger operands, such as a product of matrices.
+    Heavy,
 }
 
 /// The in-place form of an entry, which writes the result over its first tensor (`sin_`).

@@ -1,5 +1,6 @@
 """Derivatives at zeros, ties, bounds, large arguments and NaN."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -213,6 +214,26 @@ def test_a_power_of_a_number_has_the_bits_of_that_of_a_vector(exponent: float, d
     assert one_by_one == (x**exponent).tolist()
     compiled = fg.compile(lambda v: v**exponent)
     assert one_by_one[:20] == [compiled(v).item() for v in fg.unbind(x)[:20]]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "want"),
+    [
+        (-3.0, 2.0, -math.log(6)),
+        (2.0, -3.0, -math.log(6)),
+        (-3.0, 4.0, math.inf),
+        (-5.0, -3.0, math.inf),
+        (-1.5, 3.0, 1.6739764335716716),
+        # Beyond the integers of 32 bits: the values of the sum of logarithms below.
+        (-(2.0**31), 5.0, math.log(24) - sum(math.log(2.0**31 - k) for k in range(5))),
+        (-4e9, 3.0, math.log(2) - sum(math.log(4e9 - k) for k in range(3))),
+        (math.nan, -2.0, math.nan),
+        (-3.0, math.nan, math.nan),
+    ],
+)
+def test_betaln_at_poles_of_one_gamma_function(a: float, b: float, want: float) -> None:
+    found = fg.betaln(fg.tensor(a, dtype="float64"), fg.tensor(b, dtype="float64")).item()
+    assert found == pytest.approx(want, rel=1e-12, nan_ok=True)
 
 
 def test_bessel_functions_of_the_second_kind_near_zero() -> None:

@@ -101,6 +101,7 @@ fn started(threads: usize) -> Option<rayon::ThreadPool> {
         .start_handler({
             let running = running.clone();
             move |_| {
+                memory::begin_thread();
                 *running.0.lock().unwrap() += 1;
                 running.1.notify_one();
             }
@@ -232,6 +233,7 @@ fn job_apart(job: Job) {
     let spawned = std::thread::Builder::new().name("ferrograd-apart".to_owned()).spawn({
         let (stopped, state) = (stopped.clone(), state.clone());
         move || {
+            memory::begin_thread();
             let job = lock(&state.0).0.take().expect("nobody else takes it from a thread that runs");
             let done = catch_unwind(AssertUnwindSafe(|| interrupt::following(&stopped, job)));
             lock(&state.0).1 = Some(done);

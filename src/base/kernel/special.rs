@@ -4,8 +4,8 @@
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, LN_2};
 
 pub use libm::erfc;
-use spec_math::cephes64::{i0e, i1e, igam, igamc, k0e, k1e};
-pub use spec_math::cephes64::{lbeta as betaln, ndtri, psi as digamma};
+use spec_math::cephes64::{i0e, i1e, igam, igamc, k0e, k1e, lbeta};
+pub use spec_math::cephes64::{ndtri, psi as digamma};
 
 /// `ln |Γ(x)|`.
 #[inline(never)]
@@ -96,6 +96,20 @@ pub fn log_ndtr(x: f64) -> f64 {
         return -0.5 * x * x + erfcx(z).ln() - LN_2;
     }
     (-0.5 * erfc(-z)).ln_1p()
+}
+
+/// The logarithm of the absolute value of the beta function.
+pub fn betaln(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() {
+        return f64::NAN;
+    }
+    let (pole, other) = if a < b { (a, b) } else { (b, a) };
+    if pole > 0.0 || pole != pole.floor() {
+        return lbeta(a, b);
+    }
+    // At a pole of one gamma function the value is finite where that of the sum has a pole too (DLMF 5.5.3).
+    let rest = 1.0 - pole - other;
+    if other == other.floor() && rest > 0.0 { betaln(rest, other) } else { f64::INFINITY }
 }
 
 /// The regularised lower incomplete gamma function, and the upper one.

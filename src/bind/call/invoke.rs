@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::graph::site::Site;
 use crate::graph::{DetachReason, Tensor};
 use crate::ops::copy::alias;
-use crate::ops::entry::{Arg, Entry, Param, ParamKind, Value, take};
+use crate::ops::entry::{Arg, Entry, Param, ParamKind, Value, Work, take};
 use crate::ops::movement::{cast, reshape_to};
 use crate::ops::promote::weak_beside;
 use crate::ops::{Index, autocast, index, random};
@@ -288,21 +288,34 @@ fn run<'py>(
     })
 }
 
-/// Ops on as many bytes run without the GIL. Views move few of them.
+/// Ops on as many bytes run without the GIL.
 const LONG: usize = 128 << 10;
+/// Those that take about as long as to read their operands, and those of which views move few bytes.
+const LONG_LIGHT: usize = 512 << 10;
 const LONG_VIEW: usize = 1 << 20;
 /// Heavy ops on fewer bytes are short whatever they compute.
 const SHORT: usize = 4 << 10;
-/// So many products of numbers take some 20 µs.
-const PRODUCTS: usize = 1 << 18;
+/// So many products of numbers take 10 to 20 µs. To let go of the GIL for less than that costs more than it gives: the thread waits
+/// until another one lets go of it.
+const PRODUCTS: usize = 1 << 20;
 /// As many take about as long as a random number, or one that is sorted.
-const EACH: usize = 32;
+const EACH: usize = 128;
+/// As many take about as long as one of a factorisation, whose kernels are not as fast.
+const FACTORED: usize = 32;
 
 /// Whether an op may take more than some 20 µs, for which it is worth to let go of the GIL.
 #[inline]
 fn is_long(entry: &Entry, args: &[Arg], bytes: usize) -> bool {
-    bytes >= if entry.views { LONG_VIEW } else { LONG }
-        || entry.heavy && (bytes >= SHORT || bytes == 0) && products(entry, args) >= PRODUCTS
+    let long = match entry.work {
+        _ if entry.views => LONG_VIEW,
+        Work::Light => LONG_LIGHT,
+        Work::Usual => LONG,
+        Work::Heavy if (SHORT..LONG).contains(&bytes) || bytes == 0 => {
+            return products(entry, args) >= PRODUCTS;
+        }
+        Work::Heavy => LONG,
+    };
+    bytes >= long
 }
 
 /// About how many products of numbers a heavy op on so few bytes computes, or what takes as long.
@@ -322,7 +335,7 @@ fn products(entry: &Entry, args: &[Arg]) -> usize {
         (Some((_, x)), None) if x.rank() < 2 || entry.draws => x.array.len().saturating_mul(EACH),
         // A factorisation, or a sort.
         (Some((_, x)), None) => {
-            x.array.len().saturating_mul(8 * x.dims()[x.rank() - 2..].iter().min().unwrap_or(&1))
+            x.array.len().saturating_mul(FACTORED * x.dims()[x.rank() - 2..].iter().min().unwrap_or(&1))
         }
         // Random numbers of a shape.
         _ => match args.first() {

@@ -32,10 +32,11 @@ fn binary<'py>(
     name: &str,
     f: Operator,
 ) -> PyResult<Bound<'py, PyAny>> {
-    computed(slf, other, swap, name, f, formats::elements)
+    computed(slf, other, swap, name, f, (formats::elements, LONG_LIGHT))
 }
 
-/// [`binary`] of an operator whose results of torch's `lay` lays out where an operand is not in C order.
+/// [`binary`] of an operator whose results of torch's `lay` lays out where an operand is not in C order, and which runs without the
+/// GIL where an operand has so many bytes.
 #[inline(always)]
 fn computed<'py>(
     slf: &Bound<'py, Var>,
@@ -43,11 +44,11 @@ fn computed<'py>(
     swap: bool,
     name: &str,
     f: Operator,
-    lay: Laying,
+    (lay, long): (Laying, usize),
 ) -> PyResult<Bound<'py, PyAny>> {
     let same_class = of_same_class(slf, other);
     let (py, slf) = (slf.py(), slf.get());
-    let how = (lay, slf.dialect());
+    let how = (lay, long, slf.dialect());
     let f = |x: &Tensor, y: Operand<'_>| {
         if let Operand::Tensor(y) = y
             && x.dtype() != y.dtype()
@@ -98,8 +99,10 @@ fn beside_integers(slf: &Var, other: &Bound<'_, PyAny>) -> PyResult<Option<Tenso
     wide_scalar(other)
 }
 
-/// An operator on as many bytes as this runs without the GIL, and with its operands unlocked.
+/// An operator on as many bytes as this runs without the GIL, and with its operands unlocked: a product or a power, and one that
+/// takes about as long as to read its operands.
 const LONG: usize = 64 << 10;
+const LONG_LIGHT: usize = 512 << 10;
 /// The most bytes that an element has.
 const WIDEST: usize = 16;
 
@@ -109,18 +112,18 @@ fn run<'py>(
     py: Python<'py>,
     x: &mut Reading<'_>,
     mut y: Option<&mut Reading<'_>>,
-    (lay, dialect): (Laying, Dialect),
+    (lay, long, dialect): (Laying, usize, Dialect),
     f: impl FnOnce(&Tensor, &Tensor) -> Result<Tensor> + Send,
 ) -> PyResult<Bound<'py, Var>> {
     if matches!(x, Reading::Noted(..)) || matches!(y.as_deref(), Some(Reading::Noted(..))) {
-        return Var::laid_out(py, None, run_noted(py, x, y, lay, f).or_raise()?, dialect);
+        return Var::laid_out(py, None, run_noted(py, x, y, (lay, long), f).or_raise()?, dialect);
     }
     // No element has more bytes than the widest.
     let n = x.array.len().max(y.as_deref().map_or(0, |y| y.array.len()));
     let size = |t: &Tensor| t.dtype().size();
-    let long =
-        n >= LONG / WIDEST && n.saturating_mul(size(x).max(y.as_deref().map_or(0, |y| size(y)))) >= LONG;
-    if long {
+    let is_long =
+        n >= LONG / WIDEST && n.saturating_mul(size(x).max(y.as_deref().map_or(0, |y| size(y)))) >= long;
+    if is_long {
         x.unlock();
         if let Some(y) = &mut y {
             y.unlock();
@@ -128,7 +131,7 @@ fn run<'py>(
     }
     let x: &Tensor = x;
     let y = y.map_or(x, |y| &*y);
-    let out = if long { without_gil(py, || f(x, y)) } else { Error::catch(|| f(x, y)) };
+    let out = if is_long { without_gil(py, || f(x, y)) } else { Error::catch(|| f(x, y)) };
     Var::result(py, out.or_raise()?, dialect)
 }
 
@@ -139,7 +142,7 @@ fn run_noted(
     py: Python<'_>,
     x: &mut Reading<'_>,
     mut y: Option<&mut Reading<'_>>,
-    lay: Laying,
+    (lay, long): (Laying, usize),
     f: impl FnOnce(&Tensor, &Tensor) -> Result<Tensor> + Send,
 ) -> Result<Tensor> {
     let mut notes = x.unlocked();
@@ -155,12 +158,12 @@ fn run_noted(
         Ok::<_, Box<Error>>(Tensor { array, ..t.clone() })
     };
     let (x, y) = (kept(x)?, kept(y)?);
-    let long = x.array.len().max(y.array.len()) >= LONG / 4;
+    let is_long = x.array.len().max(y.array.len()) >= long / 4;
     let f = || {
         let out = f(&x, &y)?;
         if notes.strided { lay(&[&x, &y], out) } else { Ok(out) }
     };
-    let out = if long { without_gil(py, f)? } else { Error::catch(f)? };
+    let out = if is_long { without_gil(py, f)? } else { Error::catch(f)? };
     if notes.lent { Ok(Tensor { array: out.array.clone().kept()?, ..out }) } else { Ok(out) }
 }
 
@@ -171,7 +174,7 @@ fn unary<'py>(
     slf: &Bound<'py, Var>,
     f: impl FnOnce(&Tensor) -> Result<Tensor> + Send,
 ) -> PyResult<Bound<'py, Var>> {
-    let how: (Laying, Dialect) = (formats::elements, slf.get().dialect());
+    let how: (Laying, usize, Dialect) = (formats::elements, LONG_LIGHT, slf.get().dialect());
     run(slf.py(), &mut slf.get().reading(), None, how, |x, _| f(x))
 }
 
@@ -232,11 +235,11 @@ operators! {
 #[pymethods]
 impl Var {
     fn __matmul__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        computed(slf, o, false, "matmul", product, formats::c_order)
+        computed(slf, o, false, "matmul", product, (formats::c_order, LONG))
     }
 
     fn __rmatmul__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        computed(slf, o, true, "matmul", product, formats::c_order)
+        computed(slf, o, true, "matmul", product, (formats::c_order, LONG))
     }
 }
 
@@ -249,7 +252,7 @@ fn power<'py>(
     if modulo.is_some_and(|m| !m.is_none()) {
         return Err(PyTypeError::new_err("pow() of a Tensor takes no modulus"));
     }
-    binary(slf, o, swap, "pow", wide!(arithmetic::pow))
+    computed(slf, o, swap, "pow", wide!(arithmetic::pow), (formats::elements, LONG))
 }
 
 fn floor_divide<'py>(

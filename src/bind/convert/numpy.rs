@@ -40,9 +40,10 @@ pub fn dtype(o: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
         Err(_) if o.get_type().is(DTYPE.get(o.py())?) => {
             return Ok(DType::parse(o.getattr("name")?.cast::<PyString>()?.to_str()?));
         }
+        Err(_) if o.is_none() => return Ok(None),
         Err(_) => match PyArrayDescr::new(o.py(), o) {
-            Ok(d) if !o.is_none() => d,
-            _ => return Ok(None),
+            Ok(d) => d,
+            Err(_) => return Ok(None),
         },
     };
     Ok(from_descr(&descr))

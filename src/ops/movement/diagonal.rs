@@ -93,6 +93,9 @@ pub fn diag_embed(
     region("diag_embed", lead.len() + 2, offset, axis1, axis2)?;
     let mut dims: Dims = lead.into();
     dims.extend([size, size]);
+    if shape::checked_len(&dims).is_none() {
+        return Err(Error::memory("diag_embed", dims.to_vec(), x.dtype()));
+    }
     let laid = Region::Diagonal { axes: (lead.len(), lead.len() + 1), offset };
     moveaxis(&place("diag_embed", &dims, &[x], [laid], None)?, &[-2, -1], &[axis1, axis2])
 }
@@ -159,7 +162,7 @@ fn triangle(op: &'static str, x: &Tensor, upper: bool, k: i64) -> Result<Tensor>
 /// array([[1, 0],
 ///        [3, 4]])
 /// ```
-#[op(in_place, half)]
+#[op(in_place, half, light)]
 pub fn tril(x: &Tensor, #[default(0)] k: i64) -> Result<Tensor> {
     triangle("tril", x, false, k)
 }

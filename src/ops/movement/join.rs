@@ -37,7 +37,7 @@ fn promoted<'a>(op: &'static str, tensors: &'a [Tensor]) -> Result<Vec<Cow<'a, T
 /// >>> fg.concat([fg.tensor([1, 2]), fg.tensor([3])]).numpy()
 /// array([1, 2, 3])
 /// ```
-#[op(function, names("concat", "cat", "concatenate"), half)]
+#[op(function, names("concat", "cat", "concatenate"), half, light)]
 pub fn concat(tensors: &[Tensor], #[default(0)] axis: Option<i64>) -> Result<Tensor> {
     let Some(axis) = axis else {
         let flat = tensors.iter().map(ravel).collect::<Result<Vec<_>>>()?;
@@ -80,7 +80,7 @@ pub fn concat(tensors: &[Tensor], #[default(0)] axis: Option<i64>) -> Result<Ten
 /// array([[1, 3],
 ///        [2, 4]])
 /// ```
-#[op(function, half)]
+#[op(function, half, light)]
 pub fn stack(tensors: &[Tensor], #[default(0)] axis: i64) -> Result<Tensor> {
     let all = promoted("stack", tensors)?;
     let first = all[0].dims();

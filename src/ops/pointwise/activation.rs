@@ -139,7 +139,7 @@ fn is_positive(x: &Tensor) -> Result<Tensor> {
 /// >>> fg.leaky_relu(fg.tensor([-100.0, 2.0])).tolist()
 /// [-1.0, 2.0]
 /// ```
-#[op(in_place)]
+#[op(in_place, light)]
 pub fn leaky_relu(x: &Tensor, #[default(0.01)] negative_slope: f64) -> Result<Tensor> {
     parametrised::<Leaky>(&*promoted_float(x)?, [negative_slope, 0.0, 0.0])
 }
@@ -151,7 +151,7 @@ pub fn leaky_relu(x: &Tensor, #[default(0.01)] negative_slope: f64) -> Result<Te
 /// >>> fg.prelu(fg.tensor([-1.0, 2.0]), fg.tensor(0.5)).tolist()
 /// [-0.5, 2.0]
 /// ```
-#[op(in_place)]
+#[op(in_place, light)]
 pub fn prelu(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     let (x, weight) = promoted(Class::Real, x.into(), weight.into())?;
     if x.rank() == 0 && weight.dims() == [1] {

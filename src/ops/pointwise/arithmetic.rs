@@ -262,7 +262,7 @@ pub fn lcm(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
 /// >>> fg.heaviside(fg.tensor([-1.5, 0.0, 2.0]), 0.5).tolist()
 /// [0.0, 0.5, 1.0]
 /// ```
-#[op(in_place)]
+#[op(in_place, light)]
 pub fn heaviside(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     let (x, y) = promoted(Class::Num, x, y)?;
     let (x, zero) = (x.detach(), Tensor::scalar_of(x.dtype(), 0.0));
@@ -291,7 +291,7 @@ pub fn float_power(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
 /// >>> fg.round(fg.tensor([0.5, 1.5, 2.4])).tolist()
 /// [0.0, 2.0, 2.0]
 /// ```
-#[op(in_place)]
+#[op(in_place, light)]
 pub fn round(x: &Tensor, #[default(0)] decimals: i64) -> Result<Tensor> {
     if x.dtype().is_complex() {
         return from_parts(&round(&real(x)?, decimals)?, &round(&imag(x)?, decimals)?);
@@ -299,7 +299,7 @@ pub fn round(x: &Tensor, #[default(0)] decimals: i64) -> Result<Tensor> {
     if decimals == 0 || (x.dtype().kind() == DTypeKind::Int && decimals > 0) {
         return round_even(x);
     }
-    let Some(places) = i32::try_from(decimals.abs()).ok().filter(|p| *p <= 300) else {
+    let Some(places) = i32::try_from(decimals.unsigned_abs()).ok().filter(|p| *p <= 300) else {
         bail!(Argument, "round", "{decimals} decimals are beyond the range of a float");
     };
     if x.dtype().kind() == DTypeKind::Int {
@@ -354,7 +354,7 @@ fn round_to_tens(x: &Tensor, places: i32) -> Result<Tensor> {
 /// >>> fg.signbit(fg.tensor([-0.0, 0.0, -2.0])).tolist()
 /// [True, False, True]
 /// ```
-#[op(method)]
+#[op(method, light)]
 pub fn signbit(x: &Tensor) -> Result<Tensor> {
     if x.dtype().kind() != DTypeKind::Float {
         return less_same(x, &Tensor::scalar_of(x.dtype(), 0.0));

@@ -75,7 +75,7 @@ macro_rules! pairs {
         #[doc = concat!(">>> ", $example)]
         #[doc = $printed]
         #[doc = "```"]
-        #[op(in_place, names(stringify!($f) $(, stringify!($alias))*), half)]
+        #[op(in_place, names(stringify!($f) $(, stringify!($alias))*), half, light)]
         pub fn $f(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
             let ($x, $y) = $prepare(x, y)?;
             $result
@@ -126,7 +126,7 @@ pairs! {
 /// >>> fg.logical_not(fg.tensor([0, 2])).tolist()
 /// [True, False]
 /// ```
-#[op(in_place)]
+#[op(in_place, light)]
 pub fn logical_not(x: &Tensor) -> Result<Tensor> {
     bitwise_invert(&cast(x, DType::Bool)?)
 }

@@ -151,7 +151,7 @@ pub fn selu(
 /// >>> fg.hardtanh(fg.tensor([-2.0, 0.5])).tolist()
 /// [-1.0, 0.5]
 /// ```
-#[op(in_place)]
+#[op(in_place, light)]
 pub fn hardtanh(x: &Tensor, #[default(-1.0)] min: f64, #[default(1.0)] max: f64) -> Result<Tensor> {
     if min > max {
         bail!(Argument, "hardtanh", "min {min} is above max {max}");
@@ -165,7 +165,7 @@ pub fn hardtanh(x: &Tensor, #[default(-1.0)] min: f64, #[default(1.0)] max: f64)
 /// >>> fg.relu6(fg.tensor([-1.0, 2.0, 8.0])).tolist()
 /// [0.0, 2.0, 6.0]
 /// ```
-#[op(in_place)]
+#[op(in_place, light)]
 pub fn relu6(x: &Tensor) -> Result<Tensor> {
     parametrised::<Ramp>(&*promoted_float(x)?, [0.0, 6.0, 0.0])
 }
@@ -176,7 +176,7 @@ pub fn relu6(x: &Tensor) -> Result<Tensor> {
 /// >>> fg.hardsigmoid(fg.tensor([-4.0, 0.0])).tolist()
 /// [0.0, 0.5]
 /// ```
-#[op(in_place)]
+#[op(in_place, light)]
 pub fn hardsigmoid(
     x: &Tensor,
     #[default(1.0 / 6.0)] slope: f64,
@@ -191,7 +191,7 @@ pub fn hardsigmoid(
 /// >>> fg.hardswish(fg.tensor([0.0, 3.0])).tolist()
 /// [0.0, 3.0]
 /// ```
-#[op(in_place)]
+#[op(in_place, light)]
 pub fn hardswish(x: &Tensor) -> Result<Tensor> {
     parametrised::<HardSwish>(&*promoted_float(x)?, [0.0; 3])
 }
@@ -214,7 +214,7 @@ pub fn mish(x: &Tensor) -> Result<Tensor> {
 /// >>> fg.softshrink(fg.tensor([-2.0, 0.25])).tolist()
 /// [-1.5, 0.0]
 /// ```
-#[op(in_place)]
+#[op(in_place, light)]
 pub fn softshrink(x: &Tensor, #[default(0.5)] threshold: f64) -> Result<Tensor> {
     if threshold < 0.0 {
         bail!(Argument, "softshrink", "threshold is not negative, {threshold} is");
@@ -228,7 +228,7 @@ pub fn softshrink(x: &Tensor, #[default(0.5)] threshold: f64) -> Result<Tensor> 
 /// >>> fg.hardshrink(fg.tensor([-2.0, 0.25])).tolist()
 /// [-2.0, 0.0]
 /// ```
-#[op(in_place)]
+#[op(in_place, light)]
 pub fn hardshrink(x: &Tensor, #[default(0.5)] threshold: f64) -> Result<Tensor> {
     parametrised::<HardShrink>(&*promoted_float(x)?, [threshold, 0.0, 0.0])
 }
@@ -239,7 +239,7 @@ pub fn hardshrink(x: &Tensor, #[default(0.5)] threshold: f64) -> Result<Tensor> 
 /// >>> fg.thresholded_relu(fg.tensor([0.5, 2.0])).tolist()
 /// [0.0, 2.0]
 /// ```
-#[op(in_place, names("thresholded_relu", "threshold"))]
+#[op(in_place, names("thresholded_relu", "threshold"), light)]
 pub fn thresholded_relu(
     x: &Tensor,
     #[default(1.0)] threshold: f64,

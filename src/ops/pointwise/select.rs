@@ -82,7 +82,7 @@ pub fn select(condition: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// >>> fg.where(fg.tensor([True, False]), 1.0, fg.tensor([5.0, 6.0])).tolist()
 /// [1.0, 6.0]
 /// ```
-#[op(function, names("where"), half)]
+#[op(function, names("where"), half, light)]
 pub fn where_(condition: &Tensor, x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     let (x, y) = promoted(Class::Num, x, y)?;
     select(&cast(condition, DType::Bool)?, &x, &y)
@@ -117,7 +117,7 @@ parametrised_rows! {
 /// >>> fg.clip(fg.tensor([-1.0, 0.5, 2.0]), 0, 1).tolist()
 /// [0.0, 0.5, 1.0]
 /// ```
-#[op(in_place, names("clip", "clamp"))]
+#[op(in_place, names("clip", "clamp"), light)]
 pub fn clip(
     x: &Tensor,
     #[default(None)] min: Option<Operand<'_>>,
