@@ -398,8 +398,8 @@ class Optimizer:
 
     @property
     def _fg_counted(self) -> tuple[str, ...]:
-        """The numbers that are saved as tensors. An optimizer with a ``step`` of the user's keeps all as they are."""
-        return self._fg_numbers if type(self).step.__module__.startswith("ferrograd.") else ()
+        """The numbers that are saved as tensors. What only an optimizer of the user's counts stays a number."""
+        return tuple(key for key in self._fg_numbers if key in self._fg_kept)
 
     def _fg_saved(self, state: dict[str, Any]) -> dict[str, Any]:
         """The state of a parameter with tensors in place of some numbers."""
