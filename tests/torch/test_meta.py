@@ -110,13 +110,15 @@ def test_packed_sequences_give_shapes() -> None:
 def test_compiled_functions_run_as_they_are() -> None:
     x = torch.empty(2, 3, device="meta")
     for layer, given in ((nn.Linear(3, 4, device="meta"), torch.ones(2, 3)), (nn.Linear(3, 4), x)):
+        compiled = torch.compile(layer)
         with pytest.warns(UserWarning, match="runs uncompiled: .*has no numbers"):
-            compiled = torch.compile(layer)
-            assert [compiled(given).shape for _ in range(3)] == [(2, 4)] * 3
+            assert compiled(given).shape == (2, 4)
+        assert [compiled(given).shape for _ in range(2)] == [(2, 4)] * 2
         assert compiled(given).is_meta
-    with pytest.warns(UserWarning, match="runs uncompiled"):
-        made = torch.compile(lambda y: torch.empty(*y.shape, 2, device="meta"))
-        assert [made(torch.ones(3)).shape for _ in range(3)] == [(3, 2)] * 3
+    made = torch.compile(lambda y: torch.empty(*y.shape, 2, device="meta"))
+    with pytest.warns(UserWarning, match="runs uncompiled: .*has no numbers"):
+        assert made(torch.ones(3)).shape == (3, 2)
+    assert [made(torch.ones(3)).shape for _ in range(2)] == [(3, 2)] * 2
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._kit import public as _public
-from ferrograd.torch._functions.create import rand, randint, tensor
+from ferrograd.torch._functions.create import tensor
+from ferrograd.torch._functions.random import rand, randint
 from ferrograd.torch._tensor import Tensor
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
