@@ -266,7 +266,7 @@ def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: in
     x = _arguments.tensor(input, "hash_tensor", "input").detach()
     bits = ops.cast(x, "float64" if x.dtype.kind in "fV" else "int64").numpy().view(np.uint64)
     given = dim if isinstance(dim, list | tuple) else [dim]
-    axes = [_arguments.axis(d, "hash_tensor", max(x.ndim, 1)) for d in given][: x.ndim]
+    axes = [_arguments.axis(d, "hash_tensor", x.ndim or 1) for d in given][: x.ndim]
     combine: Any = np.bitwise_xor.reduce
     found = combine(bits, tuple(axes) or None, keepdims=keepdim)
     return _core.make(found, "uint64", False, TORCH)
