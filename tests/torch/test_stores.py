@@ -71,9 +71,9 @@ def test_a_key_is_waited_for(store: Any) -> None:
 def test_what_no_store_takes(store: Any) -> None:
     with pytest.raises(TypeError, match="str or bytes"):
         store.set("key", 1)
-    for call in (lambda: store.check("key"), lambda: store.get(1), lambda: store.wait([None])):
+    for ask, keys in ((store.check, "key"), (store.get, 1), (store.wait, [None])):
         with pytest.raises(TypeError, match="keys of a store are a list of str"):
-            call()
+            ask(keys)
     with pytest.raises(TypeError, match="cannot pickle"):
         pickle.dumps(store)
 
