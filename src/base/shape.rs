@@ -42,7 +42,7 @@ pub fn len(dims: &[usize]) -> usize {
     }
 }
 
-/// A loop with vectors: too much code for every caller.
+/// A call of its own, because the compiler makes a vectorised loop of it, which is too much code for every caller of `len`.
 #[inline(never)]
 fn product(dims: &[usize]) -> usize {
     dims.iter().product()

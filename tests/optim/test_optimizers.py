@@ -477,6 +477,23 @@ def test_numbers_of_a_users_optimizer_stay_numbers() -> None:
     assert type(other.state[p]["step"]) is int
 
 
+def test_an_optimizer_with_a_step_around_that_of_adam_saves_what_adam_saves() -> None:
+    class Logged(torch.optim.Adam):
+        def step(self, closure: Any = None) -> Any:
+            return super().step(closure)
+
+    p = torch.tensor([1.0], requires_grad=True)
+    p.sum().backward()
+    saved = []
+    for o in (torch.optim.Adam([p]), Logged([p])):
+        o.step()
+        saved.append(o.state_dict()["state"][0]["step"])
+        o.load_state_dict(o.state_dict())
+        o.step()
+        assert o.state[p]["step"] == 2
+    assert [(type(step), step.item()) for step in saved] == [(torch.Tensor, 1.0)] * 2
+
+
 @pytest.mark.parametrize("search", [None, "strong_wolfe"])
 def test_lbfgs_of_complex_parameters_is_that_of_their_parts(search: str | None) -> None:
     start, target = np.array([1.0 + 2.0j, -0.5j]), np.array([0.3 - 1.0j, 2.0 + 1.0j])

@@ -32,6 +32,9 @@ def test_copysign_of_integers_keeps_their_dtype(dtype: str) -> None:
     assert paddle.copysign(x, x).dtype == x.copysign(x).dtype == x.dtype
     assert paddle.copysign(x, t([-1.0, 1.0])).dtype == paddle.float32
     assert paddle.copysign(t([1, 2]), -1).tolist() == [-1, -2]
+    large = t([2**62 + 1, -(2**62) - 1])
+    assert paddle.copysign(large, t([[-1], [1]])).tolist() == [[-(2**62) - 1] * 2, [2**62 + 1] * 2]
+    assert paddle.copysign(large, -0.0).tolist() == [-(2**62) - 1] * 2
 
 
 def test_masked_fill_with_a_value_for_each_element() -> None:
@@ -73,15 +76,11 @@ def test_a_seed_gives_the_generator() -> None:
     assert paddle.rand([3]).tolist() == first.tolist()
 
 
-@pytest.mark.parametrize("name", ["graph_reindex", "graph_sample_neighbors"])
-def test_older_names_of_functions_of_graphs(name: str) -> None:
-    x, neighbors, count = (t(v) for v in ([7, 2], [2, 9, 7], [2, 1]))
-    if name == "graph_reindex":
-        found = paddle.incubate.graph_reindex(x, neighbors, count)
-        assert [v.tolist() for v in found] == [[1, 2, 0], [0, 0, 1], [7, 2, 9]]
-    else:
-        found = paddle.incubate.graph_sample_neighbors(t([1, 2, 0]), t([0, 2, 3]), t([1, 0]))
-        assert [v.tolist() for v in found] == [[0, 1, 2], [1, 2]]
+def test_older_names_of_functions_of_graphs() -> None:
+    found = paddle.incubate.graph_reindex(*(t(v) for v in ([7, 2], [2, 9, 7], [2, 1])))
+    assert [v.tolist() for v in found] == [[1, 2, 0], [0, 0, 1], [7, 2, 9]]
+    found = paddle.incubate.graph_sample_neighbors(t([1, 2, 0]), t([0, 2, 3]), t([1, 0]))
+    assert [v.tolist() for v in found] == [[0, 1, 2], [1, 2]]
 
 
 def test_counts_of_several_kinds_of_edges_follow_each_other() -> None:
@@ -104,6 +103,8 @@ def test_a_list_of_tensors_as_one() -> None:
     assert (joined.tolist(), sizes.tolist(), sizes.dtype) == ([[1, 1, 0]], [2, 1], paddle.int32)
     stacked, sizes = join([paddle.ones([2]), paddle.zeros([2])], axis=0, use_stack=True)
     assert (stacked.tolist(), sizes.tolist()) == ([[1, 1], [0, 0]], [1, 1])
+    with pytest.raises(IndexError, match="axis 1"):
+        join([paddle.ones([2])])
 
 
 def test_boxes_of_images_as_layers() -> None:

@@ -261,6 +261,21 @@ def test_writes_to_recorded_pairs_as_complex_numbers() -> None:
     assert torch.autograd.grad(y[:, 0].sum(), x)[0].tolist() == [[0.0, -2.0], [0.0, -2.0]]
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_parts_with_axes_of_size_1_are_written_to(compiled: bool) -> None:
+    def f(x: Any) -> Any:
+        z = x * 1
+        z.real.unsqueeze_(0).mul_(2)
+        torch.view_as_real(z).unsqueeze_(1)[0, 0, 1] = 5.0
+        return z
+
+    x = torch.tensor([1 + 2j, 3 - 1j], requires_grad=True)
+    z = (torch.compile(f) if compiled else f)(x)
+    assert z.tolist() == [2 + 5j, 6 - 1j]
+    assert torch.autograd.grad(torch.view_as_real(z).sum(), x)[0].tolist() == [2 + 0j, 2 + 1j]
+    assert torch.vmap(f)(x.detach()[None]).tolist() == [[2 + 5j, 6 - 1j]]
+
+
 def test_parts_of_leaves_are_not_written_to_while_ops_are_recorded() -> None:
     x = torch.tensor([1 + 2j], requires_grad=True)
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):

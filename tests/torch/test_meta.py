@@ -95,6 +95,32 @@ def test_recurrent_layers_and_distributions_give_shapes() -> None:
         assert normal.log_prob(x[0]).shape == (5, 2, 3)
 
 
+def test_packed_sequences_give_shapes() -> None:
+    with torch.device("meta"):
+        x = torch.zeros(5, 2, 3)
+        packed = nn.utils.rnn.pack_padded_sequence(x, [3, 5], enforce_sorted=False)
+        for layer, states in ((nn.LSTM(3, 4, bias=False), 2), (nn.GRU(3, 4), 1), (nn.RNN(3, 4), 1)):
+            y, end = layer(packed)
+            assert y.data.is_meta
+            assert y.data.shape == (8, 4)
+            assert nn.utils.rnn.pad_packed_sequence(y)[0].shape == (5, 2, 4)
+            assert [s.shape for s in (end if states == 2 else (end,))] == [(1, 2, 4)] * states
+
+
+def test_compiled_functions_run_as_they_are() -> None:
+    x = torch.empty(2, 3, device="meta")
+    for layer, given in ((nn.Linear(3, 4, device="meta"), torch.ones(2, 3)), (nn.Linear(3, 4), x)):
+        compiled = torch.compile(layer)
+        with pytest.warns(UserWarning, match="runs uncompiled: .*has no numbers"):
+            assert compiled(given).shape == (2, 4)
+        assert [compiled(given).shape for _ in range(2)] == [(2, 4)] * 2
+        assert compiled(given).is_meta
+    made = torch.compile(lambda y: torch.empty(*y.shape, 2, device="meta"))
+    with pytest.warns(UserWarning, match="runs uncompiled: .*has no numbers"):
+        assert made(torch.ones(3)).shape == (3, 2)
+    assert [made(torch.ones(3)).shape for _ in range(2)] == [(3, 2)] * 2
+
+
 @pytest.mark.parametrize(
     "read",
     [

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import ferrograd.torch as _torch
+import numpy as np
 import pytest
 from ferrograd.torch.optim import lr_scheduler
 
@@ -229,6 +230,9 @@ def test_an_optimizer_and_a_distribution_with_names_of_their_own() -> None:
 def test_one_call_is_explained() -> None:
     found = torch._dynamo.explain(lambda x: x.sin() + 1)(torch.ones(2))
     assert (found.graph_count, found.graph_break_count, found.op_count) == (1, 0, 2)
+    for compiled in (torch.compile(torch.nn.Linear(2, 2)), torch.compile(lambda x: x + 1)):
+        compiled(torch.ones(2))
+        assert torch._dynamo.explain(compiled)(torch.ones(2)).graph_count == 1
     with pytest.warns(UserWarning, match="runs uncompiled"):
         found = torch._dynamo.explain(lambda x: x * x.sum().item())(torch.ones(2))
     assert (found.graph_count, found.graph_break_count) == (0, 1)
@@ -255,3 +259,9 @@ def test_the_base_of_tests_of_pytorch() -> None:
             equal(state, other)
     equal(torch.ones(2), torch.ones(2, dtype=torch.float64), exact_dtype=False)
     equal(torch.ones(2), torch.full((2,), 1.1), atol=0.2, rtol=0)
+    equal(np.ones(2), np.ones(2) + 1e-12)
+    equal(1, 1.0)
+    equal(1, 2, atol=1.5, rtol=0)
+    for x, y in ((1, 2), (1.0, 1.1), (1j, 2j), (2**62, 2**62 + 2**40), (np.ones(2), np.zeros(2)), (True, False)):
+        with pytest.raises(AssertionError):
+            equal(x, y)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import socket
 import subprocess
 import sys
 import threading
@@ -12,6 +14,7 @@ from typing import Any
 
 import pytest
 from ferrograd.torch import distributed as dist
+from ferrograd.torch.distributed import _stores
 
 SHORT = timedelta(milliseconds=20)
 
@@ -57,6 +60,8 @@ def test_a_key_is_waited_for(store: Any) -> None:
     assert store.get("late") == b"1"
     with pytest.raises(dist.DistStoreError, match="Wait timeout"):
         store.wait(["never"], SHORT)
+    with pytest.raises(dist.DistStoreError, match="Wait timeout"):
+        store.wait(["never"], timedelta(0))
     store.set_timeout(SHORT)
     assert store.timeout == SHORT
     with pytest.raises(dist.DistStoreError, match="never"):
@@ -66,6 +71,9 @@ def test_a_key_is_waited_for(store: Any) -> None:
 def test_what_no_store_takes(store: Any) -> None:
     with pytest.raises(TypeError, match="str or bytes"):
         store.set("key", 1)
+    for ask, keys in ((store.check, "key"), (store.get, 1), (store.wait, [None])):
+        with pytest.raises(TypeError, match="keys of a store are a list of str"):
+            ask(keys)
     with pytest.raises(TypeError, match="cannot pickle"):
         pickle.dumps(store)
 
@@ -106,3 +114,87 @@ def test_a_master_that_is_not_there() -> None:
     del free
     with pytest.raises(dist.DistNetworkError, match="timed out"):
         dist.TCPStore("127.0.0.1", port, 2, timeout=SHORT)
+
+
+def test_two_masters_on_one_port() -> None:
+    first = dist.TCPStore("127.0.0.1", 0, is_master=True)
+    with pytest.raises(dist.DistNetworkError, match="failed to listen"):
+        dist.TCPStore("127.0.0.1", first.port, is_master=True)
+
+
+def test_clients_in_threads_share_a_connection() -> None:
+    master = dist.TCPStore("127.0.0.1", 0, is_master=True)
+    client = dist.TCPStore("127.0.0.1", master.port)
+
+    def count(name: str) -> None:
+        for i in range(100):
+            store = (master, client)[i % 2]
+            store.add("total", 1)
+            store.set(name, str(i))
+            assert store.get(name) == str(i).encode()
+
+    threads = [threading.Thread(target=count, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert client.get("total") == b"400"
+
+
+def test_an_answer_that_breaks_off() -> None:
+    def answer(server: socket.socket) -> None:
+        connection, _ = server.accept()
+        with connection:
+            _stores._line(connection)
+            connection.sendall(b'{"found": 1}\n')
+            _stores._line(connection)
+            connection.sendall(b'{"fou')
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=answer, args=(server,))
+        thread.start()
+        store = dist.TCPStore("127.0.0.1", server.getsockname()[1])
+        with pytest.raises(dist.DistNetworkError, match="Connection was likely closed"):
+            store.get("key")
+        thread.join()
+    with pytest.raises(dist.DistNetworkError, match="timed out"):
+        store.get("key")
+
+
+def test_an_answer_that_nobody_waited_for_is_not_that_to_the_next_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = dist.TCPStore("127.0.0.1", 0, is_master=True)
+    store.set("first", "1")
+    store.set("second", "2")
+
+    def interrupted(connection: socket.socket) -> bytes:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_stores, "_line", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            store.get("first")
+    assert store.get("second") == b"2"
+
+
+FORK = """
+import os, sys
+from ferrograd.torch import distributed as dist
+master = dist.TCPStore("127.0.0.1", 0, is_master=True)
+client = dist.TCPStore("127.0.0.1", master.port)
+child = os.fork()
+name = "child" if child == 0 else "parent"
+for i in range(100):
+    for store in (master, client):
+        store.add("total", 1)
+        store.set(name, str(i))
+        assert store.get(name) == str(i).encode()
+if child == 0:
+    sys.exit()
+assert os.waitpid(child, 0)[1] == 0
+assert client.get("total") == b"400"
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_the_child_of_a_fork_has_a_connection_of_its_own() -> None:
+    subprocess.run([sys.executable, "-W", "ignore", "-c", FORK], check=True, timeout=100)

@@ -70,6 +70,13 @@ class Numbers:
         return hash(self.kind)
 
 
+def why_untraced(value: Tensor) -> str | None:
+    """Why no program has a tensor, if there is a reason: the core knows neither its elements nor its shape."""
+    if getattr(value.__class__, "_fg_is_traced", True):
+        return None
+    return f"it computes with a {value.__class__.__name__}, which has no numbers"
+
+
 class Reader:
     """Reads the values that a call depends on: their tensors, in order, and a key of everything else."""
 
@@ -213,6 +220,8 @@ class Reader:
         if by_identity:
             self.key.append(Same(value))
             return
+        if reason := why_untraced(value):
+            raise Refused(reason)
         place = self._places.get(id(value))
         if place is None:
             place = self._places[id(value)] = len(self.tensors)

@@ -15,7 +15,7 @@ from ferrograd._compile.files import described, numbered
 from ferrograd._compile.floats import Number, Watch, with_numbers
 from ferrograd._compile.holders import held_by_loops
 from ferrograd._compile.program import HOLE, Program, leaves_of, replaced
-from ferrograd._compile.reader import Reader
+from ferrograd._compile.reader import Reader, why_untraced
 from ferrograd._compile.stores import Store, containers, found_stores, give_back
 from ferrograd._core import ArgumentError, FreedGraphError, Tensor
 from ferrograd._kit.dialect import NATIVE
@@ -292,6 +292,8 @@ def _obstacle(leaves: list[Any], draws: list[Any], modes: Any) -> str | None:
     others = [x for x in leaves if not isinstance(x, (Tensor, float, *PLAIN))]
     if others:
         return f"it returns a {type(others[0]).__name__}, which is no tensor"
+    if reason := next(filter(None, (why_untraced(x) for x in leaves if isinstance(x, Tensor))), None):
+        return reason
     if _drawing() != draws:
         return "it draws numbers from the generators of Python or NumPy"
     return None if _core.program_modes(tracing=True) == modes else "it changes the modes that ops obey"

@@ -12,7 +12,7 @@ from ferrograd._functions.half_floats import rounded_once
 
 
 def _everywhere(at: Tensor, value: float) -> Any:
-    """A number at each place, with a derivative of 0 by the place."""
+    """The same number for each place. Its derivative by the place is 0."""
     return ops.masked_fill(at, ops.ones_like(at.detach(), "bool"), value)
 
 

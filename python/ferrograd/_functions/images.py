@@ -206,7 +206,7 @@ def resize(
             if axis == x.ndim - 1:
                 x = ops.matmul(x, _constant(weights.T, x.dtype))
             else:
-                # The axes behind are one, so that the result is in C order.
+                # The axes behind this one are joined to one axis, so that the result is in C order.
                 lead, rest = list(x.shape[:axis]), list(x.shape[axis + 1 :])
                 flat = ops.reshape(x, [*lead, n, math.prod(rest)])
                 left = ops.cast(_core.make(weights, None, False, dialect_of(x)), x.dtype)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 else:
 
     def _same(module: ModuleType) -> ModuleType:
-        """A module that takes from another one what it is first asked for."""
+        """A module with the names of another one. It takes each from there when it is first asked for it."""
         made = ModuleType(module.__name__)
 
         def find(name: str) -> Any:

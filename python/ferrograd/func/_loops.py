@@ -513,7 +513,7 @@ class Loop(Holder):
         return Loop(found.part, n, self.length, self.reverse).applied(found, given)
 
     def _wants(self, needs: Sequence[bool]) -> tuple[bool, ...]:
-        """Whose gradients the steps back compute: those of the carries, and of the columns that need one."""
+        """For each argument whether the steps back compute its gradient: for a carry, and a column that needs one."""
         return (*(True for _ in needs[: self.carries]), *needs[self.carries :])
 
     def _back_step(

@@ -33,7 +33,13 @@ from ferrograd.paddle._functions.reduce import *
 from ferrograd.paddle._functions.shapes import *
 from ferrograd.paddle._functions.signal import *
 from ferrograd.paddle._functions.sort import *
-from ferrograd.paddle._methods import attributes as _attributes, methods as _methods
+from ferrograd.paddle._methods import (
+    attributes as _attributes,
+    draws as _draws,
+    layouts as _layouts,
+    linalg as _linalg,
+    methods as _methods,
+)
 
 # isort: split
 from ferrograd._core.paddle import *
@@ -41,8 +47,9 @@ from ferrograd._core.paddle import __all__ as _ops
 
 #: The rooms whose functions are methods too, if their first parameter is a tensor.
 _INSTALLED = ("arithmetic", "create", "index", "linalg", "products", "random", "reduce", "shapes", "sort")
-_rooms = [getattr(_functions, name) for name in _INSTALLED]
-_adapters.install_methods(Tensor, [_shared_methods, *_rooms, _methods, linalg], in_place=_in_place.taking_the_dtype)
+_rooms = [_shared_methods, *(getattr(_functions, name) for name in _INSTALLED)]
+_rooms += [_methods, _draws, _layouts, _linalg, linalg]
+_adapters.install_methods(Tensor, _rooms, in_place=_in_place.taking_the_dtype)
 _adapters.add_methods(Tensor, _attributes.Attributes, ("__repr__", "__lshift__", "__rshift__"))
 _in_place.install(Tensor)
 eigvalsh = linalg.eigvalsh

@@ -58,8 +58,7 @@ from ferrograd._core.torch import __all__ as _ops
 _INSTALLED = ("arithmetic", "index", "linalg", "products", "reduce", "shapes", "signal", "sort")
 _rooms = [getattr(_functions, name) for name in _INSTALLED]
 _adapters.install_methods(Tensor, [_shared_methods, *_rooms], _accept_synonyms)
-Tensor.bernoulli = _functions.create.bernoulli  # type: ignore[method-assign,assignment]
-Tensor.hash_tensor = _functions.create.hash_tensor  # type: ignore[method-assign,assignment]
+Tensor.bernoulli = _functions.random.bernoulli  # type: ignore[method-assign,assignment]
 Tensor.narrow_copy = _functions.copies.narrow_copy  # type: ignore[method-assign,assignment]
 Tensor.__pos__ = positive = _shared_methods.positive  # type: ignore[method-assign]
 _own = _public.gathered(globals(), _functions, _dtypes, _generator, _typed_tensors, _layouts)

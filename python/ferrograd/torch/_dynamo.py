@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+from ferrograd._compile.function import CompiledFunction
 from ferrograd._kit import public as _public
 from ferrograd.torch.compiler import (
     OptimizedModule,
@@ -63,14 +64,14 @@ config = Switches(
 class ExplainOutput:
     """What became of one call of a function under ``torch.compile``."""
 
-    #: Of how many programs: one, or none where the call ran the function itself.
+    #: The number of programs: one, or none where the call ran the function itself.
     graph_count: int
-    #: How often it had to run the function itself, and why.
+    #: The number of reasons to run the function itself.
     graph_break_count: int
     break_reasons: list[str]
-    #: How many ops the program records.
+    #: The number of ops of the program.
     op_count: int
-    #: The programs and the reasons, as a text.
+    #: What ``explain`` of the compiled function says.
     text: str
 
     def __str__(self) -> str:
@@ -78,7 +79,7 @@ class ExplainOutput:
 
 
 def explain(f: Any, **options: Any) -> Callable[..., ExplainOutput]:
-    """A function that calls ``torch.compile(f)`` with its arguments and tells what became of it.
+    """A function that calls ``torch.compile(f)`` with its arguments and tells what became of that call.
 
     >>> import ferrograd.torch as torch
     >>> torch._dynamo.explain(lambda x: x.sin() + 1)(torch.ones(3)).graph_break_count
@@ -86,7 +87,8 @@ def explain(f: Any, **options: Any) -> Callable[..., ExplainOutput]:
     """
 
     def explained(*args: Any, **kwargs: Any) -> ExplainOutput:
-        compiled: Any = compile(f, **options)
+        plain = f._orig_mod if isinstance(f, OptimizedModule) else f._function if isinstance(f, CompiledFunction) else f
+        compiled: Any = compile(plain, **options)
         compiled(*args, **kwargs)
         text = compiled.explain()
         ops = [int(n) for n in re.findall(r"^a program of (\d+) ops", text, re.MULTILINE)]

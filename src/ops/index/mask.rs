@@ -15,7 +15,7 @@ use crate::ops::promote::as_tensor;
 use crate::shape;
 use crate::stored::Stored;
 
-/// Why functions such as `unique` are no functions of a batch.
+/// The reason why functions such as `unique` do not take a batch of `vmap`.
 pub const SIZE_DEPENDS: &str = "vmap: We do not support batching operators that can output dynamic shape. The size of \
                                 the result depends on the values, which differ within the batch: use where or \
                                 masked_fill, which keep the size, or a loop of Python";

@@ -10,7 +10,7 @@ from ferrograd import _core
 from ferrograd._core import PaddleTensor
 from ferrograd._kit.adapters import RESHAPING
 
-__all__ = ["install", "taking_the_dtype"]
+__all__ = ["install", "overwrite", "taking_the_dtype"]
 
 #: Methods of the core whose results may have another dtype than the tensor.
 _OF_THE_CORE = """abs_ bitwise_and_ bitwise_or_ bitwise_xor_ copysign_ eq_ equal_ floor_divide_ fmax_ fmin_ ge_ greater_
@@ -21,6 +21,12 @@ true_divide_"""
 
 class _OtherDtype(Exception):
     """Carries a result whose dtype the tensor is to take out of the core, which has checked that it may be written."""
+
+
+def overwrite(x: Any, name: str, f: Callable[[Any], Any]) -> Any:
+    """Writes ``f`` of a tensor over it, and returns it."""
+    _core.overwrite(x, name, False, f, (), {})
+    return x
 
 
 def taking_the_dtype(cls: type, name: str, f: Callable[..., Any]) -> Callable[..., Any]:

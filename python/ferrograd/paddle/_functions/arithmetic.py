@@ -74,8 +74,15 @@ def atan2(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
 
 def copysign(x: Tensor, y: Any, name: str | None = None) -> Tensor:
     """The magnitudes of ``x`` with the signs of ``y``. Integers and truth values keep their dtype."""
-    made, dtypes = ops.copysign(x, y), {str(v.dtype) for v in (x, y) if isinstance(v, Tensor)}
-    return ops.cast(made, x.dtype) if len(dtypes) == 1 and x.dtype.kind in "iub" else made
+    x = _arguments.tensor(x, "copysign", "x")
+    if x.dtype.kind not in "iub" or (isinstance(y, Tensor) and y.dtype != x.dtype):
+        return ops.copysign(x, y)
+    # Floats would round large integers.
+    positive = ops.abs(x) if x.dtype.kind == "i" else x
+    negative = ops.negative(positive) if x.dtype.kind == "i" else x
+    if isinstance(y, Tensor):
+        return ops.where(ops.less(y, 0), negative, positive)
+    return negative if math.copysign(1, y) < 0 else positive
 
 
 def equal_all(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:

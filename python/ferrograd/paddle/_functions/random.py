@@ -31,10 +31,10 @@ __all__ = [
 
 
 class Generator:
-    """The one source of random numbers. All objects of this class are the same one."""
+    """The source of random numbers. There is one, whose state all objects of this class have."""
 
     def get_state(self) -> Any:
-        """The state, for :meth:`set_state`."""
+        """The state, which :meth:`set_state` takes."""
         return ops.get_rng_state()
 
     def set_state(self, state: Any) -> None:

@@ -13,7 +13,7 @@ _repr, _left, _right = PaddleTensor.__repr__, PaddleTensor.__lshift__, PaddleTen
 
 
 class Attributes:
-    """What tensors take over."""
+    """The attributes and special methods that tensors get."""
 
     def __repr__(self: PaddleTensor) -> str:  # type: ignore[misc]
         """The text of a tensor, which says of a parameter that it is one."""
@@ -27,7 +27,7 @@ class Attributes:
 
     @property
     def trainable(self: PaddleTensor) -> bool:  # type: ignore[misc]
-        """Whether it gets a gradient."""
+        """Whether the tensor gets a gradient."""
         return not self.stop_gradient
 
     @trainable.setter
@@ -38,7 +38,7 @@ class Attributes:
 
     @property
     def persistable(self: PaddleTensor) -> bool:  # type: ignore[misc]
-        """Whether a static program would keep it, as parameters."""
+        """Whether a static program would keep the tensor, as it keeps parameters."""
         return bool(vars(self).get("_persistable", False))
 
     @persistable.setter

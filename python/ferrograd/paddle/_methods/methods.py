@@ -14,10 +14,10 @@ from ferrograd._functions.casts import in_inexact
 from ferrograd._functions.methods import set_ as _shared_set
 from ferrograd._kit import arguments as _arguments
 from ferrograd._kit.specialize import specialize
-from ferrograd.paddle._base.in_place import taking_the_dtype
+from ferrograd.paddle._base.in_place import overwrite, taking_the_dtype
 from ferrograd.paddle._functions import index, reduce, shapes
 from ferrograd.paddle._functions.create import full
-from ferrograd.paddle._functions.predicates import finfo, is_complex, is_empty, is_integer
+from ferrograd.paddle._functions.predicates import is_complex, is_empty, is_integer
 from ferrograd.paddle._tensor import Tensor
 
 __all__ = [
@@ -40,20 +40,13 @@ __all__ = [
     "cast_",
     "cdouble",
     "cfloat",
-    "cholesky_solve",
-    "coalesce",
     "combinations",
     "complex64",
     "complex128",
-    "cond",
     "cuda",
     "cumsum_",
     "cumulative_trapezoid",
     "data_ptr",
-    "eig",
-    "eigvals",
-    "eigvalsh",
-    "exponential_",
     "fill_diagonal_",
     "fill_diagonal_tensor",
     "float16",
@@ -62,32 +55,24 @@ __all__ = [
     "get_device",
     "get_strides",
     "get_tensor",
-    "householder_product",
     "imag",
-    "indices",
     "initialize",
     "int8",
     "int16",
     "int32",
     "int64",
     "is_complex",
-    "is_dense",
     "is_empty",
     "is_integer",
     "is_same_shape",
-    "is_sparse",
-    "is_sparse_coo",
-    "is_sparse_csr",
     "is_tensor",
     "ndimension",
     "new_empty",
     "new_full",
     "new_ones",
     "new_zeros",
-    "normal_",
     "polar",
     "polygamma_",
-    "random_",
     "real",
     "repeat",
     "resize_",
@@ -95,14 +80,9 @@ __all__ = [
     "set",
     "set_",
     "softmax_",
-    "to_dense",
-    "to_sparse_coo",
-    "to_sparse_csr",
     "trapezoid",
     "uint8",
-    "uniform_",
     "value",
-    "values",
     "where",
     "where_",
 ]
@@ -237,7 +217,7 @@ float16, float32, float64, int8, int16, int32, int64, uint8, complex64, complex1
 
 def polygamma_(x: Tensor, n: int, name: str | None = None) -> Tensor:
     """Overwrites with the ``n``-th derivative of the digamma function."""
-    return _overwrite(x, "polygamma", lambda x: ops.polygamma(n, x))
+    return overwrite(x, "polygamma", lambda x: ops.polygamma(n, x))
 
 
 def _grad_ivar(x: Tensor) -> Tensor | None:
@@ -306,42 +286,6 @@ def value(x: Tensor) -> Tensor:
     return x
 
 
-def is_sparse(x: Tensor) -> bool:
-    """False: all tensors are dense."""
-    return False
-
-
-is_sparse_coo = is_sparse_csr = is_sparse
-
-
-def to_dense(x: Tensor) -> Tensor:
-    """The tensor itself: all tensors are dense."""
-    return x
-
-
-def to_sparse_coo(x: Tensor, sparse_dim: int) -> Tensor:
-    """The tensor itself: there is one layout."""
-    return x
-
-
-to_sparse_csr = coalesce = to_dense
-
-
-def indices(x: Tensor) -> Tensor:
-    """The indices of the elements that are not zero, as those of a sparse tensor: a row for each axis."""
-    return ops.stack(list(ops.nonzero(x.detach())), 0)
-
-
-def values(x: Tensor) -> Tensor:
-    """The elements that are not zero, in the order of :func:`indices`. Gradients flow through them."""
-    return x[ops.not_equal(x.detach(), 0)]
-
-
-def is_dense(x: Tensor) -> bool:
-    """True: all tensors are dense."""
-    return True
-
-
 def is_same_shape(x: Tensor, y: Tensor) -> bool:
     """Whether another tensor has the same shape."""
     return tuple(x.shape) == tuple(y.shape)
@@ -358,50 +302,7 @@ def apply_(x: Tensor, func: Callable[[Tensor], Tensor]) -> Tensor:
     """Overwrites the tensor with ``func`` of it; raises if it requires a gradient."""
     if not x.stop_gradient:
         raise ArgumentError("Cannot apply function on a tensor that required gradient.")
-    return _overwrite(x, "apply", func)
-
-
-def _overwrite(x: Tensor, name: str, f: Callable[[Tensor], Any]) -> Tensor:
-    _core.overwrite(x, name, False, f, (), {})
-    return x
-
-
-def uniform_(x: Tensor, min: float = 0.0, max: float = 1.0, seed: int = 0, name: str | None = None) -> Tensor:
-    """Overwrites with random numbers of the uniform distribution on [``min``, ``max``)."""
-    if seed:
-        ops.seed(seed)
-    return _overwrite(x, "uniform", lambda x: ops.uniform(min, max, list(x.shape), x.dtype))
-
-
-def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, name: str | None = None) -> Tensor:
-    """Overwrites with random numbers of the normal distribution.
-
-    The real and imaginary parts of complex ones have the variance ``std ** 2 / 2``.
-    """
-
-    def drawn(x: Tensor) -> Any:
-        if x.dtype.kind == "c":
-            return ops.randn(list(x.shape), x.dtype) * std + mean
-        return ops.cast(ops.normal(mean, std, list(x.shape)), x.dtype)
-
-    return _overwrite(x, "normal", drawn)
-
-
-def random_(x: Tensor, from_: int = 0, to: int | None = None, *, generator: None = None) -> Tensor:
-    """Overwrites with random integers in [``from_``, ``to``). With one bound they start at 0.
-
-    Without bounds the end is the largest number of an integer dtype, or ``2**p`` for floats of ``p`` bits of precision.
-
-    Raises:
-        ValueError: there is no integer in the range.
-    """
-    if to is None:
-        whole = np.iinfo(x.dtype).max if x.dtype.kind in "iu" else 2 / finfo(x.dtype).eps
-        from_, to = 0, from_ or int(whole)
-    low, high = _arguments.integer(from_, "random_", "from_"), _arguments.integer(to, "random_", "to")
-    if low >= high:
-        raise ArgumentError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    return _overwrite(x, "random", lambda x: ops.cast(ops.randint(low, high, list(x.shape), "int64"), x.dtype))
+    return overwrite(x, "apply", func)
 
 
 def resize_(x: Tensor, shape: Any, fill_zero: bool = False, name: str | None = None) -> Tensor:
@@ -416,17 +317,6 @@ def resize_(x: Tensor, shape: Any, fill_zero: bool = False, name: str | None = N
     kept = flat[:n] if more <= 0 else ops.concat([flat, ops.zeros([more], x.dtype)])
     _shared_set(x, ops.reshape(kept, shape))
     return x
-
-
-def exponential_(x: Tensor, lam: float = 1.0, name: str | None = None) -> Tensor:
-    """Overwrites with random numbers of the exponential distribution with rate ``lam``."""
-
-    def drawn(x: Tensor) -> Any:
-        # Uniform numbers of half precision have too few values.
-        uniform = ops.rand(list(x.shape), "float64" if x.dtype == "float64" else "float32")
-        return ops.cast(ops.log1p(-uniform) / -lam, x.dtype)
-
-    return _overwrite(x, "exponential", drawn)
 
 
 def get_tensor(x: Tensor) -> Tensor:
@@ -479,37 +369,6 @@ def argwhere(x: Tensor) -> Tensor:
 def combinations(x: Tensor, r: int = 2, with_replacement: bool = False, name: str | None = None) -> Tensor:
     """All choices of ``r`` elements of a vector, one in each row."""
     return ops.combinations(x, r, with_replacement)
-
-
-def cholesky_solve(x: Tensor, y: Tensor, upper: bool = False, name: str | None = None) -> Tensor:
-    """The solution of linear equations with right sides ``x``, given a Cholesky factor ``y``."""
-    return ops.linalg.cholesky_solve(x, y, upper)
-
-
-def cond(x: Tensor, p: Any = None, name: str | None = None) -> Tensor:
-    """The condition number of a matrix: its norm times that of its inverse."""
-    return ops.linalg.cond(x, p)
-
-
-def eig(x: Tensor, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """The complex eigenvalues of a matrix and its eigenvectors, as columns."""
-    values, vectors = ops.linalg.eig(x)
-    return values, vectors
-
-
-def eigvals(x: Tensor, name: str | None = None) -> Tensor:
-    """The complex eigenvalues of a matrix."""
-    return ops.linalg.eigvals(x)
-
-
-def eigvalsh(x: Tensor, UPLO: str = "L", name: str | None = None) -> Tensor:
-    """The eigenvalues, rising, of a symmetric or Hermitian matrix, of which one triangle is read."""
-    return ops.linalg.eigvalsh(x, UPLO)
-
-
-def householder_product(x: Tensor, tau: Tensor, name: str | None = None) -> Tensor:
-    """The first columns of the product of Householder reflections."""
-    return ops.linalg.householder_product(x, tau)
 
 
 def repeat(x: Tensor, *repeat_times: Any, repeats: Any = None) -> Tensor:

@@ -62,8 +62,8 @@ def tensor_array_to_tensor(
 ) -> tuple[Tensor, Tensor]:
     """The tensors of a list joined along an axis, with ``use_stack`` a new one, and how far each reaches along it."""
     array = _list(input, "tensor_array_to_tensor")
-    sizes = [1 if use_stack else x.shape[axis] for x in array]
-    return (ops.stack if use_stack else ops.concat)(array, axis), to_tensor(sizes, "int32")
+    joined = ops.stack(array, axis) if use_stack else ops.concat(array, axis)
+    return joined, to_tensor([1 if use_stack else x.shape[axis] for x in array], "int32")
 
 
 def _list(array: Any, function: str) -> list[Tensor]:

@@ -45,6 +45,8 @@ class MetaTensor(TorchTensor):
 
     # The core sees a tensor without elements, and asks `_check_use` wherever such a one is given to a function.
     _fg_shape: tuple[int, ...]
+    #: Compiled functions run as they are for such a tensor.
+    _fg_is_traced = False
 
     def __new__(cls, shape: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
         """A tensor of a shape and a dtype."""

@@ -215,7 +215,7 @@ def _arm() -> None:
 
 
 def _let_ask(module: Any, names: Iterable[str], space: str, asks_modes: bool) -> None:
-    """Lets those of the functions of a namespace ask that have to."""
+    """Makes functions of a namespace ask who answers for them."""
     for name in list(names):
         function = getattr(module, name)
         if isinstance(function, (FunctionType, BuiltinFunctionType)) and _asks(module, name, function):

@@ -1,4 +1,7 @@
-"""torch's functions that create tensors."""
+"""torch's functions that create tensors.
+
+``real`` and ``imag`` are here too: tensors have attributes of these names, and no methods.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,13 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import ArgumentError, ShapeError, TorchTensor, torch as ops
-from ferrograd._core.torch import mersenne
-from ferrograd._functions import create, random
+from ferrograd._functions import create
 from ferrograd._kit import arguments as _arguments
 from ferrograd._kit.dialect import TORCH
 from ferrograd._kit.out import placed
 from ferrograd._kit.specialize import specialize
 from ferrograd._kit.warning import warn
 from ferrograd.torch._base.formats import in_format
-from ferrograd.torch._base.generator import Generator, drawing
 from ferrograd.torch._base.meta import MetaTensor, is_meta, shape_of
 from ferrograd.torch._base.storage import BytesOfFile
 from ferrograd.torch._tensor import Tensor
@@ -27,7 +28,6 @@ __all__ = [
     "arange",
     "as_tensor",
     "asarray",
-    "bernoulli",
     "empty",
     "empty_like",
     "empty_permuted",
@@ -37,21 +37,11 @@ __all__ = [
     "frombuffer",
     "full",
     "full_like",
-    "hash_tensor",
     "imag",
     "linspace",
     "logspace",
-    "multinomial",
-    "normal",
     "ones",
     "ones_like",
-    "rand",
-    "rand_like",
-    "randint",
-    "randint_like",
-    "randn",
-    "randn_like",
-    "randperm",
     "range",
     "real",
     "scalar_tensor",
@@ -461,183 +451,6 @@ def eye(
     return placed(ops.eye(n, m, 0, dtype), out, requires_grad)
 
 
-def _random(
-    *sizes: Any,
-    size: Any = None,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: Any = None,
-    layout: object = None,
-    device: object = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-    _op: Any = None,
-) -> Tensor:
-    if is_meta(_op.__name__, device):
-        return MetaTensor(_shape(sizes, size), dtype, requires_grad)
-    with drawing(generator, _op.__name__):
-        drawn = _op(_shape(sizes, size), dtype)
-    return placed(drawn, out, requires_grad)
-
-
-rand = specialize("rand", "Random numbers of the uniform distribution on [0, 1).", _random, _op=ops.rand)
-randn = specialize("randn", "Random numbers of the standard normal distribution.", _random, _op=ops.randn)
-
-
-def randint(
-    low: int = 0,
-    high: Any = None,
-    size: Any = None,
-    *,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: Any = None,
-    layout: object = None,
-    device: object = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Random integers in [``low``, ``high``). With one bound they start at 0."""
-    _core.check_device("randint", device)
-    if size is None:
-        low, high, size = 0, low, high
-    elif high is None:
-        low, high = 0, low
-    with drawing(generator, "randint"):
-        drawn = ops.randint(low, high, size, dtype)
-    return placed(drawn, out, requires_grad)
-
-
-def randint_like(
-    input: Tensor,
-    low: int = 0,
-    high: Any = None,
-    *,
-    generator: Generator | None = None,
-    dtype: Any = None,
-    layout: object = None,
-    device: object = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
-    """Random integers in [``low``, ``high``), with the shape and dtype of ``input``. With one bound they start at 0."""
-    _core.check_device("randint_like", device)
-    input = _arguments.tensor(input, "randint_like", "input")
-    low, high = (0, low) if high is None else (low, high)
-    with drawing(generator, "randint_like"):
-        drawn = ops.astype(ops.randint(low, high, input.shape), input.dtype if dtype is None else dtype)
-    if not input.is_contiguous():
-        drawn = drawn._laid_out_like(input)
-    return placed(in_format(drawn, memory_format), None, requires_grad)
-
-
-def multinomial(
-    input: Tensor,
-    num_samples: int,
-    replacement: bool = False,
-    *,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-) -> Tensor:
-    """Random indices into a vector of weights, or into each row of a matrix of them, by their shares of the sum.
-
-    Without ``replacement`` no index is drawn twice, so at least ``num_samples`` weights of each row are not zero.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.multinomial(torch.tensor([0.0, 3.0, 0.0]), 2, replacement=True).tolist()
-    [1, 1]
-    """
-    weights = _arguments.tensor(input, "multinomial", "input")
-    with drawing(generator, "multinomial"):
-        drawn = random.multinomial(weights, num_samples, replacement)
-    return placed(drawn, out, False)
-
-
-def randperm(
-    n: int,
-    *,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: Any = None,
-    layout: object = None,
-    device: object = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Tensor:
-    """The integers below ``n`` in random order, every order as likely."""
-    _core.check_device("randperm", device)
-    with drawing(generator, "randperm"):
-        drawn = ops.randperm(n, dtype)
-    return placed(drawn, out, requires_grad)
-
-
-def _random_like(
-    input: Tensor,
-    *,
-    generator: Generator | None = None,
-    dtype: Any = None,
-    layout: object = None,
-    device: object = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-    memory_format: Any = None,
-    _op: Any = None,
-) -> Tensor:
-    if is_meta(_op.__name__, device) or (device is None and isinstance(input, MetaTensor)):
-        return MetaTensor(input.shape, input.dtype if dtype is None else dtype, requires_grad)
-    with drawing(generator, _op.__name__):
-        drawn = _op(shape_of(input), dtype)
-    return placed(in_format(drawn, memory_format), None, requires_grad)
-
-
-rand_like = specialize(
-    "rand_like",
-    "Random numbers of the uniform distribution on [0, 1), with the shape and dtype of ``input``.",
-    _random_like,
-    _op=ops.rand_like,
-)
-randn_like = specialize(
-    "randn_like",
-    "Random numbers of the standard normal distribution, with the shape and dtype of ``input``.",
-    _random_like,
-    _op=ops.randn_like,
-)
-
-
-def normal(
-    mean: Any = 0.0,
-    std: Any = 1.0,
-    size: Any = None,
-    *,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: Any = None,
-    layout: object = None,
-    device: object = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Random numbers of the normal distribution. The shape is ``size``, or that of ``mean`` and ``std``.
-
-    No gradient flows to ``mean`` and ``std``: ``distributions.Normal(mean, std).rsample()`` has one.
-    """
-    _core.check_device("normal", device)
-    mean, std = (x.detach() if isinstance(x, Tensor) else x for x in (mean, std))
-    with drawing(generator, "normal"):
-        if size is None or isinstance(mean, Tensor) or isinstance(std, Tensor):
-            drawn = ops.normal(mean, std, size, dtype)
-        else:
-            drawn = mersenne.draw("normal", size, ops.get_default_dtype() if dtype is None else dtype, mean, std)
-    return placed(drawn, out, requires_grad)
-
-
-def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
-    """Ones with the probabilities ``input``, or all with the probability ``p``, and zeros."""
-    with drawing(generator, "bernoulli"):
-        drawn = ops.bernoulli(input) if p is None else mersenne.draw("coin", input.shape, input.dtype, p)
-    return placed(drawn if out is None else ops.cast(drawn, out.dtype), out, False)
-
-
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """A tensor of the numbers in a buffer: in its memory if it can be written to, as a ``bytearray``, else with a copy.
 
@@ -661,19 +474,6 @@ def range(start: float = 0, end: float | None = None, step: float = 1, **options
     count = int((end - start) / step) + 1
     filled = full([count], start, **{"dtype": ops.get_default_dtype(), **options})
     return filled + ops.arange(0, count, 1, filled.dtype) * step
-
-
-def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Tensor:
-    """The bits of the elements, as float64 or int64, combined by exclusive or over axes, all by default: a uint64."""
-    if mode:
-        raise ArgumentError(f"hash_tensor: mode is 0, the exclusive or, not {mode}")
-    x = _arguments.tensor(input, "hash_tensor", "input").detach()
-    bits = ops.cast(x, "float64" if x.dtype.kind in "fV" else "int64").numpy().view(np.uint64)
-    given = dim if isinstance(dim, list | tuple) else [dim]
-    axes = [_arguments.axis(d, "hash_tensor", max(x.ndim, 1)) for d in given][: x.ndim]
-    combine: Any = np.bitwise_xor.reduce
-    found = combine(bits, tuple(axes) or None, keepdims=keepdim)
-    return _core.make(found, "uint64", False, TORCH)
 
 
 def real(input: Tensor) -> Tensor:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any, overload
 
+import numpy as np
+
+from ferrograd import _core
 from ferrograd._core import ArgumentError, ShapeError, torch as ops
 from ferrograd._functions.casts import in_inexact
 from ferrograd._functions.differences import derivatives
 from ferrograd._functions.reduce import lower_median, nan_lower_median
 from ferrograd._kit import arguments as _arguments
+from ferrograd._kit.dialect import TORCH
 from ferrograd._kit.out import into
 from ferrograd._kit.specialize import specialize
 from ferrograd.torch import return_types
@@ -22,6 +26,7 @@ __all__ = [
     "cummax",
     "cummin",
     "gradient",
+    "hash_tensor",
     "log_softmax",
     "max",
     "median",
@@ -252,3 +257,16 @@ def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """The logarithm of the softmax along an axis, computed in ``dtype`` if it is given."""
     return ops.log_softmax(in_inexact(input, dtype, "log_softmax"), dim)
+
+
+def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Tensor:
+    """The bits of the elements, as float64 or int64, combined by exclusive or over axes, all by default: a uint64."""
+    if mode:
+        raise ArgumentError(f"hash_tensor: mode is 0, the exclusive or, not {mode}")
+    x = _arguments.tensor(input, "hash_tensor", "input").detach()
+    bits = ops.cast(x, "float64" if x.dtype.kind in "fV" else "int64").numpy().view(np.uint64)
+    given = dim if isinstance(dim, list | tuple) else [dim]
+    axes = [_arguments.axis(d, "hash_tensor", x.ndim or 1) for d in given][: x.ndim]
+    combine: Any = np.bitwise_xor.reduce
+    found = combine(bits, tuple(axes) or None, keepdims=keepdim)
+    return _core.make(found, "uint64", False, TORCH)

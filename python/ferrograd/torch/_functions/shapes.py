@@ -220,7 +220,16 @@ def part_of(base: Any, part: Any, joined: Callable[[Any, Any], Any]) -> Any:
 
     A write to the base is not seen in a part that was taken before.
     """
-    part._when_written(lambda part: _core.overwrite(base, "copy_", False, lambda x: joined(part, x), (), {}))
+    shape = list(part.shape)
+
+    def write(part: Any) -> None:
+        sizes = list(part.shape)
+        if sizes != shape and [n for n in sizes if n != 1] == [n for n in shape if n != 1]:
+            # ``unsqueeze_`` or ``squeeze_`` has changed the number of axes.
+            part = ops.reshape(part, shape)
+        _core.overwrite(base, "copy_", False, lambda x: joined(part, x), (), {})
+
+    part._when_written(write)
     return part
 
 

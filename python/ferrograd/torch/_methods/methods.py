@@ -20,7 +20,7 @@ from ferrograd.torch._base.formats import in_format
 from ferrograd.torch._base.sharing import refuse_sharing
 from ferrograd.torch._base.storage import Storage
 from ferrograd.torch._base.typed_tensors import CLASSES, dtype_of, made
-from ferrograd.torch._functions import create
+from ferrograd.torch._functions import create, random
 from ferrograd.torch._functions.index import where
 from ferrograd.torch._functions.predicates import is_signed
 from ferrograd.torch._functions.shapes import part_of, view_as_real
@@ -350,7 +350,7 @@ class Methods:
 
     def multinomial(self: Any, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Any:
         """Random indices into a vector of weights, or into each row of a matrix, by their shares of the sum."""
-        return create.multinomial(self, num_samples, replacement, generator=generator)
+        return random.multinomial(self, num_samples, replacement, generator=generator)
 
     is_cpu = property(lambda self: True, doc="True: the CPU is the only device.")
     is_cuda = property(lambda self: False, doc="False: the CPU is the only device.")

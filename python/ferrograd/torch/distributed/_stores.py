@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import socket
@@ -11,9 +10,16 @@ import socketserver
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any, NoReturn
+
+from ferrograd._kit.forks import Lock
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks of files.
+    fcntl = None  # type: ignore[assignment]
 
 __all__ = [
     "DistError",
@@ -28,6 +34,8 @@ __all__ = [
 
 #: The seconds between two questions whether a key is there.
 _PAUSE = 0.005
+#: The seconds that the master has at least for an answer, however short the timeout for keys is.
+_ANSWER = 30.0
 
 
 class DistError(RuntimeError):
@@ -35,7 +43,7 @@ class DistError(RuntimeError):
 
 
 class DistStoreError(DistError):
-    """A store has not got a key in time."""
+    """A key did not come into a store in time."""
 
 
 class DistNetworkError(DistError):
@@ -54,14 +62,14 @@ def _compare_set(table: dict[str, str], key: str, expected: str, desired: str) -
     return table.get(key, expected)
 
 
-#: What is done with the keys and values of a store, each in one go.
+#: The requests to a store: what each does with the table of keys and values while nobody else reads or writes it.
 _REQUESTS: dict[str, Callable[..., Any]] = {
     "add": _add,
     "append": lambda table, key, value: table.update({key: table.get(key, "") + value}),
     "check": lambda table, *keys: all(key in table for key in keys),
     "compare_set": _compare_set,
     "delete": lambda table, key: table.pop(key, None) is not None,
-    "get": lambda table, key: table[key],
+    "get": lambda table, key: table.get(key),
     "num_keys": len,
     "set": lambda table, key, value: table.update({key: value}),
 }
@@ -79,8 +87,14 @@ class Store:
 
     _timeout = timedelta(seconds=300)
 
-    def _ask(self, name: str, keys: list[str], *values: Any) -> Any:
-        """The answer to one of the requests."""
+    def _ask(self, name: str, keys: Iterable[str], *values: Any) -> Any:
+        """The answer to one of the requests, whose keys are checked."""
+        listed: list[Any] = [None] if isinstance(keys, str) else list(keys)
+        if not all(isinstance(key, str) for key in listed):
+            raise TypeError(f"{name}: the keys of a store are a list of str, not {keys!r:.60}")
+        return self._answer(name, listed, *values)
+
+    def _answer(self, name: str, keys: list[str], *values: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} is the base of the stores")
 
     @property
@@ -98,8 +112,9 @@ class Store:
 
     def get(self, key: str) -> bytes:
         """The value of a key, once it is there."""
-        self.wait([key])
-        found: str = self._ask("get", [key])
+        found: str | None
+        while (found := self._ask("get", [key])) is None:
+            self.wait([key])
         return found.encode("latin-1")
 
     def add(self, key: str, amount: int) -> int:
@@ -117,7 +132,7 @@ class Store:
 
     def check(self, keys: list[str]) -> bool:
         """Whether all keys are there."""
-        return bool(self._ask("check", list(keys)))
+        return bool(self._ask("check", keys))
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
         """Waits until all keys are there.
@@ -125,7 +140,7 @@ class Store:
         Raises:
             DistStoreError: they are not there in time.
         """
-        end = time.monotonic() + (timeout or self._timeout).total_seconds()
+        end = time.monotonic() + (self._timeout if timeout is None else timeout).total_seconds()
         while not self.check(keys):
             if time.monotonic() > end:
                 raise DistStoreError(f"Wait timeout: not all of {list(keys)} were set in time")
@@ -161,9 +176,9 @@ class HashStore(Store):
 
     def __init__(self) -> None:
         self._table: dict[str, str] = {}
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
-    def _ask(self, name: str, keys: list[str], *values: Any) -> Any:
+    def _answer(self, name: str, keys: list[str], *values: Any) -> Any:
         with self._lock:
             return _REQUESTS[name](self._table, *keys, *values)
 
@@ -172,9 +187,11 @@ class FileStore(Store):
     """A store in a file that several processes have."""
 
     def __init__(self, file_name: str, world_size: int = -1) -> None:
+        if fcntl is None:
+            raise NotImplementedError("FileStore: this system cannot lock files; use a TCPStore")
         self.path = os.fspath(file_name)
 
-    def _ask(self, name: str, keys: list[str], *values: Any) -> Any:
+    def _answer(self, name: str, keys: list[str], *values: Any) -> Any:
         with open(self.path, "a+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)
@@ -195,7 +212,7 @@ class PrefixStore(Store):
         self.prefix, self.underlying_store = prefix, store
         self._timeout = store.timeout
 
-    def _ask(self, name: str, keys: list[str], *values: Any) -> Any:
+    def _answer(self, name: str, keys: list[str], *values: Any) -> Any:
         return self.underlying_store._ask(name, [f"{self.prefix}/{key}" for key in keys], *values)
 
 
@@ -203,15 +220,20 @@ class _Server(socketserver.ThreadingTCPServer):
     """The process that has the keys and values answers the others, each on a thread."""
 
     allow_reuse_address = daemon_threads = True
+    #: As many processes may ask for a connection at the same time.
+    request_queue_size = 128
 
     def __init__(self, address: tuple[str, int]) -> None:
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, _Answering)
-        self.store = HashStore()
+        self.store, self._process = HashStore(), os.getpid()
         threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True).start()
 
     def stop(self) -> None:
         """Lets the port go."""
-        self.shutdown()
+        # The child of a fork has the socket, and not the thread that serves.
+        if os.getpid() == self._process:
+            self.shutdown()
         self.server_close()
 
 
@@ -229,8 +251,20 @@ class _Answering(socketserver.StreamRequestHandler):
                 self.wfile.write(json.dumps(answer).encode() + b"\n")
 
 
+def _line(connection: socket.socket) -> bytes:
+    """The line that comes next, or what there is of it when the connection ends."""
+    found = b""
+    while not found.endswith(b"\n") and (more := connection.recv(1 << 16)):
+        found += more
+    return found
+
+
 class TCPStore(Store):
-    """A store in the memory of one process, the master, which others reach over the network."""
+    """A store in the memory of one process, the master, which others reach over the network.
+
+    The child of a fork makes a connection of its own when it first asks. ``multi_tenant`` and ``use_libuv`` change
+    nothing.
+    """
 
     def __init__(
         self,
@@ -246,16 +280,21 @@ class TCPStore(Store):
     ) -> None:
         if master_listen_fd is not None:
             raise NotImplementedError("TCPStore: the server opens a socket of its own; leave out master_listen_fd")
-        self._timeout, self._lock = timeout, threading.Lock()
+        self._timeout, self._lock = timeout, Lock()
+        self._connection: socket.socket | None = None
         self.host, self.port = host_name, port
         if is_master:
-            server = _Server((host_name, port))
+            try:
+                server = _Server((host_name, port))
+            except OSError as error:
+                text = f"The server socket has failed to listen on ({host_name}, {port}): {error}"
+                raise DistNetworkError(text) from error
             self.port = server.server_address[1]
             weakref.finalize(self, server.stop)
-        self._connect()
-        # One key tells who is there.
-        here = self.add("init/", 1)
         end = time.monotonic() + timeout.total_seconds()
+        self._connect(end)
+        # The number of processes that are there is the value of a key.
+        here = self.add("init/", 1)
         while is_master and wait_for_workers and here < (world_size or 0):
             if time.monotonic() > end:
                 raise DistStoreError(
@@ -264,33 +303,44 @@ class TCPStore(Store):
             time.sleep(_PAUSE)
             here = self.add("init/", 0)
 
-    def _connect(self) -> None:
-        end = time.monotonic() + self._timeout.total_seconds()
+    def _connect(self, end: float) -> None:
+        """Connects this process to the master, which may begin later, but before ``end``."""
+        seconds = self._timeout.total_seconds()
         while True:
             try:
-                connection = socket.create_connection((self.host, self.port), self._timeout.total_seconds())
+                connection = socket.create_connection((self.host, self.port), seconds)
                 break
             except OSError as error:
-                # The master may begin later.
                 if time.monotonic() > end:
                     text = f"The client socket has timed out after {self._timeout} while trying to connect to"
                     raise DistNetworkError(f"{text} ({self.host}, {self.port}): {error}") from error
                 time.sleep(10 * _PAUSE)
-        connection.settimeout(None)
-        self._stream = connection.makefile("rwb")
-        # The connection ends with the stream.
-        connection.close()
-        weakref.finalize(self, self._stream.close)
+        connection.settimeout(max(seconds, _ANSWER))
+        self._connection, self._process = connection, os.getpid()
+        weakref.finalize(self, connection.close)
 
-    def _ask(self, name: str, keys: list[str], *values: Any) -> Any:
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+    def _answer(self, name: str, keys: list[str], *values: Any) -> Any:
+        request, line = json.dumps([name, keys, *values]).encode() + b"\n", b""
         with self._lock:
+            if self._connection is None or self._process != os.getpid():
+                self._disconnect()
+                self._connect(time.monotonic())
+            assert self._connection is not None
             try:
-                self._stream.write(json.dumps([name, keys, *values]).encode() + b"\n")
-                self._stream.flush()
-                line = self._stream.readline()
+                self._connection.sendall(request)
+                line = _line(self._connection)
             except OSError as error:
-                raise DistNetworkError(str(error)) from error
-        if not line:
+                raise DistNetworkError(f"{name}: {error}") from error
+            finally:
+                # What comes later would be taken for the answer to the next request.
+                if not line.endswith(b"\n"):
+                    self._disconnect()
+        if not line.endswith(b"\n"):
             raise DistNetworkError("Connection was likely closed. Did the remote server shutdown or crash?")
         answer = json.loads(line)
         if "error" in answer:

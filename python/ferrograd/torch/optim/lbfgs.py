@@ -7,7 +7,8 @@ from typing import Any
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._kit import public as _public
 from ferrograd._optim import fused as _fused, lbfgs
-from ferrograd.torch.optim.optimizer import Closure, Optimizer, Params, given
+from ferrograd.torch.optim._options import given
+from ferrograd.torch.optim.optimizer import Closure, Optimizer, Params
 
 __all__ = ["LBFGS"]
 

@@ -19,6 +19,13 @@ from ferrograd._layers.hooks import RemovableHandle, add
 from ferrograd._optim import fused as _fused
 from ferrograd._tensor.dtypes import dtype_of
 from ferrograd.torch._tensor import Tensor
+from ferrograd.torch.optim._hooks import (
+    HOOKS,
+    hooks_of,
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+    with_hooks,
+)
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
 
@@ -36,110 +43,12 @@ Params = Iterable[Any]
 Closure = Callable[[], Any]
 #: PyTorch's name for the parameters that an optimizer takes.
 ParamsT = Params
-Hooks = dict[int, Callable[..., Any]]
-
-#: The kinds of hooks that a step has.
-_STEP = ("step_pre", "step_post")
-#: The attributes that hold the hooks of an optimizer, which have torch's names because wrappers make them, too.
-_HOOKS = {
-    "step_pre": "_optimizer_step_pre_hooks",
-    "step_post": "_optimizer_step_post_hooks",
-    "save_pre": "_optimizer_state_dict_pre_hooks",
-    "save_post": "_optimizer_state_dict_post_hooks",
-    "load_pre": "_optimizer_load_state_dict_pre_hooks",
-    "load_post": "_optimizer_load_state_dict_post_hooks",
-}
-#: Hooks of every optimizer, by kind.
-_global_hooks: dict[str, Hooks] = {"step_pre": {}, "step_post": {}}
-
-
-def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Calls ``hook(optimizer, args, kwargs)`` before each step of every optimizer; see
-    :meth:`Optimizer.register_step_pre_hook`.
-    """
-    return add(_global_hooks["step_pre"], hook)
-
-
-def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Calls ``hook(optimizer, args, kwargs)`` after each step of every optimizer."""
-    return add(_global_hooks["step_post"], hook)
-
-
-def _with_hooks(step: Callable[..., Any], is_traceable: bool = False) -> Callable[..., Any]:
-    """The method ``step`` with hooks before and after it. A step inside a step has none.
-
-    Compiled functions cannot take steps with hooks, or steps that are not traceable: what they count in Python would
-    be counted once.
-    """
-
-    @functools.wraps(step)
-    def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
-        __tracebackhide__ = True
-        if self._fg_is_stepping:
-            return step(self, *args, **kwargs)
-        if not is_traceable or any(_global_hooks[kind] or _hooks(self, kind) for kind in _STEP):
-            _core.give_up_trace(_fused.NOT_TRACED)
-        self._opt_called = self._fg_is_stepping = True
-        try:
-            for hook in [*_global_hooks["step_pre"].values(), *_hooks(self, "step_pre").values()]:
-                changed = hook(self, args, kwargs)
-                if changed is not None:
-                    if not isinstance(changed, tuple) or len(changed) != 2:
-                        raise RuntimeError(
-                            f"a step pre-hook must return None or a tuple of (new_args, new_kwargs), but got {changed}."
-                        )
-                    args, kwargs = changed
-            result = step(self, *args, **kwargs)
-            for hook in [*_hooks(self, "step_post").values(), *_global_hooks["step_post"].values()]:
-                hook(self, args, kwargs)
-            return result
-        finally:
-            self._fg_is_stepping = False
-
-    return hooked
-
-
-def given(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The options among the arguments of ``__init__``. ``foreach``, ``fused`` and ``capturable`` change nothing."""
-    if arguments.get("fused") and arguments.get("differentiable"):
-        raise RuntimeError("`fused` does not support `differentiable`")
-    if arguments.get("fused") and arguments.get("foreach"):
-        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
-    lr = arguments.get("lr")
-    if isinstance(lr, Tensor) and lr.numel() != 1:
-        raise ArgumentError("Tensor lr must be 1-element")
-    return {key: value for key, value in arguments.items() if key not in ("self", "params", "__class__")}
-
-
-def _hooks(optimizer: Any, kind: str) -> Hooks:
-    """The hooks of an optimizer of one kind. A wrapper of optimizers may not have called ``Optimizer.__init__``."""
-    found: Hooks = vars(optimizer).setdefault(_HOOKS[kind], {})
-    return found
-
-
-def rate_of(group: dict[str, Any]) -> _fused.Rate:
-    """Gives the learning rate of a group when it is asked: a tensor for a recorded step, else a number."""
-
-    def rate() -> Any:
-        lr = group["lr"]
-        if not isinstance(lr, Tensor):
-            return float(lr)
-        return lr if "records" in group else _core.number_from_outside(lr)
-
-    return rate
-
-
-def cycle_of(group: dict[str, Any]) -> _fused.Rate | None:
-    """Gives the momentum of a group, or the first of its betas, when it is asked, if a schedule changes it."""
-    if "max_momentum" not in group:
-        return None
-    return lambda: float(group["betas"][0] if "betas" in group else group["momentum"])
 
 
 class Optimizer:
     """The base of optimizers: groups of parameters with options, and the state of each parameter.
 
-    A subclass has ``step``, or ``_update``, which changes one parameter.
+    A subclass has ``step``, or ``_fg_update``, which changes one parameter.
 
     With ``differentiable=True`` a step is recorded. Parameters are tensors with a history, which are updated in place,
     gradients keep theirs, and options that are numbers may be tensors of one element with gradients. A parameter that
@@ -164,7 +73,7 @@ class Optimizer:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "step" in vars(cls):
-            cls.step = _with_hooks(cls.step)  # type: ignore[method-assign]
+            cls.step = with_hooks(cls.step)  # type: ignore[method-assign]
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -187,7 +96,7 @@ class Optimizer:
 
     def __getstate__(self) -> dict[str, Any]:
         """What a copy or a pickle keeps: not the hooks."""
-        return {key: value for key, value in vars(self).items() if key not in _HOOKS.values()}
+        return {key: value for key, value in vars(self).items() if key not in HOOKS.values()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -289,7 +198,7 @@ class Optimizer:
                         update(p, -p.grad.detach() if group.get("maximize") else p.grad, group)
         return loss
 
-    step = _with_hooks(step, is_traceable=True)
+    step = with_hooks(step, is_traceable=True)
 
     def _fg_record(self) -> None:
         """Updates every parameter that has a gradient by ops that are recorded."""
@@ -354,31 +263,31 @@ class Optimizer:
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls ``hook(optimizer, args, kwargs)`` before each step. It may return other ``(args, kwargs)``."""
-        return add(_hooks(self, "step_pre"), hook)
+        return add(hooks_of(self, "step_pre"), hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Calls ``hook(optimizer, args, kwargs)`` after each step."""
-        return add(_hooks(self, "step_post"), hook)
+        return add(hooks_of(self, "step_post"), hook)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Calls ``hook(optimizer)`` before :meth:`state_dict`; with ``prepend`` before the other hooks."""
-        return add(_hooks(self, "save_pre"), hook, first=prepend)
+        return add(hooks_of(self, "save_pre"), hook, first=prepend)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Calls ``hook(optimizer, state_dict)``, which may return another one, after :meth:`state_dict`."""
-        return add(_hooks(self, "save_post"), hook, first=prepend)
+        return add(hooks_of(self, "save_post"), hook, first=prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Calls ``hook(optimizer, state_dict)``, which may return another one, before :meth:`load_state_dict`."""
-        return add(_hooks(self, "load_pre"), hook, first=prepend)
+        return add(hooks_of(self, "load_pre"), hook, first=prepend)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Calls ``hook(optimizer)`` after :meth:`load_state_dict`."""
-        return add(_hooks(self, "load_post"), hook, first=prepend)
+        return add(hooks_of(self, "load_post"), hook, first=prepend)
 
     def state_dict(self) -> dict[str, Any]:
         """The state by parameter number, and the options of the groups. Its tensors are those of the optimizer."""
-        for hook in _hooks(self, "save_pre").values():
+        for hook in hooks_of(self, "save_pre").values():
             hook(self)
         numbers: dict[int, int] = {}
         for p in (p for group in self.param_groups for p in group["params"]):
@@ -388,7 +297,7 @@ class Optimizer:
             "state": dict(self._fg_numbered(*item, numbers) for item in self.state.items()),
             "param_groups": groups,
         }
-        for hook in _hooks(self, "save_post").values():
+        for hook in hooks_of(self, "save_post").values():
             found = hook(self, found) or found
         return found
 
@@ -398,8 +307,8 @@ class Optimizer:
 
     @property
     def _fg_counted(self) -> tuple[str, ...]:
-        """The numbers that are saved as tensors. An optimizer with a ``step`` of the user's keeps all as they are."""
-        return self._fg_numbers if type(self).step.__module__.startswith("ferrograd.") else ()
+        """The numbers that are saved as tensors. What only an optimizer of the user's counts stays a number."""
+        return tuple(key for key in self._fg_numbers if key in self._fg_kept)
 
     def _fg_saved(self, state: dict[str, Any]) -> dict[str, Any]:
         """The state of a parameter with tensors in place of some numbers."""
@@ -456,7 +365,7 @@ class Optimizer:
         if not isinstance(state_dict, dict) or not {"state", "param_groups"} <= state_dict.keys():
             raise ArgumentError("load_state_dict: state_dict must be a dict with 'state' and 'param_groups'")
         state_dict = dict(state_dict)
-        for hook in _hooks(self, "load_pre").values():
+        for hook in hooks_of(self, "load_pre").values():
             state_dict = hook(self, state_dict) or state_dict
         groups = state_dict["param_groups"]
         if not isinstance(state_dict["state"], dict):
@@ -485,7 +394,7 @@ class Optimizer:
             self._fg_hold_numbers()
         for mine, theirs in zip(self.param_groups, options, strict=True):
             mine.update(theirs)
-        for hook in _hooks(self, "load_post").values():
+        for hook in hooks_of(self, "load_post").values():
             hook(self)
 
     def __repr__(self) -> str:

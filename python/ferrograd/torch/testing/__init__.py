@@ -9,7 +9,8 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._kit import public as _public
-from ferrograd.torch._functions.create import rand, randint, tensor
+from ferrograd.torch._functions.create import tensor
+from ferrograd.torch._functions.random import rand, randint
 from ferrograd.torch._tensor import Tensor
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
@@ -89,7 +90,8 @@ def assert_close(
         if close.all():
             return
         with np.errstate(all="ignore"):
-            off = np.abs(x.astype(np.float64) - y.astype(np.float64))
+            wide = np.complex128 if kind.kind == "c" else np.float64
+            off = np.abs(x.astype(wide) - y.astype(wide))
         place = np.unravel_index(int(np.argmax(np.where(close, -1, np.nan_to_num(off, nan=np.inf)))), x.shape)
         index = tuple(int(i) for i in place)
         total = f"{int((~close).sum())} / {close.size} ({100 * float((~close).mean()):.1f}%)"

@@ -147,7 +147,7 @@ impl Walk {
             let n = (rows * run - inside).min(left);
             // SAFETY: as the function's `# Safety` section requires.
             unsafe {
-                // A row of known places begins where it lies.
+                // Where the places are known, `step` is 0: they count from the first element of the row.
                 let x = x.offset(offset + inside as isize * step);
                 let out = out.add(at - range.start);
                 match step {

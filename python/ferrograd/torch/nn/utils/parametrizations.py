@@ -171,6 +171,7 @@ class _SpectralNorm(Module):
         self.n_power_iterations, self.eps = n_power_iterations, eps
         if weight.ndim > 1:
             matrix = as_matrix(weight.detach(), self.dim)
+            # Sums along the axes have the class and the device of the weight.
             u, v = (unit(ops.randn_like(ops.sum(matrix, axis)), eps) for axis in (1, 0))
             self.register_buffer("_u", u)
             self.register_buffer("_v", v)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import unittest
 from collections.abc import Mapping, Sequence
+from numbers import Number
 from typing import Any
+
+import numpy as np
 
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.testing import assert_close
@@ -43,7 +46,7 @@ class TestCase(unittest.TestCase):
             same(len(x), len(y), msg)
             for a, b in zip(x, y, strict=True):
                 equal(a, b, msg, **checks)
-        elif isinstance(x, Tensor) or isinstance(y, Tensor) or all(isinstance(v, float | complex) for v in (x, y)):
+        elif any(isinstance(v, Tensor | np.ndarray) for v in (x, y)) or all(isinstance(v, Number) for v in (x, y)):
             named = {name.replace("exact", "check"): value for name, value in checks.items()}
             assert_close(x, y, msg=msg, **named)
         else:

@@ -12,7 +12,8 @@ from ferrograd._core import torch as ops
 from ferrograd._core.torch import mersenne
 from ferrograd._kit import public as _public
 from ferrograd.torch._base.generator import Generator, drawing
-from ferrograd.torch._functions.create import as_tensor, multinomial
+from ferrograd.torch._functions.create import as_tensor
+from ferrograd.torch._functions.random import multinomial
 from ferrograd.torch._tensor import Tensor
 
 __all__ = [
