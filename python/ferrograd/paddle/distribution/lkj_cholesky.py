@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ferrograd._core import paddle as ops
+from ferrograd._core import ShapeError, paddle as ops
 from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd.paddle._functions.create import to_tensor
 from ferrograd.paddle._tensor import Tensor
@@ -24,6 +24,8 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
     [1.0, 3.0, 4.0]
     """
     mat = _arguments.tensor(mat, "tril_matrix_to_vec", "mat")
+    if mat.ndim < 2 or mat.shape[-1] != mat.shape[-2]:
+        raise ShapeError(f"tril_matrix_to_vec: mat is [..., n, n], not of shape {list(mat.shape)}")
     n = int(mat.shape[-1])
     if not -n <= diag < n:
         raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
