@@ -114,3 +114,35 @@ def test_a_file_does_not_hold_them() -> None:
     compiled(torch.tensor(array(3, 4), requires_grad=True))
     with pytest.raises(fg.ArgumentError, match="share memory"):
         compiled.save("never.program")
+
+
+OUTSIDE = torch.ones(3, dtype=torch.complex64) * (1 + 2j)
+PARTS: dict[str, Callable[[Any], Any]] = {
+    "of a result": lambda x: (x * 2, (x * 2).real),
+    "of a result, both": lambda x: (lambda z: (z, z.real, z.imag))(x * 2),
+    "of an argument": lambda x: (x.real,),
+    "of what nobody sees": lambda x: ((x * 2).real,),
+    "of a tensor outside": lambda x: (OUTSIDE.imag, x * 2),
+    "as pairs": lambda x: (lambda z: (torch.view_as_real(z), z))(x * 2),
+}
+
+
+@pytest.mark.filterwarnings("ignore:compile. .* runs uncompiled")
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize("f", PARTS.values(), ids=PARTS)
+def test_a_write_to_a_part_reaches_what_it_is_of(f: Callable[[Any], Any], recorded: bool) -> None:
+    # Pairs of untracked numbers are read in a trace, so they are not compiled.
+    compiled = fg.compile(f, fullgraph=recorded)
+
+    def run(f: Callable[[Any], Any]) -> Any:
+        x = (torch.ones(3, requires_grad=recorded) * (1 + 2j)).to(torch.complex64)
+        before = OUTSIDE.clone()
+        results = f(x)
+        for k, y in enumerate(results):
+            y.mul_(k + 3)
+        found = bits([y.detach() for y in (x, OUTSIDE, *results)])
+        OUTSIDE.copy_(before)
+        return found
+
+    for _ in range(3):
+        assert run(compiled) == run(f)

@@ -198,7 +198,11 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
                         return found
                 return None
 
-        elif program.shape is not None and not (program.tracked or program.stores) and program.ways is None:
+        elif (
+            program.shape is not None
+            and program.ways is None
+            and not (program.tracked or program.stores or program.linked)
+        ):
             self._remember(program.core, arguments, keywords, others, program.shape)
             return
         else:

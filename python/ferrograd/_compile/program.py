@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,25 @@ PATIENCE = 10.0
 def kind_of(key: Any, tensors: list[Tensor]) -> tuple[Any, ...]:
     """The kind of a call: its key, and what its tensors are."""
     return (key, *((tuple(x.shape), x.dtype, x.requires_grad) for x in tensors))
+
+
+class Link(NamedTuple):
+    """A result that is a part: its number, and that of the result or the argument that it is of, or that tensor."""
+
+    part: int
+    result: int | None
+    argument: int | None
+    outside: weakref.ref[Tensor] | None
+    take: Callable[[Any], Any]
+    join: Callable[[Any, Any], Any]
+
+    def base(self, results: list[Any], arguments: list[Tensor]) -> Any:
+        """What it is a part of."""
+        if self.result is not None:
+            return results[self.result]
+        if self.argument is not None:
+            return arguments[self.argument]
+        return self.outside() if self.outside is not None else None
 
 
 class Program:
@@ -60,6 +79,8 @@ class Program:
         self.outside: list[weakref.ref[Tensor]] = []
         #: What each call sets, to the last outputs.
         self.stores: list[Store] = []
+        #: The results that are parts of something else, which a write to them reaches.
+        self.linked: list[Link] = []
         #: The larger containers that calls are compared by as a whole.
         self.watched_whole: list[str] = []
         #: What a call costs, and of what kind its tensors are where the function itself runs, because it costs no more.
@@ -87,7 +108,7 @@ class Program:
             if not run:
                 self.shapes_depend_on_numbers |= run is False
                 return None
-            return (self._result_of(joined(self.ways, run[0], tensors)),)
+            return (self._result_of(joined(self.ways, run[0], tensors), tensors),)
         leaves = [tensors[x] if isinstance(x, int) else x() for x in self._leaves]
         if any(x is None for x in leaves):
             return None
@@ -96,7 +117,7 @@ class Program:
         if not run:
             self.shapes_depend_on_numbers |= run is False
             return None
-        return (self._result_of(joined(self.ways, run[0], tensors)),)
+        return (self._result_of(joined(self.ways, run[0], tensors), tensors),)
 
     def data(self, name: str) -> bytes:
         """The program as the bytes of a file.
@@ -128,8 +149,18 @@ class Program:
             raise ArgumentError("save: a tensor that the program reads from outside exists no more")
         return bytes(self.core.save(count, found, leaves, self.tracked, text_of(about)))
 
-    def _result_of(self, outs: list[Any]) -> Any:
+    def _result_of(self, outs: list[Any], tensors: list[Tensor]) -> Any:
         """The result, from all that the program gives. Sets what the function sets."""
+        for link in self.linked:
+            # Programs from files have no links, and do without this module.
+            from ferrograd._kit.parts import part_of
+
+            base = link.base(outs, tensors)
+            if base is not None and base.requires_grad:
+                part_of(base, outs[link.part], link.take, link.join)
+            elif base is not None:
+                # Without gradients the two share memory.
+                outs[link.part] = link.take(base)
         if not self.stores:
             return self._built(outs)
         result, values = self._built(outs)

@@ -14,10 +14,11 @@ from ferrograd._compile.dependencies import PLAIN, Names, Refused
 from ferrograd._compile.files import described, numbered
 from ferrograd._compile.floats import Number, Watch, with_numbers
 from ferrograd._compile.holders import held_by_loops
-from ferrograd._compile.program import HOLE, Program, leaves_of, replaced
+from ferrograd._compile.program import HOLE, Link, Program, leaves_of, replaced
 from ferrograd._compile.reader import Reader, why_untraced
 from ferrograd._compile.stores import Store, containers, found_stores, give_back
 from ferrograd._core import ArgumentError, FreedGraphError, Tensor
+from ferrograd._kit import parts
 from ferrograd._kit.dialect import NATIVE
 from ferrograd._kit.tree import rebuilt
 
@@ -86,6 +87,8 @@ class Trace:
                 return self._learnt(self._function(*args, **kwargs), pinned=self._reader.floats)
             self._tracer.cancel()
             raise
+        finally:
+            parts.taken()
 
     def _run(self, args: Any, kwargs: Any, keeps_all: bool) -> Outcome:
         __tracebackhide__ = True
@@ -101,6 +104,7 @@ class Trace:
         whole = (result, [store.now for store in self._stores]) if self._stores else result
         outs = [x for x in leaves_of(whole) if isinstance(x, Tensor)]
         made, ways = parted(outs, self._used)
+        linked = self._linked(outs)
         reason = self._reason_of(outs) or reason
         cause = Cause.OTHER
         if keeps_all and reason is None and self._tracer.given_up is None:
@@ -111,6 +115,7 @@ class Trace:
         if program is None:
             return self._given_up(result, reason, cause)
         program.decisions = decisions
+        program.linked = linked
         self._describe(program, args, kwargs)
         return Outcome(result, program)
 
@@ -182,6 +187,21 @@ class Trace:
         if is_recorded and not _core.is_grad_enabled():
             return "it returns a tensor with a graph where ops are not recorded"
         return None
+
+    def _linked(self, outs: list[Tensor]) -> list[Link]:
+        """The parts among the results: what else of the results, the arguments or outside a write to one reaches."""
+        results, arguments = ({id(x): i for i, x in enumerate(tensors)} for tensors in (outs, self._used))
+        made = set(map(id, self._tracer.alive()))
+        found = []
+        for part, base, take, join in parts.taken():
+            if id(part) not in results:
+                continue
+            if id(base) in results or id(base) in arguments or id(base) not in made:
+                of = weakref.ref(base) if id(base) not in {*results, *arguments} else None
+                found.append(Link(results[id(part)], results.get(id(base)), arguments.get(id(base)), of, take, join))
+            else:
+                parts.parted(part)
+        return found
 
     def _finished(self, whole: Any, outs: list[Tensor], made: list[Tensor], ways: list[Way] | None) -> Program | None:
         """The program that makes these outputs, and their gradients if they have some."""

@@ -12,6 +12,7 @@ from ferrograd import _core
 from ferrograd._core import ArgumentError, DtypeError, IndexOutOfRange, ShapeError, torch as ops
 from ferrograd._functions.shapes import windows
 from ferrograd._kit import arguments as _arguments
+from ferrograd._kit.parts import part_of
 from ferrograd._kit.specialize import specialize
 from ferrograd._tensor.shape import TorchSize
 from ferrograd.torch._tensor import Tensor
@@ -215,24 +216,6 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
     return view(input, list(_arguments.tensor(other, "view_as", "other").shape))
 
 
-def part_of(base: Any, part: Any, joined: Callable[[Any, Any], Any]) -> Any:
-    """A part with memory of its own: what ``joined`` makes of it and the base is written to the base after each write.
-
-    A write to the base is not seen in a part that was taken before.
-    """
-    shape = list(part.shape)
-
-    def write(part: Any) -> None:
-        sizes = list(part.shape)
-        if sizes != shape and [n for n in sizes if n != 1] == [n for n in shape if n != 1]:
-            # ``unsqueeze_`` or ``squeeze_`` has changed the number of axes.
-            part = ops.reshape(part, shape)
-        _core.overwrite(base, "copy_", False, lambda x: joined(part, x), (), {})
-
-    part._when_written(write)
-    return part
-
-
 def view_as_real(input: Tensor) -> Tensor:
     """The parts of complex numbers along a new last axis of two. A write to them is one to the tensor.
 
@@ -245,7 +228,9 @@ def view_as_real(input: Tensor) -> Tensor:
     x: Any = _arguments.tensor(input, "view_as_real", "input")
     kind = {"complex64": "float32", "complex128": "float64"}.get(x.dtype.name)
     read = _in_place(x, lambda x: x.unsqueeze(-1), kind)
-    return part_of(x, ops.view_as_real(x), lambda part, _: ops.view_as_complex(part)) if read is None else read
+    if read is not None:
+        return read
+    return part_of(x, ops.view_as_real(x), view_as_real, lambda part, _: ops.view_as_complex(part))
 
 
 def view_as_complex(input: Tensor) -> Tensor:
@@ -261,7 +246,7 @@ def view_as_complex(input: Tensor) -> Tensor:
     kind = {"float32": "complex64", "float64": "complex128"}.get(x.dtype.name)
     read = _in_place(x, lambda x: x, kind if x.ndim and x.shape[-1] == 2 else None)
     if read is None:
-        return part_of(x, ops.view_as_complex(x), lambda part, _: ops.view_as_real(part))
+        return part_of(x, ops.view_as_complex(x), view_as_complex, lambda part, _: ops.view_as_real(part))
     return read.squeeze(-1)
 
 

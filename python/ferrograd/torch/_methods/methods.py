@@ -13,6 +13,7 @@ from ferrograd._core import ArgumentError, ShapeError, TorchTensor, torch as ops
 from ferrograd._kit import arguments as _arguments
 from ferrograd._kit.adapters import add_methods
 from ferrograd._kit.dialect import TORCH
+from ferrograd._kit.parts import part_of
 from ferrograd._kit.warning import warn
 from ferrograd._tensor import dtypes, pickling
 from ferrograd.torch._base import overriding
@@ -23,7 +24,7 @@ from ferrograd.torch._base.typed_tensors import CLASSES, dtype_of, made
 from ferrograd.torch._functions import create, random
 from ferrograd.torch._functions.index import where
 from ferrograd.torch._functions.predicates import is_signed
-from ferrograd.torch._functions.shapes import part_of, view_as_real
+from ferrograd.torch._functions.shapes import view_as_real
 from ferrograd.torch._methods import draws
 from ferrograd.torch._tensor import Tensor, _of_class, _rebuild_of_class
 
@@ -45,7 +46,7 @@ def _part(name: str, place: int) -> property:
         if self.dtype.kind != "c":
             return plain.__get__(self)
         if (self.requires_grad and _core.is_grad_enabled()) or _core.is_tracing():
-            return part_of(self, plain.__get__(self), joined)
+            return part_of(self, plain.__get__(self), part, joined)
         return view_as_real(self)[..., place]
 
     return property(part, plain.__set__, doc=plain.__doc__)
