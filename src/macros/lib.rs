@@ -146,7 +146,7 @@ fn entry(options: &Options, function: &mut ItemFn) -> syn::Result<Tokens> {
     let is_of_matrices = options.space.as_ref().is_some_and(|space| space == "linalg" || space == "fft");
     let work = match () {
         () if options.heavy || draws || is_of_matrices => quote!(Heavy),
-        () if options.light || views => quote!(Light),
+        () if options.light => quote!(Light),
         () => quote!(Usual),
     };
     let in_place = Ident::new(in_place, Span::call_site());

@@ -34,22 +34,14 @@ def kind_of(key: Any, tensors: list[Tensor]) -> tuple[Any, ...]:
 
 
 class Link(NamedTuple):
-    """A result that is a part: its number, and that of the result or the argument that it is of, or that tensor."""
+    """A result that is a part of another tensor."""
 
+    #: The number of the result.
     part: int
-    result: int | None
-    argument: int | None
-    outside: weakref.ref[Tensor] | None
+    #: The number of the other tensor among the results and the arguments after them, or a weak reference.
+    base: int | weakref.ref[Tensor]
     take: Callable[[Any], Any]
     join: Callable[[Any, Any], Any]
-
-    def base(self, results: list[Any], arguments: list[Tensor]) -> Any:
-        """What it is a part of."""
-        if self.result is not None:
-            return results[self.result]
-        if self.argument is not None:
-            return arguments[self.argument]
-        return self.outside() if self.outside is not None else None
 
 
 class Program:
@@ -155,7 +147,7 @@ class Program:
             # Programs from files have no links, and do without this module.
             from ferrograd._kit.parts import part_of
 
-            base = link.base(outs, tensors)
+            base = [*outs, *tensors][link.base] if isinstance(link.base, int) else link.base()
             if base is not None and base.requires_grad:
                 part_of(base, outs[link.part], link.take, link.join)
             elif base is not None:

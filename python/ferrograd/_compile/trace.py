@@ -190,17 +190,21 @@ class Trace:
 
     def _linked(self, outs: list[Tensor]) -> list[Link]:
         """The parts among the results: what else of the results, the arguments or outside a write to one reaches."""
-        results, arguments = ({id(x): i for i, x in enumerate(tensors)} for tensors in (outs, self._used))
+        taken = parts.taken()
+        if not taken:
+            return []
+        results = {id(x): i for i, x in enumerate(outs)}
+        known = {id(x): i for i, x in enumerate(self._used, len(outs))} | results
         made = set(map(id, self._tracer.alive()))
         found = []
-        for part, base, take, join in parts.taken():
+        for part, base, take, join in taken:
             if id(part) not in results:
                 continue
-            if id(base) in results or id(base) in arguments or id(base) not in made:
-                of = weakref.ref(base) if id(base) not in {*results, *arguments} else None
-                found.append(Link(results[id(part)], results.get(id(base)), arguments.get(id(base)), of, take, join))
-            else:
+            if id(base) in made and id(base) not in known:
+                # Nobody has what the trace computed on the way.
                 parts.parted(part)
+            else:
+                found.append(Link(results[id(part)], known.get(id(base), weakref.ref(base)), take, join))
         return found
 
     def _finished(self, whole: Any, outs: list[Tensor], made: list[Tensor], ways: list[Way] | None) -> Program | None:

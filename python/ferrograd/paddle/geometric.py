@@ -96,7 +96,7 @@ def send_ue_recv(
     x, y = _arguments.tensor(x, "send_ue_recv", "x"), _arguments.tensor(y, "send_ue_recv", "y")
     if not x.ndim or not y.ndim:
         raise ArgumentError("send_ue_recv: x has a row for each node, and y one for each edge")
-    # Both have as many axes behind that of the edges, so that sizes broadcast from the last one.
+    # The shorter one gets axes of size 1 behind the first axis, so that the others broadcast from the last one.
     x, y = (ops.reshape(v, [v.shape[0], *[1] * (max(x.ndim, y.ndim) - v.ndim), *v.shape[1:]]) for v in (x, y))
     sent = _message(_core.from_zero(ops.index_select, x, 0, src_index), y, message_op, "send_ue_recv")
     return _received(sent, dst_index, _rows(x, out_size), reduce_op, "send_ue_recv")

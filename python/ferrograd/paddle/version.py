@@ -10,7 +10,7 @@ from ferrograd.paddle._functions.predicates import VERSION as full_version
 __all__ = ["commit", "cuda", "cudnn", "full_version", "major", "minor", "patch", "rc", "show"]
 
 major, minor, patch = full_version.split(".")[:3]
-#: The number of a candidate for a release, of which there is none.
+#: The number of the release candidate; 0 in a release.
 rc = "0"
 #: What Paddle says where the commit of its source is not known.
 commit = "Unknown"

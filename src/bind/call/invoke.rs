@@ -288,10 +288,11 @@ fn run<'py>(
     })
 }
 
-/// Ops on as many bytes run without the GIL.
+/// An op runs without the GIL if its operands have at least this many bytes.
 const LONG: usize = 128 << 10;
-/// Those that take about as long as to read their operands, and those of which views move few bytes.
-const LONG_LIGHT: usize = 512 << 10;
+/// The same for an op that takes about as long as to read its operands.
+pub(super) const LONG_LIGHT: usize = 512 << 10;
+/// The same for a view, which moves few bytes or none.
 const LONG_VIEW: usize = 1 << 20;
 /// Heavy ops on fewer bytes are short whatever they compute.
 const SHORT: usize = 4 << 10;
@@ -306,16 +307,12 @@ const FACTORED: usize = 32;
 /// Whether an op may take more than some 20 µs, for which it is worth to let go of the GIL.
 #[inline]
 fn is_long(entry: &Entry, args: &[Arg], bytes: usize) -> bool {
-    let long = match entry.work {
-        _ if entry.views => LONG_VIEW,
-        Work::Light => LONG_LIGHT,
-        Work::Usual => LONG,
-        Work::Heavy if (SHORT..LONG).contains(&bytes) || bytes == 0 => {
-            return products(entry, args) >= PRODUCTS;
-        }
-        Work::Heavy => LONG,
-    };
-    bytes >= long
+    match entry.work {
+        _ if entry.views => bytes >= LONG_VIEW,
+        Work::Light => bytes >= LONG_LIGHT,
+        Work::Usual => bytes >= LONG,
+        Work::Heavy => bytes >= LONG || (bytes >= SHORT || bytes == 0) && products(entry, args) >= PRODUCTS,
+    }
 }
 
 /// About how many products of numbers a heavy op on so few bytes computes, or what takes as long.

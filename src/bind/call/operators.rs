@@ -9,6 +9,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use super::formats;
+use super::invoke::LONG_LIGHT;
 use crate::bind::convert::number::number;
 use crate::bind::convert::tensor::{package_of, tensor, wide_scalar};
 use crate::bind::python::capi::of_same_class;
@@ -99,10 +100,8 @@ fn beside_integers(slf: &Var, other: &Bound<'_, PyAny>) -> PyResult<Option<Tenso
     wide_scalar(other)
 }
 
-/// An operator on as many bytes as this runs without the GIL, and with its operands unlocked: a product or a power, and one that
-/// takes about as long as to read its operands.
+/// A product or a power runs without the GIL, and with its operands unlocked, if an operand has at least this many bytes.
 const LONG: usize = 64 << 10;
-const LONG_LIGHT: usize = 512 << 10;
 /// The most bytes that an element has.
 const WIDEST: usize = 16;
 

@@ -39,7 +39,7 @@ def eigvals(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def eigvalsh(x: Tensor, UPLO: str = "L", name: str | None = None) -> Tensor:
-    """The eigenvalues, rising, of a symmetric or Hermitian matrix, of which one triangle is read."""
+    """The eigenvalues of a symmetric or Hermitian matrix, in ascending order. The function reads one triangle."""
     return ops.linalg.eigvalsh(x, UPLO)
 
 

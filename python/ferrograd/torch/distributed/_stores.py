@@ -337,7 +337,7 @@ class TCPStore(Store):
             except OSError as error:
                 raise DistNetworkError(f"{name}: {error}") from error
             finally:
-                # What comes later would be taken for the answer to the next request.
+                # The rest of the answer must not be taken for that to the next request.
                 if not line.endswith(b"\n"):
                     self._disconnect()
         if not line.endswith(b"\n"):
