@@ -282,6 +282,10 @@ fn of_result<O: Op + ?Sized>(op: &O, modes: Flags) -> Flags {
 /// Why a result is not tracked: its own dtype where an operand is tracked or was cut off, else what cut an operand off.
 #[inline]
 fn why_untracked(is_tracked: bool, ins: &[&Tensor], dtype: DType, modes: Flags) -> DetachReason {
+    let was_cut_off = |t: &&Tensor| t.detach_reason.is_known();
+    if !is_tracked && !modes.has(Flags::HOST_CALL) && !ins.iter().any(was_cut_off) {
+        return DetachReason::default();
+    }
     let known = Tensor::detach_reason_of(ins).with_stems(Stems::default());
     let reason = if !is_tracked && !known.is_known() {
         known

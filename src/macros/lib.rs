@@ -24,10 +24,11 @@ use syn::{
 /// * `rust`: a method in Rust only, because the host is offered one with more parameters.
 ///
 /// With `half` the function takes float16 and bfloat16 as they are, as views do. Any other gets them in float32, and
-/// its results are rounded back. With `from_zero` its indices count from 0 in a dialect whose library refuses negative
-/// ones there. With `draws` it draws random numbers, in torch's dialect those of PyTorch. With `heavy`, and in the namespaces
-/// `linalg` and `fft`, it takes long for the size of its operands, with `light` about as long as to read them. With `reads_lent` it may read memory that another library writes
-/// to: it takes no number from there as a count or a place.
+/// its results are rounded back. With `draws` it draws random numbers, in torch's dialect those of PyTorch. With `heavy`,
+/// and in the namespaces `linalg` and `fft`, it takes long for the size of its operands, with `light` about as long as to read
+/// them. With `reads_lent` it may read memory that another library writes to: it takes no number from there as a count or a
+/// place. `paddle(A, B)` and `torch(C)` list the `Convention`s in which that library's function differs from the native one;
+/// `A = "name"` holds for the function of that name alone.
 ///
 /// The names default to the function's own. `in linalg` puts the first of them into a namespace; the others are aliases
 /// in the root. A parameter may say `#[default(value)]`: `None`, `true`, `false`, a number, a string or a list of
@@ -66,11 +67,12 @@ struct Options {
     space: Option<Ident>,
     names: Vec<Expr>,
     half: bool,
-    from_zero: bool,
     draws: bool,
     heavy: bool,
     light: bool,
     reads_lent: bool,
+    paddle: Vec<Tokens>,
+    torch: Vec<Tokens>,
 }
 
 impl Parse for Options {
@@ -81,11 +83,12 @@ impl Parse for Options {
             space: None,
             names: Vec::new(),
             half: false,
-            from_zero: false,
             draws: false,
             heavy: false,
             light: false,
             reads_lent: false,
+            paddle: Vec::new(),
+            torch: Vec::new(),
         };
         while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
             if input.parse::<Option<Token![in]>>()?.is_some() {
@@ -95,11 +98,18 @@ impl Parse for Options {
             let word: Ident = input.parse()?;
             let flag = match word.to_string().as_str() {
                 "half" => &mut options.half,
-                "from_zero" => &mut options.from_zero,
                 "draws" => &mut options.draws,
                 "heavy" => &mut options.heavy,
                 "light" => &mut options.light,
                 "reads_lent" => &mut options.reads_lent,
+                "paddle" => {
+                    options.paddle.extend(conventions(input)?);
+                    continue;
+                }
+                "torch" => {
+                    options.torch.extend(conventions(input)?);
+                    continue;
+                }
                 "names" => {
                     let list;
                     syn::parenthesized!(list in input);
@@ -107,7 +117,7 @@ impl Parse for Options {
                     continue;
                 }
                 _ => {
-                    let words = "`in namespace`, `half`, `from_zero`, `draws`, `heavy`, `light`, `reads_lent` or `names(...)`";
+                    let words = "`in namespace`, `half`, `draws`, `heavy`, `light`, `reads_lent`, `paddle(...)`, `torch(...)` or `names(...)`";
                     return Err(syn::Error::new(word.span(), words));
                 }
             };
@@ -115,6 +125,24 @@ impl Parse for Options {
         }
         Ok(options)
     }
+}
+
+/// The conventions of a library in parentheses: `(A, B = "name")`.
+fn conventions(input: ParseStream<'_>) -> syn::Result<Vec<Tokens>> {
+    let list;
+    syn::parenthesized!(list in input);
+    let one = |input: ParseStream<'_>| {
+        let convention: Ident = input.parse()?;
+        let only = match input.parse::<Option<Token![=]>>()? {
+            Some(_) => {
+                let name: Expr = input.parse()?;
+                quote!(Some(#name))
+            }
+            None => quote!(None),
+        };
+        Ok(quote!((crate::ops::entry::Convention::#convention, #only)))
+    };
+    Ok(list.parse_terminated(one, Token![,])?.into_iter().collect())
 }
 
 /// The entry of a function, from which the attributes of parameters are removed.
@@ -142,7 +170,8 @@ fn entry(options: &Options, function: &mut ItemFn) -> syn::Result<Tokens> {
         }
     };
     let takes_half = views || options.half;
-    let (from_zero, draws, reads_lent) = (options.from_zero, options.draws, options.reads_lent);
+    let (draws, reads_lent) = (options.draws, options.reads_lent);
+    let (paddle, torch) = (&options.paddle, &options.torch);
     let is_of_matrices = options.space.as_ref().is_some_and(|space| space == "linalg" || space == "fft");
     let work = match () {
         () if options.heavy || draws || is_of_matrices => quote!(Heavy),
@@ -171,10 +200,11 @@ fn entry(options: &Options, function: &mut ItemFn) -> syn::Result<Tokens> {
                     views: #views,
                     in_place: crate::ops::entry::InPlace::#in_place,
                     takes_half: #takes_half,
-                    from_zero: #from_zero,
                     draws: #draws,
                     work: crate::ops::entry::Work::#work,
                     reads_lent: #reads_lent,
+                    paddle: &[#(#paddle),*],
+                    torch: &[#(#torch),*],
                     call,
                 }
             }

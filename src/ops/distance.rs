@@ -32,7 +32,7 @@ fn lengths(x: &Tensor, p: f64, axis: i64, least: f64) -> Result<Tensor> {
 /// >>> fg.normalize(fg.tensor([[3., 4.]])).tolist()
 /// [[0.6000000238418579, 0.800000011920929]]
 /// ```
-#[op(function)]
+#[op(function, torch(LaidByElements))]
 pub fn normalize(
     x: &Tensor,
     #[default(2.0)] p: f64,
@@ -229,7 +229,7 @@ pub fn pdist(x: &Tensor, #[default(2.0)] p: f64) -> Result<Tensor> {
 /// >>> fg.renorm(fg.tensor([[3., 4.], [0., 1.]]), 1, 0, 7.0).tolist()
 /// [[3.0, 4.0], [0.0, 1.0]]
 /// ```
-#[op(in_place)]
+#[op(in_place, torch(LaidInCOrder))]
 pub fn renorm(x: &Tensor, p: f64, axis: i64, maxnorm: f64) -> Result<Tensor> {
     const OP: &str = "renorm";
     let x = &*promoted_inexact(x)?;

@@ -25,16 +25,87 @@ pub struct Entry {
     pub in_place: InPlace,
     /// Whether `call` takes float16 and bfloat16 as they are. [`half::call`](super::half::call) converts them where not.
     pub takes_half: bool,
-    /// Whether the host calls it with [`from_zero`](super::index::from_zero) in a dialect whose library refuses negative
-    /// indices there.
-    pub from_zero: bool,
     /// Whether the host calls it with [`as_pytorch`](super::random::as_pytorch) in a dialect that draws PyTorch's numbers.
     pub draws: bool,
     pub work: Work,
     /// Whether it may read memory that another library writes to: it takes no number from there as a count or a place. Where
     /// another thread writes meanwhile, some numbers of the result are others, and nothing else happens.
     pub reads_lent: bool,
+    /// How Paddle's function differs from the native one, and under which name alone.
+    pub paddle: &'static [(Convention, Option<&'static str>)],
+    /// The same of PyTorch's function.
+    pub torch: &'static [(Convention, Option<&'static str>)],
     pub call: fn(&[Arg]) -> Result<Value>,
+}
+
+/// Where the function of another library differs from the native one of its name. The host keeps the convention.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Convention {
+    /// Sums and products of unsigned integers are of int64; natively of uint64, as NumPy's.
+    SignedSums,
+    /// The mean of integers, or in an integer dtype, is the whole part of it; natively it is a float, and no integer dtype is
+    /// accepted.
+    WholeMean,
+    /// A test of bytes gives bytes; natively truth values.
+    ByteTest,
+    /// An empty list of axes stands for all of them; natively for none.
+    AllAxes,
+    /// An empty list of axes is refused.
+    NeedsAxes,
+    /// Where there is nothing to do, the result is the operand; natively a new tensor.
+    GivesBack,
+    /// Results share no memory with the operand; natively they are views where they can be.
+    Copies,
+    /// The quotient is the one that goes with the remainder; natively the floor of the quotient, also where an operand is
+    /// infinite.
+    QuotientOfRemainder,
+    /// A negative index is refused; natively it counts from the end.
+    FromZero,
+    /// A number beside integers that their dtype does not hold is taken modulo 2 to the power of their bits; natively it is refused.
+    Wraps,
+    /// The same for a negative number that is written to unsigned integers, down to minus the largest one.
+    WrapsNegative,
+    /// Results lie in the order of the operands that are not broadcast, as those of what is computed element by element.
+    /// Natively the order is any that is fast; without one of these words it is C order, or that of the elements if the
+    /// in-place form keeps the shape.
+    LaidByElements,
+    /// The same, where the last operand comes first.
+    LaidByLastElements,
+    /// Results lie with the channels last in memory if those of the first operand do, else in C order.
+    LaidAsImages,
+    /// The same, if those of the first or of the second operand do.
+    LaidAsImagesByWeight,
+    /// The same, if those of all operands do.
+    LaidIfAll,
+    /// Results lie in C order.
+    LaidInCOrder,
+}
+
+/// A set of conventions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Conventions(u32);
+
+impl Conventions {
+    pub const NONE: Conventions = Conventions(0);
+
+    /// Those of the function of this name, in a list of an entry.
+    pub fn of(list: &[(Convention, Option<&str>)], name: &str) -> Conventions {
+        let own = list.iter().filter(|(_, only)| only.is_none_or(|only| only == name));
+        own.fold(Conventions::NONE, |all, (convention, _)| all.and(*convention))
+    }
+
+    #[must_use]
+    pub const fn and(self, convention: Convention) -> Conventions {
+        Conventions(self.0 | 1 << convention as u32)
+    }
+
+    pub const fn has(self, convention: Convention) -> bool {
+        self.0 & 1 << convention as u32 != 0
+    }
+
+    pub const fn has_any(self, of: Conventions) -> bool {
+        self.0 & of.0 != 0
+    }
 }
 
 /// How long an entry takes for the size of its operands.

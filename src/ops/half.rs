@@ -41,16 +41,24 @@ pub fn call(entry: &Entry, args: &[Arg]) -> Result<Value> {
 ///
 /// # Errors
 /// Those of the operator.
-#[inline]
+#[inline(always)]
 pub fn operator(
     x: Operand<'_>,
     y: Operand<'_>,
     f: impl FnOnce(Operand<'_>, Operand<'_>) -> Result<Tensor>,
 ) -> Result<Tensor> {
     let is_half = |x| matches!(x, Operand::Tensor(t) if t.dtype().is_half());
-    if !is_half(x) && !is_half(y) {
-        return f(x, y);
-    }
+    if is_half(x) || is_half(y) { in_float32(x, y, f) } else { f(x, y) }
+}
+
+/// [`operator`] of a half operand.
+#[cold]
+#[inline(never)]
+fn in_float32(
+    x: Operand<'_>,
+    y: Operand<'_>,
+    f: impl FnOnce(Operand<'_>, Operand<'_>) -> Result<Tensor>,
+) -> Result<Tensor> {
     let dtype = |x| match x {
         Operand::Tensor(t) => Some(t.dtype()).filter(|d| d.is_differentiable()),
         Operand::Number(_) => None,

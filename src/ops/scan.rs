@@ -211,7 +211,7 @@ fn along_axis(op: &'static str, x: &Tensor, axis: Option<i64>) -> Result<(Tensor
 /// >>> fg.cumsum(fg.tensor([1., 2., 3.])).tolist()
 /// [1.0, 3.0, 6.0]
 /// ```
-#[op(in_place)]
+#[op(in_place, paddle(SignedSums), torch(LaidInCOrder, SignedSums))]
 pub fn cumsum(
     x: &Tensor,
     #[default(None)] axis: Option<i64>,
@@ -231,7 +231,7 @@ pub fn cumsum(
 /// >>> fg.cumprod(fg.tensor([1., 2., 3.])).tolist()
 /// [1.0, 2.0, 6.0]
 /// ```
-#[op(in_place)]
+#[op(in_place, paddle(SignedSums), torch(LaidInCOrder, SignedSums))]
 pub fn cumprod(
     x: &Tensor,
     #[default(None)] axis: Option<i64>,
@@ -306,7 +306,7 @@ impl Op for LogCumSumExp {
 /// >>> fg.logcumsumexp(fg.tensor([1000., -1000., -fg.inf])).tolist()
 /// [1000.0, 1000.0, 1000.0]
 /// ```
-#[op(in_place)]
+#[op(in_place, torch(LaidInCOrder))]
 pub fn logcumsumexp(x: &Tensor, #[default(None)] axis: Option<i64>) -> Result<Tensor> {
     let (x, back) = along_axis("logcumsumexp", x, axis)?;
     apply(LogCumSumExp(Direction { back, reverse: false }), &[&*promoted_inexact(&x)?])
@@ -371,7 +371,7 @@ pub fn cummin(x: &Tensor, #[default(None)] axis: Option<i64>) -> Result<(Tensor,
 /// >>> fg.diff(fg.tensor([1., 4., 9.])).tolist()
 /// [3.0, 5.0]
 /// ```
-#[op(method)]
+#[op(method, torch(LaidAsImages))]
 pub fn diff(
     x: &Tensor,
     #[default(1)] n: i64,

@@ -143,7 +143,7 @@ impl WithIndices for Around {
 /// >>> fg.quantile(fg.tensor([1., 2., 4.]), 0.75).item()
 /// 3.0
 /// ```
-#[op(method, heavy)]
+#[op(method, heavy, torch(NeedsAxes))]
 pub fn quantile(
     x: &Tensor,
     q: Operand<'_>,
@@ -160,7 +160,7 @@ pub fn quantile(
 /// >>> fg.nanquantile(fg.tensor([1., fg.nan, 2., 4.]), 0.75).item()
 /// 3.0
 /// ```
-#[op(method, heavy)]
+#[op(method, heavy, torch(NeedsAxes))]
 pub fn nanquantile(
     x: &Tensor,
     q: Operand<'_>,

@@ -50,7 +50,7 @@ pub(in crate::ops) fn sorted(
 /// >>> fg.sort(fg.tensor([3., 1., 2.])).tolist()
 /// [1.0, 2.0, 3.0]
 /// ```
-#[op(method, heavy)]
+#[op(method, heavy, torch(LaidByElements))]
 pub fn sort(
     x: &Tensor,
     #[default(-1)] axis: i64,
@@ -66,7 +66,7 @@ pub fn sort(
 /// >>> fg.argsort(fg.tensor([3., 1., 2.])).tolist()
 /// [1, 2, 0]
 /// ```
-#[op(method, heavy)]
+#[op(method, heavy, torch(LaidByElements))]
 pub fn argsort(
     x: &Tensor,
     #[default(-1)] axis: i64,
@@ -83,7 +83,7 @@ pub fn argsort(
 /// >>> values.tolist(), indices.tolist()
 /// ([1.0, 2.0, 3.0], [1, 2, 0])
 /// ```
-#[op(method, heavy)]
+#[op(method, heavy, torch(LaidByElements))]
 pub fn sort_with_index(
     x: &Tensor,
     #[default(-1)] axis: i64,

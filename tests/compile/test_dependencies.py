@@ -402,21 +402,52 @@ def test_what_gives_something_else_each_time_is_refused() -> None:
 
     import numpy as np
 
-    generator, own = np.random.default_rng(0), random.Random(0)
-    count, rows = itertools.count(), iter(range(100))
+    generator, own, drawn = np.random.default_rng(0), random.Random(0), random.random
+    count, rows, numbers = itertools.count(), iter(range(100)), [float(i) for i in range(20)]
+    following, last = count.__next__, numbers.pop
+
+    def by_default(x: Any, draw: Callable[[], float] = own.random) -> Any:
+        return x * draw()
+
     functions: list[Callable[[Any], Any]] = [
         lambda x: x * generator.normal(),
         lambda x: x * own.random(),
         lambda x: x * random.random(),
         lambda x: x * np.random.normal(),
+        lambda x: x * drawn(),
+        lambda x: x * getattr(random, "random")(),  # noqa: B009 -- the name is looked up where no analysis sees it
+        lambda x: sum([draw() * x for draw in (random.random,)]),
+        lambda x: x * float(np.random.rand(1)[0]),
+        by_default,
+        functools.partial(lambda draw, x: x * draw(), random.random),
+        lambda x: fg.tensor(np.random.permutation(1000)[:1]) * x,
         lambda x: x * next(count),
         lambda x: x * next(rows),
+        lambda x: x * following(),
+        lambda x: x * last(),
     ]
     for f in functions:
         compiled = fg.compile(f)
         assert len({compiled(fg.ones(1)).item() for _ in range(4)}) == 4
-        with pytest.raises(fg.CompileError, match=r"gives something else each time|the generators of Python or NumPy"):
+        with pytest.raises(
+            fg.CompileError,
+            match=r"gives something else each time|the generators of Python or NumPy|which it may change",
+        ):
             fg.compile(f, fullgraph=True)(fg.ones(1))
+
+
+def test_methods_that_are_looked_up_apart_from_their_objects() -> None:
+    table, rows, w = {"k": 2.0}, [1.0, 2.0], fg.tensor([2.0])
+    get, item, total = table.get, rows.__getitem__, w.sum
+    f = fg.compile(lambda x: x * get("k") * item(0) * total())
+    assert [f(fg.ones(1)).item() for _ in range(3)] == [4, 4, 4]
+    table["k"] = 3.0
+    assert f(fg.ones(1)).item() == 6
+    rows[0] = 2.0
+    assert f(fg.ones(1)).item() == 12
+    w.add_(1)
+    assert [f(fg.ones(1)).item() for _ in range(2)] == [18, 18]
+    assert f.cache_info().hits >= 3
 
 
 @dataclasses.dataclass

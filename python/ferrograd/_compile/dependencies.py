@@ -74,6 +74,14 @@ _LOOKING = ("__getattr__", "__getattribute__")
 #: Dicts that are read item by item, and their methods that read.
 _DICTS = (dict, collections.OrderedDict, collections.defaultdict)
 _DICT_READERS = frozenset({"get", "keys", "values", "items", "__contains__"})
+#: The methods of builtin containers that change nothing, by their names.
+CONTAINER_READERS = (
+    _DICT_READERS
+    | {"copy", "count", "index", "__getitem__", "__len__", "__iter__"}
+    | {"union", "intersection", "difference", "symmetric_difference", "isdisjoint", "issubset", "issuperset"}
+)
+#: The modules and names of the generators of random numbers that all code shares.
+_SHARED_GENERATORS = (("random", "_inst"), ("numpy.random.mtrand", "_rand"))
 #: Classes of values that lead to nothing.
 _NUMBERS = frozenset({float, int, bool, str, bytes, type(None)})
 #: Builtin containers, whose items are all that they hold.
@@ -221,6 +229,21 @@ def looks_up_itself(kind: type) -> bool:
 def has_methods(value: Any) -> bool:
     """Whether a container may have methods that are searched."""
     return is_dataclass(value) or not _is_of(type(value), _LIBRARIES)
+
+
+def owner_of(method: Any) -> Any:
+    """The object whose method this is, if it is a method written in C that was looked up apart from its object.
+
+    The functions of modules and classes have none, nor have those of the generators of random numbers that Python and
+    NumPy share, whose states a trace compares.
+    """
+    if not isinstance(method, (types.BuiltinFunctionType, types.MethodWrapperType)):
+        return None
+    owner = method.__self__
+    if isinstance(owner, (types.ModuleType, type)):
+        return None
+    shared = [getattr(sys.modules.get(module), name, None) for module, name in _SHARED_GENERATORS]
+    return None if any(owner is generator for generator in shared) else owner
 
 
 def is_object(value: Any) -> bool:
@@ -529,6 +552,8 @@ class Names:
                 self._meet_library(value)
             else:
                 self._meet_function(value, use)
+        elif (owner := owner_of(value)) is not None:
+            self._meet(owner, None)
         elif isinstance(value, weakref.ref):
             self._meet(value(), None)
         elif isinstance(value, contextvars.ContextVar):

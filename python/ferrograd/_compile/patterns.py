@@ -22,6 +22,7 @@ from ferrograd._compile.dependencies import (
     Slots,
     is_dataclass,
     looks_up_itself,
+    owner_of,
     read_items,
 )
 from ferrograd._compile.reader import Numbers, Reader
@@ -141,6 +142,8 @@ class Patterns:
             whole = [name for name, _ in children(value) or ()]
             static = [name for name in value.__dataclass_fields__ if name not in whole]
             return self._of_fields(value, [(name, self.of(getattr(value, name))) for name in whole + static])
+        if (owner := owner_of(value)) is not None:
+            return "all", [("object", value), ("fields", (kind, [("__self__", self.of(owner))]))]
         if isinstance(value, (*PLAIN, *_IN_PYTHON)) or children(value) is not None:
             raise Refused("it is compared in Python")
         return "object", value

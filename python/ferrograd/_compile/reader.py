@@ -16,6 +16,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._compile.dependencies import (
+    CONTAINER_READERS,
     CONTAINERS,
     FUNCTIONS,
     MISSING,
@@ -28,6 +29,7 @@ from ferrograd._compile.dependencies import (
     is_dataclass,
     is_object,
     is_python,
+    owner_of,
     read_items,
     read_parts,
     value_at,
@@ -271,6 +273,12 @@ class Reader:
         self._look_into(type(value), use)
 
     def _read_object(self, value: Any, use: Use | None) -> None:
+        if (owner := owner_of(value)) is not None:
+            if isinstance(owner, CONTAINERS) and value.__name__ not in CONTAINER_READERS:
+                raise Refused(
+                    f"it looks up the method {value.__name__} of a {type(owner).__name__}, which it may change"
+                )
+            self._read(owner, None)
         if isinstance(value, Iterator) or type(value).__module__ in _DRAWING:
             raise Refused(f"it looks up a {type(value).__name__}, which gives something else each time")
         self.key.append(Same(value))

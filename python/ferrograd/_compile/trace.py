@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ferrograd import _core
 from ferrograd._compile.aliases import Way, parted
 from ferrograd._compile.dependencies import PLAIN, Names, Refused
+from ferrograd._compile.effects import may_draw
 from ferrograd._compile.files import described, numbered
 from ferrograd._compile.floats import Number, Watch, with_numbers
 from ferrograd._compile.holders import held_by_loops
@@ -64,7 +65,8 @@ class Trace:
         self._used: list[Tensor] = []
         self._lent: dict[int, Tensor] = {}
         self._given: dict[int, Tensor] = {}
-        self._draws: list[Any] = []
+        #: The states of other generators, where the function may draw from them.
+        self._draws: list[Any] | None = None
         #: What the function has set to tensors, which each call sets.
         self._stores: list[Store] = []
         #: The argument that the function has changed.
@@ -140,7 +142,7 @@ class Trace:
         self._used = used = self._tracer.arguments(sorted(reader.elsewhere))
         self._lent = {id(x): y for x, y in zip(tensors, used, strict=True) if x is not y}
         self._given = {id(y): x for x, y in zip(tensors, used, strict=True) if x is not y}
-        self._draws = _drawing()
+        self._draws = _drawing() if may_draw(self._names) else None
         lent_args, lent_kwargs = replaced(args, self._lent), replaced(kwargs, self._lent)
         if reader.floats:
             lent_args, lent_kwargs = with_numbers(lent_args, lent_kwargs, reader.floats, used, self._watch)
@@ -311,14 +313,14 @@ def _signature(args: Any, kwargs: Any) -> tuple[Any, Any, int] | ArgumentError:
         return error.with_traceback(None)
 
 
-def _obstacle(leaves: list[Any], draws: list[Any], modes: Any) -> str | None:
+def _obstacle(leaves: list[Any], draws: list[Any] | None, modes: Any) -> str | None:
     """Why there can be no program for a function that returned these leaves, if there is a reason."""
     others = [x for x in leaves if not isinstance(x, (Tensor, float, *PLAIN))]
     if others:
         return f"it returns a {type(others[0]).__name__}, which is no tensor"
     if reason := next(filter(None, (why_untraced(x) for x in leaves if isinstance(x, Tensor))), None):
         return reason
-    if _drawing() != draws:
+    if draws is not None and _drawing() != draws:
         return "it draws numbers from the generators of Python or NumPy"
     return None if _core.program_modes(tracing=True) == modes else "it changes the modes that ops obey"
 

@@ -3,6 +3,7 @@
 
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::any::Any;
+use std::hint::black_box;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -90,7 +91,7 @@ unsafe impl Sync for Buffer {}
 
 impl Buffer {
     /// At least `bytes` bytes with unspecified values, or `None` if the allocation fails.
-    pub(super) fn new(bytes: usize) -> Option<Buffer> {
+    pub(super) fn new(bytes: usize) -> Option<triomphe::Arc<Buffer>> {
         let (class, bytes) = class(bytes);
         match class.and_then(take) {
             Some(kept) => kept.buffer(bytes),
@@ -99,7 +100,7 @@ impl Buffer {
     }
 
     /// At least `bytes` zeroed bytes. `clear` is called with address and length when the memory was used before.
-    pub(super) fn zeroed(bytes: usize, clear: impl FnOnce(*mut u8, usize)) -> Option<Buffer> {
+    pub(super) fn zeroed(bytes: usize, clear: impl FnOnce(*mut u8, usize)) -> Option<triomphe::Arc<Buffer>> {
         let (class, bytes) = class(bytes);
         let Some(kept) = class.and_then(take) else { return Buffer::fresh(bytes) };
         let buffer = kept.buffer(bytes)?;
@@ -108,12 +109,13 @@ impl Buffer {
     }
 
     /// `bytes` zeroed bytes from the system.
-    fn fresh(bytes: usize) -> Option<Buffer> {
+    fn fresh(bytes: usize) -> Option<triomphe::Arc<Buffer>> {
         let layout = block(bytes)?;
-        // The system keeps small freed blocks at hand for `alloc`, but not for `alloc_zeroed`.
+        // The system keeps small freed blocks at hand for `alloc`, but not for `alloc_zeroed`, which the compiler would make of
+        // `alloc` and zeros if it knew where they are written.
         let base = if bytes < SMALLEST {
             // SAFETY: the layout's size is at least one.
-            let base = NonNull::new(unsafe { alloc(layout) })?;
+            let base = NonNull::new(black_box(unsafe { alloc(layout) }))?;
             // SAFETY: the block has these bytes.
             unsafe { base.write_bytes(0, layout.size()) };
             base
@@ -125,7 +127,8 @@ impl Buffer {
         if bytes >= HUGE {
             ask_for_huge_pages(base, bytes);
         }
-        Some(Buffer { base, skip, layout, keeper: None })
+        // It is made where it stays: moved, it would be read before it has been written.
+        Some(triomphe::Arc::new(Buffer { base, skip, layout, keeper: None }))
     }
 
     /// Memory that a keeper has. None if there are more bytes than memory can have.
@@ -197,8 +200,9 @@ unsafe impl Send for Kept {}
 impl Kept {
     /// A buffer of `bytes` bytes, the size of the class.
     #[inline]
-    fn buffer(self, bytes: usize) -> Option<Buffer> {
-        Some(Buffer { base: self.base, skip: self.skip, layout: block(bytes)?, keeper: None })
+    fn buffer(self, bytes: usize) -> Option<triomphe::Arc<Buffer>> {
+        let layout = block(bytes)?;
+        Some(triomphe::Arc::new(Buffer { base: self.base, skip: self.skip, layout, keeper: None }))
     }
 }
 

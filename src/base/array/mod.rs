@@ -148,7 +148,7 @@ impl Array {
         op: &'static str,
         dtype: DType,
         dims: &[usize],
-        buffer: impl FnOnce(usize) -> Option<Buffer>,
+        buffer: impl FnOnce(usize) -> Option<Arc<Buffer>>,
     ) -> Result<(UniqueArc<Inner>, usize)> {
         let bytes = shape::checked_len(dims).and_then(|n| Some((n, n.checked_mul(dtype.size())?)));
         let no_memory = || Error::memory(op, dims.to_vec(), dtype);
@@ -156,7 +156,7 @@ impl Array {
         memory::check()?;
         let buffer = match bytes {
             0..=INLINE => None,
-            _ => Some(Arc::new(buffer(bytes).ok_or_else(no_memory)?)),
+            _ => Some(buffer(bytes).ok_or_else(no_memory)?),
         };
         let data = || buffer.map_or(Data::Inline([0; INLINE / 8]), |buffer| Data::Shared(buffer, 0));
         Ok((Inner::placed(data, dims, None, dtype, trace_number::current()), n))

@@ -13,7 +13,7 @@ fn buffer_of(words: &[u64; INLINE / 8]) -> Arc<Buffer> {
     let buffer = Buffer::new(INLINE).expect("sixteen bytes");
     // SAFETY: the new buffer has `INLINE` bytes.
     unsafe { std::ptr::copy_nonoverlapping(words.as_ptr().cast(), buffer.ptr(), INLINE) };
-    Arc::new(buffer)
+    buffer
 }
 
 impl Array {

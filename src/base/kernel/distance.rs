@@ -101,6 +101,7 @@ fn pull<T: Inexact>(weights: &[[T; TILE]], rows: &[[T; TILE]], others: &[T], out
 /// The distances of a row from all others.
 #[inline(never)]
 fn from_row<T: Real>(row: &[T], others: &[[T; TILE]], out: &mut [T]) {
+    let [least, most] = range_of_squares(T::DTYPE).map(T::lit);
     simd::autovectorize(
         #[inline(always)]
         || {
@@ -119,21 +120,23 @@ fn from_row<T: Real>(row: &[T], others: &[[T; TILE]], out: &mut [T]) {
                         total[i] = total[i].add(sum[i]);
                     }
                 }
-                total.iter_mut().for_each(|total| *total = total.sqrt());
-                out.iter_mut().zip(total).for_each(|(out, total)| *out = total);
+                let (mut distances, mut any_left) = (total, 0);
+                // All are compared, without branches, so the loop fills vectors.
+                for i in 0..TILE {
+                    any_left |= u32::from(total[i] < least) | u32::from(total[i] > most);
+                    distances[i] = total[i].sqrt();
+                }
+                if any_left != 0 {
+                    for i in 0..out.len() {
+                        if total[i] < least || total[i] > most {
+                            distances[i] = scaled_distance(row, tile, i);
+                        }
+                    }
+                }
+                out.iter_mut().zip(distances).for_each(|(out, distance)| *out = distance);
             }
         },
     );
-    let [least, most] = range_of_squares(T::DTYPE);
-    let (least, most) = (T::lit(least.sqrt()), T::lit(most));
-    let has_left = |distance: T| distance < least || distance > most;
-    // All distances are compared, without branches, so the loop fills vectors.
-    if out.iter().fold(0u32, |any, &distance| any | u32::from(has_left(distance))) == 0 {
-        return;
-    }
-    for (i, out) in out.iter_mut().enumerate().filter(|(_, out)| has_left(**out)) {
-        *out = scaled_distance(row, &others[i / TILE * row.len()..][..row.len()], i % TILE);
-    }
 }
 
 /// The least and the largest sum of squares, or of other powers, that has all its digits.
@@ -145,8 +148,12 @@ pub fn range_of_squares(dtype: DType) -> [f64; 2] {
 #[cold]
 fn scaled_distance<T: Real>(row: &[T], others: &[[T; TILE]], i: usize) -> T {
     let differences = || row.iter().zip(others).map(|(&x, other)| x.sub(other[i]));
+    // Equal rows are frequent, and this ends at the first number of others.
+    if differences().all(|d| d == T::ZERO) {
+        return T::ZERO;
+    }
     let largest = differences().map(T::abs).fold(T::ZERO, |most, d| if d > most { d } else { most });
-    if largest == T::ZERO || !largest.is_finite() {
+    if !largest.is_finite() {
         return largest;
     }
     let squares = differences().map(|d| d.div(largest)).fold(T::ZERO, |sum, d| sum.add(d.mul(d)));

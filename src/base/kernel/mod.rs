@@ -9,6 +9,7 @@ use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 
+pub mod bessel_k;
 pub mod broadcast;
 pub mod conv;
 pub mod copy;

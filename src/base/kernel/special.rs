@@ -1,10 +1,11 @@
 //! Special functions of real numbers, as scalar functions. Those that `libm` and `spec_math` (a translation of Cephes)
 //! have are taken from there.
 
-use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, LN_2};
+use std::f64::consts::{FRAC_1_SQRT_2, LN_2};
 
+use super::bessel_k::{self as second_kind, power_sum};
 pub use libm::erfc;
-use spec_math::cephes64::{i0e, i1e, igam, igamc, k0e, k1e, lbeta};
+use spec_math::cephes64::{i0e, i1e, igam, igamc, lbeta};
 pub use spec_math::cephes64::{ndtri, psi as digamma};
 
 /// `ln |Γ(x)|`.
@@ -39,24 +40,54 @@ pub fn zeta(s: f64, q: f64) -> f64 {
     positive(first) + sign * (positive(below) - positive(below + count))
 }
 
-/// `e^(x²)`, with the rounding error of the square put back.
-fn exp_square(x: f64) -> f64 {
+/// `e^(x²)`, or with the sign -1 `e^(-x²)`, with the rounding error of the square put back.
+fn exp_square(x: f64, sign: f64) -> f64 {
     let square = x * x;
     let rest = x.mul_add(x, -square);
-    let power = square.exp();
-    if power.is_finite() { power + power * rest } else { power }
+    let power = (sign * square).exp();
+    // Where the square is infinite, the rest is NaN.
+    if power.is_finite() && power > 0.0 { power + sign * power * rest } else { power }
 }
+
+/// `(1 + 2x) erfcx(x)` for positive `x`, in powers of `(x - 3) / (x + 3)`: the sum of the first 26 terms of the Chebyshev series
+/// (Shepherd and Laframboise, Chebyshev approximation of (1 + 2x) exp(x²) erfc x, 1981).
+const ERFCX: [f64; 26] = [
+    1.2530080582697296,
+    -0.1356211061245812,
+    -0.0475622943534492,
+    0.12964515870276475,
+    -0.11927366341538638,
+    0.06830802734384515,
+    -0.02377051491717134,
+    0.0025293918180474668,
+    0.0018886903449991718,
+    -0.0007798322884823084,
+    -0.00010515971958448065,
+    0.0001250994355712812,
+    4.949196649968345e-06,
+    -2.0100843094844725e-05,
+    -7.308281468783614e-07,
+    3.473024167841533e-06,
+    3.5576086684080595e-07,
+    -6.175617678992323e-07,
+    -1.4047654315428462e-07,
+    1.0277997488271058e-07,
+    4.1064013667940355e-08,
+    -1.3906145791730994e-08,
+    -8.217595058711455e-09,
+    1.2019719440135793e-09,
+    8.393734858690877e-10,
+    -3.451497487664328e-11,
+];
 
 /// `e^(x²) erfc(x)`.
 #[inline]
 pub fn erfcx(x: f64) -> f64 {
-    if x < 12.0 {
-        return exp_square(x) * erfc(x);
+    // It is 1 at 0.
+    if x < 0.125 {
+        return exp_square(x, 1.0) * erfc(x);
     }
-    // The asymptotic series (DLMF 7.12.1), whose terms shrink by more than 1 / 20 each up to the tenth.
-    let y = 0.5 / (x * x);
-    let sum = (1..=10).rev().fold(1.0, |sum, k| 1.0 - f64::from(2 * k - 1) * y * sum);
-    0.5 * FRAC_2_SQRT_PI / x * sum
+    0.5 * power_sum(&ERFCX, 1.0 - 6.0 / (x + 3.0)) / (0.5 + x)
 }
 
 /// The inverse of `erf`: near 0 a polynomial that interpolates `erfinv(y) / y` as a function of `y²` in Chebyshev's nodes,
@@ -90,12 +121,12 @@ pub fn erfinv(y: f64) -> f64 {
 /// The logarithm of the normal distribution function.
 #[inline]
 pub fn log_ndtr(x: f64) -> f64 {
-    let z = -x * FRAC_1_SQRT_2;
-    if x < -1.0 {
+    let z = x.abs() * FRAC_1_SQRT_2;
+    if x < 0.0 {
         // `-x² / 2` to its last digit matters more than the rest.
         return -0.5 * x * x + erfcx(z).ln() - LN_2;
     }
-    (-0.5 * erfc(-z)).ln_1p()
+    (-0.5 * erfcx(z) * exp_square(z, -1.0)).ln_1p()
 }
 
 /// The logarithm of the absolute value of the beta function.
@@ -180,14 +211,13 @@ pub fn bessel_i(n: f64, x: f64) -> f64 {
 #[inline]
 pub fn bessel_ke(n: f64, x: f64) -> f64 {
     let n = n.abs() as u32;
-    if n == 0 {
-        return k0e(x);
+    if n < 2 {
+        return second_kind::scaled(n as usize, x);
     }
-    let mut high = k1e(x);
-    if n == 1 || high.is_infinite() {
+    let (mut low, mut high) = (second_kind::scaled(0, x), second_kind::scaled(1, x));
+    if high.is_infinite() {
         return high;
     }
-    let mut low = k0e(x);
     for k in 1..n {
         (low, high) = (high, low + 2.0 * f64::from(k) / x * high);
     }
@@ -197,6 +227,9 @@ pub fn bessel_ke(n: f64, x: f64) -> f64 {
 /// The modified Bessel function of the second kind.
 #[inline]
 pub fn bessel_k(n: f64, x: f64) -> f64 {
+    if n.abs() < 2.0 {
+        return second_kind::unscaled(n.abs() as usize, x);
+    }
     let scaled = bessel_ke(n, x);
     if scaled.is_infinite() { scaled } else { scaled * (-x).exp() }
 }

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::graph::Tensor;
 use crate::kernel::broadcast::inverse;
 use crate::ops::copy::copy;
-use crate::ops::entry::{Arg, Entry, InPlace, Value};
+use crate::ops::entry::{Arg, Convention, Conventions, Entry, InPlace, Value};
 use crate::ops::movement::permute_dims;
 use crate::shape::{self, Dims, Strides};
 
@@ -31,46 +31,22 @@ enum Rule {
     COrder,
 }
 
-/// Functions of images and volumes, and what PyTorch computes by the same rule.
-const OF_IMAGES: &str = "max_pool2d max_pool3d max_pool2d_with_indices max_pool3d_with_indices avg_pool2d adaptive_avg_pool2d \
-    adaptive_max_pool2d adaptive_max_pool2d_with_indices batch_norm group_norm pad roll glu diff";
-
-/// Functions of images and a weight.
-const OF_WEIGHTS: &str = "conv2d conv3d conv_transpose2d conv_transpose3d";
-
-/// Functions with an in-place form whose results PyTorch has in C order.
-const IN_C_ORDER: &str = "softmax log_softmax log_sigmoid cumsum cumprod logcumsumexp tril triu masked_fill masked_scatter \
-    put_along_axis scatter scatter_add scatter_reduce index_add index_reduce index_copy index_fill \
-    index_put renorm addmm addmv addr baddbmm addbmm";
-
-/// Functions without an in-place form whose results lie as if they were computed element by element.
-const BY_ELEMENTS: &str = "clone copy cast where isnan isinf isfinite isclose isreal iscomplex signbit float_power betainc complex polar polygamma \
-    frexp zeros_like ones_like empty_like full_like rand_like randn_like dropout flip sort argsort \
-    sort_with_index normalize mse_loss l1_loss huber_loss smooth_l1_loss binary_cross_entropy";
-
-/// Losses that PyTorch computes of the target first.
-const BY_TARGET: &str = "binary_cross_entropy_with_logits kl_div";
-
-fn rule(entry: &Entry) -> Rule {
-    let is_in = |names: &str| names.split(' ').any(|name| name == entry.names[0]);
-    if is_in(OF_IMAGES) {
-        Rule::Images(1)
-    } else if is_in(OF_WEIGHTS) {
-        Rule::Images(2)
-    } else if is_in("concat") {
-        Rule::Joined
-    } else if is_in(BY_TARGET) {
-        Rule::Backwards
-    } else if is_in(BY_ELEMENTS) || (entry.in_place == InPlace::SameShape && !is_in(IN_C_ORDER)) {
-        Rule::Elements
-    } else {
-        Rule::COrder
+fn rule(conventions: Conventions, entry: &Entry) -> Rule {
+    match () {
+        () if conventions.has(Convention::LaidByElements) => Rule::Elements,
+        () if conventions.has(Convention::LaidByLastElements) => Rule::Backwards,
+        () if conventions.has(Convention::LaidAsImages) => Rule::Images(1),
+        () if conventions.has(Convention::LaidAsImagesByWeight) => Rule::Images(2),
+        () if conventions.has(Convention::LaidIfAll) => Rule::Joined,
+        () if conventions.has(Convention::LaidInCOrder) => Rule::COrder,
+        () if entry.in_place == InPlace::SameShape => Rule::Elements,
+        () => Rule::COrder,
     }
 }
 
 /// The result of an op of torch's, laid out as PyTorch's. A view stays what it is.
 #[cold]
-pub fn result(entry: &Entry, args: &[Arg], value: Value) -> Result<Value> {
+pub fn result(conventions: Conventions, entry: &Entry, args: &[Arg], value: Value) -> Result<Value> {
     if entry.views {
         return Ok(value);
     }
@@ -82,7 +58,7 @@ pub fn result(entry: &Entry, args: &[Arg], value: Value) -> Result<Value> {
             _ => {}
         }
     }
-    let rule = rule(entry);
+    let rule = rule(conventions, entry);
     let each = |t: Tensor| by_rule(rule, &operands, t);
     let all = |list: Vec<Tensor>| list.into_iter().map(each).collect::<Result<Vec<_>>>();
     Ok(match value {

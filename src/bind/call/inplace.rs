@@ -7,6 +7,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyTuple};
 
+use super::operands::beside;
 use crate::bind::convert::array::from_object;
 use crate::bind::convert::number::number;
 use crate::bind::convert::tensor::tensor;
@@ -19,7 +20,7 @@ use crate::bind::value::var::{State, Value, Var};
 use crate::dtype::DType;
 use crate::graph::{Tensor, for_all, takers};
 use crate::ops::copy::apart;
-use crate::ops::entry::Operand;
+use crate::ops::entry::{Convention, Conventions, Operand};
 use crate::ops::movement::cast;
 use crate::ops::{Index, index};
 
@@ -78,7 +79,11 @@ pub fn write(slf: &Bound<'_, Var>, op: &str, index: &[Index], value: &Bound<'_, 
     check_may_write(slf, op)?;
     let held;
     let read = match number(value)? {
-        Some(n) => Operand::Number(slf.get().dialect().number_beside("setitem", slf.get().look().dtype(), n)),
+        Some(n) if slf.get().dialect().wraps_integers() => {
+            let writes = Conventions::NONE.and(Convention::WrapsNegative);
+            Operand::Number(beside(writes, slf.get().look().dtype(), n))
+        }
+        Some(n) => Operand::Number(n),
         None => {
             held = to_tensor(value)?;
             Operand::Tensor(&held)

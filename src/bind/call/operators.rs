@@ -9,31 +9,33 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use super::formats;
-use super::invoke::LONG_LIGHT;
+use super::operands::beside;
+use super::work::LONG_LIGHT;
+use crate::array::Item;
 use crate::bind::convert::number::number;
 use crate::bind::convert::tensor::{package_of, tensor, wide_scalar};
 use crate::bind::python::capi::of_same_class;
-use crate::bind::python::dialect::{Dialect, Operator};
+use crate::bind::python::dialect::{Dialect, Operator, operator};
 use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::gil::without_gil;
 use crate::bind::value::var::{Notes, Reading, Var};
 use crate::error::{Error, Result};
 use crate::graph::Tensor;
 use crate::ops::contract;
-use crate::ops::entry::Operand;
+use crate::ops::entry::{Convention, Conventions, Operand};
 use crate::ops::pointwise::{self, arithmetic, compare};
 use crate::ops::promote::weak_beside;
 use crate::ops::{autocast, half};
 
-/// A binary operator; `NotImplemented` if `other` is no operand.
+/// A binary operator, which takes numbers by these conventions; `NotImplemented` if `other` is no operand.
 fn binary<'py>(
     slf: &Bound<'py, Var>,
     other: &Bound<'py, PyAny>,
     swap: bool,
-    name: &str,
+    numbers: Conventions,
     f: Operator,
 ) -> PyResult<Bound<'py, PyAny>> {
-    computed(slf, other, swap, name, f, (formats::elements, LONG_LIGHT))
+    computed(slf, other, swap, numbers, f, (formats::elements, LONG_LIGHT))
 }
 
 /// [`binary`] of an operator whose results of torch's `lay` lays out where an operand is not in C order, and which runs without the
@@ -43,43 +45,42 @@ fn computed<'py>(
     slf: &Bound<'py, Var>,
     other: &Bound<'py, PyAny>,
     swap: bool,
-    name: &str,
+    numbers: Conventions,
     f: Operator,
     (lay, long): (Laying, usize),
 ) -> PyResult<Bound<'py, PyAny>> {
     let same_class = of_same_class(slf, other);
     let (py, slf) = (slf.py(), slf.get());
     let how = (lay, long, slf.dialect());
-    let f = |x: &Tensor, y: Operand<'_>| {
-        if let Operand::Tensor(y) = y
-            && x.dtype() != y.dtype()
-            && slf.dialect().scalars_are_weak()
-        {
-            let (x, y) = (weak_beside(x, y)?, weak_beside(y, x)?);
-            let (x, y) = (Operand::Tensor(&x), Operand::Tensor(&y));
-            return if swap { f(y, x) } else { f(x, y) };
+    let in_order = |x: &Tensor, y: &Tensor| if swap { (f.of_tensors)(y, x) } else { (f.of_tensors)(x, y) };
+    let of_tensors = |x: &Tensor, y: &Tensor| {
+        if x.dtype() != y.dtype() && slf.dialect().scalars_are_weak() {
+            return in_order(&*weak_beside(x, y)?, &*weak_beside(y, x)?);
         }
-        let x = Operand::Tensor(x);
-        if swap { f(y, x) } else { f(x, y) }
+        in_order(x, y)
+    };
+    let of_number = |x: &Tensor, n: Item| {
+        let (x, n) = (Operand::Tensor(x), Operand::Number(n));
+        if swap { (f.of_any)(n, x) } else { (f.of_any)(x, n) }
     };
     // Whatever runs Python code comes before `reading`, which locks the tensor.
     let out = if let Some(v) = same_class.or_else(|| other.cast::<Var>().ok()).map(Bound::get) {
         let mut x = slf.reading();
         if std::ptr::eq(v, slf) {
-            run(py, &mut x, None, how, |x, _| f(x, Operand::Tensor(x)))
+            run(py, &mut x, None, how, |x, _| of_tensors(x, x))
         } else {
-            run(py, &mut x, Some(&mut v.reading()), how, |x, y| f(x, Operand::Tensor(y)))
+            run(py, &mut x, Some(&mut v.reading()), how, of_tensors)
         }
     } else if let Some(n) = number(other)? {
         if let Some(t) = beside_integers(slf, other)? {
-            run(py, &mut slf.reading(), Some(&mut Reading::Copied(t)), how, |x, y| f(x, Operand::Tensor(y)))
+            run(py, &mut slf.reading(), Some(&mut Reading::Copied(t)), how, of_tensors)
         } else {
             let mut x = slf.reading();
-            let n = slf.dialect().number_beside(name, x.dtype(), n);
-            run(py, &mut x, None, how, |x, _| f(x, Operand::Number(n)))
+            let n = if slf.dialect().wraps_integers() { beside(numbers, x.dtype(), n) } else { n };
+            run(py, &mut x, None, how, |x, _| of_number(x, n))
         }
     } else if let Some(t) = tensor(other)? {
-        run(py, &mut slf.reading(), Some(&mut Reading::Copied(t)), how, |x, y| f(x, Operand::Tensor(y)))
+        run(py, &mut slf.reading(), Some(&mut Reading::Copied(t)), how, of_tensors)
     } else if let Some(package) = package_of(other)? {
         return Err(raise(
             py,
@@ -180,7 +181,7 @@ fn unary<'py>(
 /// An operator that computes, for operands that may be of a half dtype.
 macro_rules! wide {
     ($f:expr) => {
-        |x, y| half::operator(x, y, $f)
+        operator!(|x, y| half::operator(x, y, $f))
     };
 }
 
@@ -194,51 +195,56 @@ fn product(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     }
 }
 
-/// The methods of binary operators: the name, the reflected name, whether the operands may change places, and the op with
-/// its name.
+/// Operators that take numbers, beside integers whose dtype does not hold them, as [`Convention::Wraps`] says.
+const WRAPPED: Conventions = Conventions::NONE.and(Convention::Wraps);
+/// Operators that refuse such numbers.
+const REFUSED: Conventions = Conventions::NONE;
+
+/// The methods of binary operators: the name, the reflected name, whether the operands may change places, how numbers beside
+/// integers are taken, and the op.
 macro_rules! operators {
-    ($($forward:ident $($reflected:ident $(commutes $commutes:literal)?)? => $name:literal $f:expr;)*) => {
+    ($($forward:ident $($reflected:ident $(commutes $commutes:literal)?)? => $numbers:ident $f:expr;)*) => {
         #[pymethods]
         impl Var {
             $(
                 fn $forward<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                    binary(slf, o, false, $name, $f)
+                    binary(slf, o, false, $numbers, $f)
                 }
                 $(fn $reflected<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
                     let swap = true $(&& !($commutes && slf.get().dialect().puts_tensor_first()))?;
-                    binary(slf, o, swap, $name, $f)
+                    binary(slf, o, swap, $numbers, $f)
                 })?
             )*
         }
     };
 }
 operators! {
-    __add__ __radd__ commutes true => "add" wide!(arithmetic::add);
-    __sub__ __rsub__ => "subtract" wide!(arithmetic::subtract);
-    __mul__ __rmul__ commutes true => "multiply" wide!(arithmetic::multiply);
-    __truediv__ __rtruediv__ => "divide" wide!(arithmetic::divide);
-    __mod__ __rmod__ => "remainder" wide!(arithmetic::remainder);
-    __and__ __rand__ => "bitwise_and" compare::bitwise_and;
-    __or__ __ror__ => "bitwise_or" compare::bitwise_or;
-    __xor__ __rxor__ => "bitwise_xor" compare::bitwise_xor;
-    __lshift__ __rlshift__ => "bitwise_left_shift" compare::bitwise_left_shift;
-    __rshift__ __rrshift__ => "bitwise_right_shift" compare::bitwise_right_shift;
-    __eq__ => "equal" compare::equal;
-    __ne__ => "not_equal" compare::not_equal;
-    __lt__ => "less" compare::less;
-    __le__ => "less_equal" compare::less_equal;
-    __gt__ => "greater" compare::greater;
-    __ge__ => "greater_equal" compare::greater_equal;
+    __add__ __radd__ commutes true => WRAPPED wide!(arithmetic::add);
+    __sub__ __rsub__ => WRAPPED wide!(arithmetic::subtract);
+    __mul__ __rmul__ commutes true => WRAPPED wide!(arithmetic::multiply);
+    __truediv__ __rtruediv__ => REFUSED wide!(arithmetic::divide);
+    __mod__ __rmod__ => WRAPPED wide!(arithmetic::remainder);
+    __and__ __rand__ => WRAPPED operator!(compare::bitwise_and);
+    __or__ __ror__ => WRAPPED operator!(compare::bitwise_or);
+    __xor__ __rxor__ => WRAPPED operator!(compare::bitwise_xor);
+    __lshift__ __rlshift__ => WRAPPED operator!(compare::bitwise_left_shift);
+    __rshift__ __rrshift__ => WRAPPED operator!(compare::bitwise_right_shift);
+    __eq__ => REFUSED operator!(compare::equal);
+    __ne__ => REFUSED operator!(compare::not_equal);
+    __lt__ => REFUSED operator!(compare::less);
+    __le__ => REFUSED operator!(compare::less_equal);
+    __gt__ => REFUSED operator!(compare::greater);
+    __ge__ => REFUSED operator!(compare::greater_equal);
 }
 
 #[pymethods]
 impl Var {
     fn __matmul__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        computed(slf, o, false, "matmul", product, (formats::c_order, LONG))
+        computed(slf, o, false, REFUSED, operator!(product), (formats::c_order, LONG))
     }
 
     fn __rmatmul__<'py>(slf: &Bound<'py, Self>, o: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        computed(slf, o, true, "matmul", product, (formats::c_order, LONG))
+        computed(slf, o, true, REFUSED, operator!(product), (formats::c_order, LONG))
     }
 }
 
@@ -251,7 +257,7 @@ fn power<'py>(
     if modulo.is_some_and(|m| !m.is_none()) {
         return Err(PyTypeError::new_err("pow() of a Tensor takes no modulus"));
     }
-    computed(slf, o, swap, "pow", wide!(arithmetic::pow), (formats::elements, LONG))
+    computed(slf, o, swap, REFUSED, wide!(arithmetic::pow), (formats::elements, LONG))
 }
 
 fn floor_divide<'py>(
@@ -259,8 +265,7 @@ fn floor_divide<'py>(
     o: &Bound<'py, PyAny>,
     swap: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let own = slf.get().dialect().own_operator("floor_divide");
-    binary(slf, o, swap, "floor_divide", own.unwrap_or(wide!(arithmetic::floor_divide)))
+    binary(slf, o, swap, WRAPPED, slf.get().dialect().floor_divide())
 }
 
 /// Quotient and remainder, or `NotImplemented`.
@@ -269,7 +274,7 @@ fn divmod<'py>(slf: &Bound<'py, Var>, o: &Bound<'py, PyAny>, swap: bool) -> PyRe
     if quotient.is(slf.py().NotImplemented()) {
         return Ok(quotient);
     }
-    let remainder = binary(slf, o, swap, "remainder", wide!(arithmetic::remainder))?;
+    let remainder = binary(slf, o, swap, WRAPPED, wide!(arithmetic::remainder))?;
     Ok((quotient, remainder).into_pyobject(slf.py())?.into_any())
 }
 

@@ -88,7 +88,7 @@ pub type Given<'py> = SmallVec<[Option<Bound<'py, PyAny>>; 6]>;
 /// parameter that takes all the rest (`einsum("ij,jk", a, b)`, `meshgrid(x, y)`), or of a parameter that takes integers
 /// and is the first after a method's tensor (`x.reshape(2, 3)`).
 fn gather<'py>(py: Python<'py>, callable: &'static Callable, all: Given<'py>) -> PyResult<Given<'py>> {
-    let &Callable { entry, name } = callable;
+    let &Callable { entry, name, .. } = callable;
     let lead = usize::from(entry.method);
     let ints = entry.params.get(lead).is_some_and(|p| p.kind.base == ParamKind::Ints);
     let rest = entry.params.iter().position(|p| p.kind.base == ParamKind::Rest);
@@ -132,7 +132,7 @@ pub fn match_arguments<'py>(
     slf: Option<Bound<'py, PyAny>>,
     args: &Arguments<'_, 'py>,
 ) -> PyResult<(Given<'py>, Option<Bound<'py, PyAny>>)> {
-    let &Callable { entry, name: called } = callable;
+    let &Callable { entry, name: called, .. } = callable;
     // Pushed one by one, which takes half the time of `collect` and `resize` for so few.
     let mut given = Given::new();
     slf.into_iter().chain(args.positional()).for_each(|o| given.push(Some(o)));

@@ -47,7 +47,7 @@ fn doc(entry: &Entry, name: &str, is_method: bool) -> String {
 fn add_methods(py: Python<'_>) -> PyResult<()> {
     let class = py.get_type::<Var>();
     assert!(CALLABLES.len() <= METHODS.len(), "more ops than C functions");
-    for (i, Callable { entry, name }) in CALLABLES.iter().enumerate() {
+    for (i, Callable { entry, name, .. }) in CALLABLES.iter().enumerate() {
         if !entry.method || name.contains('.') {
             continue;
         }
@@ -109,7 +109,7 @@ fn late_name<'py>(
 
 /// Puts every op as a function into the namespace of a dialect.
 fn fill_namespace(root: &Bound<'_, PyModule>) -> PyResult<()> {
-    for (i, Callable { entry, name }) in CALLABLES.iter().enumerate() {
+    for (i, Callable { entry, name, .. }) in CALLABLES.iter().enumerate() {
         let (module, short) = module_of(root, name)?;
         let function = shims::function(i, short, doc(entry, short, false), &module)?;
         module.setattr(short, function)?;

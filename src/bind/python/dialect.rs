@@ -3,17 +3,31 @@
 use pyo3::prelude::*;
 
 use super::error::raise;
-use crate::array::Item;
-use crate::dtype::{DType, DTypeKind};
 use crate::error::{Error, Result};
 use crate::graph::{Node, NodeKind, Tensor};
-use crate::ops::entry::Operand;
+use crate::ops::entry::{Conventions, Entry, Operand};
 use crate::ops::pointwise::arithmetic;
-use crate::ops::promote::range;
 use crate::ops::{half, registry};
 
-/// The op of a binary operator.
-pub type Operator = fn(Operand<'_>, Operand<'_>) -> Result<Tensor>;
+/// The op of a binary operator: for two tensors, and for any operands. Two operands in memory cost as much as a call.
+#[derive(Clone, Copy)]
+pub struct Operator {
+    pub of_tensors: fn(&Tensor, &Tensor) -> Result<Tensor>,
+    pub of_any: fn(Operand<'_>, Operand<'_>) -> Result<Tensor>,
+}
+
+/// An [`Operator`] from a function of two operands.
+macro_rules! operator {
+    ($f:expr) => {
+        $crate::bind::python::dialect::Operator {
+            of_tensors: |x, y| {
+                ($f)($crate::ops::entry::Operand::Tensor(x), $crate::ops::entry::Operand::Tensor(y))
+            },
+            of_any: $f,
+        }
+    };
+}
+pub(in crate::bind) use operator;
 
 /// The library whose conventions a tensor follows. The namespace that makes a tensor sets it, and results inherit it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +63,23 @@ impl Dialect {
             Dialect::Paddle => "paddle",
             Dialect::Torch => "torch",
         }
+    }
+
+    /// Where the dialect's function of this name differs from the native one.
+    pub fn conventions(self, entry: &Entry, name: &str) -> Conventions {
+        let own = match self {
+            Dialect::Native => &[][..],
+            Dialect::Paddle => entry.paddle,
+            Dialect::Torch => entry.torch,
+        };
+        Conventions::of(own, name)
+    }
+
+    /// The function `floor_divide`.
+    pub fn floor_divide(self) -> Operator {
+        let with_rest = operator!(|x, y| half::operator(x, y, arithmetic::floor_divide_with_rest));
+        let floor = operator!(|x, y| half::operator(x, y, arithmetic::floor_divide));
+        if self == Dialect::Native { floor } else { with_rest }
     }
 
     /// `backward()` without a gradient, from more than one element: ones are taken (Paddle), or it is an error.
@@ -97,13 +128,6 @@ impl Dialect {
         }
     }
 
-    /// The operator that a function of this name is, where the native function means another: `floor_divide` is the
-    /// quotient that goes with the remainder, or (native) the floor of the quotient, also where an operand is infinite.
-    pub fn own_operator(self, name: &str) -> Option<Operator> {
-        let own: Operator = |x, y| half::operator(x, y, arithmetic::floor_divide_with_rest);
-        (self != Dialect::Native && name == "floor_divide").then_some(own)
-    }
-
     /// Tracking a tensor of integers, which have no derivatives: a warning (Paddle), or an error.
     pub fn warns_of_tracked_integers(self) -> bool {
         self == Dialect::Paddle
@@ -133,55 +157,6 @@ impl Dialect {
     /// `out` without elements: takes the shape of the result (torch), or has the wrong shape.
     pub fn empty_out_takes_shape(self) -> bool {
         self == Dialect::Torch
-    }
-
-    /// A function of this name that sums or multiplies unsigned integers: gives int64, or (native) uint64 as NumPy's.
-    pub fn sums_are_signed(self, name: &str) -> bool {
-        self != Dialect::Native && ["sum", "prod", "cumsum", "cumprod", "nansum"].contains(&name)
-    }
-
-    /// A function of this name that takes the mean of integers, or in an integer dtype: the whole part of it (Paddle), or
-    /// a float, and no integer dtype is accepted.
-    pub fn means_are_whole(self, name: &str) -> bool {
-        self == Dialect::Paddle && name == "mean"
-    }
-
-    /// A function of this name that tests bytes: gives truth values, or (torch) bytes.
-    pub fn tests_give_bytes(self, name: &str) -> bool {
-        self == Dialect::Torch && (name == "all" || name == "any")
-    }
-
-    /// A function of this name over an empty list of axes: reduces over all of them, or over none.
-    pub fn no_axes_are_all(self, name: &str) -> bool {
-        let common =
-            ["sum", "mean", "amax", "amin", "nansum", "nanmean", "norm", "vector_norm", "linalg.vector_norm"];
-        match self {
-            Dialect::Native => false,
-            Dialect::Paddle => {
-                common.contains(&name) || ["max", "min", "prod", "all", "any", "logsumexp"].contains(&name)
-            }
-            Dialect::Torch => common.contains(&name) || name == "count_nonzero",
-        }
-    }
-
-    /// A function of this name over an empty list of axes: raises.
-    pub fn refuses_no_axes(self, name: &str) -> bool {
-        self == Dialect::Torch
-            && ["logsumexp", "max", "min", "nanquantile", "prod", "quantile"].contains(&name)
-    }
-
-    /// A function of this name that has nothing to do: gives its operand back, or makes a new tensor.
-    pub fn gives_operand_back(self, name: &str) -> bool {
-        match self {
-            Dialect::Native => false,
-            Dialect::Paddle => name == "astype",
-            Dialect::Torch => {
-                matches!(
-                    name,
-                    "conj_physical" | "dropout" | "flatten" | "real" | "resolve_conj" | "resolve_neg"
-                )
-            }
-        }
     }
 
     /// An input whose gradient every function that uses it gave as None: its gradient is None (Paddle), or it counts as
@@ -216,23 +191,6 @@ impl Dialect {
     /// its own way from there and the leaf stays a leaf, with other numbers.
     pub fn parts_views_from_leaves(self) -> bool {
         self == Dialect::Paddle
-    }
-
-    /// A function of this name whose results may be views: they are, or (Paddle) a write to them is not seen in the operand.
-    pub fn copies_parts(self, name: &str) -> bool {
-        self == Dialect::Paddle
-            && matches!(
-                name,
-                "array_split"
-                    | "broadcast_to"
-                    | "chunk"
-                    | "expand"
-                    | "expand_as"
-                    | "split"
-                    | "split_sizes"
-                    | "tensor_split"
-                    | "unstack"
-            )
     }
 
     /// A shape as the library writes it.
@@ -288,6 +246,11 @@ impl Dialect {
         self != Dialect::Paddle
     }
 
+    /// An integer beside integers whose dtype does not hold it: taken modulo 2 to the power of their bits (torch), or refused.
+    pub fn wraps_integers(self) -> bool {
+        self == Dialect::Torch
+    }
+
     /// `2 + x` and `2 * x`: recorded in this order, or (torch) with the tensor as the first operand.
     pub fn puts_tensor_first(self) -> bool {
         self == Dialect::Torch
@@ -341,11 +304,6 @@ impl Dialect {
 
     /// Random numbers are those that PyTorch draws from the same seed, or those of the library's own stream.
     pub fn draws_as_pytorch(self) -> bool {
-        self == Dialect::Torch
-    }
-
-    /// A negative index given to a function such as `gather`: an error (torch), or counts from the end.
-    pub fn refuses_negative_indices(self) -> bool {
         self == Dialect::Torch
     }
 
@@ -414,38 +372,6 @@ impl Dialect {
             "{given_as} must be a Tensor of ferrograd, not one of the package '{package}': make one of its numbers \
              with {make}(x)"
         )
-    }
-
-    /// The number that a function of this name takes for one that an integer dtype does not hold. The function refuses what
-    /// is left. PyTorch takes numbers modulo 2 to the power of the bits in arithmetic, and writes negative numbers to
-    /// unsigned integers so.
-    pub fn number_beside(self, name: &str, dtype: DType, n: Item) -> Item {
-        let (Dialect::Torch, Item::Int(i), DTypeKind::Int) = (self, n, dtype.kind()) else { return n };
-        let (low, high) = range(dtype);
-        if (low..=high).contains(&i) {
-            return n;
-        }
-        let wraps = match name {
-            "add"
-            | "subtract"
-            | "sub"
-            | "multiply"
-            | "mul"
-            | "bitwise_and"
-            | "bitwise_or"
-            | "bitwise_xor"
-            | "bitwise_left_shift"
-            | "bitwise_right_shift"
-            | "floor_divide"
-            | "fmod"
-            | "mod"
-            | "remainder" => true,
-            "full" | "full_like" | "where" | "masked_fill" | "index_fill" | "setitem" | "fill" => {
-                low == 0 && (-high..0).contains(&i)
-            }
-            _ => false,
-        };
-        if wraps { Item::Int((i - low).rem_euclid(high - low + 1) + low) } else { n }
     }
 
     /// A 0-d float tensor beside one with axes: acts like a number, which has no width (torch), or promotes like any

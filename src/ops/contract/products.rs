@@ -193,7 +193,7 @@ fn combined(input: &Tensor, product: &Tensor, beta: Item, alpha: Item) -> Result
 /// >>> fg.addmm(fg.ones(2), fg.ones((3, 4)), fg.ones((4, 2))).shape
 /// (3, 2)
 /// ```
-#[op(in_place, heavy)]
+#[op(in_place, heavy, torch(LaidInCOrder))]
 pub fn addmm(
     input: &Tensor,
     x: &Tensor,
@@ -210,7 +210,7 @@ pub fn addmm(
 /// >>> fg.addmv(fg.ones(3), fg.ones((3, 4)), fg.ones(4)).tolist()
 /// [5.0, 5.0, 5.0]
 /// ```
-#[op(in_place)]
+#[op(in_place, torch(LaidInCOrder))]
 pub fn addmv(
     input: &Tensor,
     x: &Tensor,
@@ -228,7 +228,7 @@ pub fn addmv(
 /// >>> fg.addr(fg.zeros((2, 1)), fg.ones(2), fg.ones(1)).tolist()
 /// [[1.0], [1.0]]
 /// ```
-#[op(in_place)]
+#[op(in_place, torch(LaidInCOrder))]
 pub fn addr(
     input: &Tensor,
     x: &Tensor,
@@ -245,7 +245,7 @@ pub fn addr(
 /// >>> fg.baddbmm(fg.ones(2), fg.ones((5, 3, 4)), fg.ones((5, 4, 2))).shape
 /// (5, 3, 2)
 /// ```
-#[op(in_place, heavy)]
+#[op(in_place, heavy, torch(LaidInCOrder))]
 pub fn baddbmm(
     input: &Tensor,
     x: &Tensor,
@@ -262,7 +262,7 @@ pub fn baddbmm(
 /// >>> fg.addbmm(fg.zeros(1), fg.ones((5, 1, 4)), fg.ones((5, 4, 1))).item()
 /// 20.0
 /// ```
-#[op(in_place, heavy)]
+#[op(in_place, heavy, torch(LaidInCOrder))]
 pub fn addbmm(
     input: &Tensor,
     x: &Tensor,

@@ -59,7 +59,7 @@ pub fn take(x: &Tensor, indices: &Tensor, #[default(None)] axis: Option<i64>) ->
 /// >>> fg.index_select(fg.tensor([1, 2, 3]), 0, fg.tensor([2, 0])).numpy()
 /// array([3, 1])
 /// ```
-#[op(method, half, from_zero, reads_lent)]
+#[op(method, half, reads_lent, torch(FromZero))]
 pub fn index_select(x: &Tensor, axis: i64, index: &Tensor) -> Result<Tensor> {
     if index.rank() > 1 {
         bail!(Shape, "index_select", "the indices have one axis, not the shape {:?}", index.dims());
@@ -76,7 +76,7 @@ pub fn index_select(x: &Tensor, axis: i64, index: &Tensor) -> Result<Tensor> {
 /// array([[2, 2],
 ///        [3, 3]])
 /// ```
-#[op(method, half, from_zero, reads_lent)]
+#[op(method, half, reads_lent, torch(FromZero))]
 pub fn gather(x: &Tensor, axis: i64, index: &Tensor) -> Result<Tensor> {
     const OP: &str = "gather";
     if x.rank() == 0 || index.rank() == 0 {
@@ -131,7 +131,7 @@ pub fn take_along_axis(x: &Tensor, indices: &Tensor, #[default(-1)] axis: Option
 /// array([[0., 5.],
 ///        [5., 0.]], dtype=float32)
 /// ```
-#[op(in_place)]
+#[op(in_place, torch(LaidInCOrder))]
 pub fn put_along_axis(
     x: &Tensor,
     indices: &Tensor,
@@ -220,7 +220,7 @@ fn cut(op: &'static str, src: Operand<'_>, x: &Tensor, index: &Tensor) -> Result
 /// >>> fg.scatter(fg.zeros((1, 3)), 1, fg.tensor([[2, 0]]), fg.tensor([[1., 2.]])).numpy()
 /// array([[2., 0., 1.]], dtype=float32)
 /// ```
-#[op(in_place, from_zero)]
+#[op(in_place, torch(FromZero, LaidInCOrder))]
 pub fn scatter(x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>) -> Result<Tensor> {
     scattered("scatter", x, axis, index, src, "assign", true)
 }
@@ -232,7 +232,7 @@ pub fn scatter(x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>) -> Resul
 /// >>> fg.scatter_add(fg.zeros((1, 2)), 1, fg.tensor([[1, 1]]), fg.tensor([[1., 2.]])).numpy()
 /// array([[0., 3.]], dtype=float32)
 /// ```
-#[op(in_place, from_zero)]
+#[op(in_place, torch(FromZero, LaidInCOrder))]
 pub fn scatter_add(x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>) -> Result<Tensor> {
     scattered("scatter_add", x, axis, index, src, "add", true)
 }
@@ -245,7 +245,7 @@ pub fn scatter_add(x: &Tensor, axis: i64, index: &Tensor, src: Operand<'_>) -> R
 /// >>> fg.scatter_reduce(fg.zeros((2,)), 0, fg.tensor([1, 1]), fg.tensor([3., 2.]), 'amax').numpy()
 /// array([0., 3.], dtype=float32)
 /// ```
-#[op(in_place, from_zero)]
+#[op(in_place, torch(FromZero, LaidInCOrder))]
 pub fn scatter_reduce(
     x: &Tensor,
     axis: i64,
@@ -296,7 +296,7 @@ fn along(op: &'static str, x: &Tensor, axis: i64, index: &Tensor) -> Result<Smal
 /// >>> fg.index_add(fg.zeros((2,)), 0, fg.tensor([1, 1]), fg.tensor([1., 2.])).numpy()
 /// array([0., 3.], dtype=float32)
 /// ```
-#[op(in_place, from_zero)]
+#[op(in_place, torch(FromZero, LaidInCOrder))]
 pub fn index_add(x: &Tensor, axis: i64, index: &Tensor, source: &Tensor) -> Result<Tensor> {
     index_put(x, &along("index_add", x, axis, index)?, Operand::Tensor(source), true)
 }
@@ -307,7 +307,7 @@ pub fn index_add(x: &Tensor, axis: i64, index: &Tensor, source: &Tensor) -> Resu
 /// >>> fg.index_reduce(fg.ones((2,)), 0, fg.tensor([1, 1]), fg.tensor([3., 2.]), 'prod').numpy()
 /// array([1., 6.], dtype=float32)
 /// ```
-#[op(in_place, from_zero)]
+#[op(in_place, torch(FromZero, LaidInCOrder))]
 pub fn index_reduce(
     x: &Tensor,
     axis: i64,
@@ -347,7 +347,7 @@ pub fn index_reduce(
 /// >>> fg.index_copy(fg.zeros((3,)), 0, fg.tensor([2, 0]), fg.tensor([1., 2.])).numpy()
 /// array([2., 0., 1.], dtype=float32)
 /// ```
-#[op(in_place, from_zero)]
+#[op(in_place, torch(FromZero, LaidInCOrder))]
 pub fn index_copy(x: &Tensor, axis: i64, index: &Tensor, source: &Tensor) -> Result<Tensor> {
     put(x, &along("index_copy", x, axis, index)?, Operand::Tensor(source))
 }
@@ -358,7 +358,7 @@ pub fn index_copy(x: &Tensor, axis: i64, index: &Tensor, source: &Tensor) -> Res
 /// >>> fg.index_fill(fg.zeros((3,)), 0, fg.tensor([0, 2]), 7).numpy()
 /// array([7., 0., 7.], dtype=float32)
 /// ```
-#[op(in_place)]
+#[op(in_place, torch(LaidInCOrder, WrapsNegative))]
 pub fn index_fill(x: &Tensor, axis: i64, index: &Tensor, value: Operand<'_>) -> Result<Tensor> {
     put(x, &along("index_fill", x, axis, index)?, value)
 }

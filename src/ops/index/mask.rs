@@ -33,7 +33,7 @@ fn truth<'a>(op: &'static str, mask: &'a Tensor) -> Result<&'a Tensor> {
 /// >>> fg.masked_fill(fg.tensor([1, 2]), fg.tensor([True, False]), 9).numpy()
 /// array([9, 2])
 /// ```
-#[op(in_place, half)]
+#[op(in_place, half, torch(LaidInCOrder, WrapsNegative))]
 pub fn masked_fill(x: &Tensor, mask: &Tensor, value: Operand<'_>) -> Result<Tensor> {
     let value = as_tensor(value, x.dtype())?;
     if value.rank() != 0 {
@@ -61,7 +61,7 @@ pub fn masked_select(x: &Tensor, mask: &Tensor) -> Result<Tensor> {
 /// >>> fg.masked_scatter(fg.tensor([1, 2, 3]), fg.tensor([True, False, True]), fg.tensor([7, 8])).numpy()
 /// array([7, 2, 8])
 /// ```
-#[op(in_place)]
+#[op(in_place, torch(LaidInCOrder))]
 pub fn masked_scatter(x: &Tensor, mask: &Tensor, source: &Tensor) -> Result<Tensor> {
     let dims = shape::broadcast("masked_scatter", x.dims(), mask.dims())?;
     let x = &broadcast_to(x, &dims)?;
@@ -164,7 +164,7 @@ pub fn argwhere(x: &Tensor) -> Result<Tensor> {
 /// array([[1, 0, 0],
 ///        [0, 0, 1]])
 /// ```
-#[op(method, from_zero)]
+#[op(method, torch(FromZero))]
 pub fn one_hot(
     x: &Tensor,
     #[default(-1)] num_classes: i64,

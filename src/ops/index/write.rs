@@ -284,7 +284,7 @@ pub(in crate::ops) fn put_region(
 /// >>> fg.index_put(fg.zeros((3,)), (i,), 1.0, accumulate=True).numpy()
 /// array([2., 0., 1.], dtype=float32)
 /// ```
-#[op(in_place)]
+#[op(in_place, torch(LaidInCOrder))]
 pub fn index_put(
     x: &Tensor,
     indices: &[Index],

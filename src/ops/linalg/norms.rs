@@ -15,7 +15,7 @@ use crate::ops::reduce::{extreme, sum};
 /// >>> fg.linalg.vector_norm(fg.tensor([[3., 4.]])).item()
 /// 5.0
 /// ```
-#[op(function, in linalg)]
+#[op(function, in linalg, paddle(AllAxes), torch(AllAxes))]
 pub fn vector_norm(
     x: &Tensor,
     #[default(2.0)] ord: Order<'_>,

@@ -71,7 +71,7 @@ fn weighted(loss: Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
 /// >>> fg.mse_loss(fg.tensor([1., 2.]), fg.tensor([1., 4.])).item()
 /// 2.0
 /// ```
-#[op(function)]
+#[op(function, torch(LaidByElements))]
 pub fn mse_loss(x: &Tensor, target: Operand<'_>, #[default("mean")] reduction: &str) -> Result<Tensor> {
     let reduction = Reduction::parse("mse_loss", reduction)?;
     const TABLE: &binary::BinaryLoops = binary_loops!(plain x, y => x.sub(y).mul(x.sub(y)));
@@ -85,7 +85,7 @@ pub fn mse_loss(x: &Tensor, target: Operand<'_>, #[default("mean")] reduction: &
 /// >>> fg.l1_loss(fg.tensor([1., 2.]), fg.tensor([1., 4.])).item()
 /// 1.0
 /// ```
-#[op(function)]
+#[op(function, torch(LaidByElements))]
 pub fn l1_loss(x: &Tensor, target: Operand<'_>, #[default("mean")] reduction: &str) -> Result<Tensor> {
     let reduction = Reduction::parse("l1_loss", reduction)?;
     if common(x.into(), target).is_complex() {
@@ -126,7 +126,7 @@ fn huber(op: &'static str, x: &Tensor, target: Operand<'_>, p: Scalars) -> Resul
 /// >>> fg.huber_loss(fg.tensor([1., 2.]), fg.tensor([1., 4.])).item()
 /// 0.75
 /// ```
-#[op(function)]
+#[op(function, torch(LaidByElements))]
 pub fn huber_loss(
     x: &Tensor,
     target: Operand<'_>,
@@ -146,7 +146,7 @@ pub fn huber_loss(
 /// >>> fg.smooth_l1_loss(fg.tensor([1., 2.]), fg.tensor([1., 4.])).item()
 /// 0.75
 /// ```
-#[op(function)]
+#[op(function, torch(LaidByElements))]
 pub fn smooth_l1_loss(
     x: &Tensor,
     target: Operand<'_>,
@@ -177,7 +177,7 @@ fn bounded_log(p: &Tensor) -> Result<Tensor> {
 /// >>> fg.binary_cross_entropy(fg.tensor([0.5]), fg.tensor([1.0])).item()
 /// 0.6931471824645996
 /// ```
-#[op(function)]
+#[op(function, torch(LaidByElements))]
 pub fn binary_cross_entropy(
     x: &Tensor,
     target: &Tensor,
@@ -225,7 +225,7 @@ fn negated(x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// >>> fg.binary_cross_entropy_with_logits(fg.tensor([-1000.0]), fg.tensor([1.0])).item()
 /// 1000.0
 /// ```
-#[op(function)]
+#[op(function, torch(LaidByLastElements))]
 pub fn binary_cross_entropy_with_logits(
     x: &Tensor,
     target: &Tensor,
@@ -255,7 +255,7 @@ pub fn binary_cross_entropy_with_logits(
 /// >>> fg.kl_div(fg.tensor([0.0]), fg.tensor([1.0])).item()
 /// 0.0
 /// ```
-#[op(function)]
+#[op(function, torch(LaidByLastElements))]
 pub fn kl_div(
     x: &Tensor,
     target: &Tensor,

@@ -52,7 +52,7 @@ pub fn broadcast_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
 /// >>> fg.broadcast_to(fg.ones((3, 1)), (2, -1, 4)).shape
 /// (2, 3, 4)
 /// ```
-#[op(view, names("expand", "broadcast_to"))]
+#[op(view, names("expand", "broadcast_to"), paddle(Copies))]
 pub fn expand(x: &Tensor, shape: &[i64]) -> Result<Tensor> {
     let new = shape.len().checked_sub(x.rank());
     let Some(new) = new else {
@@ -72,7 +72,7 @@ pub fn expand(x: &Tensor, shape: &[i64]) -> Result<Tensor> {
 /// >>> fg.expand_as(fg.ones((1,)), fg.ones((2, 3))).shape
 /// (2, 3)
 /// ```
-#[op(view)]
+#[op(view, paddle(Copies))]
 pub fn expand_as(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     broadcast_to(x, y.dims())
 }

@@ -40,7 +40,15 @@ impl Linear for Cast {
 /// >>> fg.cast(fg.tensor([1.5, -1.5]), 'int64').numpy()
 /// array([ 1, -1])
 /// ```
-#[op(method, names("cast", "astype"), half, reads_lent, light)]
+#[op(
+    method,
+    names("cast", "astype"),
+    half,
+    reads_lent,
+    light,
+    paddle(GivesBack = "astype"),
+    torch(LaidByElements)
+)]
 pub fn cast(x: &Tensor, dtype: DType) -> Result<Tensor> {
     if x.dtype().is_complex() && !dtype.is_complex() && dtype != DType::Bool {
         bail!(

@@ -162,7 +162,7 @@ fn triangle(op: &'static str, x: &Tensor, upper: bool, k: i64) -> Result<Tensor>
 /// array([[1, 0],
 ///        [3, 4]])
 /// ```
-#[op(in_place, half, light)]
+#[op(in_place, half, light, torch(LaidInCOrder))]
 pub fn tril(x: &Tensor, #[default(0)] k: i64) -> Result<Tensor> {
     triangle("tril", x, false, k)
 }
@@ -174,7 +174,7 @@ pub fn tril(x: &Tensor, #[default(0)] k: i64) -> Result<Tensor> {
 /// array([[1, 2],
 ///        [0, 4]])
 /// ```
-#[op(in_place, half)]
+#[op(in_place, half, torch(LaidInCOrder))]
 pub fn triu(x: &Tensor, #[default(0)] k: i64) -> Result<Tensor> {
     triangle("triu", x, true, k)
 }

@@ -37,7 +37,7 @@ fn promoted<'a>(op: &'static str, tensors: &'a [Tensor]) -> Result<Vec<Cow<'a, T
 /// >>> fg.concat([fg.tensor([1, 2]), fg.tensor([3])]).numpy()
 /// array([1, 2, 3])
 /// ```
-#[op(function, names("concat", "cat", "concatenate"), half, light)]
+#[op(function, names("concat", "cat", "concatenate"), half, light, torch(LaidIfAll))]
 pub fn concat(tensors: &[Tensor], #[default(0)] axis: Option<i64>) -> Result<Tensor> {
     let Some(axis) = axis else {
         let flat = tensors.iter().map(ravel).collect::<Result<Vec<_>>>()?;

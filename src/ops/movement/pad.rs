@@ -58,7 +58,7 @@ impl Border {
 /// >>> fg.pad(fg.tensor([1, 2, 3]), (1, 2), mode='reflect').numpy()
 /// array([2, 1, 2, 3, 2, 1])
 /// ```
-#[op(method)]
+#[op(method, torch(LaidAsImages))]
 pub fn pad(
     x: &Tensor,
     pad_width: Widths<'_>,
@@ -136,7 +136,7 @@ fn cropped(x: &Tensor, widths: &[(i64, i64)]) -> Result<(Tensor, Pairs)> {
 /// >>> fg.flip(fg.tensor([1, 2, 3])).numpy()
 /// array([3, 2, 1])
 /// ```
-#[op(method, half)]
+#[op(method, half, torch(LaidByElements))]
 pub fn flip(x: &Tensor, #[default(None)] axis: Axes<'_>) -> Result<Tensor> {
     let axes = match axis {
         Some(list) => shape::axes("flip", list, x.rank())?,
@@ -201,7 +201,7 @@ impl Linear for Roll {
 /// >>> fg.roll(fg.tensor([1, 2, 3]), 1).numpy()
 /// array([3, 1, 2])
 /// ```
-#[op(method, half)]
+#[op(method, half, torch(LaidAsImages))]
 pub fn roll(x: &Tensor, shift: &[i64], #[default(None)] axis: Axes<'_>) -> Result<Tensor> {
     let Some(axes) = axis else {
         let &[by] = shift else { bail!(Argument, "roll", "{} shifts need as many axes", shift.len()) };

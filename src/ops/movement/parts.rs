@@ -99,7 +99,7 @@ fn pairs(x: &Array) -> Result<Array> {
 /// >>> fg.real(fg.tensor([1 + 2j, 3])).tolist()
 /// [1.0, 3.0]
 /// ```
-#[op(function, half)]
+#[op(function, half, torch(GivesBack))]
 pub fn real(x: &Tensor) -> Result<Tensor> {
     if x.dtype().is_complex() { apply(LinearOp(Real), &[x]) } else { Ok(x.clone()) }
 }
@@ -125,7 +125,7 @@ pub fn imag(x: &Tensor) -> Result<Tensor> {
 /// >>> fg.conj(fg.tensor([1 + 2j])).tolist()
 /// [(1-2j)]
 /// ```
-#[op(in_place, names("conj", "conjugate", "conj_physical"), half)]
+#[op(in_place, names("conj", "conjugate", "conj_physical"), half, torch(GivesBack = "conj_physical"))]
 pub fn conj(x: &Tensor) -> Result<Tensor> {
     if x.dtype().is_complex() { apply(LinearOp(Conj), &[x]) } else { Ok(x.clone()) }
 }
@@ -136,7 +136,7 @@ pub fn conj(x: &Tensor) -> Result<Tensor> {
 /// >>> fg.resolve_conj(fg.tensor([1 + 2j])).tolist()
 /// [(1+2j)]
 /// ```
-#[op(method, names("resolve_conj", "resolve_neg"), half)]
+#[op(method, names("resolve_conj", "resolve_neg"), half, torch(GivesBack))]
 pub fn resolve_conj(x: &Tensor) -> Result<Tensor> {
     Ok(x.clone())
 }

@@ -105,7 +105,7 @@ pub fn reshape_as(x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// >>> fg.flatten(fg.ones((2, 3, 4)), 1).shape
 /// (2, 12)
 /// ```
-#[op(reshaping)]
+#[op(reshaping, torch(GivesBack))]
 pub fn flatten(x: &Tensor, #[default(0)] start_axis: i64, #[default(-1)] stop_axis: i64) -> Result<Tensor> {
     let dims = x.dims();
     if dims.is_empty() {

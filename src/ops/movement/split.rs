@@ -69,7 +69,7 @@ fn held(op: &'static str, count: usize) -> Result<()> {
 /// >>> [t.shape for t in fg.split(fg.ones((5,)), [2, 3])]
 /// [(2,), (1,), (2,)]
 /// ```
-#[op(view)]
+#[op(view, paddle(Copies))]
 pub fn split(x: &Tensor, sections: Count<'_>, #[default(0)] axis: i64) -> Result<Value> {
     let at = shape::axis("split", axis, x.rank())?;
     let n = x.dims()[at];
@@ -89,7 +89,7 @@ pub fn split(x: &Tensor, sections: Count<'_>, #[default(0)] axis: i64) -> Result
 /// >>> [t.shape for t in fg.tensor_split(fg.ones((5,)), 3)]
 /// [(2,), (2,), (1,)]
 /// ```
-#[op(view, names("tensor_split", "array_split"))]
+#[op(view, names("tensor_split", "array_split"), paddle(Copies))]
 pub fn tensor_split(x: &Tensor, sections: Count<'_>, #[default(0)] axis: i64) -> Result<Value> {
     let at = shape::axis("tensor_split", axis, x.rank())?;
     let n = x.dims()[at];
@@ -116,7 +116,7 @@ pub fn tensor_split(x: &Tensor, sections: Count<'_>, #[default(0)] axis: i64) ->
 /// >>> [t.shape for t in fg.split_sizes(fg.ones((5,)), [2, -1])]
 /// [(2,), (3,)]
 /// ```
-#[op(view, names("split_sizes", "split_with_sizes"))]
+#[op(view, names("split_sizes", "split_with_sizes"), paddle(Copies))]
 pub fn split_sizes(x: &Tensor, sizes: &[i64], #[default(0)] axis: i64) -> Result<Value> {
     let at = shape::axis("split_sizes", axis, x.rank())?;
     let n = x.dims()[at];
@@ -160,7 +160,7 @@ pub fn split_every(x: &Tensor, length: i64, #[default(0)] axis: i64) -> Result<V
 /// >>> [t.shape for t in fg.chunk(fg.ones((5,)), 2)]
 /// [(3,), (2,)]
 /// ```
-#[op(view)]
+#[op(view, paddle(Copies))]
 pub fn chunk(x: &Tensor, chunks: i64, #[default(0)] axis: i64) -> Result<Value> {
     let at = shape::axis("chunk", axis, x.rank())?;
     let n = x.dims()[at];
@@ -180,7 +180,7 @@ pub fn chunk(x: &Tensor, chunks: i64, #[default(0)] axis: i64) -> Result<Value> 
 /// >>> [t.shape for t in fg.unbind(fg.ones((2, 3)), axis=1)]
 /// [(2,), (2,), (2,)]
 /// ```
-#[op(view, names("unbind", "unstack"))]
+#[op(view, names("unbind", "unstack"), paddle(Copies = "unstack"))]
 pub fn unbind(x: &Tensor, #[default(0)] axis: i64) -> Result<Value> {
     let at = shape::axis("unbind", axis, x.rank())?;
     held("unbind", x.dims()[at])?;

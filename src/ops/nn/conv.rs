@@ -241,7 +241,7 @@ macro_rules! convolutions {
         )]
         #[doc = concat!("(1, 4, ", $four, ")")]
         /// ```
-        #[op(function, heavy)]
+        #[op(function, heavy, torch(LaidAsImagesByWeight))]
         pub fn $conv(
             x: &Tensor,
             weight: &Tensor,
@@ -267,7 +267,7 @@ macro_rules! convolutions {
         )]
         #[doc = concat!("(1, 3, ", $nine, ")")]
         /// ```
-        #[op(function, names(stringify!($transposed), stringify!($alias)), heavy)]
+        #[op(function, names(stringify!($transposed), stringify!($alias)), heavy, torch(LaidAsImagesByWeight))]
         #[expect(clippy::too_many_arguments, reason = "those of PyTorch's function")]
         pub fn $transposed(
             x: &Tensor,

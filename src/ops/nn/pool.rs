@@ -249,7 +249,7 @@ fn adaptive(at: Spatial, x: &Tensor, output_size: &[i64]) -> Result<Tensor> {
 /// The public functions for a number of axes: what the inputs are called, the names of their axes, and sizes for the
 /// examples.
 macro_rules! pools {
-    ($($axes:literal $inputs:literal $sizes:literal, $eight:literal => $four:literal:
+    ($($axes:literal $inputs:literal $sizes:literal, $eight:literal => $four:literal $laid:ident:
         $max:ident $max_both:ident $avg:ident $even:ident $most:ident $most_both:ident;)*) => { $(
         #[doc = concat!("`", stringify!($max), "`, and the int64 positions of the elements in their channel, in C order.")]
         ///
@@ -257,7 +257,7 @@ macro_rules! pools {
         #[doc = concat!(">>> fg.", stringify!($max_both), "(fg.ones((1, 3, ", $eight, ")), 8)[1].ravel().tolist()")]
         /// [0, 0, 0]
         /// ```
-        #[op(function)]
+        #[op(function, torch(LaidAsImages))]
         pub fn $max_both(
             x: &Tensor,
             kernel_size: &[i64],
@@ -281,7 +281,7 @@ macro_rules! pools {
         #[doc = concat!(">>> fg.", stringify!($max), "(fg.ones((1, 3, ", $eight, ")), 2).shape")]
         #[doc = concat!("(1, 3, ", $four, ")")]
         /// ```
-        #[op(function)]
+        #[op(function, torch(LaidAsImages))]
         pub fn $max(
             x: &Tensor,
             kernel_size: &[i64],
@@ -303,7 +303,7 @@ macro_rules! pools {
         #[doc = concat!(">>> fg.", stringify!($avg), "(fg.ones((1, 3, ", $eight, ")), 2).shape")]
         #[doc = concat!("(1, 3, ", $four, ")")]
         /// ```
-        #[op(function)]
+        #[op(function, torch($laid))]
         pub fn $avg(
             x: &Tensor,
             kernel_size: &[i64],
@@ -326,7 +326,7 @@ macro_rules! pools {
         #[doc = concat!(">>> fg.", stringify!($even), "(fg.ones((1, 3, ", $eight, ")), 4).shape")]
         #[doc = concat!("(1, 3, ", $four, ")")]
         /// ```
-        #[op(function)]
+        #[op(function, torch($laid))]
         pub fn $even(x: &Tensor, output_size: &[i64]) -> Result<Tensor> {
             adaptive(Spatial { op: stringify!($even), axes: $axes }, x, output_size)
         }
@@ -337,7 +337,7 @@ macro_rules! pools {
         #[doc = concat!(">>> fg.", stringify!($most_both), "(fg.ones((1, 3, ", $eight, ")), 1)[1].ravel().tolist()")]
         /// [0, 0, 0]
         /// ```
-        #[op(function)]
+        #[op(function, torch($laid))]
         pub fn $most_both(x: &Tensor, output_size: &[i64]) -> Result<(Tensor, Tensor)> {
             let at = Spatial { op: stringify!($most), axes: $axes };
             largest(&at, x, |image| shares(&at, image, output_size))
@@ -349,17 +349,17 @@ macro_rules! pools {
         #[doc = concat!(">>> fg.", stringify!($most), "(fg.ones((1, 3, ", $eight, ")), 4).shape")]
         #[doc = concat!("(1, 3, ", $four, ")")]
         /// ```
-        #[op(function)]
+        #[op(function, torch($laid))]
         pub fn $most(x: &Tensor, output_size: &[i64]) -> Result<Tensor> {
             Ok($most_both(x, output_size)?.0)
         }
     )* };
 }
 pools! {
-    1 "sequences" "length", "8" => "4": max_pool1d max_pool1d_with_indices avg_pool1d
+    1 "sequences" "length", "8" => "4" LaidAsImages: max_pool1d max_pool1d_with_indices avg_pool1d
         adaptive_avg_pool1d adaptive_max_pool1d adaptive_max_pool1d_with_indices;
-    2 "images" "height, width", "8, 8" => "4, 4": max_pool2d max_pool2d_with_indices avg_pool2d
+    2 "images" "height, width", "8, 8" => "4, 4" LaidAsImages: max_pool2d max_pool2d_with_indices avg_pool2d
         adaptive_avg_pool2d adaptive_max_pool2d adaptive_max_pool2d_with_indices;
-    3 "volumes" "depth, height, width", "8, 8, 8" => "4, 4, 4": max_pool3d max_pool3d_with_indices avg_pool3d
+    3 "volumes" "depth, height, width", "8, 8, 8" => "4, 4, 4" LaidInCOrder: max_pool3d max_pool3d_with_indices avg_pool3d
         adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool3d_with_indices;
 }

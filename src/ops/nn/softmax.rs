@@ -215,7 +215,7 @@ fn on_last(
 /// >>> fg.softmax(fg.tensor([0., 0.])).tolist()
 /// [0.5, 0.5]
 /// ```
-#[op(in_place)]
+#[op(in_place, torch(LaidInCOrder))]
 pub fn softmax(x: &Tensor, #[default(-1)] axis: i64) -> Result<Tensor> {
     on_last("softmax", &*promoted_float(x)?, axis, |x| apply(SoftmaxOp(Softmax::Plain), &[x]))
 }
@@ -226,7 +226,7 @@ pub fn softmax(x: &Tensor, #[default(-1)] axis: i64) -> Result<Tensor> {
 /// >>> fg.log_softmax(fg.tensor([0., -1000.])).tolist()
 /// [0.0, -1000.0]
 /// ```
-#[op(in_place)]
+#[op(in_place, torch(LaidInCOrder))]
 pub fn log_softmax(x: &Tensor, #[default(-1)] axis: i64) -> Result<Tensor> {
     on_last("log_softmax", &*promoted_float(x)?, axis, |x| apply(SoftmaxOp(Softmax::Log), &[x]))
 }
@@ -297,7 +297,7 @@ impl Op for WeightsAndLogSumExp {
 /// >>> fg.logsumexp(fg.tensor([1000., -1000.])).item()
 /// 1000.0
 /// ```
-#[op(method)]
+#[op(method, paddle(AllAxes), torch(NeedsAxes))]
 pub fn logsumexp(
     x: &Tensor,
     #[default(None)] axis: Axes<'_>,

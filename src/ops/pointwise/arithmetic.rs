@@ -22,15 +22,15 @@ use crate::shape;
 use crate::stored::Stored;
 
 binary_ops! {
-    Add add, add_same bools or_same: table x, y => numbers::ADD;
+    Add add, add_same {torch(Wraps)} bools or_same: table x, y => numbers::ADD;
         [] g => g.clone(); [] g => g.clone();
         "The sum, element by element; of truth values, whether either holds.",
         "fg.add(fg.tensor([1.0, 2.0]), 0.5).tolist()" => "[1.5, 2.5]";
-    Sub subtract, subtract_same(sub): table x, y => numbers::SUBTRACT;
+    Sub subtract, subtract_same(sub) {torch(Wraps)}: table x, y => numbers::SUBTRACT;
         [] g => g.clone(); [] g => -g;
         "The difference, element by element; refused for truth values (`^` and `~` are theirs).",
         "fg.subtract(fg.tensor([1.0, 2.0]), 0.5).tolist()" => "[0.5, 1.5]";
-    Mul multiply, multiply_same(mul) bools and_same: table x, y => numbers::MULTIPLY;
+    Mul multiply, multiply_same(mul) {torch(Wraps)} bools and_same: table x, y => numbers::MULTIPLY;
         [y] g => g * y; [x] g => g * x;
         "The product, element by element; of truth values, whether both hold.",
         "fg.multiply(fg.tensor([1.0, 2.0]), 3).tolist()" => "[3.0, 6.0]";
@@ -38,13 +38,13 @@ binary_ops! {
         [y] g => g / y; [y, z] g => -(g * z / y);
         "The quotient, element by element.",
         "fg.divide(fg.tensor([1, 3]), 2).tolist()" => "[0.5, 1.5]";
-    FloorDivide floor_divide, floor_divide_same: table x, y => division::FLOOR;
+    FloorDivide floor_divide, floor_divide_same {paddle(QuotientOfRemainder), torch(QuotientOfRemainder, Wraps)}: table x, y => division::FLOOR;
         [] _g => zero(); [] _g => zero();
         "The quotient rounded towards minus infinity; where an operand is infinite, `floor(divide(x, y))` (in the other dialects \
         the quotient that goes with `remainder`: NaN of an infinite x, -1 where only y is infinite and the signs differ). An \
         integer divided by 0 is 0, with a RuntimeWarning (in the other dialects an error). Its derivative is zero.",
         "fg.floor_divide(fg.tensor([7, -7]), 2).tolist()" => "[3, -4]";
-    Remainder remainder, remainder_same(mod): table x, y => division::REST;
+    Remainder remainder, remainder_same(mod) {torch(Wraps)}: table x, y => division::REST;
         [] g => g.clone(); [x, y] g => -(g * floor_with_rest(x, y)?);
         "What `floor_divide` leaves, x - y * floor(x / y), with the sign of y; of a finite x and an infinite y, x or y, as by Python's `%`; an integer modulo 0 is 0, with a RuntimeWarning (in the other dialects an error).",
         "fg.remainder(fg.tensor([7, -7]), 3).tolist()" => "[1, 2]";
@@ -83,7 +83,7 @@ binary_ops! {
         "The smaller one of two elements; a NaN is ignored where the other is none. Where they are equal the first gets the \
         gradient.",
         "fg.fmin(fg.tensor([1.0, fg.nan]), 3.0).tolist()" => "[1.0, 3.0]";
-    Fmod fmod, fmod_same: table x, y => division::FMOD;
+    Fmod fmod, fmod_same {torch(Wraps)}: table x, y => division::FMOD;
         [] g => g.clone(); [x, y] g => -(g * trunc(&divide_same(x, y)?)?);
         "What a division rounded towards 0 leaves, x - y * trunc(x / y), with the sign of x; an integer modulo 0 is 0, with a RuntimeWarning (in the other dialects an error).",
         "fg.fmod(fg.tensor([7, -7]), 3).tolist()" => "[1, -1]";
@@ -278,7 +278,7 @@ pub fn heaviside(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
 /// >>> fg.float_power(fg.tensor([4]), 0.5).tolist()
 /// [2.0]
 /// ```
-#[op(method)]
+#[op(method, torch(LaidByElements))]
 pub fn float_power(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     let dtype = if common(x, y).is_complex() { DType::C128 } else { DType::F64 };
     pow_same(&*as_tensor(x, dtype)?, &*as_tensor(y, dtype)?)
@@ -354,7 +354,7 @@ fn round_to_tens(x: &Tensor, places: i32) -> Result<Tensor> {
 /// >>> fg.signbit(fg.tensor([-0.0, 0.0, -2.0])).tolist()
 /// [True, False, True]
 /// ```
-#[op(method, light)]
+#[op(method, light, torch(LaidByElements))]
 pub fn signbit(x: &Tensor) -> Result<Tensor> {
     if x.dtype().kind() != DTypeKind::Float {
         return less_same(x, &Tensor::scalar_of(x.dtype(), 0.0));

@@ -119,7 +119,6 @@ macro_rules! binary_rows {
         }
         }
         $(#[$attr])*
-        #[inline]
         pub fn $same(x: &Tensor, y: &Tensor) -> Result<Tensor> {
             apply($crate::ops::pointwise::binary::BinaryOp::<$same::$Row>(std::marker::PhantomData), &[x, y])
         }
@@ -140,7 +139,7 @@ macro_rules! binary_rows {
 /// => "what it prints";`. The function takes operands and promotes them; `same` takes two tensors of one
 /// dtype. After `bools` comes the function that replaces it for two boolean operands.
 macro_rules! binary_ops {
-    ($($Row:ident $f:ident, $same:ident $(($($alias:ident),*))? $(bools $bools:ident)?: $class:ident $x:ident, $y:ident => $e:expr;
+    ($($Row:ident $f:ident, $same:ident $(($($alias:ident),*))? $({$($how:tt)*})? $(bools $bools:ident)?: $class:ident $x:ident, $y:ident => $e:expr;
         $(both [$($kb:ident),*] $ga:ident, $gb:ident => $db:expr;)?
         [$($kx:ident),*] $gx:ident => $dx:expr; [$($ky:ident),*] $gy:ident => $dy:expr;
         $doc:expr, $example:expr => $result:expr;)*) => {
@@ -156,7 +155,8 @@ macro_rules! binary_ops {
             #[doc = concat!(">>> ", $example)]
             #[doc = $result]
             #[doc = "```"]
-            #[op(in_place, names(stringify!($f) $($(, stringify!($alias))*)?))]
+            #[inline]
+            #[op(in_place, names(stringify!($f) $($(, stringify!($alias))*)?) $(, $($how)*)?)]
             pub fn $f(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
                 // Operands that need no conversion are passed on, since a pair in memory costs more than the call.
                 let pair;

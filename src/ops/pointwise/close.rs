@@ -18,7 +18,7 @@ use crate::ops::promote::{Class, promoted};
 /// >>> fg.isclose(fg.tensor([1.0]), 1.000001).tolist()
 /// [True]
 /// ```
-#[op(method)]
+#[op(method, torch(LaidByElements))]
 pub fn isclose(
     x: &Tensor,
     y: Operand<'_>,

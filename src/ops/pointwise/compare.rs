@@ -67,7 +67,7 @@ fn comparable<'a>(x: Operand<'a>, y: Operand<'a>) -> Result<(Cow<'a, Tensor>, Co
 /// Public functions of two operands, which `prepare` turns into tensors of one dtype:
 /// `name | aliases (x, y) => result, "documentation", "example" => "what it prints";`.
 macro_rules! pairs {
-    ($prepare:expr; $($f:ident $(| $alias:ident)* ($x:ident, $y:ident) => $result:expr,
+    ($prepare:expr; $($f:ident $(| $alias:ident)* $({$($how:tt)*})? ($x:ident, $y:ident) => $result:expr,
         $doc:literal, $example:literal => $printed:literal;)*) => { $(
         #[doc = concat!($doc, " The shapes broadcast.")]
         #[doc = ""]
@@ -75,7 +75,7 @@ macro_rules! pairs {
         #[doc = concat!(">>> ", $example)]
         #[doc = $printed]
         #[doc = "```"]
-        #[op(in_place, names(stringify!($f) $(, stringify!($alias))*), half, light)]
+        #[op(in_place, names(stringify!($f) $(, stringify!($alias))*), half, light $(, $($how)*)?)]
         pub fn $f(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
             let ($x, $y) = $prepare(x, y)?;
             $result
@@ -137,19 +137,19 @@ fn numbers<'a>(x: Operand<'a>, y: Operand<'a>) -> Result<(Cow<'a, Tensor>, Cow<'
 
 pairs! {
     numbers;
-    bitwise_and (x, y) => and_same(&x, &y),
+    bitwise_and {torch(Wraps)} (x, y) => and_same(&x, &y),
         "The bits that both integers have; of truth values, whether both hold.",
         "fg.bitwise_and(fg.tensor([6]), 3).tolist()" => "[2]";
-    bitwise_or (x, y) => or_same(&x, &y),
+    bitwise_or {torch(Wraps)} (x, y) => or_same(&x, &y),
         "The bits that either integer has; of truth values, whether either holds.",
         "fg.bitwise_or(fg.tensor([6]), 3).tolist()" => "[7]";
-    bitwise_xor (x, y) => xor_same(&x, &y),
+    bitwise_xor {torch(Wraps)} (x, y) => xor_same(&x, &y),
         "The bits that exactly one integer has; of truth values, whether they differ.",
         "fg.bitwise_xor(fg.tensor([6]), 3).tolist()" => "[5]";
-    bitwise_left_shift (x, y) => left_same(&x, &y),
+    bitwise_left_shift {torch(Wraps)} (x, y) => left_same(&x, &y),
         "The bits of each integer moved up by y places; what leaves the dtype is lost.",
         "fg.bitwise_left_shift(fg.tensor([3]), 2).tolist()" => "[12]";
-    bitwise_right_shift (x, y) => right_same(&x, &y),
+    bitwise_right_shift {torch(Wraps)} (x, y) => right_same(&x, &y),
         "The bits of each integer moved down by y places, its sign kept.",
         "fg.bitwise_right_shift(fg.tensor([-8]), 2).tolist()" => "[-2]";
 }

@@ -26,7 +26,7 @@ fn floats(op: &'static str, x: Operand<'_>, y: Operand<'_>) -> Result<[Tensor; 2
 /// >>> fg.complex(fg.tensor([1.0, 2.0]), 3.0).tolist()
 /// [(1+3j), (2+3j)]
 /// ```
-#[op(function)]
+#[op(function, torch(LaidByElements))]
 pub fn complex(real: Operand<'_>, imag: Operand<'_>) -> Result<Tensor> {
     let [re, im] = floats("complex", real, imag)?;
     from_parts(&re, &im)
@@ -38,7 +38,7 @@ pub fn complex(real: Operand<'_>, imag: Operand<'_>) -> Result<Tensor> {
 /// >>> fg.polar(fg.tensor([2.0]), 0.0).tolist()
 /// [(2+0j)]
 /// ```
-#[op(function)]
+#[op(function, torch(LaidByElements))]
 pub fn polar(abs: Operand<'_>, angle: Operand<'_>) -> Result<Tensor> {
     let [r, angle] = floats("polar", abs, angle)?;
     from_parts(&multiply_same(&r, &cos(&angle)?)?, &multiply_same(&r, &sin(&angle)?)?)
@@ -66,7 +66,7 @@ pub fn angle(x: &Tensor) -> Result<Tensor> {
 /// >>> fg.isreal(fg.tensor([1, 2j])).tolist()
 /// [True, False]
 /// ```
-#[op(method)]
+#[op(method, torch(LaidByElements))]
 pub fn isreal(x: &Tensor) -> Result<Tensor> {
     let x = imag(&x.detach())?;
     equal_same(&x, &Tensor::scalar_of(x.dtype(), 0.0))
@@ -78,7 +78,7 @@ pub fn isreal(x: &Tensor) -> Result<Tensor> {
 /// >>> fg.iscomplex(fg.tensor([1, 2j])).tolist()
 /// [False, True]
 /// ```
-#[op(method)]
+#[op(method, torch(LaidByElements))]
 pub fn iscomplex(x: &Tensor) -> Result<Tensor> {
     let x = imag(&x.detach())?;
     not_equal_same(&x, &Tensor::scalar_of(x.dtype(), 0.0))

@@ -113,7 +113,7 @@ impl Op for Betainc {
 /// >>> fg.betainc(fg.tensor([1.0, 2.0]), 2.0, 0.5).tolist()
 /// [0.75, 0.5]
 /// ```
-#[op(function)]
+#[op(function, torch(LaidByElements))]
 pub fn betainc(alpha: Operand<'_>, beta: Operand<'_>, x: Operand<'_>) -> Result<Tensor> {
     let (a, b) = promoted(Class::Float, alpha, beta)?;
     let (a, x) = promoted(Class::Float, (&*a).into(), x)?;

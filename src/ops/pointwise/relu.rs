@@ -16,7 +16,7 @@ use crate::ops::promote::promoted_float;
 use crate::shape;
 
 unary_ops! {
-    LogSigmoid log_sigmoid(logsigmoid): real [x] x => x.neg().softplus().neg();
+    LogSigmoid log_sigmoid(logsigmoid) {torch(LaidInCOrder)}: real [x] x => x.neg().softplus().neg();
         g => g * sigmoid(&-x)?,
         pass real g, x => g.mul(x.neg().sigmoid());
         "log(sigmoid(x)), without underflow.",
@@ -254,7 +254,7 @@ pub fn thresholded_relu(
 /// >>> fg.glu(fg.tensor([4.0, 0.0])).tolist()
 /// [2.0]
 /// ```
-#[op(function)]
+#[op(function, torch(LaidAsImages))]
 pub fn glu(x: &Tensor, #[default(-1)] axis: i64) -> Result<Tensor> {
     let x = &*promoted_float(x)?;
     let at = shape::axis("glu", axis, x.rank())?;

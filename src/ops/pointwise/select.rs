@@ -82,7 +82,7 @@ pub fn select(condition: &Tensor, x: &Tensor, y: &Tensor) -> Result<Tensor> {
 /// >>> fg.where(fg.tensor([True, False]), 1.0, fg.tensor([5.0, 6.0])).tolist()
 /// [1.0, 6.0]
 /// ```
-#[op(function, names("where"), half, light)]
+#[op(function, names("where"), half, light, torch(LaidByElements, WrapsNegative))]
 pub fn where_(condition: &Tensor, x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     let (x, y) = promoted(Class::Num, x, y)?;
     select(&cast(condition, DType::Bool)?, &x, &y)

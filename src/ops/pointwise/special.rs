@@ -131,7 +131,7 @@ fn polygamma_of(n: f64, x: &Tensor) -> Result<Tensor> {
 /// >>> fg.polygamma(1, fg.tensor([1.0])).tolist()
 /// [1.644934058189392]
 /// ```
-#[op(function)]
+#[op(function, torch(LaidByElements))]
 pub fn polygamma(n: i64, x: &Tensor) -> Result<Tensor> {
     if n < 0 {
         bail!(Argument, "polygamma", "the order n is 0 or more, not {n}");
@@ -338,7 +338,7 @@ unary_rows! {
 /// >>> mantissa.tolist(), exponent.tolist()
 /// ([0.75], [3])
 /// ```
-#[op(method)]
+#[op(method, torch(LaidByElements))]
 pub fn frexp(x: &Tensor) -> Result<(Tensor, Tensor)> {
     let x = &*promoted_float(x)?;
     Ok((mantissa(x)?, crate::ops::movement::cast(&exponent(&x.detach())?, DType::I32)?))

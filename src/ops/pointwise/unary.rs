@@ -161,11 +161,11 @@ macro_rules! unary_rows {
 /// Rows of [`unary_rows!`] that are public: other names in brackets after the function, and after the documentation an
 /// example and what it prints.
 macro_rules! unary_ops {
-    ($($Row:ident $f:ident $(($($alias:ident),*))?: $class:ident [$($k:ident),*] $x:ident => $e:expr;
+    ($($Row:ident $f:ident $(($($alias:ident),*))? $({$($how:tt)*})?: $class:ident [$($k:ident),*] $x:ident => $e:expr;
         $g:ident => $rule:expr $(, pass $by:ident $pg:ident, $pk:ident => $pass:expr)?
         $(, complex $cx:ident => $complex:expr)?;
         $doc:literal, $example:expr => $result:expr;)*) => { $(
-        $crate::ops::pointwise::unary::unary_ops! { @row $class (stringify!($f) $($(, stringify!($alias))*)?)
+        $crate::ops::pointwise::unary::unary_ops! { @row $class {names(stringify!($f) $($(, stringify!($alias))*)?) $(, $($how)*)?}
             #[doc = concat!($doc, $crate::ops::pointwise::unary::unary_ops!(@note $class))]
             #[doc = ""]
             #[doc = "```python"]
@@ -175,19 +175,19 @@ macro_rules! unary_ops {
             $Row $f: $class [$($k),*] $x => $e; $g => $rule $(, pass $by $pg, $pk => $pass)? $(, complex $cx => $complex)?;
         }
     )* };
-    (@row test $names:tt $($row:tt)*) => {
-        $crate::ops::pointwise::unary::unary_rows! { #[$crate::ops::entry::op(method, names $names, light)] $($row)* }
+    (@row test {$($how:tt)*} $($row:tt)*) => {
+        $crate::ops::pointwise::unary::unary_rows! { #[$crate::ops::entry::op(method, $($how)*, light, torch(LaidByElements))] $($row)* }
     };
-    (@row num $names:tt $($row:tt)*) => { $crate::ops::pointwise::unary::unary_ops! { @light $names $($row)* } };
-    (@row bits $names:tt $($row:tt)*) => { $crate::ops::pointwise::unary::unary_ops! { @light $names $($row)* } };
-    (@row field $names:tt $($row:tt)*) => { $crate::ops::pointwise::unary::unary_ops! { @light $names $($row)* } };
-    (@row loops $names:tt $($row:tt)*) => { $crate::ops::pointwise::unary::unary_ops! { @light $names $($row)* } };
-    (@row whole $names:tt $($row:tt)*) => { $crate::ops::pointwise::unary::unary_ops! { @light $names $($row)* } };
-    (@row $class:ident $names:tt $($row:tt)*) => {
-        $crate::ops::pointwise::unary::unary_rows! { #[$crate::ops::entry::op(in_place, names $names)] $($row)* }
+    (@row num $how:tt $($row:tt)*) => { $crate::ops::pointwise::unary::unary_ops! { @light $how $($row)* } };
+    (@row bits $how:tt $($row:tt)*) => { $crate::ops::pointwise::unary::unary_ops! { @light $how $($row)* } };
+    (@row field $how:tt $($row:tt)*) => { $crate::ops::pointwise::unary::unary_ops! { @light $how $($row)* } };
+    (@row loops $how:tt $($row:tt)*) => { $crate::ops::pointwise::unary::unary_ops! { @light $how $($row)* } };
+    (@row whole $how:tt $($row:tt)*) => { $crate::ops::pointwise::unary::unary_ops! { @light $how $($row)* } };
+    (@row $class:ident {$($how:tt)*} $($row:tt)*) => {
+        $crate::ops::pointwise::unary::unary_rows! { #[$crate::ops::entry::op(in_place, $($how)*)] $($row)* }
     };
-    (@light $names:tt $($row:tt)*) => {
-        $crate::ops::pointwise::unary::unary_rows! { #[$crate::ops::entry::op(in_place, names $names, light)] $($row)* }
+    (@light {$($how:tt)*} $($row:tt)*) => {
+        $crate::ops::pointwise::unary::unary_rows! { #[$crate::ops::entry::op(in_place, $($how)*, light)] $($row)* }
     };
     (@note num) => { "" };
     (@note bits) => { "" };

@@ -288,7 +288,7 @@ pub fn randn(shape: &[i64], #[default(None)] dtype: Option<DType>) -> Result<Ten
 /// >>> fg.rand_like(fg.tensor([1.0, 2.0])).shape
 /// (2,)
 /// ```
-#[op(function, half, draws)]
+#[op(function, half, draws, torch(LaidByElements))]
 pub fn rand_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = inexact("rand_like", dtype.or(Some(x.dtype())))?;
     alike("rand_like", x, Numbers::Uniform(dtype))
@@ -300,7 +300,7 @@ pub fn rand_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Te
 /// >>> fg.randn_like(fg.tensor([1.0, 2.0])).shape
 /// (2,)
 /// ```
-#[op(function, half, draws)]
+#[op(function, half, draws, torch(LaidByElements))]
 pub fn randn_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = inexact("randn_like", dtype.or(Some(x.dtype())))?;
     alike("randn_like", x, Numbers::Normal(dtype))
@@ -448,7 +448,7 @@ pub fn bernoulli(x: &Tensor) -> Result<Tensor> {
 /// >>> fg.dropout(fg.tensor([1.0, 2.0]), 0.5, training=False).tolist()
 /// [1.0, 2.0]
 /// ```
-#[op(function, draws)]
+#[op(function, draws, torch(GivesBack, LaidByElements))]
 pub fn dropout(x: &Tensor, #[default(0.5)] p: f64, #[default(true)] training: bool) -> Result<Tensor> {
     if !(0.0..=1.0).contains(&p) {
         bail!(Argument, "dropout", "p is a probability between 0 and 1, not {p}");

@@ -147,7 +147,7 @@ fn select(op: &'static str, which: Extreme, x: &Tensor, axis: Axes<'_>, keepdims
 /// >>> fg.max(fg.tensor([[1., 4.], [3., 2.]]), axis=1).tolist()
 /// [4.0, 3.0]
 /// ```
-#[op(method, names("max", "amax"), light)]
+#[op(method, names("max", "amax"), light, paddle(AllAxes), torch(AllAxes = "amax", NeedsAxes = "max"))]
 pub fn max(x: &Tensor, #[default(None)] axis: Axes<'_>, #[default(false)] keepdims: bool) -> Result<Tensor> {
     select("max", Extreme::Max, x, axis, keepdims)
 }
@@ -159,7 +159,7 @@ pub fn max(x: &Tensor, #[default(None)] axis: Axes<'_>, #[default(false)] keepdi
 /// >>> fg.min(fg.tensor([[1., 4.], [3., 2.]]), axis=1).tolist()
 /// [1.0, 2.0]
 /// ```
-#[op(method, names("min", "amin"), light)]
+#[op(method, names("min", "amin"), light, paddle(AllAxes), torch(AllAxes = "amin", NeedsAxes = "min"))]
 pub fn min(x: &Tensor, #[default(None)] axis: Axes<'_>, #[default(false)] keepdims: bool) -> Result<Tensor> {
     select("min", Extreme::Min, x, axis, keepdims)
 }

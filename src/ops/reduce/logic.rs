@@ -100,7 +100,7 @@ pub fn all(x: &Tensor, axis: Axes<'_>, keepdims: bool) -> Result<Tensor> {
 /// >>> fg.count_nonzero(fg.tensor([0., 2.])).item()
 /// 1
 /// ```
-#[op(method)]
+#[op(method, torch(AllAxes))]
 pub fn count_nonzero(
     x: &Tensor,
     #[default(None)] axis: Axes<'_>,

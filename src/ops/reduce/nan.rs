@@ -24,7 +24,7 @@ fn replaced(x: &Tensor, condition: &Tensor, by: f64) -> Result<Tensor> {
 /// >>> fg.nansum(fg.tensor([1.0, fg.nan, 2.0])).item()
 /// 3.0
 /// ```
-#[op(method)]
+#[op(method, paddle(AllAxes, SignedSums), torch(AllAxes, SignedSums))]
 pub fn nansum(
     x: &Tensor,
     #[default(None)] axis: Axes<'_>,
@@ -45,7 +45,7 @@ pub fn nansum(
 /// >>> fg.nanmean(fg.tensor([1.0, fg.nan, 2.0])).item()
 /// 1.5
 /// ```
-#[op(method)]
+#[op(method, paddle(AllAxes), torch(AllAxes))]
 pub fn nanmean(
     x: &Tensor,
     #[default(None)] axis: Axes<'_>,

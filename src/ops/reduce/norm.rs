@@ -292,7 +292,7 @@ pub(crate) fn abs_pow(x: &Tensor, p: f64) -> Result<Tensor> {
 /// >>> fg.norm(fg.tensor([[3., 4.], [6., 8.]]), axis=1).tolist()
 /// [5.0, 10.0]
 /// ```
-#[op(method, names("norm", "vector_norm"))]
+#[op(method, names("norm", "vector_norm"), paddle(AllAxes), torch(AllAxes))]
 pub fn norm(
     x: &Tensor,
     #[default(2.0)] p: Order<'_>,

@@ -45,7 +45,7 @@ fn check_condition(op: &'static str, selected: &Tensor) -> Result<()> {
 /// >>> fg.sum(x, where=x > 1).item()
 /// 6.0
 /// ```
-#[op(method, names("sum"), reads_lent, light)]
+#[op(method, names("sum"), reads_lent, light, paddle(AllAxes, SignedSums), torch(AllAxes, SignedSums))]
 pub fn sum_where(
     x: &Tensor,
     #[default(None)] axis: Axes<'_>,
@@ -67,7 +67,7 @@ pub fn sum_where(
 /// >>> fg.prod(fg.tensor([2., 3., 4.])).item()
 /// 24.0
 /// ```
-#[op(method, names("prod"), light)]
+#[op(method, names("prod"), light, paddle(AllAxes, SignedSums), torch(NeedsAxes, SignedSums))]
 pub fn prod_where(
     x: &Tensor,
     #[default(None)] axis: Axes<'_>,
@@ -85,7 +85,7 @@ pub fn prod_where(
 /// >>> fg.any(fg.tensor([0., 2.])).item()
 /// True
 /// ```
-#[op(method, names("any"), light)]
+#[op(method, names("any"), light, paddle(AllAxes), torch(ByteTest))]
 pub fn any_where(
     x: &Tensor,
     #[default(None)] axis: Axes<'_>,
@@ -102,7 +102,7 @@ pub fn any_where(
 /// >>> fg.all(fg.tensor([0., 2.])).item()
 /// False
 /// ```
-#[op(method, names("all"), light)]
+#[op(method, names("all"), light, paddle(AllAxes), torch(ByteTest))]
 pub fn all_where(
     x: &Tensor,
     #[default(None)] axis: Axes<'_>,
@@ -121,7 +121,7 @@ pub fn all_where(
 /// >>> fg.mean(fg.tensor([[1., 2.], [3., 4.]]), axis=1).tolist()
 /// [1.5, 3.5]
 /// ```
-#[op(method, names("mean"), reads_lent, light)]
+#[op(method, names("mean"), reads_lent, light, paddle(AllAxes, WholeMean), torch(AllAxes))]
 pub fn mean_where(
     x: &Tensor,
     #[default(None)] axis: Axes<'_>,

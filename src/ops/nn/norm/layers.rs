@@ -128,7 +128,7 @@ pub fn rms_norm(
 /// >>> fg.group_norm(fg.tensor([[1., 3., 5., 9.]]), 2, eps=0.0).tolist()
 /// [[-1.0, 1.0, -1.0, 1.0]]
 /// ```
-#[op(function)]
+#[op(function, torch(LaidAsImages))]
 pub fn group_norm(
     x: &Tensor,
     groups: i64,
@@ -158,7 +158,7 @@ pub fn group_norm(
 /// >>> [t.tolist() for t in fg.batch_norm(fg.tensor([[1., 3.], [3., 7.]]), eps=0.0)]
 /// [[[-1.0, -1.0], [1.0, 1.0]], [2.0, 5.0], [1.0, 4.0]]
 /// ```
-#[op(function)]
+#[op(function, torch(LaidAsImages))]
 pub fn batch_norm(
     x: &Tensor,
     #[default(None)] weight: Option<&Tensor>,
