@@ -71,6 +71,7 @@ struct Options {
     heavy: bool,
     light: bool,
     reads_lent: bool,
+    row: bool,
 }
 
 impl Parse for Options {
@@ -86,6 +87,7 @@ impl Parse for Options {
             heavy: false,
             light: false,
             reads_lent: false,
+            row: false,
         };
         while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
             if input.parse::<Option<Token![in]>>()?.is_some() {
@@ -100,6 +102,7 @@ impl Parse for Options {
                 "heavy" => &mut options.heavy,
                 "light" => &mut options.light,
                 "reads_lent" => &mut options.reads_lent,
+                "row" => &mut options.row,
                 "names" => {
                     let list;
                     syn::parenthesized!(list in input);
@@ -107,7 +110,7 @@ impl Parse for Options {
                     continue;
                 }
                 _ => {
-                    let words = "`in namespace`, `half`, `from_zero`, `draws`, `heavy`, `light`, `reads_lent` or `names(...)`";
+                    let words = "`in namespace`, `half`, `from_zero`, `draws`, `heavy`, `light`, `reads_lent`, `row` or `names(...)`";
                     return Err(syn::Error::new(word.span(), words));
                 }
             };
@@ -143,6 +146,7 @@ fn entry(options: &Options, function: &mut ItemFn) -> syn::Result<Tokens> {
     };
     let takes_half = views || options.half;
     let (from_zero, draws, reads_lent) = (options.from_zero, options.draws, options.reads_lent);
+    let is_row = options.row;
     let is_of_matrices = options.space.as_ref().is_some_and(|space| space == "linalg" || space == "fft");
     let work = match () {
         () if options.heavy || draws || is_of_matrices => quote!(Heavy),
@@ -171,6 +175,7 @@ fn entry(options: &Options, function: &mut ItemFn) -> syn::Result<Tokens> {
                     views: #views,
                     in_place: crate::ops::entry::InPlace::#in_place,
                     takes_half: #takes_half,
+                    is_row: #is_row,
                     from_zero: #from_zero,
                     draws: #draws,
                     work: crate::ops::entry::Work::#work,

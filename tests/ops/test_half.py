@@ -193,6 +193,47 @@ def test_sums_are_rounded_once(half: str) -> None:
     assert (ones.reshape((1, -1)) @ ones).item() == ones.sum().item()
 
 
+#: Lengths around those of registers and of tiles.
+LENGTHS = [1, 7, 8, 9, 1023, 1024, 1025, 70_001]
+
+
+@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize("n", LENGTHS)
+def test_tiles_have_the_bits_of_the_whole(half: str, n: int) -> None:
+    generator = np.random.default_rng(n)
+    a, b = (fg.tensor(generator.normal(size=n).astype(np.float32) * 9).astype(half) for _ in range(2))
+    a[0] = float("nan")
+    functions = [fg.exp, fg.tanh, fg.relu, fg.abs, fg.isnan, fg.add, fg.divide, fg.maximum, fg.less, fg.remainder]
+    operators: list[Any] = [lambda x, y: x + y, lambda x, y: x - y, lambda x, y: x * y, lambda x, y: x / y]
+    for f in (*functions, *operators, lambda x, y: x % y):
+        operands = (a,) if f in functions[:5] else (a, b)
+        found, wide = f(*operands), f(*(x.astype("float32") for x in operands))
+        same(found, wide, half, str(f))
+    # Views, other shapes and other dtypes beside.
+    rows = a[: n // 2 * 2].reshape((2, -1))
+    for x, y in ((rows.T, rows.T), (rows, rows[0]), (rows, rows[:, :1]), (a[::2], b[::2])):
+        if x.size:
+            same(x + y, x.astype("float32") + y.astype("float32"), half, "views")
+    same(a + b.astype("float64"), a.astype("float64") + b.astype("float64"), half, "float64")
+    other = HALVES[half == HALVES[0]]
+    assert (a + b.astype(other)).dtype == fg.float32
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_conversions_of_all_lengths(half: str) -> None:
+    every = fg.tensor(np.arange(1 << 16, dtype=np.uint16).view(np.float16)) if half == "float16" else None
+    x = fg.tensor(np.linspace(-300, 300, 1 << 16, dtype=np.float32)).astype(half) if every is None else every
+    wide = x.astype("float32")
+    for n in (*range(40), 1 << 16):
+        for start in (0, 1, 5):
+            part = x[start : start + n].astype("float32")
+            np.testing.assert_array_equal(part.numpy(), wide[start : start + n].numpy())
+            back = part.astype(half)
+            np.testing.assert_array_equal(back.astype("float32").numpy(), part.numpy())
+    if half == "float16":
+        np.testing.assert_array_equal(wide.numpy(), x.numpy().astype(np.float32))
+
+
 @pytest.mark.parametrize("half", HALVES)
 def test_writes(half: str) -> None:
     x = fg.zeros((2, 3), dtype=half)

@@ -184,6 +184,13 @@ macro_rules! wide {
     };
 }
 
+/// [`wide!`] for an operator that is one op, element by element.
+macro_rules! row {
+    ($f:expr) => {
+        |x, y| half::row_operator(x, y, $f)
+    };
+}
+
 /// `@`, which autocast knows.
 fn product(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     match (x, y) {
@@ -213,11 +220,11 @@ macro_rules! operators {
     };
 }
 operators! {
-    __add__ __radd__ commutes true => "add" wide!(arithmetic::add);
-    __sub__ __rsub__ => "subtract" wide!(arithmetic::subtract);
-    __mul__ __rmul__ commutes true => "multiply" wide!(arithmetic::multiply);
-    __truediv__ __rtruediv__ => "divide" wide!(arithmetic::divide);
-    __mod__ __rmod__ => "remainder" wide!(arithmetic::remainder);
+    __add__ __radd__ commutes true => "add" row!(arithmetic::add);
+    __sub__ __rsub__ => "subtract" row!(arithmetic::subtract);
+    __mul__ __rmul__ commutes true => "multiply" row!(arithmetic::multiply);
+    __truediv__ __rtruediv__ => "divide" row!(arithmetic::divide);
+    __mod__ __rmod__ => "remainder" row!(arithmetic::remainder);
     __and__ __rand__ => "bitwise_and" compare::bitwise_and;
     __or__ __ror__ => "bitwise_or" compare::bitwise_or;
     __xor__ __rxor__ => "bitwise_xor" compare::bitwise_xor;

@@ -176,7 +176,7 @@ macro_rules! unary_ops {
         }
     )* };
     (@row test $names:tt $($row:tt)*) => {
-        $crate::ops::pointwise::unary::unary_rows! { #[$crate::ops::entry::op(method, names $names, light)] $($row)* }
+        $crate::ops::pointwise::unary::unary_rows! { #[$crate::ops::entry::op(method, names $names, light, row)] $($row)* }
     };
     (@row num $names:tt $($row:tt)*) => { $crate::ops::pointwise::unary::unary_ops! { @light $names $($row)* } };
     (@row bits $names:tt $($row:tt)*) => { $crate::ops::pointwise::unary::unary_ops! { @light $names $($row)* } };
@@ -184,10 +184,10 @@ macro_rules! unary_ops {
     (@row loops $names:tt $($row:tt)*) => { $crate::ops::pointwise::unary::unary_ops! { @light $names $($row)* } };
     (@row whole $names:tt $($row:tt)*) => { $crate::ops::pointwise::unary::unary_ops! { @light $names $($row)* } };
     (@row $class:ident $names:tt $($row:tt)*) => {
-        $crate::ops::pointwise::unary::unary_rows! { #[$crate::ops::entry::op(in_place, names $names)] $($row)* }
+        $crate::ops::pointwise::unary::unary_rows! { #[$crate::ops::entry::op(in_place, names $names, row)] $($row)* }
     };
     (@light $names:tt $($row:tt)*) => {
-        $crate::ops::pointwise::unary::unary_rows! { #[$crate::ops::entry::op(in_place, names $names, light)] $($row)* }
+        $crate::ops::pointwise::unary::unary_rows! { #[$crate::ops::entry::op(in_place, names $names, light, row)] $($row)* }
     };
     (@note num) => { "" };
     (@note bits) => { "" };
