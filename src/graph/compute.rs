@@ -44,8 +44,14 @@ fn in_float32(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result<Outputs>
     {
         return Ok([out?].into());
     }
-    let wide = ins.iter().map(|x| half::widened(x)).collect::<Result<SmallVec<[Array; 4]>>>()?;
-    let mut outs = forward(op, &wide.iter().collect::<SmallVec<[&Array; 4]>>(), batch_ndim)?;
+    let folds = ins.len() == 1 && op.fold(ins[0].dims(), batch_ndim).is_some();
+    let mut outs = if folds {
+        // The fold widens tiles.
+        forward(op, ins, batch_ndim)?
+    } else {
+        let wide = ins.iter().map(|x| half::widened(x)).collect::<Result<SmallVec<[Array; 4]>>>()?;
+        forward(op, &wide.iter().collect::<SmallVec<[&Array; 4]>>(), batch_ndim)?
+    };
     if let Some(dtype) = rounded {
         for out in outs.iter_mut().filter(|out| out.dtype() == DType::F32) {
             *out = half::narrowed(out, dtype)?;

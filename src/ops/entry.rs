@@ -25,7 +25,7 @@ pub struct Entry {
     pub in_place: InPlace,
     /// Whether `call` takes float16 and bfloat16 as they are. [`half::call`](super::half::call) converts them where not.
     pub takes_half: bool,
-    /// Whether all that it does to floats of one dtype is to apply one op, element by element.
+    /// Whether all that it does to floats of one dtype is to apply one op, element by element or a sum.
     pub is_row: bool,
     /// Whether the host calls it with [`from_zero`](super::index::from_zero) in a dialect whose library refuses negative
     /// indices there.

@@ -18,8 +18,9 @@ use crate::ops::movement::cast;
 /// Those of the entry.
 pub fn call(entry: &Entry, args: &[Arg]) -> Result<Value> {
     let is_one_op = || {
-        let tensors = args.iter().map(|arg| if let Arg::Tensor(t) = arg { Some(t) } else { None });
-        entry.is_row && are_taken(tensors)
+        let is_operand = |arg: &&Arg| !matches!(arg, Arg::None | Arg::Bool(_) | Arg::Int(_) | Arg::Ints(_));
+        let operands = args.iter().filter(is_operand);
+        entry.is_row && are_taken(operands.map(|arg| if let Arg::Tensor(t) = arg { Some(t) } else { None }))
     };
     if entry.takes_half || !args.iter().any(is_half) || is_one_op() {
         return (entry.call)(args);
@@ -115,7 +116,7 @@ pub fn row_operator(
     operator(x, y, f)
 }
 
-/// Whether one op, element by element, computes with these operands as they are, a tile at a time: they have one half dtype,
+/// Whether one op, element by element or a sum, computes with these operands as they are, a tile at a time: they have one half dtype,
 /// and nothing is recorded. What is recorded are the conversions too, so that rules are computed in float32, and
 /// programs compute with tiles of their own.
 fn are_taken<'a>(operands: impl Iterator<Item = Option<&'a Tensor>> + Clone) -> bool {

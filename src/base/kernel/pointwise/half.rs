@@ -22,26 +22,40 @@ pub fn widened(x: &Array) -> Result<Array> {
     converted(row, x, DType::F32)
 }
 
-// SAFETY: it gets elements of float16, and as many of float32, whose memory is initialised.
+// SAFETY: it gets elements of float16, and room for as many of float32.
 const WIDE16: UnaryLoop = |n, x, out, _| unsafe {
     #[cfg(target_arch = "x86_64")]
     if f16c::is_there() {
         return f16c::widen(n, x.cast(), out.cast());
     }
+    // A slice has initialised memory.
+    out.cast::<f32>().write_bytes(0, n);
     from_raw_parts(x.cast::<f16>(), n).convert_to_f32_slice(from_raw_parts_mut(out.cast(), n));
 };
 // SAFETY: as above, of bfloat16.
 const WIDE_BRAIN: UnaryLoop = |n, x, out, _| unsafe { unary::map_vectorized(bits, n, x, out) };
-// SAFETY: it gets elements of float32, and as many of float16, whose memory is initialised.
+// SAFETY: it gets elements of float32, and room for as many of float16.
 const NARROW16: UnaryLoop = |n, x, out, _| unsafe {
     #[cfg(target_arch = "x86_64")]
     if f16c::is_there() {
         return f16c::narrow(n, x.cast(), out.cast());
     }
+    out.cast::<f16>().write_bytes(0, n);
     from_raw_parts_mut(out.cast::<f16>(), n).convert_from_f32_slice(from_raw_parts(x.cast(), n));
 };
 // SAFETY: as above, of bfloat16.
 const NARROW_BRAIN: UnaryLoop = |n, x, out, _| unsafe { unary::map_vectorized(nearest, n, x, out) };
+
+/// The loop that converts between a half dtype and float32.
+pub fn conversion(from: DType, to: DType) -> Option<UnaryLoop> {
+    match (from, to) {
+        (DType::F16, DType::F32) => Some(WIDE16),
+        (DType::BF16, DType::F32) => Some(WIDE_BRAIN),
+        (DType::F32, DType::F16) => Some(NARROW16),
+        (DType::F32, DType::BF16) => Some(NARROW_BRAIN),
+        _ => None,
+    }
+}
 
 /// Conversions by the instructions that processors have for them.
 #[cfg(target_arch = "x86_64")]
