@@ -27,7 +27,8 @@ use syn::{
 /// its results are rounded back. With `from_zero` its indices count from 0 in a dialect whose library refuses negative
 /// ones there. With `draws` it draws random numbers, in torch's dialect those of PyTorch. With `heavy`, and in the namespaces
 /// `linalg` and `fft`, it takes long for the size of its operands, with `light` about as long as to read them. With `reads_lent` it may read memory that another library writes
-/// to: it takes no number from there as a count or a place.
+/// to: it takes no number from there as a count or a place. With `row` all that it does to floats of one dtype is to apply one op,
+/// element by element or a sum.
 ///
 /// The names default to the function's own. `in linalg` puts the first of them into a namespace; the others are aliases
 /// in the root. A parameter may say `#[default(value)]`: `None`, `true`, `false`, a number, a string or a list of
