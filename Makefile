@@ -177,6 +177,7 @@ bench: install
 	cargo bench
 	$(BIN)/python benches/peers.py
 	$(BIN)/python benches/growth.py
+	$(BIN)/python benches/mixed.py
 	$(BIN)/python benches/scaling.py
 	$(BIN)/python benches/clients.py
 

@@ -35,10 +35,24 @@ fn forward(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
 /// dtype.
 #[cold]
 fn in_float32(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
-    let wide = ins.iter().map(|x| half::widened(x)).collect::<Result<SmallVec<[Array; 4]>>>()?;
-    let mut outs = forward(op, &wide.iter().collect::<SmallVec<[&Array; 4]>>(), batch_ndim)?;
     let floats = ins.iter().map(|x| x.dtype()).filter(|d| d.is_differentiable());
-    if let Some(dtype) = floats.reduce(DType::promote).filter(|d| d.is_half()) {
+    let rounded = floats.reduce(DType::promote).filter(|d| d.is_half());
+    let dtypes: SmallVec<[DType; 4]> =
+        ins.iter().map(|x| if x.dtype().is_half() { DType::F32 } else { x.dtype() }).collect();
+    if let Some(row) = op.row(&dtypes)
+        && let Some(out) = half::by_tiles(op.name(), &row, ins, rounded)
+    {
+        return Ok([out?].into());
+    }
+    let folds = ins.len() == 1 && op.fold(ins[0].dims(), batch_ndim).is_some();
+    let mut outs = if folds {
+        // The fold widens tiles.
+        forward(op, ins, batch_ndim)?
+    } else {
+        let wide = ins.iter().map(|x| half::widened(x)).collect::<Result<SmallVec<[Array; 4]>>>()?;
+        forward(op, &wide.iter().collect::<SmallVec<[&Array; 4]>>(), batch_ndim)?
+    };
+    if let Some(dtype) = rounded {
         for out in outs.iter_mut().filter(|out| out.dtype() == DType::F32) {
             *out = half::narrowed(out, dtype)?;
         }

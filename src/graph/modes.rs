@@ -100,6 +100,8 @@ pub struct Modes {
     pub conversion: Conversion,
     /// Autocast: the half dtype that products are computed in.
     pub autocast: Option<DType>,
+    /// Whether products may round their factors of float32 to bfloat16: in functions that autocast computes in it.
+    pub rounds_factors: bool,
     /// Records every op for a program.
     pub trace: Option<Arc<Trace>>,
     /// The function of the host's that runs and records nothing of its own.
@@ -164,6 +166,7 @@ impl Flags {
     pub const HOST_RULE: Flags = Flags(1 << 9);
     /// Ops compute on operands of some examples of a batch alone.
     pub const TAKERS: Flags = Flags(1 << 10);
+    pub const ROUNDS_FACTORS: Flags = Flags(1 << 11);
 
     /// Whether any of `other` is set.
     #[inline]
@@ -313,6 +316,7 @@ impl Modes {
         takers: None,
         conversion: Conversion::Allow,
         autocast: None,
+        rounds_factors: false,
         trace: None,
         host_call: None,
         host_rule: None,
@@ -371,6 +375,7 @@ impl Modes {
                 | Flags::PACKING.when(self.packer.is_some() || !self.observers.is_empty())
                 | Flags::LIVE_LEVELS.when(!self.live_levels.is_empty())
                 | Flags::AUTOCAST.when(self.autocast.is_some())
+                | Flags::ROUNDS_FACTORS.when(self.rounds_factors)
                 | Flags::TRACING.when(self.trace.is_some())
                 | Flags::HOST_CALL.when(self.host_call.is_some())
                 | Flags::HOST_RULE.when(self.host_rule.is_some())

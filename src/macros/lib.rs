@@ -27,7 +27,7 @@ use syn::{
 /// its results are rounded back. With `draws` it draws random numbers, in torch's dialect those of PyTorch. With `heavy`,
 /// and in the namespaces `linalg` and `fft`, it takes long for the size of its operands, with `light` about as long as to read
 /// them. With `reads_lent` it may read memory that another library writes to: it takes no number from there as a count or a
-/// place. `paddle(A, B)` and `torch(C)` list the `Convention`s in which that library's function differs from the native one;
+/// place. With `row` all that it does to floats of one dtype is to apply one op, element by element or a sum. `paddle(A, B)` and `torch(C)` list the `Convention`s in which that library's function differs from the native one;
 /// `A = "name"` holds for the function of that name alone.
 ///
 /// The names default to the function's own. `in linalg` puts the first of them into a namespace; the others are aliases
@@ -73,6 +73,7 @@ struct Options {
     reads_lent: bool,
     paddle: Vec<Tokens>,
     torch: Vec<Tokens>,
+    row: bool,
 }
 
 impl Parse for Options {
@@ -89,6 +90,7 @@ impl Parse for Options {
             reads_lent: false,
             paddle: Vec::new(),
             torch: Vec::new(),
+            row: false,
         };
         while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
             if input.parse::<Option<Token![in]>>()?.is_some() {
@@ -110,6 +112,7 @@ impl Parse for Options {
                     options.torch.extend(conventions(input)?);
                     continue;
                 }
+                "row" => &mut options.row,
                 "names" => {
                     let list;
                     syn::parenthesized!(list in input);
@@ -117,7 +120,7 @@ impl Parse for Options {
                     continue;
                 }
                 _ => {
-                    let words = "`in namespace`, `half`, `draws`, `heavy`, `light`, `reads_lent`, `paddle(...)`, `torch(...)` or `names(...)`";
+                    let words = "`in namespace`, `half`, `draws`, `heavy`, `light`, `reads_lent`, `row`, `paddle(...)`, `torch(...)` or `names(...)`";
                     return Err(syn::Error::new(word.span(), words));
                 }
             };
@@ -172,6 +175,7 @@ fn entry(options: &Options, function: &mut ItemFn) -> syn::Result<Tokens> {
     let takes_half = views || options.half;
     let (draws, reads_lent) = (options.draws, options.reads_lent);
     let (paddle, torch) = (&options.paddle, &options.torch);
+    let is_row = options.row;
     let is_of_matrices = options.space.as_ref().is_some_and(|space| space == "linalg" || space == "fft");
     let work = match () {
         () if options.heavy || draws || is_of_matrices => quote!(Heavy),
@@ -200,6 +204,7 @@ fn entry(options: &Options, function: &mut ItemFn) -> syn::Result<Tokens> {
                     views: #views,
                     in_place: crate::ops::entry::InPlace::#in_place,
                     takes_half: #takes_half,
+                    is_row: #is_row,
                     draws: #draws,
                     work: crate::ops::entry::Work::#work,
                     reads_lent: #reads_lent,

@@ -1,5 +1,6 @@
-//! Autocast: while it is on, functions that gain from a half dtype get their operands in it, and functions that lose
-//! too many digits in it compute in float32. The lists are PyTorch's for the CPU, as far as its functions are entries.
+//! Autocast: while it is on, products and convolutions have results of a half dtype, and functions that lose too many
+//! digits in it compute in float32. The lists are PyTorch's for the CPU, as far as its functions are entries. The
+//! half dtypes compute in float32, so nothing is gained by rounding operands: those of float32 are taken as they are.
 
 use super::entry::{Arg, Entry, Value};
 use super::half;
@@ -7,9 +8,8 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::Tensor;
 use crate::graph::modes::{self, Flags};
-use crate::ops::movement::cast;
 
-/// Functions that compute in the half dtype.
+/// Functions whose results are rounded to the half dtype.
 const HALF: &[&str] = &[
     "addbmm",
     "addmm",
@@ -71,19 +71,17 @@ pub fn is_on() -> bool {
     modes::flags().has(Flags::AUTOCAST)
 }
 
-/// Calls an entry, with its operands cast as autocast has it.
+/// Calls an entry as autocast has it.
 ///
 /// # Errors
 /// Those of the entry.
 #[inline]
 pub fn call(entry: &Entry, args: &[Arg]) -> Result<Value> {
-    if is_on()
-        && let Some(dtype) = chosen(entry.names)
-    {
-        let args = args.iter().map(|arg| converted(arg, dtype)).collect::<Result<Vec<_>>>()?;
-        return half::call(entry, &args);
+    match is_on().then(|| chosen(entry.names)).flatten() {
+        Some(DType::F32) => half::call(entry, &half::all_widened(args)?),
+        Some(dtype) => half::call_rounded(entry, args, dtype),
+        None => half::call(entry, args),
     }
-    half::call(entry, args)
 }
 
 /// The product of two tensors, as [`call`] has it.
@@ -93,30 +91,20 @@ pub fn call(entry: &Entry, args: &[Arg]) -> Result<Value> {
 #[inline]
 pub fn product(x: &Tensor, y: &Tensor, f: impl FnOnce(&Tensor, &Tensor) -> Result<Tensor>) -> Result<Tensor> {
     match is_on().then(|| modes::with(|m| m.autocast)).flatten() {
-        Some(dtype) => f(&fitted(x, dtype)?, &fitted(y, dtype)?),
+        Some(dtype) => {
+            let (x, y) = (half::wide(x)?, half::wide(y)?);
+            half::narrowed(half::rounding_factors(dtype, || f(&x, &y))?, dtype)
+        }
         None => f(x, y),
     }
 }
 
-/// The dtype of a function's operands while autocast is on.
+/// The dtype that a function computes in while autocast is on.
 #[cold]
 fn chosen(names: &[&str]) -> Option<DType> {
     let dtype = modes::with(|m| m.autocast)?;
     let is_in = |list: &[&str]| names.iter().any(|name| list.contains(name));
     if is_in(HALF) { Some(dtype) } else { is_in(FLOAT32).then_some(DType::F32) }
-}
-
-/// A tensor of a half dtype or of float32 in the dtype; any other as it is.
-fn fitted(t: &Tensor, dtype: DType) -> Result<Tensor> {
-    if t.dtype().is_half() || t.dtype() == DType::F32 { cast(t, dtype) } else { Ok(t.clone()) }
-}
-
-fn converted(arg: &Arg, dtype: DType) -> Result<Arg> {
-    Ok(match arg {
-        Arg::Tensor(t) => Arg::Tensor(fitted(t, dtype)?),
-        Arg::Tensors(list) => Arg::Tensors(list.iter().map(|t| fitted(t, dtype)).collect::<Result<_>>()?),
-        other => other.clone(),
-    })
 }
 
 #[cfg(test)]

@@ -25,6 +25,8 @@ pub struct Entry {
     pub in_place: InPlace,
     /// Whether `call` takes float16 and bfloat16 as they are. [`half::call`](super::half::call) converts them where not.
     pub takes_half: bool,
+    /// Whether all that it does to floats of one dtype is to apply one op, element by element or a sum.
+    pub is_row: bool,
     /// Whether the host calls it with [`as_pytorch`](super::random::as_pytorch) in a dialect that draws PyTorch's numbers.
     pub draws: bool,
     pub work: Work,

@@ -102,7 +102,9 @@ impl Pointwise {
         if !row.takes(ins.iter().map(|(d, _)| *d)) {
             return None;
         }
-        if n == 0 || dtype.is_half() || ins.iter().any(|(d, _)| d.is_half()) || row.out != *dtype {
+        // Single numbers of half dtypes are no cells that formulas compute with.
+        let is_half = dtype.is_half() || ins.iter().any(|(d, _)| d.is_half());
+        if n == 0 || (n == 1 && is_half) || row.out != *dtype {
             return None;
         }
         let order = if out.is_contiguous() { None } else { Some(out.dense_order()?) };

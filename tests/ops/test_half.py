@@ -193,6 +193,91 @@ def test_sums_are_rounded_once(half: str) -> None:
     assert (ones.reshape((1, -1)) @ ones).item() == ones.sum().item()
 
 
+#: Lengths around those of registers and of tiles.
+LENGTHS = [1, 7, 8, 9, 1023, 1024, 1025, 70_001]
+
+
+@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize("n", LENGTHS)
+def test_tiles_have_the_bits_of_the_whole(half: str, n: int) -> None:
+    generator = np.random.default_rng(n)
+    a, b = (fg.tensor(generator.normal(size=n).astype(np.float32) * 9).astype(half) for _ in range(2))
+    a[0] = float("nan")
+    functions = [fg.exp, fg.tanh, fg.relu, fg.abs, fg.isnan, fg.add, fg.divide, fg.maximum, fg.less, fg.remainder]
+    operators: list[Any] = [lambda x, y: x + y, lambda x, y: x - y, lambda x, y: x * y, lambda x, y: x / y]
+    for f in (*functions, *operators, lambda x, y: x % y):
+        operands = (a,) if f in functions[:5] else (a, b)
+        found, wide = f(*operands), f(*(x.astype("float32") for x in operands))
+        same(found, wide, half, str(f))
+    # Views, other shapes and other dtypes beside.
+    rows = a[: n // 2 * 2].reshape((2, -1))
+    for x, y in ((rows.T, rows.T), (rows, rows[0]), (rows, rows[:, :1]), (a[::2], b[::2])):
+        if x.size:
+            same(x + y, x.astype("float32") + y.astype("float32"), half, "views")
+    same(a + b.astype("float64"), a.astype("float64") + b.astype("float64"), half, "float64")
+    other = HALVES[half == HALVES[0]]
+    assert (a + b.astype(other)).dtype == fg.float32
+
+
+#: Shapes of which sums come in tiles, and of which they do not.
+SUMMED = [(70_001,), (65_536,), (64, 1200), (3, 40_000), (8, 16_384), (40_000, 2), (20, 60, 70)]
+
+
+@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize("shape", SUMMED, ids=str)
+def test_sums_have_the_bits_of_float32(half: str, shape: tuple[int, ...]) -> None:
+    x = fg.tensor(np.random.default_rng(len(shape)).normal(size=shape).astype(np.float32)).astype(half)
+    wide = x.astype("float32")
+    for axis in (None, *range(len(shape)), tuple(range(len(shape)))):
+        for keepdims in (False, True):
+            found, wanted = (t.sum(axis=axis, keepdims=keepdims) for t in (x, wide))
+            same(found, wanted, half, f"{axis} {keepdims}")
+    same(x.T.sum(axis=0), wide.T.sum(axis=0), half, "turned")
+    assert x.sum(dtype="float32").tolist() == wide.sum().tolist()
+    rows = fg.func.vmap(fg.sum)(x)
+    same(rows, fg.func.vmap(fg.sum)(wide), half, "rows")
+    leaf = x.clone().requires_grad_()
+    assert fg.grad(leaf.sum(), leaf).dtype == half
+
+
+@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize("shape", [(1,), (5,), (1025,), (70_001,), (30, 41)], ids=str)
+def test_programs_have_the_bits_of_their_function(half: str, shape: tuple[int, ...]) -> None:
+    generator = np.random.default_rng(2)
+    x, y = (fg.tensor(generator.normal(size=shape).astype(np.float32)).astype(half) for _ in range(2))
+
+    def f(x: Any, y: Any) -> Any:
+        z = fg.exp(x) * y + fg.tanh(y.T).T - 0.5
+        return z, (z * x).sum(), x < y, fg.relu(z)[..., :1], z.astype("float32") + x
+
+    def slope(x: Any, y: Any) -> Any:
+        x = x.detach().requires_grad_()
+        return fg.grad(f(x, y)[1], x)
+
+    for function in (f, slope):
+        compiled = fg.compile(function)
+        for _ in range(3):
+            found, wanted = (check.flat(g(x, y)) for g in (compiled, function))
+            for one, other in zip(found, wanted, strict=True):
+                assert one.dtype == other.dtype
+                np.testing.assert_array_equal(np.asarray(one.tolist()), np.asarray(other.tolist()))
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_conversions_of_all_lengths(half: str) -> None:
+    every = fg.tensor(np.arange(1 << 16, dtype=np.uint16).view(np.float16)) if half == "float16" else None
+    x = fg.tensor(np.linspace(-300, 300, 1 << 16, dtype=np.float32)).astype(half) if every is None else every
+    wide = x.astype("float32")
+    for n in (*range(40), 1 << 16):
+        for start in (0, 1, 5):
+            part = x[start : start + n].astype("float32")
+            np.testing.assert_array_equal(part.numpy(), wide[start : start + n].numpy())
+            back = part.astype(half)
+            np.testing.assert_array_equal(back.astype("float32").numpy(), part.numpy())
+    if half == "float16":
+        np.testing.assert_array_equal(wide.numpy(), x.numpy().astype(np.float32))
+
+
 @pytest.mark.parametrize("half", HALVES)
 def test_writes(half: str) -> None:
     x = fg.zeros((2, 3), dtype=half)

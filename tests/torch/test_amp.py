@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -80,6 +83,134 @@ def test_others_stay(name: str) -> None:
         assert AS_THEY_ARE[name]().dtype is torch.float32
 
 
+#: Rows and columns of products that gain from factors in bfloat16 where the processor multiplies them, and odd lengths.
+LARGE = [(64, 64, 64), (65, 33, 77), (33, 1025, 130), (48, 16, 8 * 13)]
+
+
+@pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("sizes", LARGE, ids=str)
+def test_products_are_sums_in_float32(sizes: tuple[int, int, int], turned: tuple[bool, bool]) -> None:
+    torch.manual_seed(3)
+    m, k, n = sizes
+    a = torch.randn(k, m).T if turned[0] else torch.randn(m, k)
+    b = torch.randn(n, k).T if turned[1] else torch.randn(k, n)
+    with torch.autocast("cpu"):
+        product = a @ b
+    rounded = a.bfloat16().double() @ b.bfloat16().double()
+    # Factors are rounded, or not, by the processor; the result is rounded to eight bits.
+    assert (product.double() - rounded).abs().max() < 0.03 * k**0.5
+    whole = torch.ones(m, k), torch.full((k, n), 2.0)
+    with torch.autocast("cpu"):
+        assert (whole[0] @ whole[1] == torch.tensor(2.0 * k).bfloat16()).all()
+
+
+def test_products_with_special_numbers() -> None:
+    a, b = torch.ones(64, 65), torch.ones(65, 64)
+    a[3, 64], a[5, 1], a[7, 0] = float("nan"), float("inf"), 3e38
+    with torch.autocast("cpu"):
+        product = (a @ b).float()
+    assert product[3].isnan().all()
+    assert (product[5] == float("inf")).all()
+    assert product[7].isfinite().all()
+    assert (product[[0, 63]] == 65).all()
+
+
+def test_batches_and_threads_give_the_same_bits() -> None:
+    torch.manual_seed(4)
+    a, b = torch.randn(3, 64, 80), torch.randn(3, 80, 72)
+    with torch.autocast("cpu"):
+        together = torch.bmm(a, b)
+        assert torch.equal(together, torch.stack([x @ y for x, y in zip(a, b, strict=True)]))
+        assert torch.equal(a @ b[0], torch.stack([x @ b[0] for x in a]))
+        assert torch.equal(torch.func.vmap(torch.mm)(a, b), together)
+        threads = torch.get_num_threads()
+        try:
+            torch.set_num_threads(1)
+            assert torch.equal(torch.bmm(a, b), together)
+        finally:
+            torch.set_num_threads(threads)
+
+
+def test_gradients_of_products() -> None:
+    torch.manual_seed(5)
+    x, w = torch.randn(64, 96, requires_grad=True), torch.randn(80, 96, requires_grad=True)
+    g = torch.randn(64, 80).bfloat16()
+    with torch.autocast("cpu"):
+        y = F.linear(x, w)
+    y.backward(g)
+    assert x.grad.dtype is w.grad.dtype is torch.float32
+    torch.testing.assert_close(x.grad, g.float() @ w.detach(), atol=0.1, rtol=0.02)
+    torch.testing.assert_close(w.grad, g.float().T @ x.detach(), atol=0.1, rtol=0.02)
+
+    def f(x: Any) -> Any:
+        with torch.autocast("cpu"):
+            return F.linear(x, w.detach()).float()
+
+    value, tangent = torch.func.jvp(f, (x.detach(),), (torch.ones_like(x),))
+    assert torch.equal(value, y.detach().float())
+    assert tangent.shape == value.shape
+    assert torch.equal(torch.compile(f)(x.detach()), value)
+
+
+#: Groups, channels, filters, the window, strides, padding and dilation of convolutions.
+CONVOLUTIONS = [
+    (1, 3, 64, 3, 1, 1, 1),
+    (1, 64, 70, 3, 1, 1, 1),
+    (1, 7, 64, 1, 1, 0, 1),
+    (2, 10, 64, 3, 2, 1, 1),
+    (2, 6, 64, 5, 1, 2, 2),
+    (1, 5, 66, 5, 3, 1, 1),
+]
+
+
+@pytest.mark.parametrize("sizes", CONVOLUTIONS, ids=str)
+def test_convolutions_are_sums_in_float32(sizes: tuple[int, ...]) -> None:
+    torch.manual_seed(7)
+    groups, channels, filters, window, stride, padding, dilation = sizes
+    x = torch.randn(3, channels, 19, 21, requires_grad=True)
+    w = torch.randn(filters, channels // groups, window, window, requires_grad=True)
+
+    def run(x: Any, w: Any) -> Any:
+        return F.conv2d(x, w, None, stride, padding, dilation, groups)
+
+    def close(found: Any, *wanted: Any) -> bool:
+        """Whether it is near what comes of rounded numbers, or of those that are not."""
+        return any((found.float() - other).abs().max() < 0.006 * other.abs().max() for other in wanted)
+
+    with torch.autocast("cpu"):
+        y = run(x, w)
+        transposed = F.conv_transpose2d(y, w, None, stride, padding, 0, groups, dilation)
+    g = torch.randn(*y.shape).bfloat16()
+    grads = torch.autograd.grad(y, (x, w), g)
+    rounded, whole = (
+        [t.detach().to(d).float().requires_grad_() for t in (x, w)] for d in (torch.bfloat16, torch.float32)
+    )
+    outs = [run(*both) for both in (rounded, whole)]
+    assert close(y.detach(), *(out.detach() for out in outs))
+    wanted = [torch.autograd.grad(out, both, g.float()) for out, both in zip(outs, (rounded, whole), strict=True)]
+    for i, grad in enumerate(grads):
+        assert grad.dtype is torch.float32
+        assert close(grad, *(both[i] for both in wanted))
+    back = [
+        F.conv_transpose2d(y.detach().float(), v.detach(), None, stride, padding, 0, groups, dilation)
+        for v in (rounded[1], whole[1])
+    ]
+    assert close(transposed.detach(), *back)
+
+
+def test_other_functions_do_not_round() -> None:
+    torch.manual_seed(6)
+    a = torch.randn(64, 64) + 64 * torch.eye(64)
+    inverse = torch.linalg.inv(a)
+    image, kernel = torch.randn(2, 4, 16, 16), torch.randn(4, 1, 3, 3)
+    convolved = F.conv2d(image, kernel, groups=4)
+    with torch.autocast("cpu"):
+        assert torch.equal(torch.linalg.inv(a), inverse)
+        assert torch.equal(F.conv2d(image, kernel, groups=4), convolved.bfloat16())
+        # A small product gains nothing from smaller factors.
+        assert torch.equal(a[:2, :2] @ a[:2, :2], (a[:2, :2].double() @ a[:2, :2].double()).float().bfloat16())
+
+
 def test_states() -> None:
     assert not torch.is_autocast_enabled("cpu")
     assert torch.get_autocast_dtype("cpu") is torch.get_autocast_cpu_dtype() is torch.bfloat16
@@ -135,6 +266,33 @@ def test_a_program_trains(dtype: Any) -> None:
         losses.append(loss.item())
     assert {p.dtype for p in model.parameters()} == {p.grad.dtype for p in model.parameters()} == {torch.float32}
     assert losses[-1] < losses[0] / 3
+
+
+#: What a process of a processor without instructions for bfloat16 does.
+WITHOUT = """
+import warnings
+from ferrograd import torch
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    x = torch.randn(64, 64)
+    for dtype in (torch.float16, torch.bfloat16, torch.bfloat16):
+        with torch.autocast("cpu", dtype):
+            assert torch.equal(x @ x, (x @ x.T.T).to(dtype))
+            product = x @ x
+        assert product.dtype is dtype
+        assert torch.equal(product, (x @ x).to(dtype))
+    assert torch.autocast("cpu", enabled=False)
+(warning,) = told
+assert warning.category is UserWarning
+print(warning.message)
+"""
+
+
+def test_a_processor_that_gains_nothing_says_so_once() -> None:
+    environment = {**os.environ, "FERROGRAD_CPU": "baseline"}
+    done = subprocess.run([sys.executable, "-c", WITHOUT], env=environment, check=True, capture_output=True, text=True)
+    assert "gains nothing" in done.stdout
+    assert "enabled=False" in done.stdout
 
 
 def test_functions_choose_their_mode() -> None:

@@ -1,4 +1,4 @@
-"""Autocast: a thread computes products in a half dtype.
+"""Autocast: products and convolutions of a thread have results of a half dtype.
 
 The core knows which of its ops this concerns. Functions that are made of ops say it with :func:`in_half` and
 :func:`in_float32`.
@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from ferrograd import _core
 from ferrograd._core import Tensor
+from ferrograd._kit.warning import warn
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,6 +46,20 @@ class Autocast:
         return called  # type: ignore[return-value]
 
 
+#: Holds something once :func:`tell_of_no_gain` has warned.
+_told: list[bool] = []
+
+
+def tell_of_no_gain(dtype: str) -> None:
+    """Warns, once a process, where autocast in bfloat16 takes no less time than float32."""
+    if dtype == "bfloat16" and not _told and not _core.multiplies_bfloat16():
+        _told.append(True)
+        warn(
+            "autocast gains nothing on this processor, which has no instructions for bfloat16: products are computed "
+            "in float32, and only their results are rounded. With enabled=False nothing is rounded, in less time."
+        )
+
+
 def cast_all(value: Any, dtype: str) -> Any:
     """The value with all tensors of half dtypes and of float32, also those in lists, tuples and dicts, cast."""
     if isinstance(value, Tensor):
@@ -57,24 +72,24 @@ def cast_all(value: Any, dtype: str) -> Any:
     return value
 
 
-def _casting(function: F, choose: Callable[[str], str]) -> F:
+def _casting(function: F, rounds: bool) -> F:
     @wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
         dtype = _core.autocast_dtype()
         if dtype is None:
             return function(*args, **kwargs)
-        dtype = choose(dtype)
         with Autocast(None):
-            return function(*cast_all(args, dtype), **cast_all(kwargs, dtype))
+            found = function(*cast_all(args, "float32"), **cast_all(kwargs, "float32"))
+            return cast_all(found, dtype) if rounds else found
 
     return called  # type: ignore[return-value]
 
 
 def in_half(function: F) -> F:
-    """A function that gains from a half dtype: where autocast is on, it gets its tensors in that."""
-    return _casting(function, lambda dtype: dtype)
+    """A function that is made of products: where autocast is on, its results are in the half dtype, rounded once."""
+    return _casting(function, rounds=True)
 
 
 def in_float32(function: F) -> F:
     """A function that loses too many digits in a half dtype: where autocast is on, it computes in float32."""
-    return _casting(function, lambda dtype: "float32")
+    return _casting(function, rounds=False)

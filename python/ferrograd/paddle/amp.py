@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd import _core
-from ferrograd._autograd.autocast import Autocast
+from ferrograd._autograd.autocast import Autocast, tell_of_no_gain
 from ferrograd._core import ArgumentError, paddle as ops
 from ferrograd._kit import public as _public
 from ferrograd._optim import fused as _fused
@@ -75,9 +75,10 @@ _KEPT_IN_FLOAT16 = (*_KEPT, norm._InstanceNormBase, norm.LayerNorm)
 class auto_cast(Autocast):
     """A context in which products are computed in a half dtype, by default float16.
 
-    Matrix products, convolutions and attention get their operands in that dtype. Losses and functions that need the
-    digits compute in float32. Everything else computes in the dtype of its operands, at every level but ``O0``, which
-    changes nothing. Paddle itself does this on GPUs only.
+    Matrix products, convolutions and attention have results of that dtype. Losses and functions that need the digits
+    compute in float32. Everything else computes in the dtype of its operands, at every level but ``O0``, which changes
+    nothing. Paddle itself does this on GPUs only. Where the processor has instructions for bfloat16, products take less
+    time in it; elsewhere a warning says once that they do not.
 
     Raises:
         ArgumentError: lists of the program's own are given; cast those tensors with ``astype`` instead.
@@ -103,7 +104,10 @@ class auto_cast(Autocast):
                 "auto_cast: the lists of ops cannot be changed here; cast the tensors of such an op with astype()"
             )
         on = enable and _level("auto_cast", level) != "O0"
-        super().__init__(_half("auto_cast", dtype) if on else None)
+        name = _half("auto_cast", dtype) if on else None
+        if name is not None:
+            tell_of_no_gain(name)
+        super().__init__(name)
 
 
 amp_guard = auto_cast

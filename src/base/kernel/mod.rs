@@ -102,7 +102,8 @@ mod tests {
             dilation: [1; 3],
             before: [0; 3],
         };
-        let convolve = |a: &Array, b: &Array| conv::convolve("t", &geometry, ConvArray::Result, a, b, 0);
+        let convolve =
+            |a: &Array, b: &Array| conv::convolve("t", &geometry, ConvArray::Result, a, b, 0, false);
         assert!(convolve(&wide(&[1, 1, 64]), &wide(&[1, 1, 3])).is_ok());
         assert!(is_refused(|| convolve(&wide(&[1, 1, 64]), &narrow(&[1, 1, 3]))));
         assert!(is_refused(|| convolve(&narrow(&[1, 1, 64]), &wide(&[1, 1, 3]))));

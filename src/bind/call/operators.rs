@@ -185,6 +185,13 @@ macro_rules! wide {
     };
 }
 
+/// [`wide!`] for an operator that is one op, element by element.
+macro_rules! row {
+    ($f:expr) => {
+        operator!(|x, y| half::row_operator(x, y, $f))
+    };
+}
+
 /// `@`, which autocast knows.
 fn product(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     match (x, y) {
@@ -219,11 +226,11 @@ macro_rules! operators {
     };
 }
 operators! {
-    __add__ __radd__ commutes true => WRAPPED wide!(arithmetic::add);
-    __sub__ __rsub__ => WRAPPED wide!(arithmetic::subtract);
-    __mul__ __rmul__ commutes true => WRAPPED wide!(arithmetic::multiply);
-    __truediv__ __rtruediv__ => REFUSED wide!(arithmetic::divide);
-    __mod__ __rmod__ => WRAPPED wide!(arithmetic::remainder);
+    __add__ __radd__ commutes true => WRAPPED row!(arithmetic::add);
+    __sub__ __rsub__ => WRAPPED row!(arithmetic::subtract);
+    __mul__ __rmul__ commutes true => WRAPPED row!(arithmetic::multiply);
+    __truediv__ __rtruediv__ => REFUSED row!(arithmetic::divide);
+    __mod__ __rmod__ => WRAPPED row!(arithmetic::remainder);
     __and__ __rand__ => WRAPPED operator!(compare::bitwise_and);
     __or__ __ror__ => WRAPPED operator!(compare::bitwise_or);
     __xor__ __rxor__ => WRAPPED operator!(compare::bitwise_xor);

@@ -12,6 +12,7 @@ use crate::dtype::DType;
 use crate::graph::modes::{self, Flags};
 use crate::graph::site::Site;
 use crate::graph::{Conversion, DetachReason, Edge, Modes, Recording, Tensor};
+use crate::kernel::matmul;
 
 thread_local! {
     /// The values of inference tensors that an op of this thread is about to read while it is recorded.
@@ -88,6 +89,12 @@ fn autocast_dtype() -> Option<&'static str> {
     if modes::flags().has(Flags::AUTOCAST) { modes::with(|m| m.autocast).map(DType::name) } else { None }
 }
 
+/// Whether the processor has instructions that make products under bfloat16 autocast faster than those of float32.
+#[pyfunction]
+fn multiplies_bfloat16() -> bool {
+    matmul::is_fast()
+}
+
 /// Sets the half dtype of autocast on this thread, by its name, or switches it off; returns what it was.
 #[pyfunction]
 fn set_autocast(py: Python<'_>, dtype: Option<&str>) -> PyResult<Option<&'static str>> {
@@ -155,6 +162,7 @@ pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(inference_enabled, m)?)?;
     m.add_function(wrap_pyfunction!(set_inference_mode, m)?)?;
     m.add_function(wrap_pyfunction!(autocast_dtype, m)?)?;
+    m.add_function(wrap_pyfunction!(multiplies_bfloat16, m)?)?;
     m.add_function(wrap_pyfunction!(set_autocast, m)?)?;
     m.add_function(wrap_pyfunction!(set_numpy_conversion, m)?)
 }

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
-use super::matmul::Matmul;
+use super::matmul::product;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
-use crate::graph::{Tensor, apply};
+use crate::graph::Tensor;
 use crate::ops::entry::{Pairs, Rest, op};
 use crate::ops::movement::{cast, diagonal_of, permute_dims, reshape_to};
 use crate::ops::pointwise::arithmetic::multiply_same;
@@ -239,7 +239,7 @@ impl Term {
             sizes.dims(&batch).into_iter().chain([size(rows), size(columns)]).collect()
         };
         let (x, y) = (reshape_to(&x, &matrix(&rows, &inner))?, reshape_to(&y, &matrix(&inner, &columns))?);
-        let x = reshape_to(&apply(Matmul, &[&x, &y])?, &sizes.dims(&labels))?;
+        let x = reshape_to(&product(&x, &y)?, &sizes.dims(&labels))?;
         Ok(Term { x, labels })
     }
 }
@@ -347,7 +347,7 @@ pub fn tensordot(x: &Tensor, y: &Tensor, #[default(2)] axes: Pairs<'_>) -> Resul
         let matrix = [size(a), size(b)];
         reshape_to(&permute_dims(t, &a.iter().chain(b).map(|&i| i as i64).collect::<Vec<_>>())?, &matrix)
     };
-    let out = apply(Matmul, &[&ordered(&x, &rows, &over_x)?, &ordered(&y, &over_y, &columns)?])?;
+    let out = product(&ordered(&x, &rows, &over_x)?, &ordered(&y, &over_y, &columns)?)?;
     let dims = rows.iter().map(|&i| x.dims()[i]).chain(columns.iter().map(|&i| y.dims()[i]));
     reshape_to(&out, &dims.collect::<Dims>())
 }

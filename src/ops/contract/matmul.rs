@@ -7,6 +7,7 @@ use smallvec::smallvec;
 use crate::array::{Array, Layout};
 use crate::dtype::DType;
 use crate::error::{Result, bail};
+use crate::graph::modes::{self, Flags};
 use crate::graph::{
     Cotangents, Grads, Level, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only,
 };
@@ -24,9 +25,20 @@ use crate::shape::{self, Dims};
 use crate::stored::Stored;
 
 /// The product of matrices in the last two axes.
-#[derive(Stored)]
+#[derive(Clone, Copy, Stored)]
 #[stored(op)]
 pub(in crate::ops) struct Matmul;
+
+/// A product whose factors of float32 may be rounded to bfloat16, and so may those of its gradients.
+#[derive(Clone, Copy, Stored)]
+#[stored(op)]
+struct RoundedMatmul;
+
+/// The product of matrices, whose factors may be rounded if the modes of this thread have it so.
+pub(in crate::ops) fn product(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    let rounds = modes::flags().has(Flags::ROUNDS_FACTORS);
+    if rounds { apply(RoundedMatmul, &[x, y]) } else { apply(Matmul, &[x, y]) }
+}
 
 impl Op for Matmul {
     fn name(&self) -> &'static str {
@@ -50,23 +62,54 @@ impl Op for Matmul {
     }
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let g = only(g);
-        let first = || {
-            let [g, y] = with_batch(s, 0, [Cow::Borrowed(g), Cow::Owned(s.input(1))], 1)?;
-            apply(Matmul, &[&g, &matrix_transpose(&y)?])
-        };
-        let second = || {
-            let [x, g] = with_batch(s, 1, [Cow::Owned(s.input(0)), Cow::Borrowed(g)], 0)?;
-            apply(Matmul, &[&matrix_transpose(&x)?, &g])
-        };
-        Ok(smallvec![s.needs(0).then(first).transpose()?, s.needs(1).then(second).transpose()?])
+        gradients(*self, only(g), s)
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        let x = t[0].as_ref().map(|t| apply(Matmul, &[t, &s.input(1)])).transpose()?;
-        let y = t[1].as_ref().map(|t| apply(Matmul, &[&s.input(0), t])).transpose()?;
-        Ok(smallvec![add_terms([x, y])])
+        tangents(*self, t, s)
     }
+}
+
+impl Op for RoundedMatmul {
+    fn name(&self) -> &'static str {
+        "matmul"
+    }
+
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        Ok([matmul::rounded_matmul("matmul", ins[0], ins[1], batch_ndim)?].into())
+    }
+
+    fn saves(&self, needs: NeedsGrad) -> Saves {
+        Matmul.saves(needs)
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        gradients(*self, only(g), s)
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        tangents(*self, t, s)
+    }
+}
+
+/// The gradients of a product, which are products of the same kind.
+fn gradients<O: Op + Copy>(op: O, g: &Tensor, s: &Saved<'_>) -> Result<Grads> {
+    let first = || {
+        let [g, y] = with_batch(s, 0, [Cow::Borrowed(g), Cow::Owned(s.input(1))], 1)?;
+        apply(op, &[&g, &matrix_transpose(&y)?])
+    };
+    let second = || {
+        let [x, g] = with_batch(s, 1, [Cow::Owned(s.input(0)), Cow::Borrowed(g)], 0)?;
+        apply(op, &[&matrix_transpose(&x)?, &g])
+    };
+    Ok(smallvec![s.needs(0).then(first).transpose()?, s.needs(1).then(second).transpose()?])
+}
+
+/// The tangent of a product, which is a sum of products of the same kind.
+fn tangents<O: Op + Copy>(op: O, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+    let x = t[0].as_ref().map(|t| apply(op, &[t, &s.input(1)])).transpose()?;
+    let y = t[1].as_ref().map(|t| apply(op, &[&s.input(0), t])).transpose()?;
+    Ok(smallvec![add_terms([x, y])])
 }
 
 /// The factors of the gradient of a matrix, input `i`, which is summed over `axis` of both. A batch that is summed later,
@@ -166,7 +209,7 @@ pub fn matmul(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
         bail!(Shape, "matmul", "{a:?} @ {b:?}: inner sizes {inner} and {outer} differ");
     }
     if a.len() > 1 && b.len() > 1 && (a.len() == 2 || b.len() > 2) {
-        return apply(Matmul, &[&x, &y]);
+        return product(&x, &y);
     }
     // A vector on the left is a row, on the right a column, and the added axis is removed afterwards. Leading
     // axes that only the left operand has become more rows of one matrix, so that each gradient is a single
@@ -175,7 +218,7 @@ pub fn matmul(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
         if b.len() > 2 { Dims::from_slice(&[1]) } else { Dims::from_slice(&[shape::len(&a[..a.len() - 1])]) };
     let left = reshape_to(&x, &joined(&rows, &[inner]))?;
     let right = if b.len() == 1 { reshape_to(&y, &[b[0], 1])? } else { y.clone().into_owned() };
-    let out = apply(Matmul, &[&left, &right])?;
+    let out = product(&left, &right)?;
     let (lead, kept) = (&a[..a.len() - 1], if b.len() == 1 { &[][..] } else { &b[b.len() - 1..] });
     let batch = &b[..b.len().saturating_sub(2)];
     reshape_to(&out, &joined(batch, &joined(lead, kept)))
@@ -240,5 +283,5 @@ pub(super) fn inner_products(x: &Tensor, y: &Tensor, axis: i64) -> Result<Tensor
     let dims = shape::broadcast("vecdot", lead_a, lead_b)?;
     let row = reshape_to(&x, &joined(lead_a, &[1, *m]))?;
     let column = reshape_to(&y, &joined(lead_b, &[*n, 1]))?;
-    reshape_to(&apply(Matmul, &[&row, &column])?, &dims)
+    reshape_to(&product(&row, &column)?, &dims)
 }

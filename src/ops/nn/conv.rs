@@ -9,6 +9,7 @@ use super::spatial::{Spatial, places};
 use crate::array::Array;
 use crate::dtype::DTypeKind;
 use crate::error::{Result, bail};
+use crate::graph::modes::{self, Flags};
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
 use crate::kernel::conv::{self, Axes, ConvArray, Geometry};
 use crate::ops::entry::{IntsOrStr, op};
@@ -27,41 +28,78 @@ struct Conv {
     out: ConvArray,
 }
 
+/// A convolution that may round float32 to bfloat16 before it multiplies, and so may its gradients.
+#[derive(Clone, Stored)]
+#[stored(op)]
+struct RoundedConv(Conv);
+
 impl Conv {
+    /// The result of the convolution, which may round if `rounds` says so.
+    fn apply(self, rounds: bool, ins: [&Tensor; 2]) -> Result<Tensor> {
+        if rounds { apply(RoundedConv(self), &ins) } else { apply(self, &ins) }
+    }
+
     /// The array `out` of the same convolution, from two others.
-    fn third(&self, out: ConvArray, a: (ConvArray, &Tensor), b: (ConvArray, &Tensor)) -> Result<Tensor> {
+    fn third(
+        &self,
+        rounds: bool,
+        out: ConvArray,
+        a: (ConvArray, &Tensor),
+        b: (ConvArray, &Tensor),
+    ) -> Result<Tensor> {
         let (a, b) = if (a.0 as usize) < b.0 as usize { (a.1, b.1) } else { (b.1, a.1) };
-        apply(Conv { name: self.name, geometry: self.geometry.clone(), out }, &[a, b])
-    }
-}
-
-impl Op for Conv {
-    fn name(&self) -> &'static str {
-        self.name
+        Conv { name: self.name, geometry: self.geometry.clone(), out }.apply(rounds, [a, b])
     }
 
-    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
-        Ok([conv::convolve(self.name(), &self.geometry, self.out, ins[0], ins[1], batch_ndim)?].into())
-    }
-
-    fn saves(&self, needs: NeedsGrad) -> Saves {
-        Saves::inputs(2).when(needs.has(0)).and(Saves::inputs(1).when(needs.has(1)))
-    }
-
-    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
-        let g = only(g);
+    fn gradients(&self, rounds: bool, g: &Tensor, s: &Saved<'_>) -> Result<Grads> {
         let of = self.out.others();
-        let one = |i: usize| self.third(of[i], (of[1 - i], &s.input(1 - i)), (self.out, g));
+        let one = |i: usize| self.third(rounds, of[i], (of[1 - i], &s.input(1 - i)), (self.out, g));
         (0..2).map(|i| s.needs(i).then(|| one(i)).transpose()).collect()
     }
 
-    fn jvp(&self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+    fn tangents(&self, rounds: bool, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
         let of = self.out.others();
-        let one =
-            |i: usize| d[i].as_ref().map(|d| self.third(self.out, (of[i], d), (of[1 - i], &s.input(1 - i))));
+        let one = |i: usize| {
+            let given = (of[1 - i], &s.input(1 - i));
+            d[i].as_ref().map(|d| self.third(rounds, self.out, (of[i], d), given))
+        };
         Ok(smallvec![add_terms([one(0).transpose()?, one(1).transpose()?])])
     }
+
+    fn computed(&self, rounds: bool, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        let Conv { name, geometry, out } = self;
+        Ok([conv::convolve(name, geometry, *out, ins[0], ins[1], batch_ndim, rounds)?].into())
+    }
 }
+
+/// An op that is a convolution, and whether it rounds.
+macro_rules! op_of_conv {
+    ($Op:ident $self:ident => $conv:expr, $rounds:literal) => {
+        impl Op for $Op {
+            fn name(&$self) -> &'static str {
+                $conv.name
+            }
+
+            fn forward(&$self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+                $conv.computed($rounds, ins, batch_ndim)
+            }
+
+            fn saves(&$self, needs: NeedsGrad) -> Saves {
+                Saves::inputs(2).when(needs.has(0)).and(Saves::inputs(1).when(needs.has(1)))
+            }
+
+            fn vjp(&$self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+                $conv.gradients($rounds, only(g), s)
+            }
+
+            fn jvp(&$self, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+                $conv.tangents($rounds, d, s)
+            }
+        }
+    };
+}
+op_of_conv!(Conv self => self, false);
+op_of_conv!(RoundedConv self => self.0, true);
 
 /// The result with the bias of its channels.
 fn biased(op: &'static str, y: Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
@@ -162,7 +200,8 @@ fn convolve(
         dilation,
         before,
     };
-    let y = apply(Conv { name: op, geometry, out: ConvArray::Result }, &[&x, &weight])?;
+    let rounds = modes::flags().has(Flags::ROUNDS_FACTORS);
+    let y = Conv { name: op, geometry, out: ConvArray::Result }.apply(rounds, [&x, &weight])?;
     at.unbatched(biased(op, y, bias)?, had_batch)
 }
 
@@ -218,7 +257,8 @@ fn transposed(
     let axes = at.axes;
     let geometry =
         Geometry { batch, channels, filters, groups, axes, image, window, places, stride, dilation, before };
-    let y = apply(Conv { name: op, geometry, out: ConvArray::Image }, &[&weight, &x])?;
+    let rounds = modes::flags().has(Flags::ROUNDS_FACTORS);
+    let y = Conv { name: op, geometry, out: ConvArray::Image }.apply(rounds, [&weight, &x])?;
     at.unbatched(biased(op, y, bias)?, had_batch)
 }
 

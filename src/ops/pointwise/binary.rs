@@ -156,7 +156,7 @@ macro_rules! binary_ops {
             #[doc = $result]
             #[doc = "```"]
             #[inline]
-            #[op(in_place, names(stringify!($f) $($(, stringify!($alias))*)?) $(, $($how)*)?)]
+            #[op(in_place, names(stringify!($f) $($(, stringify!($alias))*)?), row $(, $($how)*)?)]
             pub fn $f(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
                 // Operands that need no conversion are passed on, since a pair in memory costs more than the call.
                 let pair;

@@ -176,7 +176,7 @@ macro_rules! unary_ops {
         }
     )* };
     (@row test {$($how:tt)*} $($row:tt)*) => {
-        $crate::ops::pointwise::unary::unary_rows! { #[$crate::ops::entry::op(method, $($how)*, light, torch(LaidByElements))] $($row)* }
+        $crate::ops::pointwise::unary::unary_rows! { #[$crate::ops::entry::op(method, $($how)*, light, row, torch(LaidByElements))] $($row)* }
     };
     (@row num $how:tt $($row:tt)*) => { $crate::ops::pointwise::unary::unary_ops! { @light $how $($row)* } };
     (@row bits $how:tt $($row:tt)*) => { $crate::ops::pointwise::unary::unary_ops! { @light $how $($row)* } };
@@ -184,10 +184,10 @@ macro_rules! unary_ops {
     (@row loops $how:tt $($row:tt)*) => { $crate::ops::pointwise::unary::unary_ops! { @light $how $($row)* } };
     (@row whole $how:tt $($row:tt)*) => { $crate::ops::pointwise::unary::unary_ops! { @light $how $($row)* } };
     (@row $class:ident {$($how:tt)*} $($row:tt)*) => {
-        $crate::ops::pointwise::unary::unary_rows! { #[$crate::ops::entry::op(in_place, $($how)*)] $($row)* }
+        $crate::ops::pointwise::unary::unary_rows! { #[$crate::ops::entry::op(in_place, $($how)*, row)] $($row)* }
     };
     (@light {$($how:tt)*} $($row:tt)*) => {
-        $crate::ops::pointwise::unary::unary_rows! { #[$crate::ops::entry::op(in_place, $($how)*, light)] $($row)* }
+        $crate::ops::pointwise::unary::unary_rows! { #[$crate::ops::entry::op(in_place, $($how)*, light, row)] $($row)* }
     };
     (@note num) => { "" };
     (@note bits) => { "" };

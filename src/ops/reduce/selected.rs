@@ -45,7 +45,7 @@ fn check_condition(op: &'static str, selected: &Tensor) -> Result<()> {
 /// >>> fg.sum(x, where=x > 1).item()
 /// 6.0
 /// ```
-#[op(method, names("sum"), reads_lent, light, paddle(AllAxes, SignedSums), torch(AllAxes, SignedSums))]
+#[op(method, names("sum"), reads_lent, light, row, paddle(AllAxes, SignedSums), torch(AllAxes, SignedSums))]
 pub fn sum_where(
     x: &Tensor,
     #[default(None)] axis: Axes<'_>,

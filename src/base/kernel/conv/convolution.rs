@@ -17,8 +17,8 @@ use crate::kernel::reduce::non_finite::{self, NonFinite};
 use crate::shape::{self, Dims};
 
 /// One of the three arrays of a convolution, from the two others in the order of [`ConvArray`]. Both have `batch_ndim`
-/// leading batch axes. A convolution of complex numbers is four of real ones, and one of integers runs in f64, so that
-/// neither has loops of its own.
+/// leading batch axes. With `rounds`, float32 may be rounded to bfloat16 before it is multiplied. A convolution of complex
+/// numbers is four of real ones, and one of integers runs in f64, so that neither has loops of its own.
 pub fn convolve(
     op: &'static str,
     g: &Geometry,
@@ -26,13 +26,14 @@ pub fn convolve(
     a: &Array,
     b: &Array,
     batch_ndim: usize,
+    rounds: bool,
 ) -> Result<Array> {
     one_dtype(op, [a, b])?;
     if a.dtype().is_complex() {
-        return complex::by_parts(op, a, b, |a, b| convolve(op, g, out, a, b, batch_ndim));
+        return complex::by_parts(op, a, b, |a, b| convolve(op, g, out, a, b, batch_ndim, false));
     }
     if a.dtype().kind() == DTypeKind::Int {
-        let sum = convolve(op, g, out, &cast(a, DType::F64)?, &cast(b, DType::F64)?, batch_ndim)?;
+        let sum = convolve(op, g, out, &cast(a, DType::F64)?, &cast(b, DType::F64)?, batch_ndim, false)?;
         let most = |x: &Array| -> Result<f64> {
             let x = cast(x, DType::F64)?.contiguous()?;
             Ok(x.as_slice::<f64>().expect("contiguous").iter().fold(0.0, |m, v| v.abs().max(m)))
@@ -72,11 +73,13 @@ pub fn convolve(
         match out {
             ConvArray::Result => {
                 let job = ConvJob { batch_size, batch, groups, planes, rows: filters, size: g.places, steps: [planes * taps, taps] };
-                convolved(op, &job, &ShiftPlan::forward(g), &from_b, &from_a, &dims)
+                let inner = rounds.then_some([groups * filters, taps]);
+                convolved(op, &job, &ShiftPlan::forward(g), (&from_b, inner), &from_a, &dims)
             }
             ConvArray::Image => {
                 let job = ConvJob { batch_size, batch, groups, planes: filters, rows: planes, size: g.image, steps: [taps, planes * taps] };
-                convolved(op, &job, &ShiftPlan::backward(g), &from_a, &from_b, &dims)
+                let inner = rounds.then_some([groups, planes * taps]);
+                convolved(op, &job, &ShiftPlan::backward(g), (&from_a, inner), &from_b, &dims)
             }
             ConvArray::Weight => {
                 let plan = ShiftPlan::forward(g);
@@ -92,19 +95,39 @@ pub fn convolve(
     }, else bail!(Dtype, op, "not defined for {}", a.dtype()))
 }
 
-/// The image or the result, which are sums over the elements of the weight.
+/// Sums of at least this many products for each element of the source take less time if the elements are rounded first, and
+/// if there are this many planes.
+const USES: usize = 64;
+const PLANES: usize = 3;
+
+/// The image or the result, which are sums over the elements of the weight. Where these may be rounded, there are the sizes
+/// of its axes before and after its planes.
 fn convolved<T: ConvElement>(
     op: &'static str,
     job: &ConvJob,
     plan: &ShiftPlan,
-    weight: &Batched<'_, T>,
+    (weight, around): (&Batched<'_, T>, Option<[usize; 2]>),
     source: &Batched<'_, T>,
     dims: &[usize],
 ) -> Result<Array> {
     if direct::pays(plan, job.planes, job.rows) || must_not_pad(plan, weight.x, NonFinite::Any) {
         return job.direct(op, plan, weight, source, dims);
     }
-    job.run(op, plan, weight, source, dims)
+    let taps = plan.passes.first().map_or(0, |pass| pass.taps.len());
+    if let Some([outer, inner]) = around
+        && let Some(micro) = T::microkernels_of_pairs()
+        && job.planes >= PLANES
+        && job.rows * taps >= USES
+    {
+        let planes = job.planes.div_ceil(2);
+        let steps = if job.steps[0] > job.steps[1] { [planes * inner, inner] } else { job.steps };
+        let spots = plan.source.iter().product();
+        let weight_pairs = weight.paired(op, [outer, job.planes, inner])?;
+        let source_pairs = source.paired(op, [job.batch * job.groups, job.planes, spots])?;
+        let (weight, source) = (weight.with(&weight_pairs), source.with(&source_pairs));
+        return ConvJob { planes, steps, ..*job }.run(op, micro, plan, &weight, &source, dims);
+    }
+    job.run(op, T::microkernels_for(job.products(plan)), plan, weight, source, dims)
 }
 
 /// Whether padding with zeros would give wrong values: zero times an infinite weight, or a weight that is itself a

@@ -1,8 +1,10 @@
 //! The sizes of a convolution, and its arrays.
 
 use crate::array::Array;
+use crate::error::Result;
+use crate::kernel::matmul::pairs;
 use crate::kernel::num::Num;
-use crate::shape::{self, Dims};
+use crate::shape::{self, Dims, Strides};
 use crate::stored::Stored;
 
 /// Sizes along the spatial axes. There are always three; missing leading axes have size 1.
@@ -97,6 +99,26 @@ pub struct Batched<'a, T> {
 impl<'a, T: Num> Batched<'a, T> {
     pub fn of(x: &'a Array, lead: &'a [usize]) -> Batched<'a, T> {
         Batched { x, lead, each: shape::len(&x.dims()[lead.len()..]), of: std::marker::PhantomData }
+    }
+
+    /// The pairs of the second of three axes, the sizes of which are given, of each item: see [`pairs`].
+    ///
+    /// # Errors
+    /// Memory ends.
+    pub fn paired(&self, op: &'static str, [outer, planes, inner]: [usize; 3]) -> Result<Array> {
+        let lead = self.lead.len();
+        let dims: Dims = self.lead.iter().copied().chain([outer, planes, inner]).collect();
+        let own = [planes * inner, inner, 1].map(|step| step as isize);
+        let strides: Strides = self.x.strides()[..lead].iter().copied().chain(own).collect();
+        pairs(op, &self.x.restride(&dims, &strides, 0), 0)
+    }
+
+    /// Other items with the same leading axes.
+    pub fn with<'b>(&self, x: &'b Array) -> Batched<'b, T>
+    where
+        'a: 'b,
+    {
+        Batched::of(x, self.lead)
     }
 
     pub fn item(&self, i: usize) -> &'a [T] {

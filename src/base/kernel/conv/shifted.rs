@@ -36,10 +36,17 @@ struct Segment {
 }
 
 impl ConvJob {
+    /// The multiplications of all planes.
+    pub fn products(&self, plan: &ShiftPlan) -> usize {
+        let work = plan.products().saturating_mul(self.planes).saturating_mul(self.rows);
+        work.saturating_mul(self.batch_size * self.batch * self.groups)
+    }
+
     /// The sums of a plan. All batch items share one weight, or each has its own.
     pub fn run<T: ConvElement>(
         &self,
         op: &'static str,
+        micro: &Microkernels<T>,
         plan: &ShiftPlan,
         weight: &Batched<'_, T>,
         source: &Batched<'_, T>,
@@ -47,8 +54,7 @@ impl ConvJob {
     ) -> Result<Array> {
         let work = plan.products().saturating_mul(self.planes).saturating_mul(self.rows);
         let each = self.batch_size * self.batch * self.groups;
-        let micro = T::microkernels_for(work.saturating_mul(each));
-        let split = work.saturating_mul(each) >= threads::PARALLEL;
+        let split = self.products(plan) >= threads::PARALLEL;
         let layout = BufferLayout::new(plan, self.planes, self.batch, each, split, micro.width, &|_, end| {
             end >= micro.width
         });

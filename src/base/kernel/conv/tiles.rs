@@ -3,6 +3,8 @@
 use std::ops::Range;
 
 use super::direct_loops::{self, BoxStrides, Products, Sums, Term};
+#[cfg(target_arch = "x86_64")]
+use crate::kernel::matmul;
 use crate::kernel::num::Plain;
 use crate::kernel::simd;
 use crate::kernel::simd::vector::Vector;
@@ -82,6 +84,10 @@ pub trait ConvElement: Plain {
     fn microkernels() -> &'static Microkernels<Self>;
     /// The microkernels for this many multiplications. Many are worth tiles in wider registers.
     fn microkernels_for(multiplications: usize) -> &'static Microkernels<Self>;
+    /// Those whose tiles sum products of pairs of bfloat16 in the place of elements, if the processor has instructions for them.
+    fn microkernels_of_pairs() -> Option<&'static Microkernels<Self>> {
+        None
+    }
 }
 
 /// # Safety
@@ -241,17 +247,19 @@ mod x86 {
     use std::arch::x86_64::*;
 
     use super::*;
+    use crate::kernel::simd::vector::BfloatPairs;
 
     micro!(avx2_32, __m256, f32, 2, [1 2 3 4 5 6], 2, "avx2,fma");
     micro!(avx2_64, __m256d, f64, 2, [1 2 3 4 5 6], 2, "avx2,fma");
     micro!(avx512_32, __m256, f32, 6, [1 2 3 4], 4, "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
     micro!(avx512_64, __m256d, f64, 6, [1 2 3 4], 4, "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
     widened!(wide_32, avx512_32, __m512, f32, 3, [1 2 3 4], "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
+    widened!(pairs_32, avx512_32, BfloatPairs, f32, 6, [1 2 3 4], "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw,avx512bf16");
     widened!(wide_64, avx512_64, __m512d, f64, 3, [1 2 3 4], "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
 }
 
 macro_rules! chosen {
-    ($t:ident $bits:ident $plain:ident $avx2:ident $avx512:ident $wide:ident) => {
+    ($t:ident $bits:ident $plain:ident $avx2:ident $avx512:ident $wide:ident $($pairs:ident)?) => {
         impl ConvElement for $t {
             const KEPT: $t = $t::from_bits($bits::MAX);
             fn microkernels() -> &'static Microkernels<$t> {
@@ -271,8 +279,12 @@ macro_rules! chosen {
                 let _ = multiplications;
                 $t::microkernels()
             }
+            $(#[cfg(target_arch = "x86_64")]
+            fn microkernels_of_pairs() -> Option<&'static Microkernels<$t>> {
+                matmul::is_fast().then_some(&x86::$pairs::MICROKERNELS)
+            })?
         }
     };
 }
-chosen!(f32 u32 plain32 avx2_32 avx512_32 wide_32);
+chosen!(f32 u32 plain32 avx2_32 avx512_32 wide_32 pairs_32);
 chosen!(f64 u64 plain64 avx2_64 avx512_64 wide_64);

@@ -57,7 +57,7 @@ pub fn kernel(ins: &[(DType, Layout)], batch_ndim: usize) -> Option<Box<dyn Kern
     let kinds = [x, y].map(|of| Kind::from((*dtype, of.clone())));
     let [x, y] = [kinds[0].blank().ok()?, kinds[1].blank().ok()?];
     let notes = Mutex::new(vec![]);
-    let made = by_loops(Task { op: "matmul", notes: Some(&notes) }, &x, &y, batch_ndim).ok()?;
+    let made = by_loops(Task { notes: Some(&notes), ..Task::of("matmul") }, &x, &y, batch_ndim).ok()?;
     let notes = notes.into_inner().unwrap_or_else(PoisonError::into_inner);
     // One of the calls makes the first element of the product.
     let first = notes.iter().map(|call| call.pairs.out as usize).min()?;

@@ -8,6 +8,7 @@ use gemm::Parallelism;
 use super::definition::{MatmulInto, TOGETHER, column, plain};
 use super::diagonal;
 use super::integers::integers;
+use super::rounded;
 use super::tile::{ACROSS, MatrixPairs, PACKED, Tiled, packs};
 use crate::array::Array;
 use crate::dtype::{DType, DTypeKind, dispatch};
@@ -62,7 +63,18 @@ pub fn matmul(op: &'static str, x: &Array, y: &Array, batch_ndim: usize) -> Resu
     if x.dtype().is_complex() && !is_short(x, y) {
         return complex::by_parts(op, x, y, |x, y| matmul(op, x, y, batch_ndim));
     }
-    by_loops(Task { op, notes: None }, x, y, batch_ndim)
+    by_loops(Task::of(op), x, y, batch_ndim)
+}
+
+/// [`matmul`] of factors of float32 that may be rounded to bfloat16, where that takes less time.
+///
+/// # Errors
+/// As [`matmul`].
+pub fn rounded_matmul(op: &'static str, x: &Array, y: &Array, batch_ndim: usize) -> Result<Array> {
+    if x.dtype() != DType::F32 || y.dtype() != DType::F32 {
+        return matmul(op, x, y, batch_ndim);
+    }
+    by_loops(Task { rounds: true, ..Task::of(op) }, x, y, batch_ndim)
 }
 
 /// A product that is computed, or that is only to be noted.
@@ -71,6 +83,15 @@ pub(super) struct Task<'a> {
     pub op: &'static str,
     /// Takes the calls of loops instead.
     pub notes: Option<&'a Mutex<Vec<Call>>>,
+    /// Whether factors of float32 may be rounded to bfloat16.
+    pub rounds: bool,
+}
+
+impl Task<'_> {
+    /// A product that is computed.
+    pub fn of(op: &'static str) -> Task<'static> {
+        Task { op, notes: None, rounds: false }
+    }
 }
 
 /// A call of a loop.
@@ -157,12 +178,17 @@ fn add<T: Field>(sum: &mut Array, next: &Array) {
 }
 
 fn whole(task: Task<'_>, x: &Array, y: &Array, dims: &[usize]) -> Result<Array> {
-    let Task { op, notes } = task;
+    let Task { op, notes, rounds } = task;
     if notes.is_none() && x.dims()[..x.rank() - 2].iter().all(|d| *d == 1) {
         let scaled = dispatch!(x.dtype(), float T => diagonal::product::<T>(op, x, y, dims)?, else None);
         if let Some(out) = scaled {
             return Ok(out);
         }
+    }
+    if rounds && let Some([x, y]) = rounded::factors(op, x, y, dims)? {
+        // SAFETY: the processor has the instructions, and the pairs are valid.
+        let into = |pairs: &MatrixPairs<u8>| unsafe { rounded::tiled(&pairs.cast()) };
+        return products(op, &x, &y, dims, DType::F32, &into, false);
     }
     if x.dtype().kind() == DTypeKind::Int {
         let size = x.dtype().size();

@@ -6,7 +6,7 @@
 use std::mem::MaybeUninit;
 
 use crate::error::Error;
-use crate::kernel::num::{Field, Num};
+use crate::kernel::num::Num;
 use crate::kernel::simd::vector::Vector;
 use crate::kernel::{copy, interrupt, simd};
 
@@ -14,7 +14,7 @@ use crate::kernel::{copy, interrupt, simd};
 pub(super) type MatrixPtr<T> = (*const T, isize, isize);
 
 /// Elements of a panel: columns of the right factor, packed in the order in which a tile reads them.
-const PANEL: usize = 1 << 13;
+pub(super) const PANEL: usize = 1 << 13;
 
 /// Rows of the tiles that are not the widest.
 const DOWN: usize = 4;
@@ -77,11 +77,10 @@ unsafe fn tile<V: Vector, const M: usize, const N: usize>(
                 }
             }
         }
-        let one = V::splat(&V::T::ONE);
         for (i, sums) in sums.iter().enumerate() {
             for (v, &sum) in sums.iter().enumerate() {
                 let to = out.add(i * run + v * V::LEN);
-                if add { V::load(to).mul_acc(one, sum).store(to) } else { sum.store(to) }
+                if add { V::load(to).plus(sum).store(to) } else { sum.store(to) }
             }
         }
     }
@@ -254,7 +253,13 @@ impl MatrixPairs<u8> {
 /// # Safety
 /// As [`Tiled::tiled`], on a processor with the instructions.
 #[inline(always)]
-unsafe fn products<V: Vector, H: Vector<T = V::T>, O: Vector<T = V::T>, const M: usize, const N: usize>(
+pub(super) unsafe fn products<
+    V: Vector,
+    H: Vector<T = V::T>,
+    O: Vector<T = V::T>,
+    const M: usize,
+    const N: usize,
+>(
     pairs: &MatrixPairs<V::T>,
     panel: *mut V::T,
     room: Option<*mut V::T>,

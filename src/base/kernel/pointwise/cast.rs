@@ -232,7 +232,8 @@ fn conversion(from: DType, to: DType) -> Option<UnaryLoop> {
 
 /// The conversion between two dtypes as a formula, if it is one.
 pub fn row(from: DType, to: DType) -> Option<Row> {
-    Some(Row::new(Loop::Unary(conversion(from, to)?), [0.0; 3], from, to))
+    let apply = half::conversion(from, to).or_else(|| conversion(from, to))?;
+    Some(Row::new(Loop::Unary(apply), [0.0; 3], from, to))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 pub mod dot;
 pub mod extreme;
+mod half;
 mod loops;
 pub mod non_finite;
 pub mod pairwise;

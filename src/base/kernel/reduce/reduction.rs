@@ -10,6 +10,8 @@ use crate::error::{Result, bail};
 use crate::kernel::broadcast::dense_order;
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::pointwise::cast::cast;
+use crate::kernel::pointwise::half::widened;
+use crate::kernel::reduce::half;
 use crate::kernel::reduce::loops::{ReduceLoop, ReduceLoops, Slab, WIDE, height_of_part, width_of_part};
 use crate::kernel::reduce::pairwise::{Fold, columns, narrow, pairwise};
 use crate::kernel::sequence::{Kernel, Writes};
@@ -110,8 +112,11 @@ macro_rules! reduce_loops {
 }
 pub use reduce_loops;
 
-/// Reduces over axes (sorted, not negative), which are removed from the shape.
+/// Reduces over axes (sorted, not negative), which are removed from the shape. Half dtypes have results of float32.
 pub fn apply(op: &'static str, table: &ReduceLoops, x: &Array, axes: &[usize]) -> Result<Array> {
+    if x.dtype().is_half() {
+        return half::by_tiles(op, table, x, axes).unwrap_or_else(|| apply(op, table, &widened(x)?, axes));
+    }
     let at = x.dtype() as usize;
     let (Some(fold), Some(combine)) = (table.loops[at], table.combines[at]) else {
         if x.dtype().kind() == DTypeKind::Int && table.loops[DType::I64 as usize].is_some() {

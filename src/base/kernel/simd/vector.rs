@@ -1,6 +1,6 @@
 //! Vector registers behind one trait, for the innermost loops of matrix products and convolutions.
 
-use crate::kernel::num::Num;
+use crate::kernel::num::{Field, Num};
 
 /// A vector register.
 ///
@@ -17,6 +17,12 @@ pub trait Vector: Copy {
     unsafe fn store(self, to: *mut Self::T);
     /// `self + a · b`
     unsafe fn mul_acc(self, a: Self, b: Self) -> Self;
+    /// `self + a`
+    #[inline(always)]
+    unsafe fn plus(self, a: Self) -> Self {
+        // SAFETY: as the trait's `# Safety` section requires.
+        unsafe { self.mul_acc(Self::splat(&Self::T::ONE), a) }
+    }
     /// The elements where the bits of `mask` are set, and zeros elsewhere.
     unsafe fn masked(self, mask: Self) -> Self;
     /// The sum of the elements, added in halves.
@@ -84,8 +90,12 @@ macro_rules! arrays {
 arrays!(f32 1 f32 4 f64 1 f64 2);
 
 #[cfg(target_arch = "x86_64")]
+pub use x86::BfloatPairs;
+
+#[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::*;
+    use std::mem::transmute;
 
     use super::Vector;
 
@@ -133,6 +143,58 @@ mod x86 {
                 }
             }
         };
+    }
+    /// Pairs of bfloat16 in the place of the elements of a register, whose products are summed in float32.
+    #[derive(Clone, Copy)]
+    pub struct BfloatPairs(__m256);
+
+    // SAFETY: in all of these functions the caller guarantees the instructions and the elements behind pointers.
+    impl Vector for BfloatPairs {
+        type T = f32;
+        const LEN: usize = <__m256 as Vector>::LEN;
+        #[inline(always)]
+        unsafe fn zero() -> Self {
+            // SAFETY: as above.
+            BfloatPairs(unsafe { Vector::zero() })
+        }
+        #[inline(always)]
+        unsafe fn load(from: *const f32) -> Self {
+            // SAFETY: as above.
+            BfloatPairs(unsafe { Vector::load(from) })
+        }
+        #[inline(always)]
+        unsafe fn splat(from: *const f32) -> Self {
+            // SAFETY: as above. As integers the bits of pairs stay what they are.
+            BfloatPairs(unsafe { _mm256_castsi256_ps(_mm256_set1_epi32(*from.cast())) })
+        }
+        #[inline(always)]
+        unsafe fn store(self, to: *mut f32) {
+            // SAFETY: as above.
+            unsafe { self.0.store(to) }
+        }
+        /// The sums `self`, and to each of them both products of a pair.
+        #[inline(always)]
+        unsafe fn mul_acc(self, a: Self, b: Self) -> Self {
+            // SAFETY: all registers of 256 bits have the same layout.
+            let bfloats = |x| unsafe { transmute::<__m256, __m256bh>(x) };
+            // SAFETY: as above.
+            BfloatPairs(unsafe { _mm256_dpbf16_ps(self.0, bfloats(a.0), bfloats(b.0)) })
+        }
+        #[inline(always)]
+        unsafe fn plus(self, a: Self) -> Self {
+            // SAFETY: as above.
+            BfloatPairs(unsafe { _mm256_add_ps(self.0, a.0) })
+        }
+        #[inline(always)]
+        unsafe fn masked(self, mask: Self) -> Self {
+            // SAFETY: as above.
+            BfloatPairs(unsafe { self.0.masked(mask.0) })
+        }
+        #[inline(always)]
+        unsafe fn sum(self) -> f32 {
+            // SAFETY: as above.
+            unsafe { self.0.sum() }
+        }
     }
     // Horizontal sums by shuffles. Without them the compiler would go through memory.
     /// # Safety
