@@ -102,7 +102,7 @@ Place = tuple[Any, Any]
 
 
 class Refused(Exception):
-    """A value that no program can be told by."""
+    """A value by which programs cannot be told apart."""
 
 
 class Same:
@@ -368,7 +368,7 @@ class Names:
         return self._lock.was_lost
 
     def meet(self, *values: Any) -> bool:
-        """Searches functions and what they lead to. Whether that finds anything new."""
+        """Searches functions and what they lead to. Returns whether that finds anything new."""
         if not values:
             return False
         with self._lock:
