@@ -235,7 +235,7 @@ _LRScheduler = LRScheduler
 
 
 def _saved(function: Any) -> Any:
-    """What a state says of a function: the attributes of an object, nothing of a function."""
+    """What a state holds of a callable: the attributes of an object, and nothing of a plain function."""
     return None if function is None or isinstance(function, types.FunctionType) else dict(vars(function))
 
 
