@@ -273,7 +273,7 @@ def _meet_leaf(value: Any, use: Use | None) -> None:
 
 
 def _use_of_callee(value: Any) -> Use | None:
-    """What is read of something that is called, whose results anybody may read."""
+    """What is read of something that is called, if anybody may read its results."""
     if isinstance(value, (types.FunctionType, types.MethodType, functools.partial)):
         return None
     use = Use()

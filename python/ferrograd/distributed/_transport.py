@@ -25,7 +25,7 @@ Array = NDArray[Any]
 _LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK")
 #: The variable that tells the processes that a rank starts who has started them.
 _RANK = "FERROGRAD_DISTRIBUTED_RANK"
-#: The longest pause in seconds between two looks at what has arrived, and that where processes share cores.
+#: The longest pause in seconds between two checks for messages, and the longest one where processes share cores.
 _PAUSE, _NAP = 0.001, 0.0001
 #: The calls that are started and waited for where processes share cores. That of a ``Reduce`` which is started adds in
 #: an order that depends on the number of elements.

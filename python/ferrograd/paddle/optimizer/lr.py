@@ -633,7 +633,7 @@ class CyclicLR(LRScheduler):
         super().__init__(base_learning_rate, last_epoch, verbose)
 
     def scale_fn(self, x: float) -> float:
-        """The factor of the height of a cycle or at an iteration."""
+        """The factor by which the height is multiplied, in a cycle or at an iteration."""
         return schedules.CYCLES[self.mode][1](self.gamma, x) if self._scale_fn is None else self._scale_fn(x)
 
     def get_lr(self) -> float:
