@@ -120,7 +120,7 @@ pub(super) struct Sum(Mutex<State>);
 #[derive(Default)]
 struct State {
     sum: Option<Tensor>,
-    /// The position whose turn it is.
+    /// The position of the edge whose cotangent is added next.
     next: u32,
     /// Whether a thread is adding, and has taken the sum out.
     busy: bool,

@@ -210,8 +210,8 @@ impl Series {
         if partners.iter().all(Option::is_none) {
             return Ok(Recurrence::Linear);
         }
-        // A product reads both ways. A mask is read one way only: its derivative is zero, but the op is not linear in
-        // it.
+        // The derivative by each factor of a product reads the other factor. A mask is read for the derivative by another
+        // operand, but its own derivative, which is zero, reads nothing: the op is not linear in the mask.
         if partners.iter().enumerate().any(|(i, p)| p.is_some_and(|p| partners[p] != Some(i))) {
             return general;
         }

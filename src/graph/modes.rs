@@ -198,7 +198,7 @@ static INFERENCE_USED: AtomicBool = AtomicBool::new(false);
 static FIXED: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// The flags of `MODES`.
+    /// The flags that follow from the modes in `MODES`. Ops read this one word.
     static FLAGS: Cell<Flags> = const { Cell::new(Flags::NONE) };
     static MODES: RefCell<Modes> = const { RefCell::new(Modes::DEFAULT) };
     /// The site in `MODES`, which is kept here alone: each backward pass fixes it, and no other mode changes then.

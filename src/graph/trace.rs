@@ -57,7 +57,7 @@ struct Decisions {
     given: Vec<usize>,
 }
 
-/// The seal of a trace.
+/// The seal on an array whose numbers may differ in the next run: who reads them ends the trace.
 struct Guard(Arc<Trace>);
 
 impl Seal for Guard {

@@ -319,7 +319,7 @@ impl<'a> Batch<'a> {
     /// matrix where it fails.
     ///
     /// # Errors
-    /// As [`Batch::each`].
+    /// [`Error::Memory`] in the name of `op` if there was none for the lanes.
     pub fn in_lanes<T: Scalar>(
         &self,
         op: &'static str,

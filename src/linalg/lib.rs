@@ -11,6 +11,7 @@ use ferrograd_base::{array, dtype, error, kernel, memory, shape};
 mod batch;
 mod eigen;
 mod few;
+mod ldl;
 mod lu;
 mod orthogonal;
 mod small;
@@ -18,6 +19,7 @@ mod triangular;
 
 pub use eigen::eig;
 pub use few::{Matrices, kernel};
+pub use ldl::{places_of_pivots, symmetric_factors};
 pub use lu::{det, factors, first_zero_pivot, inverse, permuted_rows, slogdet, solve};
 pub use orthogonal::{complement, eigh, pinv, qr, reflections, svd, sylvester};
 pub use triangular::{Triangle, cholesky, first_failing_minor, triangular_solve};

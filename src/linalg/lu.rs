@@ -146,7 +146,7 @@ impl<T: Scalar> Lu<T> {
 }
 
 /// Subtracts a multiple of a column.
-fn subtract<T: Scalar>(column: &[T], times: T, from: &mut [T]) {
+pub(super) fn subtract<T: Scalar>(column: &[T], times: T, from: &mut [T]) {
     from.iter_mut().zip(column).for_each(|(v, &by)| *v = Field::sub(*v, Field::mul(by, times)));
 }
 

@@ -293,7 +293,8 @@ impl Taken<'_> {
         id
     }
 
-    /// The column that a formula makes of others. Where a sum is one of its operands as it is, it takes no step.
+    /// The column that a formula computes from other columns. A sum with a column of zeros is its other operand, and takes no
+    /// step.
     fn computed(&mut self, step: &Step, p: &Pointwise, n: usize, ins: &[Column], own: Option<Id>) -> Column {
         let row = p.row();
         let is_sum = row.arithmetic == Some(Arithmetic::Add);

@@ -21,7 +21,7 @@ use crate::kernel::pointwise::row::{Address, Instruction, Loop, Operand, PairLoo
 use crate::kernel::reduce::tiles::{Lengths, RowFold};
 use crate::shape;
 
-/// What a step is to a plan.
+/// How a plan runs a step.
 pub(super) enum Way {
     Pointwise(Pointwise),
     /// A fold of rows, which can come in tiles.

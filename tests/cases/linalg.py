@@ -86,6 +86,12 @@ def lu_unpack(x: Any, pivots: Any) -> Any:
     return np.eye(m)[:, np.argsort(rows)].T, np.tril(x, -1)[:, :k] + np.eye(m, k), np.triu(x)[:k]
 
 
+def ldl_factor_ex(x: Any, hermitian: bool = False) -> Any:
+    kind = "dsytrf" if x.dtype.kind == "f" else "zhetrf" if hermitian else "zsytrf"
+    both, pivots, info = getattr(scipy.linalg.lapack, kind)(x, lower=1)
+    return np.tril(both), pivots, np.int32(info)
+
+
 LU, PIVOTS = lu_factor(normal(3, 3, seed=3))
 
 
@@ -125,6 +131,28 @@ def ormqr(x: Any, tau: Any, y: Any, left: bool, transpose: bool) -> Any:
 
 def complex_normal(*shape: int, seed: int = 0) -> np.ndarray:
     return normal(*shape, seed=seed) + 1j * normal(*shape, seed=seed + 50)
+
+
+def indefinite(x: np.ndarray) -> np.ndarray:
+    """Full matrices with small elements on the diagonal, some of whose pivots have two rows."""
+    return transposed(np.tril(x, -1)) + np.tril(x, -1) + np.diag(np.diag(x).real) / 10
+
+
+def ldl_solve(x: np.ndarray, hermitian: bool) -> Case:
+    """Equations with the factors of a matrix with one pivot, of two rows, because the tests shift lists of pivots."""
+    both, pivots, _ = ldl_factor_ex(x, hermitian)
+    y = normal(len(x), 2, seed=1).astype(x.dtype)
+    return Case(
+        "linalg.ldl_solve",
+        (both, pivots, y),
+        {"hermitian": hermitian},
+        ref=lambda *_, **__: np.linalg.solve(x, y),
+        rtol=1e-11,
+    )
+
+
+INDEFINITE = indefinite(normal(4, 4, seed=3))
+CINDEFINITE = indefinite(complex_normal(3, 3, seed=3))
 
 
 def polar(x: Any) -> Any:
@@ -225,6 +253,11 @@ COMPLEX = [
     Case("linalg.eigvalsh", (CA,), prepare=symmetric, ref=np.linalg.eigvalsh),
     Case("linalg.lu", (complex_normal(2, 3, 4),), ref=lu),
     Case("linalg.lu_factor", (complex_normal(2, 4, 3),), ref=lu_factor, pick=lambda r: r[0]),
+    *[
+        Case("linalg.ldl_factor_ex", (CINDEFINITE,), {"hermitian": hermitian}, ref=ldl_factor_ex, pick=first)
+        for hermitian in (False, True)
+    ],
+    ldl_solve(CINDEFINITE[:2, :2], True),
     *[
         Case("linalg.lu_solve", (CLU, CPIVOTS, complex_normal(3, 3)), {"left": left, "adjoint": adjoint}, ref=lu_solve)
         for left in (True, False)
@@ -400,6 +433,10 @@ CASES = [
     Case("linalg.lu", (normal(4, 2),), ref=lu),
     Case("linalg.lu_factor", (SQUARE,), ref=lu_factor, pick=lambda r: r[0]),
     Case("linalg.lu_factor", (normal(2, 4, 3),), ref=lu_factor, pick=lambda r: r[0]),
+    Case("linalg.ldl_factor_ex", (INDEFINITE,), ref=ldl_factor_ex, pick=first),
+    Case("linalg.ldl_factor_ex", (normal(3, 3),), ref=ldl_factor_ex, pick=first),
+    Case("linalg.ldl_factor_ex", (np.zeros((2, 2)),), ref=ldl_factor_ex, order=0),
+    ldl_solve(INDEFINITE[:2, :2], False),
     Case("linalg.lu_factor", (normal(3, 0),), ref=lambda x: (x, np.zeros(0, np.int32)), order=0),
     Case("lu_unpack", (normal(3, 4), np.array([2, 3, 3])), ref=lu_unpack),
     *[

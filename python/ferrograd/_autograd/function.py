@@ -452,7 +452,7 @@ def refuse_leaf(x: Tensor, text: str) -> None:
 def once_differentiable(backward: F) -> F:
     """Marks a ``backward`` whose results cannot be differentiated again.
 
-    Nothing is recorded in it, but for a tangent, which is the transpose of the ``backward``. A gradient through its
+    Nothing is recorded in it, except for a tangent, which is the transpose of the ``backward``. A gradient through its
     results, or through that tangent, raises an error.
 
     >>> class Double(fg.Function):

@@ -22,7 +22,9 @@ class Way(NamedTuple):
 
 
 def parted(outs: Sequence[Tensor], arguments: Sequence[Tensor]) -> tuple[list[Tensor], list[Way] | None]:
-    """What a program makes so that a function can return ``outs``, and how; None if it makes just these."""
+    """What a program makes instead of ``outs``, and how each of these follows from it. None if it makes ``outs``
+    themselves.
+    """
     if not any(x.requires_grad for x in outs):
         return list(outs), None
     own = {id(x) for x in arguments}

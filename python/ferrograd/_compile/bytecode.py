@@ -205,7 +205,7 @@ def _parameters(code: types.CodeType) -> int:
 
 
 def _may_do_anything(frame: Frame, code: types.CodeType, environment: Environment) -> None:
-    """All that code names is read."""
+    """Everything that code names is read."""
     frame.outermost().has_effects = True
     for name in code.co_names:
         environment.attribute(name).read((code, -1))

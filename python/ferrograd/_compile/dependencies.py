@@ -110,7 +110,7 @@ Place = tuple[Any, Any]
 
 
 class Refused(Exception):
-    """A value that no program can be told by."""
+    """A value by which programs cannot be told apart."""
 
 
 class Same:
@@ -296,7 +296,7 @@ def _meet_leaf(value: Any, use: Use | None) -> None:
 
 
 def _use_of_callee(value: Any) -> Use | None:
-    """What is read of something that is called, whose results anybody may read."""
+    """What is read of something that is called, if anybody may read its results."""
     if isinstance(value, (types.FunctionType, types.MethodType, functools.partial)):
         return None
     use = Use()
@@ -391,7 +391,7 @@ class Names:
         return self._lock.was_lost
 
     def meet(self, *values: Any) -> bool:
-        """Searches functions and what they lead to. Whether that finds anything new."""
+        """Searches functions and what they lead to. Returns whether that finds anything new."""
         if not values:
             return False
         with self._lock:

@@ -24,7 +24,7 @@ _BUILTINS = names(
 )
 #: Methods of builtin containers and strings that only compute.
 _METHODS = names("get keys values items index count format join split startswith endswith lower upper")
-#: Where functions lie that only compute, but for those whose names begin so.
+#: The modules whose functions only compute, except for functions whose names begin so.
 _NAMESPACES = tuple(
     "ferrograd" + below
     for below in ("", ".func", ".linalg", ".torch", ".torch.nn.functional", ".paddle", ".paddle.nn.functional")
@@ -46,7 +46,7 @@ _PURE_MODULES = frozenset({"ferrograd", "math", "operator", "itertools"})
 
 
 def only_computes(known: Names) -> bool:
-    """Whether the code that was searched has no effects that are known or possible, but those on tensors."""
+    """Whether the code that was searched can have no effects except on tensors."""
     frames = known.frames()
     if any(frame.has_effects for frame in frames):
         return False

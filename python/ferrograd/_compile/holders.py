@@ -1,4 +1,4 @@
-"""Tensors that live on in a graph: loops and branches hold what their functions read, for derivatives of later."""
+"""Tensors that live on in a graph: loops and branches hold what their functions read, for later derivatives."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _found(holders: list[Holder]) -> tuple[list[Any], list[int], list[list[int]]
 
 
 def held_by_loops(tensors: list[Tensor]) -> list[Tensor]:
-    """Those of the tensors to which nothing leads but loops and branches: they are gone with the graph.
+    """The tensors that only loops and branches hold. They go with the graph.
 
     An object to which there are more references than from these, and from what these hold, is held by somebody else,
     and so is all that it holds.

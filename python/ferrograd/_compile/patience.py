@@ -37,7 +37,7 @@ class Patience:
         self.never, self._changes, self._refusals, self._rewritten, self._fruitless = None, 0, 0, 0, 0
 
     def refused(self, reason: str, fullgraph: bool) -> None:
-        """A call could not be compared."""
+        """Notes a call that could not be compared."""
         # No arguments have this key.
         self.reasons[None, reason] = reason
         self._refusals += 1
@@ -45,7 +45,9 @@ class Patience:
             self.never = reason
 
     def gave_up(self, kind: tuple[Any, ...], outcome: Outcome, has_programs: bool) -> bool:
-        """A trace came to no program. Whether that is final for calls of this kind, of which the user hears."""
+        """Notes a trace that came to no program. Returns whether calls of this kind are traced no more, which the user
+        is told.
+        """
         reason, cause = outcome.reason, outcome.cause
         if cause is Cause.LEARNT:
             return False
@@ -66,11 +68,12 @@ class Patience:
         return True
 
     def made(self) -> None:
-        """A trace came to a program."""
+        """Notes a trace that came to a program."""
         self._changes = self._refusals = 0
 
     def kept(self, runs: int, has_other_numbers: bool, varies: str, fullgraph: bool) -> bool:
-        """A program is kept, after so many runs of all programs. Whether the function is not to be traced any more.
+        """Notes a program that is kept, and how many runs of all programs came before it. Returns whether the function
+        is traced no more.
 
         The last program was for another call: other numbers of an array of NumPy tell it apart, or what ``varies``.
         """

@@ -55,7 +55,7 @@ class Program:
         #: The tracked tensors that the outputs depend on: the number of an argument, or a weak reference.
         self._leaves = leaves
         self.tracked = tracked
-        #: By which of the outputs have gradients, where some have none: the program of the gradients then, or none.
+        #: Where some outputs have no gradient: the program of the gradients, or None, by which of the outputs have one.
         self.partial: dict[tuple[bool, ...], Any] = {}
         #: What it was traced with: the modes, and the numbers of the tensors that stand for floats. None if the
         #: function cannot be traced again.

@@ -61,7 +61,7 @@ class Trace:
     def __init__(self, function: Callable[..., Any], names: Names, reader: Reader, modes: Any, watch: Watch) -> None:
         self._function, self._names, self._reader, self._modes, self._watch = function, names, reader, modes, watch
         self._tracer = _core.Tracer(reader.tensors, constants=reader.sees_all())
-        #: What the function gets in the place of the tensors that were given, and by id of one the other, both ways.
+        #: The tensors that the function gets in the place of the given ones. By the id of either, the other one.
         self._used: list[Tensor] = []
         self._lent: dict[int, Tensor] = {}
         self._given: dict[int, Tensor] = {}
@@ -172,7 +172,9 @@ class Trace:
         return None
 
     def _finds_stores(self) -> bool:
-        """Puts back what the function has set. Whether the next call reads the tensors in tables as it reads others."""
+        """Puts back what the function has set. Returns whether the next call reads the tensors in tables as it reads
+        others.
+        """
         self._stores = self._found_stores()
         tables = [table for table in self._reader.by_identity if any(store.is_in(table) for store in self._stores)]
         if tables:

@@ -13,7 +13,7 @@ class Source(NamedTuple):
     """Where batches come from."""
 
     dataset: Any
-    #: Whether the dataset is a stream, so that an index says only how many samples are wanted.
+    #: Whether the dataset is a stream, so that a list of indices says only how many samples to take.
     is_stream: bool
     #: Whether an index is a list of indices, whose samples make a batch.
     is_batched: bool

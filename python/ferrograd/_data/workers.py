@@ -27,7 +27,7 @@ from ferrograd._data.fetching import ENDED, Source
 from ferrograd._data.worker_info import WorkerInfo, set_worker_info
 from ferrograd._kit import tree as _tree
 
-#: Seconds between two looks whether the parent process is alive, and that a worker has to end by itself.
+#: Seconds between two checks whether the parent process is alive, and seconds in which a worker may end by itself.
 PATIENCE = 5.0
 
 #: Kinds of answers.

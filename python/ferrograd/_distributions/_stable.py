@@ -176,7 +176,7 @@ def lgamma_bregman(x: Any, y: Any) -> Any:
 
 
 def lgamma_bregman_rest(x: Any, y: Any) -> Any:
-    """What :func:`lgamma_bregman` has besides ``deviance(y, x)``."""
+    """The difference of :func:`lgamma_bregman` and ``deviance(y, x)``."""
     step = y - x
     is_near = abs(step) < 0.5 * x
     place, small = ops.where(is_near, x, 1.0), ops.where(is_near, step, 0.0)

@@ -108,7 +108,7 @@ class Distribution:
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The distribution with a larger batch shape; its parameters are views.
 
-        A subclass that holds more sets that in an instance of its own, and hands the instance on as ``_instance``.
+        A subclass that holds more makes an instance of its own with it, and hands this on as ``_instance``.
         """
         self._get_checked_instance(self._fg_library_class(), _instance)
         new = copy.copy(self)

@@ -1,4 +1,4 @@
-"""All distributions that the dialects share: each file of one is named here once."""
+"""All distributions that the dialects share. The file of each is named here once."""
 
 from __future__ import annotations
 

@@ -54,7 +54,8 @@ class Gumbel(_LocationScale):
         return -z - ops.exp(-z) - ops.log(self.scale)
 
     def _fg_log_cdf(self, value: Any) -> Any:
-        # Far below the probability is 0, and so are its derivatives: it falls faster than the exponential rises.
+        # Far below the location the probability is 0, and so are its derivatives: it falls faster than the exponential
+        # rises.
         top = math.log(float(finfo(self.loc.dtype).max)) / 4
         return -ops.exp(ops.clip(-self._fg_standardised(value), None, top))
 

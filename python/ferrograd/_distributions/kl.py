@@ -210,7 +210,7 @@ def _dirichlet(p: Any, q: Any) -> Any:
 
 
 def _dirichlet_shapes(a: Any, b: Any) -> Any:
-    """The divergence by the concentrations: that of their shares, and the rests of gamma functions."""
+    """The divergence from the concentrations: a term for their shares, and remainders of gamma functions."""
     total, other = ops.sum(a, -1), ops.sum(b, -1)
     means = a * ops.expand_dims(other / total, -1)
     terms = ops.deviance(b, means) + _stable.lgamma_bregman_rest(a, b)

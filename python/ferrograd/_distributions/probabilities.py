@@ -30,7 +30,7 @@ def _logit(p: Any) -> Any:
 
 
 def _others(p: Any) -> Any:
-    """``1 - p`` of probabilities along the last axis. Of the largest one it is the sum of the others."""
+    """``1 - p`` of probabilities along the last axis. For the largest one it is computed as the sum of the others."""
     is_most = ops.expand_dims(ops.argmax(p, -1), -1) == ops.arange(0, int(p.shape[-1]), 1)
     rest = ops.sum(ops.where(is_most, 0.0, p), -1, keepdims=True)
     return ops.where(is_most, rest, 1 - p)
@@ -48,7 +48,7 @@ class _OfProbability(Distribution):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _fg_chances(self) -> tuple[Any, Any]:
-        """The probability and that of its opposite, which is not 0 where the first one only rounds to 1."""
+        """The probability of the event and of its opposite. The latter is not 0 where the former only rounds to 1."""
         if "probs" in vars(self):
             return self.probs, 1 - self.probs
         return ops.sigmoid(self.logits), ops.sigmoid(-self.logits)

@@ -131,7 +131,7 @@ class Reader:
         return sorted(self._entries, key=lambda name: _offsets(name, self._entries[name]))
 
     def raw(self, name: str) -> tuple[np.ndarray[Any, Any], str]:
-        """The numbers of a tensor in the file, of bfloat16 their bits, and the name of its dtype."""
+        """The numbers of a tensor in the file (for bfloat16 their bits), and the name of its dtype."""
         if name not in self._entries:
             raise SafetensorError(f"safetensors: the file has no tensor {name!r}")
         entry = self._entries[name]

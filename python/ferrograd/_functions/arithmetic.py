@@ -8,7 +8,7 @@ from ferrograd._core import ArgumentError, Tensor
 
 
 def quotient(ops: Any, x: Any, y: Any, rounding_mode: str | None) -> Any:
-    """The quotient by the functions of a dialect; with the mode "trunc" rounded towards 0, with "floor" down.
+    """The quotient, computed by the functions of a dialect. The mode "trunc" rounds it towards 0, "floor" down.
 
     Rounded quotients of integers are integers.
     """

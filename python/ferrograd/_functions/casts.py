@@ -1,4 +1,6 @@
-"""Casts to the dtype in which a function is computed, and of complex numbers to real ones, which dialects allow."""
+"""Casts to the dtype in which a function is computed, and casts of complex numbers to real ones, which dialects
+allow.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from ferrograd._kit.warning import warn
 
 
 def cast(input: Tensor, dtype: Any) -> Any:
-    """The tensor in a dtype. If that is real, of complex numbers the real part, with a warning."""
+    """The tensor in a dtype. A real dtype takes the real part of complex numbers, with a warning."""
     if _arguments.tensor(input, "cast", "input").dtype.kind == "c" and ops.zeros([0], dtype).dtype.kind not in "bc":
         input = real_part(input)
     return ops.cast(input, dtype)

@@ -98,3 +98,12 @@ def _fresh(
     _update_average(running[0], mean, share)
     _update_average(running[1], variance * wide, share)
     return y
+
+
+def over_channels(x: Tensor, size: int, alpha: float, beta: float, k: float) -> Any:
+    """``x / (k + alpha * mean)**beta`` with the mean of the squares of ``size`` channels around each."""
+    shape = list(x.shape)
+    squares = ops.reshape(ops.square(x), [shape[0], 1, shape[1], math.prod(shape[2:])])
+    padded = ops.pad(squares, [(0, 0), (0, 0), (size // 2, (size - 1) // 2), (0, 0)])
+    means = ops.reshape(ops.avg_pool2d(padded, [size, 1], 1), shape)
+    return ops.divide(x, ops.pow(ops.add(ops.multiply(means, alpha), k), beta))

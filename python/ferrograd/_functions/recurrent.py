@@ -83,7 +83,7 @@ KINDS: dict[str, Callable[[Weights], Step]] = {
 
 
 def _from_input(kind: str, w: Weights, x: Tensor) -> Tensor:
-    """The part of the gates that does not depend on the state: it has both biases, but for a GRU."""
+    """The part of the gates that does not depend on the state: it has both biases, except in a GRU."""
     bias, other = w.input_bias, w.hidden_bias
     if kind != "GRU" and other is not None:
         bias = other if bias is None else ops.add(bias, other)

@@ -13,9 +13,8 @@ from ferrograd._kit.dialect import dialect_of
 
 
 def distinct(x: Tensor, axis: int | None, function: str) -> tuple[Any, Any, Any, Any]:
-    """The distinct elements in rising order, where each is first, which of them each is, and how often each is there.
-
-    With an axis the same of the slices along it.
+    """The distinct elements in rising order, where each first occurs, which of them each element is, and how often each
+    occurs. With an axis, the same for the slices along it.
     """
     if axis is None:
         values, first, inverse, counts = _counted(x) or ops.unique_all(x)

@@ -1,4 +1,4 @@
-"""What makes sparse tensors in PyTorch and Paddle makes dense ones here."""
+"""Functions that make sparse tensors in PyTorch and Paddle. Here they make dense ones."""
 
 from __future__ import annotations
 

@@ -317,7 +317,9 @@ def _function_at(file: str, line: int) -> str:
 
 @cache
 def _functions(file: str) -> list[tuple[str, int, int]]:
-    """The functions of a file: name with class, first line, last line; those around a function before it."""
+    """The functions of a file, each as its name with its class, its first and its last line. A function comes after
+    those that contain it.
+    """
 
     def below(tree: ast.AST, prefix: str) -> Iterator[tuple[str, int, int]]:
         for part in ast.iter_child_nodes(tree):

@@ -57,7 +57,7 @@ def _drawn(text: str, path: str) -> None:
 
 
 def _draw(element: Any, classes: list[str], axes: Any) -> None:
-    """Draws the elements of a group, the classes of which and of all around it are given."""
+    """Draws the elements of a group. The classes given are its own and those of the groups around it."""
     for part in element:
         tag = part.tag.rpartition("}")[2]
         own = [*classes, *part.get("class", "").split()]

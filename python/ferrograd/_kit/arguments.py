@@ -52,13 +52,15 @@ def tensor(value: object, function: str, name: str) -> Any:
 
 
 def no_tensor(value: object, name: str) -> str:
-    """What is said of an argument that should be a tensor: of a tensor of another package, where it is from."""
+    """How errors describe an argument that should be a tensor. For a tensor of another package they name the
+    package.
+    """
     foreign = _core.foreign_tensor(value, name, _dialect_of_caller())
     return foreign or f"{name} must be a Tensor, not {type(value).__name__}"
 
 
 def kind_of(value: object, full: bool = False) -> str:
-    """What a value is, for the end of an error: its class, and of a tensor of another package where it is from.
+    """What a value is, for the end of an error: its class, and for a tensor of another package the package.
 
     With ``full`` the class is shown as PyTorch shows it, with its module.
     """

@@ -1,4 +1,6 @@
-"""Forks. The child has one thread, so a lock that another thread of the parent held would be held there for ever."""
+"""Forks. The child has one thread, so a lock that another thread of the parent held would stay locked in the child for
+ever.
+"""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ body.append(...sorted);"""
 def ranking(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """A table of numbers that are not negative: a click on a head sorts by that column, and large numbers are red.
 
-    The first column has names. How red a number is says which part it is of the largest in its column.
+    The first column has names. The closer a number is to the largest in its column, the redder it is.
     """
     red = ",".join(map(str, ABOVE))
     most = [max((float(str(row[i])) for row in rows), default=0.0) or 1.0 for i in range(1, len(head))]

@@ -50,7 +50,7 @@ def into(out: Any, result: Any) -> Any:
 
 
 def _check(out: Any, result: Any) -> None:
-    """Raises unless the result can be written to ``out``, so that of several all are written or none."""
+    """Raises unless the result can be written to ``out``. So either all of several results are written or none."""
     if not isinstance(out, Tensor) or not isinstance(result, Tensor):
         raise ArgumentError(f"out takes a tensor for each result, not {type(out).__name__}")
     check_can_take("out", out, result)

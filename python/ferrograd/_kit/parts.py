@@ -16,7 +16,8 @@ _traced: list[tuple[Any, Any, Take, Join]] = []
 
 
 def part_of(base: Any, part: Any, take: Take, join: Join) -> Any:
-    """A part with memory of its own: what ``join`` makes of it and the base is written to the base after each write.
+    """A part with memory of its own. After each write to it, what ``join`` makes of the part and its base is written to
+    the base.
 
     A write to the base is not seen in a part that was taken before. ``take`` is what takes the part of a tensor.
     """

@@ -12,12 +12,13 @@ from typing import Any, ClassVar
 _PAGE = "https://ferrograd.github.io/ferrograd/libraries.html"
 #: A part of a path that is private. The core says itself where its functions are.
 _PRIVATE = re.compile(r"\._(?!core\b)[a-z]")
-#: By dialect: what a module and a name that it lacks are given to, since names of its library may mean nothing here.
+#: By dialect: the function that gets a module and a name that it lacks, since names of its library may mean nothing
+#: here.
 absent: dict[str, Callable[[str, str], Any]] = {}
 
 
 def _package(module: str) -> str:
-    """The package below ferrograd that a module is of, by its name; nothing for ferrograd itself."""
+    """The package below ferrograd that a module belongs to, by the module's name; empty for ferrograd itself."""
     return module.partition(".")[2].partition(".")[0]
 
 
@@ -117,7 +118,8 @@ def _with_absent(
 
 
 def owned(door: dict[str, Any], names: Iterable[str]) -> None:
-    """Makes functions and classes that private modules define, and a public module has, say that they are of it.
+    """Sets the ``__module__`` of functions and classes of a public module that private modules define to the public
+    one.
 
     So help shows where they are to be found, and pickles of them name no private module. Those of another room, which
     several doors may have, are left as they are.

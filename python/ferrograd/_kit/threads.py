@@ -6,7 +6,7 @@ import os
 
 from ferrograd import _core
 
-#: The variables, the first of which that is set counts. The second is that of OpenMP, which PyTorch and NumPy obey.
+#: The environment variables. The first one that is set counts. The second is OpenMP's, which PyTorch and NumPy obey.
 VARIABLES = ("FERROGRAD_NUM_THREADS", "OMP_NUM_THREADS")
 
 

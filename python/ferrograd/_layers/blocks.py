@@ -30,12 +30,12 @@ def _set(value: Any) -> Iterator[None]:
 
 
 def apart() -> Any:
-    """Inside, one block is computed, of which the others know nothing."""
+    """A context in which one block is computed apart from the others."""
     return _set(_APART)
 
 
 def together(communicator: Any, level: Any, count: int, deterministic: bool) -> Any:
-    """Inside, all blocks of this process are computed, as the batch of a level of ``vmap``."""
+    """A context in which all blocks of this process are computed, as the batch of a level of ``vmap``."""
     from ferrograd.distributed._batch_norm import Blocks
 
     return _set(Blocks(communicator, level, count, deterministic))

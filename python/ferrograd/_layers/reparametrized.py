@@ -80,3 +80,14 @@ class WeightNorm:
     def __call__(self, module: Any, inputs: Any) -> None:
         """Sets the weight of the module."""
         setattr(module, self.name, self.compute_weight(module))
+
+
+def taken_weight(module: Any, name: str) -> Any:
+    """The weight that a :class:`WeightNorm` computes, whose hook and two parameters are taken off the module."""
+    for number, hook in list(module._forward_pre_hooks.items()):
+        if isinstance(hook, WeightNorm) and hook.name == name:
+            value = hook.compute_weight(module).detach()
+            delattr(module, name)
+            del module._parameters[f"{name}_g"], module._parameters[f"{name}_v"], module._forward_pre_hooks[number]
+            return value
+    raise ValueError(f"weight_norm of '{name}' not found in {module}")

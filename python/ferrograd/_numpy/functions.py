@@ -169,8 +169,8 @@ unravel_index = _constant("unravel_index(fg.tensor([1, 5]), (2, 3))[1].tolist()\
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     """The number of the bin that each element lies in (int64): how many edges of a rising vector are not above it.
 
-    With ``right`` those that are equal do not count. Of a falling vector the edges above the element count. Other edges
-    are a ValueError.
+    With ``right`` those that are equal do not count. In a falling vector, the edges above the element count. Any other
+    order of edges raises a ValueError.
 
     >>> fg.digitize(fg.tensor([0.5, 1.0, 9.0]), [0.0, 1.0, 2.0]).tolist()
     [1, 2, 3]
@@ -187,7 +187,8 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
 def lexsort(keys: Any, axis: int = -1) -> Any:
     """The indices (int64) that sort by the last key, elements that agree in it by the one before, and so on.
 
-    ``keys`` is a sequence of tensors of one shape, or a tensor of them. An error for keys of several shapes or none.
+    ``keys`` is a sequence of tensors of one shape, or a tensor of them. Keys of several shapes are an error, and so are
+    no keys.
 
     >>> fg.lexsort([fg.tensor([2, 1, 0]), fg.tensor([1, 1, 0])]).tolist()
     [2, 1, 0]
@@ -845,7 +846,7 @@ def _called(name: str, f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 globals().update({name: _called(name, globals()[name]) for name in __all__})
-#: NumPy's functions and their counterparts here: those of ``__all__``, but for what NumPy computes itself.
+#: NumPy's functions and their counterparts here: those of ``__all__``, except what NumPy computes itself.
 SPECIAL: dict[Callable[..., Any], Callable[..., Any]] = {
     **{getattr(np, name): globals()[name] for name in __all__ if name not in _CONSTANT},
     np.apply_along_axis: _apply_along_axis,

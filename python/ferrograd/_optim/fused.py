@@ -182,14 +182,14 @@ def _asked(
 
 
 def watch(value: Callable[[], Any]) -> None:
-    """Has a compiled function traced anew when ``value()`` is another one than in the trace."""
+    """Makes a compiled function be traced again when ``value()`` differs from its value in the trace."""
     if _core.is_tracing() and not _counting.is_on:
         _asked(None, {}, lambda: (value(),))
 
 
 def change(held: State, make: Callable[[], Any]) -> None:
-    """Calls ``make``, which changes what ``held`` has, also in each call of a compiled function that is traced. What it
-    returns has to be what it was in the trace.
+    """Calls ``make``, which changes the dict ``held``. A compiled function that is traced calls it again in each of its
+    calls. What it returns has to be what it returned in the trace.
     """
     if _core.is_tracing():
         _asked(None, held, lambda: (make(),))
@@ -198,7 +198,7 @@ def change(held: State, make: Callable[[], Any]) -> None:
 
 
 def unscaled(grads: Iterable[Tensor], factor: Callable[[], float]) -> bool:
-    """Divides gradients by a factor in place. Whether all of them are finite then."""
+    """Divides gradients by a factor in place. Returns whether all of them are finite then."""
     is_finite = True
     with no_grad():
         for g in grads:
@@ -208,8 +208,8 @@ def unscaled(grads: Iterable[Tensor], factor: Callable[[], float]) -> bool:
 
 
 def watched(group: dict[str, Any], params: Sequence[Tensor], states: Mapping[Tensor, State], *rates: str) -> Any:
-    """What a compiled step of a group depends on besides :func:`numbers`: its options but for the ``rates``, the
-    parameters that the step changes, and the tensors of their states. A momentum of 0 is another step.
+    """What a compiled step of a group depends on besides :func:`numbers`: its options without the ``rates``, the
+    parameters that the step changes, and the tensors of their states. A step without momentum is compiled apart.
     """
     options = {key: value for key, value in group.items() if key != "params" and key not in rates}
     if "momentum" in rates:
@@ -446,7 +446,7 @@ def adam(
 
 
 def of_a_module(given: Any) -> str:
-    """What to write, for an error, if a module or its method was given where its parameters are wanted."""
+    """What to write, for an error, if a module or its method was given in the place of its parameters."""
     if callable(given):
         return (
             ": pass parameters(), the call, not the method" if hasattr(given, "__self__") else ": pass its parameters()"

@@ -13,9 +13,8 @@ L = TypeVar("L", bound=Callable[..., None])
 
 
 def all_or_nothing(load: L) -> L:
-    """The method of a schedule that loads a state, where an error leaves the schedule as it was.
-
-    So it leaves what the schedule is made of, schedules and functions.
+    """The method of a schedule that loads a state. An error leaves the schedule as it was, and also the schedules and
+    functions that it is made of.
     """
 
     @functools.wraps(load)
@@ -100,6 +99,42 @@ def restart(epoch: float, first: int, factor: int) -> tuple[float, int]:
         return epoch % first, first
     n = int(math.log(epoch / first * (factor - 1) + 1, factor))
     return epoch - first * (factor**n - 1) / (factor - 1), first * factor**n
+
+
+class Restarts:
+    """A schedule whose periods begin again: its attributes, and how it goes to an epoch."""
+
+    last_epoch: int
+    T_0: int
+    T_i: int
+    T_mult: int
+    T_cur: float
+
+    def _fg_set_period(self, T_0: int, T_mult: int, last_epoch: int) -> None:
+        if not isinstance(T_0, int) or T_0 <= 0:
+            raise ValueError(f"Expected positive integer T_0, but got {T_0}")
+        if not isinstance(T_mult, int) or T_mult < 1:
+            raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
+        self.T_0 = T_0
+        self.T_i = T_0
+        self.T_mult = T_mult
+        self.T_cur = last_epoch
+
+    def _fg_go_to(self, epoch: float | None) -> None:
+        """Goes to an epoch, which may be a fraction, or to the next one."""
+        if epoch is None and self.last_epoch < 0:
+            epoch = 0
+        if epoch is None:
+            epoch = self.last_epoch + 1
+            self.T_cur += 1
+            if self.T_cur >= self.T_i:
+                self.T_cur %= self.T_i
+                self.T_i *= self.T_mult
+        elif epoch < 0:
+            raise ValueError(f"Expected non-negative epoch, but got {epoch}")
+        else:
+            self.T_cur, self.T_i = restart(epoch, self.T_0, self.T_mult)
+        self.last_epoch = math.floor(epoch)
 
 
 def cycle(epoch: int, size: float, up: float) -> tuple[int, float]:

@@ -9,7 +9,7 @@ from ferrograd import _core
 
 
 class _Contexts(threading.local):
-    """On this thread: in how many contexts of the device ``meta`` it is, in which new tensors have no numbers."""
+    """In how many contexts of the device ``meta`` this thread is. New tensors have no numbers there."""
 
     meta = 0
 
@@ -70,7 +70,8 @@ _KINDS = ("cuda", "hpu", "ipu", "meta", "mps", "mtia", "privateuseone", "vulkan"
 
 
 class TorchDevice(Device):
-    """A device with torch's text. Those that are not here can be named and compared; a function that takes one raises.
+    """A device with torch's text. Devices that do not exist here can be named and compared. A function that gets one
+    raises.
 
     >>> import ferrograd.torch as torch
     >>> torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -104,7 +105,7 @@ class TorchDevice(Device):
         return int(number) if number else None
 
     def __enter__(self) -> TorchDevice:
-        """Makes it the device of new tensors, which the CPU is always; raises for another one.
+        """Makes it the device of new tensors. That is always the CPU, so another one raises.
 
         On ``"meta"`` new tensors of torch have a shape and no numbers.
         """

@@ -19,7 +19,7 @@ _NAMES = (
     *("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"),
     *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
 )
-#: The kind and the bytes of an element of dtypes that torch has and no tensor here. Programs compare dtypes with them.
+#: The kind and the bytes of an element of torch's dtypes that no tensor here has. Programs compare dtypes with them.
 _FOREIGN = {
     "complex32": ("c", 4),
     **{f"float8_{form}": ("f", 1) for form in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")},
@@ -39,7 +39,7 @@ _COMPLEX = {"float32": "complex64", "float64": "complex128"}
 class dtype:
     """A dtype as torch and Paddle show it. It equals NumPy's, hashes like it, and NumPy takes it for its own.
 
-    What torch's dtypes do not have is looked up in NumPy's.
+    Attributes that torch's dtypes do not have are looked up in NumPy's.
 
     >>> import ferrograd.torch as torch
     >>> torch.float32, torch.float32 == np.float32, np.zeros(2, dtype=torch.float32).dtype

@@ -52,8 +52,8 @@ def _rebuild(dtype: str, shape: tuple[int, ...], data: Any, tracked: bool, diale
 
 
 def in_order(made: tuple[Any, ...], strides: tuple[int, ...]) -> tuple[Any, ...]:
-    """What :func:`reduce` has made for a tensor of torch's with these strides. The copy has its axes in their order in
-    memory, without gaps.
+    """The result of :func:`reduce` for a tensor of torch's dialect with these strides. The copy has its axes in their
+    order in memory, without gaps.
     """
     _, arguments, *rest = made
     order = sorted(range(len(strides)), key=lambda axis: -strides[axis])

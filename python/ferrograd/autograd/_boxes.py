@@ -46,8 +46,9 @@ class Node:
 
 
 class Box:
-    """A value in a trace. A class that derives from it and from one of the user's, and is registered for that, makes
-    objects of the user's class arguments that functions can be differentiated by."""
+    """A value in a trace. To differentiate functions by objects of a user's class, a class derives from this one and
+    from the user's, and is registered for the latter.
+    """
 
     type_mappings: ClassVar[dict[type, type[Box]]] = {}
     types: ClassVar[set[type]] = set()
@@ -130,7 +131,7 @@ def has_box(args: Any) -> bool:
 
 
 def is_traced(args: Any) -> bool:
-    """Whether an argument is in a box of a trace, and not in one of an object that is differentiated."""
+    """Whether an argument is in the box of a trace. Boxes of objects that are differentiated do not count."""
     return any(isinstance(arg, Box) and isinstance(arg._node, Node) for arg in args)
 
 

@@ -72,7 +72,7 @@ class Recording:
         return _tree.rebuilt(self.argument, iter(values))
 
     def is_recorded(self, others: Sequence[Tensor] = ()) -> bool:
-        """Whether derivatives of the derivative may be wanted: those of ``others``, or of what ``fun`` closes over."""
+        """Whether somebody may differentiate the derivative: by ``others``, or by what ``fun`` closes over."""
         if not _core.is_grad_enabled():
             return False
         if self._beyond is None:
@@ -80,7 +80,7 @@ class Recording:
         return self._beyond or any(x.requires_grad for x in others)
 
     def settled(self, values: Any) -> Any:
-        """What the caller gets: arrays of NumPy's, but for tensors that depend on what is differentiated around it."""
+        """What the caller gets: NumPy's arrays, or tensors that depend on what is differentiated around it."""
         if self.outputs and self.is_recorded():
             return untracked(values)
         if isinstance(values, Tensor):

@@ -156,8 +156,9 @@ def _half_square(x: Any) -> Any:
 def make_ggnvp(
     f: Callable[..., Any], g: Callable[[Any], Any] = _half_square, f_argnum: int = 0
 ) -> Callable[..., Callable[[Any], Any]]:
-    """The function that computes, at a point, the function from a vector to its product with the matrix of Gauss and
-    Newton: that of the Jacobian of ``f`` and the Hessian of ``g``."""
+    """The function that computes, at a point, the function from a vector to its product with the Gauss-Newton matrix of
+    the Jacobian of ``f`` and the Hessian of ``g``.
+    """
 
     @unary_to_nary
     def make(f: Callable[[Any], Any], x: Any) -> Callable[[Any], Any]:

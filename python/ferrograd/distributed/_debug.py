@@ -29,7 +29,7 @@ class Call(NamedTuple):
 
 
 class _Settings:
-    """Whether the processes check each other, and for how long one waits for the others."""
+    """Whether the processes check each other, and how long each waits for the others."""
 
     def __init__(self) -> None:
         self.debug = os.environ.get("FERROGRAD_DISTRIBUTED_DEBUG", "0") not in ("", "0")
@@ -89,12 +89,14 @@ def agree(transport: Transport, name: str, sent: str = "", dest: int | None = No
 
 
 def wait(request: Request, timeout: float | None = None) -> int:
-    """Waits for a message; in debug mode, and if a time is given, not forever. Returns the rank of its sender."""
+    """Waits for a message. In debug mode, and with a ``timeout``, it does not wait forever. Returns the rank of its
+    sender.
+    """
     return request.wait(_settings.timeout if timeout is None and _settings.debug else timeout)
 
 
 def compare(transport: Transport, call: Call, timeout: float | None = None) -> None:
-    """Tells the other processes the call, and raises if one of them makes another one, or none within a time."""
+    """Tells the other processes the call, and raises if one of them makes another call, or no call in time."""
     timeout = _settings.timeout if timeout is None else timeout
     heard: list[Call | None] = transport.tell(call, timeout)
     missing = [r for r, other in enumerate(heard) if other is None]

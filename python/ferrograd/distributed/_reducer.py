@@ -144,7 +144,9 @@ class Reducer:
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Inside, forward calls expect no pass, so that gradients are accumulated on each process alone."""
+        """A context in which forward calls expect no backward pass, so that each process accumulates its own
+        gradients.
+        """
         before, self.sync = self.sync, False
         try:
             yield

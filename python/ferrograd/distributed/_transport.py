@@ -25,7 +25,7 @@ Array = NDArray[Any]
 _LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK")
 #: The variable that tells the processes that a rank starts who has started them.
 _RANK = "FERROGRAD_DISTRIBUTED_RANK"
-#: The longest pause in seconds between two looks at what has arrived, and that where processes share cores.
+#: The longest pause in seconds between two checks for messages, and the longest one where processes share cores.
 _PAUSE, _NAP = 0.001, 0.0001
 #: The calls that are started and waited for where processes share cores. That of a ``Reduce`` which is started adds in
 #: an order that depends on the number of elements.
@@ -42,7 +42,7 @@ _STARTED = (
 )
 #: The tags of messages that are parts of one call, and of what processes tell each other; programs have others.
 _PARTS, _TOLD = 32767, 32766
-#: How many seconds pass before it looks again which processes have ended.
+#: Seconds between two checks for processes that have ended.
 _LOOK = 0.25
 
 
@@ -143,7 +143,7 @@ class Transport(Protocol):
         """The processes with the same color, in the order of the keys."""
 
     def tell(self, value: Any, timeout: float) -> list[Any]:
-        """What each process tells; None for those that have told nothing when the time is over."""
+        """What each process tells; None for each that has told nothing in time."""
 
 
 class _Done:
@@ -258,7 +258,7 @@ class Mpi:
         self._room = 16
         self.rank: int = comm.Get_rank()
         self.size: int = comm.Get_size()
-        #: How many calls this process has begun that all processes make, and what it waits for.
+        #: The number of collective calls that this process has begun, and what it waits for.
         self.begun = 0
         self.waiting: Waiting | None = None
         self.made[name] = self
@@ -269,7 +269,7 @@ class Mpi:
         return self._handle
 
     def _refuse_children(self) -> None:
-        """Raises in a process that fork() has made: it would use what MPI shares with other ranks."""
+        """Raises in a process that fork() has made, because it would use what MPI shares with other ranks."""
         if os.getpid() != self._process:
             raise DistributedError(_no_rank(self._process))
 
@@ -534,7 +534,7 @@ class _Request:
 
 
 def _bytes(a: Array) -> Array:
-    """The memory of an array as bytes, of which MPI moves any dtype."""
+    """The memory of an array as bytes. So MPI can send any dtype."""
     return a.reshape(-1).view(np.uint8)
 
 
@@ -546,7 +546,7 @@ def _no_rank(process: int | str) -> str:
 
 
 class Child:
-    """The ranks, for a process that one of them has started: it knows them, and all communication is refused."""
+    """The ranks as a process sees them that one of them has started. It knows who they are, and cannot communicate."""
 
     def __init__(self, rank: int, size: int, process: str) -> None:
         self.rank, self.size, self._process = rank, size, process
@@ -602,7 +602,7 @@ def connect() -> Transport:
 
 
 def _is_crowded(mpi: Any) -> bool:
-    """Whether a machine has more processes of the program than cores for them, on any."""
+    """Whether any machine has more processes of the program than cores."""
     here = mpi.COMM_WORLD.Split_type(mpi.COMM_TYPE_SHARED)
     own = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
     crowded = here.Get_size() > len(set().union(*here.allgather(own)))

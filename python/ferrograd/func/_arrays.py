@@ -81,8 +81,8 @@ class ArrayFunction:
             return _arrays(product, keeps_axes=True)
 
     def _given(self, args: tuple[Any, ...]) -> list[Any]:
-        """The arguments, with tensors in place of the differentiated ones and of other arrays. Read while derivatives
-        that would be lost are errors.
+        """The arguments, with tensors in place of the differentiated ones and of other arrays. While they are used, a
+        derivative that would be lost is an error.
         """
         places = chosen("for_numpy", args, self._argnums)
         return [
@@ -96,7 +96,7 @@ class ArrayFunction:
 
 
 def _arrays(tree: Any, keeps_axes: bool = False) -> Any:
-    """Tensors as arrays that can be written to; with no axes as numbers, unless arrays without axes are wanted."""
+    """Tensors as arrays that can be written to; those without axes as numbers, unless ``keeps_axes``."""
 
     def plain(x: Any) -> Any:
         found = np.array(x.detach()) if isinstance(x, Tensor) else x

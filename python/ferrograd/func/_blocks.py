@@ -123,8 +123,8 @@ def _together(
         def inside(x: Any, is_cut: bool) -> Any:
             if is_cut:
                 return level.enter(x.reshape([len(mine), x.shape[0] // len(mine), *x.shape[1:]]), 0)
-            # Each block has a copy of a parameter, so that it has its own gradient and its matrix products are apart:
-            # the bits of a product of several blocks with one matrix depend on their number.
+            # Each block has its own copy of a parameter, and so its own gradient and matrix products. A product of
+            # several blocks with one matrix would have bits that depend on the number of blocks.
             return level.enter(level.leave(x, 0).clone(), 0) if isinstance(x, Tensor) else x
 
         given = [_tree.mapped(partial(inside, is_cut=i in places), arg) for i, arg in enumerate(args)]

@@ -30,7 +30,7 @@ from ferrograd.func._record import tensor
 
 #: With fewer steps a scan is unrolled: that takes less time.
 _FEW = 64
-#: So many first steps are taken by themselves where they change the shape or the dtype of the carry.
+#: The number of first steps that are taken apart where they change the shape or the dtype of the carry.
 _FIRST = 2
 
 
@@ -100,12 +100,12 @@ def _truth(pred: Tensor) -> Tensor:
 
 
 def _each_its_own(holds: Tensor, yes: Callable[..., Any], no: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
-    """The result of its own branch for each example of vmap. A branch that none takes does not run."""
+    """For each example of vmap the result of the branch that it takes. A branch that no example takes does not run."""
     sides = [(_core.Takers(holds), yes), (_core.Takers(native.logical_not(holds)), no)]
     taken = [(takers, f) for takers, f in sides if _is_taken(takers)]
     if len(taken) == 1:
         return taken[0][1](*operands)
-    # A batch without examples takes no side, and has results of the shapes of both.
+    # An empty batch takes no branch. Its results have the shapes that both branches give.
     results = [_taken(takers, f, *operands) for takers, f in sides]
     return _chosen_leaves(holds, *results)
 
@@ -122,7 +122,7 @@ def _is_taken(takers: _core.Takers) -> bool:
 
 
 def _taken(takers: _core.Takers, f: Callable[..., Any], *operands: Any) -> Any:
-    """What a function makes of operands of some of the examples."""
+    """The results of a function for some of the examples."""
     with takers:
         return f(*operands)
 
@@ -342,7 +342,7 @@ def _looped(
     reverse: bool,
     checkpoint: int | None,
 ) -> tuple[Any, Any] | Part:
-    """A scan as one node, or as one of nodes. Where its step cannot be traced it is the step, which knows why."""
+    """A scan as one node, or as one of nodes. Where its step cannot be traced, the step itself, which knows why."""
     carry = [tensor(x, "scan") for x in _tree.leaves(init)]
     count = len(carry)
     results: list[Any] = []
@@ -395,7 +395,7 @@ _HOLE = type("_Hole", (float,), {})()
 
 
 def _told_apart(tree: Any) -> Any:
-    """What tells a structure from another: its classes, its names in their order, and all leaves but tensors."""
+    """What two structures are compared by: their classes, their names in order, and all leaves that are not tensors."""
     parts = _tree.children(tree)
     if isinstance(tree, (bool, int, float, complex, str, bytes)):
         return type(tree), repr(tree)

@@ -1,4 +1,4 @@
-"""Parts of a computation that workers compute: the processes or threads of an executor."""
+"""Parts of a computation that the workers of an executor compute. Workers are processes or threads."""
 
 from __future__ import annotations
 
@@ -86,7 +86,9 @@ def _run(packed: bytes, args: Sequence[Any], home: int) -> Any:
 
 
 def _travels(error: BaseException) -> bool:
-    """Whether an error that a worker raises is the same where it is heard of, and does not end that process."""
+    """Whether an error that a worker raises can be raised again in the calling process, unchanged and without ending
+    it.
+    """
     if not isinstance(error, Exception):
         return False
     try:
@@ -108,7 +110,9 @@ def refuse_recorded(what: str, tree: Any) -> None:
 
 
 class _Pool:
-    """The executor of a call: one that was given, or that a given function makes anew when a death has broken it."""
+    """The executor of a call: the one given, or one that a given function makes. After the death of a worker has broken
+    it, the function makes another one.
+    """
 
     def __init__(self, what: str, given: Executors, packed: bytes) -> None:
         self._make: Callable[[], Executor] | None = None

@@ -94,7 +94,7 @@ class Part(Holder):
         return tuple(batch.is_live for batch in self.batches)
 
     def trace(self, arguments: Sequence[Tensor], like: Sequence[Tensor] = ()) -> bool:
-        """Traces the function. Whether that gives a program whose first outputs are like those of ``like``."""
+        """Traces the function. Returns whether that gives a program whose first outputs are like those of ``like``."""
         if not _core.program_modes(inner=True) or _core.batches(list(arguments)):
             return False
         examples = [_example(x) for x in arguments]
@@ -145,7 +145,9 @@ class Part(Holder):
         return not self.is_unlike
 
     def can_trace(self, arguments: Sequence[Tensor], like: Sequence[Tensor] = ()) -> bool:
-        """:meth:`trace`, where an error of the function is no program: whoever runs it as it is will meet the error."""
+        """:meth:`trace` for which an error of the function means that there is no program. Who runs the function itself
+        meets the error.
+        """
         try:
             return self.trace(arguments, like)
         except Exception:
@@ -360,7 +362,7 @@ def _with_edge(x: Tensor) -> Tensor:
 
 
 def _with_edges(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The tensors, of which those that can have a gradient are tracked."""
+    """The tensors. Those that can have a gradient are tracked."""
     return list(map(_with_edge, tensors))
 
 
@@ -722,7 +724,7 @@ class Loop(Holder):
         return _placed([*_where(has, carry), *of_rows], [*outputs, *outputs[:n]])
 
     def applied(self, step: InBatches, given: Sequence[Tensor]) -> list[Tensor]:
-        """What the loop of a step of whole batches makes of a carry and columns with batches, by one node."""
+        """The results of the loop for a carry and columns with batches: one node, whose step takes whole batches."""
         n = self.carries
         outs = _Scan.apply(self, *step.left(given, n), *self.step.constants)
         return step.entered(outs[: len(self.step.outputs)], n)
@@ -780,13 +782,13 @@ class _Scan(Function):
 
 
 class Branches(Holder):
-    """Two branches, of which one is taken: functions of the same tensors with outputs of the same kinds."""
+    """Two branches: functions of the same tensors with outputs of the same kinds. One of them is taken."""
 
     def __init__(self, yes: Part, no: Part) -> None:
         note(self)
         self.parts = yes, no
-        #: By which of the outputs have gradients: the branches that compute those of the operands and of the constants,
-        #: and which of these get one.
+        #: By which outputs have gradients: the branches that compute the gradients of the operands and constants, and
+        #: which of these get one.
         self._back: dict[Any, tuple[Branches, list[bool]]] = {}
 
     def run(self, holds: Tensor, given: Sequence[Tensor]) -> list[Tensor]:
@@ -948,7 +950,7 @@ class Repeated(Holder):
         note(self)
         self.test = test
         self.step = step
-        #: By which of the carries have gradients at the end: what :meth:`backward` returns.
+        #: What :meth:`backward` returns, by which carries have gradients at the end.
         self._back: dict[Any, tuple[list[Part], int, list[bool]]] = {}
 
     def run(self, carry: Sequence[Tensor]) -> list[Tensor]:

@@ -130,8 +130,8 @@ def decorate(
     master_grad: bool = False,
     excluded_layers: Any = None,
 ) -> Any:
-    """Casts the parameters of models to a half dtype at level ``O2``, except for those of layers that normalize batches
-    and in float16 also instances and layers.
+    """Casts the parameters of models to a half dtype at level ``O2``, except for the layers that normalize batches, and
+    in float16 also those that normalize instances and layers.
 
     The optimizers then keep float32 copies of the parameters, which they update, unless ``master_weight`` is False. At
     other levels nothing is changed. Returns the models, with the optimizers if there are any.

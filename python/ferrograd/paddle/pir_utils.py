@@ -1,4 +1,6 @@
-"""``paddle.pir_utils``: contexts that choose the form of static programs, and change nothing here: there are none."""
+"""``paddle.pir_utils``: contexts that choose the form of static programs. Here they change nothing, because there are
+no static programs.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from ferrograd._kit.dialect import PADDLE
 
 __all__ = ["coalesce", "is_same_shape", "masked_matmul", "sparse_coo_tensor", "sparse_csr_tensor"]
 
-#: What is the function of the same name in ``paddle``: it keeps zeros, or is a product or a movement.
+#: The names that are functions of ``paddle``: they keep zeros, or are products or movements.
 _SAME = {
     "abs",
     "add",

@@ -41,19 +41,19 @@ class PyTorchFileReader:
 
 
 class Value:
-    """The class of values of TorchScript, which there are none of."""
+    """The class of values of TorchScript. It has no objects here."""
 
 
 class SymInt:
-    """The class of symbolic integers, which there are none of: sizes are numbers."""
+    """The class of symbolic integers. It has no objects here: sizes are numbers."""
 
 
 class SymFloat:
-    """The class of symbolic floats, which there are none of."""
+    """The class of symbolic floats. It has no objects here."""
 
 
 class SymBool:
-    """The class of symbolic truth values, which there are none of."""
+    """The class of symbolic truth values. It has no objects here."""
 
 
 class DisableTorchFunctionSubclass:

@@ -32,7 +32,7 @@ def _element_size(dtype: Any) -> int:
 
 
 def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
-    """-1, the index of the CPU, where it is allowed.
+    """-1, the index of the CPU, if the CPU is allowed.
 
     Raises:
         ValueError: another device is asked for, or the CPU is not allowed.

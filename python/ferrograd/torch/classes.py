@@ -1,4 +1,4 @@
-"""``torch.classes``: classes that are compiled for TorchScript, of which there are none."""
+"""``torch.classes``: classes that are compiled for TorchScript. There are none here."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def load_state_dict_from_url(
     file_name: str | None = None,
     weights_only: bool = True,
 ) -> Any:
-    """What is in the file of that name in ``model_dir``, by default in ``checkpoints`` below :func:`get_dir`.
+    """The contents of the file of that name in ``model_dir``, by default in ``checkpoints`` below :func:`get_dir`.
 
     Raises:
         FerrogradError: there is no such file.

@@ -1,4 +1,6 @@
-"""``torch.library``: ops of one's own, which run any Python on the numbers and have a gradient of one's own."""
+"""``torch.library``: ops that a program defines. They run any Python code on the numbers, and their gradients are the
+program's own.
+"""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class ProcessContext:
 
     def __init__(self, processes: list[Any], reports: list[Any]) -> None:
         self.processes, self._reports = processes, reports
-        #: The processes for whose end nobody has waited, by what tells it.
+        #: The processes that nobody has waited for yet, by the object that tells their end.
         self.sentinels = {process.sentinel: rank for rank, process in enumerate(processes)}
 
     def pids(self) -> list[int]:
@@ -95,7 +95,7 @@ class ProcessContext:
         return [process.pid for process in self.processes]
 
     def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
-        """Waits until one ends, or ``timeout`` seconds; whether all have ended.
+        """Waits until one ends, or for ``timeout`` seconds. Returns whether all have ended.
 
         If one has failed, the others are ended, after ``grace_period`` seconds.
 

@@ -27,7 +27,7 @@ __all__ = [
 
 
 class ProfilerActivity(enum.Enum):
-    """What is measured: here always the CPU."""
+    """What a profile measures. Here it is always the CPU."""
 
     CPU = 0
     CUDA = 1

@@ -1,4 +1,4 @@
-"""``torch.random``: the generator of draws that are given none."""
+"""``torch.random``: the generator for draws that are given none."""
 
 from __future__ import annotations
 

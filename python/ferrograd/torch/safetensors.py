@@ -68,7 +68,8 @@ def save_model(
     metadata: dict[str, str] | None = None,
     force_contiguous: bool = True,
 ) -> None:
-    """Writes the state of a module. A parameter of several names is written under the first of them by the alphabet.
+    """Writes the state of a module. A parameter with several names is written under the first one in alphabetical
+    order.
 
     The metadata have that name for each of the others.
     """
@@ -81,7 +82,7 @@ def save_model(
 def load_model(
     model: Module, filename: str | os.PathLike[str], strict: bool = True, device: Any = "cpu", *, backend: str = "mmap"
 ) -> tuple[set[str], list[str]]:
-    """Loads a file of a module's state into the module; the names that are missing, and those that are unexpected.
+    """Loads a file of a module's state into the module. Returns the missing and the unexpected names.
 
     A name of a parameter is not missing if the file has another one.
 

@@ -67,7 +67,7 @@ _PythonPickler: Any = pickle._Pickler
 
 
 class _Pickler(_PythonPickler):  # type: ignore[misc]
-    """Writes tensors as PyTorch does: their memory is left for entries of their own, by number."""
+    """Writes tensors as PyTorch does: their memory goes to entries of its own, which have numbers."""
 
     def __init__(self, file: IO[bytes], protocol: int) -> None:
         super().__init__(file, protocol)

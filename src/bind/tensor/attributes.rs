@@ -314,7 +314,7 @@ impl Var {
     }
 }
 
-/// A name that no tensor has had.
+/// A new name, which no other tensor of this process gets.
 fn fresh_name(py: Python<'_>) -> Py<PyString> {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     PyString::new(py, &format!("generated_tensor_{}", NEXT.fetch_add(1, Relaxed))).unbind()

@@ -269,7 +269,7 @@ impl Var {
                 return trace.give_up("two tensors that it reads lie in memory that NumPy has too");
             }
             let mut sealed = trace.seal(all.array.unsealed().clone());
-            // The seal of a trace that was given up means nothing.
+            // An array that a trace sealed which was given up since is like any other.
             let is_outer =
                 Captures::outer(trace).is_some_and(|outer| outer.is_open() && outer.knows(&all.array));
             let mut found = if is_outer { all.array } else { all.array.unsealed().clone() };

@@ -15,6 +15,7 @@ pub mod cholesky;
 pub mod determinant;
 pub mod eigen;
 pub mod functions;
+pub mod ldl;
 pub mod lu;
 pub mod norms;
 mod parts;

@@ -37,8 +37,9 @@ def _flatten(value: Any) -> Any:
 
 
 def flatten_func(func: Callable[..., Any], example: Any) -> tuple[Callable[..., Any], Callable[[Any], Any], Any]:
-    """The function from vector to vector that ``func`` is, the function from a vector to a structure like ``example``,
-    and the vector of ``example``."""
+    """``func`` as a function from vectors to vectors, the function from a vector to a structure like ``example``, and
+    ``example`` as a vector.
+    """
     vector, unflatten = flatten(example)
     return lambda x, *args: flatten(func(unflatten(x), *args))[0], unflatten, vector
 

@@ -52,7 +52,7 @@ def eig(a: Any) -> Any:
 
 
 def _phases(ours: Any, theirs: Any) -> Any:
-    """The factors, of absolute value 1, that make of our unit vectors, in columns, those of NumPy's."""
+    """The factors, of absolute value 1, by which NumPy's unit vectors (in columns) are multiples of ours."""
     products = _np.sum(_plain(ours).conj() * theirs, axis=-2, keepdims=True)
     sizes = _np.abs(products)
     return _constant(_np.where(sizes > 0, products / _np.where(sizes > 0, sizes, 1), 1))
@@ -84,7 +84,7 @@ def svd(a: Any, full_matrices: Any = True, compute_uv: Any = True, hermitian: An
 
 
 def _widened(phases: Any, size: int) -> Any:
-    """As many factors, of which those that are missing are 1."""
+    """The factors, filled up with ones to this number."""
     missing = size - phases.shape[-1]
     ones = _ops.ones([*phases.shape[:-1], missing], dtype=phases.dtype)
     return _ops.concat([phases, ones], -1) if missing > 0 else phases

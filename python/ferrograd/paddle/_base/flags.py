@@ -1,6 +1,5 @@
-"""Paddle's flags: ``FLAGS_check_nan_inf`` works; the others of Paddle's are stored and change nothing.
-
-A flag that is an environment variable when the module is imported begins with the value of that.
+"""Paddle's flags: ``FLAGS_check_nan_inf`` works; Paddle's other flags are stored and change nothing. If an environment
+variable has the name of a flag when the module is imported, the flag begins with its value.
 """
 
 from __future__ import annotations

@@ -142,8 +142,8 @@ def _made(
     stop_gradient: bool = True,
     value: Any = None,
 ) -> Tensor:
-    """The tensor that calling the class makes: of sizes zeros, of numbers the default float, of an array its dtype, of
-    a tensor one with the same memory, and without arguments an empty vector.
+    """The tensor that calling the class makes: zeros from sizes, the default float dtype from numbers, an array's own
+    dtype from an array, the same memory from a tensor, and an empty vector without arguments.
     """
     if cls is not PaddleTensor:
         raise TypeError(f"{cls.__name__}: subclasses of paddle.Tensor are made by paddle itself; use a paddle.nn.Layer")
@@ -340,7 +340,8 @@ def eye(
 
 
 def assign(x: Any, output: Tensor | None = None) -> Tensor:
-    """A copy through which gradients flow; of a number a vector. If ``output`` is given, it gets the values and shape.
+    """A copy through which gradients flow. A number gives a vector. If ``output`` is given, it gets the values and
+    shape.
 
     A leaf that gets the values of a constant stays a leaf.
     """

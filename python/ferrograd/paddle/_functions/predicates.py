@@ -361,7 +361,7 @@ def get_default_dtype() -> str:
 
 
 def get_device(input: Any = None) -> str | int:
-    """The name of the device, 'cpu'; of a tensor the number of its GPU, which is -1: it has none."""
+    """The name of the device, 'cpu'. For a tensor, -1, the number of the GPU that it is not on."""
     return "cpu" if input is None else -1
 
 

@@ -1,115 +1,44 @@
-"""Windows: weights that rise and fall, for the pieces of a signal. Each formula is computed in float64."""
+"""Windows with Paddle's names and parameters. Each is computed in float64."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+import functools
 from typing import Any
 
-import numpy as np
-
 from ferrograd import _core
-from ferrograd._core import ArgumentError
+from ferrograd._core import ArgumentError, paddle as ops
+from ferrograd._functions import signal
 from ferrograd._kit import arguments as _arguments
-from ferrograd._kit.dialect import PADDLE
 from ferrograd.paddle._tensor import Tensor
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 
 
-def _cosines(*factors: float) -> Callable[[np.ndarray], np.ndarray]:
-    """The window ``a[0] - a[1] cos(2 pi x) + a[2] cos(4 pi x) - ...`` for ``x`` from 0 to 1."""
-
-    def window(n: np.ndarray) -> np.ndarray:
-        turns = 2 * math.pi * n / (len(n) - 1) - math.pi
-        return np.sum([a * np.cos(k * turns) for k, a in enumerate(factors)], axis=0)
-
-    return window
-
-
-def _distances(n: np.ndarray) -> np.ndarray:
-    """How far each weight is from the middle, where the ends are 1 away from it."""
-    return np.abs(2 * n / (len(n) - 1) - 1)
-
-
-def _kaiser(n: np.ndarray, beta: float) -> np.ndarray:
-    found: np.ndarray = np.i0(beta * np.sqrt(1 - _distances(n) ** 2)) / np.i0(beta)
-    return found
-
-
-def _gaussian(n: np.ndarray, std: float) -> np.ndarray:
-    return _general_gaussian(n, 1.0, std)
-
-
-def _general_gaussian(n: np.ndarray, p: float, sig: float) -> np.ndarray:
-    return np.exp(-0.5 * np.abs((n - (len(n) - 1) / 2) / sig) ** (2 * p))
-
-
-def _exponential(n: np.ndarray, center: float | None = None, tau: float = 1.0) -> np.ndarray:
-    return np.exp(-np.abs(n - ((len(n) - 1) / 2 if center is None else center)) / tau)
-
-
-def _triang(n: np.ndarray) -> np.ndarray:
-    return 1 - np.abs(2 * n - (len(n) - 1)) / (len(n) + len(n) % 2)
-
-
-def _bohman(n: np.ndarray) -> np.ndarray:
-    x = _distances(n)
-    return (1 - x) * np.cos(math.pi * x) + np.sin(math.pi * x) / math.pi
-
-
-def _tukey(n: np.ndarray, alpha: float = 0.5) -> np.ndarray:
-    if alpha <= 0:
-        return np.ones(len(n))
-    return 0.5 - 0.5 * np.cos(math.pi * np.minimum((1 - _distances(n)) / min(alpha, 1), 1))
-
-
-def _taylor(n: np.ndarray, nbar: int = 4, sll: float = 30, norm: bool = True) -> np.ndarray:
-    # Source: W. Carrara et al., "Spotlight Synthetic Aperture Radar: Signal Processing Algorithms" (1995), appendix D.
-    a = math.acosh(10 ** (sll / 20)) / math.pi
-    spread = nbar**2 / (a**2 + (nbar - 0.5) ** 2)
-    m = np.arange(1, nbar)
-    above = np.prod(1 - m[:, None] ** 2 / spread / (a**2 + (m - 0.5) ** 2), axis=1)
-    others = np.where(np.eye(nbar - 1), 0, (m[:, None] / m) ** 2)
-    factors = -((-1.0) ** m) * above / (2 * np.prod(1 - others, axis=1))
-
-    def at(places: Any) -> Any:
-        turns = 2 * math.pi * (np.asarray(places) - len(n) / 2 + 0.5) / len(n)
-        return 1 + 2 * np.cos(np.multiply.outer(turns, m)) @ factors
-
-    found: np.ndarray = at(n) / (at((len(n) - 1) / 2) if norm else 1)
-    return found
-
-
-_FORMULAS: dict[str, Callable[..., np.ndarray]] = {
-    "bartlett": lambda n: 1 - _distances(n),
-    "blackman": _cosines(0.42, 0.5, 0.08),
-    "bohman": _bohman,
-    "cosine": lambda n: np.sin(math.pi / len(n) * (n + 0.5)),
-    "exponential": _exponential,
-    "gaussian": _gaussian,
-    "general_gaussian": _general_gaussian,
-    "hamming": _cosines(0.54, 0.46),
-    "hann": _cosines(0.5, 0.5),
-    "kaiser": _kaiser,
-    "nuttall": _cosines(0.3635819, 0.4891775, 0.1365995, 0.0106411),
-    "taylor": _taylor,
-    "triang": _triang,
-    "tukey": _tukey,
+_FORMULAS: dict[str, signal.Formula] = {
+    "bartlett": signal.triangle,
+    "blackman": signal.cosines(0.42, 0.5, 0.08),
+    "bohman": signal.bohman,
+    "cosine": signal.half_wave,
+    "exponential": signal.exponential,
+    "gaussian": signal.gaussian,
+    "general_gaussian": signal.general_gaussian,
+    "hamming": signal.cosines(0.54, 0.46),
+    "hann": signal.cosines(0.5, 0.5),
+    "kaiser": signal.kaiser,
+    "nuttall": signal.cosines(0.3635819, 0.4891775, 0.1365995, 0.0106411),
+    "taylor": signal.taylor,
+    "triang": signal.triangle_above_zero,
+    "tukey": signal.tukey,
 }
 
 
-def _made(
-    function: str, formula: Callable[..., np.ndarray], parameters: Any, length: Any, periodic: bool, dtype: Any
-) -> Tensor:
-    """The weights of a formula, whose argument is 0, 1, ... A periodic window lacks the last one."""
+def _made(function: str, formula: signal.Formula, parameters: Any, length: Any, periodic: bool, dtype: Any) -> Tensor:
+    """The weights of a formula of the shared room. A periodic window lacks the last one."""
     length = _arguments.integer(length, function, "the length of the window")
     if length < 0:
         raise ArgumentError(f"{function}: the length of the window is not negative, but {length}")
-    weights = np.ones(length)
-    if length > 1:
-        weights = formula(np.arange(length + bool(periodic), dtype=np.float64), *parameters)[:length]
-    made: Tensor = _core.make(weights, dtype, False, PADDLE)
+    weights = signal.weights(formula, ops.arange(0, length, 1, "float64"), bool(periodic), *parameters)
+    made: Tensor = ops.cast(weights, dtype)
     return made
 
 
@@ -158,7 +87,7 @@ def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, **options: Any
 ) -> Tensor:
     """``alpha - beta cos(2 pi x)`` for ``x`` from 0 to 1. See :func:`hann_window`."""
-    return _named("hamming_window", _cosines(alpha, beta), window_length, periodic, **options)
+    return _named("hamming_window", signal.cosines(alpha, beta), window_length, periodic, **options)
 
 
 def blackman_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
@@ -173,12 +102,12 @@ def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -
 
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, **options: Any) -> Tensor:
     """``i0(beta sqrt(1 - (2 x - 1)**2)) / i0(beta)`` for ``x`` from 0 to 1. See :func:`hann_window`."""
-    return _named("kaiser_window", lambda n: _kaiser(n, beta), window_length, periodic, **options)
+    return _named("kaiser_window", functools.partial(signal.kaiser, beta=beta), window_length, periodic, **options)
 
 
 def _named(
     function: str,
-    formula: Callable[[np.ndarray], np.ndarray],
+    formula: signal.Formula,
     length: int,
     periodic: bool,
     *,

@@ -116,7 +116,7 @@ def set_(
     offset: int = 0,
     name: str | None = None,
 ) -> Tensor:
-    """Takes over the memory of another tensor, or those elements of it that a shape, strides and an offset say.
+    """Takes over the memory of another tensor, or the elements of it that a shape, strides and an offset choose.
 
     Without ``source`` the tensor is left with no elements. Strides and the offset count elements; without strides the
     elements follow each other. Nothing is recorded.
@@ -243,7 +243,7 @@ def cumsum_(x: Tensor, axis: int | None = None, dtype: Any = None, name: str | N
 
 
 def fill_diagonal_(x: Tensor, value: float, offset: int = 0, wrap: bool = False, name: str | None = None) -> Tensor:
-    """Writes a number to a diagonal. With ``wrap`` that of a tall matrix starts again after one row is left out.
+    """Writes a number to a diagonal. With ``wrap``, the diagonal of a tall matrix starts again below one free row.
 
     With more than two axes the diagonal has the same index along every axis, plus ``offset`` along the last.
     """
@@ -320,7 +320,7 @@ def resize_(x: Tensor, shape: Any, fill_zero: bool = False, name: str | None = N
 
 
 def get_tensor(x: Tensor) -> Tensor:
-    """The tensor itself, of which Paddle gives the memory here: ``x.get_tensor().set(array, place)``."""
+    """The tensor itself, where Paddle gives the tensor's memory: ``x.get_tensor().set(array, place)``."""
     return x
 
 

@@ -37,7 +37,7 @@ _STEP = math.log(6.4) / 27
 
 
 def hz_to_mel(freq: Any, htk: bool = False) -> Any:
-    """Frequencies in mels: a tensor of a tensor, a float of a number. Gradients flow through a tensor.
+    """Frequencies in mels: a tensor for a tensor, a float for a number. Gradients flow through a tensor.
 
     >>> import ferrograd.paddle as paddle
     >>> paddle.audio.functional.hz_to_mel(200.0)

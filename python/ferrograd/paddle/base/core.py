@@ -82,7 +82,7 @@ EnforceNotMet = FerrogradError
 
 
 class EOFException(Exception):
-    """The error at the end of a reader of a static program, which there is none of."""
+    """The error at the end of a reader of a static program. Nothing here raises it: there are no static programs."""
 
 
 class DataType:
@@ -95,7 +95,7 @@ class DataType:
 
 
 class VarDesc:
-    """The description of a variable of a static program, which there is none of, but for the names of types."""
+    """The names of the types of variables. There are no static programs, whose variables Paddle describes by it."""
 
     class VarType:
         """The dtypes under their names in static programs, and the one kind of tensors."""

@@ -98,7 +98,7 @@ class Distribution(_shared.Distribution):
     _broadcast_all = _to_tensor
 
     def _probs_to_logits(self, probs: Any, is_binary: bool = False) -> Any:
-        """Probabilities as logarithms of odds, or of those of the last axis as logarithms."""
+        """Probabilities as logarithms of odds, or those along the last axis as logarithms."""
         return ops.log(probs) - ops.log1p(-probs) if is_binary else ops.log(probs)
 
     def _logits_to_probs(self, logits: Any, is_binary: bool = False) -> Any:

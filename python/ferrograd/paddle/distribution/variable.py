@@ -1,4 +1,5 @@
-"""``paddle.distribution.variable``: what a random variable is: discrete or not, of so many axes, under a condition.
+"""``paddle.distribution.variable``: what a random variable is: whether it is discrete, how many axes it has, and under
+which condition.
 
 A transform says with ``_domain`` and ``_codomain`` which variables it takes and gives.
 
@@ -98,7 +99,7 @@ class Stack(Variable):
         return rank + (self._axis + rank < 0)
 
     def constraint(self, value: Tensor) -> Any:
-        """Whether the condition of its slice holds, of each value."""
+        """Whether each value meets the condition of the variable of its slice."""
         if not -value.ndim <= self._axis < value.ndim:
             raise ValueError(f"a value of {value.ndim} axes has no axis {self._axis}")
         slices = zip(self._vars, ops.unbind(value, self._axis), strict=True)

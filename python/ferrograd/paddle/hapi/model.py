@@ -26,7 +26,7 @@ __all__ = ["Model"]
 
 
 def to_list(value: Any) -> list[Any]:
-    """The value as a list: none for None, several for a list or tuple, one for anything else."""
+    """The value as a list: an empty one for None, the items of a list or tuple, one item for anything else."""
     return [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
 
 

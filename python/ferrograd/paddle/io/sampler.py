@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ferrograd._core import paddle as ops
+from ferrograd._data.batching import batch_count, batches
 from ferrograd._kit import public as _public
 from ferrograd.paddle._base.process_groups import get_rank, get_world_size
 from ferrograd.paddle._tensor import Tensor
@@ -213,14 +214,10 @@ class BatchSampler(Sampler[list[int]]):
         return found
 
     def __iter__(self) -> Iterator[list[int]]:
-        indices = iter(self._fg_indices())
-        while batch := list(itertools.islice(indices, self.batch_size)):
-            if len(batch) < self.batch_size and self.drop_last:
-                return
-            yield batch
+        return batches(self._fg_indices(), self.batch_size, self.drop_last)
 
     def __len__(self) -> int:
-        return int((len(self.sampler) + (0 if self.drop_last else self.batch_size - 1)) // self.batch_size)
+        return batch_count(len(self.sampler), self.batch_size, self.drop_last)
 
 
 class DistributedBatchSampler(BatchSampler):

@@ -1,4 +1,6 @@
-"""``paddle.jit.pir_translated_layer``: how names of files of static programs end, which are not written here."""
+"""``paddle.jit.pir_translated_layer``: the endings of the names of files of static programs. No such files are written
+here.
+"""
 
 from __future__ import annotations
 

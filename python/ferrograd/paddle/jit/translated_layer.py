@@ -1,4 +1,6 @@
-"""``paddle.jit.translated_layer``: how the names of the files of static programs end, which are not written here."""
+"""``paddle.jit.translated_layer``: the endings of the names of files of static programs. No such files are written
+here.
+"""
 
 from __future__ import annotations
 

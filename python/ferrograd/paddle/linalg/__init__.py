@@ -151,7 +151,7 @@ def lu_solve(b: Tensor, lu: Tensor, pivots: Tensor, trans: str = "N", name: str 
 def lu_unpack(
     x: Tensor, y: Tensor, unpack_ludata: bool = True, unpack_pivots: bool = True, name: str | None = None
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    """The factors p, l and u of the packed factors ``x`` and the pivots ``y``; None for those that are not wanted."""
+    """The factors p, l and u of the packed factors ``x`` and the pivots ``y``; None for each that is switched off."""
     p, low, high = _ops.lu_unpack(x, y)
     return p if unpack_pivots else None, low if unpack_ludata else None, high if unpack_ludata else None
 

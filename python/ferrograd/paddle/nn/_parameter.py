@@ -57,7 +57,9 @@ class ParamAttr:
 
 
 def attribute(given: Any) -> ParamAttr | None:
-    """What is given for a parameter as a ``ParamAttr``: that, a name, or an initializer. False means no parameter."""
+    """What is given for a parameter (a ``ParamAttr``, a name or an initializer) as a ``ParamAttr``. False means no
+    parameter.
+    """
     if given is False:
         return None
     if given is None or given is True or given == "":

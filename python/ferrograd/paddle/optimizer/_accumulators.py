@@ -29,7 +29,7 @@ def table(state: State, p: Tensor, names: Mapping[str, str], powers: Mapping[str
         value = state.get(name, 0.0)
         found[kind] = value if isinstance(value, Tensor) else full(p, value, p.shape)
     for kind, beta in powers.items():
-        # Adam and its kin keep the power of the next step.
+        # Adam and the optimizers like it keep the power of the next step.
         steps, shape = (state["step"] + 1, [1]) if kind.endswith("_acc") else (state["step"], p.shape)
         found[kind] = full(p, base(p, beta) ** steps, shape)
     return found
@@ -123,8 +123,8 @@ def by_parameter(
 def _owners(parameters: list[Any], given: Iterable[str]) -> dict[str, Any]:
     """The parameters by the names that a state gives them.
 
-    These are their own, perhaps followed by that of a master weight or of the optimizer. Where none of them is, they
-    stand for the parameters in order.
+    These are the parameters' own names, perhaps followed by that of a master weight or of the optimizer. If no
+    parameter has such a name, the names stand for the parameters in order.
     """
     own, names = {p.name: p for p in parameters}, list(dict.fromkeys(given))
     fits = {name: [n for n in own if name == n or name.startswith(f"{n}_")] for name in names}

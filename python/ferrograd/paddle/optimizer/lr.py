@@ -633,7 +633,7 @@ class CyclicLR(LRScheduler):
         super().__init__(base_learning_rate, last_epoch, verbose)
 
     def scale_fn(self, x: float) -> float:
-        """The factor of the height of a cycle or at an iteration."""
+        """The factor by which the height is multiplied, in a cycle or at an iteration."""
         return schedules.CYCLES[self.mode][1](self.gamma, x) if self._scale_fn is None else self._scale_fn(x)
 
     def get_lr(self) -> float:
@@ -676,7 +676,7 @@ class LinearLR(LRScheduler):
         return self.last_lr * schedules.linear_factor(start, end, self.last_epoch, self.total_steps)
 
 
-class CosineAnnealingWarmRestarts(LRScheduler):
+class CosineAnnealingWarmRestarts(schedules.Restarts, LRScheduler):
     """Cosine annealing that begins again after ``T_0`` epochs, then after ``T_0 * T_mult``, and so on.
 
     ``step`` takes fractions of an epoch too.
@@ -691,15 +691,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         last_epoch: int = -1,
         verbose: bool = False,
     ) -> None:
-        if not isinstance(T_0, int) or T_0 <= 0:
-            raise ValueError(f"Expected positive integer T_0, but got {T_0}")
-        if not isinstance(T_mult, int) or T_mult < 1:
-            raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
-        self.T_0 = T_0
-        self.T_i = T_0
-        self.T_mult = T_mult
+        self._fg_set_period(T_0, T_mult, last_epoch)
         self.eta_min = eta_min
-        self.T_cur: float = last_epoch
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
@@ -709,19 +702,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     @counts
     def step(self, epoch: float | None = None) -> None:
         """Goes to the next epoch, or to the one given, and computes the rate."""
-        if epoch is None and self.last_epoch < 0:
-            epoch = 0
-        if epoch is None:
-            epoch = self.last_epoch + 1
-            self.T_cur += 1
-            if self.T_cur >= self.T_i:
-                self.T_cur -= self.T_i
-                self.T_i *= self.T_mult
-        elif epoch < 0:
-            raise ValueError(f"Expected non-negative epoch, but got {epoch}")
-        else:
-            self.T_cur, self.T_i = schedules.restart(epoch, self.T_0, self.T_mult)
-        self.last_epoch = math.floor(epoch)
+        self._fg_go_to(epoch)
         self.last_lr = self.get_lr()
         self._tell()
 

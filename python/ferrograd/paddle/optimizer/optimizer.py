@@ -258,8 +258,7 @@ class Optimizer:
 
     def apply_gradients(self, params_grads: Iterable[tuple[Any, Any]]) -> list[Any]:
         """Runs :meth:`step` with the given gradients: pairs of parameters and gradients. Returns an empty list.
-
-        The gradients of the parameters are those of before afterwards. Parameters without a pair stay as they are.
+        Afterwards the parameters have the gradients that they had before. Parameters without a pair stay as they are.
 
         >>> import ferrograd.paddle as paddle
         >>> w = paddle.to_tensor([4.0], stop_gradient=False)

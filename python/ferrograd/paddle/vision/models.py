@@ -160,7 +160,7 @@ def _vgg_features(depth: int, batch_norm: bool) -> nn.Layer:
 
 
 class BasicBlock(nn.Layer):
-    """Two convolutions of 3 by 3 pixels and what is left out of them."""
+    """Two convolutions of 3 by 3 pixels, and a path around them."""
 
     expansion = 1
 
@@ -194,7 +194,7 @@ class BasicBlock(nn.Layer):
 
 
 class BottleneckBlock(nn.Layer):
-    """A convolution of 3 by 3 pixels between two of single ones, and what is left out of them."""
+    """A convolution of 3 by 3 pixels between two of single pixels, and a path around them."""
 
     expansion = 4
 
@@ -238,7 +238,7 @@ _RESNET = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23,
 
 
 class ResNet(nn.Layer):
-    """Blocks of convolutions, each added to what it is given, for images of three channels.
+    """Blocks of convolutions for images of three channels. The output of each block is added to its input.
 
     With ``num_classes=0`` it ends before the linear layer, with ``with_pool=False`` before the mean over pixels.
     """

@@ -1,4 +1,4 @@
-"""``paddle.vision.ops``: of its functions those on boxes that detectors use, and ``deform_conv2d``."""
+"""``paddle.vision.ops``: the functions on boxes that detectors use, and ``deform_conv2d``."""
 
 from __future__ import annotations
 

@@ -216,7 +216,7 @@ def _function(name: str) -> Callable[..., NoReturn]:
 
 
 def _decorator(*args: Any, **kwargs: Any) -> Any:
-    """What is decorated, as it is."""
+    """The decorated function or class, unchanged."""
     return args[0] if len(args) == 1 and not kwargs and callable(args[0]) else lambda decorated: decorated
 
 

@@ -17,7 +17,7 @@ def accept_synonyms(f: Callable[..., Any]) -> Callable[..., Any]:
 def answer(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result that an argument with ``__torch_function__`` gives; NotImplemented if there is none.
 
-    It is not asked where a function of torch called this one, which asks by itself.
+    Nothing is asked if a function of torch called this one, because that function asks by itself.
     """
     torch: Any = sys.modules.get("ferrograd.torch")
     given = _flat(args, kwargs)

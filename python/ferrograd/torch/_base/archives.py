@@ -98,14 +98,14 @@ def reference(pid: Any) -> tuple[Kind, str, int]:
 
 
 class Kind:
-    """A class of memory: the dtype of its elements, which are bytes where the name says none."""
+    """A class of memory: the dtype of its elements. A name without a dtype means bytes."""
 
     def __init__(self, name: str) -> None:
         self.name, self.dtype = name, DTYPE_OF_STORAGE[name]
 
 
 def _counterpart(module: str, name: str) -> Any:
-    """What this dialect has in place of a class or function of PyTorch's; None for one of another library.
+    """The class or function of this dialect for one of PyTorch; None for one of another library.
 
     Raises:
         UnpicklingError: the dialect has none.
@@ -143,7 +143,7 @@ _FOREIGN = {
         "a tensor of a subclass that wraps others: in PyTorch, save the plain tensors that it wraps"
     ),
 }
-#: What can be done in PyTorch with a tensor of a dtype that is not here, by how the name of the dtype begins.
+#: What PyTorch can make of a tensor whose dtype does not exist here, by how the name of the dtype begins.
 _FOREIGN_DTYPES: dict[tuple[str, ...], str] = {
     ("float8",): "to(torch.float32)",
     ("complex32",): "to(torch.complex64)",

@@ -18,7 +18,7 @@ def in_format(made: Any, memory_format: Any) -> Any:
 
 
 def as_images_of(input: Any, made: Any) -> Any:
-    """What a function of images has made, with its channels last in memory if those of the input are."""
+    """The result of a function of images, with its channels last in memory if those of the input are."""
     if made.ndim not in (4, 5) or not input._has_channels_last() or made._has_channels_last():
         return made
     return made._clone_in_order((0, *range(2, made.ndim), 1))

@@ -190,7 +190,7 @@ def seed() -> int:
 
 
 class _Drawing:
-    """Inside it the core draws from a generator."""
+    """A context in which the core draws from a generator."""
 
     def __init__(self, generator: Generator) -> None:
         self.generator = generator
@@ -214,7 +214,7 @@ _DEFAULT = nullcontext()
 
 
 def drawing(generator: Any, function: str) -> AbstractContextManager[None]:
-    """Inside it the core draws from a generator; from the default one for None."""
+    """A context in which the core draws from a generator. None is the default one."""
     if generator is None or isinstance(generator, _Default):
         return _DEFAULT
     if not isinstance(generator, Generator):

@@ -1,7 +1,7 @@
 """Tensors of the device ``meta``: they have a shape and a dtype, and no numbers and no memory.
 
-In ``with torch.device("meta")`` new tensors are such, for models whose numbers come from a file afterwards. Functions
-of them give such tensors again, whose shapes are found by computing with zeros.
+``with torch.device("meta")`` makes new tensors so, for models whose numbers come from a file afterwards. Functions of
+them give tensors without numbers again, whose shapes are found by computing with zeros.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def is_meta(function: str, device: object) -> bool:
 
 
 def asks_for_meta(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether ``Tensor.to`` is asked for the device ``meta``, or for that of such a tensor."""
+    """Whether ``Tensor.to`` is asked for the device ``meta``, or for the device of a tensor on it."""
     given = (*args, *kwargs.values())
     return any(isinstance(x, MetaTensor) or (isinstance(x, str) and x == "meta") for x in given)
 
@@ -262,7 +262,7 @@ def like(x: Any) -> Any:
 
 
 def shape_of(x: Any) -> Any:
-    """The tensor, or zeros of its shape if it has no numbers: for functions whose shapes alone are wanted."""
+    """The tensor, or zeros of its shape if it has no numbers: to find the shape of a function's result."""
     if not isinstance(x, MetaTensor):
         return x
     made = ops.broadcast_to(ops.zeros([], x.dtype), x._fg_shape)
@@ -270,7 +270,9 @@ def shape_of(x: Any) -> Any:
 
 
 def computed(function: Any, args: Any, kwargs: Any) -> Any:
-    """What a function gives for tensors without numbers: such tensors, whose shapes are found with zeros."""
+    """The result of a function of tensors without numbers: tensors without numbers again. Their shapes are found with
+    zeros.
+    """
     name = getattr(function, "__name__", "")
     if name in _READING or (name == "where" and len(args) + len(kwargs) == 1):
         refuse(name)

@@ -53,7 +53,7 @@ views: dict[Any, str] = {}
 
 
 class _State(threading.local):
-    """What holds on a thread: the contexts in which nobody is asked, and the modes from the outermost one on."""
+    """The state of a thread: the contexts in which nobody is asked, and the modes from the outermost one on."""
 
     off = 0
 
@@ -241,7 +241,7 @@ def _function(function: Any, space: str, asks_modes: bool) -> Any:
     else:
         asking = _asking(lambda: asking, function, asks_modes)
         asking.__module__ = space
-    # A function that has another one in its place is kept by that one, so that no other gets its id.
+    # A function that is replaced is kept by its replacement, so that no other object gets its id.
     _wrapped[id(function)] = _wrapped[id(asking)] = asking
     return asking
 
@@ -277,7 +277,7 @@ def _call(*args: Any, **kwargs: Any) -> Any:
     return called(*args, **kwargs)
 
 
-#: The constant of :func:`_call` in the place of which a function stands.
+#: The constant of :func:`_call` that a function replaces.
 _CALLED = "what is called"
 
 

@@ -29,8 +29,8 @@ __all__ = [
 
 
 def made(args: tuple[Any, ...], device: object = None, dtype: Any = None) -> Tensor:
-    """The tensor that calling a tensor class makes: of sizes zeros, of numbers a tensor of them, without arguments an
-    empty vector. A tensor is returned itself, cast if a dtype is given.
+    """The tensor that calling a tensor class makes: zeros from sizes, a tensor of the numbers from numbers, an empty
+    vector without arguments. A tensor is returned itself, cast if a dtype is given.
 
     Without ``dtype`` a tensor keeps its own, anything else gets the default float dtype.
     """

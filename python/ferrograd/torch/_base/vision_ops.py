@@ -15,7 +15,7 @@ from ferrograd._functions import detection
 from ferrograd.torch import library
 from ferrograd.torch._tensor import Tensor
 
-#: What torchvision names and nobody calls here: ops of quantized tensors, gradients, and boxes that are turned.
+#: Ops that torchvision names and nobody calls here: of quantized tensors, of gradients, and of turned boxes.
 _WITHOUT = (
     "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
     "qroi_align(Tensor input, Tensor rois) -> Tensor",
@@ -67,7 +67,7 @@ def _boxes(name: str, x: Tensor, rois: Tensor, parts: int) -> tuple[np.ndarray, 
 
 
 def _places(x: Tensor, rois: Tensor, rows: int, columns: int) -> Any:
-    """Which channel of the images each element of a result is of whose channels have places of their own."""
+    """For a result whose channels have places of their own: the channel of the images that each element comes from."""
     channels = np.arange(x.shape[1]).reshape(1, -1, rows, columns)
     return detection.made(np.repeat(channels, rois.shape[0], 0), np.dtype(np.int32), x)
 
@@ -110,7 +110,7 @@ def roi_align(
 def ps_roi_align(
     input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int, sampling_ratio: int
 ) -> tuple[Any, Any]:
-    """:func:`roi_align` with channels of their own for each place of the result; and which they are."""
+    """:func:`roi_align` with channels of their own for each place of the result, and the numbers of these channels."""
     sizes = pooled_height, pooled_width
     found = _read("ps_roi_align", input, rois, spatial_scale, sizes, sampling_ratio, True)
     return found, _places(input, rois, *sizes)
@@ -128,7 +128,9 @@ def roi_pool(
 def ps_roi_pool(
     input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int
 ) -> tuple[Any, Any]:
-    """The means of images in the parts of boxes, with channels of their own for each part; and which they are."""
+    """The means of images in the parts of boxes, with channels of their own for each part, and the numbers of these
+    channels.
+    """
     sizes = pooled_height, pooled_width
     images, corners = _boxes("ps_roi_pool", input, rois, pooled_height * pooled_width)
     corners = _rounded(corners * spatial_scale)

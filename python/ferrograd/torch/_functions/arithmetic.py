@@ -106,7 +106,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 
 def sign(input: Tensor) -> Tensor:
-    """-1, 0 or 1: the sign of each element; of truth values they themselves."""
+    """-1, 0 or 1: the sign of each element. Truth values stay as they are."""
     try:
         return ops.sign(input)
     except DtypeError:
@@ -114,7 +114,7 @@ def sign(input: Tensor) -> Tensor:
 
 
 def sgn(input: Tensor) -> Tensor:
-    """As :func:`sign`; of a complex number that of modulus 1 in its direction."""
+    """:func:`sign`; for a complex number, the number of modulus 1 in its direction."""
     try:
         return ops.sgn(input)
     except DtypeError:

@@ -349,7 +349,7 @@ def arange(
             raise ArgumentError(f"arange: unsupported range: {bounds[0]} -> {bounds[1]}")
     made = ops.arange(start, end, step, dtype)
     if made.dtype.kind in "iu" and any(isinstance(x, float) for x in (start, end, step)):
-        # There are as many as of the floats, counted from the whole part of the start by that of the step.
+        # As many as there are floats, counted from the whole part of the start by the whole part of the step.
         made = ops.arange(0, made.numel(), 1, made.dtype) * int(step) + (0 if end is None else int(start))
     return placed(made, out, requires_grad)
 

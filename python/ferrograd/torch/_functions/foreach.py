@@ -1,4 +1,4 @@
-"""``torch._foreach_add`` and its like: methods of tensors, called for each tensor of a list."""
+"""``torch._foreach_add`` and the functions like it: methods of tensors, called for each tensor of a list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch's functions of matrices that its root namespace has; those of ``torch.linalg`` stand there."""
+"""torch's functions of matrices in the root namespace. Those of ``torch.linalg`` are defined there."""
 
 from __future__ import annotations
 

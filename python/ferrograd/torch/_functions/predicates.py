@@ -230,7 +230,7 @@ def numel(input: Tensor) -> int:
 
 
 def typename(obj: object) -> str:
-    """The name of the class of an object: of a tensor that for its dtype, of others without ``builtins``.
+    """The name of the class of an object. A tensor has that of its dtype; others are named without ``builtins``.
 
     >>> import ferrograd.torch as torch
     >>> torch.typename(torch.ones(2)), torch.typename([1])

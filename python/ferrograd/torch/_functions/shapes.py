@@ -364,7 +364,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
 
 
 def t(input: Tensor) -> Tensor:
-    """The transpose of a matrix. Of a tensor with fewer axes, a view of it as it is."""
+    """The transpose of a matrix. A tensor with fewer axes gives a view of itself."""
     if _arguments.tensor(input, "t", "input").ndim > 2:
         raise ArgumentError(f"t: expects a tensor with at most 2 axes, {list(input.shape)} has {input.ndim}")
     return ops.matrix_transpose(input) if input.ndim == 2 else ops.transpose(input)

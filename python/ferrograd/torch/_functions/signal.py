@@ -1,24 +1,23 @@
-"""The windows of ``torch``: weights that rise and fall, for the pieces of a signal."""
+"""The windows of ``torch``, and ``stft``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
 from typing import Any
 
 from ferrograd import _core
 from ferrograd._core import ArgumentError, torch as ops
+from ferrograd._functions import signal
 from ferrograd._kit import arguments as _arguments
 from ferrograd._kit.out import placed
 from ferrograd.torch._tensor import Tensor
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window", "stft"]
 
-TURN = 6.283185307179586
 
-
-def _window(
+def made_window(
     function: str,
-    formula: Callable[[Tensor], Tensor],
+    formula: signal.Formula,
     length: int,
     periodic: bool,
     dtype: Any = None,
@@ -26,14 +25,12 @@ def _window(
     device: object = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A window from its formula, whose argument runs from 0 to 1. A periodic one lacks the last weight."""
+    """The weights of a formula of the shared room. A periodic window lacks the last one."""
     _core.check_device(function, device)
     length = _arguments.integer(length, function, "window_length")
     if length < 0:
         raise ArgumentError(f"{function} requires non-negative window_length, got window_length={length}")
-    steps = length if periodic else length - 1
-    places = ops.divide(ops.arange(0, length, 1, "float64"), max(steps, 1))
-    weights = formula(places) if length > 1 else ops.ones([length], "float64")
+    weights = signal.weights(formula, ops.arange(0, length, 1, "float64"), periodic)
     weights = ops.astype(weights, ops.get_default_dtype() if dtype is None else dtype)
     if weights.dtype.kind != "f":
         raise ArgumentError(f"{function} expects floating point dtypes, got: {weights.dtype}")
@@ -62,33 +59,23 @@ def hamming_window(
     **options: Any,
 ) -> Tensor:
     """``alpha - beta cos(2 pi t)`` for ``t`` from 0 to 1. See :func:`hann_window`."""
-    return _window(_function, lambda t: alpha - beta * ops.cos(t * TURN), window_length, periodic, **options)
+    return made_window(_function, signal.cosines(alpha, beta), window_length, periodic, **options)
 
 
 def blackman_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
     """``0.42 - 0.5 cos(2 pi t) + 0.08 cos(4 pi t)`` for ``t`` from 0 to 1. See :func:`hann_window`."""
-
-    def formula(t: Tensor) -> Tensor:
-        return 0.42 - 0.5 * ops.cos(t * TURN) + 0.08 * ops.cos(t * (2 * TURN))
-
-    return _window("blackman_window", formula, window_length, periodic, **options)
+    return made_window("blackman_window", signal.cosines(0.42, 0.5, 0.08), window_length, periodic, **options)
 
 
 def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
     """A triangle: ``1 - |2 t - 1|`` for ``t`` from 0 to 1. See :func:`hann_window`."""
-    return _window("bartlett_window", lambda t: 1 - ops.abs(2 * t - 1), window_length, periodic, **options)
+    return made_window("bartlett_window", signal.triangle, window_length, periodic, **options)
 
 
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, **options: Any) -> Tensor:
     """``i0(beta sqrt(1 - (2 t - 1)**2)) / i0(beta)`` for ``t`` from 0 to 1. See :func:`hann_window`."""
-
-    def formula(t: Tensor) -> Tensor:
-        # The exponentially scaled function does not overflow.
-        root = ops.sqrt(1 - ops.square(2 * t - 1))
-        top = ops.multiply(ops.i0e(root * beta), ops.exp((root - 1) * abs(beta)))
-        return top / ops.i0e(ops.full([1], beta, "float64"))
-
-    return _window("kaiser_window", formula, window_length, periodic, **options)
+    formula = functools.partial(signal.kaiser, beta=beta)
+    return made_window("kaiser_window", formula, window_length, periodic, **options)
 
 
 def stft(

@@ -107,7 +107,7 @@ def unique(
 
 
 def _chosen(values: Tensor, *more: Tensor | None) -> Any:
-    """The values alone, or a tuple with what else is wanted."""
+    """The values alone, or a tuple of them and what else the caller asked for."""
     wanted = [x for x in more if x is not None]
     return (values, *wanted) if wanted else values
 

@@ -52,7 +52,7 @@ class layout(_Named):
 
 
 contiguous_format = memory_format("contiguous_format")
-#: PyTorch's name for what programs wanted before there were other formats.
+#: PyTorch's name for the layout that programs asked for before there were others.
 legacy_contiguous_format = contiguous_format
 preserve_format = memory_format("preserve_format")
 #: The channels of images, which are axis 1 of 4, next to each other in memory.
@@ -94,7 +94,7 @@ def _lies_in(x: Any, order: tuple[int, ...]) -> bool:
 
 
 def _formatted(x: Any, found: Any, memory_format: Any) -> Any:
-    """What was found for a tensor, in a format. The tensor itself has the format that PyTorch tells by its strides."""
+    """The result for a tensor, in a format. The tensor itself has the format that PyTorch tells by its strides."""
     order = _order(found, memory_format)
     if order is None:
         return found

@@ -293,7 +293,7 @@ class Methods:
         )
 
     def pin_memory(self: Any, device: object = None) -> Any:
-        """The tensor itself: there is no device to copy it to faster."""
+        """The tensor itself. Pinned memory would only make copies to another device faster."""
         return self
 
     def is_pinned(self: Any, device: object = None) -> bool:
@@ -379,7 +379,7 @@ class Methods:
         return self.copy_(ops.reshape(_core.make(flat, self.dtype, False, TORCH), list(self.shape)))
 
     def map_(self: Any, tensor: Any, callable: Any) -> Any:
-        """Overwrites each element with the function of it and of that of another tensor."""
+        """Overwrites each element with a function of it and of the element of another tensor."""
         others = ops.broadcast_to(tensor.detach(), list(self.shape))
         pairs = zip(*(ops.reshape(x, [-1]).tolist() for x in (self.detach(), others)), strict=True)
         flat = [callable(a, b) for a, b in pairs]

@@ -56,7 +56,7 @@ class Methods:
     _indices, _values = indices, values
 
     def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
-        """The tensor itself, or of another dtype: all tensors are dense."""
+        """The tensor itself, or cast to another dtype. All tensors are dense."""
         return self if dtype is None else ops.astype(self, dtype)
 
 

@@ -1,4 +1,4 @@
-"""Classes of tensors without numbers, which there are none of."""
+"""Classes of tensors without numbers. They have no objects here."""
 
 from __future__ import annotations
 

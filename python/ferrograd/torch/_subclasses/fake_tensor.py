@@ -8,7 +8,7 @@ __all__ = ["FakeTensor", "is_fake"]
 
 
 class FakeTensor:
-    """The class of tensors without numbers, which there are none of."""
+    """The class of tensors without numbers. It has no objects here."""
 
 
 def is_fake(x: object) -> bool:

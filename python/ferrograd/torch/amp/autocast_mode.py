@@ -161,7 +161,7 @@ def custom_bwd(bwd: Any = None, *, device_type: str = "cuda") -> Any:
 
 
 def _cast(value: Any, device_type: Any, dtype: Any = None) -> Any:
-    """The value with all float tensors in it cast to a dtype, but those of float64."""
+    """The value with all float tensors in it cast to a dtype, except those of float64."""
     return cast_all(value, str((device_type if dtype is None else dtype).name))
 
 

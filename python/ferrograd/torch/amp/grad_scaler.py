@@ -18,8 +18,8 @@ class GradScaler(Scaler):
     """Multiplies losses by a factor, so that small gradients do not vanish, and divides the gradients again.
 
     A step is left out if a gradient is not finite. :meth:`update` then multiplies the factor by ``backoff_factor``;
-    after ``growth_interval`` steps without such a gradient, by ``growth_factor``. For a GPU, which is not here, it
-    warns as torch does and does nothing.
+    after ``growth_interval`` steps without such a gradient, by ``growth_factor``. For a GPU it warns as torch does and
+    does nothing.
 
     >>> import ferrograd.torch as torch
     >>> w = torch.nn.Parameter(torch.tensor(1.0))

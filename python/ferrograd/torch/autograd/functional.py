@@ -287,7 +287,7 @@ def _as_tuple(inp: Any, arg_name: str | None = None, fn_name: str | None = None)
 
 
 def _tuple_postprocess(res: Any, to_unpack: Any) -> Any:
-    """What a tuple stands for: itself, or its only element. Two truth values are for two levels."""
+    """The tuple, or its only element, depending on what the caller gave. Two truth values say so for two levels."""
     outer, *inner = to_unpack if isinstance(to_unpack, tuple) else (to_unpack,)
     if inner:
         res = tuple(_tuple_postprocess(part, inner[0]) for part in res)
@@ -300,7 +300,7 @@ def _grad_postprocess(inputs: Any, create_graph: bool) -> Any:
 
 
 def _construct_standard_basis_for(tensors: Values, tensor_numels: tuple[int, ...]) -> Values:
-    """For tensors that together are one vector: the parts for each of them of the rows of a unit matrix."""
+    """The rows of a unit matrix for tensors that together are one vector, cut into the parts for each tensor."""
     total = sum(tensor_numels)
     rows = (_core.torch.eye(total, dtype=t.dtype) for t in tensors)
     ends = [sum(tensor_numels[: i + 1]) for i in range(len(tensors))]

@@ -8,7 +8,7 @@ __all__ = ["get_cpu_capability"]
 
 
 def get_cpu_capability() -> str:
-    """``"DEFAULT"``: kernels find out by themselves what the processor knows."""
+    """``"DEFAULT"``: kernels find out by themselves which instructions the processor has."""
     return "DEFAULT"
 
 

@@ -164,7 +164,7 @@ def synchronize(device: object = None) -> NoReturn:
 
 
 class _Class(type):
-    """The metaclass of the classes of tensors in the memory of a GPU, which there are none of."""
+    """The metaclass of the classes of tensors on a GPU. No tensor is an instance of them."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
         refuse(f"cuda.{cls.__name__}")

@@ -1,4 +1,4 @@
-"""``torch.cuda.nvtx``: marks for a profiler of GPUs. There is none, so they do nothing."""
+"""``torch.cuda.nvtx``: marks for a profiler of GPUs. There is no GPU, so they do nothing."""
 
 from __future__ import annotations
 

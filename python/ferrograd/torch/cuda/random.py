@@ -1,4 +1,4 @@
-"""``torch.cuda.random``: the generators of GPUs, of which there are none."""
+"""``torch.cuda.random``: the generators of GPUs. There are no GPUs here."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ __all__ = ["context", "is_available"]
 
 
 class context:
-    """The class of backward passes over several processes, which there are none of."""
+    """The class of backward passes over several processes. It has no objects here."""
 
 
 __dir__ = _public.names(globals())

@@ -1,4 +1,4 @@
-"""``torch.distributed.tensor``: the class of tensors that are divided among processes, which there are none of."""
+"""``torch.distributed.tensor``: the class of tensors that are divided among processes. It has no objects here."""
 
 from __future__ import annotations
 

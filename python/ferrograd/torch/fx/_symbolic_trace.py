@@ -28,7 +28,7 @@ F = TypeVar("F")
 
 
 class ScriptObject:
-    """The class of objects of TorchScript, which there are none of."""
+    """The class of objects of TorchScript. It has no objects here."""
 
 
 _orig_module_call = Module.__call__
@@ -248,7 +248,9 @@ class Tracer(TracerBase):
         return node
 
     def create_arg(self, a: Any) -> Argument:
-        """What stands in a graph for an argument: tensors and modules of the root become nodes that read them."""
+        """The node or constant that stands for an argument in a graph. Tensors and modules of the root become nodes
+        that read them.
+        """
         if isinstance(a, Parameter):
             for name, parameter in self.root.named_parameters():
                 if a is parameter:
@@ -443,7 +445,7 @@ class Tracer(TracerBase):
 
 
 def _called_with(function: Any, parameters: list[inspect.Parameter], named: dict[str, Any]) -> Any:
-    """A function of what stands before the parameters, which gives each of them what it is named for."""
+    """A function of the values that stand before the parameters, which gives each parameter the value of its name."""
     if not any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
         before = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
         after = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]

@@ -298,7 +298,9 @@ class Graph:
         return self.create_node("output", "output", (result,), type_expr=type_expr)
 
     def node_copy(self, node: Node, arg_transform: Callable[[Node], Any] = lambda x: x) -> Node:
-        """A node like one of another graph; ``arg_transform`` gives what it reads for what that one reads."""
+        """A node like one of another graph. ``arg_transform`` maps the nodes that the other one reads to those that
+        this one reads.
+        """
         args, kwargs = map_arg(node.args, arg_transform), map_arg(node.kwargs, arg_transform)
         made = self.create_node(node.op, node.target, args, kwargs, node.name, node.type)
         made.meta = copy.copy(node.meta)
@@ -316,7 +318,7 @@ class Graph:
         return None
 
     def erase_node(self, to_erase: Node) -> None:
-        """Takes a node away that no other reads.
+        """Removes a node that no other node reads.
 
         Raises:
             RuntimeError: another one reads it.

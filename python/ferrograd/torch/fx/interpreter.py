@@ -95,7 +95,7 @@ class Interpreter:
         raise RuntimeError(f"Expected positional argument for parameter {target}, but one was not passed in!")
 
     def get_attr(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
-        """What the module has at a path."""
+        """The attribute of the module at a path."""
         return self.fetch_attr(target)
 
     def call_function(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:

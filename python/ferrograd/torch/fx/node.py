@@ -20,7 +20,7 @@ Argument = Any
 
 #: The kinds of nodes.
 _KINDS = frozenset({"placeholder", "get_attr", "call_function", "call_module", "call_method", "output", "root"})
-#: Functions that are called for what they do besides their result.
+#: Functions that are called for their side effects.
 _side_effectful_functions: set[Any] = set()
 
 
@@ -296,7 +296,7 @@ class Node:
         return f"%{self.name}{kind} = {self.op}[target={target}](args = {args}, kwargs = {{{given}}})"
 
     def normalized_arguments(self, root: Any, *_: Any, **__: Any) -> None:
-        """None: there are no schemas by which arguments could be given in one way."""
+        """None. Without schemas, arguments cannot be brought into one form."""
 
     def _rename(self, candidate: str) -> None:
         """Takes a name that no other node of the graph has."""

@@ -11,9 +11,7 @@ from ferrograd._kit import public as _public
 # torch's own replace the core's of the same name.
 from ferrograd.torch.linalg._functions import *  # type: ignore[assignment]
 from ferrograd.torch.linalg._functions import __all__ as _own
-from ferrograd.torch.linalg._ldl import *
-from ferrograd.torch.linalg._ldl import __all__ as _ldl
 
-__all__ = sorted({*_ops, *_own, *_ldl, "LinAlgError"})
+__all__ = sorted({*_ops, *_own, "LinAlgError"})
 
 __dir__ = _public.names(globals())

@@ -11,6 +11,8 @@ from ferrograd._core.torch.linalg import (
     eig as _eig,
     eigh as _eigh,
     inv_ex as _inv_ex,
+    ldl_factor_ex as _ldl_factor_ex,
+    ldl_solve as _ldl_solve,
     lstsq as _lstsq,
     lu as _lu,
     lu_factor as _lu_factor,
@@ -43,6 +45,9 @@ __all__ = [
     "eig",
     "eigh",
     "inv_ex",
+    "ldl_factor",
+    "ldl_factor_ex",
+    "ldl_solve",
     "lstsq",
     "lu",
     "lu_factor",
@@ -154,6 +159,47 @@ def lu_solve(
 ) -> Tensor:
     """The solution of linear equations with right sides ``B``, given the factors of :func:`lu_factor`."""
     return _lu_solve(LU, pivots, B, left, adjoint)
+
+
+@with_out
+def ldl_factor_ex(
+    A: Tensor, *, hermitian: bool = False, check_errors: bool = False
+) -> return_types.linalg_ldl_factor_ex:
+    """:func:`ldl_factor`, and for each matrix 0, or the first place on the diagonal of ``D`` that is 0.
+
+    Raises:
+        LinAlgError: with ``check_errors`` where such a place is.
+    """
+    found = return_types.linalg_ldl_factor_ex(*_ldl_factor_ex(A, hermitian))
+    if check_errors and bool(ops.any(found.info)):
+        raise LinAlgError("linalg.ldl_factor_ex: the factor D has a zero on its diagonal")
+    return found
+
+
+@with_out
+def ldl_factor(A: Tensor, *, hermitian: bool = False) -> return_types.linalg_ldl_factor:
+    """Symmetric or Hermitian matrices as ``P L D Lᵀ Pᵀ``. The function reads their lower triangles.
+
+    The blocks of ``D`` on the diagonal, of one or two rows, and the factors below them are one matrix. A pivot says
+    with which row, counted from 1, a row was exchanged; two equal negative ones belong to a block of two rows.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.linalg.ldl_factor(torch.tensor([[4.0, 2.0], [2.0, 3.0]])).LD.tolist()
+    [[4.0, 0.0], [0.5, 2.0]]
+    """
+    return return_types.linalg_ldl_factor(*_ldl_factor_ex(A, hermitian)[:2])
+
+
+@with_out
+def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
+    """The solution ``X`` of ``A X = B`` from the factors of ``A`` that :func:`ldl_factor` gives.
+
+    >>> import ferrograd.torch as torch
+    >>> factors = torch.linalg.ldl_factor(torch.tensor([[4.0, 2.0], [2.0, 3.0]]))
+    >>> torch.linalg.ldl_solve(*factors, torch.tensor([[8.0], [8.0]])).tolist()
+    [[1.0], [2.0]]
+    """
+    return _ldl_solve(LD, pivots, B, hermitian)
 
 
 def _pivoted(pivot: bool, function: str) -> None:

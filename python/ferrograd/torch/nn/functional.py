@@ -281,9 +281,7 @@ def group_norm(
 ) -> Tensor:
     """Normalizes each of ``num_groups`` groups of channels to mean 0 and variance 1, then scales and shifts.
 
-    Raises:
-        ArgumentError: a single value is all there is of each group, which would be 0.
-    """
+    Raises: ArgumentError: each group has a single value, which would become 0."""
     if math.prod(_arguments.tensor(input, "group_norm", "input").shape) == num_groups:
         raise ArgumentError(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}")
     result: Tensor = in_dtype_of(input, ops.group_norm(input, num_groups, weight, bias, eps))
@@ -393,7 +391,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     With ``hard`` it is a one-hot vector, whose gradient is that of the softmax.
     """
     shape = list(_arguments.tensor(logits, "gumbel_softmax", "logits").shape)
-    # Of half precision they would have too few values. Their logarithms are kept from infinity.
+    # In half precision they would have too few values. Their logarithms are kept from infinity.
     dtype = "float64" if logits.dtype == "float64" else "float32"
     waiting = ops.mersenne.draw("exponential", shape, dtype, 1)
     noise = ops.astype(-ops.log(ops.clip(waiting, 1e-38, None)), logits.dtype)

@@ -235,7 +235,7 @@ _LRScheduler = LRScheduler
 
 
 def _saved(function: Any) -> Any:
-    """What a state says of a function: the attributes of an object, nothing of a function."""
+    """What a state holds of a callable: the attributes of an object, and nothing of a plain function."""
     return None if function is None or isinstance(function, types.FunctionType) else dict(vars(function))
 
 
@@ -452,7 +452,7 @@ class CosineAnnealingLR(LRScheduler):
         return [schedules.cosine(base, self.eta_min, self.last_epoch, self.T_max) for base in self.base_lrs]
 
 
-class CosineAnnealingWarmRestarts(LRScheduler):
+class CosineAnnealingWarmRestarts(schedules.Restarts, LRScheduler):
     """Cosine annealing that begins again after ``T_0`` epochs, then after ``T_0 * T_mult``, and so on.
 
     ``step`` takes fractions of an epoch too.
@@ -461,17 +461,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
     ) -> None:
-        if not isinstance(T_0, int) or T_0 <= 0:
-            raise ValueError(f"Expected positive integer T_0, but got {T_0}")
-        if not isinstance(T_mult, int) or T_mult < 1:
-            raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
+        self._fg_set_period(T_0, T_mult, last_epoch)
         if not isinstance(eta_min, float | int):
             raise ValueError(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}")
-        self.T_0 = T_0
-        self.T_i = T_0
-        self.T_mult = T_mult
         self.eta_min = eta_min
-        self.T_cur: float = last_epoch
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Rate]:
@@ -482,19 +475,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     @counts
     def step(self, epoch: float | None = None) -> None:
         """Goes to the next epoch, or to the one given, and sets the rates."""
-        if epoch is None and self.last_epoch < 0:
-            epoch = 0
-        if epoch is None:
-            epoch = self.last_epoch + 1
-            self.T_cur += 1
-            if self.T_cur >= self.T_i:
-                self.T_cur %= self.T_i
-                self.T_i *= self.T_mult
-        elif epoch < 0:
-            raise ValueError(f"Expected non-negative epoch, but got {epoch}")
-        else:
-            self.T_cur, self.T_i = schedules.restart(epoch, self.T_0, self.T_mult)
-        self.last_epoch = math.floor(epoch)
+        self._fg_go_to(epoch)
         with _flag(self, "_get_lr_called_within_step"):
             self._fg_apply(self.get_lr())
 

@@ -149,8 +149,7 @@ class Optimizer:
     def _fg_check_kinds(self, group: dict[str, Any], op: str) -> None:
         """Raises for options that are no numbers, or not as many, where the defaults are numbers.
 
-        Of an optimizer of the user's, with a ``step`` of its own, nothing is known.
-        """
+        Nothing is known of the options of a user's optimizer with a ``step`` of its own."""
         if type(self)._fg_update is Optimizer._fg_update:
             return
         for key, default in self.defaults.items():

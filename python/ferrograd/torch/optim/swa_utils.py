@@ -166,8 +166,7 @@ def _dtype_name(pair: tuple[Tensor, Tensor]) -> str:
 def update_bn(loader: Iterable[Any], model: Module, device: object = None) -> None:
     """Computes the running statistics of all batch normalizations of a model anew, by one pass over a loader.
 
-    Of a batch that is a list or tuple the first part is the input.
-    """
+    If a batch is a list or tuple, its first part is the input."""
     norms = [m for m in model.modules() if isinstance(m, _BatchNorm)]
     if not norms:
         return

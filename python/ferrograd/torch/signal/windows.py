@@ -6,13 +6,14 @@ Each takes the number of weights ``M`` and the options of creation: ``dtype``, `
 
 from __future__ import annotations
 
-import math
+import functools
 from collections.abc import Iterable
 from typing import Any
 
-from ferrograd._core import ArgumentError, torch as ops
+from ferrograd._core import ArgumentError
+from ferrograd._functions import signal
 from ferrograd._kit import public as _public
-from ferrograd.torch._functions.signal import TURN, _window, bartlett_window, kaiser_window
+from ferrograd.torch._functions.signal import bartlett_window, kaiser_window, made_window
 from ferrograd.torch._tensor import Tensor
 
 __all__ = [
@@ -28,11 +29,6 @@ __all__ = [
     "kaiser",
     "nuttall",
 ]
-
-
-def _span(M: int, sym: bool) -> float:
-    """The distance between the first place of a window and the last one of its period."""
-    return max(M - 1 if sym else M, 1)
 
 
 def _positive(function: str, name: str, value: float) -> float:
@@ -53,8 +49,7 @@ def cosine(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     >>> [round(w, 4) for w in torch.signal.windows.cosine(3).tolist()]
     [0.5, 1.0, 0.5]
     """
-    span = _span(M, sym)
-    return _window("cosine", lambda t: ops.sin((t * span + 0.5) * (math.pi / (span + 1))), M, not sym, **options)
+    return made_window("cosine", signal.half_wave, M, not sym, **options)
 
 
 def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, **options: Any) -> Tensor:
@@ -62,16 +57,14 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: b
     _positive("exponential", "Tau", tau)
     if sym and center is not None:
         raise ArgumentError("Center must be None for symmetric windows")
-    span = _span(M, sym)
-    middle = span / 2 if center is None else center
-    return _window("exponential", lambda t: ops.exp(-ops.abs(t * span - middle) / tau), M, not sym, **options)
+    formula = functools.partial(signal.exponential, center=center, tau=tau)
+    return made_window("exponential", formula, M, not sym, **options)
 
 
 def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **options: Any) -> Tensor:
     """``exp(-((n - middle) / std)**2 / 2)``."""
     _positive("gaussian", "Standard deviation", std)
-    span = _span(M, sym)
-    return _window("gaussian", lambda t: ops.exp(-0.5 * ops.square((t - 0.5) * (span / std))), M, not sym, **options)
+    return made_window("gaussian", functools.partial(signal.gaussian, std=std), M, not sym, **options)
 
 
 def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **options: Any) -> Tensor:
@@ -81,14 +74,7 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **options: A
     weights = list(a)
     if not weights:
         raise ArgumentError("Coefficients cannot be empty")
-
-    def formula(t: Tensor) -> Tensor:
-        total: Any = 0.0
-        for i, weight in enumerate(weights):
-            total = total + ops.cos(t * (TURN * i)) * (-weight if i % 2 else weight)
-        return total
-
-    return _window("general_cosine", formula, M, not sym, **options)
+    return made_window("general_cosine", signal.cosines(*weights), M, not sym, **options)
 
 
 def blackman(M: int, *, sym: bool = True, **options: Any) -> Tensor:

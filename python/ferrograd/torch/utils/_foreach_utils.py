@@ -1,4 +1,4 @@
-"""Tensors grouped for ``torch._foreach_add`` and its like."""
+"""Tensors grouped for the functions ``torch._foreach_*``."""
 
 from __future__ import annotations
 

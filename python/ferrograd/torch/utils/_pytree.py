@@ -208,7 +208,7 @@ def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bo
 
 
 def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """The structure with the function of each leaf, and of those of other structures at its place."""
+    """The structure with a function applied to each leaf, and to the leaves of other structures at its place."""
     leaves, spec = tree_flatten(tree, is_leaf)
     others = [tree_flatten(rest, is_leaf) for rest in rests]
     if any(other != spec for _, other in others):
@@ -223,7 +223,7 @@ def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callabl
 
 
 def _is_chosen(kinds: Any, leaf: Any) -> bool:
-    """Whether a leaf is of one of the classes, or one of which a function that is no class says so."""
+    """Whether a leaf is of one of the classes. A function in the place of classes decides by itself."""
     if isinstance(kinds, (type, tuple, UnionType)):
         return isinstance(leaf, kinds)
     return bool(kinds(leaf))
@@ -237,7 +237,7 @@ def map_only(kinds: Any, /) -> Callable[[Callable[[Any], Any]], Callable[[Any], 
 def tree_map_only(
     kinds: Any, /, func: Callable[[Any], Any], tree: Any, is_leaf: Callable[[Any], bool] | None = None
 ) -> Any:
-    """The structure with the function of each leaf of some classes, or of which a function says so."""
+    """The structure with a function applied to each leaf of some classes, or to each that another function chooses."""
     return tree_map(map_only(kinds)(func), tree, is_leaf=is_leaf)
 
 

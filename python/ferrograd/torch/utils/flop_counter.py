@@ -278,7 +278,7 @@ class FlopCounterMode(TorchFunctionMode):
         return self
 
     def __exit__(self, *error: Any) -> None:
-        """Ends; prints the table where it is wanted."""
+        """Ends, and prints the table if ``display`` is set."""
         super().__exit__(*error)
         while self._ends:
             self._ends.pop()()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import cache as _cache
 from importlib import import_module as _import_module
 from importlib.util import find_spec as _find_spec
@@ -11,7 +10,7 @@ from typing import Any
 from ferrograd._autograd.modes import enable_grad as _enable_grad
 from ferrograd._core import TorchTensor as _Tensor
 from ferrograd._graph.nodes import Node as _Node, Snapshot as _Snapshot
-from ferrograd._kit import public as _public
+from ferrograd._kit import public as _public, tree as _tree
 
 
 @_cache
@@ -54,10 +53,7 @@ def _recorded(model: Any, inputs: Any) -> _Snapshot:
 
 def _tensors(tree: Any) -> list[Any]:
     """The tensors in containers."""
-    if isinstance(tree, _Tensor):
-        return [tree]
-    parts = tree.values() if isinstance(tree, Mapping) else tree if isinstance(tree, Sequence) else ()
-    return [] if isinstance(tree, str) else [x for part in parts for x in _tensors(part)]
+    return [x for x in _tree.leaves(tree) if isinstance(x, _Tensor)]
 
 
 def _graph_def(graph: _Snapshot) -> Any:

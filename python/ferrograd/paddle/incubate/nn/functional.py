@@ -1,4 +1,4 @@
-"""``paddle.incubate.nn.functional``: functions that stand for several. Here each is those several."""
+"""``paddle.incubate.nn.functional``: functions that do the work of several. Here each calls the several."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ __all__ = ["LookAhead"]
 
 
 class LookAhead(Optimizer):
-    """Steps of ``inner_optimizer``; each ``k``-th is taken back but for a share ``alpha``.
+    """Steps of ``inner_optimizer``. Each ``k``-th goes only the share ``alpha`` of the way from the last such step.
 
     M. Zhang et al., "Lookahead Optimizer: k steps forward, 1 step back" (2019). As in Paddle, the slow weights begin
     with the values after the first step.

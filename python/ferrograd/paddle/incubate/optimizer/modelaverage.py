@@ -99,7 +99,7 @@ class ModelAverage(Optimizer):
                 self.restore()
 
     def restore(self, executor: Any = None) -> None:
-        """Gives the parameters back what they had before :meth:`apply`."""
+        """Gives the parameters the values that they had before :meth:`apply`."""
         for p in self._parameter_list:
             if (kept := self._fg_kept.pop(id(p), None)) is not None:
                 p.set_value(kept)

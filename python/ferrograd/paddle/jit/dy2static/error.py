@@ -6,7 +6,7 @@ from ferrograd._kit import public as _public
 
 __all__ = ["ERROR_DATA", "TraceBackFrame"]
 
-#: The attribute of an error that Paddle keeps the lines of the source in. Errors here are those of the function itself.
+#: The attribute of an error in which Paddle keeps lines of the source. Here functions raise their own errors.
 ERROR_DATA = "Error data about original source code information and traceback."
 
 

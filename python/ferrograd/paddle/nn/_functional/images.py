@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 from ferrograd._autograd.autocast import in_half
 from ferrograd._core import ArgumentError, ShapeError, paddle as ops
-from ferrograd._functions import attention, images
+from ferrograd._functions import attention, images, norms
 from ferrograd._functions.half_floats import rounded_once
 from ferrograd._kit import arguments as _arguments
 from ferrograd._kit.arguments import typed
@@ -272,13 +273,7 @@ def local_response_norm(
     """``x / (k + alpha * mean)**beta`` with the mean of the squares of ``size`` channels around each."""
     if _arguments.tensor(x, "local_response_norm", "x").ndim < 3:
         raise ShapeError(f"Expected 3D or higher dimensionality input, but got {x.ndim} dimensions")
-
-    def run(x: Tensor) -> Tensor:
-        squares = ops.reshape(ops.square(x), [x.shape[0], 1, x.shape[1], -1])
-        padded = ops.pad(squares, [(0, 0), (0, 0), (size // 2, (size - 1) // 2), (0, 0)])
-        means = ops.reshape(ops.avg_pool2d(padded, [size, 1], 1), list(x.shape))
-        return ops.divide(x, ops.pow(ops.add(ops.multiply(means, alpha), k), beta))
-
+    run = functools.partial(norms.over_channels, size=size, alpha=alpha, beta=beta, k=k)
     found: Tensor = channels_first(x, data_format, "local_response_norm", run)
     return found
 

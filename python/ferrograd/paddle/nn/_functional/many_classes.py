@@ -116,7 +116,7 @@ def adaptive_log_softmax_with_loss(
     head_bias: Tensor | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The logarithms of the probabilities of labels, and minus their mean, for classes in groups by how rare they are.
+    """The logarithms of the probabilities of labels, and minus their mean. Rare classes are in groups of their own.
 
     The head has the classes below the first cutoff and one entry for each further group, whose classes have two small
     weights: E. Grave et al. (2017), "Efficient softmax approximation for GPUs". The last cutoff is the number of

@@ -181,7 +181,7 @@ def sigmoid_focal_loss(
     reduction: str = "sum",
     name: str | None = None,
 ) -> Tensor:
-    """The binary cross entropy of logits with small weights for what is easy (T. Lin et al., 2017)."""
+    """The binary cross entropy of logits with small weights for easy examples (T. Lin et al., 2017)."""
     if reduction not in ("sum", "mean", "none"):
         raise ArgumentError(f"sigmoid_focal_loss: reduction must be 'sum', 'mean' or 'none', not {reduction!r:.60}")
     entropy = ops.softplus(logit) - logit * label

@@ -214,7 +214,7 @@ class Layer(BaseModule):
         return self
 
     def _cast_but(self: L, dtype: Any, excluded: Any) -> L:
-        """Casts all floating-point parameters and buffers but those of layers of excluded classes."""
+        """Casts all floating-point parameters and buffers, except those of layers of excluded classes."""
         if excluded is None:
             return self.astype(dtype)
         classes = tuple(excluded) if isinstance(excluded, list | tuple | set) else (excluded,)
@@ -236,7 +236,7 @@ class Layer(BaseModule):
         return self if dtype is None else self.astype(dtype)
 
     def float(self: L, excluded_layers: Any = None) -> L:
-        """Casts to float32, but for layers of these classes."""
+        """Casts to float32, except in layers of these classes."""
         return self._cast_but("float32", excluded_layers)
 
     def double(self: L) -> L:
@@ -244,11 +244,11 @@ class Layer(BaseModule):
         return self.astype("float64")
 
     def float16(self: L, excluded_layers: Any = None) -> L:
-        """Casts to float16, but for layers of these classes."""
+        """Casts to float16, except in layers of these classes."""
         return self._cast_but("float16", excluded_layers)
 
     def bfloat16(self: L, excluded_layers: Any = None) -> L:
-        """Casts to bfloat16, but for layers of these classes."""
+        """Casts to bfloat16, except in layers of these classes."""
         return self._cast_but("bfloat16", excluded_layers)
 
     def register_forward_post_hook(
@@ -295,7 +295,7 @@ class Layer(BaseModule):
         return destination
 
     def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> tuple[list[str], list[str]]:
-        """Copies tensors or arrays into the layer; the keys that are missing, and those too much.
+        """Copies tensors or arrays into the layer. Returns the keys that are missing, and those that have no place.
 
         A tensor that is missing or has another shape is left as it is, with a warning. Without ``use_structured_name``
         the keys are the names of the parameters.

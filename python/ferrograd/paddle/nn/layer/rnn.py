@@ -11,7 +11,7 @@ from ferrograd import _core
 from ferrograd._core import ArgumentError, ShapeError, paddle as ops
 from ferrograd._functions import recurrent
 from ferrograd._functions.recurrent import Weights
-from ferrograd._kit import arguments as _arguments, public as _public
+from ferrograd._kit import arguments as _arguments, public as _public, tree as _tree
 from ferrograd._kit.dialect import PADDLE
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn.initializer import Uniform
@@ -168,17 +168,6 @@ class GRUCell(_Cell):
         self._fg_set(input_size, hidden_size, (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr))
 
 
-def _leaves(states: Any) -> list[Any]:
-    return [leaf for s in states for leaf in _leaves(s)] if isinstance(states, tuple | list) else [states]
-
-
-def _like(leaves: Any, states: Any) -> Any:
-    """Leaves in the structure of states."""
-    if isinstance(states, tuple | list):
-        return tuple(_like(leaves, s) for s in states)
-    return next(leaves)
-
-
 class RNN(Layer):
     """Calls a cell, which may be your own, with every step of a batch of sequences."""
 
@@ -203,8 +192,8 @@ class RNN(Layer):
             output, new = self.cell(steps[t], states, **kwargs)
             if sequence_length is not None:
                 alive = ops.expand_dims(sequence_length > t, -1)
-                kept = [ops.where(alive, a, b) for a, b in zip(_leaves(new), _leaves(states), strict=True)]
-                new = _like(iter(kept), new)
+                kept = [ops.where(alive, a, b) for a, b in zip(_tree.leaves(new), _tree.leaves(states), strict=True)]
+                new = _tree.rebuilt(new, iter(kept))
             outputs[t], states = output, new
         return ops.stack(outputs, 0 if self.time_major else 1), states
 

@@ -78,17 +78,11 @@ def weight_norm(layer: Any, name: str = "weight", dim: int | None = 0) -> Any:
 @_typed(layer=_Layer, name=str)
 def remove_weight_norm(layer: Any, name: str = "weight") -> Any:
     """Makes one parameter of the two that :func:`weight_norm` made."""
-    for number, hook in list(layer._forward_pre_hooks.items()):
-        if isinstance(hook, _reparametrized.WeightNorm) and hook.name == name:
-            value = hook.compute_weight(layer).detach()
-            delattr(layer, name)
-            del layer._parameters[f"{name}_g"], layer._parameters[f"{name}_v"]
-            p = layer.create_parameter(list(value.shape), dtype=value.dtype)
-            p.set_value(value)
-            layer.add_parameter(name, p)
-            del layer._forward_pre_hooks[number]
-            return layer
-    raise ValueError(f"weight_norm of '{name}' not found in {layer}")
+    value = _reparametrized.taken_weight(layer, name)
+    p = layer.create_parameter(list(value.shape), dtype=value.dtype)
+    p.set_value(value)
+    layer.add_parameter(name, p)
+    return layer
 
 
 @_typed(layer=_Layer, name=str)

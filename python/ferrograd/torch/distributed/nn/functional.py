@@ -38,7 +38,9 @@ def broadcast(tensor: Tensor, src: int, group: Group = None) -> Tensor:
 
 
 def gather(tensor: Tensor, dst: int = 0, group: Group = None) -> tuple[Tensor, ...]:
-    """The tensors of all processes on process ``dst``, zeros on the others, which differentiate them too."""
+    """The tensors of all processes on process ``dst``, and zeros on the others. All processes differentiate their
+    result.
+    """
     chosen = found(group)
     return tuple(chosen.communicator.gather(tensor, chosen.root(dst)))
 

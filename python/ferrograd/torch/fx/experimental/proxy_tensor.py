@@ -176,7 +176,7 @@ def make_fx(
     _error_on_data_dependent_ops: bool = True,
     **others: Any,
 ) -> Callable[..., GraphModule]:
-    """A function of the same arguments, which gives the steps of ``f`` for these as a module of ``torch.fx``.
+    """A function of the same arguments that returns the steps of ``f`` for them as a module of ``torch.fx``.
 
     ``f`` runs once with the arguments. Conditions, loops and shapes become those of this run. Each function of torch
     that it calls is a step, as with ``pre_dispatch=True`` in PyTorch: none is taken apart into smaller ones, and the

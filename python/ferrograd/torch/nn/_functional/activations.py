@@ -36,7 +36,7 @@ def _result(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
 
 
 def _is_whole(input: object) -> bool:
-    """Whether these are integers, of which torch's piecewise linear functions are integers."""
+    """Whether these are integers. torch's piecewise linear functions of integers are integers."""
     return isinstance(input, Tensor) and input.dtype.kind in "iu"
 
 

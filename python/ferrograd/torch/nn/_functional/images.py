@@ -9,7 +9,7 @@ import numpy as np
 
 from ferrograd._autograd.autocast import in_float32
 from ferrograd._core import ArgumentError, ShapeError
-from ferrograd._functions import grids, images, pools
+from ferrograd._functions import grids, images, norms, pools
 from ferrograd._functions.pools import largest
 from ferrograd._kit import arguments as _arguments
 from ferrograd._kit.ops import ops
@@ -220,10 +220,8 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: f
         raise ShapeError(f"Expected 3D or higher dimensionality input (got {len(shape)} dimensions)")
     if 0 in shape:
         return input
-    squares = ops.reshape(ops.square(input), [shape[0], 1, shape[1], math.prod(shape[2:])])
-    padded = ops.pad(squares, [(0, 0), (0, 0), (size // 2, (size - 1) // 2), (0, 0)])
-    means = ops.reshape(ops.avg_pool2d(padded, [size, 1], 1), list(shape))
-    return ops.divide(input, ops.pow(ops.add(ops.multiply(means, alpha), k), beta))
+    found: Tensor = norms.over_channels(input, size, alpha, beta, k)
+    return found
 
 
 @in_float32

@@ -100,7 +100,7 @@ def _moments(x: Tensor, axes: Any, eps: float, keepdims: bool) -> tuple[Tensor, 
 def native_layer_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """:func:`layer_norm`, and the mean and ``1 / sqrt(variance + eps)`` of what is standardised together.
+    """:func:`layer_norm`, and the mean and ``1 / sqrt(variance + eps)`` of the elements that are standardised together.
 
     >>> import ferrograd.torch as torch
     >>> [x.tolist() for x in torch.native_layer_norm(torch.tensor([1.0, 3.0]), (2,), None, None, 0.0)]

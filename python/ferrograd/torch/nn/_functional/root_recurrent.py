@@ -24,7 +24,7 @@ __all__ = [
 
 
 def _weights(params: Any, has_biases: bool, count: int) -> list[Weights]:
-    """The parameters of each layer and direction, of a flat list."""
+    """The parameters of each layer and direction, from a flat list."""
     each, rest = divmod(len(params), count)
     own = 4 if has_biases else 2
     if rest or each not in (own, own + 1):

@@ -151,7 +151,7 @@ class BlockMask:
         return x
 
     def sparsity(self) -> float:
-        """The percentage of blocks of which the mask shows nothing."""
+        """The percentage of blocks that the mask hides entirely."""
         return 100.0 * (1.0 - float(ops.mean(ops.astype(self.to_dense(), "float64"))))
 
     def to(self, device: Any) -> BlockMask:

@@ -22,7 +22,7 @@ def parameter(shape: Any, dtype: Any, device: object = None) -> Parameter:
 
 
 def optional(wanted: bool, shape: Any, dtype: Any, device: object = None) -> Parameter | None:
-    """A parameter of zeros if it is wanted."""
+    """A parameter of zeros, or None if the layer has no such parameter."""
     return parameter(shape, dtype, device) if wanted else None
 
 

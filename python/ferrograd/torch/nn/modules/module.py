@@ -39,7 +39,7 @@ __all__ = ["Module"]
 
 M = TypeVar("M", bound="Module")
 EXTRA_STATE = "_extra_state"
-#: What assigning a value of the wrong kind is refused with: the name of the kind, and what it may be.
+#: For the error about a value of the wrong kind that is assigned: the name of the kind, and what the value may be.
 _WANTED = {
     "parameter": ("parameter", "torch.nn.Parameter or None"),
     "module": ("child module", "torch.nn.Module or None"),
@@ -47,7 +47,7 @@ _WANTED = {
 }
 
 
-#: The warning of PyTorch's for numbers that are copied to where there are none.
+#: PyTorch's warning for numbers that are copied to a tensor without numbers.
 _NO_COPY = (
     "for {}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a "
     "no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in "
@@ -251,8 +251,8 @@ class Module(BaseModule):
         recurse: bool = True,
         remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Any]]:
-        """What a function gives for each module of the tree, pairs of names and values, with dotted names."""
-        # The values are kept, as those that a function has just made could have the id of one that is gone.
+        """The pairs of names and values that a function gives for each module of the tree, with dotted names."""
+        # The values are kept alive: one that a function has just made could get the id of one that is gone.
         seen: dict[int, Any] = {}
         for path, module in self._fg_walk(prefix, remove_duplicate) if recurse else [(prefix, self)]:
             for name, value in get_members_fn(module):
@@ -591,7 +591,7 @@ class Module(BaseModule):
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        """Loads the module's own part of a state; notes what is missing, too much or wrong."""
+        """Loads the module's own part of a state; notes what is missing, unexpected or wrong."""
         for hook in self._load_state_dict_pre_hooks.values():
             given = (state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
             # A subclass of the user's may put functions there itself, which take no module.
@@ -688,8 +688,8 @@ class Module(BaseModule):
     ) -> _IncompatibleKeys:
         """Copies the tensors of a ``state_dict`` into the module; with ``assign`` takes them over instead.
 
-        Raises:
-            RuntimeError: a shape differs, or with ``strict`` a key is missing or too much. All errors are listed.
+        Raises: RuntimeError: a shape differs, or with ``strict`` a key is missing or unexpected. All errors are
+        listed.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")

@@ -130,7 +130,7 @@ class DistributedDataParallel(Module):
         enable: bool = True,
         throw_on_early_termination: bool = False,
     ) -> Iterator[None]:
-        """Inside, processes may have different numbers of batches.
+        """A context in which processes may have different numbers of batches.
 
         One that has no more gives zeros to the gradients of the others until all have ended; then all have the
         parameters and buffers of the process with the highest rank of those that were last. Averages are over all

@@ -1,4 +1,4 @@
-"""Parts of arguments for several GPUs, which there are none of."""
+"""Parts of arguments for several GPUs. There are no GPUs here."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from ferrograd._kit import public as _public
 from ferrograd._kit.arguments import typed
-from ferrograd._layers.reparametrized import WeightNorm, norm_except_dim
+from ferrograd._layers.reparametrized import WeightNorm, norm_except_dim, taken_weight
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.parameter import Parameter, initialized
 
@@ -41,15 +41,8 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
 @typed(module=Module)
 def remove_weight_norm(module: M, name: str = "weight") -> M:
     """Makes one parameter of the two that :func:`weight_norm` made."""
-    for number, hook in list(module._forward_pre_hooks.items()):
-        if isinstance(hook, WeightNorm) and hook.name == name:
-            weight = hook.compute_weight(module).detach()
-            delattr(module, name)
-            del module._parameters[f"{name}_g"], module._parameters[f"{name}_v"]
-            setattr(module, name, Parameter(weight))
-            del module._forward_pre_hooks[number]
-            return module
-    raise ValueError(f"weight_norm of '{name}' not found in {module}")
+    setattr(module, name, Parameter(taken_weight(module, name)))
+    return module
 
 
 __dir__ = _public.names(globals())

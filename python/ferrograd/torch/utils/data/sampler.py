@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from ferrograd._core import torch as ops
 from ferrograd._core.torch import mersenne
+from ferrograd._data.batching import batch_count, batches
 from ferrograd._kit import public as _public
 from ferrograd.torch._base.generator import Generator, drawing
 from ferrograd.torch._functions.create import as_tensor
@@ -187,14 +187,10 @@ class BatchSampler(Sampler[list[int]]):
         self.drop_last = drop_last
 
     def __iter__(self) -> Iterator[list[int]]:
-        indices = iter(self.sampler)
-        while batch := list(itertools.islice(indices, self.batch_size)):
-            if len(batch) < self.batch_size and self.drop_last:
-                return
-            yield batch
+        return batches(self.sampler, self.batch_size, self.drop_last)
 
     def __len__(self) -> int:
-        return int((len(self.sampler) + (0 if self.drop_last else self.batch_size - 1)) // self.batch_size)
+        return batch_count(len(self.sampler), self.batch_size, self.drop_last)
 
 
 __dir__ = _public.names(globals())
