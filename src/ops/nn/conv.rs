@@ -59,9 +59,10 @@ impl Conv {
 
     fn tangents(&self, rounds: bool, d: &Tangents, s: &Saved<'_>) -> Result<Grads> {
         let of = self.out.others();
+        // An operand is kept only if the other one may have a tangent.
         let one = |i: usize| {
-            let given = (of[1 - i], &s.input(1 - i));
-            d[i].as_ref().map(|d| self.third(rounds, self.out, (of[i], d), given))
+            let of_other = |d| self.third(rounds, self.out, (of[i], d), (of[1 - i], &s.input(1 - i)));
+            d[i].as_ref().map(of_other)
         };
         Ok(smallvec![add_terms([one(0).transpose()?, one(1).transpose()?])])
     }
