@@ -8,7 +8,7 @@ use super::check::{self, Test};
 use super::entry::{Axes, Operand, Value, op};
 use super::promote::{Class, as_tensor, promoted, promoted_float};
 use super::sort::sorted;
-use crate::array::Array;
+use crate::array::{Array, Item};
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{
@@ -26,7 +26,7 @@ use crate::ops::pointwise::compare::{equal, logical_not};
 use crate::ops::pointwise::elementary::{ceil, floor, isnan, round_even};
 use crate::ops::pointwise::fused::lerp_same;
 use crate::ops::pointwise::select::select;
-use crate::ops::reduce::sum;
+use crate::ops::reduce::{max, min, sum};
 use crate::shape::{self, Dims};
 use crate::stored::Stored;
 
@@ -368,7 +368,11 @@ pub fn bincount(
     let places = cast(&x.detach(), DType::I64)?;
     let numbers = places.array.contiguous()?;
     let numbers = numbers.as_slice::<i64>().expect("contiguous");
-    let (least, most) = numbers.iter().fold((0, -1), |(a, b), &v| (a.min(v), b.max(v)));
+    let end = |t: Tensor| if let Item::Int(end) = t.array.item() { end } else { 0 };
+    let (least, most) = match numbers {
+        [] => (0, -1),
+        _ => (end(min(&places, None, false)?).min(0), end(max(&places, None, false)?)),
+    };
     let Some(n) = usize::try_from(minlength).ok().filter(|_| least == 0) else {
         bail!(Argument, OP, "numbers and minlength are 0 or more, not {least} and {minlength}");
     };
