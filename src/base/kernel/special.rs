@@ -40,13 +40,12 @@ pub fn zeta(s: f64, q: f64) -> f64 {
     positive(first) + sign * (positive(below) - positive(below + count))
 }
 
-/// `e^(x²)`, or with the sign -1 `e^(-x²)`, with the rounding error of the square put back.
-fn exp_square(x: f64, sign: f64) -> f64 {
+/// `e^(x²)`, with the rounding error of the square put back.
+fn exp_square(x: f64) -> f64 {
     let square = x * x;
     let rest = x.mul_add(x, -square);
-    let power = (sign * square).exp();
-    // Where the square is infinite, the rest is NaN.
-    if power.is_finite() && power > 0.0 { power + sign * power * rest } else { power }
+    let power = square.exp();
+    if power.is_finite() { power + power * rest } else { power }
 }
 
 /// `(1 + 2x) erfcx(x)` for positive `x`, in powers of `(x - 3) / (x + 3)`: the sum of the first 26 terms of the Chebyshev series
@@ -85,7 +84,7 @@ const ERFCX: [f64; 26] = [
 pub fn erfcx(x: f64) -> f64 {
     // It is 1 at 0.
     if x < 0.125 {
-        return exp_square(x, 1.0) * erfc(x);
+        return exp_square(x) * erfc(x);
     }
     0.5 * power_sum(&ERFCX, 1.0 - 6.0 / (x + 3.0)) / (0.5 + x)
 }
@@ -121,12 +120,12 @@ pub fn erfinv(y: f64) -> f64 {
 /// The logarithm of the normal distribution function.
 #[inline]
 pub fn log_ndtr(x: f64) -> f64 {
-    let z = x.abs() * FRAC_1_SQRT_2;
+    let z = -x * FRAC_1_SQRT_2;
     if x < 0.0 {
         // `-x² / 2` to its last digit matters more than the rest.
         return -0.5 * x * x + erfcx(z).ln() - LN_2;
     }
-    (-0.5 * erfcx(z) * exp_square(z, -1.0)).ln_1p()
+    (-0.5 * erfc(-z)).ln_1p()
 }
 
 /// The logarithm of the absolute value of the beta function.
