@@ -79,8 +79,12 @@ pub fn operator(
     y: Operand<'_>,
     f: impl FnOnce(Operand<'_>, Operand<'_>) -> Result<Tensor>,
 ) -> Result<Tensor> {
-    let is_half = |x| matches!(x, Operand::Tensor(t) if t.dtype().is_half());
-    if is_half(x) || is_half(y) { in_float32(x, y, f) } else { f(x, y) }
+    if has_half([x, y]) { in_float32(x, y, f) } else { f(x, y) }
+}
+
+#[inline(always)]
+fn has_half(operands: [Operand<'_>; 2]) -> bool {
+    operands.iter().any(|x| matches!(x, Operand::Tensor(t) if t.dtype().is_half()))
 }
 
 /// [`operator`] of a half operand.
@@ -117,8 +121,7 @@ pub fn row_operator(
     y: Operand<'_>,
     f: impl FnOnce(Operand<'_>, Operand<'_>) -> Result<Tensor>,
 ) -> Result<Tensor> {
-    let is_half = |x| matches!(x, Operand::Tensor(t) if t.dtype().is_half());
-    if is_half(x) || is_half(y) { row_of_halves(x, y, f) } else { f(x, y) }
+    if has_half([x, y]) { row_of_halves(x, y, f) } else { f(x, y) }
 }
 
 /// [`row_operator`] of a half operand.
@@ -133,9 +136,9 @@ fn row_of_halves(
     if are_taken([x, y].into_iter().map(tensor)) { f(x, y) } else { in_float32(x, y, f) }
 }
 
-/// Whether one op, element by element or a sum, computes with these operands as they are, a tile at a time: they have one half dtype,
-/// and nothing is recorded. What is recorded are the conversions too, so that rules are computed in float32, and
-/// programs compute with tiles of their own.
+/// Whether one op, element by element or a sum, computes with these operands as they are, a tile at a time: they have one half
+/// dtype, and nothing is recorded. A recorded op records its conversions too, so that its rules are computed in float32.
+/// Programs have tiles of their own.
 fn are_taken<'a>(operands: impl Iterator<Item = Option<&'a Tensor>> + Clone) -> bool {
     let first = operands.clone().flatten().map(Tensor::dtype).next();
     let is_taken = |t: &Tensor| t.edge.is_none() && Some(t.dtype()) == first;

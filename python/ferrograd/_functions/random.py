@@ -148,7 +148,7 @@ def _as_pytorch(weights: Any, num_samples: int, replacement: bool) -> Any:
 
 
 def _check_weights(weights: Tensor, num_samples: int, replacement: bool) -> None:
-    """Raises unless so many random indices can be drawn by the weights."""
+    """Raises an error where ``num_samples`` random indices cannot be drawn by these weights."""
     if weights.ndim not in (1, 2) or weights.shape[-1] == 0:
         raise ShapeError(f"multinomial: one or two axes with at least one weight are wanted, not {list(weights.shape)}")
     if weights.dtype.kind != "f":

@@ -2,7 +2,10 @@
 
 use std::f64::consts::LN_2;
 
-/// Of `e^x √x K(x)` beyond 2, in powers of `4 / x - 1`: the sum of the first 25 terms of the Chebyshev series.
+use super::fast::power_sum;
+
+/// The coefficients of `e^x √x K(x)` for `x` above 2, in powers of `4 / x - 1`. They are the first 25 terms of the Chebyshev
+/// series, written as powers.
 const FAR: [[f64; 25]; 2] = [
     [
         1.2185953385133905,
@@ -60,7 +63,7 @@ const FAR: [[f64; 25]; 2] = [
     ],
 ];
 
-/// Of `K₀(x) + ln(x / 2) I₀(x)` and of `x K₁(x) - x ln(x / 2) I₁(x)`, in powers of `x² / 4 - 1` (DLMF 10.31.1, 10.31.2).
+/// The coefficients of `K₀(x) + ln(x / 2) I₀(x)` and of `x K₁(x) - x ln(x / 2) I₁(x)`, in powers of `x² / 4 - 1` (DLMF 10.31.1, 10.31.2).
 const NEAR: [[f64; 15]; 2] = [
     [
         0.11389387274953344,
@@ -98,7 +101,7 @@ const NEAR: [[f64; 15]; 2] = [
     ],
 ];
 
-/// Of `I₀(x)`, and of `x I₁(x)` divided by `x² / 4`, in powers of `x² / 4` (DLMF 10.25.2).
+/// The coefficients of `I₀(x)`, and of `x I₁(x)` divided by `x² / 4`, in powers of `x² / 4` (DLMF 10.25.2).
 const FIRST_KIND: [[f64; 13]; 2] = [
     [
         1.0,
@@ -131,18 +134,6 @@ const FIRST_KIND: [[f64; 13]; 2] = [
         6.705215112776916e-19,
     ],
 ];
-
-/// The sum of the powers of `t`, in four sums that a processor computes at once.
-#[inline]
-pub fn power_sum<const N: usize>(terms: &[f64; N], t: f64) -> f64 {
-    let square = t * t;
-    let fourth = square * square;
-    let mut sums = [0.0; 4];
-    for (k, &term) in terms.iter().enumerate().rev() {
-        sums[k % 4] = sums[k % 4] * fourth + term;
-    }
-    (sums[0] + sums[1] * t) + (sums[2] + sums[3] * t) * square
-}
 
 /// `e^x` times the function of order `n`, 0 or 1; infinite at 0, NaN below.
 #[inline]

@@ -3,7 +3,8 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2};
 
-use super::bessel_k::{self as second_kind, power_sum};
+use super::bessel_k as second_kind;
+use super::fast::power_sum;
 pub use libm::erfc;
 use spec_math::cephes64::{i0e, i1e, igam, igamc, lbeta};
 pub use spec_math::cephes64::{ndtri, psi as digamma};

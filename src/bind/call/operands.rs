@@ -21,7 +21,7 @@ use crate::ops::entry::{Arg, Convention, Conventions, Entry, Param, ParamKind};
 use crate::ops::movement::cast;
 use crate::ops::promote::{range, weak_beside};
 
-/// What Python gave for each parameter.
+/// The objects that Python gave, by parameter. None stands for an argument that is missing.
 type Given<'a, 'py> = &'a [Option<Bound<'py, PyAny>>];
 
 /// The arguments of a call, and what was seen of them while they were read.
@@ -191,11 +191,11 @@ impl Operands {
     }
 }
 
-/// What [`Operands::of_dtype_by`] is about.
+/// The conventions that [`Operands::of_dtype_by`] keeps.
 pub const OF_INTEGERS: Conventions =
     Conventions::NONE.and(Convention::SignedSums).and(Convention::ByteTest).and(Convention::WholeMean);
 
-/// What [`beside`] is about.
+/// The conventions that [`beside`] keeps.
 const WRAPPING: Conventions = Conventions::NONE.and(Convention::Wraps).and(Convention::WrapsNegative);
 
 /// The number that an op takes for one beside integers of this dtype, which may not hold it. The op refuses what is left.

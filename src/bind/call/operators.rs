@@ -38,8 +38,8 @@ fn binary<'py>(
     computed(slf, other, swap, numbers, f, (formats::elements, LONG_LIGHT))
 }
 
-/// [`binary`] of an operator whose results of torch's `lay` lays out where an operand is not in C order, and which runs without the
-/// GIL where an operand has so many bytes.
+/// [`binary`] of one operator. Where an operand of torch's is not in C order, `lay` lays the result out. Where an operand has at
+/// least `long` bytes, the operator runs without the GIL.
 #[inline(always)]
 fn computed<'py>(
     slf: &Bound<'py, Var>,

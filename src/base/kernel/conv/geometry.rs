@@ -101,7 +101,7 @@ impl<'a, T: Num> Batched<'a, T> {
         Batched { x, lead, each: shape::len(&x.dims()[lead.len()..]), of: std::marker::PhantomData }
     }
 
-    /// The pairs of the second of three axes, the sizes of which are given, of each item: see [`pairs`].
+    /// Each item has three axes of the given sizes. Pairs its elements along the second axis: see [`pairs`].
     ///
     /// # Errors
     /// Memory ends.

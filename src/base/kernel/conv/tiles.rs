@@ -84,7 +84,7 @@ pub trait ConvElement: Plain {
     fn microkernels() -> &'static Microkernels<Self>;
     /// The microkernels for this many multiplications. Many are worth tiles in wider registers.
     fn microkernels_for(multiplications: usize) -> &'static Microkernels<Self>;
-    /// Those whose tiles sum products of pairs of bfloat16 in the place of elements, if the processor has instructions for them.
+    /// The microkernels that multiply pairs of bfloat16 instead of elements, if the processor has instructions for them.
     fn microkernels_of_pairs() -> Option<&'static Microkernels<Self>> {
         None
     }

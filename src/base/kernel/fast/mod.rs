@@ -7,7 +7,7 @@ mod poly;
 mod single;
 mod wide;
 
-pub use poly::{ROUND64, mantissa64};
+pub use poly::{ROUND64, mantissa64, power_sum};
 #[cfg(target_arch = "x86_64")]
 pub use single::{EXP_TAIL, LN_2};
 

@@ -257,3 +257,16 @@ pub fn sin64(x: f64) -> f64 {
 pub fn cos64(x: f64) -> f64 {
     circular64(x, 1)
 }
+
+/// The polynomial with these coefficients at `t`, as four sums that a processor computes at once. It takes no fused products, so
+/// it has the same bits on all processors.
+#[inline]
+pub fn power_sum<const N: usize>(terms: &[f64; N], t: f64) -> f64 {
+    let square = t * t;
+    let fourth = square * square;
+    let mut sums = [0.0; 4];
+    for (k, &term) in terms.iter().enumerate().rev() {
+        sums[k % 4] = sums[k % 4] * fourth + term;
+    }
+    (sums[0] + sums[1] * t) + (sums[2] + sums[3] * t) * square
+}

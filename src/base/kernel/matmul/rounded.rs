@@ -96,7 +96,7 @@ fn swapped(x: &Array) -> Array {
 /// Pairs of neighbours in a line.
 ///
 /// # Safety
-/// `x` has `n` elements, and `out` has room for half as many, rounded up.
+/// `x` points to `n` elements, and `out` to room for `n / 2` pairs, rounded up.
 unsafe fn neighbours(n: usize, x: *const f32, out: *mut u32) {
     simd::autovectorize_floats_for::<u32, ()>(
         #[inline(always)]
@@ -118,7 +118,7 @@ unsafe fn neighbours(n: usize, x: *const f32, out: *mut u32) {
 /// Pairs of the elements at the same place of two lines, `second` elements apart. Where this is 0, there is no second line.
 ///
 /// # Safety
-/// The lines have `n` elements, and `out` has room for as many.
+/// The lines have `n` elements, and `out` points to room for `n` pairs.
 unsafe fn between(n: usize, x: *const f32, second: usize, out: *mut u32) {
     let mask = if second == 0 { 0 } else { u32::MAX };
     simd::autovectorize_floats_for::<f32, ()>(

@@ -22,7 +22,7 @@ pub fn widened(x: &Array) -> Result<Array> {
     converted(row, x, DType::F32)
 }
 
-// SAFETY: it gets elements of float16, and room for as many of float32.
+// SAFETY: the loop gets `n` elements of float16, and room for `n` of float32.
 const WIDE16: UnaryLoop = |n, x, out, _| unsafe {
     #[cfg(target_arch = "x86_64")]
     if f16c::is_there() {
@@ -34,7 +34,7 @@ const WIDE16: UnaryLoop = |n, x, out, _| unsafe {
 };
 // SAFETY: as above, of bfloat16.
 const WIDE_BRAIN: UnaryLoop = |n, x, out, _| unsafe { unary::map_vectorized(bits, n, x, out) };
-// SAFETY: it gets elements of float32, and room for as many of float16.
+// SAFETY: the loop gets `n` elements of float32, and room for `n` of float16.
 const NARROW16: UnaryLoop = |n, x, out, _| unsafe {
     #[cfg(target_arch = "x86_64")]
     if f16c::is_there() {
@@ -73,18 +73,22 @@ mod f16c {
         isa() >= Isa::Avx2 && has!("f16c")
     }
 
+    /// Converts elements with `of`, which reads and writes a register of them. The last ones go through room of their own.
+    ///
     /// # Safety
-    /// `x` has `n` elements, `out` has room for as many, and the processor has the instructions.
-    #[target_feature(enable = "avx,f16c")]
-    pub unsafe fn widen(n: usize, x: *const u16, out: *mut f32) {
-        // SAFETY: as the function's `# Safety` section requires; the rest goes through registers of its own.
+    /// `x` points to `n` elements, and `out` to room for `n`. `of` reads and writes `LEN` elements.
+    #[inline(always)]
+    unsafe fn each<A: Copy + Default, B: Copy + Default>(
+        n: usize,
+        x: *const A,
+        out: *mut B,
+        of: impl Fn(*const A, *mut B),
+    ) {
+        let whole = n / LEN * LEN;
+        // SAFETY: as the function's `# Safety` section requires.
         unsafe {
-            let of = |x: *const u16, out: *mut f32| {
-                _mm256_storeu_ps(out, _mm256_cvtph_ps(_mm_loadu_si128(x.cast())))
-            };
-            let whole = n / LEN * LEN;
             (0..whole).step_by(LEN).for_each(|i| of(x.add(i), out.add(i)));
-            let (mut from, mut to) = ([0; LEN], [0.0; LEN]);
+            let (mut from, mut to) = ([A::default(); LEN], [B::default(); LEN]);
             from.as_mut_ptr().copy_from_nonoverlapping(x.add(whole), n - whole);
             of(from.as_ptr(), to.as_mut_ptr());
             out.add(whole).copy_from_nonoverlapping(to.as_ptr(), n - whole);
@@ -92,21 +96,25 @@ mod f16c {
     }
 
     /// # Safety
+    /// `x` points to `n` elements, `out` to room for `n`, and the processor has the instructions.
+    #[target_feature(enable = "avx,f16c")]
+    pub unsafe fn widen(n: usize, x: *const u16, out: *mut f32) {
+        // SAFETY: as the function's `# Safety` section requires.
+        unsafe {
+            each(n, x, out, |x, out| _mm256_storeu_ps(out, _mm256_cvtph_ps(_mm_loadu_si128(x.cast()))));
+        }
+    }
+
+    /// # Safety
     /// As [`widen`].
     #[target_feature(enable = "avx,f16c")]
     pub unsafe fn narrow(n: usize, x: *const f32, out: *mut u16) {
-        // SAFETY: as in `widen`.
+        // SAFETY: as the function's `# Safety` section requires.
         unsafe {
-            let of = |x: *const f32, out: *mut u16| {
+            each(n, x, out, |x, out| {
                 let nearest = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(x));
                 _mm_storeu_si128(out.cast(), nearest);
-            };
-            let whole = n / LEN * LEN;
-            (0..whole).step_by(LEN).for_each(|i| of(x.add(i), out.add(i)));
-            let (mut from, mut to) = ([0.0; LEN], [0; LEN]);
-            from.as_mut_ptr().copy_from_nonoverlapping(x.add(whole), n - whole);
-            of(from.as_ptr(), to.as_mut_ptr());
-            out.add(whole).copy_from_nonoverlapping(to.as_ptr(), n - whole);
+            });
         }
     }
 }
