@@ -8,6 +8,7 @@ what it looks up.
 from __future__ import annotations
 
 import dis
+import functools
 import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -233,11 +234,13 @@ def _closed(frame: Frame, name: str, environment: Environment) -> Variable:
 
 class _Instruction(NamedTuple):
     offset: int
-    opcode: int
     name: str
     arg: int
-    #: The offset of the next instruction.
-    end: int
+    #: By how many values the stack grows.
+    effect: int
+    #: Where it may jump to, and by how many values the stack grows then.
+    target: int | None
+    jump_effect: int
 
 
 #: Instructions with an argument.
@@ -246,7 +249,9 @@ _WITH_ARGUMENT = frozenset(getattr(dis, "hasarg", range(dis.HAVE_ARGUMENT, 256))
 _JUMPS = frozenset(dis.hasjrel)
 
 
+@functools.lru_cache(maxsize=1024)
 def _instructions(code: types.CodeType) -> list[_Instruction]:
+    """The instructions of some code. Functions that are made again and again have the same."""
     raw = code.co_code
     found: list[_Instruction] = []
     i, extended = 0, 0
@@ -257,7 +262,13 @@ def _instructions(code: types.CodeType) -> list[_Instruction]:
             i += 2
         name = dis.opname[opcode]
         extended = arg << 8 if name == "EXTENDED_ARG" else 0
-        found.append(_Instruction(start, opcode, name, arg, i))
+        oparg = arg if opcode in _WITH_ARGUMENT else None
+        target, jump_effect = None, 0
+        if opcode in _JUMPS:
+            target = i + (-2 if "BACKWARD" in name else 2) * arg
+            jump_effect = dis.stack_effect(opcode, oparg, jump=True)
+        effect = dis.stack_effect(opcode, oparg, jump=False)
+        found.append(_Instruction(start, name, arg, effect, target, jump_effect))
     return found
 
 
@@ -310,15 +321,13 @@ class _Run:
             is_reached = instruction.name not in _ENDS
 
     def _step(self, instruction: _Instruction) -> None:
-        name, arg, opcode = instruction.name, instruction.arg, instruction.opcode
+        name, arg, effect = instruction.name, instruction.arg, instruction.effect
         before = len(self.stack)
-        oparg = arg if opcode in _WITH_ARGUMENT else None
-        if opcode in _JUMPS:
-            sign = -1 if "BACKWARD" in name else 1
-            self._branch(name, instruction.end + sign * arg * 2, dis.stack_effect(opcode, oparg, jump=True))
+        if instruction.target is not None:
+            self._branch(instruction.target, instruction.jump_effect)
         if name in _POPPING and not (name == "BINARY_OP" and arg in _SUBSCRIPTS):
             pushed = int(name in _READING)
-            for value in self._pop(pushed - dis.stack_effect(opcode, oparg, jump=False)):
+            for value in self._pop(pushed - effect):
                 self.use(value).read(self.site)
             self.stack += [Use(True) for _ in range(pushed)]
         elif name not in _IDLE:
@@ -328,7 +337,7 @@ class _Run:
             if step is None:
                 raise _Unknown
             step(self, arg)
-        self.owed += dis.stack_effect(opcode, oparg, jump=False)
+        self.owed += effect
         if name != "PRECALL":
             # The next instruction does what this one counts.
             if name not in _UNCOUNTED and len(self.stack) - before != self.owed:
@@ -392,7 +401,7 @@ class _Run:
                 raise _Unknown
             self._meet(before, values)
 
-    def _branch(self, name: str, target: int, effect: int) -> None:
+    def _branch(self, target: int, effect: int) -> None:
         values = list(self.stack)
         if effect < 0:
             del values[len(values) + effect :]

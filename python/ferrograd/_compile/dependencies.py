@@ -31,6 +31,9 @@ from ferrograd._layers.module import BaseModule
 
 #: Values that are told apart by what they are, not by their identity.
 PLAIN = (bool, int, str, bytes, complex, type(None), type(...))
+#: These and floats; and all values that lead to nothing.
+SCALARS = (float, *PLAIN)
+_LEAVES = (Tensor, np.ndarray, np.generic, *SCALARS)
 FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, staticmethod, classmethod, property, types.CodeType)
 #: Libraries whose code is not searched, and of whose functions and classes nobody changes the attributes.
 _FRAMEWORKS = frozenset({"ferrograd", "numpy", "scipy", "torch", "paddle"})
@@ -531,7 +534,9 @@ class Names:
     # The search.
 
     def _meet(self, value: Any, use: Use | None, held: bool = False) -> None:
-        if isinstance(value, (Tensor, np.ndarray, np.generic, float, *PLAIN)):
+        if isinstance(value, types.CodeType):
+            return
+        if isinstance(value, _LEAVES):
             _meet_leaf(value, use)
             return
         use = None if use is None or self.any or use.root().is_whole else use.root()

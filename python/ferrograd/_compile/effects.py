@@ -60,13 +60,10 @@ def only_computes(known: Names) -> bool:
     )
 
 
-def may_draw(known: Names) -> bool:
-    """Whether the code that was searched may draw numbers from the generators of Python or NumPy."""
+def calls_generator(known: Names) -> bool:
+    """Whether a method that the code calls is named as one of the generators of random numbers of Python or NumPy."""
     modules = [sys.modules[name] for name in ("random", "numpy.random") if name in sys.modules]
-    called = (name for frame in known.frames() for name in frame.methods)
-    return bool(modules) and (
-        not only_computes(known) or any(hasattr(module, name) for name in called for module in modules)
-    )
+    return any(hasattr(module, name) for frame in known.frames() for name in frame.methods for module in modules)
 
 
 def _called(known: Names) -> Iterator[Any]:

@@ -18,7 +18,6 @@ from ferrograd import _core
 from ferrograd._autograd.modes import P, R
 from ferrograd._compile.costs import costs_of
 from ferrograd._compile.dependencies import Names, Refused
-from ferrograd._compile.effects import only_computes
 from ferrograd._compile.files import write
 from ferrograd._compile.floats import Watch
 from ferrograd._compile.patience import Patience
@@ -132,6 +131,8 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
             return self._without(self._patience.never, args, kwargs)
         if self._names.is_lost:
             self._start_over()
+        if not (self._programs or self._eager):
+            return self._first(args, kwargs, modes)
         reader = Reader(modes, self._names, self._floats)
         try:
             key = reader.read_all(args, kwargs)
@@ -503,7 +504,7 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         # A number that the function looks up and that varies is told of by the traces that it takes.
         has_values = bool(reader.floats or reader.has_values or reader.numbers)
         is_plain = program.is_pure() and not (self._fast or self._fullgraph or has_values)
-        if costs.is_even and is_plain and only_computes(self._names):
+        if costs.is_even and is_plain and program.only_computes:
             program.stands_aside_for(reader.tensors)
 
     def _keep(self, key: tuple[Any, ...], program: Program, reader: Reader) -> None:

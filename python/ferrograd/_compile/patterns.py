@@ -33,6 +33,7 @@ from ferrograd._layers.module import BaseModule
 
 #: Values that the short way of a call does not compare.
 _IN_PYTHON = (
+    *PLAIN,
     float,
     np.void,
     np.ndarray,
@@ -77,6 +78,8 @@ class Patterns:
             isinstance(value, np.generic) and not isinstance(value, np.void)
         ):
             return "same", value
+        if kind is types.CodeType:
+            return "object", value
         if value is MISSING:
             return "absent", None
         if use is None or use.root().is_whole or isinstance(value, PLAIN):
@@ -144,7 +147,7 @@ class Patterns:
             return self._of_fields(value, [(name, self.of(getattr(value, name))) for name in whole + static])
         if (owner := owner_of(value)) is not None:
             return "all", [("object", value), ("fields", (kind, [("__self__", self.of(owner))]))]
-        if isinstance(value, (*PLAIN, *_IN_PYTHON)) or children(value) is not None:
+        if isinstance(value, _IN_PYTHON) or children(value) is not None:
             raise Refused("it is compared in Python")
         return "object", value
 

@@ -75,6 +75,8 @@ class Program:
         self.linked: list[Link] = []
         #: The larger containers that calls are compared by as a whole.
         self.watched_whole: list[str] = []
+        #: Whether its function can have no effects except on tensors.
+        self.only_computes = False
         #: What a call costs, and of what kind its tensors are where the function itself runs, because it costs no more.
         self.costs: Costs | None = None
         self.itself: tuple[Any, ...] | None = None

@@ -20,7 +20,7 @@ from ferrograd._compile.dependencies import (
     CONTAINERS,
     FUNCTIONS,
     MISSING,
-    PLAIN,
+    SCALARS,
     Names,
     Place,
     Refused,
@@ -40,6 +40,8 @@ from ferrograd._core import Tensor
 from ferrograd._kit.dialect import NATIVE
 from ferrograd._kit.tree import rest
 
+#: Classes whose objects have no attributes of the user's.
+_SCALARS = (*SCALARS, Number)
 #: The most bytes of a NumPy array that calls are compared by. Larger ones would take longer than many functions do.
 _BYTES = 1 << 22
 #: The most items that a call is compared by where code reads a container as a whole: comparing them takes 0.1 ms.
@@ -201,11 +203,11 @@ class Reader:
         key = self.key
         if isinstance(value, Tensor):
             self._read_tensor(value, by_identity)
-        elif isinstance(value, (float, *PLAIN)):
+        elif isinstance(value, SCALARS):
             self.has_values |= not self._is_argument
             key.append(value.__class__)
             key.append(value.hex() if isinstance(value, float) else value)
-            if type(value) not in (*PLAIN, float, Number) and getattr(value, "__dict__", None):
+            if type(value) not in _SCALARS and getattr(value, "__dict__", None):
                 # An instance of a class of the user's.
                 self._look_into(value, None)
         elif isinstance(value, np.generic):

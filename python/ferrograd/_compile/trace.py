@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from ferrograd import _core
 from ferrograd._compile.aliases import Way, parted
-from ferrograd._compile.dependencies import PLAIN, Names, Refused
-from ferrograd._compile.effects import may_draw
+from ferrograd._compile.dependencies import SCALARS, Names, Refused
+from ferrograd._compile.effects import calls_generator, only_computes
 from ferrograd._compile.files import described, numbered
 from ferrograd._compile.floats import Number, Watch, with_numbers
 from ferrograd._compile.holders import held_by_loops
@@ -65,6 +65,7 @@ class Trace:
         self._used: list[Tensor] = []
         self._lent: dict[int, Tensor] = {}
         self._given: dict[int, Tensor] = {}
+        self._only_computes = only_computes(names)
         #: The states of other generators, where the function may draw from them.
         self._draws: list[Any] | None = None
         #: What the function has set to tensors, which each call sets.
@@ -99,12 +100,14 @@ class Trace:
         decisions = self._tracer.decisions()
         if (outcome := self._unfinished(result, args, kwargs)) is not None:
             return outcome
-        reason = _obstacle(leaves_of(result), self._draws, self._modes)
+        leaves = leaves_of(result)
+        reason = _obstacle(leaves, self._draws, self._modes)
         if keeps_all and reason is None and self._tracer.given_up is None and self._finds_stores():
             self._tracer.cancel()
             return self._learnt(self._own(result))
         whole = (result, [store.now for store in self._stores]) if self._stores else result
-        outs = [x for x in leaves_of(whole) if isinstance(x, Tensor)]
+        leaves = leaves_of(whole) if self._stores else leaves
+        outs = [x for x in leaves if isinstance(x, Tensor)]
         made, ways = parted(outs, self._used)
         linked = self._linked(outs)
         reason = self._reason_of(outs) or reason
@@ -113,11 +116,13 @@ class Trace:
             change = self._change(args, kwargs)
             if change is not None and not self._tracer.keeps_others(outs, held_by_loops(self._tracer.alive())):
                 reason, cause = f"it changes {change}{_CHANGES}", Cause.CHANGES
-        program = self._finished(whole, outs, made, ways) if reason is None and self._tracer.given_up is None else None
+        is_traced = reason is None and self._tracer.given_up is None
+        program = self._finished(whole, leaves, outs, made, ways) if is_traced else None
         if program is None:
             return self._given_up(result, reason, cause)
         program.decisions = decisions
         program.linked = linked
+        program.only_computes = self._only_computes
         self._describe(program, args, kwargs)
         return Outcome(result, program)
 
@@ -142,8 +147,8 @@ class Trace:
         self._used = used = self._tracer.arguments(sorted(reader.elsewhere))
         self._lent = {id(x): y for x, y in zip(tensors, used, strict=True) if x is not y}
         self._given = {id(y): x for x, y in zip(tensors, used, strict=True) if x is not y}
-        self._draws = _drawing() if may_draw(self._names) else None
-        lent_args, lent_kwargs = replaced(args, self._lent), replaced(kwargs, self._lent)
+        self._draws = None if self._only_computes and not calls_generator(self._names) else _drawing()
+        lent_args, lent_kwargs = replaced(args, self._lent), replaced(kwargs, self._lent) if kwargs else {}
         if reader.floats:
             lent_args, lent_kwargs = with_numbers(lent_args, lent_kwargs, reader.floats, used, self._watch)
         pairs: dict[Any, Any] = dict(enumerate(zip(args, lent_args, strict=True)))
@@ -211,7 +216,9 @@ class Trace:
                 found.append(Link(results[id(part)], known.get(id(base), weakref.ref(base)), take, join))
         return found
 
-    def _finished(self, whole: Any, outs: list[Tensor], made: list[Tensor], ways: list[Way] | None) -> Program | None:
+    def _finished(
+        self, whole: Any, leaves: list[Any], outs: list[Tensor], made: list[Tensor], ways: list[Way] | None
+    ) -> Program | None:
         """The program that makes these outputs, and their gradients if they have some."""
         tracer, used = self._tracer, self._used
         own = set(map(id, used))
@@ -232,7 +239,7 @@ class Trace:
             return None
         at = {id(x): i for i, x in enumerate(used)}
         kept = [at[id(x)] if id(x) in at else weakref.ref(x) for x in inputs]
-        marks = iter([HOLE if isinstance(x, Tensor) else x for x in leaves_of(whole)])
+        marks = iter([HOLE if isinstance(x, Tensor) else x for x in leaves])
         program = Program(core, rebuilt(whole, marks), ways, kept, tracked)
         program.stores = self._stores
         return program
@@ -317,12 +324,12 @@ def _signature(args: Any, kwargs: Any) -> tuple[Any, Any, int] | ArgumentError:
 
 def _obstacle(leaves: list[Any], draws: list[Any] | None, modes: Any) -> str | None:
     """Why there can be no program for a function that returned these leaves, if there is a reason."""
-    others = [x for x in leaves if not isinstance(x, (Tensor, float, *PLAIN))]
+    others = [x for x in leaves if not isinstance(x, (Tensor, *SCALARS))]
     if others:
         return f"it returns a {type(others[0]).__name__}, which is no tensor"
     if reason := next(filter(None, (why_untraced(x) for x in leaves if isinstance(x, Tensor))), None):
         return reason
-    if draws is not None and _drawing() != draws:
+    if draws and _drawing() != draws:
         return "it draws numbers from the generators of Python or NumPy"
     return None if _core.program_modes(tracing=True) == modes else "it changes the modes that ops obey"
 
