@@ -440,3 +440,37 @@ def test_sums_of_unsigned_integers_are_signed_in_the_dialects(name: str, dtype: 
     assert getattr(fg, name)(fg.tensor(given), **axis).dtype == "uint64"
     if name != "cumprod":
         assert getattr(fg.torch, name)(x, dtype=fg.torch.uint8, **dim).dtype == fg.torch.uint8
+
+
+# Lines beside each other, few columns, columns that are one tile, and columns that are two.
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((30_000,), 0), ((11, 3000), 1), ((3000, 3), 0), ((2, 500, 40), 1), ((400, 530), 0)]
+)
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_running_results_are_rounded_once(shape: tuple[int, ...], axis: int, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    wide = "float64" if dtype == "float32" else "complex128"
+    a = rng.uniform(0.2, 1.0, shape).astype(dtype)
+    if dtype == "complex64":
+        a += 1j * rng.uniform(0.2, 1.0, shape).astype("float32")
+    near = (a / np.abs(a)) * np.exp(rng.normal(0, 1e-3, shape)).astype("float32")
+    x = fg.tensor(a, requires_grad=True)
+    sums = fg.cumsum(x, axis)
+    rounding = 2.0**-24
+    assert np.abs(sums.numpy() - np.cumsum(a.astype(wide), axis)).max() <= 2 * rounding * np.abs(sums.numpy()).max()
+    # The gradient of a running sum is one from the other end.
+    (g,) = run([(sums * sums.detach().conj()).real.sum()], [x])
+    wanted = np.flip(np.cumsum(np.flip(sums.numpy().astype(wide), axis), axis), axis)
+    assert np.abs(g.numpy() - wanted).max() <= 3 * rounding * np.abs(wanted).max()
+    products = fg.cumprod(fg.tensor(near), axis).numpy()
+    wanted = np.cumprod(near.astype(wide), axis)
+    assert (np.abs(products - wanted) / np.abs(wanted)).max() <= 2 * rounding
+    if dtype == "float32":
+        logs = fg.logcumsumexp(x, axis).numpy()
+        wanted = np.logaddexp.accumulate(a.astype(wide), axis)
+        assert np.abs(logs - wanted).max() <= 2 * rounding * np.abs(wanted).max()
+
+
+def test_a_running_product_may_leave_the_range_of_the_dtype() -> None:
+    x = fg.tensor([1e30, 1e30, 1e-30], dtype="float32")
+    assert fg.cumprod(x, 0).tolist() == [float(np.float32(1e30)), INF, pytest.approx(1e30)]

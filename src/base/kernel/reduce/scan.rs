@@ -6,6 +6,7 @@ use crate::error::{Result, bail};
 use crate::kernel::interrupt;
 use crate::kernel::num::{ComplexNum, Field, Inexact, Real};
 use crate::kernel::output::{self, AxisBlocks};
+use crate::kernel::simd;
 
 /// The axis of a scan, and whether it runs from the last row to the first.
 #[derive(Clone, Copy)]
@@ -14,80 +15,170 @@ pub struct ScanAxis {
     pub reverse: bool,
 }
 
-impl ScanAxis {
-    /// Calls `step` with the offset of each row in a block, and that of the row before it in scan order (`None` for
-    /// the first).
-    #[inline(always)]
-    fn walk(self, AxisBlocks { n, inner }: AxisBlocks, mut step: impl FnMut(usize, Option<usize>)) {
-        let row = |k: usize| inner * if self.reverse { n - 1 - k } else { k };
-        for part in interrupt::parts(0..n, inner) {
-            for k in part {
-                step(row(k), k.checked_sub(1).map(row));
+/// The number in which a running result is kept: with 32 bits its rounding errors would add up.
+trait Running: Field {
+    type Wide: Field;
+    fn widened(self) -> Self::Wide;
+    fn narrowed(wide: Self::Wide) -> Self;
+    /// What was kept for this result, if the result tells it.
+    fn resumed(self) -> Option<Self::Wide>;
+}
+
+macro_rules! running {
+    ($($t:ty, $wide:ty, $widened:expr, $narrowed:expr, $resumed:expr);* $(;)?) => { $(
+        impl Running for $t {
+            type Wide = $wide;
+            #[inline(always)] fn widened(self) -> $wide { $widened(self) }
+            #[inline(always)] fn narrowed(wide: $wide) -> Self { $narrowed(wide) }
+            #[inline(always)] fn resumed(self) -> Option<$wide> { $resumed(self) }
+        }
+    )* };
+}
+macro_rules! running_as_they_are {
+    ($($t:ty)*) => { running! { $($t, $t, |x| x, |x| x, Some;)* } };
+}
+running_as_they_are!(u8 i8 u16 i16 u32 i32 u64 i64 f64 c128);
+running! {
+    f32, f64, f64::from, |x| x as f32, |_| None;
+    c64, c128, |x: c64| c128::new(x.re.into(), x.im.into()), |x: c128| c64::new(x.re as f32, x.im as f32), |_| None;
+}
+
+/// How a running result goes on. Rows of elements begin at offsets of the inputs, and have some length.
+trait Steps: Copy {
+    /// An element of the result.
+    type Out: Copy;
+    /// What is kept of the running result.
+    type Last: Copy;
+
+    /// The results of a row without predecessor, by their place in it.
+    fn first(self, at: usize, len: usize) -> impl Fn(usize) -> Self::Last;
+    /// The results of a row, whose predecessor begins at `before`, by their place in it and the last results.
+    fn next(self, at: usize, before: usize, len: usize) -> impl Fn(usize, Self::Last) -> Self::Last;
+    fn out(last: Self::Last) -> Self::Out;
+    /// What was kept for a result, if the result tells it.
+    fn resumed(out: Self::Out) -> Option<Self::Last>;
+}
+
+/// Lines that are scanned side by side within a thread, to hide the latency of the dependent operations.
+const SIDE: usize = 8;
+/// Columns whose running results stay in the first-level cache.
+const COLUMNS: usize = 512;
+/// Fewer columns are scanned as lines, whose running results stay in registers.
+const FEW: usize = 16;
+
+/// A scan of consecutive blocks, which begin at offset 0 of the inputs.
+#[inline(always)]
+fn scan<S: Steps>(reverse: bool, blocks: AxisBlocks, out: &mut [S::Out], steps: S) {
+    if out.is_empty() {
+        return;
+    }
+    let AxisBlocks { n, inner } = blocks;
+    let count = out.len() / blocks.len();
+    if inner == 1 {
+        in_lines(Lines { n, step: 1, apart: n, reverse }, 0, count, out, steps);
+        return;
+    }
+    for start in (0..count).map(|b| b * blocks.len()) {
+        if inner < FEW {
+            in_lines(Lines { n, step: inner, apart: 1, reverse }, start, inner, out, steps);
+            continue;
+        }
+        for column in (0..inner).step_by(COLUMNS) {
+            simd::autovectorize(
+                #[inline(always)]
+                || in_columns(reverse, blocks, start + column, COLUMNS.min(inner - column), out, steps),
+            );
+        }
+    }
+}
+
+/// [`scan`] of `width` columns, of which the first element lies at `start`.
+#[inline(always)]
+fn in_columns<S: Steps>(
+    reverse: bool,
+    AxisBlocks { n, inner }: AxisBlocks,
+    start: usize,
+    width: usize,
+    out: &mut [S::Out],
+    steps: S,
+) {
+    let row = |k: usize| start + inner * if reverse { n - 1 - k } else { k };
+    let first = steps.first(row(0), width);
+    let mut tile = [first(0); COLUMNS];
+    let kept = &mut tile[..width];
+    for (i, (kept, out)) in kept.iter_mut().zip(&mut out[row(0)..][..width]).enumerate() {
+        *kept = first(i);
+        *out = S::out(*kept);
+    }
+    for part in interrupt::parts(1..n, width) {
+        for k in part {
+            let next = steps.next(row(k), row(k - 1), width);
+            let (low, high) = out.split_at_mut(row(k).max(row(k - 1)));
+            let (before, out) = if reverse {
+                (&high[..width], &mut low[row(k)..][..width])
+            } else {
+                (&low[row(k - 1)..][..width], &mut high[..width])
+            };
+            for (i, ((kept, &before), out)) in kept.iter_mut().zip(before).zip(out).enumerate() {
+                let last = next(i, S::resumed(before).unwrap_or(*kept));
+                if S::resumed(before).is_none() {
+                    *kept = last;
+                }
+                *out = S::out(last);
             }
         }
     }
 }
 
-/// Rows that are scanned in parallel within a thread, to hide the latency of the dependent operations.
-const SIDE: usize = 8;
+/// Lines of `n` elements that lie `step` apart. So do the first elements of two lines `apart`.
+#[derive(Clone, Copy)]
+struct Lines {
+    n: usize,
+    step: usize,
+    apart: usize,
+    reverse: bool,
+}
 
-/// A scan of consecutive blocks: `first(i)` for an element without predecessor, else `next(i, j, before)` with the
-/// result `before` of its predecessor `j`.
+/// [`scan`] of `count` lines, of which the first begins at `start`.
 #[inline(always)]
-fn scan<T: Copy>(
-    way: ScanAxis,
-    blocks: AxisBlocks,
-    out: &mut [T],
-    first: impl Fn(usize) -> T,
-    next: impl Fn(usize, usize, T) -> T,
-) {
-    if out.is_empty() {
-        return;
+fn in_lines<S: Steps>(lines: Lines, start: usize, count: usize, out: &mut [S::Out], steps: S) {
+    let whole = count / SIDE * SIDE;
+    for line in (0..whole).step_by(SIDE) {
+        side_by_side::<SIDE, S>(lines, start + line * lines.apart, out, steps);
     }
-    if blocks.inner != 1 {
-        for (b, out) in out.chunks_exact_mut(blocks.len()).enumerate() {
-            let start = b * blocks.len();
-            way.walk(blocks, |at, before| {
-                let Some(before) = before else {
-                    return (0..blocks.inner).for_each(|i| out[at + i] = first(start + at + i));
-                };
-                for i in 0..blocks.inner {
-                    out[at + i] = next(start + at + i, start + before + i, out[before + i]);
-                }
-            });
-        }
-        return;
-    }
-    // Along the last axis the running result stays in a register.
-    let n = blocks.n;
-    let (whole, rest) = out.split_at_mut(out.len() / (SIDE * n) * (SIDE * n));
-    for (s, out) in whole.chunks_exact_mut(SIDE * n).enumerate() {
-        side_by_side::<SIDE, T>(way.reverse, n, s * SIDE * n, out, &first, &next);
-    }
-    for (r, out) in rest.chunks_exact_mut(n).enumerate() {
-        side_by_side::<1, T>(way.reverse, n, whole.len() + r * n, out, &first, &next);
+    for line in whole..count {
+        side_by_side::<1, S>(lines, start + line * lines.apart, out, steps);
     }
 }
 
-/// [`scan`] of `ROWS` rows of `n` elements, the first of which is element `start`.
+/// [`scan`] of `LINES` lines, of which the first begins at `start`.
 #[inline(always)]
-fn side_by_side<const ROWS: usize, T: Copy>(
-    reverse: bool,
-    n: usize,
+fn side_by_side<const LINES: usize, S: Steps>(
+    Lines { n, step, apart, reverse }: Lines,
     start: usize,
-    out: &mut [T],
-    first: &impl Fn(usize) -> T,
-    next: &impl Fn(usize, usize, T) -> T,
+    out: &mut [S::Out],
+    steps: S,
 ) {
-    let at = |k: usize| if reverse { n - 1 - k } else { k };
-    let mut last: [T; ROWS] = std::array::from_fn(|r| first(start + r * n + at(0)));
-    last.iter().enumerate().for_each(|(r, &last)| out[r * n + at(0)] = last);
-    for part in interrupt::parts(1..n, ROWS) {
+    let out = &mut out[start..][..(LINES - 1) * apart + (n - 1) * step + 1];
+    let first = if reverse { (n - 1) * step } else { 0 };
+    let mut last: [S::Last; LINES] = std::array::from_fn(|l| steps.first(start + l * apart + first, 1)(0));
+    last.iter().enumerate().for_each(|(l, &last)| out[l * apart + first] = S::out(last));
+    if n == 1 {
+        return;
+    }
+    // All elements of a line but the first have a predecessor.
+    let (behind, ahead) = if reverse { (0, step) } else { (step, 0) };
+    let next: [_; LINES] = std::array::from_fn(|l| {
+        let start = start + l * apart;
+        steps.next(start + behind, start + ahead, (n - 2) * step + 1)
+    });
+    for part in interrupt::parts(1..n, LINES) {
         for k in part {
-            let (i, j) = (at(k), at(k - 1));
-            for (r, last) in last.iter_mut().enumerate() {
-                *last = next(start + r * n + i, start + r * n + j, *last);
-                out[r * n + i] = *last;
+            let i = step * if reverse { n - 1 - k } else { k - 1 };
+            // By numbers, so that the running results stay in registers.
+            for l in 0..LINES {
+                last[l] = next[l](i, last[l]);
+                out[l * apart + i + behind] = S::out(last[l]);
             }
         }
     }
@@ -95,12 +186,16 @@ fn side_by_side<const ROWS: usize, T: Copy>(
 
 /// `out[k] = x[k] + out[k-1]` in scan order.
 pub fn cumsum(op: &'static str, x: &Array, way: ScanAxis) -> Result<Array> {
-    dispatch!(x.dtype(), field T => cumulative::<T>(op, x, way, T::add), else not_defined(op, x.dtype()))
+    dispatch!(x.dtype(), field T => {
+        cumulative::<T, _>(op, x, way, <T as Running>::Wide::add)
+    }, else not_defined(op, x.dtype()))
 }
 
 /// `out[k] = x[k] * out[k-1]` in scan order.
 pub fn cumprod(op: &'static str, x: &Array, way: ScanAxis) -> Result<Array> {
-    dispatch!(x.dtype(), field T => cumulative::<T>(op, x, way, T::mul), else not_defined(op, x.dtype()))
+    dispatch!(x.dtype(), field T => {
+        cumulative::<T, _>(op, x, way, <T as Running>::Wide::mul)
+    }, else not_defined(op, x.dtype()))
 }
 
 /// `out[k] = ln(e^x[k] + e^out[k-1])` in scan order, without overflow.
@@ -121,11 +216,47 @@ pub fn logcumsumexp(op: &'static str, x: &Array, way: ScanAxis) -> Result<Array>
         if a_re == b_re && a_re.is_infinite() { large } else { large.add(small.sub(large).exp().ln_1p()) }
     }
     match x.dtype() {
-        DType::C64 => cumulative::<c64>(op, x, way, complex_sum),
-        DType::C128 => cumulative::<c128>(op, x, way, complex_sum),
-        dtype => {
-            dispatch!(dtype, float T => cumulative::<T>(op, x, way, sum::<T>), else not_defined(op, dtype))
-        }
+        DType::F32 => cumulative::<f32, _>(op, x, way, sum::<f64>),
+        DType::F64 => cumulative::<f64, _>(op, x, way, sum::<f64>),
+        DType::C64 => cumulative::<c64, _>(op, x, way, complex_sum::<c128>),
+        DType::C128 => cumulative::<c128, _>(op, x, way, complex_sum::<c128>),
+        dtype => not_defined(op, dtype),
+    }
+}
+
+/// The products of the elements before each one.
+struct Before<'a, T>(&'a [T]);
+
+impl<T> Copy for Before<'_, T> {}
+impl<T> Clone for Before<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Field> Steps for Before<'_, T> {
+    type Out = T;
+    type Last = T;
+
+    #[inline(always)]
+    fn first(self, _: usize, _: usize) -> impl Fn(usize) -> T {
+        |_| T::ONE
+    }
+
+    #[inline(always)]
+    fn next(self, _: usize, before: usize, len: usize) -> impl Fn(usize, T) -> T {
+        let x = &self.0[before..][..len];
+        |i, last| last.mul(x[i])
+    }
+
+    #[inline(always)]
+    fn out(last: T) -> T {
+        last
+    }
+
+    #[inline(always)]
+    fn resumed(out: T) -> Option<T> {
+        Some(out)
     }
 }
 
@@ -139,20 +270,59 @@ pub fn product_of_others(op: &'static str, x: &Array, axis: usize) -> Result<Arr
         let all = x.as_slice::<T>().expect("contiguous");
         let (out, _) = output::build_pair::<T, T>(op, (dims, len), (dims, len), len, |start, out, after| {
             let x = &all[start * len..][..out.len()];
-            for (reverse, out) in [(false, &mut *out), (true, &mut *after)] {
-                scan(ScanAxis { axis, reverse }, blocks, out, |_| T::ONE, |_, j, last| last.mul(x[j]));
-            }
+            scan(false, blocks, out, Before(x));
+            scan(true, blocks, after, Before(x));
             out.iter_mut().zip(after).for_each(|(o, &mut v)| *o = o.mul(v));
         })?;
         Ok(out)
     }, else not_defined(op, x.dtype()))
 }
 
-fn cumulative<T: Field>(
+/// Elements that are combined one after the other.
+struct Combined<'a, T, C> {
+    x: &'a [T],
+    combine: &'a C,
+}
+
+impl<T, C> Copy for Combined<'_, T, C> {}
+impl<T, C> Clone for Combined<'_, T, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Running, C: Fn(T::Wide, T::Wide) -> T::Wide> Steps for Combined<'_, T, C> {
+    type Out = T;
+    type Last = T::Wide;
+
+    #[inline(always)]
+    fn first(self, at: usize, len: usize) -> impl Fn(usize) -> T::Wide {
+        let x = &self.x[at..][..len];
+        |i| x[i].widened()
+    }
+
+    #[inline(always)]
+    fn next(self, at: usize, _: usize, len: usize) -> impl Fn(usize, T::Wide) -> T::Wide {
+        let x = &self.x[at..][..len];
+        move |i, last| (self.combine)(last, x[i].widened())
+    }
+
+    #[inline(always)]
+    fn out(last: T::Wide) -> T {
+        T::narrowed(last)
+    }
+
+    #[inline(always)]
+    fn resumed(out: T) -> Option<T::Wide> {
+        out.resumed()
+    }
+}
+
+fn cumulative<T: Running, C: Fn(T::Wide, T::Wide) -> T::Wide + Sync>(
     op: &'static str,
     x: &Array,
     way: ScanAxis,
-    combine: impl Fn(T, T) -> T + Sync,
+    combine: C,
 ) -> Result<Array> {
     let x = x.contiguous()?;
     let blocks = AxisBlocks::of(x.dims(), way.axis);
@@ -160,22 +330,63 @@ fn cumulative<T: Field>(
     let all = x.as_slice::<T>().expect("contiguous");
     output::build::<T>(op, x.dims(), len, |start, out| {
         let x = &all[start * len..][..out.len()];
-        scan(way, blocks, out, |i| x[i], |i, _, last| combine(last, x[i]));
+        scan(way.reverse, blocks, out, Combined { x, combine: &combine });
     })
+}
+
+/// The terms and coefficients of a linear recurrence, and whether an element has the coefficient at its own place or at that
+/// of its predecessor.
+struct Recurrence<'a, T> {
+    a: &'a [T],
+    b: &'a [T],
+    own: bool,
+}
+
+impl<T> Copy for Recurrence<'_, T> {}
+impl<T> Clone for Recurrence<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Running> Steps for Recurrence<'_, T> {
+    type Out = T;
+    type Last = T::Wide;
+
+    #[inline(always)]
+    fn first(self, at: usize, len: usize) -> impl Fn(usize) -> T::Wide {
+        let b = &self.b[at..][..len];
+        |i| b[i].widened()
+    }
+
+    #[inline(always)]
+    fn next(self, at: usize, before: usize, len: usize) -> impl Fn(usize, T::Wide) -> T::Wide {
+        let (a, b) = (&self.a[if self.own { at } else { before }..][..len], &self.b[at..][..len]);
+        |i, last| b[i].widened().add(a[i].widened().mul(last))
+    }
+
+    #[inline(always)]
+    fn out(last: T::Wide) -> T {
+        T::narrowed(last)
+    }
+
+    #[inline(always)]
+    fn resumed(out: T) -> Option<T::Wide> {
+        out.resumed()
+    }
 }
 
 /// `out[k] = b[k] + c * out[k-1]` in scan order, where `c` is `a[k]` if `own`, else `a[k-1]`. Both arrays have the
 /// same shape, and a dtype that has a gradient. The coefficient of the first element is not read.
 pub fn linear_recurrence(op: &'static str, a: &Array, b: &Array, way: ScanAxis, own: bool) -> Result<Array> {
-    fn go<T: Field>(op: &'static str, a: &Array, b: &Array, way: ScanAxis, own: bool) -> Result<Array> {
+    fn go<T: Running>(op: &'static str, a: &Array, b: &Array, way: ScanAxis, own: bool) -> Result<Array> {
         let (a, b) = (a.contiguous()?, b.contiguous()?);
         let blocks = AxisBlocks::of(b.dims(), way.axis);
         let len = blocks.len();
         let (all_a, all_b) = (a.as_slice::<T>().expect("contiguous"), b.as_slice::<T>().expect("contiguous"));
         output::build::<T>(op, b.dims(), len, |start, out| {
             let (a, b) = (&all_a[start * len..][..out.len()], &all_b[start * len..][..out.len()]);
-            let next = |i: usize, j: usize, last: T| b[i].add(a[if own { i } else { j }].mul(last));
-            scan(way, blocks, out, |i| b[i], next);
+            scan(way.reverse, blocks, out, Recurrence { a, b, own });
         })
     }
     assert_eq!((a.dims(), a.dtype()), (b.dims(), b.dtype()), "{op}: coefficients of another shape or dtype");
