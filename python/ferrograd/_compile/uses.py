@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 #: Constants that may be keys of items.
 KEYS = (int, str, bytes, float, type(None))
+_NONE: frozenset[Any] = frozenset()
 
 
 class Use:
@@ -48,10 +49,10 @@ class Use:
         #: Which object it is.
         self.identity = False
         #: The names of attributes and methods that the code asks for.
-        self.attributes: set[str] = set()
-        self.methods: set[str] = set()
+        self.attributes: frozenset[str] = _NONE
+        self.methods: frozenset[str] = _NONE
         #: Constants among the values, and whether there may be others than these and those of known places.
-        self.values: set[Any] = set()
+        self.values: frozenset[Any] = _NONE
         self.is_open = is_open
         #: The code, and the place in it, that reads everything.
         self.site: tuple[Any, int] | None = None
@@ -129,10 +130,13 @@ class Use:
     def asks(self, name: str, method: bool = False) -> None:
         """An attribute is read."""
         use = self.root()
-        names = use.methods if method else use.attributes
-        if name not in names:
-            names.add(name)
-            Use.changes += 1
+        if name in (use.methods if method else use.attributes):
+            return
+        if method:
+            use.methods |= {name}
+        else:
+            use.attributes |= {name}
+        Use.changes += 1
 
     def read(self, site: tuple[Any, int] | None = None) -> None:
         """Everything is read."""
@@ -167,7 +171,7 @@ class Use:
         use = self.root()
         if use.is_open or value in use.values:
             return
-        use.values.add(value)
+        use.values |= {value}
         Use.changes += 1
 
     def join(self, other: Use) -> None:

@@ -167,14 +167,36 @@ unsafe fn lay<T: Num>(k: usize, width: usize, panels: usize, (b, rb, cb): Matrix
 /// # Safety
 /// As [`lay`].
 #[inline(never)]
-unsafe fn lay_rows<T: Num>(k: usize, width: usize, panels: usize, (b, rb): (*const T, isize), to: *mut T) {
+unsafe fn lay_rows<T: Num>(k: usize, width: usize, panels: usize, b: (*const T, isize), to: *mut T) {
+    /// The columns of most panels are a multiple of this.
+    const MANY: usize = 4 * BLOCK;
+    // SAFETY: as the function's `# Safety` section requires.
+    unsafe {
+        if width.is_multiple_of(MANY) {
+            lay_blocks::<T, MANY>(k, width, panels, b, to);
+        } else {
+            lay_blocks::<T, BLOCK>(k, width, panels, b, to);
+        }
+    }
+}
+
+/// # Safety
+/// As [`lay`], with a width that is a multiple of `N`.
+#[inline(always)]
+unsafe fn lay_blocks<T: Num, const N: usize>(
+    k: usize,
+    width: usize,
+    panels: usize,
+    (b, rb): (*const T, isize),
+    to: *mut T,
+) {
     for p in 0..k {
         // SAFETY: as the function's `# Safety` section requires.
         unsafe {
-            let mut from = b.offset(p as isize * rb).cast::<[T; BLOCK]>();
+            let mut from = b.offset(p as isize * rb).cast::<[T; N]>();
             for q in 0..panels {
-                let to = to.add((q * k + p) * width).cast::<[T; BLOCK]>();
-                for j in 0..width / BLOCK {
+                let to = to.add((q * k + p) * width).cast::<[T; N]>();
+                for j in 0..width / N {
                     to.add(j).write_unaligned(from.read_unaligned());
                     from = from.add(1);
                 }
