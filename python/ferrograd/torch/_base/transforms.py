@@ -25,29 +25,17 @@ JVP = "jvp(f, primals, tangents)"
 JACREV = "vjp(f, *primals) of jacrev"
 
 
-def _over_tensors(what: str, derived: Function, argnums: Argnums) -> Function:
-    """The transformed function, which raises unless the differentiated arguments are tensors."""
+def _over_tensors(what: str, derived: Function, argnums: Argnums, reals: bool = False) -> Function:
+    """The transformed function, which raises unless the differentiated arguments are tensors, and real if ``reals``."""
 
     @wraps(derived)
     def call(*args: Any, **kwargs: Any) -> Any:
         if not isinstance(argnums, int | tuple):
             raise ArgumentError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
-        for x in (x for i in chosen(what, args, argnums) for x in _tree.leaves(args[i])):
+        for i, x in enumerate(x for i in chosen(what, args, argnums) for x in _tree.leaves(args[i])):
             if not isinstance(x, Tensor):
                 raise ArgumentError(f"Thing passed to transform API must be Tensor, got {_arguments.kind_of(x, True)}")
-        return derived(*args, **kwargs)
-
-    return call
-
-
-def _of_reals(what: str, derived: Function, argnums: Argnums) -> Function:
-    """The transformed function, which raises unless the differentiated arguments are real."""
-
-    @wraps(derived)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        values = [x for i in chosen(what, args, argnums) for x in _tree.leaves(args[i])]
-        for i, x in enumerate(values):
-            if isinstance(x, Tensor) and x.dtype.kind == "c":
+            if reals and x.dtype.kind == "c":
                 raise ArgumentError(
                     f"{what}: Expected all inputs to be real but received complex tensor at flattened input idx: {i}; "
                     "write the function in terms of the real and the imaginary part"
@@ -278,7 +266,7 @@ def jacrev(
     if not (chunk_size is None or chunk_size > 0):
         raise ArgumentError("jacrev: `chunk_size` should be greater than 0.")
     derived = transforms.jacrev(_checked(func, has_aux, JACREV), argnums, has_aux, chunk_size=chunk_size)
-    return _over_tensors("jacrev", _of_reals("jacrev", derived, argnums), argnums)
+    return _over_tensors("jacrev", derived, argnums, reals=True)
 
 
 @overload
@@ -295,7 +283,7 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, rando
     [[2.0, 0.0], [0.0, 4.0]]
     """
     derived = transforms.jacfwd(_checked(func, has_aux, JVP), argnums, has_aux)
-    return _over_tensors("jacfwd", _of_reals("jacfwd", derived, argnums), argnums)
+    return _over_tensors("jacfwd", derived, argnums, reals=True)
 
 
 @overload

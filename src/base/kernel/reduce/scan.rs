@@ -168,16 +168,13 @@ fn side_by_side<const LINES: usize, S: Steps>(
     }
     // All elements of a line but the first have a predecessor.
     let (behind, ahead) = if reverse { (0, step) } else { (step, 0) };
-    let next: [_; LINES] = std::array::from_fn(|l| {
-        let start = start + l * apart;
-        steps.next(start + behind, start + ahead, (n - 2) * step + 1)
-    });
+    let next = steps.next(start + behind, start + ahead, (LINES - 1) * apart + (n - 2) * step + 1);
     for part in interrupt::parts(1..n, LINES) {
         for k in part {
             let i = step * if reverse { n - 1 - k } else { k - 1 };
             // By numbers, so that the running results stay in registers.
             for l in 0..LINES {
-                last[l] = next[l](i, last[l]);
+                last[l] = next(l * apart + i, last[l]);
                 out[l * apart + i + behind] = S::out(last[l]);
             }
         }

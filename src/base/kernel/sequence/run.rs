@@ -50,10 +50,11 @@ impl Placed {
     /// The addresses of its operands and results.
     #[inline(always)]
     pub fn addresses(&self, bases: &[SendPtr], Lists { ins, outs, .. }: &mut Lists) {
+        // `extend` would be a call each.
         ins.clear();
-        ins.extend(self.ins.iter().map(|a| a.of(bases)));
+        self.ins.iter().for_each(|a| ins.push(a.of(bases)));
         outs.clear();
-        outs.extend(self.outs.iter().map(|a| a.of(bases)));
+        self.outs.iter().for_each(|a| outs.push(a.of(bases)));
     }
 
     /// The results of functions of arrays, for operands at these addresses, or in arrays that are given. None if one has another
@@ -112,18 +113,17 @@ const FEW: usize = 4096;
 pub(super) struct Few([MaybeUninit<u8>; FEW]);
 
 impl Few {
-    /// As many zeros as a sequence needs, since kernels get slices of this memory. None are set if that is more than there is room
-    /// for.
-    #[inline(always)]
-    pub fn new(of: &Sequence) -> Few {
-        let mut room = Few([MaybeUninit::uninit(); FEW]);
-        if let Some(used) = room.0.get_mut(..of.bytes) {
-            used.fill(MaybeUninit::new(0));
-        }
-        room
+    pub const fn new() -> Few {
+        Few([MaybeUninit::uninit(); FEW])
     }
 
-    pub fn ptr(&mut self) -> *mut u8 {
+    /// Its memory for a sequence, of which as much is set to zeros as the sequence needs, since kernels get slices of it. None is
+    /// if that is more than there is room for.
+    #[inline(always)]
+    pub fn room_for(&mut self, of: &Sequence) -> *mut u8 {
+        if let Some(used) = self.0.get_mut(..of.bytes) {
+            used.fill(MaybeUninit::new(0));
+        }
         self.0.as_mut_ptr().cast()
     }
 }
@@ -245,9 +245,10 @@ impl Sequence {
     ) -> std::result::Result<Option<SmallVec<[Array; 4]>>, Failure> {
         assert_eq!(arrays.len(), self.reads.len());
         let first = |error| Failure { item: 0, error };
-        let (mut few, mut many) = (Few::new(self), self.many().map_err(first)?);
+        let mut few = Few::new();
+        let mut many = self.many().map_err(first)?;
         let mut bases: SmallVec<[SendPtr; 16]> = SmallVec::new();
-        bases.push(SendPtr(many.as_mut().map_or(few.ptr(), Unwritten::ptr)));
+        bases.push(SendPtr(many.as_mut().map_or_else(|| few.room_for(self), Unwritten::ptr)));
         for (x, range) in arrays.iter().zip(&self.reads) {
             bases.push(SendPtr(x.bytes(0, range.clone()).cast_mut()));
         }

@@ -269,9 +269,10 @@ impl Sequence {
             // SAFETY: the array is contiguous and has as many bytes, for which the carry has room.
             unsafe { to.copy_from_nonoverlapping(x.ptr(), bytes_of(x)) };
         }
-        let (mut few, mut many) = (Few::new(self), self.many().map_err(first)?);
+        let mut few = Few::new();
+        let mut many = self.many().map_err(first)?;
         let mut bases: SmallVec<[SendPtr; 16]> = SmallVec::new();
-        bases.push(SendPtr(many.as_mut().map_or(few.ptr(), Unwritten::ptr)));
+        bases.push(SendPtr(many.as_mut().map_or_else(|| few.room_for(self), Unwritten::ptr)));
         bases.extend(reads.iter().map(|(x, _)| SendPtr(x.cast_mut())));
         bases.extend(writes.iter().map(|&w| SendPtr(w)));
         let whole = |r: usize| given.get(steps.reads[r]).filter(|_| steps.reads[r] >= rows.end).copied();
