@@ -32,7 +32,7 @@ def _over_tensors(what: str, derived: Function, argnums: Argnums, reals: bool = 
     def call(*args: Any, **kwargs: Any) -> Any:
         if not isinstance(argnums, int | tuple):
             raise ArgumentError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
-        for i, x in enumerate(x for i in chosen(what, args, argnums) for x in _tree.leaves(args[i])):
+        for i, x in enumerate(x for k in chosen(what, args, argnums) for x in _tree.leaves(args[k])):
             if not isinstance(x, Tensor):
                 raise ArgumentError(f"Thing passed to transform API must be Tensor, got {_arguments.kind_of(x, True)}")
             if reals and x.dtype.kind == "c":
