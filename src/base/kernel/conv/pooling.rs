@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::geometry::Axes;
 use crate::array::Array;
-use crate::dtype::{Element, dispatch};
+use crate::dtype::dispatch;
 use crate::error::{Result, bail};
-use crate::kernel::num::Num;
+use crate::kernel::num::{Field, Num};
 use crate::kernel::{interrupt, output, simd};
 use crate::shape::{self, Dims};
 use crate::stored::Stored;
@@ -98,9 +98,8 @@ impl Windows {
     /// Writes the largest pixel of each window and the position of its first occurrence. NaN is larger than any
     /// number.
     #[inline(always)]
-    fn largest<T: Num>(&self, image: &[T], values: &mut [T], at: &mut [i64]) {
-        // -1 is no position yet.
-        at.fill(-1);
+    fn largest<T: Num, P: Position>(&self, image: &[T], values: &mut [T], at: &mut [P]) {
+        at.fill(P::NONE);
         let dilation = self.dilation[2];
         self.each(
             &mut (values, at),
@@ -116,7 +115,7 @@ impl Windows {
                     |i, v, p| {
                         let take = better(v, best[i], most[i]);
                         best[i] = if take { v } else { best[i] };
-                        most[i] = if take { (first + p) as i64 } else { most[i] };
+                        most[i] = if take { P::of(first + p) } else { most[i] };
                     },
                 );
             },
@@ -124,8 +123,80 @@ impl Windows {
             |(values, at), place, first, n| {
                 for p in (0..n).map(|p| first + p * dilation) {
                     if better(image[p], values[place], at[place]) {
-                        (values[place], at[place]) = (image[p], p as i64);
+                        (values[place], at[place]) = (image[p], P::of(p));
                     }
+                }
+            },
+        );
+    }
+
+    /// Calls `f` with each place, whether it is among [`Windows::even`], and for each row of its window the first pixel, and how
+    /// many pixels it has.
+    #[inline(always)]
+    fn each_place(&self, mut f: impl FnMut(usize, bool, usize, usize)) {
+        let ([_, height, width], [first, second, third]) = (self.image, &self.spans);
+        let (even, _) = self.even();
+        let (mut place, mut done) = (0, 0);
+        for i in first {
+            for j in second {
+                for (k, span) in third.iter().enumerate() {
+                    let pixels = span.len().div_ceil(self.dilation[2]);
+                    for a in i.clone().step_by(self.dilation[0]) {
+                        for b in j.clone().step_by(self.dilation[1]) {
+                            interrupt::count(&mut done, pixels);
+                            f(place, even.contains(&k), (a * height + b) * width + span.start, pixels);
+                        }
+                    }
+                    place += 1;
+                }
+            }
+        }
+    }
+
+    /// [`Windows::largest`] of images with several numbers for each pixel.
+    #[inline(always)]
+    fn largest_of_channels<T: Num, P: Position>(
+        &self,
+        image: &[T],
+        channels: usize,
+        values: &mut [T],
+        at: &mut [P],
+    ) {
+        at.fill(P::NONE);
+        let dilation = self.dilation[2];
+        self.each_place(
+            #[inline(always)]
+            |place, _, first, n| {
+                let values = &mut values[place * channels..][..channels];
+                let at = &mut at[place * channels..][..channels];
+                for p in (0..n).map(|p| first + p * dilation) {
+                    let numbers = &image[p * channels..][..channels];
+                    for c in 0..channels {
+                        let take = better(numbers[c], values[c], at[c]);
+                        values[c] = if take { numbers[c] } else { values[c] };
+                        at[c] = if take { P::of(p) } else { at[c] };
+                    }
+                }
+            },
+        );
+    }
+
+    /// [`Windows::sums`] of images with several numbers for each pixel, in the same order. `row` has room for a pixel.
+    #[inline(always)]
+    fn sums_of_channels<T: Num>(&self, image: &[T], row: &mut [T], out: &mut [T]) {
+        let (channels, dilation) = (row.len(), self.dilation[2]);
+        out.fill(T::ZERO);
+        self.each_place(
+            #[inline(always)]
+            |place, is_even, first, n| {
+                let out = &mut out[place * channels..][..channels];
+                let pixels = (0..n).map(|p| &image[(first + p * dilation) * channels..][..channels]);
+                if is_even {
+                    pixels.for_each(|pixel| add_each(out, pixel));
+                } else {
+                    row.fill(T::ZERO);
+                    pixels.for_each(|pixel| add_each(row, pixel));
+                    add_each(out, row);
                 }
             },
         );
@@ -174,10 +245,36 @@ impl Windows {
     }
 }
 
+/// A position in an image. Loops over it fill vectors if it is as wide as the numbers.
+trait Position: Copy + Default {
+    /// Before the first pixel.
+    const NONE: Self;
+    fn of(pixel: usize) -> Self;
+    fn is_none(self) -> bool;
+    fn number(self) -> i64;
+}
+
+macro_rules! position {
+    ($($t:ident)*) => { $(
+        impl Position for $t {
+            const NONE: $t = -1;
+            #[inline(always)] fn of(pixel: usize) -> $t { pixel as $t }
+            #[inline(always)] fn is_none(self) -> bool { self < 0 }
+            #[inline(always)] fn number(self) -> i64 { self.into() }
+        }
+    )* };
+}
+position!(i32 i64);
+
+#[inline(always)]
+fn add_each<T: Num>(to: &mut [T], from: &[T]) {
+    to.iter_mut().zip(from).for_each(|(to, &v)| *to = to.add(v));
+}
+
 /// Whether `v` replaces the best number: a larger one, the first NaN, or any number if there is none yet.
 #[inline(always)]
-fn better<T: Num>(v: T, best: T, at: i64) -> bool {
-    (v > best) | (v.nan() & !best.nan()) | (at < 0)
+fn better<T: Num>(v: T, best: T, at: impl Position) -> bool {
+    (v > best) | (v.nan() & !best.nan()) | at.is_none()
 }
 
 /// Calls `f` with the number of each of `n` outputs, the element for it, and that element's position; elements are `step`
@@ -192,7 +289,13 @@ fn apart<T: Copy>(from: &[T], step: usize, n: usize, mut f: impl FnMut(usize, T,
             }
         }
         2 => {
-            for i in 0..n {
+            // The last element may be the last one of all.
+            let pairs = &from.as_chunks::<2>().0;
+            let whole = pairs.len().min(n);
+            for i in 0..whole {
+                f(i, pairs[i][0], 2 * i);
+            }
+            for i in whole..n {
                 f(i, from[2 * i], 2 * i);
             }
         }
@@ -204,28 +307,79 @@ fn apart<T: Copy>(from: &[T], step: usize, n: usize, mut f: impl FnMut(usize, T,
     }
 }
 
+/// Fewer channels are no vector: then it takes less time to copy them apart.
+const CHANNELS: usize = 4;
+
+/// Images whose channels are last in memory, with the channels as their last axis, if there are at least [`CHANNELS`]: their axis
+/// of channels is the one before the last `axes`.
+fn with_channels_last(x: &Array, axes: usize) -> Option<Array> {
+    let at = x.rank().checked_sub(axes + 1)?;
+    if x.dims()[at] < CHANNELS || x.is_contiguous() {
+        return None;
+    }
+    let order: Dims = (0..at).chain(at + 1..x.rank()).chain([at]).collect();
+    Some(x.permute(&order)).filter(Array::is_contiguous)
+}
+
+/// The inverse of [`with_channels_last`].
+fn with_channels_first(x: &Array, axes: usize) -> Array {
+    let (at, last) = (x.rank() - axes - 1, x.rank() - 1);
+    x.permute(&(0..at).chain([last]).chain(at..last).collect::<Dims>())
+}
+
 /// The largest pixels of the windows of images flattened to the last axis, and their positions in it.
 pub fn max(op: &'static str, w: &Windows, x: &Array) -> Result<(Array, Array)> {
-    let x = x.contiguous()?;
-    let (pixels, spots) = (w.pixels(), w.spots());
-    let dims: Dims = x.dims()[..x.rank() - 1].iter().copied().chain([spots]).collect();
     if w.spans.iter().flatten().any(Range::is_empty) {
         bail!(Shape, op, "a window with dilation {:?} meets no pixel of {:?}", w.dilation, w.image);
     }
-    dispatch!(x.dtype(), num T => {
-        let images = x.as_slice::<T>().expect("contiguous");
-        output::build_pair::<T, i64>(op, (&dims, spots), (&dims, spots), pixels, |first, values, at| {
-            let outs = values.chunks_exact_mut(spots.max(1)).zip(at.chunks_exact_mut(spots.max(1)));
-            for (i, (values, at)) in outs.enumerate() {
-                let image = &images[(first + i) * pixels..][..pixels];
-                if T::DTYPE.is_float() {
-                    simd::autovectorize(#[inline(always)] || w.largest(image, values, at));
-                } else {
-                    w.largest(image, values, at);
-                }
-            }
-        })
-    }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
+    if let Some(x) = with_channels_last(x, 1) {
+        let channels = x.dims()[x.rank() - 1];
+        let (values, at) = dispatch!(x.dtype(), num T => maxima::<T>(op, w, &x, channels), else bail!(Dtype, op, "not defined for {}", x.dtype()))?;
+        return Ok((with_channels_first(&values, 1), with_channels_first(&at, 1)));
+    }
+    let x = x.contiguous()?;
+    dispatch!(x.dtype(), num T => maxima::<T>(op, w, &x, 1), else bail!(Dtype, op, "not defined for {}", x.dtype()))
+}
+
+/// The same of contiguous images of so many numbers for each pixel. More than one are a last axis.
+fn maxima<T: Num>(op: &'static str, w: &Windows, x: &Array, channels: usize) -> Result<(Array, Array)> {
+    if size_of::<T>() <= 4 && i32::try_from(w.pixels()).is_ok() {
+        maxima_at::<T, i32>(op, w, x, channels)
+    } else {
+        maxima_at::<T, i64>(op, w, x, channels)
+    }
+}
+
+fn maxima_at<T: Num, P: Position>(
+    op: &'static str,
+    w: &Windows,
+    x: &Array,
+    channels: usize,
+) -> Result<(Array, Array)> {
+    let (pixels, spots) = (w.pixels(), w.spots());
+    let mut dims = Dims::from_slice(x.dims());
+    let last = x.rank() - if channels == 1 { 1 } else { 2 };
+    dims[last] = spots;
+    let images = x.as_slice::<T>().expect("contiguous");
+    let (from, to) = (pixels.saturating_mul(channels), spots.saturating_mul(channels));
+    output::build_pair::<T, i64>(op, (&dims, to), (&dims, to), from, |first, values, at| {
+        let mut found = vec![P::default(); to];
+        let outs = values.chunks_exact_mut(to.max(1)).zip(at.chunks_exact_mut(to.max(1)));
+        for (i, (values, at)) in outs.enumerate() {
+            let image = &images[(first + i) * from..][..from];
+            simd::autovectorize(
+                #[inline(always)]
+                || {
+                    if channels == 1 {
+                        w.largest(image, values, &mut found);
+                    } else {
+                        w.largest_of_channels(image, channels, values, &mut found);
+                    }
+                    at.iter_mut().zip(&found).for_each(|(at, found)| *at = found.number());
+                },
+            );
+        }
+    })
 }
 
 /// The operations of [`window_op`].
@@ -239,9 +393,28 @@ pub enum WindowOp {
 
 /// Applies a [`WindowOp`] to arrays whose last `axes` axes are those of images or of places.
 pub fn window_op(op: &'static str, way: WindowOp, w: &Windows, axes: usize, x: &Array) -> Result<Array> {
-    let x = x.contiguous()?;
     let (from, to) = if way == WindowOp::Sums { (w.image, w.places()) } else { (w.places(), w.image) };
-    let dims: Dims = x.dims()[..x.rank() - axes].iter().chain(&to[3 - axes..]).copied().collect();
+    let to_axes = &to[3 - axes..];
+    if way == WindowOp::Sums
+        && let Some(x) = with_channels_last(x, axes)
+    {
+        let (first, channels) = (x.rank() - axes - 1, x.dims()[x.rank() - 1]);
+        let dims: Dims = x.dims()[..first].iter().chain(to_axes).copied().chain([channels]).collect();
+        let (from, to) = (shape::len(&from) * channels, shape::len(&to) * channels);
+        let sums = dispatch!(x.dtype(), float T => {
+            let all = x.as_slice::<T>().expect("contiguous");
+            output::build_from::<T>(op, &dims, to, from, |first, out| {
+                let mut row = vec![T::ZERO; channels];
+                for (i, out) in out.chunks_exact_mut(to.max(1)).enumerate() {
+                    let from = &all[(first + i) * from..][..from];
+                    simd::autovectorize(#[inline(always)] || w.sums_of_channels(from, &mut row, out));
+                }
+            })
+        }, else bail!(Dtype, op, "not defined for {}", x.dtype()))?;
+        return Ok(with_channels_first(&sums, axes));
+    }
+    let x = x.contiguous()?;
+    let dims: Dims = x.dims()[..x.rank() - axes].iter().chain(to_axes).copied().collect();
     let (from, to) = (shape::len(&from), shape::len(&to));
     dispatch!(x.dtype(), float T => {
         let all = x.as_slice::<T>().expect("contiguous");
