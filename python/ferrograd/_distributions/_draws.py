@@ -13,9 +13,11 @@ from ferrograd._autograd.function import Function, once_differentiable
 from ferrograd._autograd.modes import enable_grad
 from ferrograd._core.torch import mersenne
 from ferrograd._functions.random import (
+    binomial,
     by_numpy,
     drawn,
     gammas,
+    generator,
     in_parts,
     log_gammas,
     multinomial,
@@ -28,12 +30,14 @@ from ferrograd._tensor.dtypes import finfo
 
 __all__ = [
     "beta_slope",
+    "binomial",
     "by_numpy",
     "cauchy",
     "dirichlet",
     "drawn",
     "exponential",
     "gamma_slope",
+    "generator",
     "in_parts",
     "multinomial",
     "negative_binomial",

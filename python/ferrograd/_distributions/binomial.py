@@ -54,12 +54,8 @@ class Binomial(_ByProbability):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         """Numbers of successes."""
-
-        def draw(source: Any, n: Any, p: Any) -> Any:
-            return _draws.in_parts(source.binomial, n.astype(np.int64), p)
-
         shape = self._extended_shape(sample_shape)
-        return _draws.by_numpy(draw, shape, self.total_count, self.probs, like=self.probs)
+        return _draws.binomial(*(ops.broadcast_to(x, shape) for x in (self.total_count, self.probs)))
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from ferrograd._distributions import _draws, constraints
 from ferrograd._distributions.distribution import Distribution, broadcast_all
 from ferrograd._distributions.wishart import _mvlgamma
@@ -35,21 +33,16 @@ class LKJCholesky(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         """Cholesky factors."""
-        n, tiny = self.dim, finfo(self.concentration.dtype).tiny
-
-        def draw(source: Any, eta: Any) -> Any:
-            found = np.zeros((*eta.shape, n, n))
-            found[..., 0, 0] = 1
-            for row in range(1, n):
-                share = source.beta(row / 2, eta + (n - 1 - row) / 2)
-                direction = source.standard_normal((*eta.shape, row))
-                length = np.sqrt((direction * direction).sum(-1, keepdims=True))
-                found[..., row, :row] = np.sqrt(share)[..., None] * direction / length
-                found[..., row, row] = np.sqrt(np.maximum(1 - share, tiny))
-            return found
-
-        lead = self._extended_shape(sample_shape)[:-2]
-        return _draws.by_numpy(draw, lead, self.concentration, like=self.concentration)
+        n, eta, shape = self.dim, self.concentration.detach(), self._extended_shape(sample_shape)
+        # The share of the row that lies before the diagonal. The first row has nothing there.
+        row = ops.astype(ops.maximum(ops.arange(-1, n - 1, 1), 0), eta.dtype)
+        pair = ops.broadcast_tensors(row + 0.5, eta[..., None] + 0.5 * (n - 2) - 0.5 * row)
+        shares = _draws.dirichlet(ops.broadcast_to(ops.stack(pair, -1), [*shape[:-1], 2]))[..., :1]
+        drawn = ops.tril(_draws.normal(eta[..., None, None], shape), -1)
+        length = ops.sqrt(ops.sum(drawn * drawn, -1, True))
+        before = ops.sqrt(shares) * drawn / ops.where(length > 0, length, 1)
+        rest = ops.maximum(1 - ops.sum(before * before, -1), finfo(eta.dtype).tiny)
+        return before + ops.diag_embed(ops.sqrt(rest))
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density."""

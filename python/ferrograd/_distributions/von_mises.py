@@ -6,8 +6,12 @@ import functools
 import math
 from typing import Any
 
+import numpy as np
+
+from ferrograd import _core
 from ferrograd._distributions import _draws, constraints
 from ferrograd._distributions.distribution import Distribution, broadcast_all
+from ferrograd._kit.dialect import dialect_of
 from ferrograd._kit.ops import ops
 
 __all__ = ["VonMises"]
@@ -23,6 +27,29 @@ def _spread_terms(count: int) -> list[float]:
 
 
 _SPREAD = _spread_terms(16)
+
+
+def _angles(like: Any, k: Any) -> Any:
+    """Angles around 0 of these concentrations (D. Best, N. Fisher, 1979), drawn in the order of PyTorch."""
+    root = 1 + np.sqrt(1 + 4 * k * k)
+    rho = (root - np.sqrt(2 * root)) / (2 * k)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r = np.where(k < 1e-5, 1 / k + k, (1 + rho * rho) / (2 * rho))
+    if not ((r > 1) & (r < math.inf)).all():
+        # No angle would be accepted.
+        return _draws.in_parts(functools.partial(_draws.generator(dialect_of(like)).vonmises, 0.0), k)
+    wide = ops.astype(like.detach(), "float64")
+    found, is_done = np.empty(k.shape), np.zeros(k.shape, bool)
+    while not is_done.all():
+        u = _draws.uniform(wide, [3, *k.shape]).numpy()
+        z = np.cos(math.pi * u[0])
+        f = (1 + r * z) / (r + z)
+        c = k * (r - f)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            is_accepted = (c * (2 - c) - u[1] > 0) | (np.log(c / u[1]) + 1 - c >= 0)
+        found = np.where(is_accepted, np.sign(u[2] - 0.5) * np.arccos(np.clip(f, -1, 1)), found)
+        is_done |= is_accepted
+    return found
 
 
 class VonMises(Distribution):
@@ -46,13 +73,13 @@ class VonMises(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         """Angles in [-pi, pi)."""
-
-        def draw(source: Any, loc: Any, k: Any) -> Any:
-            drawn = _draws.in_parts(functools.partial(source.vonmises, 0.0), k)
-            return (drawn + math.pi + loc) % (2 * math.pi) - math.pi
-
         shape = self._extended_shape(sample_shape)
-        return _draws.by_numpy(draw, shape, self.loc, self.concentration, like=self.loc)
+
+        def call(given: list[Any]) -> list[Any]:
+            loc, k = (_draws.values(x, shape) for x in given)
+            return [_draws.drawn((_angles(given[0], k) + math.pi + loc) % (2 * math.pi) - math.pi, given[0])]
+
+        return _core.call_at_replay(call, [self.loc.detach(), self.concentration.detach()])[0]
 
     @property
     def mean(self) -> Any:

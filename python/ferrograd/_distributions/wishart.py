@@ -12,8 +12,10 @@ from ferrograd._autograd.modes import no_grad
 from ferrograd._distributions import _draws, constraints
 from ferrograd._distributions.distribution import ExponentialFamily
 from ferrograd._distributions.multivariate_normal import factor_of_inverse
+from ferrograd._kit.dialect import TORCH, dialect_of
 from ferrograd._kit.ops import ops
 from ferrograd._kit.warning import warn
+from ferrograd._tensor.dtypes import finfo
 
 __all__ = ["Wishart"]
 
@@ -120,11 +122,24 @@ class Wishart(ExponentialFamily):
         n = shape[-1]
         steps = ops.astype(ops.arange(0, n, 1), self.df.dtype)
         halves = ops.broadcast_to((self.df[..., None] - steps) / 2, shape[:-1])
-        diagonal = ops.sqrt(2 * _draws.standard_gamma(halves))
-        with no_grad():
-            below = ops.tril(_draws.normal(self.scale_tril, shape), -1)
-        product = ops.matmul(self.scale_tril, below + ops.diag_embed(diagonal))
+        if dialect_of(self.df) == TORCH:
+            # PyTorch draws all values a second time.
+            with no_grad():
+                _draws.standard_gamma(halves)
+                self._fg_below(shape)
+        diagonal = ops.maximum(ops.sqrt(2 * _draws.standard_gamma(halves)), finfo(self.df.dtype).eps)
+        product = ops.matmul(self.scale_tril, self._fg_below(shape) + ops.diag_embed(diagonal))
         return ops.matmul(product, product.mT)
+
+    def _fg_below(self, shape: Any) -> Any:
+        """Matrices with normal numbers below their diagonals, and zeros."""
+        n = shape[-1]
+        rows, columns = np.tril_indices(n, -1)
+        with no_grad():
+            drawn = _draws.normal(self.scale_tril[..., 0, 0][..., None], [*shape[:-2], len(rows)])
+            flat = ops.zeros([*shape[:-2], n * n], drawn.dtype)
+            places = _core.make(rows * n + columns, None, False, dialect_of(drawn))
+            return ops.reshape(ops.index_add(flat, -1, places, drawn), shape)
 
     def _fg_log_det(self) -> Any:
         return ops.sum(ops.log(ops.diagonal(self.scale_tril, 0, -2, -1)), -1)

@@ -107,6 +107,12 @@ def negative_binomial(count: Tensor, odds: Tensor) -> Any:
 
 def binomial(count: Tensor, prob: Tensor) -> Any:
     """Random numbers of successes in ``count`` trials, each with the probability ``prob``."""
+    if dialect_of(count) == TORCH:
+
+        def call(given: list[Tensor]) -> list[Tensor]:
+            return [mersenne.draw_binomial(*torch_ops.broadcast_tensors(*given))]
+
+        return _core.call_at_replay(call, [count.detach(), prob.detach()])[0]
 
     def draw(source: np.random.Generator, n: Any, p: Any) -> Any:
         if not ((n >= 0) & (n < 2.0**63) & (p >= 0) & (p <= 1)).all():
@@ -144,7 +150,7 @@ def _as_pytorch(weights: Any, num_samples: int, replacement: bool) -> Any:
     ends = ops.cumsum(weights, -1)
     ends = ops.astype(ends / ends[..., -1:], "float64")
     drawn = torch_ops.mersenne.draw("uniform", [*weights.shape[:-1], num_samples], np.dtype("float64"))
-    return ops.sum(ops.expand_dims(ends[..., :-1], -2) < ops.expand_dims(drawn, -1), -1)
+    return ops.searchsorted(ends[..., :-1].contiguous(), drawn)
 
 
 def _check_weights(weights: Tensor, num_samples: int, replacement: bool) -> None:

@@ -94,7 +94,14 @@ impl Mersenne {
     }
 
     /// Uniform in [0, 1), a multiple of 2⁻⁵³.
+    #[inline]
     pub fn unit(&mut self) -> f64 {
+        if self.left > 2 {
+            let from = self.next as usize;
+            self.left -= 2;
+            self.next += 2;
+            return unit64([tempered(self.words[from]), tempered(self.words[from + 1])]);
+        }
         let mut words = [0; 2];
         self.fill(&mut words);
         unit64(words)
@@ -181,6 +188,72 @@ impl Mersenne {
         }
     }
 
+    /// One number of successes in `n` trials, each with the probability `p`: by transformed rejection (W. Hörmann, 1993), and
+    /// by the lengths of the runs of failures where few successes are expected. With `is_single`, `n` and `p` are float32,
+    /// and what PyTorch computes in that dtype is rounded to it.
+    pub fn binomial(&mut self, n: f64, p: f64, is_single: bool) -> f64 {
+        if n <= 0.0 || p <= 0.0 {
+            return 0.0;
+        }
+        if p >= 1.0 {
+            return n;
+        }
+        let rounded = |x: f64| if is_single { f64::from(x as f32) } else { x };
+        let less = if p <= 0.5 { p } else { rounded(1.0 - p) };
+        let expected = rounded(n * less);
+        let found = if expected >= 10.0 {
+            self.many_successes(n, less, expected, rounded)
+        } else {
+            self.few_successes(n, less, rounded)
+        };
+        if p <= 0.5 { found } else { rounded(n - found) }
+    }
+
+    fn few_successes(&mut self, n: f64, p: f64, rounded: impl Fn(f64) -> f64) -> f64 {
+        let failure = rounded((-p).ln_1p());
+        let (mut trials, mut count) = (0.0, 0.0);
+        loop {
+            trials += (self.unit().ln() / failure).ceil();
+            if trials > n {
+                return count;
+            }
+            count += 1.0;
+        }
+    }
+
+    fn many_successes(&mut self, n: f64, p: f64, expected: f64, rounded: impl Fn(f64) -> f64) -> f64 {
+        let q = rounded(1.0 - p);
+        let deviation = rounded(rounded(expected * q).sqrt());
+        let b = 1.15 + 2.53 * deviation;
+        let a = -0.0873 + 0.0248 * b + 0.01 * p;
+        let (c, limit, odds) = (expected + 0.5, 0.92 - 4.2 / b, rounded(p / q));
+        let alpha = (2.83 + 5.1 / b) * deviation;
+        let mode = rounded(rounded(n + 1.0) * p).floor();
+        loop {
+            let (u, v) = (self.unit() - 0.5, self.unit());
+            let us = 0.5 - u.abs();
+            let k = rounded(((2.0 * a / us + b) * u + c).floor());
+            if k < 0.0 || k > n {
+                continue;
+            }
+            if us >= 0.07 && v <= limit {
+                return k;
+            }
+            let share = (v * alpha / (a / (us * us) + b)).ln();
+            let failures = rounded(rounded(n - k) + 1.0);
+            let bound = (mode + 0.5) * ((mode + 1.0) / (odds * (n - mode + 1.0))).ln()
+                + rounded(n + 1.0) * ((n - mode + 1.0) / failures).ln()
+                + (k + 0.5) * (odds * failures / rounded(k + 1.0)).ln()
+                + stirling_rest(mode)
+                + stirling_rest(n - mode)
+                - stirling_rest(k)
+                - stirling_rest(rounded(n - k));
+            if share <= bound {
+                return k;
+            }
+        }
+    }
+
     /// The state as PyTorch writes it.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(BYTES);
@@ -220,6 +293,28 @@ impl Mersenne {
         let normal32 = (bytes[tail + 36] != 0).then(|| f32::from_bits(short(tail + 32)));
         Some(Mersenne { seed: long(0), words, left, next, normal, normal32 })
     }
+}
+
+/// What Stirling's formula lacks in the logarithm of `k!`, for `k` up to 9.
+const STIRLING_REST: [f64; 10] = [
+    0.081_061_466_795_327_26,
+    0.041_340_695_955_409_3,
+    0.027_677_925_684_998_34,
+    0.020_790_672_103_765_093,
+    0.016_644_691_189_821_193,
+    0.013_876_128_823_070_748,
+    0.011_896_709_945_891_77,
+    0.010_411_265_261_972_096,
+    0.009_255_462_182_712_733,
+    0.008_330_563_433_362_87,
+];
+
+fn stirling_rest(k: f64) -> f64 {
+    if k <= 9.0 {
+        return STIRLING_REST[k as usize];
+    }
+    let square = (k + 1.0) * (k + 1.0);
+    (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / 1260.0 / square) / square) / (k + 1.0)
 }
 
 /// Bytes of a state before its words, and in all: the seed, what is left, whether it has a seed, the next word; the words, each

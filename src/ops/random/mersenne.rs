@@ -74,6 +74,37 @@ pub fn draw_each(law: &str, x: &Tensor) -> Result<Tensor> {
     Ok(Tensor::made(cast(&drawn, x.dtype())?, None, x.levels.clone()))
 }
 
+/// Numbers of successes in `count` trials, each with the probability `prob`, as PyTorch draws them: two tensors of one shape,
+/// of which the first gives the dtype. No gradient flows to them.
+///
+/// ```python
+/// >>> from ferrograd._core.native import mersenne
+/// >>> mersenne.draw_binomial(fg.tensor([3.0, 3.0]), fg.tensor([0.0, 1.0])).tolist()
+/// [0.0, 3.0]
+/// ```
+#[op(function, in mersenne)]
+pub fn draw_binomial(count: &Tensor, prob: &Tensor) -> Result<Tensor> {
+    give_up_trace();
+    if count.array.dims() != prob.array.dims() {
+        bail!(Shape, "draw_binomial", "count and prob have one shape");
+    }
+    let doubles = |x: &Tensor| cast(&x.array.contiguous()?, DType::F64);
+    let (counts, probs) = (doubles(count)?, doubles(prob)?);
+    let (n, p) = (counts.as_slice::<f64>(), probs.as_slice::<f64>());
+    let (n, p) = n.zip(p).expect("a cast of a contiguous array is contiguous");
+    if !n.iter().zip(p).all(|(n, p)| (0.0..TWO_63).contains(n) && (0.0..=1.0).contains(p)) {
+        let what = "counts lie between 0 and 2**63 and probabilities between 0 and 1";
+        bail!(Argument, "binomial", "{what}");
+    }
+    let is_single = count.dtype() == DType::F32;
+    let draw = |source: &mut Mersenne, i: usize| source.binomial(n[i], p[i], is_single);
+    let drawn = one_by_one("draw_binomial", count.array.dims(), draw)?;
+    Ok(Tensor::made(cast(&drawn, count.dtype())?, None, count.levels.clone()))
+}
+
+/// Counts of trials are below this.
+const TWO_63: f64 = 9_223_372_036_854_775_808.0;
+
 /// Seeds the stream that `torch` draws from.
 ///
 /// ```python

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from ferrograd import _core
 from ferrograd._core import ArgumentError
+from ferrograd._core.torch import mersenne
 from ferrograd._kit import arguments as _arguments
+from ferrograd._kit.dialect import TORCH
 from ferrograd._kit.ops import ops
 from ferrograd._kit.out import with_out
 from ferrograd.torch._tensor import Tensor
@@ -118,8 +125,23 @@ def rrelu(
     if not training:
         return _result(input, ops.leaky_relu(input, (lower + upper) / 2), inplace)
     input = _arguments.tensor(input, "rrelu", "input")
-    slopes = ops.cast(ops.uniform(lower, upper, list(input.shape)), input.dtype)
-    return _result(input, ops.where(ops.less(input, 0), ops.multiply(input, slopes), input), inplace)
+    if _core.batches([input]):
+        # Each example has as many random slopes as elements.
+        slopes = ops.where(ops.less_equal(input, 0), ops.uniform(lower, upper, list(input.shape)), 1.0)
+    else:
+        slopes = _core.call_at_replay(lambda given: [_slopes(given[0], lower, upper)], [input.detach()])[0]
+    return _result(input, ops.cast(ops.multiply(input, slopes), input.dtype), inplace)
+
+
+def _slopes(x: Any, lower: float, upper: float) -> Any:
+    """Ones where numbers are positive, and random slopes elsewhere, of which there are no others."""
+    is_positive = ~(ops.less_equal(x, 0).numpy())
+    dtype = np.float64 if x.dtype.name == "float64" else np.float32
+    low, high = float(dtype(lower)), float(dtype(upper))
+    found = np.ones(x.shape)
+    drawn = mersenne.draw("uniform", [x.numel() - int(is_positive.sum())], np.dtype("float64")).numpy()
+    found[~is_positive] = drawn * (high - low) + low
+    return _core.make(found, dtype, False, TORCH)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
