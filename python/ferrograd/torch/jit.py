@@ -1,7 +1,7 @@
 """``torch.jit``: Python runs as it is.
 
-``script`` and ``trace`` return what they are given. ``load`` reads the weights of a compiled program, which does not
-run.
+``script`` and ``trace`` return what they are given. ``save`` writes a module as its attributes and the names of its
+classes, and ``load`` reads it. Of a file that PyTorch compiled ``load`` reads the weights; its program does not run.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def trace_module(mod: T, inputs: Any = None, *args: Any, **kwargs: Any) -> T:
 
 
 class ScriptModule(Module):
-    """The class of modules of TorchScript: those that :func:`load` read."""
+    """The class of modules of TorchScript: those that :func:`load` read from files of PyTorch."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         _refuse("ScriptModule")
@@ -215,9 +215,41 @@ class ScriptFunction:
         _refuse("ScriptFunction")
 
 
-def save(m: Any, f: Any, _extra_files: Any = None) -> NoReturn:
-    """Raises: there are no compiled programs."""
-    _refuse("save")
+#: The entry of an archive that says that its modules are ours, and the release of their form.
+MARK = "ferrograd_modules"
+
+
+def save(m: Any, f: Any, _extra_files: Any = None) -> None:
+    """Writes a module: its parameters, buffers and other attributes, and the names of its classes.
+
+    The file holds no program. :func:`load` makes modules of the same classes, so a program that loads it imports them
+    first. Attributes are kept that are tensors, numbers, text, modules, functions of torch, members of enumerations,
+    and containers of these; a warning names others. PyTorch does not read the file. ``_extra_files`` are more entries
+    by their names: text or bytes.
+
+    >>> import io, ferrograd.torch as torch
+    >>> file = io.BytesIO()
+    >>> model = torch.nn.Sequential(torch.nn.Linear(2, 1), torch.nn.Tanh())
+    >>> torch.jit.save(model, file)
+    >>> _ = file.seek(0)
+    >>> x = torch.ones(3, 2)
+    >>> torch.equal(torch.jit.load(file)(x), model(x))
+    True
+
+    Raises:
+        FerrogradError: something that is no module, such as a function; a module with hooks; a class that is defined
+            inside a function.
+    """
+    from ferrograd.torch import serialization
+    from ferrograd.torch._base import module_files
+
+    if not builtins.isinstance(m, Module):
+        raise FerrogradError(
+            f"torch.jit.save: modules are saved, not {type(m).__name__}: there is no TorchScript here. The method save "
+            "of a compiled function, torch.compile(function), writes the program of one call"
+        )
+    extra = {f"extra/{name}": x.encode() if hasattr(x, "encode") else x for name, x in (_extra_files or {}).items()}
+    serialization.write(module_files.described(m), f, 2, {MARK: b"1", **extra})
 
 
 class RecursiveScriptModule(ScriptModule):
@@ -242,14 +274,18 @@ class RecursiveScriptModule(ScriptModule):
         )
 
 
-def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> RecursiveScriptModule:
-    """The module of TorchScript in a file of ``torch.jit.save``, with its weights. It does not run.
+def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Any:
+    """The module in a file of :func:`save`, or of PyTorch's ``torch.jit.save``.
 
-    The state is that of the module that was scripted, so ``model.load_state_dict(torch.jit.load(file).state_dict())``
-    goes on from it. ``_extra_files`` gets the files of its names.
+    The first is a module of the class that was saved; a program imports its classes before. A file makes nothing but
+    modules of known classes, with the attributes that it says, and runs no code of its own.
+
+    The second has the weights, and does not run. The state is that of the module that was scripted, so
+    ``model.load_state_dict(torch.jit.load(file).state_dict())`` goes on from it. ``_extra_files`` gets the files of its
+    names.
 
     Raises:
-        UnpicklingError: a damaged file, or one without a module of TorchScript.
+        UnpicklingError: a damaged file, one without a module, or a class that is not imported.
     """
     if map_location is not None:
         _core.check_device("load", map_location)
@@ -304,8 +340,16 @@ def _first(data: Any, *_: Any) -> Any:
     return data
 
 
-def module_of(archive: archives.Archive) -> RecursiveScriptModule:
-    """The module that an archive of TorchScript holds."""
+def module_of(archive: archives.Archive) -> Any:
+    """The module that an archive holds."""
+    if MARK in archive.entries:
+        from ferrograd.torch._base import module_files
+
+        if archive.text(MARK) != b"1":
+            raise pickle.UnpicklingError("the file is of a newer release of ferrograd")
+        data = io.BytesIO(archive.text("data.pkl"))
+        with no_grad():
+            return module_files.restored(archives.Unpickler(data, archive.memory, True).load())
     if "data.pkl" not in archive.entries or "constants.pkl" not in archive.entries:
         raise pickle.UnpicklingError("the file holds no module of TorchScript")
     with no_grad():

@@ -31,7 +31,7 @@ from ferrograd.torch._base.archives import (
     safe,
     tensor_of,
 )
-from ferrograd.torch.jit import module_of
+from ferrograd.torch.jit import MARK, module_of
 from ferrograd.torch.nn.parameter import Parameter
 
 #: The version of pickle that :func:`save` writes.
@@ -159,19 +159,24 @@ def save(
     >>> torch.load(file)["w"].tolist()
     [1.0, 1.0]
     """
+    write(obj, f, pickle_protocol, {})
+
+
+def write(obj: object, f: Any, protocol: int, others: dict[str, bytes]) -> None:
+    """Writes an archive of an object, and other entries."""
     if isinstance(f, (str, os.PathLike)):
         with open(f, "wb") as file:
-            return save(obj, file, pickle_module, pickle_protocol)
+            return write(obj, file, protocol, others)
     if not getattr(f, "seekable", bool)():
         # The archive is put together elsewhere, since a file may have nothing but `write`.
         whole = io.BytesIO()
-        save(obj, whole, pickle_module, pickle_protocol)
+        write(obj, whole, protocol, others)
         f.write(whole.getbuffer())
         getattr(f, "flush", bool)()
         return None
     text = io.BytesIO()
     # Protocol 0 writes such references as text.
-    pickler = _Pickler(text, pickle_protocol or 1)
+    pickler = _Pickler(text, protocol or 1)
     pickler.dump(obj)
     folder = os.path.splitext(os.path.basename(str(getattr(f, "name", "archive"))))[0] or "archive"
     with zipfile.ZipFile(f, "w", zipfile.ZIP_STORED) as archive:
@@ -179,6 +184,8 @@ def save(
         _add(archive, f"{folder}/byteorder", b"little")
         for number, memory in enumerate(pickler.memories):
             _add(archive, f"{folder}/data/{number}", memory.astype(memory.dtype.newbyteorder("<"), copy=False).data)
+        for name, data in others.items():
+            _add(archive, f"{folder}/{name}", data)
         _add(archive, f"{folder}/version", b"3\n")
     getattr(f, "flush", bool)()
     return None
@@ -193,8 +200,8 @@ def _add(archive: zipfile.ZipFile, name: str, data: Any) -> None:
 
 
 def _loaded(archive: Archive, weights_only: bool) -> Any:
-    """What an archive holds: an object, or a module of TorchScript with its weights."""
-    if "constants.pkl" in archive.entries and "data.pkl" in archive.entries:
+    """What an archive holds: an object, or a module that ``torch.jit.save`` wrote."""
+    if "data.pkl" in archive.entries and ("constants.pkl" in archive.entries or MARK in archive.entries):
         return module_of(archive)
     if "data.pkl" in archive.entries:
         return Unpickler(io.BytesIO(archive.text("data.pkl")), archive.memory, weights_only).load()
