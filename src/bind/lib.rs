@@ -39,6 +39,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     call::register::add(m)?;
     call::inplace::add(m)?;
     call::indexing::add(m)?;
+    call::overrides::add(m)?;
     hooks::handle::add(m)?;
     hooks::methods::add(m)?;
     hooks::saved::add(m)?;

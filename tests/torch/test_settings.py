@@ -108,6 +108,8 @@ def test_tensorboard_is_that_of_a_package() -> None:
     assert dir(torch.utils.tensorboard) == []
     with pytest.raises(ImportError, match="tensorboardX"):
         importlib.import_module("ferrograd.torch.utils.tensorboard").SummaryWriter  # noqa: B018
+    with pytest.raises(ImportError, match="hparams is that of tensorboardX"):
+        importlib.import_module("ferrograd.torch.utils.tensorboard.summary").hparams  # noqa: B018
 
 
 def test_settings_that_change_nothing() -> None:

@@ -13,6 +13,7 @@ from inspect import signature
 import ferrograd.torch as torch
 from ferrograd.torch.nn.functional import gelu, normalize
 F = torch.nn.functional
+MEAN, MATMUL, CAT = torch.mean, torch.matmul, torch.cat
 before = [signature(normalize), torch.where, torch.exp, torch.linalg.norm]
 class Plain(torch.Tensor):
     pass
@@ -169,6 +170,18 @@ x = torch.ones(2).as_subclass(Plain)
 assert type(copy.deepcopy(x)) is Plain and type(copy.copy(x)) is Plain
 y = pickle.loads(pickle.dumps(x + 1))
 assert type(y) is Plain and y.tolist() == [2.0, 2.0]
+""",
+    "functions stay the same objects": """
+class Averaging:
+    def __init__(self, reduce=MEAN):
+        self.reduce = reduce
+assert Averaging().reduce is torch.mean is pickle.loads(pickle.dumps(MEAN))
+x = Logged([1.0, 3.0])
+assert type(MEAN(x)) is Logged and type(MATMUL(input=torch.ones(2), other=x)) is Logged
+assert type(CAT([torch.ones(2), x])) is Logged
+assert Logged.log == ["mean", "matmul", "cat"]
+with torch.overrides.BaseTorchFunctionMode():
+    assert torch.mean is MEAN
 """,
     "a compiled function and a batch": """
 f = torch.compile(lambda x: torch.sin(x) * 2)

@@ -30,6 +30,7 @@ _ROLES = {
     "pictures": ("paddle._base.backward_graph_files", "pictures"),
     "warn_of_nothing": ("_autograd.untracked", "warn"),
     "is_within": ("_kit.adapters", "is_within"),
+    "ask": ("torch._base.overriding", "asked"),
     "gradient_context": ("_compile.gradient", "context"),
     "torch_tensor": ("torch._base.typed_tensors", "made"),
 }

@@ -69,6 +69,12 @@ impl<'a, 'py> Arguments<'a, 'py> {
         self.positional.iter().map(|&p| self.object(p))
     }
 
+    /// All arguments.
+    #[inline]
+    pub fn objects(&self) -> impl Iterator<Item = Bound<'py, PyAny>> {
+        self.positional.iter().chain(self.named).map(|&p| self.object(p))
+    }
+
     /// The names of the arguments that are given by name.
     #[inline]
     pub fn names(&self) -> PyResult<Option<Bound<'py, PyTuple>>> {

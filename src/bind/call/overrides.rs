@@ -1,13 +1,70 @@
-//! `__torch_function__` of objects that are no tensors: functions of torch ask it for their result.
+//! `__torch_function__`: functions of torch ask it for their result. Those of objects that are no tensors are asked for what
+//! a function has refused. Those of subclasses of the tensors, and modes, come first, once a program has some.
+
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple, PyType};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 
 use super::arguments::Arguments;
 use crate::bind::convert::tensor::package_of;
-use crate::bind::python::facade::IS_WITHIN;
+use crate::bind::python::facade::{ASK, IS_WITHIN};
+use crate::bind::value::classes::TorchTensor;
 use crate::bind::value::var::Var;
+
+/// Whether the functions of torch ask subclasses of its tensors.
+static ASKS_CLASSES: AtomicBool = AtomicBool::new(false);
+/// Whether they ask modes.
+static ASKS_MODES: AtomicBool = AtomicBool::new(false);
+
+/// From now on the functions of torch ask subclasses, and modes if these are on.
+#[pyfunction]
+fn let_ask(modes: bool) {
+    ASKS_CLASSES.store(true, Ordering::Relaxed);
+    ASKS_MODES.store(modes, Ordering::Relaxed);
+}
+
+/// The result that a subclass or a mode gives in the place of a function of torch; None where nobody answers.
+#[inline]
+pub fn asked<'py>(name: &str, args: &Arguments<'_, 'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if !ASKS_CLASSES.load(Ordering::Relaxed) { Ok(None) } else { ask(name, args) }
+}
+
+#[cold]
+fn ask<'py>(name: &str, args: &Arguments<'_, 'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if !ASKS_MODES.load(Ordering::Relaxed) && args.objects().all(|o| is_plain(&o)) {
+        return Ok(None);
+    }
+    let short = name.rsplit_once('.').map_or(name, |(_, short)| short);
+    let function = args.slf().getattr(short)?;
+    let (by_place, by_name) = packed(None, args)?;
+    let result = ASK.get(args.py())?.call1((function, by_place, by_name))?;
+    Ok(if result.is(args.py().NotImplemented()) { None } else { Some(result) })
+}
+
+/// Whether an object is of a class that answers for nothing. Others may be such classes, or hold objects of them.
+fn is_plain(o: &Bound<'_, PyAny>) -> bool {
+    o.is_exact_instance_of::<TorchTensor>()
+        || o.is_none()
+        || o.is_exact_instance_of::<PyInt>()
+        || o.is_exact_instance_of::<PyFloat>()
+        || o.is_exact_instance_of::<PyBool>()
+        || o.is_exact_instance_of::<PyString>()
+}
+
+/// The arguments of a call as a tuple and a dictionary.
+fn packed<'py>(
+    slf: Option<&Bound<'py, PyAny>>,
+    args: &Arguments<'_, 'py>,
+) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
+    let by_name = PyDict::new(args.py());
+    for (i, key) in args.names()?.iter().flat_map(|names| names.iter()).enumerate() {
+        by_name.set_item(key, args.named(i))?;
+    }
+    let by_place = slf.cloned().into_iter().chain(args.positional()).collect::<Vec<_>>();
+    Ok((PyTuple::new(args.py(), by_place)?, by_name))
+}
 
 /// The result that an object among the arguments gives in the place of torch's function `name`, which has refused them.
 /// None if no argument has `__torch_function__`, or a function defined in Python that called this one asks it.
@@ -18,11 +75,7 @@ pub fn overridden<'py>(
     args: &Arguments<'_, 'py>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = args.py();
-    let by_name = PyDict::new(py);
-    for (i, key) in args.names()?.iter().flat_map(|names| names.iter()).enumerate() {
-        by_name.set_item(key, args.named(i))?;
-    }
-    let by_place = PyTuple::new(py, slf.cloned().into_iter().chain(args.positional()).collect::<Vec<_>>())?;
+    let (by_place, by_name) = packed(slf, args)?;
     let mut classes: Vec<Bound<'py, PyType>> = vec![];
     for o in by_place.iter().chain(by_name.values().iter()) {
         find(&o, &mut classes)?;
@@ -56,6 +109,10 @@ pub fn overridden<'py>(
         "no implementation found for torch's {name} on types that implement __torch_function__: {}",
         types.repr()?
     )))
+}
+
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(let_ask, m)?)
 }
 
 /// Notes the class of an object that is no tensor, and has `__torch_function__`.

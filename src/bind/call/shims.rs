@@ -13,6 +13,7 @@ use super::arguments::Arguments;
 use super::callable::CALLABLES;
 use super::inplace;
 use super::invoke::call;
+use super::overrides::asked;
 use crate::bind::python::capi::attached;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::exception;
@@ -75,8 +76,13 @@ struct Function;
 impl Shim for Function {
     fn run<'py>(number: usize, args: &Arguments<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut namespaces = NAMESPACES.get(args.py()).into_iter().flatten();
-        let own = namespaces.find(|(module, _)| args.is_of(module));
-        call(&CALLABLES[number], own.map(|(_, dialect)| *dialect), None, args)
+        let own = namespaces.find(|(module, _)| args.is_of(module)).map(|(_, dialect)| *dialect);
+        if own == Some(Dialect::Torch)
+            && let Some(result) = asked(CALLABLES[number].name, args)?
+        {
+            return Ok(result);
+        }
+        call(&CALLABLES[number], own, None, args)
     }
 }
 

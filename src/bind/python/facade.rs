@@ -68,6 +68,8 @@ pub static PICTURES: PythonObject = PythonObject::new("pictures");
 pub static WARN_OF_NOTHING: PythonObject = PythonObject::new("warn_of_nothing");
 /// Whether a function of a dialect that asks `__torch_function__` by itself called this one.
 pub static IS_WITHIN: PythonObject = PythonObject::new("is_within");
+/// What asks subclasses of torch's tensors, and modes, for the result of a function.
+pub static ASK: PythonObject = PythonObject::new("ask");
 /// The context of the gradients of a program's call, for what the program of the gradients cannot do.
 pub static GRADIENT_CONTEXT: PythonObject = PythonObject::new("gradient_context");
 /// What calling torch's tensor class makes.

@@ -102,6 +102,7 @@ _HOMES = {
     "profiler.profiler": "profiler",
     "utils.data.datapipes": "utils.data",
     "utils.data.datapipes.datapipe": "utils.data",
+    "utils.tensorboard.summary": "utils._tensorboard_summary",
     "utils.tensorboard.writer": "utils.tensorboard",
     "xpu.memory": "xpu",
     "xpu.random": "xpu",

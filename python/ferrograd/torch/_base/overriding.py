@@ -1,7 +1,8 @@
 """``__torch_function__`` of subclasses of the tensors, and modes: who answers for a function of torch.
 
-Nothing of it is in place until a program defines such a subclass or enters a mode. Then the functions of torch are
-wrapped, and the methods that the subclass inherits; a mode wraps the methods of all tensors while it is on.
+Nothing of it is in place until a program defines such a subclass or enters a mode. Then the functions of the core ask
+:func:`asked`, those in Python are given code that asks, and the methods are wrapped that the subclass inherits; a mode
+wraps the methods of all tensors while it is on. A function stays the same object.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from importlib import import_module
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
+from ferrograd import _core
 from ferrograd._core import TorchTensor
-from ferrograd._kit.ops import ops
 
 #: The modules whose functions ask.
 _SPACES = (
@@ -209,9 +210,10 @@ def _arm() -> None:
     for space in (f"ferrograd.torch{name}" for name in _SPACES):
         module = sys.modules.get(space) or import_module(space)
         _let_ask(module, vars(module), space, True)
-    # Layers and distributions compute with these. They ask arguments alone: a mode sees what the program calls.
-    for inner in (ops, ops.linalg, import_module("ferrograd._distributions._draws")):
-        _let_ask(inner, inner.__all__, ops.__name__, False)
+    # Distributions draw with these. They ask arguments alone: a mode sees what the program calls.
+    draws = import_module("ferrograd._distributions._draws")
+    _let_ask(draws, draws.__all__, draws.__name__, False)
+    _core.let_ask(False)
 
 
 def _let_ask(module: Any, names: Iterable[str], space: str, asks_modes: bool) -> None:
@@ -230,13 +232,15 @@ def _asks(module: Any, name: str, function: Any) -> bool:
 def _function(function: Any, space: str, asks_modes: bool) -> Any:
     """The function that asks who answers for it, in a namespace.
 
-    A function in Python stays the same object, so what was imported before asks too, and pickles know it. One in C
-    cannot be changed, and has a function in Python in its place.
+    It stays the same object, so what was imported before asks too, and pickles know it.
     """
     if id(function) in _wrapped:
         return _wrapped[id(function)]
-    if isinstance(function, FunctionType):
+    if getattr(function, "__module__", "").startswith("ferrograd._core.torch"):
+        # The core asks by itself.
         asking: Any = function
+    elif isinstance(function, FunctionType):
+        asking = function
         _asks_first(function, asks_modes)
     else:
         asking = _asking(lambda: asking, function, asks_modes)
@@ -295,6 +299,23 @@ def _answering(args: Iterable[Any], found: dict[type, Any]) -> None:
             found.setdefault(type(x), x)
 
 
+def asked(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of a function of the core that somebody answers for; NotImplemented where nobody does.
+
+    Functions and distributions compute with these: a mode sees what the program calls, and its layers.
+    """
+    if _state.off:
+        return NotImplemented
+    if _has(args) or (kwargs and _has(kwargs.values())):
+        return ask(function, args, kwargs)
+    if _state.modes:
+        caller = sys._getframe(1).f_globals.get("__name__", "")
+        is_layer = caller.startswith("ferrograd.torch.nn.modules.") and any(isinstance(x, TorchTensor) for x in args)
+        if is_layer or not caller.startswith("ferrograd."):
+            return ask(function, args, kwargs)
+    return NotImplemented
+
+
 def ask(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of a function: a mode's, or that of the first argument that answers; subclasses come first.
 
@@ -345,6 +366,7 @@ def enter(mode: Any) -> None:
             setattr(TorchTensor, name, _view(name))
     _modes_on += 1
     _state.modes.append(mode)
+    _core.let_ask(True)
 
 
 def leave(mode: Any) -> None:
@@ -353,6 +375,7 @@ def leave(mode: Any) -> None:
     _state.modes.remove(mode)
     _modes_on -= 1
     if not _modes_on:
+        _core.let_ask(False)
         for name, method in _plain.items():
             if method is None:
                 delattr(TorchTensor, name)
