@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,17 +13,24 @@ NUMBERS, BLOCKS = 8, 32
 BELOW, ZERO, ABOVE, MISSING = (33, 102, 172), (247, 247, 247), (178, 24, 43), (150, 150, 150)
 
 
+def escape(text: str) -> str:
+    """The text with its special characters as HTML names them. Few programs need the tables of the module."""
+    import html
+
+    return html.escape(text)
+
+
 def facts(name: str, known: Mapping[str, object]) -> str:
     """One line: a name, and what is known."""
-    row = " &middot; ".join(f"{html.escape(key)} <b>{html.escape(str(value))}</b>" for key, value in known.items())
-    return f'<div style="opacity:.8">{html.escape(name)} {row}</div>'
+    row = " &middot; ".join(f"{escape(key)} <b>{escape(str(value))}</b>" for key, value in known.items())
+    return f'<div style="opacity:.8">{escape(name)} {row}</div>'
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A table; the first column has names, the others have numbers."""
 
     def line(cells: Sequence[object], tag: str) -> str:
-        first, *rest = (html.escape(str(cell)) for cell in cells)
+        first, *rest = (escape(str(cell)) for cell in cells)
         named = f'<{tag} style="text-align:left;white-space:pre">{first}</{tag}>'
         return "<tr>" + named + "".join(f"<{tag}>{cell}</{tag}>" for cell in rest) + "</tr>"
 
@@ -49,7 +55,7 @@ def ranking(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """
     red = ",".join(map(str, ABOVE))
     most = [max((float(str(row[i])) for row in rows), default=0.0) or 1.0 for i in range(1, len(head))]
-    script = html.escape(_SORT)
+    script = escape(_SORT)
 
     def line(name: object, *cells: object) -> str:
         parts = (float(str(cell)) / top for cell, top in zip(cells, most, strict=True))
@@ -57,11 +63,11 @@ def ranking(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
             f'<td style="background:rgba({red},{part / 2:.2f})">{cell}</td>'
             for cell, part in zip(cells, parts, strict=True)
         )
-        return f'<tr><td style="text-align:left;white-space:pre">{html.escape(str(name))}</td>{shaded}</tr>'
+        return f'<tr><td style="text-align:left;white-space:pre">{escape(str(name))}</td>{shaded}</tr>'
 
     sides = ["left"] + ["right"] * len(most)
     heads = "".join(
-        f'<th style="cursor:pointer;text-align:{side}" onclick="{script}" title="sort">{html.escape(name)}</th>'
+        f'<th style="cursor:pointer;text-align:{side}" onclick="{script}" title="sort">{escape(name)}</th>'
         for name, side in zip(head, sides, strict=True)
     )
     body = "".join(line(*row) for row in rows)
@@ -80,7 +86,7 @@ def numbers(a: np.ndarray[Any, Any]) -> str:
     rows, columns = _edges(a.shape[0]), _edges(a.shape[1])
     shown = a[np.ix_([i for i in rows if i is not None], [j for j in columns if j is not None])].reshape(-1)
     text = np.array2string(shown, separator="|", threshold=shown.size + 1, max_line_width=10**9)
-    cells = iter(html.escape(cell.strip()) for cell in text[1:-1].split("|"))
+    cells = iter(escape(cell.strip()) for cell in text[1:-1].split("|"))
     lines = []
     for i in rows:
         line = ["&#8942;" if i is None else "&hellip;" if j is None else next(cells) for j in columns]
@@ -126,4 +132,4 @@ def picture(a: np.ndarray[Any, Any], text: str) -> str:
     size = f"width:{max(1, round(width * scale))}px;height:{max(1, round(height * scale))}px"
     style = f"image-rendering:pixelated;{size};margin:.3em 0"
     data = base64.b64encode(png).decode()
-    return f'<img alt="{html.escape(text)}" style="{style}" src="data:image/png;base64,{data}">'
+    return f'<img alt="{escape(text)}" style="{style}" src="data:image/png;base64,{data}">'

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -102,7 +101,7 @@ def html(
     with np.printoptions(threshold=100, linewidth=80):
         values = np.array2string(a, separator=", ")
     values = values if len(values) <= 1200 else values[:1200] + " ..."
-    return f'<div>{line}<pre style="margin:.3em 0 0">{escape(values)}</pre></div>'
+    return f'<div>{line}<pre style="margin:.3em 0 0">{_html.escape(values)}</pre></div>'
 
 
 def _shown(n: int, options: Options, summary: bool) -> Iterator[int | None]:

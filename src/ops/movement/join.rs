@@ -59,7 +59,8 @@ pub fn concat(tensors: &[Tensor], #[default(0)] axis: Option<i64>) -> Result<Ten
         let same = t.rank() == first.len() && (0..first.len()).all(|a| a == at || t.dims()[a] == first[a]);
         if !same {
             let dims = t.dims();
-            bail!(Shape, "concat", "{first:?} and {dims:?} differ in more than the size of axis {at}");
+            let what = format!("Sizes of tensors must match except in dimension {at}");
+            bail!(Shape, "concat", "{what}, which those of {first:?} and {dims:?} do not");
         }
         regions.push(Region::span(&first, at, total, t.dims()[at]));
         let next = total.checked_add(t.dims()[at]);
