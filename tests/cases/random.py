@@ -31,6 +31,7 @@ CASES = [
     drawn("set_rng_state", np.array([1, 2], np.uint64)),
     drawn("mersenne.draw", law="normal", shape=(2, 3), dtype="float32", a=1.0, b=2.0),
     drawn("mersenne.draw_each", law="gamma", x=np.full((2, 3), 2.0)),
+    drawn("mersenne.draw_binomial", count=np.full((2, 3), 9.0), prob=np.full((2, 3), 0.5)),
     drawn("mersenne.seed", number=0),
     drawn("mersenne.state"),
     drawn("mersenne.exchange", np.asarray(_core.native.mersenne.state())),

@@ -112,6 +112,7 @@ WITHOUT = {
     "get_rng_state": STATE,
     "manual_seed": STATE,
     "masked_select": SHAPE,
+    "mersenne.draw_binomial": STATE,
     "mersenne.draw_each": STATE,
     "mersenne.exchange": STATE,
     "mersenne.seed": STATE,

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ferrograd import ArgumentError, FerrogradError, torch as _torch
-from ferrograd.torch import serialization
-from ferrograd.torch._base import archives, overriding
+from ferrograd.torch._base import archives, overriding, written
 
 from tests.dialects import values
 
@@ -363,7 +362,7 @@ def test_a_map_of_a_file(tmp_path: Path) -> None:
 def _legacy(obj: Any) -> bytes:
     """An object as PyTorch wrote it before its release 1.6."""
     text = io.BytesIO()
-    pickler = serialization._Pickler(text, 2)
+    pickler = written.Pickler(text, 2)
     pickler.dump(obj)
     head = b"".join(pickle.dumps(part, 2) for part in (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}))
     keys = pickle.dumps([str(n) for n in range(len(pickler.memories))], 2)

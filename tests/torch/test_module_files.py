@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from ferrograd import FerrogradError, torch as _torch
-from ferrograd.torch import serialization
+from ferrograd.torch._base.written import write
 
 from tests.dialects import values
 
@@ -132,7 +132,7 @@ def test_what_is_not_saved() -> None:
 def read(records: Any) -> Any:
     """What a file of somebody else gives."""
     file = io.BytesIO()
-    serialization.write(records, file, 2, {"ferrograd_modules": b"1"})
+    write(records, file, 2, {"ferrograd_modules": b"1"})
     file.seek(0)
     return torch.jit.load(file)
 
@@ -168,12 +168,12 @@ def test_files_of_somebody_else(records: Any, text: str) -> None:
 
 def test_no_code_runs_while_a_file_is_read() -> None:
     file = io.BytesIO()
-    serialization.write(Recipe(1.0), file, 2, {"ferrograd_modules": b"1"})
+    write(Recipe(1.0), file, 2, {"ferrograd_modules": b"1"})
     file.seek(0)
     with pytest.raises(pickle.UnpicklingError, match="Recipe"):
         torch.jit.load(file)
     file = io.BytesIO()
-    serialization.write([], file, 2, {"ferrograd_modules": b"2"})
+    write([], file, 2, {"ferrograd_modules": b"2"})
     file.seek(0)
     with pytest.raises(pickle.UnpicklingError, match="newer release"):
         torch.jit.load(file)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from ferrograd._distributions import _draws, constraints
 from ferrograd._distributions.distribution import Distribution, broadcast_all
 from ferrograd._distributions.wishart import _mvlgamma
@@ -35,7 +37,7 @@ class LKJCholesky(Distribution):
         """Cholesky factors."""
         n, eta, shape = self.dim, self.concentration.detach(), self._extended_shape(sample_shape)
         # The share of the row that lies before the diagonal. The first row has nothing there.
-        row = ops.astype(ops.maximum(ops.arange(-1, n - 1, 1), 0), eta.dtype)
+        row = _draws.drawn(np.maximum(np.arange(-1, n - 1), 0), eta)
         pair = ops.broadcast_tensors(row + 0.5, eta[..., None] + 0.5 * (n - 2) - 0.5 * row)
         shares = _draws.dirichlet(ops.broadcast_to(ops.stack(pair, -1), [*shape[:-1], 2]))[..., :1]
         drawn = ops.tril(_draws.normal(eta[..., None, None], shape), -1)

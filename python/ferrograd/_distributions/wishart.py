@@ -137,7 +137,7 @@ class Wishart(ExponentialFamily):
         rows, columns = np.tril_indices(n, -1)
         with no_grad():
             drawn = _draws.normal(self.scale_tril[..., 0, 0][..., None], [*shape[:-2], len(rows)])
-            flat = ops.zeros([*shape[:-2], n * n], drawn.dtype)
+            flat = _draws.drawn(np.zeros((*shape[:-2], n * n)), drawn)
             places = _core.make(rows * n + columns, None, False, dialect_of(drawn))
             return ops.reshape(ops.index_add(flat, -1, places, drawn), shape)
 

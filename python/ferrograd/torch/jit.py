@@ -20,7 +20,8 @@ from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import FerrogradError
 from ferrograd._kit import public as _public
-from ferrograd.torch._base import archives
+from ferrograd.torch._base import archives, module_files
+from ferrograd.torch._base.written import write
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.futures import Future
 from ferrograd.torch.nn.modules.module import Module
@@ -240,16 +241,13 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> None:
         FerrogradError: something that is no module, such as a function; a module with hooks; a class that is defined
             inside a function.
     """
-    from ferrograd.torch import serialization
-    from ferrograd.torch._base import module_files
-
     if not builtins.isinstance(m, Module):
         raise FerrogradError(
             f"torch.jit.save: modules are saved, not {type(m).__name__}: there is no TorchScript here. The method save "
             "of a compiled function, torch.compile(function), writes the program of one call"
         )
     extra = {f"extra/{name}": x.encode() if hasattr(x, "encode") else x for name, x in (_extra_files or {}).items()}
-    serialization.write(module_files.described(m), f, 2, {MARK: b"1", **extra})
+    write(module_files.described(m), f, 2, {MARK: b"1", **extra})
 
 
 class RecursiveScriptModule(ScriptModule):
@@ -343,8 +341,6 @@ def _first(data: Any, *_: Any) -> Any:
 def module_of(archive: archives.Archive) -> Any:
     """The module that an archive holds."""
     if MARK in archive.entries:
-        from ferrograd.torch._base import module_files
-
         if archive.text(MARK) != b"1":
             raise pickle.UnpicklingError("the file is of a newer release of ferrograd")
         data = io.BytesIO(archive.text("data.pkl"))
