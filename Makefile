@@ -152,7 +152,7 @@ wheel: .venv/ready
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 # What a release consists of, in dist/: the changelog and tags fit the version, the archives are well formed, and each of
-# them installs in an empty environment and passes its self-test.
+# them installs in an empty environment and passes its self-test. The crates compile from what would be published.
 EMPTY := target/empty
 release: .venv/ready
 	$(BIN)/python -m tests.project.release
@@ -164,6 +164,7 @@ release: .venv/ready
 		rm -rf $(EMPTY) && $(PYTHON) -m venv $(EMPTY) && $(EMPTY)/bin/pip --quiet install $$file && \
 		(cd $(EMPTY) && bin/python -m ferrograd) || exit 1; \
 	done
+	cargo publish --quiet --dry-run --locked --workspace
 
 # What this machine can say of the wheels of others, before a release: those for ARM64, for musl and for CPython without the
 # global lock are built, and tried under emulation, as that of x86-64 is on older processors. It needs Linux on x86-64 with some

@@ -71,3 +71,8 @@ pub use graph::{Tensor, no_grad};
 pub use kernel::par;
 pub use memory::WithReserve;
 pub use program::SavedProgram as Program;
+
+/// The example in the file that a reader of the crate sees first.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
