@@ -84,7 +84,7 @@ def value_and_grad(  # type: ignore[misc]
     ``SyncBatchNorm`` in training takes its statistics from all blocks, also added in their order. Then a process
     computes its blocks at once, as by ``vmap``; all must have one size.
 
-    ``progress`` is True for a line on stderr, or a function of (blocks done, blocks in total). The results are not
+    ``progress`` is True for a bar of tqdm, or a function of (blocks done, blocks in total). The results are not
     recorded, so no argument may require a gradient.
 
     >>> from ferrograd.func import value_and_grad
