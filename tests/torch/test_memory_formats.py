@@ -396,3 +396,87 @@ def test_images_of_other_sizes_keep_the_order_along_each_axis(dtype: Any, size: 
         if size[0] == 4:
             rows = [F.interpolate(x[:, :, i : i + 1], (1, 8), mode="bilinear", antialias=True) for i in range(4)]
             torch.testing.assert_close(y, torch.cat(rows, 2))
+
+
+#: Pools of images and of volumes, with windows that differ at the edges.
+POOLS: list[Any] = [
+    lambda x: F.max_pool2d(x, 2),
+    lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True),
+    lambda x: F.max_pool2d(x, (2, 3), 1, dilation=2, return_indices=True),
+    lambda x: F.max_pool2d(x, 3, 2, ceil_mode=True, return_indices=True),
+    lambda x: F.max_pool2d(x, (5, 19), return_indices=True),
+    lambda x: F.avg_pool2d(x, 3, 2, 1),
+    lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False),
+    lambda x: F.avg_pool2d(x, (5, 20), ceil_mode=True),
+    lambda x: F.adaptive_avg_pool2d(x, (4, 7)),
+    lambda x: F.adaptive_max_pool2d(x, (4, 7), return_indices=True),
+]
+VOLUME_POOLS: list[Any] = [
+    lambda x: F.max_pool3d(x, 2, return_indices=True),
+    lambda x: F.avg_pool3d(x, 2, 1, 1),
+    lambda x: F.adaptive_avg_pool3d(x, (2, 3, 2)),
+]
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4, 17])
+@pytest.mark.parametrize(
+    ("pool", "order"), [*((pool, LAST) for pool in POOLS), *((pool, VOLUMES) for pool in VOLUME_POOLS)]
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_pools_have_the_same_bits_in_every_order(pool: Any, order: Any, channels: int, dtype: Any) -> None:
+    torch.manual_seed(0)
+    sizes = (11, 23) if order is LAST else (5, 4, 6)
+    x = torch.randn(2, channels, *sizes, dtype=dtype)
+    # Equal numbers, zeros of both signs, and NaN.
+    x = torch.where(x > 1, torch.tensor(0.5, dtype=dtype), x)
+    x[0, 0, 0, 0], x[0, -1, 3, 1], x[1, 0, 2] = -0.0, float("nan"), 0.0
+    y = x.permute(order).contiguous().permute([order.index(i) for i in range(x.dim())])
+    results = []
+    for leaf, in_order in ((x.detach().requires_grad_(), range(x.dim())), (y.detach().requires_grad_(), order)):
+        out = pool(leaf)
+        values, *positions = out if isinstance(out, tuple) else (out,)
+        (values * torch.linspace(0, 1, values.numel(), dtype=dtype).reshape(values.shape)).sum().backward()
+        results.append([z.detach().numpy().tobytes() for z in (values, *positions, leaf.grad)])
+        # Of volumes PyTorch pools some to C order.
+        assert values.permute(*in_order).is_contiguous() or order is VOLUMES
+    assert results[0] == results[1]
+
+
+#: By function: the shape of the images, the shape of the weight, and the other arguments.
+CONVOLUTIONS: list[tuple[Any, tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
+    (F.conv2d, (3, 5, 9, 13), (32, 5, 3, 3), {"padding": 1}),
+    (F.conv2d, (2, 16, 7, 6), (16, 16, 1, 1), {}),
+    (F.conv2d, (1, 3, 20, 31), (48, 3, 5, 4), {"stride": (2, 3), "padding": (2, 0)}),
+    (F.conv2d, (2, 16, 12, 12), (64, 8, 3, 2), {"groups": 2, "dilation": (2, 3), "padding": 2}),
+    (F.conv2d, (2, 170, 4, 5), (16, 170, 3, 3), {"padding": "same"}),
+    (F.conv2d, (2, 16, 6, 6), (16, 1, 3, 3), {"groups": 16, "padding": 1}),
+    (F.conv2d, (2, 4, 6, 6), (7, 4, 3, 3), {"padding": 1}),
+    (F.conv_transpose2d, (2, 16, 5, 6), (16, 32, 3, 3), {"stride": 2, "padding": 1, "output_padding": 1}),
+    (F.conv_transpose2d, (2, 16, 5, 6), (16, 16, 2, 2), {"stride": 3, "groups": 2}),
+    (F.conv3d, (2, 4, 5, 6, 7), (16, 4, 3, 3, 2), {"padding": (1, 2, 0), "stride": (1, 2, 1)}),
+]
+
+
+@pytest.mark.parametrize("case", CONVOLUTIONS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("special", [None, float("inf"), float("nan")])
+def test_convolutions_have_the_same_bits_in_every_order(case: Any, dtype: Any, special: float | None) -> None:
+    f, sizes, weights, options = case
+    torch.manual_seed(0)
+    order = LAST if len(sizes) == 4 else VOLUMES
+    last = torch.channels_last if len(sizes) == 4 else torch.channels_last_3d
+    x, w = torch.randn(*sizes, dtype=dtype), torch.randn(*weights, dtype=dtype)
+    if special is not None:
+        w[0, 0, 0, 0], x[0, 0, 1, 1] = special, special
+    results = []
+    for images, weight in ((None, None), (last, None), (last, last), (None, last)):
+        leaves = [
+            (t if format is None else t.contiguous(memory_format=format)).clone().requires_grad_()
+            for t, format in ((x, images), (w, weight))
+        ]
+        y = f(*leaves, **options)
+        if f is F.conv2d and images is not None:
+            assert y.permute(order).is_contiguous()
+        (y * torch.linspace(-1, 1, y.numel(), dtype=dtype).reshape(y.shape)).sum().backward()
+        results.append([np.nan_to_num(t.detach().numpy(), nan=7.0).tobytes() for t in (y, *(t.grad for t in leaves))])
+    assert results[0] == results[1] == results[2] == results[3]

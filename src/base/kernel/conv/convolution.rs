@@ -1,5 +1,6 @@
 //! Convolutions over one to three axes: chooses between shifted planes and direct reads.
 
+use super::channels_last;
 use super::direct;
 use super::geometry::{Batched, ConvArray, Geometry};
 use super::plan::ShiftPlan;
@@ -52,12 +53,6 @@ pub fn convolve(
         bail!(Shape, op, "these are not the arrays of the convolution: {:?} and {:?}", a.dims(), b.dims());
     }
     let lead = shape::broadcast(op, &a.dims()[..batch_ndim], &b.dims()[..batch_ndim])?;
-    let laid = |x: &Array| -> Result<Array> {
-        let x = x.contiguous()?;
-        let dims: Dims = lead.iter().chain(&x.dims()[batch_ndim..]).copied().collect();
-        Ok(x.expand(&dims, 0))
-    };
-    let (a, b) = (laid(a)?, laid(b)?);
     let dims: Dims = lead.iter().copied().chain(g.dims(out)).collect();
     if g.most().is_none() {
         return Err(Error::memory(op, dims.to_vec(), a.dtype()));
@@ -65,6 +60,19 @@ pub fn convolve(
     if a.len() == 0 || b.len() == 0 || dims.contains(&0) {
         return dispatch!(a.dtype(), float T => Array::build::<T>(op, &dims, |out| out.fill(T::default())), else bail!(Dtype, op, "not defined for {}", a.dtype()));
     }
+    if batch_ndim == 0 && !rounds {
+        let all =
+            dispatch!(a.dtype(), float T => channels_last::convolve::<T>(op, g, out, [a, b]), else Ok(None))?;
+        if let Some(all) = all {
+            return Ok(all);
+        }
+    }
+    let laid = |x: &Array| -> Result<Array> {
+        let x = x.contiguous()?;
+        let dims: Dims = lead.iter().chain(&x.dims()[batch_ndim..]).copied().collect();
+        Ok(x.expand(&dims, 0))
+    };
+    let (a, b) = (laid(a)?, laid(b)?);
     let batch_size: usize = lead.iter().product();
     let (planes, filters, taps) = (g.channels / g.groups, g.filters / g.groups, g.taps());
     let Geometry { batch, groups, .. } = *g;

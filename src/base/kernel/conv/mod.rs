@@ -1,5 +1,6 @@
 //! Convolutions and pooling over one to three axes.
 
+mod channels_last;
 mod convolution;
 mod direct;
 mod direct_loops;

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::channels_last::{with_channels_first, with_channels_last};
 use super::geometry::Axes;
 use crate::array::Array;
 use crate::dtype::dispatch;
@@ -310,21 +311,9 @@ fn apart<T: Copy>(from: &[T], step: usize, n: usize, mut f: impl FnMut(usize, T,
 /// Fewer channels are no vector: then it takes less time to copy them apart.
 const CHANNELS: usize = 4;
 
-/// Images whose channels are last in memory, with the channels as their last axis, if there are at least [`CHANNELS`]: their axis
-/// of channels is the one before the last `axes`.
-fn with_channels_last(x: &Array, axes: usize) -> Option<Array> {
-    let at = x.rank().checked_sub(axes + 1)?;
-    if x.dims()[at] < CHANNELS || x.is_contiguous() {
-        return None;
-    }
-    let order: Dims = (0..at).chain(at + 1..x.rank()).chain([at]).collect();
-    Some(x.permute(&order)).filter(Array::is_contiguous)
-}
-
-/// The inverse of [`with_channels_last`].
-fn with_channels_first(x: &Array, axes: usize) -> Array {
-    let (at, last) = (x.rank() - axes - 1, x.rank() - 1);
-    x.permute(&(0..at).chain([last]).chain(at..last).collect::<Dims>())
+/// Images whose channels are last in memory, with the channels as their last axis, if there are enough.
+fn in_vectors(x: &Array, axes: usize) -> Option<Array> {
+    with_channels_last(x, axes).filter(|x| x.dims()[x.rank() - 1] >= CHANNELS)
 }
 
 /// The largest pixels of the windows of images flattened to the last axis, and their positions in it.
@@ -332,7 +321,7 @@ pub fn max(op: &'static str, w: &Windows, x: &Array) -> Result<(Array, Array)> {
     if w.spans.iter().flatten().any(Range::is_empty) {
         bail!(Shape, op, "a window with dilation {:?} meets no pixel of {:?}", w.dilation, w.image);
     }
-    if let Some(x) = with_channels_last(x, 1) {
+    if let Some(x) = in_vectors(x, 1) {
         let channels = x.dims()[x.rank() - 1];
         let (values, at) = dispatch!(x.dtype(), num T => maxima::<T>(op, w, &x, channels), else bail!(Dtype, op, "not defined for {}", x.dtype()))?;
         return Ok((with_channels_first(&values, 1), with_channels_first(&at, 1)));
@@ -396,7 +385,7 @@ pub fn window_op(op: &'static str, way: WindowOp, w: &Windows, axes: usize, x: &
     let (from, to) = if way == WindowOp::Sums { (w.image, w.places()) } else { (w.places(), w.image) };
     let to_axes = &to[3 - axes..];
     if way == WindowOp::Sums
-        && let Some(x) = with_channels_last(x, axes)
+        && let Some(x) = in_vectors(x, axes)
     {
         let (first, channels) = (x.rank() - axes - 1, x.dims()[x.rank() - 1]);
         let dims: Dims = x.dims()[..first].iter().chain(to_axes).copied().chain([channels]).collect();

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::channels_last::{self, PixelDepth, PixelTiles};
 use super::direct_loops::{self, BoxStrides, Products, Sums, Term};
 #[cfg(target_arch = "x86_64")]
 use crate::kernel::matmul;
@@ -49,6 +50,8 @@ pub struct Microkernels<T: 'static> {
     pub down: usize,
     /// Tiles of 1 row, 2 rows, and so on.
     tiles: &'static [Tile<T>],
+    /// Tiles of pixels by their number of columns, the widest first.
+    pub pixels: &'static [PixelTiles<T>],
     /// For `down` rows and for 1 row; each without and with a mask.
     dots: [[Dots<T>; 2]; 2],
     pub sums: Sums<T>,
@@ -170,10 +173,28 @@ unsafe fn dots<V: Vector, const M: usize, const MASKED: bool>(
     }
 }
 
-/// The microkernels for one register type and instruction set: the registers in a tile's width, the tile heights, and
-/// the rows of `dots`.
+/// The tiles of pixels for one register type and instruction set: the registers in their widths.
+macro_rules! pixel_tiles {
+    ($V:ty, $T:ident, [$($p:literal)*] $(, $features:literal)?) => {
+        /// # Safety
+        /// As the generic function of the same name, on a processor with these instructions.
+        $(#[target_feature(enable = $features)])?
+        #[allow(dead_code, reason = "the list may be empty")]
+        unsafe fn pixels<const M: usize, const N: usize>(a: *const $T, step: usize, b: *const $T, depth: &PixelDepth<'_>, out: *mut $T, run: usize) {
+            // SAFETY: as the function's `# Safety` section requires.
+            unsafe { channels_last::pixels::<$V, M, N>(a, step, b, depth, out, run) }
+        }
+        const PIXELS: &[PixelTiles<$T>] = &[$(PixelTiles {
+            columns: $p * <$V as Vector>::LEN,
+            tiles: [(6, pixels::<6, $p>), (4, pixels::<4, $p>), (2, pixels::<2, $p>), (1, pixels::<1, $p>)],
+        }),*];
+    };
+}
+
+/// The microkernels for one register type and instruction set: the registers in a tile's width, the tile heights, the
+/// registers in the widths of tiles of pixels, and the rows of `dots`.
 macro_rules! micro {
-    ($name:ident, $V:ty, $T:ident, $n:literal, [$($m:literal)*], $down:literal $(, $features:literal)?) => {
+    ($name:ident, $V:ty, $T:ident, $n:literal, [$($m:literal)*], [$($p:literal)*], $down:literal $(, $features:literal)?) => {
         pub mod $name {
             #[allow(unused_imports)]
             use super::*;
@@ -184,6 +205,7 @@ macro_rules! micro {
                 // SAFETY: as the function's `# Safety` section requires.
                 unsafe { super::tile::<$V, M, $n>(a, b, depth, out, run) }
             }
+            pixel_tiles!($V, $T, [$($p)*] $(, $features)?);
             /// # Safety
             /// As the generic function of the same name, on a processor with these instructions.
             $(#[target_feature(enable = $features)])?
@@ -211,6 +233,7 @@ macro_rules! micro {
                 lanes: <$V as Vector>::LEN,
                 down: $down,
                 tiles: &[$(tile::<$m>),*],
+                pixels: PIXELS,
                 dots: [[dots::<$down, false>, dots::<$down, true>], [dots::<1, false>, dots::<1, true>]],
                 sums,
                 products,
@@ -218,13 +241,13 @@ macro_rules! micro {
         }
     };
 }
-micro!(plain32, [f32; 4], f32, 2, [1 2 3 4], 2);
-micro!(plain64, [f64; 2], f64, 2, [1 2 3 4], 2);
+micro!(plain32, [f32; 4], f32, 2, [1 2 3 4], [1], 2);
+micro!(plain64, [f64; 2], f64, 2, [1 2 3 4], [1], 2);
 
 /// The microkernels of `$from` with tiles in registers twice as wide. The bits do not depend on the tiles.
 #[cfg(target_arch = "x86_64")]
 macro_rules! widened {
-    ($name:ident, $from:ident, $V:ty, $T:ident, $n:literal, [$($m:literal)*], $features:literal) => {
+    ($name:ident, $from:ident, $V:ty, $T:ident, $n:literal, [$($m:literal)*], [$($p:literal)*], $features:literal) => {
         pub mod $name {
             use super::*;
             /// # Safety
@@ -235,8 +258,9 @@ macro_rules! widened {
                 unsafe { super::tile::<$V, M, $n>(a, b, depth, out, run) }
             }
             const _: () = assert!($n * <$V as Vector>::LEN == $from::KERNELS.width);
+            pixel_tiles!($V, $T, [$($p)*], $features);
             pub static MICROKERNELS: Microkernels<$T> =
-                Microkernels { tiles: &[$(tile::<$m>),*], ..$from::KERNELS };
+                Microkernels { tiles: &[$(tile::<$m>),*], pixels: PIXELS, ..$from::KERNELS };
         }
     };
 }
@@ -249,13 +273,13 @@ mod x86 {
     use super::*;
     use crate::kernel::simd::vector::BfloatPairs;
 
-    micro!(avx2_32, __m256, f32, 2, [1 2 3 4 5 6], 2, "avx2,fma");
-    micro!(avx2_64, __m256d, f64, 2, [1 2 3 4 5 6], 2, "avx2,fma");
-    micro!(avx512_32, __m256, f32, 6, [1 2 3 4], 4, "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
-    micro!(avx512_64, __m256d, f64, 6, [1 2 3 4], 4, "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
-    widened!(wide_32, avx512_32, __m512, f32, 3, [1 2 3 4], "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
-    widened!(pairs_32, avx512_32, BfloatPairs, f32, 6, [1 2 3 4], "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw,avx512bf16");
-    widened!(wide_64, avx512_64, __m512d, f64, 3, [1 2 3 4], "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
+    micro!(avx2_32, __m256, f32, 2, [1 2 3 4 5 6], [2 1], 2, "avx2,fma");
+    micro!(avx2_64, __m256d, f64, 2, [1 2 3 4 5 6], [2 1], 2, "avx2,fma");
+    micro!(avx512_32, __m256, f32, 6, [1 2 3 4], [4 2], 4, "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
+    micro!(avx512_64, __m256d, f64, 6, [1 2 3 4], [4 2], 4, "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
+    widened!(wide_32, avx512_32, __m512, f32, 3, [1 2 3 4], [4 2 1], "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
+    widened!(pairs_32, avx512_32, BfloatPairs, f32, 6, [1 2 3 4], [], "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw,avx512bf16");
+    widened!(wide_64, avx512_64, __m512d, f64, 3, [1 2 3 4], [4 2 1], "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw");
 }
 
 macro_rules! chosen {

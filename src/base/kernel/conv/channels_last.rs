@@ -1,0 +1,333 @@
+//! The result and the image of a convolution where channels are last in memory: each pixel is a row of channels, which are the
+//! columns of a tile. The terms of a sum are added in the order of [`ConvJob::run`], so the bits are the same.
+
+use super::direct;
+use super::geometry::{Axes, Batched, ConvArray, Geometry};
+use super::plan::{PIECES, Pass, ShiftPlan, grid};
+use super::shifted::ConvJob;
+use super::threads::run_pieces;
+use super::tiles::ConvElement;
+use crate::array::Array;
+use crate::error::Result;
+use crate::kernel::interrupt;
+use crate::kernel::output;
+use crate::kernel::par::SendPtr;
+use crate::kernel::reduce::non_finite::{self, NonFinite};
+use crate::kernel::simd::vector::Vector;
+use crate::shape::Dims;
+
+/// Images whose channels are last in memory, with the channels as their last axis: their axis of channels is the one before the
+/// last `axes`. None if they have one channel, or lie in another order.
+pub fn with_channels_last(x: &Array, axes: usize) -> Option<Array> {
+    let at = x.rank().checked_sub(axes + 1)?;
+    if x.dims()[at] < 2 || x.is_contiguous() {
+        return None;
+    }
+    Some(x.permute(&last_order(x.rank(), at))).filter(Array::is_contiguous)
+}
+
+/// The inverse of [`with_channels_last`].
+pub fn with_channels_first(x: &Array, axes: usize) -> Array {
+    let (at, last) = (x.rank() - axes - 1, x.rank() - 1);
+    x.permute(&(0..at).chain([last]).chain(at..last).collect::<Dims>())
+}
+
+/// The order of axes that makes axis `at` the last one.
+fn last_order(rank: usize, at: usize) -> Dims {
+    (0..at).chain(at + 1..rank).chain([at]).collect()
+}
+
+/// The taps of a pass and the planes that they are added for, of a source with the channels last.
+pub struct PixelDepth<'a> {
+    planes: usize,
+    offsets: &'a [usize],
+}
+
+/// Sums of pixels: `out[i · run + q] = Σ a[i · step + offsets[k] + c] · b[(c, k), q]` for the pixels `i` and the columns `q` of a
+/// tile.
+type PixelTile<T> =
+    unsafe fn(a: *const T, step: usize, b: *const T, depth: &PixelDepth<'_>, out: *mut T, run: usize);
+
+/// Tiles of so many columns, by their number of pixels, the largest first. The last one is of one pixel.
+pub struct PixelTiles<T> {
+    pub columns: usize,
+    pub tiles: [(usize, PixelTile<T>); 4],
+}
+
+/// # Safety
+/// As [`Vector`], with the elements that [`PixelTile`] names.
+#[inline(always)]
+pub unsafe fn pixels<V: Vector, const M: usize, const N: usize>(
+    a: *const V::T,
+    step: usize,
+    mut b: *const V::T,
+    depth: &PixelDepth<'_>,
+    out: *mut V::T,
+    run: usize,
+) {
+    // SAFETY: as the function's `# Safety` section requires.
+    unsafe {
+        let mut sums = [[V::zero(); N]; M];
+        for plane in 0..depth.planes {
+            for &offset in depth.offsets {
+                let a = a.add(plane + offset);
+                let mut row = [V::zero(); N];
+                for v in 0..N {
+                    row[v] = V::load(b.add(v * V::LEN));
+                }
+                for i in 0..M {
+                    let factor = V::splat(a.add(i * step));
+                    for v in 0..N {
+                        sums[i][v] = sums[i][v].mul_acc(factor, row[v]);
+                    }
+                }
+                b = b.add(N * V::LEN);
+            }
+        }
+        for (i, sums) in sums.iter().enumerate() {
+            for (v, sum) in sums.iter().enumerate() {
+                sum.store(out.add(i * run + v * V::LEN));
+            }
+        }
+    }
+}
+
+/// The array `out` of a convolution, with its channels last, if its source or its weight has them so and tiles fit.
+///
+/// # Errors
+/// Memory ends.
+pub fn convolve<T: ConvElement>(
+    op: &'static str,
+    g: &Geometry,
+    out: ConvArray,
+    [a, b]: [&Array; 2],
+) -> Result<Option<Array>> {
+    let (planes, filters, taps) = (g.channels / g.groups, g.filters / g.groups, g.taps());
+    let (batch, groups) = (g.batch, g.groups);
+    let (source, weight, job, plan) = match out {
+        ConvArray::Result => {
+            let steps = [planes * taps, taps];
+            let job = ConvJob { batch_size: 1, batch, groups, planes, rows: filters, size: g.places, steps };
+            (a, b, job, ShiftPlan::forward(g))
+        }
+        ConvArray::Image => {
+            let steps = [taps, planes * taps];
+            let job =
+                ConvJob { batch_size: 1, batch, groups, planes: filters, rows: planes, size: g.image, steps };
+            (b, a, job, ShiftPlan::backward(g))
+        }
+        ConvArray::Weight => return Ok(None),
+    };
+    let own = with_channels_last(source, g.axes);
+    if (own.is_none() && with_channels_last(weight, g.axes).is_none())
+        || direct::pays(&plan, job.planes, job.rows)
+        || (plan.is_padded() && non_finite::contains(weight, NonFinite::Any))
+    {
+        return Ok(None);
+    }
+    let fits = |tiles: &&PixelTiles<T>| job.rows.is_multiple_of(tiles.columns);
+    let Some(tiles) = T::microkernels_for(job.products(&plan)).pixels.iter().find(fits) else {
+        return Ok(None);
+    };
+    let source = match own {
+        Some(source) => source,
+        None => source.permute(&last_order(source.rank(), 1)).contiguous()?,
+    };
+    let dims = g.dims(out);
+    let dims: Dims = last_order(dims.len(), 1).iter().map(|&a| dims[a]).collect();
+    let weight = weight.contiguous()?;
+    let all = job.run_with_channels_last(op, tiles, &plan, &Batched::of(&weight, &[]), &source, &dims)?;
+    Ok(Some(with_channels_first(&all, g.axes)))
+}
+
+/// The source of a plan with as many zeros around it as taps read.
+struct Padded {
+    before: Axes,
+    size: Axes,
+}
+
+impl Padded {
+    fn new(plan: &ShiftPlan) -> Padded {
+        let taps = || plan.passes.iter().flat_map(|pass| pass.taps.iter().map(move |tap| (pass, tap)));
+        let before = std::array::from_fn(|a| {
+            taps().map(|(_, tap)| tap.at[a].min(0).unsigned_abs()).max().unwrap_or(0)
+        });
+        let end = |a: usize, pass: &Pass, at: isize| {
+            (pass.count[a].saturating_sub(1) * plan.step[a]).saturating_add_signed(at) + 1
+        };
+        let size = std::array::from_fn(|a| {
+            let most = taps().map(|(pass, tap)| end(a, pass, tap.at[a])).max().unwrap_or(0);
+            before[a] + most.max(plan.source[a])
+        });
+        Padded { before, size }
+    }
+
+    /// The pixels of this number of channels, among zeros.
+    fn copy<T: ConvElement>(
+        &self,
+        op: &'static str,
+        source: &Array,
+        from: Axes,
+        channels: usize,
+    ) -> Result<Array> {
+        let [each, padded] = [from, self.size].map(|size| size.iter().product::<usize>() * channels);
+        let all = source.as_slice::<T>().expect("contiguous");
+        output::build::<T>(op, &[all.len() / each.max(1), padded], padded, |first, out| {
+            out.fill(T::ZERO);
+            for (image, out) in (first..).zip(out.chunks_exact_mut(padded.max(1))) {
+                let image = &all[image * each..][..each];
+                let row = from[2] * channels;
+                for (k, [i, j, _]) in grid([from[0], from[1], 1]).enumerate() {
+                    let [i, j] = [i + self.before[0], j + self.before[1]];
+                    let at = ((i * self.size[1] + j) * self.size[2] + self.before[2]) * channels;
+                    out[at..][..row].copy_from_slice(&image[k * row..][..row]);
+                }
+            }
+        })
+    }
+
+    /// How far a tap reads from where the pixel of a place would be without the zeros before.
+    fn offset(&self, at: [isize; 3], channels: usize) -> usize {
+        let at: Axes = std::array::from_fn(|a| self.before[a].saturating_add_signed(at[a]));
+        ((at[0] * self.size[1] + at[1]) * self.size[2] + at[2]) * channels
+    }
+}
+
+impl ConvJob {
+    /// [`ConvJob::run`] for a contiguous source and a result with the channels as their last axis.
+    fn run_with_channels_last<T: ConvElement>(
+        &self,
+        op: &'static str,
+        tiles: &PixelTiles<T>,
+        plan: &ShiftPlan,
+        weight: &Batched<'_, T>,
+        source: &Array,
+        dims: &[usize],
+    ) -> Result<Array> {
+        let channels = self.planes * self.groups;
+        let padded = Padded::new(plan);
+        let is_bare = padded.size == plan.source;
+        let own =
+            if is_bare { source.clone() } else { padded.copy::<T>(op, source, plan.source, channels)? };
+        let image = padded.size.iter().product::<usize>() * channels;
+        let packed = self.packed_in_columns(tiles, plan, weight);
+        let panel = packed.len() / self.groups;
+        let pixels: usize = self.size.iter().product();
+        let axis = (0..3).find(|&a| self.size[a] > 1).unwrap_or(2);
+        let bands = PIECES.div_ceil(self.batch).min(self.size[axis]);
+        let work = self.products(plan) / (self.batch * bands).max(1);
+        Array::build::<T>(op, dims, |out| {
+            if plan.gaps {
+                out.fill(T::ZERO);
+            }
+            let out = SendPtr(out.as_mut_ptr().cast());
+            run_pieces(self.batch * bands, work, super::threads::PARALLEL / 4, &|range| {
+                let mut done = 0;
+                for piece in range {
+                    let (item, band) = (piece / bands, piece % bands);
+                    let from = &own.as_slice::<T>().expect("contiguous")[item * image..][..image];
+                    for group in 0..self.groups {
+                        let mut panel = &packed[group * panel..];
+                        for pass in &plan.passes {
+                            let channel = group * self.planes;
+                            let offsets: Vec<usize> = pass
+                                .taps
+                                .iter()
+                                .map(|tap| padded.offset(tap.at, channels) + channel)
+                                .collect();
+                            let depth = PixelDepth { planes: self.planes, offsets: &offsets };
+                            let mut count = pass.count;
+                            let first = count[axis] * band / bands;
+                            count[axis] = count[axis] * (band + 1) / bands - first;
+                            for block in (0..self.rows).step_by(tiles.columns) {
+                                let weights = &panel[block * self.planes * offsets.len()..];
+                                for [i, j, _] in grid([count[0], count[1], count[2].min(1)]) {
+                                    let mut place = [i, j, 0];
+                                    place[axis] += first;
+                                    let at: Axes = std::array::from_fn(|a| place[a] * plan.step[a]);
+                                    let at = (at[0] * padded.size[1] + at[1]) * padded.size[2] + at[2];
+                                    let to: Axes =
+                                        std::array::from_fn(|a| pass.first[a] + place[a] * pass.step[a]);
+                                    let to = (to[0] * self.size[1] + to[1]) * self.size[2] + to[2];
+                                    let width = self.rows * self.groups;
+                                    let to = (item * pixels + to) * width + group * self.rows + block;
+                                    interrupt::count(&mut done, count[2] * self.planes * offsets.len());
+                                    // SAFETY: the padded image has what taps read for all places, the panel has the weights of
+                                    // this block, and no other piece has these pixels of the output.
+                                    unsafe {
+                                        let a = from.as_ptr().add(at * channels);
+                                        let out = out.get().cast::<T>().add(to);
+                                        let steps = (plan.step[2] * channels, pass.step[2] * width);
+                                        tiles.row_of_pixels(
+                                            a,
+                                            weights.as_ptr(),
+                                            &depth,
+                                            out,
+                                            steps,
+                                            count[2],
+                                        );
+                                    }
+                                }
+                            }
+                            panel = &panel[self.rows * self.planes * offsets.len()..];
+                        }
+                    }
+                }
+            });
+        })
+    }
+
+    /// The weight of each group and pass: for each block of columns, the elements of a plane and a tap side by side.
+    fn packed_in_columns<T: ConvElement>(
+        &self,
+        tiles: &PixelTiles<T>,
+        plan: &ShiftPlan,
+        weight: &Batched<'_, T>,
+    ) -> Vec<T> {
+        let taps: usize = plan.passes.iter().map(|pass| pass.taps.len()).sum();
+        let count = self.groups * self.rows * self.planes * taps;
+        crate::error::Error::ensure_memory(count * size_of::<T>());
+        let mut all = Vec::with_capacity(count);
+        for group in 0..self.groups {
+            let from = weight.part(0, group, self.groups);
+            for pass in &plan.passes {
+                for block in (0..self.rows).step_by(tiles.columns) {
+                    for plane in 0..self.planes {
+                        for tap in &pass.taps {
+                            let row = |q: usize| (block + q) * self.steps[0];
+                            let at = plane * self.steps[1] + tap.window;
+                            all.extend((0..tiles.columns).map(|q| from[row(q) + at]));
+                        }
+                    }
+                }
+            }
+        }
+        all
+    }
+}
+
+impl<T> PixelTiles<T> {
+    /// A row of `n` pixels in tiles. The source and the output have these steps between pixels.
+    ///
+    /// # Safety
+    /// As [`PixelTile`], for all pixels.
+    #[inline(always)]
+    unsafe fn row_of_pixels(
+        &self,
+        a: *const T,
+        b: *const T,
+        depth: &PixelDepth<'_>,
+        out: *mut T,
+        (step, run): (usize, usize),
+        n: usize,
+    ) {
+        let mut done = 0;
+        for &(m, tile) in &self.tiles {
+            while done + m <= n {
+                // SAFETY: as the function's `# Safety` section requires.
+                unsafe { tile(a.add(done * step), step, b, depth, out.add(done * run), run) };
+                done += m;
+            }
+        }
+    }
+}
