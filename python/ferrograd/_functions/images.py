@@ -166,31 +166,33 @@ def resize(
     aligned: bool = False,
     centred: bool = True,
     antialias: bool = False,
+    behind: int = 0,
 ) -> Any:
     """[batch, channels, …] with other sizes of the last axes; ``mode`` is nearest, nearest-exact, linear or cubic.
 
-    Bytes are rounded after each axis; the last axis comes first. With ``antialias`` a sample of a smaller image is
+    There may be other axes ``behind`` these: so many. Bytes are rounded after each axis; the last axis comes first. With ``antialias`` a sample of a smaller image is
     a mean of all that lie about it.
 
     A factor, where it is not None, is the step between samples in place of the quotient of the sizes. Linear
     interpolation takes samples for the middles of cells, or for their starts if it is not ``centred``.
     """
-    count = len(sizes)
+    first = x.ndim - len(sizes) - behind
+    own = slice(first, first + len(sizes))
     if not mode.startswith("nearest") and x.dtype.kind not in "fc":
         if x.dtype != "uint8":
             raise DtypeError(f"interpolate: not implemented for {x.dtype.name}; cast to a float first")
-        for axis in reversed(range(count)):
-            each = list(x.shape[-count:])
-            steps: list[float | None] = [None] * count
+        for axis in reversed(range(len(sizes))):
+            each = list(x.shape[own])
+            steps: list[float | None] = [None] * len(sizes)
             each[axis], steps[axis] = sizes[axis], factors[axis]
-            found = resize(ops.cast(x, "float32"), each, steps, mode, aligned, centred, antialias)
+            found = resize(ops.cast(x, "float32"), each, steps, mode, aligned, centred, antialias, behind)
             x = ops.cast(ops.clip(ops.floor(found + 0.5), 0, 255), "uint8")
         return x
-    if min(*sizes, *x.shape[-count:], 1) < 1:
+    if min(*sizes, *x.shape[own], 1) < 1:
         raise ArgumentError(
-            f"interpolate: each size is at least 1, not {list(x.shape[-count:])} and, of the result, {list(sizes)}"
+            f"interpolate: each size is at least 1, not {list(x.shape[own])} and, of the result, {list(sizes)}"
         )
-    for axis, (m, factor) in enumerate(zip(sizes, factors, strict=True), x.ndim - count):
+    for axis, (m, factor) in enumerate(zip(sizes, factors, strict=True), first):
         n = x.shape[axis]
         step = n / m if factor is None else 1 / factor
         if mode.startswith("nearest"):

@@ -171,7 +171,12 @@ def interpolate(
         raise ArgumentError(f"Input and output sizes should be greater than 0, but got output sizes {each}")
     if mode == "area":
         return _AREA[count](input, each)
-    made = images.resize(input, each, factors, _MODES[mode][1], bool(align_corners), antialias=antialias)
+    options: Any = {"mode": _MODES[mode][1], "aligned": bool(align_corners), "antialias": antialias}
+    if input._has_channels_last():
+        # Pixels with all their channels are moved.
+        made = images.resize(input.movedim(1, -1), each, factors, **options, behind=1).movedim(-1, 1)
+    else:
+        made = images.resize(input, each, factors, **options)
     return as_images_of(input, made)
 
 
