@@ -28,7 +28,7 @@ fn let_ask(modes: bool) {
 /// The result that a subclass or a mode gives in the place of a function of torch; None where nobody answers.
 #[inline]
 pub fn asked<'py>(name: &str, args: &Arguments<'_, 'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    if !ASKS_CLASSES.load(Ordering::Relaxed) { Ok(None) } else { ask(name, args) }
+    if ASKS_CLASSES.load(Ordering::Relaxed) { ask(name, args) } else { Ok(None) }
 }
 
 #[cold]
