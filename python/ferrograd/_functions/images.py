@@ -170,8 +170,8 @@ def resize(
 ) -> Any:
     """[batch, channels, …] with other sizes of the last axes; ``mode`` is nearest, nearest-exact, linear or cubic.
 
-    There may be other axes ``behind`` these: so many. Bytes are rounded after each axis; the last axis comes first. With
-    ``antialias`` a sample of a smaller image is a mean of all that lie about it.
+    There may be other axes ``behind`` these: so many. Bytes are rounded after each axis; the last axis comes first.
+    With ``antialias`` a sample of a smaller image is a mean of all that lie about it.
 
     A factor, where it is not None, is the step between samples in place of the quotient of the sizes. Linear
     interpolation takes samples for the middles of cells, or for their starts if it is not ``centred``.
