@@ -69,7 +69,9 @@ def of_debian(folder: Path) -> Path:
         # A package that is not among these makes this link in a whole system.
         (root / "lib").symlink_to("usr/lib")
     python = root / f"usr/bin/python{VERSION}"
-    return wrapper(folder, "qemu-aarch64-static", "-L", root, python, home=root / "usr")
+    # With the vectors of any length (SVE) that qemu has by default, products of OpenBLAS, and so NumPy's, are wrong.
+    emulator = ("qemu-aarch64-static", "-cpu", "cortex-a72", "-L", root)
+    return wrapper(folder, *emulator, python, home=root / "usr")
 
 
 def on_processor(name: str) -> Callable[[Path], Path]:
