@@ -14,6 +14,9 @@ from ferrograd._kit import html as _html
 from ferrograd._kit.dialect import PADDLE, TORCH
 
 Format = Callable[[Any], str]
+#: Bytes that have to be there before NumPy writes a number. It takes some of them where a thread writes its first one,
+#: and the C library ends the process if it has none.
+_ROOM = 1 << 21
 
 
 @dataclass
@@ -51,6 +54,7 @@ def show(
 
     ``a`` is a vector where NumPy has no arrays of the shape, which then has no elements.
     """
+    np.empty(_ROOM, np.uint8)
     if batch_shape or dialect not in (PADDLE, TORCH):
         return _native(a, dtype, shape, name, tracked, batch_shape)
     if dialect == PADDLE:
