@@ -3,6 +3,7 @@
 
 use super::direct;
 use super::geometry::{Axes, Batched, ConvArray, Geometry};
+use super::pixels::{PixelDepth, PixelTiles};
 use super::plan::{PIECES, Pass, ShiftPlan, grid};
 use super::shifted::ConvJob;
 use super::threads::run_pieces;
@@ -13,7 +14,6 @@ use crate::kernel::interrupt;
 use crate::kernel::output;
 use crate::kernel::par::SendPtr;
 use crate::kernel::reduce::non_finite::{self, NonFinite};
-use crate::kernel::simd::vector::Vector;
 use crate::shape::Dims;
 
 /// Images whose channels are last in memory, with the channels as their last axis: their axis of channels is the one before the
@@ -35,61 +35,6 @@ pub fn with_channels_first(x: &Array, axes: usize) -> Array {
 /// The order of axes that makes axis `at` the last one.
 fn last_order(rank: usize, at: usize) -> Dims {
     (0..at).chain(at + 1..rank).chain([at]).collect()
-}
-
-/// The taps of a pass and the planes that they are added for, of a source with the channels last.
-pub struct PixelDepth<'a> {
-    planes: usize,
-    offsets: &'a [usize],
-}
-
-/// Sums of pixels: `out[i · run + q] = Σ a[i · step + offsets[k] + c] · b[(c, k), q]` for the pixels `i` and the columns `q` of a
-/// tile.
-type PixelTile<T> =
-    unsafe fn(a: *const T, step: usize, b: *const T, depth: &PixelDepth<'_>, out: *mut T, run: usize);
-
-/// Tiles of so many columns, by their number of pixels, the largest first. The last one is of one pixel.
-pub struct PixelTiles<T> {
-    pub columns: usize,
-    pub tiles: [(usize, PixelTile<T>); 4],
-}
-
-/// # Safety
-/// As [`Vector`], with the elements that [`PixelTile`] names.
-#[inline(always)]
-pub unsafe fn pixels<V: Vector, const M: usize, const N: usize>(
-    a: *const V::T,
-    step: usize,
-    mut b: *const V::T,
-    depth: &PixelDepth<'_>,
-    out: *mut V::T,
-    run: usize,
-) {
-    // SAFETY: as the function's `# Safety` section requires.
-    unsafe {
-        let mut sums = [[V::zero(); N]; M];
-        for plane in 0..depth.planes {
-            for &offset in depth.offsets {
-                let a = a.add(plane + offset);
-                let mut row = [V::zero(); N];
-                for v in 0..N {
-                    row[v] = V::load(b.add(v * V::LEN));
-                }
-                for i in 0..M {
-                    let factor = V::splat(a.add(i * step));
-                    for v in 0..N {
-                        sums[i][v] = sums[i][v].mul_acc(factor, row[v]);
-                    }
-                }
-                b = b.add(N * V::LEN);
-            }
-        }
-        for (i, sums) in sums.iter().enumerate() {
-            for (v, sum) in sums.iter().enumerate() {
-                sum.store(out.add(i * run + v * V::LEN));
-            }
-        }
-    }
 }
 
 /// The array `out` of a convolution, with its channels last, if its source or its weight has them so and tiles fit.
@@ -258,14 +203,7 @@ impl ConvJob {
                                         let a = from.as_ptr().add(at * channels);
                                         let out = out.get().cast::<T>().add(to);
                                         let steps = (plan.step[2] * channels, pass.step[2] * width);
-                                        tiles.row_of_pixels(
-                                            a,
-                                            weights.as_ptr(),
-                                            &depth,
-                                            out,
-                                            steps,
-                                            count[2],
-                                        );
+                                        tiles.row(a, weights.as_ptr(), &depth, out, steps, count[2]);
                                     }
                                 }
                             }
@@ -303,31 +241,5 @@ impl ConvJob {
             }
         }
         all
-    }
-}
-
-impl<T> PixelTiles<T> {
-    /// A row of `n` pixels in tiles. The source and the output have these steps between pixels.
-    ///
-    /// # Safety
-    /// As [`PixelTile`], for all pixels.
-    #[inline(always)]
-    unsafe fn row_of_pixels(
-        &self,
-        a: *const T,
-        b: *const T,
-        depth: &PixelDepth<'_>,
-        out: *mut T,
-        (step, run): (usize, usize),
-        n: usize,
-    ) {
-        let mut done = 0;
-        for &(m, tile) in &self.tiles {
-            while done + m <= n {
-                // SAFETY: as the function's `# Safety` section requires.
-                unsafe { tile(a.add(done * step), step, b, depth, out.add(done * run), run) };
-                done += m;
-            }
-        }
     }
 }

@@ -5,6 +5,7 @@ mod convolution;
 mod direct;
 mod direct_loops;
 mod geometry;
+mod pixels;
 mod plan;
 pub mod pooling;
 mod shifted;

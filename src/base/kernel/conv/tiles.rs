@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::channels_last::{self, PixelDepth, PixelTiles};
 use super::direct_loops::{self, BoxStrides, Products, Sums, Term};
+use super::pixels::{self, PixelDepth, PixelTiles};
 #[cfg(target_arch = "x86_64")]
 use crate::kernel::matmul;
 use crate::kernel::num::Plain;
@@ -182,7 +182,7 @@ macro_rules! pixel_tiles {
         #[allow(dead_code, reason = "the list may be empty")]
         unsafe fn pixels<const M: usize, const N: usize>(a: *const $T, step: usize, b: *const $T, depth: &PixelDepth<'_>, out: *mut $T, run: usize) {
             // SAFETY: as the function's `# Safety` section requires.
-            unsafe { channels_last::pixels::<$V, M, N>(a, step, b, depth, out, run) }
+            unsafe { pixels::pixels::<$V, M, N>(a, step, b, depth, out, run) }
         }
         const PIXELS: &[PixelTiles<$T>] = &[$(PixelTiles {
             columns: $p * <$V as Vector>::LEN,

@@ -9,7 +9,7 @@ use crate::kernel::pointwise::unary::{UnaryLoops, unary_loops};
 
 pub const ROW: &UnaryLoops = unary_loops!(analytic x => x.tanh());
 pub const SLOPE_ROW: &UnaryLoops = unary_loops!(analytic x => x.sech_squared());
-pub const GRADIENT_ROW: &BinaryLoops = binary_loops!(real g, x => g.mul(x.sech_squared()));
+pub const GRADIENT_ROW: &BinaryLoops = binary_loops!(wide64 g, x => g.mul(x.sech_squared()));
 
 #[cfg(target_arch = "x86_64")]
 pub const F32: usize = DType::F32 as usize;
