@@ -1,15 +1,17 @@
 //! The result and the image of a convolution where channels are last in memory: each pixel is a row of channels, which are the
 //! columns of a tile. The terms of a sum are added in the order of [`ConvJob::run`], so the bits are the same.
 
+use std::ops::Range;
+
 use super::direct;
 use super::geometry::{Axes, Batched, ConvArray, Geometry};
 use super::pixels::{PixelDepth, PixelTiles};
-use super::plan::{PIECES, Pass, ShiftPlan, grid};
+use super::plan::{PIECES, Pass, ShiftPlan, Tap, grid};
 use super::shifted::ConvJob;
-use super::threads::run_pieces;
+use super::threads::{PARALLEL, run_pieces};
 use super::tiles::ConvElement;
 use crate::array::Array;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::interrupt;
 use crate::kernel::output;
 use crate::kernel::par::SendPtr;
@@ -154,9 +156,9 @@ impl ConvJob {
         let is_bare = padded.size == plan.source;
         let own =
             if is_bare { source.clone() } else { padded.copy::<T>(op, source, plan.source, channels)? };
+        let all = own.as_slice::<T>().expect("contiguous");
         let image = padded.size.iter().product::<usize>() * channels;
         let packed = self.packed_in_columns(tiles, plan, weight);
-        let panel = packed.len() / self.groups;
         let pixels: usize = self.size.iter().product();
         let axis = (0..3).find(|&a| self.size[a] > 1).unwrap_or(2);
         let bands = PIECES.div_ceil(self.batch).min(self.size[axis]);
@@ -166,53 +168,69 @@ impl ConvJob {
                 out.fill(T::ZERO);
             }
             let out = SendPtr(out.as_mut_ptr().cast());
-            run_pieces(self.batch * bands, work, super::threads::PARALLEL / 4, &|range| {
-                let mut done = 0;
-                for piece in range {
-                    let (item, band) = (piece / bands, piece % bands);
-                    let from = &own.as_slice::<T>().expect("contiguous")[item * image..][..image];
-                    for group in 0..self.groups {
-                        let mut panel = &packed[group * panel..];
-                        for pass in &plan.passes {
-                            let channel = group * self.planes;
-                            let offsets: Vec<usize> = pass
-                                .taps
-                                .iter()
-                                .map(|tap| padded.offset(tap.at, channels) + channel)
-                                .collect();
-                            let depth = PixelDepth { planes: self.planes, offsets: &offsets };
-                            let mut count = pass.count;
-                            let first = count[axis] * band / bands;
-                            count[axis] = count[axis] * (band + 1) / bands - first;
-                            for block in (0..self.rows).step_by(tiles.columns) {
-                                let weights = &panel[block * self.planes * offsets.len()..];
-                                for [i, j, _] in grid([count[0], count[1], count[2].min(1)]) {
-                                    let mut place = [i, j, 0];
-                                    place[axis] += first;
-                                    let at: Axes = std::array::from_fn(|a| place[a] * plan.step[a]);
-                                    let at = (at[0] * padded.size[1] + at[1]) * padded.size[2] + at[2];
-                                    let to: Axes =
-                                        std::array::from_fn(|a| pass.first[a] + place[a] * pass.step[a]);
-                                    let to = (to[0] * self.size[1] + to[1]) * self.size[2] + to[2];
-                                    let width = self.rows * self.groups;
-                                    let to = (item * pixels + to) * width + group * self.rows + block;
-                                    interrupt::count(&mut done, count[2] * self.planes * offsets.len());
-                                    // SAFETY: the padded image has what taps read for all places, the panel has the weights of
-                                    // this block, and no other piece has these pixels of the output.
-                                    unsafe {
-                                        let a = from.as_ptr().add(at * channels);
-                                        let out = out.get().cast::<T>().add(to);
-                                        let steps = (plan.step[2] * channels, pass.step[2] * width);
-                                        tiles.row(a, weights.as_ptr(), &depth, out, steps, count[2]);
-                                    }
-                                }
-                            }
-                            panel = &panel[self.rows * self.planes * offsets.len()..];
-                        }
+            run_pieces(self.batch * bands, work, PARALLEL / 4, &|range| {
+                for (item, band) in range.map(|piece| (piece / bands, piece % bands)) {
+                    let band = |n: usize| n * band / bands..n * (band + 1) / bands;
+                    let from = &all[item * image..][..image];
+                    // SAFETY: the output has as many pixels of each image, and no other piece has those of this band.
+                    unsafe {
+                        let to = out.get().cast::<T>().add(item * pixels * self.rows * self.groups);
+                        self.band_of_pixels(tiles, plan, &padded, &packed, from, (axis, &band), to);
                     }
                 }
             });
         })
+    }
+
+    /// The pixels of an image whose numbers along an axis are in a band of all of a pass.
+    ///
+    /// # Safety
+    /// `out` is the image's first pixel, and nobody else uses the pixels of this band. `from` is padded.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one place of call; the loops are worth their own function"
+    )]
+    unsafe fn band_of_pixels<T: ConvElement>(
+        &self,
+        tiles: &PixelTiles<T>,
+        plan: &ShiftPlan,
+        padded: &Padded,
+        packed: &[T],
+        from: &[T],
+        (axis, band): (usize, &dyn Fn(usize) -> Range<usize>),
+        out: *mut T,
+    ) {
+        let (channels, width) = (self.planes * self.groups, self.rows * self.groups);
+        let index = |at: Axes, size: Axes| (at[0] * size[1] + at[1]) * size[2] + at[2];
+        let (mut done, mut panels) = (0, packed);
+        for group in 0..self.groups {
+            for pass in &plan.passes {
+                let offset = |tap: &Tap| padded.offset(tap.at, channels) + group * self.planes;
+                let offsets: Vec<usize> = pass.taps.iter().map(offset).collect();
+                let depth = PixelDepth { planes: self.planes, offsets: &offsets };
+                let (mut count, numbers) = (pass.count, band(pass.count[axis]));
+                count[axis] = numbers.len();
+                for block in (0..self.rows).step_by(tiles.columns) {
+                    let (weights, rest) = panels.split_at(tiles.columns * self.planes * offsets.len());
+                    panels = rest;
+                    for [i, j, _] in grid([count[0], count[1], count[2].min(1)]) {
+                        interrupt::count(&mut done, count[2] * self.planes * offsets.len());
+                        let mut place = [i, j, 0];
+                        place[axis] += numbers.start;
+                        let at = index(std::array::from_fn(|a| place[a] * plan.step[a]), padded.size);
+                        let to: Axes = std::array::from_fn(|a| pass.first[a] + place[a] * pass.step[a]);
+                        let to = index(to, self.size) * width + group * self.rows + block;
+                        let steps = (plan.step[2] * channels, pass.step[2] * width);
+                        // SAFETY: as the function's `# Safety` section requires; the padded image has what taps read for
+                        // all places, and the panel has the weights of this block.
+                        unsafe {
+                            let a = from.as_ptr().add(at * channels);
+                            tiles.row(a, weights.as_ptr(), &depth, out.add(to), steps, count[2]);
+                        }
+                    }
+                }
+            }
+        }
     }
 
     /// The weight of each group and pass: for each block of columns, the elements of a plane and a tap side by side.
@@ -224,7 +242,7 @@ impl ConvJob {
     ) -> Vec<T> {
         let taps: usize = plan.passes.iter().map(|pass| pass.taps.len()).sum();
         let count = self.groups * self.rows * self.planes * taps;
-        crate::error::Error::ensure_memory(count * size_of::<T>());
+        Error::ensure_memory(count * size_of::<T>());
         let mut all = Vec::with_capacity(count);
         for group in 0..self.groups {
             let from = weight.part(0, group, self.groups);
