@@ -85,7 +85,7 @@ def name_of(item: Any) -> str:
     return re.sub(r"0x[0-9a-f]+", "0x", item.nodeid)
 
 
-# What pytest calls, as this file is its plugin too.
+# Hooks of pytest. The process that runs the tests loads this file as a plugin.
 
 
 def pytest_configure(config: Any) -> None:

@@ -31,8 +31,9 @@ from ferrograd._layers.module import BaseModule
 
 #: Values that are told apart by what they are, not by their identity.
 PLAIN = (bool, int, str, bytes, complex, type(None), type(...))
-#: These and floats; and all values that lead to nothing.
+#: These and floats.
 SCALARS = (float, *PLAIN)
+#: Values that lead to nothing.
 _LEAVES = (Tensor, np.ndarray, np.generic, *SCALARS)
 FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, staticmethod, classmethod, property, types.CodeType)
 #: Libraries whose code is not searched, and of whose functions and classes nobody changes the attributes.

@@ -295,7 +295,7 @@ impl Mersenne {
     }
 }
 
-/// What Stirling's formula lacks in the logarithm of `k!`, for `k` up to 9.
+/// The logarithm of `k!` less Stirling's formula for it, for `k` up to 9.
 const STIRLING_REST: [f64; 10] = [
     0.081_061_466_795_327_26,
     0.041_340_695_955_409_3,

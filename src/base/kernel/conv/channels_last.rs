@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::direct;
-use super::geometry::{Axes, Batched, ConvArray, Geometry};
+use super::geometry::{Axes, Batched, ConvArray, Geometry, index};
 use super::pixels::{PixelDepth, PixelTiles};
 use super::plan::{PIECES, Pass, ShiftPlan, Tap, grid};
 use super::shifted::ConvJob;
@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::kernel::interrupt;
 use crate::kernel::output;
 use crate::kernel::par::SendPtr;
-use crate::kernel::reduce::non_finite::{self, NonFinite};
+use crate::kernel::reduce::non_finite::NonFinite;
 use crate::shape::Dims;
 
 /// Images whose channels are last in memory, with the channels as their last axis: their axis of channels is the one before the
@@ -49,27 +49,13 @@ pub fn convolve<T: ConvElement>(
     out: ConvArray,
     [a, b]: [&Array; 2],
 ) -> Result<Option<Array>> {
-    let (planes, filters, taps) = (g.channels / g.groups, g.filters / g.groups, g.taps());
-    let (batch, groups) = (g.batch, g.groups);
-    let (source, weight, job, plan) = match out {
-        ConvArray::Result => {
-            let steps = [planes * taps, taps];
-            let job = ConvJob { batch_size: 1, batch, groups, planes, rows: filters, size: g.places, steps };
-            (a, b, job, ShiftPlan::forward(g))
-        }
-        ConvArray::Image => {
-            let steps = [taps, planes * taps];
-            let job =
-                ConvJob { batch_size: 1, batch, groups, planes: filters, rows: planes, size: g.image, steps };
-            (b, a, job, ShiftPlan::backward(g))
-        }
-        ConvArray::Weight => return Ok(None),
-    };
+    let (source, weight) = if out == ConvArray::Result { (a, b) } else { (b, a) };
     let own = with_channels_last(source, g.axes);
-    if (own.is_none() && with_channels_last(weight, g.axes).is_none())
-        || direct::pays(&plan, job.planes, job.rows)
-        || (plan.is_padded() && non_finite::contains(weight, NonFinite::Any))
-    {
+    if own.is_none() && with_channels_last(weight, g.axes).is_none() {
+        return Ok(None);
+    }
+    let Some((job, plan)) = ConvJob::of(g, out, 1) else { return Ok(None) };
+    if direct::pays(&plan, job.planes, job.rows) || plan.must_not_pad(weight, NonFinite::Any) {
         return Ok(None);
     }
     let fits = |tiles: &&PixelTiles<T>| job.rows.is_multiple_of(tiles.columns);
@@ -87,7 +73,7 @@ pub fn convolve<T: ConvElement>(
     Ok(Some(with_channels_first(&all, g.axes)))
 }
 
-/// The source of a plan with as many zeros around it as taps read.
+/// The size of a source with zeros around it, so that taps read nothing else.
 struct Padded {
     before: Axes,
     size: Axes,
@@ -125,8 +111,8 @@ impl Padded {
                 let image = &all[image * each..][..each];
                 let row = from[2] * channels;
                 for (k, [i, j, _]) in grid([from[0], from[1], 1]).enumerate() {
-                    let [i, j] = [i + self.before[0], j + self.before[1]];
-                    let at = ((i * self.size[1] + j) * self.size[2] + self.before[2]) * channels;
+                    let [before, above, left] = self.before;
+                    let at = index([i + before, j + above, left], self.size) * channels;
                     out[at..][..row].copy_from_slice(&image[k * row..][..row]);
                 }
             }
@@ -136,7 +122,7 @@ impl Padded {
     /// How far a tap reads from where the pixel of a place would be without the zeros before.
     fn offset(&self, at: [isize; 3], channels: usize) -> usize {
         let at: Axes = std::array::from_fn(|a| self.before[a].saturating_add_signed(at[a]));
-        ((at[0] * self.size[1] + at[1]) * self.size[2] + at[2]) * channels
+        index(at, self.size) * channels
     }
 }
 
@@ -172,7 +158,7 @@ impl ConvJob {
                 for (item, band) in range.map(|piece| (piece / bands, piece % bands)) {
                     let band = |n: usize| n * band / bands..n * (band + 1) / bands;
                     let from = &all[item * image..][..image];
-                    // SAFETY: the output has as many pixels of each image, and no other piece has those of this band.
+                    // SAFETY: the output has this many pixels for each image, and no other piece writes those of this band.
                     unsafe {
                         let to = out.get().cast::<T>().add(item * pixels * self.rows * self.groups);
                         self.band_of_pixels(tiles, plan, &padded, &packed, from, (axis, &band), to);
@@ -182,7 +168,7 @@ impl ConvJob {
         })
     }
 
-    /// The pixels of an image whose numbers along an axis are in a band of all of a pass.
+    /// Computes a band of an image: of each pass the pixels whose places along the axis are in the band.
     ///
     /// # Safety
     /// `out` is the image's first pixel, and nobody else uses the pixels of this band. `from` is padded.
@@ -201,7 +187,6 @@ impl ConvJob {
         out: *mut T,
     ) {
         let (channels, width) = (self.planes * self.groups, self.rows * self.groups);
-        let index = |at: Axes, size: Axes| (at[0] * size[1] + at[1]) * size[2] + at[2];
         let (mut done, mut panels) = (0, packed);
         for group in 0..self.groups {
             for pass in &plan.passes {

@@ -14,7 +14,7 @@ use crate::error::{Error, Result, bail};
 use crate::kernel::one_dtype;
 use crate::kernel::pointwise::cast::cast;
 use crate::kernel::pointwise::complex;
-use crate::kernel::reduce::non_finite::{self, NonFinite};
+use crate::kernel::reduce::non_finite::NonFinite;
 use crate::shape::{self, Dims};
 
 /// One of the three arrays of a convolution, from the two others in the order of [`ConvArray`]. Both have `batch_ndim`
@@ -75,25 +75,23 @@ pub fn convolve(
     let (a, b) = (laid(a)?, laid(b)?);
     let batch_size: usize = lead.iter().product();
     let (planes, filters, taps) = (g.channels / g.groups, g.filters / g.groups, g.taps());
-    let Geometry { batch, groups, .. } = *g;
+    let job = ConvJob::of(g, out, batch_size);
     dispatch!(a.dtype(), float T => {
         let (from_a, from_b) = (Batched::<T>::of(&a, &lead), Batched::<T>::of(&b, &lead));
-        match out {
-            ConvArray::Result => {
-                let job = ConvJob { batch_size, batch, groups, planes, rows: filters, size: g.places, steps: [planes * taps, taps] };
-                let inner = rounds.then_some([groups * filters, taps]);
-                convolved(op, &job, &ShiftPlan::forward(g), (&from_b, inner), &from_a, &dims)
+        match (out, &job) {
+            (ConvArray::Result, Some((job, plan))) => {
+                let inner = rounds.then_some([g.filters, taps]);
+                convolved(op, job, plan, (&from_b, inner), &from_a, &dims)
             }
-            ConvArray::Image => {
-                let job = ConvJob { batch_size, batch, groups, planes: filters, rows: planes, size: g.image, steps: [taps, planes * taps] };
-                let inner = rounds.then_some([groups, planes * taps]);
-                convolved(op, &job, &ShiftPlan::backward(g), (&from_a, inner), &from_b, &dims)
+            (_, Some((job, plan))) => {
+                let inner = rounds.then_some([g.groups, planes * taps]);
+                convolved(op, job, plan, (&from_a, inner), &from_b, &dims)
             }
-            ConvArray::Weight => {
+            (_, None) => {
                 let plan = ShiftPlan::forward(g);
                 if !direct::pays(&plan, planes, filters) {
                     let all = WeightSplit::new::<T>(g, &plan, batch_size).run(op, g, &from_a, &from_b, &dims)?;
-                    if !must_not_pad(&plan, &all, NonFinite::Nan) {
+                    if !plan.must_not_pad(&all, NonFinite::Nan) {
                         return Ok(all);
                     }
                 }
@@ -118,7 +116,7 @@ fn convolved<T: ConvElement>(
     source: &Batched<'_, T>,
     dims: &[usize],
 ) -> Result<Array> {
-    if direct::pays(plan, job.planes, job.rows) || must_not_pad(plan, weight.x, NonFinite::Any) {
+    if direct::pays(plan, job.planes, job.rows) || plan.must_not_pad(weight.x, NonFinite::Any) {
         return job.direct(op, plan, weight, source, dims);
     }
     let taps = plan.passes.first().map_or(0, |pass| pass.taps.len());
@@ -136,10 +134,4 @@ fn convolved<T: ConvElement>(
         return ConvJob { planes, steps, ..*job }.run(op, micro, plan, &weight, &source, dims);
     }
     job.run(op, T::microkernels_for(job.products(plan)), plan, weight, source, dims)
-}
-
-/// Whether padding with zeros would give wrong values: zero times an infinite weight, or a weight that is itself a
-/// sum over the padding and came out as NaN.
-fn must_not_pad(plan: &ShiftPlan, weight: &Array, harm: NonFinite) -> bool {
-    plan.is_padded() && non_finite::contains(weight, harm)
 }

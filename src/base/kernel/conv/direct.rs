@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use super::direct_loops::{BoxStrides, Term};
-use super::geometry::{Axes, Batched, Geometry};
+use super::geometry::{Axes, Batched, Geometry, index};
 use super::plan::{Pass, ShiftPlan, Tap};
 use super::shifted::ConvJob;
 use super::threads::{PARALLEL, run_pieces};
@@ -13,6 +13,7 @@ use super::tiles::ConvElement;
 use crate::array::Array;
 use crate::error::Result;
 use crate::kernel::par::SendPtr;
+use crate::kernel::reduce::non_finite::{self, NonFinite};
 
 /// Windows of at most this many elements are worth splitting into boxes.
 const TAPS: usize = 64;
@@ -41,6 +42,12 @@ impl ShiftPlan {
     pub fn is_padded(&self) -> bool {
         let whole = |pass: &Pass, tap: &Tap| (0..3).all(|a| self.reached(pass, tap, a) == (0..pass.count[a]));
         self.passes.iter().any(|pass| pass.taps.iter().any(|tap| !whole(pass, tap)))
+    }
+
+    /// Whether padding with zeros would give wrong values: zero times an infinite weight, or a weight that is itself a
+    /// sum over the padding and came out as NaN.
+    pub fn must_not_pad(&self, weight: &Array, harm: NonFinite) -> bool {
+        self.is_padded() && non_finite::contains(weight, harm)
     }
 
     /// Calls `f` with the first place of each box of a pass, the box's sizes and strides, and the taps inside the
@@ -72,7 +79,7 @@ impl ShiftPlan {
     /// The position of a tap in a plane of the source, for a place where it is inside.
     fn source_of(&self, tap: &Tap, place: Axes) -> usize {
         let at = |a: usize| ((place[a] * self.step[a]) as isize + tap.at[a]).unsigned_abs();
-        (at(0) * self.source[1] + at(1)) * self.source[2] + at(2)
+        index(std::array::from_fn(at), self.source)
     }
 }
 
@@ -106,7 +113,7 @@ impl ConvJob {
                         };
                         let terms: Vec<Term> = (0..self.planes).flat_map(of).collect();
                         let at: Axes = std::array::from_fn(|a| pass.first[a] + first[a] * pass.step[a]);
-                        let at = (at[0] * self.size[1] + at[1]) * self.size[2] + at[2];
+                        let at = index(at, self.size);
                         for i in range.clone() {
                             let (part, row) = (i / self.rows, i % self.rows);
                             let (item, part) =
@@ -154,7 +161,7 @@ pub fn weight<T: ConvElement>(
                     })
                 };
                 let terms: Vec<Term> = (0..planes).flat_map(of).collect();
-                let at = (first[0] * g.places[1] + first[1]) * g.places[2] + first[2];
+                let at = index(first, g.places);
                 for i in range.clone() {
                     let (item, filter) = (i / g.filters, i % g.filters);
                     let group = filter / (g.filters / g.groups);

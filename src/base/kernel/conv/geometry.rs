@@ -10,6 +10,11 @@ use crate::stored::Stored;
 /// Sizes along the spatial axes. There are always three; missing leading axes have size 1.
 pub type Axes = [usize; 3];
 
+/// The number of a place in a grid of these sizes, in C order.
+pub fn index(at: Axes, size: Axes) -> usize {
+    (at[0] * size[1] + at[1]) * size[2] + at[2]
+}
+
 /// The sizes of a convolution: `result[b, f, p] = Σ image[b, c, p · stride + k · dilation - before] · weight[f, c, k]`.
 #[derive(Clone, Debug, Stored)]
 pub struct Geometry {

@@ -13,7 +13,7 @@ pub struct PixelDepth<'a> {
 type PixelTile<T> =
     unsafe fn(a: *const T, step: usize, b: *const T, depth: &PixelDepth<'_>, out: *mut T, run: usize);
 
-/// Tiles of so many columns, by their number of pixels, the largest first. The last one is of one pixel.
+/// Tiles with this many columns, and the number of pixels of each. The largest comes first, that of one pixel last.
 pub struct PixelTiles<T> {
     pub columns: usize,
     pub tiles: [(usize, PixelTile<T>); 4],

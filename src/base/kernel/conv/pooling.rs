@@ -311,9 +311,18 @@ fn apart<T: Copy>(from: &[T], step: usize, n: usize, mut f: impl FnMut(usize, T,
 /// Fewer channels are no vector: then it takes less time to copy them apart.
 const CHANNELS: usize = 4;
 
-/// Images whose channels are last in memory, with the channels as their last axis, if there are enough.
-fn in_vectors(x: &Array, axes: usize) -> Option<Array> {
-    with_channels_last(x, axes).filter(|x| x.dims()[x.rank() - 1] >= CHANNELS)
+/// Contiguous images. Where channels are last in memory, and there are enough, they are the last axis: so many.
+///
+/// # Errors
+/// Memory ends.
+fn pixels_of(x: &Array, axes: usize) -> Result<(Array, Option<usize>)> {
+    if let Some(x) = with_channels_last(x, axes) {
+        let channels = x.dims()[x.rank() - 1];
+        if channels >= CHANNELS {
+            return Ok((x, Some(channels)));
+        }
+    }
+    Ok((x.contiguous()?, None))
 }
 
 /// The largest pixels of the windows of images flattened to the last axis, and their positions in it.
@@ -321,17 +330,19 @@ pub fn max(op: &'static str, w: &Windows, x: &Array) -> Result<(Array, Array)> {
     if w.spans.iter().flatten().any(Range::is_empty) {
         bail!(Shape, op, "a window with dilation {:?} meets no pixel of {:?}", w.dilation, w.image);
     }
-    if let Some(x) = in_vectors(x, 1) {
-        let channels = x.dims()[x.rank() - 1];
-        let (values, at) = dispatch!(x.dtype(), num T => maxima::<T>(op, w, &x, channels), else bail!(Dtype, op, "not defined for {}", x.dtype()))?;
-        return Ok((with_channels_first(&values, 1), with_channels_first(&at, 1)));
-    }
-    let x = x.contiguous()?;
-    dispatch!(x.dtype(), num T => maxima::<T>(op, w, &x, 1), else bail!(Dtype, op, "not defined for {}", x.dtype()))
+    let (x, channels) = pixels_of(x, 1)?;
+    let (values, at) = dispatch!(x.dtype(), num T => maxima::<T>(op, w, &x, channels), else bail!(Dtype, op, "not defined for {}", x.dtype()))?;
+    let first = |y: Array| if channels.is_some() { with_channels_first(&y, 1) } else { y };
+    Ok((first(values), first(at)))
 }
 
-/// The same of contiguous images of so many numbers for each pixel. More than one are a last axis.
-fn maxima<T: Num>(op: &'static str, w: &Windows, x: &Array, channels: usize) -> Result<(Array, Array)> {
+/// [`max`] of what [`pixels_of`] gives, in its order.
+fn maxima<T: Num>(
+    op: &'static str,
+    w: &Windows,
+    x: &Array,
+    channels: Option<usize>,
+) -> Result<(Array, Array)> {
     if size_of::<T>() <= 4 && i32::try_from(w.pixels()).is_ok() {
         maxima_at::<T, i32>(op, w, x, channels)
     } else {
@@ -343,14 +354,13 @@ fn maxima_at<T: Num, P: Position>(
     op: &'static str,
     w: &Windows,
     x: &Array,
-    channels: usize,
+    channels: Option<usize>,
 ) -> Result<(Array, Array)> {
-    let (pixels, spots) = (w.pixels(), w.spots());
     let mut dims = Dims::from_slice(x.dims());
-    let last = x.rank() - if channels == 1 { 1 } else { 2 };
-    dims[last] = spots;
+    let axis = x.rank() - 1 - usize::from(channels.is_some());
+    dims[axis] = w.spots();
     let images = x.as_slice::<T>().expect("contiguous");
-    let (from, to) = (pixels.saturating_mul(channels), spots.saturating_mul(channels));
+    let [from, to] = [w.pixels(), w.spots()].map(|n| n.saturating_mul(channels.unwrap_or(1)));
     output::build_pair::<T, i64>(op, (&dims, to), (&dims, to), from, |first, values, at| {
         let mut found = vec![P::default(); to];
         let outs = values.chunks_exact_mut(to.max(1)).zip(at.chunks_exact_mut(to.max(1)));
@@ -359,10 +369,9 @@ fn maxima_at<T: Num, P: Position>(
             simd::autovectorize(
                 #[inline(always)]
                 || {
-                    if channels == 1 {
-                        w.largest(image, values, &mut found);
-                    } else {
-                        w.largest_of_channels(image, channels, values, &mut found);
+                    match channels {
+                        None => w.largest(image, values, &mut found),
+                        Some(n) => w.largest_of_channels(image, n, values, &mut found),
                     }
                     at.iter_mut().zip(&found).for_each(|(at, found)| *at = found.number());
                 },
@@ -383,35 +392,26 @@ pub enum WindowOp {
 /// Applies a [`WindowOp`] to arrays whose last `axes` axes are those of images or of places.
 pub fn window_op(op: &'static str, way: WindowOp, w: &Windows, axes: usize, x: &Array) -> Result<Array> {
     let (from, to) = if way == WindowOp::Sums { (w.image, w.places()) } else { (w.places(), w.image) };
-    let to_axes = &to[3 - axes..];
-    if way == WindowOp::Sums
-        && let Some(x) = in_vectors(x, axes)
-    {
-        let (first, channels) = (x.rank() - axes - 1, x.dims()[x.rank() - 1]);
-        let dims: Dims = x.dims()[..first].iter().chain(to_axes).copied().chain([channels]).collect();
-        let (from, to) = (shape::len(&from) * channels, shape::len(&to) * channels);
-        let sums = dispatch!(x.dtype(), float T => {
-            let all = x.as_slice::<T>().expect("contiguous");
-            output::build_from::<T>(op, &dims, to, from, |first, out| {
-                let mut row = vec![T::ZERO; channels];
-                for (i, out) in out.chunks_exact_mut(to.max(1)).enumerate() {
-                    let from = &all[(first + i) * from..][..from];
-                    simd::autovectorize(#[inline(always)] || w.sums_of_channels(from, &mut row, out));
-                }
-            })
-        }, else bail!(Dtype, op, "not defined for {}", x.dtype()))?;
-        return Ok(with_channels_first(&sums, axes));
-    }
-    let x = x.contiguous()?;
-    let dims: Dims = x.dims()[..x.rank() - axes].iter().chain(to_axes).copied().collect();
-    let (from, to) = (shape::len(&from), shape::len(&to));
-    dispatch!(x.dtype(), float T => {
+    let (x, channels) = if way == WindowOp::Sums { pixels_of(x, axes)? } else { (x.contiguous()?, None) };
+    let first = x.rank() - axes - usize::from(channels.is_some());
+    let dims: Dims = x.dims()[..first].iter().chain(&to[3 - axes..]).copied().chain(channels).collect();
+    let numbers = channels.unwrap_or(1);
+    let (from, to) = (shape::len(&from).saturating_mul(numbers), shape::len(&to).saturating_mul(numbers));
+    let made = dispatch!(x.dtype(), float T => {
         let all = x.as_slice::<T>().expect("contiguous");
         output::build_from::<T>(op, &dims, to, from, |first, out| {
+            let mut row = vec![T::ZERO; numbers];
             for (i, out) in out.chunks_exact_mut(to.max(1)).enumerate() {
                 let from = &all[(first + i) * from..][..from];
-                if way == WindowOp::Sums { w.sums(from, out) } else { w.scatter(from, out) }
+                match (way, channels) {
+                    (WindowOp::Sums, None) => w.sums(from, out),
+                    (WindowOp::Sums, Some(_)) => {
+                        simd::autovectorize(#[inline(always)] || w.sums_of_channels(from, &mut row, out));
+                    }
+                    (WindowOp::Scatter, _) => w.scatter(from, out),
+                }
             }
         })
-    }, else bail!(Dtype, op, "not defined for {}", x.dtype()))
+    }, else bail!(Dtype, op, "not defined for {}", x.dtype()))?;
+    Ok(if channels.is_some() { with_channels_first(&made, axes) } else { made })
 }

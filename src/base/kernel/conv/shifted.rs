@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::geometry::{Axes, Batched};
+use super::geometry::{Axes, Batched, ConvArray, Geometry, index};
 use super::plan::{BufferLayout, Pass, ShiftPlan};
 use super::threads::{self, run_pieces_with_scratch};
 use super::tiles::{ConvElement, Microkernels, TileDepth};
@@ -36,6 +36,17 @@ struct Segment {
 }
 
 impl ConvJob {
+    /// The result or the image of a convolution, and its plan. None for the weight.
+    pub fn of(g: &Geometry, out: ConvArray, batch_size: usize) -> Option<(ConvJob, ShiftPlan)> {
+        let (planes, filters, taps) = (g.channels / g.groups, g.filters / g.groups, g.taps());
+        let (plan, planes, rows, size, steps) = match out {
+            ConvArray::Result => (ShiftPlan::forward(g), planes, filters, g.places, [planes * taps, taps]),
+            ConvArray::Image => (ShiftPlan::backward(g), filters, planes, g.image, [taps, planes * taps]),
+            ConvArray::Weight => return None,
+        };
+        Some((ConvJob { batch_size, batch: g.batch, groups: g.groups, planes, rows, size, steps }, plan))
+    }
+
     /// The multiplications of all planes.
     pub fn products(&self, plan: &ShiftPlan) -> usize {
         let work = plan.products().saturating_mul(self.planes).saturating_mul(self.rows);
@@ -175,7 +186,7 @@ impl ConvJob {
         layout.each_row(images, count, |start, image, mut at| {
             at[layout.axis] += band * layout.rows;
             let at: Axes = std::array::from_fn(|a| pass.first[a] + at[a] * pass.step[a]);
-            let to = (at[0] * self.size[1] + at[1]) * self.size[2] + at[2];
+            let to = index(at, self.size);
             rows.push((start, image * self.groups * self.rows * spots + to));
         });
         let blocks = micro.blocks(self.rows);

@@ -1,7 +1,7 @@
 //! The weight of a convolution from image and result: inner products of their rows, summed over parts of the batch in
 //! a fixed order.
 
-use super::geometry::{Batched, ConvArray, Geometry};
+use super::geometry::{Batched, ConvArray, Geometry, index};
 use super::plan::{BufferLayout, ShiftPlan};
 use super::threads::{self, run_pieces_with_scratch};
 use super::tiles::{ACROSS, ConvElement, DOWN, Microkernels};
@@ -143,7 +143,7 @@ impl<'a> WeightSplit<'a> {
                         layout.each_row(1, count, |at, _, mut place| {
                             place[layout.axis] += band * layout.rows;
                             let at = at + slot * layout.steps[0];
-                            let place = (place[0] * g.places[1] + place[1]) * g.places[2] + place[2];
+                            let place = index(place, g.places);
                             for f in 0..height {
                                 results[f * most + at..][..count[2]]
                                     .copy_from_slice(&from[(first + f) * spots + place..][..count[2]]);

@@ -20,7 +20,7 @@ trait Running: Field {
     type Wide: Field;
     fn widened(self) -> Self::Wide;
     fn narrowed(wide: Self::Wide) -> Self;
-    /// What was kept for this result, if the result tells it.
+    /// The wide number of which this is the rounded one, if nothing was rounded.
     fn resumed(self) -> Option<Self::Wide>;
 }
 
@@ -47,7 +47,7 @@ running! {
 trait Steps: Copy {
     /// An element of the result.
     type Out: Copy;
-    /// What is kept of the running result.
+    /// The running result, which may have more digits.
     type Last: Copy;
 
     /// The results of a row without predecessor, by their place in it.
@@ -55,7 +55,7 @@ trait Steps: Copy {
     /// The results of a row, whose predecessor begins at `before`, by their place in it and the last results.
     fn next(self, at: usize, before: usize, len: usize) -> impl Fn(usize, Self::Last) -> Self::Last;
     fn out(last: Self::Last) -> Self::Out;
-    /// What was kept for a result, if the result tells it.
+    /// The running result that this element is, if the two are the same number.
     fn resumed(out: Self::Out) -> Option<Self::Last>;
 }
 
@@ -92,7 +92,7 @@ fn scan<S: Steps>(reverse: bool, blocks: AxisBlocks, out: &mut [S::Out], steps: 
     }
 }
 
-/// [`scan`] of `width` columns, of which the first element lies at `start`.
+/// Scans `width` columns next to each other. The first one begins at `start`.
 #[inline(always)]
 fn in_columns<S: Steps>(
     reverse: bool,
@@ -130,7 +130,7 @@ fn in_columns<S: Steps>(
     }
 }
 
-/// Lines of `n` elements that lie `step` apart. So do the first elements of two lines `apart`.
+/// Lines of `n` elements. `step` is the distance of two elements of a line, `apart` that of the beginnings of two lines.
 #[derive(Clone, Copy)]
 struct Lines {
     n: usize,
@@ -139,7 +139,7 @@ struct Lines {
     reverse: bool,
 }
 
-/// [`scan`] of `count` lines, of which the first begins at `start`.
+/// Scans `count` lines. The first one begins at `start`.
 #[inline(always)]
 fn in_lines<S: Steps>(lines: Lines, start: usize, count: usize, out: &mut [S::Out], steps: S) {
     let whole = count / SIDE * SIDE;
@@ -151,7 +151,7 @@ fn in_lines<S: Steps>(lines: Lines, start: usize, count: usize, out: &mut [S::Ou
     }
 }
 
-/// [`scan`] of `LINES` lines, of which the first begins at `start`.
+/// Scans `LINES` lines at once. The first one begins at `start`.
 #[inline(always)]
 fn side_by_side<const LINES: usize, S: Steps>(
     Lines { n, step, apart, reverse }: Lines,
@@ -275,33 +275,36 @@ pub fn product_of_others(op: &'static str, x: &Array, axis: usize) -> Result<Arr
     }, else not_defined(op, x.dtype()))
 }
 
-/// Elements that are combined one after the other.
-struct Combined<'a, T, C> {
-    x: &'a [T],
+/// Terms `b` that are combined one after the other, with the last result and a coefficient `a`: that at the term's own place, or
+/// at that of its predecessor.
+struct Terms<'a, T, C> {
+    a: &'a [T],
+    b: &'a [T],
+    own: bool,
     combine: &'a C,
 }
 
-impl<T, C> Copy for Combined<'_, T, C> {}
-impl<T, C> Clone for Combined<'_, T, C> {
+impl<T, C> Copy for Terms<'_, T, C> {}
+impl<T, C> Clone for Terms<'_, T, C> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T: Running, C: Fn(T::Wide, T::Wide) -> T::Wide> Steps for Combined<'_, T, C> {
+impl<T: Running, C: Fn(T::Wide, T, T::Wide) -> T::Wide> Steps for Terms<'_, T, C> {
     type Out = T;
     type Last = T::Wide;
 
     #[inline(always)]
     fn first(self, at: usize, len: usize) -> impl Fn(usize) -> T::Wide {
-        let x = &self.x[at..][..len];
-        |i| x[i].widened()
+        let b = &self.b[at..][..len];
+        |i| b[i].widened()
     }
 
     #[inline(always)]
-    fn next(self, at: usize, _: usize, len: usize) -> impl Fn(usize, T::Wide) -> T::Wide {
-        let x = &self.x[at..][..len];
-        move |i, last| (self.combine)(last, x[i].widened())
+    fn next(self, at: usize, before: usize, len: usize) -> impl Fn(usize, T::Wide) -> T::Wide {
+        let (a, b) = (&self.a[if self.own { at } else { before }..][..len], &self.b[at..][..len]);
+        move |i, last| (self.combine)(last, a[i], b[i].widened())
     }
 
     #[inline(always)]
@@ -325,52 +328,11 @@ fn cumulative<T: Running, C: Fn(T::Wide, T::Wide) -> T::Wide + Sync>(
     let blocks = AxisBlocks::of(x.dims(), way.axis);
     let len = blocks.len();
     let all = x.as_slice::<T>().expect("contiguous");
+    let combine = |last: T::Wide, _: T, x: T::Wide| combine(last, x);
     output::build::<T>(op, x.dims(), len, |start, out| {
         let x = &all[start * len..][..out.len()];
-        scan(way.reverse, blocks, out, Combined { x, combine: &combine });
+        scan(way.reverse, blocks, out, Terms { a: x, b: x, own: true, combine: &combine });
     })
-}
-
-/// The terms and coefficients of a linear recurrence, and whether an element has the coefficient at its own place or at that
-/// of its predecessor.
-struct Recurrence<'a, T> {
-    a: &'a [T],
-    b: &'a [T],
-    own: bool,
-}
-
-impl<T> Copy for Recurrence<'_, T> {}
-impl<T> Clone for Recurrence<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T: Running> Steps for Recurrence<'_, T> {
-    type Out = T;
-    type Last = T::Wide;
-
-    #[inline(always)]
-    fn first(self, at: usize, len: usize) -> impl Fn(usize) -> T::Wide {
-        let b = &self.b[at..][..len];
-        |i| b[i].widened()
-    }
-
-    #[inline(always)]
-    fn next(self, at: usize, before: usize, len: usize) -> impl Fn(usize, T::Wide) -> T::Wide {
-        let (a, b) = (&self.a[if self.own { at } else { before }..][..len], &self.b[at..][..len]);
-        |i, last| b[i].widened().add(a[i].widened().mul(last))
-    }
-
-    #[inline(always)]
-    fn out(last: T::Wide) -> T {
-        T::narrowed(last)
-    }
-
-    #[inline(always)]
-    fn resumed(out: T) -> Option<T::Wide> {
-        out.resumed()
-    }
 }
 
 /// `out[k] = b[k] + c * out[k-1]` in scan order, where `c` is `a[k]` if `own`, else `a[k-1]`. Both arrays have the
@@ -378,12 +340,13 @@ impl<T: Running> Steps for Recurrence<'_, T> {
 pub fn linear_recurrence(op: &'static str, a: &Array, b: &Array, way: ScanAxis, own: bool) -> Result<Array> {
     fn go<T: Running>(op: &'static str, a: &Array, b: &Array, way: ScanAxis, own: bool) -> Result<Array> {
         let (a, b) = (a.contiguous()?, b.contiguous()?);
+        let combine = |last: T::Wide, a: T, b: T::Wide| b.add(a.widened().mul(last));
         let blocks = AxisBlocks::of(b.dims(), way.axis);
         let len = blocks.len();
         let (all_a, all_b) = (a.as_slice::<T>().expect("contiguous"), b.as_slice::<T>().expect("contiguous"));
         output::build::<T>(op, b.dims(), len, |start, out| {
             let (a, b) = (&all_a[start * len..][..out.len()], &all_b[start * len..][..out.len()]);
-            scan(way.reverse, blocks, out, Recurrence { a, b, own });
+            scan(way.reverse, blocks, out, Terms { a, b, own, combine: &combine });
         })
     }
     assert_eq!((a.dims(), a.dtype()), (b.dims(), b.dtype()), "{op}: coefficients of another shape or dtype");

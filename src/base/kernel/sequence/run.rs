@@ -117,8 +117,8 @@ impl Few {
         Few([MaybeUninit::uninit(); FEW])
     }
 
-    /// Its memory for a sequence, of which as much is set to zeros as the sequence needs, since kernels get slices of it. None is
-    /// if that is more than there is room for.
+    /// The memory for a sequence. The bytes that the sequence needs are set to zeros, since kernels get slices of them. If it needs
+    /// more than there is room for, no bytes are set.
     #[inline(always)]
     pub fn room_for(&mut self, of: &Sequence) -> *mut u8 {
         if let Some(used) = self.0.get_mut(..of.bytes) {

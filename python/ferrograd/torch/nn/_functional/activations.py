@@ -126,7 +126,7 @@ def rrelu(
         return _result(input, ops.leaky_relu(input, (lower + upper) / 2), inplace)
     input = _arguments.tensor(input, "rrelu", "input")
     if _core.batches([input]):
-        # Each example has as many random slopes as elements.
+        # Examples have different numbers of slopes, so each draws one for every element.
         slopes = ops.where(ops.less_equal(input, 0), ops.uniform(lower, upper, list(input.shape)), 1.0)
     else:
         slopes = _core.call_at_replay(lambda given: [_slopes(given[0], lower, upper)], [input.detach()])[0]
@@ -134,7 +134,7 @@ def rrelu(
 
 
 def _slopes(x: Any, lower: float, upper: float) -> Any:
-    """Ones where numbers are positive, and random slopes elsewhere, of which there are no others."""
+    """Ones where numbers are positive, and random slopes elsewhere. The stream gives one number for each slope."""
     is_positive = ~(ops.less_equal(x, 0).numpy())
     dtype = np.float64 if x.dtype.name == "float64" else np.float32
     low, high = float(dtype(lower)), float(dtype(upper))
