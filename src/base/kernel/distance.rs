@@ -25,10 +25,11 @@ pub fn euclidean(op: &'static str, x: &Array, y: &Array) -> Result<Array> {
     dispatch!(x.dtype(), float T => {
         let (rows, others) = (x.as_slice::<T>().expect("contiguous"), y.as_slice::<T>().expect("contiguous"));
         let tiled = tiles::<T>(op, others, (n, k))?;
+        let exact = exact_sum([rows, others]);
         output::build_from::<T>(op, &dims, n, n.saturating_mul(k), |first, out| {
             for (i, out) in (first..).zip(out.chunks_exact_mut(n.max(1))) {
                 let others = &tiled[i / m * count * k..][..count * k];
-                from_row(&rows[i * k..][..k], others, out);
+                from_row(&rows[i * k..][..k], others, exact, out);
             }
         })
     }, else not_defined(op, x.dtype()))
@@ -98,9 +99,25 @@ fn pull<T: Inexact>(weights: &[[T; TILE]], rows: &[[T; TILE]], others: &[T], out
     );
 }
 
-/// The distances of a row from all others.
+/// The sum of squared differences that is right though it is small: zero, if no number but zero itself is so near to zero that the
+/// square of a difference vanishes. Else none, which is -1.
+fn exact_sum<T: Real>(all: [&[T]; 2]) -> T {
+    let least = T::lit(if T::DTYPE == DType::F32 { 2f64.powi(-40) } else { 2f64.powi(-400) });
+    let is_far = |x: &T| !(x.abs() < least && *x != T::ZERO);
+    let are_far = simd::autovectorize(
+        #[inline(always)]
+        || {
+            all.iter()
+                .flat_map(|all| all.chunks(TILE))
+                .all(|some| some.iter().fold(true, |all, x| all & is_far(x)))
+        },
+    );
+    if are_far { T::ZERO } else { T::ONE.neg() }
+}
+
+/// The distances of a row from all others. A sum of squares that is `exact` is right though it is small.
 #[inline(never)]
-fn from_row<T: Real>(row: &[T], others: &[[T; TILE]], out: &mut [T]) {
+fn from_row<T: Real>(row: &[T], others: &[[T; TILE]], exact: T, out: &mut [T]) {
     let [least, most] = range_of_squares(T::DTYPE).map(T::lit);
     simd::autovectorize(
         #[inline(always)]
@@ -123,7 +140,8 @@ fn from_row<T: Real>(row: &[T], others: &[[T; TILE]], out: &mut [T]) {
                 let (mut distances, mut any_left) = (total, 0);
                 // All are compared, without branches, so the loop fills vectors.
                 for i in 0..TILE {
-                    any_left |= u32::from(total[i] < least) | u32::from(total[i] > most);
+                    any_left |= u32::from(total[i] < least) & u32::from(total[i] != exact)
+                        | u32::from(total[i] > most);
                     distances[i] = total[i].sqrt();
                 }
                 if any_left != 0 {
@@ -148,12 +166,8 @@ pub fn range_of_squares(dtype: DType) -> [f64; 2] {
 #[cold]
 fn scaled_distance<T: Real>(row: &[T], others: &[[T; TILE]], i: usize) -> T {
     let differences = || row.iter().zip(others).map(|(&x, other)| x.sub(other[i]));
-    // Equal rows are frequent, and this ends at the first number of others.
-    if differences().all(|d| d == T::ZERO) {
-        return T::ZERO;
-    }
     let largest = differences().map(T::abs).fold(T::ZERO, |most, d| if d > most { d } else { most });
-    if !largest.is_finite() {
+    if largest == T::ZERO || !largest.is_finite() {
         return largest;
     }
     let squares = differences().map(|d| d.div(largest)).fold(T::ZERO, |sum, d| sum.add(d.mul(d)));
