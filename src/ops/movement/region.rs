@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::graph::{
     Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all, only,
 };
+use crate::kernel::broadcast::{dense_order, inverse};
 use crate::kernel::copy;
 use crate::shape::{Dims, Strides};
 use crate::stored::Stored;
@@ -183,6 +184,18 @@ struct Embed {
     fill: Option<Array>,
 }
 
+impl Embed {
+    /// The order of axes in which all parts lie in memory, if it is not C order. The result lies so too.
+    fn order(&self, ins: &[&Array], dims: &[usize]) -> Option<Dims> {
+        let order = dense_order(ins[0])?;
+        let lies_so = |x: &&Array| x.rank() == order.len() && x.permute(&order).is_contiguous();
+        let keeps_axes = |region: &Region| matches!(region, Region::Box(parts) if parts.iter().all(|part| matches!(part, AxisPart::Span { .. })));
+        let fits =
+            order.len() == dims.len() && ins.iter().all(lies_so) && self.regions.iter().all(keeps_axes);
+        fits.then_some(order)
+    }
+}
+
 impl Op for Embed {
     fn name(&self) -> &'static str {
         self.name
@@ -199,15 +212,24 @@ impl Op for Embed {
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let mut dims: Dims = (0..batch_ndim).map(|a| hidden_size(ins, a)).collect();
         dims.extend_from_slice(&self.dims);
-        let whole = Layout::contiguous(&dims);
+        // The axes of all in the order of memory, from which those of the result are taken back.
+        let order = self.order(ins, &dims);
+        let laid: Dims =
+            order.as_ref().map_or(dims.clone(), |order| order.iter().map(|&a| dims[a]).collect());
+        let back = order.as_deref().map(inverse);
+        let whole = Layout::contiguous(&laid);
+        let whole = back.as_ref().map_or(whole.clone(), |back| whole.permute(back));
         let part = |(x, region): (&&Array, &Region)| {
             let to = region.of(&whole, batch_ndim);
             let x = x.expand(&to.dims, batch_ndim);
-            (to, x)
+            match &order {
+                Some(order) => (to.permute(order), x.permute(order)),
+                None => (to, x),
+            }
         };
         let parts: SmallVec<[(Layout, Array); 4]> = ins.iter().zip(&self.regions).map(part).collect();
-        let out = copy::assemble(self.name, ins[0].dtype(), &dims, &parts, self.fill.as_ref())?;
-        Ok([out].into())
+        let out = copy::assemble(self.name, ins[0].dtype(), &laid, &parts, self.fill.as_ref())?;
+        Ok([back.map_or(out.clone(), |back| out.permute(&back))].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

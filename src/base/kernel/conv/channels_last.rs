@@ -1,10 +1,13 @@
-//! The result and the image of a convolution where channels are last in memory: each pixel is a row of channels, which are the
-//! columns of a tile. The terms of a sum are added in the order of [`ConvJob::run`], so the bits are the same.
+//! Convolutions where channels are last in memory: each pixel is a row of channels. Those of a result or an image are the columns
+//! of a tile, and the terms of a sum are added in the order of [`ConvJob::run`], so the bits are the same.
 
 use std::ops::Range;
 
+use super::depthwise;
 use super::direct;
 use super::geometry::{Axes, Batched, ConvArray, Geometry, index};
+use super::padded::Padded;
+use super::pixel_weight;
 use super::pixels::{PixelDepth, PixelTiles};
 use super::plan::{PIECES, Pass, ShiftPlan, Tap, grid};
 use super::shifted::ConvJob;
@@ -12,34 +15,13 @@ use super::threads::{PARALLEL, run_pieces};
 use super::tiles::ConvElement;
 use crate::array::Array;
 use crate::error::{Error, Result};
+use crate::kernel::channels::{last_order, with_channels_first, with_channels_last};
 use crate::kernel::interrupt;
-use crate::kernel::output;
 use crate::kernel::par::SendPtr;
 use crate::kernel::reduce::non_finite::NonFinite;
 use crate::shape::Dims;
 
-/// Images whose channels are last in memory, with the channels as their last axis: their axis of channels is the one before the
-/// last `axes`. None if they have one channel, or lie in another order.
-pub fn with_channels_last(x: &Array, axes: usize) -> Option<Array> {
-    let at = x.rank().checked_sub(axes + 1)?;
-    if x.dims()[at] < 2 || x.is_contiguous() {
-        return None;
-    }
-    Some(x.permute(&last_order(x.rank(), at))).filter(Array::is_contiguous)
-}
-
-/// The inverse of [`with_channels_last`].
-pub fn with_channels_first(x: &Array, axes: usize) -> Array {
-    let (at, last) = (x.rank() - axes - 1, x.rank() - 1);
-    x.permute(&(0..at).chain([last]).chain(at..last).collect::<Dims>())
-}
-
-/// The order of axes that makes axis `at` the last one.
-fn last_order(rank: usize, at: usize) -> Dims {
-    (0..at).chain(at + 1..rank).chain([at]).collect()
-}
-
-/// The array `out` of a convolution, with its channels last, if its source or its weight has them so and tiles fit.
+/// The array `out` of a convolution, with its channels last, if one that it is computed from has them so and loops fit.
 ///
 /// # Errors
 /// Memory ends.
@@ -49,102 +31,66 @@ pub fn convolve<T: ConvElement>(
     out: ConvArray,
     [a, b]: [&Array; 2],
 ) -> Result<Option<Array>> {
+    if [a, b].iter().all(|x| with_channels_last(x, g.axes).is_none()) {
+        return Ok(None);
+    }
+    let Some((job, plan)) = ConvJob::of(g, out, 1) else {
+        return pixel_weight::weight::<T>(op, g, [a, b]);
+    };
     let (source, weight) = if out == ConvArray::Result { (a, b) } else { (b, a) };
-    let own = with_channels_last(source, g.axes);
-    if own.is_none() && with_channels_last(weight, g.axes).is_none() {
+    if plan.must_not_pad(weight, NonFinite::Any) {
         return Ok(None);
     }
-    let Some((job, plan)) = ConvJob::of(g, out, 1) else { return Ok(None) };
-    if direct::pays(&plan, job.planes, job.rows) || plan.must_not_pad(weight, NonFinite::Any) {
-        return Ok(None);
-    }
-    let fits = |tiles: &&PixelTiles<T>| job.rows.is_multiple_of(tiles.columns);
-    let Some(tiles) = T::microkernels_for(job.products(&plan)).pixels.iter().find(fits) else {
-        return Ok(None);
-    };
-    let source = match own {
-        Some(source) => source,
-        None => source.permute(&last_order(source.rank(), 1)).contiguous()?,
-    };
-    let dims = g.dims(out);
-    let dims: Dims = last_order(dims.len(), 1).iter().map(|&a| dims[a]).collect();
     let weight = weight.contiguous()?;
-    let all = job.run_with_channels_last(op, tiles, &plan, &Batched::of(&weight, &[]), &source, &dims)?;
+    let (weight, dims) = (Batched::of(&weight, &[]), channels_last_dims(g, out));
+    let all = if depthwise::fits::<T>(g) {
+        job.depthwise::<T>(op, &plan, &weight, &pixels_of(source, g)?, &dims)?
+    } else {
+        let fits = |tiles: &&PixelTiles<T>| job.rows.is_multiple_of(tiles.columns);
+        let tiles = T::microkernels_for(job.products(&plan)).pixels.iter().find(fits);
+        let Some(tiles) = tiles.filter(|_| !direct::pays(&plan, job.planes, job.rows)) else {
+            return Ok(None);
+        };
+        job.run_with_channels_last(op, tiles, &plan, &weight, &pixels_of(source, g)?, &dims)?
+    };
     Ok(Some(with_channels_first(&all, g.axes)))
 }
 
-/// The size of a source with zeros around it, so that taps read nothing else.
-struct Padded {
-    before: Axes,
-    size: Axes,
+/// The shape of an array with the channels as its last axis.
+fn channels_last_dims(g: &Geometry, out: ConvArray) -> Dims {
+    let dims = g.dims(out);
+    last_order(dims.len(), 1).iter().map(|&a| dims[a]).collect()
 }
 
-impl Padded {
-    fn new(plan: &ShiftPlan) -> Padded {
-        let taps = || plan.passes.iter().flat_map(|pass| pass.taps.iter().map(move |tap| (pass, tap)));
-        let before = std::array::from_fn(|a| {
-            taps().map(|(_, tap)| tap.at[a].min(0).unsigned_abs()).max().unwrap_or(0)
-        });
-        let end = |a: usize, pass: &Pass, at: isize| {
-            (pass.count[a].saturating_sub(1) * plan.step[a]).saturating_add_signed(at) + 1
-        };
-        let size = std::array::from_fn(|a| {
-            let most = taps().map(|(pass, tap)| end(a, pass, tap.at[a])).max().unwrap_or(0);
-            before[a] + most.max(plan.source[a])
-        });
-        Padded { before, size }
+/// An image or a result, contiguous with the channels as its last axis.
+///
+/// # Errors
+/// Memory ends.
+pub fn pixels_of(x: &Array, g: &Geometry) -> Result<Array> {
+    match with_channels_last(x, g.axes) {
+        Some(x) => Ok(x),
+        None => x.permute(&last_order(x.rank(), 1)).contiguous(),
     }
+}
 
-    /// The pixels of this number of channels, among zeros.
-    fn copy<T: ConvElement>(
-        &self,
-        op: &'static str,
-        source: &Array,
-        from: Axes,
-        channels: usize,
-    ) -> Result<Array> {
-        let [each, padded] = [from, self.size].map(|size| size.iter().product::<usize>() * channels);
-        let all = source.as_slice::<T>().expect("contiguous");
-        output::build::<T>(op, &[all.len() / each.max(1), padded], padded, |first, out| {
-            out.fill(T::ZERO);
-            for (image, out) in (first..).zip(out.chunks_exact_mut(padded.max(1))) {
-                let image = &all[image * each..][..each];
-                let row = from[2] * channels;
-                for (k, [i, j, _]) in grid([from[0], from[1], 1]).enumerate() {
-                    let [before, above, left] = self.before;
-                    let at = index([i + before, j + above, left], self.size) * channels;
-                    out[at..][..row].copy_from_slice(&image[k * row..][..row]);
-                }
-            }
-        })
-    }
-
-    /// How far a tap reads from where the pixel of a place would be without the zeros before.
-    fn offset(&self, at: [isize; 3], channels: usize) -> usize {
-        let at: Axes = std::array::from_fn(|a| self.before[a].saturating_add_signed(at[a]));
-        index(at, self.size) * channels
-    }
+/// The places of a pass along one axis of which a piece of work computes a part.
+pub struct Band<'a> {
+    axis: usize,
+    part: &'a dyn Fn(usize) -> Range<usize>,
 }
 
 impl ConvJob {
-    /// [`ConvJob::run`] for a contiguous source and a result with the channels as their last axis.
-    fn run_with_channels_last<T: ConvElement>(
+    /// The result, with the channels as its last axis, of `f` for all bands of all images: its image, with the zeros around it; the
+    /// band; and the first pixel of the result for this image, of which nobody else uses the pixels of the band.
+    pub fn each_band<T: ConvElement>(
         &self,
         op: &'static str,
-        tiles: &PixelTiles<T>,
         plan: &ShiftPlan,
-        weight: &Batched<'_, T>,
-        source: &Array,
+        (source, image): (&Array, usize),
         dims: &[usize],
+        f: impl Fn(&[T], &Band<'_>, *mut T) + Sync,
     ) -> Result<Array> {
-        let channels = self.planes * self.groups;
-        let padded = Padded::new(plan);
-        let is_bare = padded.size == plan.source;
-        let own =
-            if is_bare { source.clone() } else { padded.copy::<T>(op, source, plan.source, channels)? };
-        let all = own.as_slice::<T>().expect("contiguous");
-        let image = padded.size.iter().product::<usize>() * channels;
-        let packed = self.packed_in_columns(tiles, plan, weight);
+        let all = source.as_slice::<T>().expect("contiguous");
         let pixels: usize = self.size.iter().product();
         let axis = (0..3).find(|&a| self.size[a] > 1).unwrap_or(2);
         let bands = PIECES.div_ceil(self.batch).min(self.size[axis]);
@@ -156,66 +102,74 @@ impl ConvJob {
             let out = SendPtr(out.as_mut_ptr().cast());
             run_pieces(self.batch * bands, work, PARALLEL / 4, &|range| {
                 for (item, band) in range.map(|piece| (piece / bands, piece % bands)) {
-                    let band = |n: usize| n * band / bands..n * (band + 1) / bands;
-                    let from = &all[item * image..][..image];
-                    // SAFETY: the output has this many pixels for each image, and no other piece writes those of this band.
-                    unsafe {
-                        let to = out.get().cast::<T>().add(item * pixels * self.rows * self.groups);
-                        self.band_of_pixels(tiles, plan, &padded, &packed, from, (axis, &band), to);
-                    }
+                    let part = |n: usize| n * band / bands..n * (band + 1) / bands;
+                    // SAFETY: the output has this many pixels for each image.
+                    let to = unsafe { out.get().cast::<T>().add(item * pixels * self.rows * self.groups) };
+                    f(&all[item * image..][..image], &Band { axis, part: &part }, to);
                 }
             });
         })
     }
 
-    /// Computes a band of an image: of each pass the pixels whose places along the axis are in the band.
-    ///
-    /// # Safety
-    /// `out` is the image's first pixel, and nobody else uses the pixels of this band. `from` is padded.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one place of call; the loops are worth their own function"
-    )]
-    unsafe fn band_of_pixels<T: ConvElement>(
+    /// Calls `f` with each row of the places of a pass that are in a band: the pixel of the padded source from which taps are
+    /// counted, the first pixel of the result, and the number of places.
+    pub fn each_row(
         &self,
-        tiles: &PixelTiles<T>,
         plan: &ShiftPlan,
         padded: &Padded,
-        packed: &[T],
-        from: &[T],
-        (axis, band): (usize, &dyn Fn(usize) -> Range<usize>),
-        out: *mut T,
+        pass: &Pass,
+        band: &Band<'_>,
+        mut f: impl FnMut(usize, usize, usize),
     ) {
+        let (mut count, numbers) = (pass.count, (band.part)(pass.count[band.axis]));
+        count[band.axis] = numbers.len();
+        for [i, j, _] in grid([count[0], count[1], count[2].min(1)]) {
+            let mut place = [i, j, 0];
+            place[band.axis] += numbers.start;
+            let at = index(std::array::from_fn(|a| place[a] * plan.step[a]), padded.size);
+            let to: Axes = std::array::from_fn(|a| pass.first[a] + place[a] * pass.step[a]);
+            f(at, index(to, self.size), count[2]);
+        }
+    }
+
+    /// [`ConvJob::run`] for a contiguous source and a result with the channels as their last axis.
+    fn run_with_channels_last<T: ConvElement>(
+        &self,
+        op: &'static str,
+        tiles: &PixelTiles<T>,
+        plan: &ShiftPlan,
+        weight: &Batched<'_, T>,
+        source: &Array,
+        dims: &[usize],
+    ) -> Result<Array> {
         let (channels, width) = (self.planes * self.groups, self.rows * self.groups);
-        let (mut done, mut panels) = (0, packed);
-        for group in 0..self.groups {
-            for pass in &plan.passes {
+        let padded = Padded::new(plan);
+        let source = padded.source::<T>(op, plan, source, channels)?;
+        let packed = self.packed_in_columns(tiles, plan, weight);
+        let passes = || (0..self.groups).flat_map(|group| plan.passes.iter().map(move |pass| (group, pass)));
+        self.each_band::<T>(op, plan, (&source, padded.elements(channels)), dims, |from, band, out| {
+            let (mut done, mut panels) = (0, &packed[..]);
+            for (group, pass) in passes() {
                 let offset = |tap: &Tap| padded.offset(tap.at, channels) + group * self.planes;
                 let offsets: Vec<usize> = pass.taps.iter().map(offset).collect();
-                let depth = PixelDepth { planes: self.planes, offsets: &offsets };
-                let (mut count, numbers) = (pass.count, band(pass.count[axis]));
-                count[axis] = numbers.len();
+                let depth = PixelDepth { planes: self.planes, offsets: &offsets, apart: tiles.columns };
+                let steps = (plan.step[2] * channels, pass.step[2] * width);
                 for block in (0..self.rows).step_by(tiles.columns) {
                     let (weights, rest) = panels.split_at(tiles.columns * self.planes * offsets.len());
                     panels = rest;
-                    for [i, j, _] in grid([count[0], count[1], count[2].min(1)]) {
-                        interrupt::count(&mut done, count[2] * self.planes * offsets.len());
-                        let mut place = [i, j, 0];
-                        place[axis] += numbers.start;
-                        let at = index(std::array::from_fn(|a| place[a] * plan.step[a]), padded.size);
-                        let to: Axes = std::array::from_fn(|a| pass.first[a] + place[a] * pass.step[a]);
-                        let to = index(to, self.size) * width + group * self.rows + block;
-                        let steps = (plan.step[2] * channels, pass.step[2] * width);
-                        // SAFETY: as the function's `# Safety` section requires; the padded image has what taps read for
-                        // all places, and the panel has the weights of this block.
+                    self.each_row(plan, &padded, pass, band, |at, to, n| {
+                        interrupt::count(&mut done, n * self.planes * offsets.len());
+                        // SAFETY: the padded image has what taps read for all places, the panel has the weights of this block,
+                        // and nobody else uses these pixels of the result.
                         unsafe {
+                            let out = out.add(to * width + group * self.rows + block);
                             let a = from.as_ptr().add(at * channels);
-                            tiles.row(a, weights.as_ptr(), &depth, out.add(to), steps, count[2]);
+                            tiles.row(a, weights.as_ptr(), &depth, out, steps, n);
                         }
-                    }
+                    });
                 }
             }
-        }
+        })
     }
 
     /// The weight of each group and pass: for each block of columns, the elements of a plane and a tap side by side.

@@ -2,9 +2,12 @@
 
 mod channels_last;
 mod convolution;
+mod depthwise;
 mod direct;
 mod direct_loops;
 mod geometry;
+mod padded;
+mod pixel_weight;
 mod pixels;
 mod plan;
 pub mod pooling;

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::channels_last::{with_channels_first, with_channels_last};
 use super::geometry::Axes;
 use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::{Result, bail};
+use crate::kernel::channels::{with_channels_first, with_channels_last};
 use crate::kernel::num::{Field, Num};
 use crate::kernel::{interrupt, output, simd};
 use crate::shape::{self, Dims};

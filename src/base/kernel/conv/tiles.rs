@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::direct_loops::{self, BoxStrides, Products, Sums, Term};
-use super::pixels::{self, PixelDepth, PixelTiles};
+use super::pixels::{self, ChannelProducts, ChannelSums, PixelDepth, PixelTiles};
 #[cfg(target_arch = "x86_64")]
 use crate::kernel::matmul;
 use crate::kernel::num::Plain;
@@ -56,6 +56,8 @@ pub struct Microkernels<T: 'static> {
     dots: [[Dots<T>; 2]; 2],
     pub sums: Sums<T>,
     pub products: Products<T>,
+    pub channel_sums: ChannelSums<T>,
+    pub channel_products: ChannelProducts<T>,
 }
 
 impl<T> Microkernels<T> {
@@ -227,6 +229,20 @@ macro_rules! micro {
                 // SAFETY: as the function's `# Safety` section requires.
                 unsafe { direct_loops::products::<$V>(terms, result, source, out, places) }
             }
+            /// # Safety
+            /// As the generic function of the same name, on a processor with these instructions.
+            $(#[target_feature(enable = $features)])?
+            unsafe fn channel_sums(a: *const $T, b: *const $T, taps: &[usize], channels: usize, out: *mut $T, steps: (usize, usize), n: usize) {
+                // SAFETY: as the function's `# Safety` section requires.
+                unsafe { pixels::channel_sums::<$V>(a, b, taps, channels, out, steps, n) }
+            }
+            /// # Safety
+            /// As the generic function of the same name, on a processor with these instructions.
+            $(#[target_feature(enable = $features)])?
+            unsafe fn channel_products(a: *const $T, b: *const $T, pixels: &[usize], taps: &[usize], channels: usize, out: *mut $T) {
+                // SAFETY: as the function's `# Safety` section requires.
+                unsafe { pixels::channel_products::<$V>(a, b, pixels, taps, channels, out) }
+            }
             pub static MICROKERNELS: Microkernels<$T> = KERNELS;
             pub const KERNELS: Microkernels<$T> = Microkernels {
                 width: $n * <$V as Vector>::LEN,
@@ -237,6 +253,8 @@ macro_rules! micro {
                 dots: [[dots::<$down, false>, dots::<$down, true>], [dots::<1, false>, dots::<1, true>]],
                 sums,
                 products,
+                channel_sums,
+                channel_products,
             };
         }
     };

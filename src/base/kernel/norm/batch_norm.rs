@@ -3,11 +3,13 @@
 
 use std::ops::Range;
 
+use super::batch_norm_pixels;
 use super::standardize::over_root;
 use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::Result;
 use crate::kernel::broadcast::broadcast_batch;
+use crate::kernel::channels::{last_order, with_channels_first, with_channels_last};
 use crate::kernel::num::{Field, Inexact, Real};
 use crate::kernel::rows::{at, not_defined, parts, total};
 use crate::kernel::{interrupt, output, par, simd};
@@ -184,6 +186,12 @@ pub fn batch_norm(
     eps: f64,
     batch_ndim: usize,
 ) -> Result<(Array, Array)> {
+    if batch_ndim == 0
+        && let Some(pixels) = pixels_of(x)
+    {
+        let (y, stats) = dispatch!(x.dtype(), float T => batch_norm_pixels::batch_norm::<T>(op, [&pixels, w, b], eps)?, else return not_defined(op, x.dtype()));
+        return Ok((images_of(&y, x), stats));
+    }
     let [x, w, b] = broadcast_batch([x, w, b], batch_ndim);
     let (x, w, b) = (x.contiguous()?, w.contiguous()?, b.contiguous()?);
     let plan = BatchSizes::new(&x, batch_ndim);
@@ -220,6 +228,14 @@ pub fn batch_norm_gradients(
     eps: f64,
     batch_ndim: usize,
 ) -> Result<[Array; 3]> {
+    if batch_ndim == 0
+        && let Some(pixels) = pixels_of(x)
+    {
+        let g = g.permute(&last_order(3, 1)).contiguous()?;
+        let g = g.restride(pixels.dims(), &pixels.strides(), 0);
+        let [dx, dw, db] = dispatch!(x.dtype(), float T => batch_norm_pixels::batch_norm_gradients::<T>(op, [&g, &pixels, w, stats], eps)?, else return not_defined(op, x.dtype()));
+        return Ok([images_of(&dx, x), dw, db]);
+    }
     let [g, x, w, stats] = broadcast_batch([g, x, w, stats], batch_ndim);
     let (g, x, w, stats) = (g.contiguous()?, x.contiguous()?, w.contiguous()?, stats.contiguous()?);
     let plan = BatchSizes::new(&x, batch_ndim);
@@ -255,6 +271,20 @@ pub fn batch_norm_gradients(
         });
         Ok([dx, of(0)?, of(1)?])
     }, else not_defined(op, x.dtype()))
+}
+
+/// `[members, channels, width]` with the channels last in memory, as `[members · width, channels]`.
+fn pixels_of(x: &Array) -> Option<Array> {
+    let pixels = with_channels_last(x, 1)?;
+    let [members, width, channels] = *pixels.dims() else { unreachable!("three axes") };
+    pixels.reshaped(&[members * width, channels])
+}
+
+/// The inverse of [`pixels_of`], with the shape of `like`.
+fn images_of(pixels: &Array, like: &Array) -> Array {
+    let [members, channels, width] = *like.dims() else { unreachable!("three axes") };
+    let strides = [width * channels, channels, 1].map(|step| step as isize);
+    with_channels_first(&pixels.restride(&[members, width, channels], &strides, 0), 1)
 }
 
 /// The shape of a pair of numbers for each channel.

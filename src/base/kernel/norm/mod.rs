@@ -1,6 +1,7 @@
 //! Layer, group, instance and batch normalisation, with their gradients.
 
 mod batch_norm;
+mod batch_norm_pixels;
 mod layer_norm;
 mod standardize;
 

@@ -72,7 +72,7 @@ macro_rules! ternary_loops {
         /// # Safety
         /// As [`ternary::zip3`].
         unsafe fn all<T: Plain>(n: usize, from: [*const u8; 3], steps: [usize; 3], out: *mut u8, p: &unary::Scalars) {
-            let p = p.map(T::from_f64);
+            let p = unary::scalars::<T>(p);
             // SAFETY: as the function's `# Safety` section requires.
             unsafe { ternary::zip3(#[inline(always)] move |x: T, y: T, z: T| row(x, y, z, p), n, from, steps, out) }
         }

@@ -3,7 +3,7 @@
 use std::any::TypeId;
 
 use crate::array::Array;
-use crate::dtype::{DTYPES, DType};
+use crate::dtype::{DTYPES, DType, Element};
 use crate::error::{Result, bail};
 use crate::kernel::broadcast::{dense_order, inverse};
 use crate::kernel::fast::Fast;
@@ -14,6 +14,13 @@ use crate::kernel::simd;
 
 /// Scalar parameters of a formula.
 pub type Scalars = [f64; 3];
+
+/// Scalar parameters in the dtype of the elements. Written out, because a build may not inline `map` of arrays, and this stands in
+/// loops over elements.
+#[inline(always)]
+pub fn scalars<T: Element>(p: &Scalars) -> [T; 3] {
+    [T::from_f64(p[0]), T::from_f64(p[1]), T::from_f64(p[2])]
+}
 
 /// Applies a formula to `n` contiguous elements.
 pub type UnaryLoop = unsafe fn(n: usize, x: *const u8, out: *mut u8, p: &Scalars);
@@ -205,7 +212,7 @@ macro_rules! unary_loops {
         }
     };
     (@numbers () $from:ident) => {};
-    (@numbers ($p:ident) $from:ident) => { let $p = $from.map(T::from_f64); };
+    (@numbers ($p:ident) $from:ident) => { let $p = unary::scalars::<T>($from); };
     (@wide () $from:ident) => {};
     (@wide ($p:ident) $from:ident) => { let $p = *$from; };
 }
