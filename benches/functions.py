@@ -57,6 +57,27 @@ def scattered(f: Any) -> Callable[[], Any]:
     return lambda: f.unique(x)
 
 
+#: Functions of one tensor and numbers, which are read by each loop over elements.
+ACTIVATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "clip": lambda f, x: f.clip(x, -0.5, 0.5),
+    "elu": lambda f, x: activations(f).elu(x),
+    "hardswish": lambda f, x: activations(f).hardswish(x),
+    "hardtanh": lambda f, x: activations(f).hardtanh(x),
+    "leaky_relu": lambda f, x: activations(f).leaky_relu(x, 0.1),
+    "relu6": lambda f, x: activations(f).relu6(x),
+    "softshrink": lambda f, x: activations(f).softshrink(x),
+}
+
+
+def activations(f: Any) -> Any:
+    """Where a framework has its activations."""
+    return f.module.nn.functional if f.module.__name__ == "torch" else f
+
+
+for name, call in ACTIVATIONS.items():
+    kernel(f"{name} of 1 M f32", call, 1 << 20, table=FUNCTIONS)
+
+
 @row("mode of 1000 x 100 int64", FUNCTIONS)
 def frequent(f: Any) -> Callable[[], Any]:
     x = f.const(np.random.default_rng(0).integers(0, 9, (1000, 100)))

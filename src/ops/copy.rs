@@ -32,7 +32,7 @@ impl Linear for Clone {
 /// >>> x.clone()
 /// Tensor([1., 2.], dtype=float32, requires_grad=True)
 /// ```
-#[op(method, names("clone"), half, reads_lent, light, torch(LaidByElements))]
+#[op(method, names("clone"), half, reads_lent, light, torch(LaidAsOperand))]
 pub fn copy(x: &Tensor) -> Result<Tensor> {
     apply(LinearOp(Clone), &[x])
 }

@@ -84,7 +84,7 @@ pub fn full(shape: &[i64], fill_value: Operand<'_>, #[default(None)] dtype: Opti
 /// >>> fg.zeros_like(fg.tensor([1, 2])).tolist()
 /// [0, 0]
 /// ```
-#[op(function, half, torch(LaidByElements))]
+#[op(function, half, torch(LaidAsOperand))]
 pub fn zeros_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     alike(x, Array::zeros("zeros_like", dtype.unwrap_or(x.dtype()), x.array.dims())?)
 }
@@ -95,7 +95,7 @@ pub fn zeros_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<T
 /// >>> fg.ones_like(fg.tensor([5, 2])).tolist()
 /// [1, 1]
 /// ```
-#[op(function, half, torch(LaidByElements))]
+#[op(function, half, torch(LaidAsOperand))]
 pub fn ones_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     alike(x, Array::full_of(dtype.unwrap_or(x.dtype()), x.array.dims(), 1.0))
 }
@@ -106,7 +106,7 @@ pub fn ones_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Te
 /// >>> fg.empty_like(fg.tensor([1, 2])).shape
 /// (2,)
 /// ```
-#[op(function, half, torch(LaidByElements))]
+#[op(function, half, torch(LaidAsOperand))]
 pub fn empty_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<Tensor> {
     zeros_like(x, dtype)
 }
@@ -117,7 +117,7 @@ pub fn empty_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<T
 /// >>> fg.full_like(fg.tensor([1.0, 2.0]), 7).tolist()
 /// [7.0, 7.0]
 /// ```
-#[op(function, half, torch(LaidByElements, WrapsNegative))]
+#[op(function, half, torch(LaidAsOperand, WrapsNegative))]
 pub fn full_like(
     x: &Tensor,
     fill_value: Operand<'_>,

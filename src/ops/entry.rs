@@ -71,7 +71,9 @@ pub enum Convention {
     /// Natively the order is any that is fast; without one of these words it is C order, or that of the elements if the
     /// in-place form keeps the shape.
     LaidByElements,
-    /// The same, where the last operand comes first.
+    /// Results have the strides of the operand, if its elements lie without gaps; else as those of what is computed element by element.
+    LaidAsOperand,
+    /// The same as `LaidByElements`, where the last operand comes first.
     LaidByLastElements,
     /// Results lie with the channels last in memory if those of the first operand do, else in C order.
     LaidAsImages,

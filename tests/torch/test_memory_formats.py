@@ -513,7 +513,9 @@ def test_batch_normalization_keeps_channels_last(channels: int, sizes: tuple[int
 def test_bits_of_channels_last_do_not_depend_on_threads(threads: int) -> None:
     def step() -> list[bytes]:
         torch.manual_seed(0)
-        net = nn.Sequential(nn.Conv2d(3, 32, 3), nn.BatchNorm2d(32), nn.Conv2d(32, 32, 3, groups=32), nn.Conv2d(32, 16, 1))
+        net = nn.Sequential(
+            nn.Conv2d(3, 32, 3), nn.BatchNorm2d(32), nn.Conv2d(32, 32, 3, groups=32), nn.Conv2d(32, 16, 1)
+        )
         net = net.to(memory_format=torch.channels_last)
         net(torch.randn(4, 3, 40, 40).to(memory_format=torch.channels_last)).square().mean().backward()
         return [p.grad.numpy().tobytes() for p in net.parameters()]
@@ -526,3 +528,22 @@ def test_bits_of_channels_last_do_not_depend_on_threads(threads: int) -> None:
         assert step() == first
     finally:
         torch.set_num_threads(before)
+
+
+def test_a_new_axis_has_the_step_over_those_that_follow() -> None:
+    """An image taken out of a batch and put into one of its own: what is computed with numbers keeps its strides.
+
+    What is computed of windows is in C order, which PyTorch's own tests call unexpected.
+    """
+    image = torch.rand(1, 3, 6, 5).contiguous(memory_format=torch.channels_last)[0]
+    for x in (image[None], image.unsqueeze(0), image.reshape(1, 3, 6, 5)):
+        assert x.stride() == (3, 1, 15, 3)
+        assert x.is_contiguous(memory_format=torch.channels_last)
+        for y in (x + 1, x * 2.0, x.clone(), x.double(), torch.empty_like(x), torch.zeros_like(x)):
+            assert y.stride() == (3, 1, 15, 3)
+        assert torch.relu(x).stride() == (90, 1, 15, 3)
+        for size in ((4, 4), (8, 9)):
+            assert F.interpolate(x, size, mode="bilinear", antialias=True).is_contiguous()
+        assert F.conv2d(x, torch.rand(4, 3, 3, 3)).is_contiguous()
+    assert torch.rand(2, 3, 4).transpose(0, 1)[:, :, :, None].stride() == (4, 12, 1, 1)
+    assert torch.rand(2, 3, 4).transpose(0, 1)[:, None].stride() == (4, 24, 12, 1)

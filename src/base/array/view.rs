@@ -224,9 +224,11 @@ impl Array {
         let mut strides = Strides::from_elem(0, dims.len());
         let mut run = from.len();
         let mut left = 1;
-        let mut stride = 0;
+        let mut stride = from.last().map_or(1, |last| last.1);
         for axis in (0..dims.len()).rev() {
+            // An axis of one element has the step over those that follow, as PyTorch's has.
             if dims[axis] == 1 {
+                strides[axis] = stride;
                 continue;
             }
             if left == 1 {

@@ -24,6 +24,8 @@ enum Rule {
     Elements,
     /// The same, where the last operand comes first.
     Backwards,
+    /// With the strides of the operand, if its elements lie without gaps.
+    Operand,
     /// With the channels last in memory, if one of the first operands has them so (of how many, is the number); else in C order.
     Images(usize),
     /// With the channels last in memory, if all operands have them so; else in C order.
@@ -35,6 +37,7 @@ fn rule(conventions: Conventions, entry: &Entry) -> Rule {
     match () {
         () if conventions.has(Convention::LaidByElements) => Rule::Elements,
         () if conventions.has(Convention::LaidByLastElements) => Rule::Backwards,
+        () if conventions.has(Convention::LaidAsOperand) => Rule::Operand,
         () if conventions.has(Convention::LaidAsImages) => Rule::Images(1),
         () if conventions.has(Convention::LaidAsImagesByWeight) => Rule::Images(2),
         () if conventions.has(Convention::LaidIfAll) => Rule::Joined,
@@ -71,7 +74,7 @@ pub fn result(conventions: Conventions, entry: &Entry, args: &[Arg], value: Valu
 
 /// Lays out a result that was computed element by element, as PyTorch does.
 pub fn elements(operands: &[&Tensor], t: Tensor) -> Result<Tensor> {
-    by_rule(Rule::Elements, operands, t)
+    by_rule(if operands.len() == 1 { Rule::Operand } else { Rule::Elements }, operands, t)
 }
 
 /// Lays out a result that PyTorch has in C order.
@@ -83,9 +86,12 @@ fn by_rule(rule: Rule, operands: &[&Tensor], t: Tensor) -> Result<Tensor> {
     if operands.iter().any(|x| !x.levels.is_empty()) {
         return Ok(t);
     }
+    if let (Rule::Operand, [x]) = (rule, operands) {
+        return laid_out_like(t, &x.array.layout());
+    }
     let mut layouts = operands.iter().map(|x| x.array.layout());
     let channels_last = match rule {
-        Rule::Elements | Rule::Backwards => {
+        Rule::Elements | Rule::Backwards | Rule::Operand => {
             let mut layouts: Vec<Layout> = layouts.filter(|l| l.broadcast(t.dims(), 0).is_some()).collect();
             if rule == Rule::Backwards {
                 layouts.reverse();
@@ -219,7 +225,12 @@ fn order_by(dims: &[usize], operands: &[Layout]) -> Dims {
 
 /// The tensor with the strides that PyTorch gives a copy of `like`: the same, if its elements lie without gaps.
 pub fn laid_out_like(t: Tensor, like: &Layout) -> Result<Tensor> {
-    laid(t, |dims| by_elements(dims, std::slice::from_ref(like)))
+    laid(t, |dims| {
+        if *like.dims == *dims && like.dense_order().is_some() {
+            return like.strides.clone();
+        }
+        by_elements(dims, std::slice::from_ref(like))
+    })
 }
 
 #[pymethods]

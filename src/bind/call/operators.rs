@@ -150,7 +150,7 @@ fn run_noted(
         let own = y.unlocked();
         notes = Notes { lent: notes.lent || own.lent, strided: notes.strided || own.strided };
     }
-    let x: &Tensor = x;
+    let (x, is_alone): (&Tensor, bool) = (x, y.is_none());
     let y: &Tensor = y.as_deref().map_or(x, |y| y);
     let is_tracked = x.is_tracked() || y.is_tracked();
     let kept = |t: &Tensor| {
@@ -161,7 +161,11 @@ fn run_noted(
     let is_long = x.array.len().max(y.array.len()) >= long / 4;
     let f = || {
         let out = f(&x, &y)?;
-        if notes.strided { lay(&[&x, &y], out) } else { Ok(out) }
+        if !notes.strided {
+            return Ok(out);
+        }
+        // Beside a number, PyTorch keeps the strides of axes of one element too.
+        lay(&[&x, &y][..if is_alone { 1 } else { 2 }], out)
     };
     let out = if is_long { without_gil(py, f)? } else { Error::catch(f)? };
     if notes.lent { Ok(Tensor { array: out.array.clone().kept()?, ..out }) } else { Ok(out) }

@@ -47,7 +47,7 @@ impl Linear for Cast {
     reads_lent,
     light,
     paddle(GivesBack = "astype"),
-    torch(LaidByElements)
+    torch(LaidAsOperand)
 )]
 pub fn cast(x: &Tensor, dtype: DType) -> Result<Tensor> {
     if x.dtype().is_complex() && !dtype.is_complex() && dtype != DType::Bool {

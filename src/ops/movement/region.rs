@@ -81,8 +81,9 @@ impl Region {
             Region::Box(parts) => {
                 for part in parts {
                     if *part == AxisPart::New {
+                        // The step over the axis that follows, which is what PyTorch gives it.
                         dims.push(1);
-                        strides.push(0);
+                        strides.push(axes.clone().next().map_or(1, |(d, stride)| d as isize * stride));
                         continue;
                     }
                     let (_, stride) = axes.next().expect("a part for each axis");
