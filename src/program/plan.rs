@@ -13,8 +13,8 @@ use crate::array::Layout;
 use crate::dtype::DType;
 use crate::graph::Op;
 use crate::kernel::broadcast::joined;
-use crate::kernel::pointwise::arithmetic::{Arithmetic, Kind};
 use crate::kernel::pointwise::cluster::{Cluster, End, Read, Reading, Walk, Write};
+use crate::kernel::pointwise::formula::{Arithmetic, Formula, Kind};
 use crate::kernel::pointwise::machine;
 use crate::kernel::pointwise::pairs;
 use crate::kernel::pointwise::row::{Address, Instruction, Loop, Operand, PairLoop, Row};
@@ -136,7 +136,7 @@ impl Pointwise {
     /// Whether a sum or product has its second operand, which is one number for all elements, in a register. If both
     /// operands are NaN, it is that one which such a loop gives back.
     pub fn repeats_second(&self) -> bool {
-        let commutes = matches!(self.row.arithmetic, Some(Arithmetic::Add | Arithmetic::Multiply));
+        let commutes = matches!(self.row.formula.arithmetic(), Some(Arithmetic::Add | Arithmetic::Multiply));
         self.n > 1 && commutes && self.has_single && !self.ins[0].is_one_element(self.n)
     }
 
@@ -180,10 +180,10 @@ impl Pointwise {
         use Arithmetic::{Cube, Fourth, Power, Square, ThreeHalves};
         // The loop has no such formulas for one base of many results.
         let has_formulas = self.n == 1 || !self.ins[0].is_one_element(self.n);
-        if self.row.arithmetic == Some(Power) && self.has_single && has_formulas {
+        if self.row.formula == Formula::Arithmetic(Power) && self.has_single && has_formulas {
             let exponents = [(2.0, Square), (3.0, Cube), (4.0, Fourth), (1.5, ThreeHalves)];
             let own = exponents.into_iter().find(|(exponent, _)| is_all(1, *exponent));
-            self.row.arithmetic = own.map_or(Some(Power), |(_, own)| Some(own));
+            self.row.formula = Formula::Arithmetic(own.map_or(Power, |(_, own)| own));
         }
         self
     }
@@ -191,7 +191,7 @@ impl Pointwise {
     /// The operand that the step returns as it is, if that is so because of the numbers of the other one: `x * 1`, `1 * x`
     /// and `x - 0` have every bit of `x`.
     pub fn unchanged(&self, is_all: impl Fn(usize, f64) -> bool) -> Option<usize> {
-        match self.row.arithmetic? {
+        match self.row.formula.arithmetic()? {
             Arithmetic::Multiply => (0..2).find(|&k| is_all(1 - k, 1.0)),
             Arithmetic::Subtract => is_all(1, 0.0).then_some(0),
             _ => None,

@@ -11,8 +11,8 @@ use crate::array::Array;
 use crate::dtype::DType;
 use crate::graph::trace::Call;
 use crate::kernel::matmul;
-use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::binary::BinaryLoops;
+use crate::kernel::pointwise::formula::Arithmetic;
 use crate::kernel::pointwise::numbers::{ADD, MULTIPLY};
 use crate::kernel::pointwise::row::Row;
 use crate::kernel::reduce::pairwise::ROWS;
@@ -304,7 +304,7 @@ impl Unrolled<'_> {
             self.unsigned.contains(&id) || self.constant(id).is_some_and(is_one)
         };
         let mut gets_no_sign = false;
-        match row.arithmetic {
+        match row.formula.arithmetic() {
             Some(Arithmetic::Add) => {
                 let is_zero = |id: Id| self.constant(id).is_some_and(|x| x.to_bits() == 0);
                 // Only -0 has other bits after 0 has been added.

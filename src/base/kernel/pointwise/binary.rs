@@ -11,7 +11,7 @@ use crate::kernel::broadcast::{BroadcastIter, common_order, inverse, is_stepwise
 use crate::kernel::fast::Fast;
 use crate::kernel::num::{Field, Num};
 use crate::kernel::par::{self, SendPtr};
-use crate::kernel::pointwise::arithmetic::Arithmetic;
+use crate::kernel::pointwise::formula::Formula;
 use crate::kernel::pointwise::unary::{Scalars, is_float};
 use crate::kernel::pointwise::zero_division;
 use crate::kernel::simd;
@@ -33,8 +33,7 @@ pub struct BinaryLoops {
     pub divides: bool,
     /// Whether there are formulas for some second operands, which are used where one number is that of all elements.
     pub has_forms: bool,
-    /// The formula, if it is one that takes less time than a call.
-    pub arithmetic: Option<Arithmetic>,
+    pub formula: Formula,
     /// About how many sums take the time of one pair.
     pub weight: usize,
 }
@@ -256,12 +255,13 @@ macro_rules! binary_loops {
     (int $x:ident, $y:ident => $e:expr) => { $crate::kernel::pointwise::binary::binary_loops!(@ Bits, T, None, $x, $y, (), $e, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
     (@ $Trait:ident, $Out:ident, $out:expr, $x:ident, $y:ident, $p:tt, $e:expr, $($V:ident $t:ident),*) => {{
         #[allow(unused_imports)]
-        use $crate::{dtype::{Bool8, DType, Element, Ordered, c64, c128}, kernel::{fast::Fast, num::{Bits, ComplexNum, Field, Inexact, Num, Plain, Real, Real as Wide32, Real as Wide64, truth}, pointwise::{binary, unary}}};
+        use $crate::{dtype::{Bool8, DType, Element, Ordered, c64, c128}, kernel::{fast::Fast, num::{Bits, ComplexNum, Field, Inexact, Num, Plain, Real, Real as Wide32, Real as Wide64, truth}, pointwise::{binary, formula, unary}}};
         $crate::kernel::pointwise::binary::binary_loops!(@row $Trait $Out $x $y $p $e);
+        struct Own;
         let mut loops: [Option<binary::BinaryLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
         // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of dtype `out`.
         $( loops[DType::$V as usize] = Some($crate::kernel::pointwise::binary::binary_loop!($Trait row $Out $t)); )*
-        &binary::BinaryLoops { loops, out: $out, divides: false, has_forms: false, arithmetic: None, weight: $crate::kernel::pointwise::unary::unary_loops!(@weight $Trait) }
+        &binary::BinaryLoops { loops, out: $out, divides: false, has_forms: false, formula: formula::Formula::of::<Own>(), weight: $crate::kernel::pointwise::unary::unary_loops!(@weight $Trait) }
     }};
     (@row Special $Out:ident $x:ident $y:ident $p:tt $e:expr) => {
         // One copy of the formula for both dtypes.

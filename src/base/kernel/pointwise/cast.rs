@@ -1,13 +1,14 @@
 //! Conversion to another dtype.
 
 use crate::array::Array;
-use crate::dtype::{Bool8, DTYPES, DType, dispatch};
+use crate::dtype::{Bool8, DType, dispatch};
 use crate::error::Result;
 use crate::kernel::fast::ROUND64;
 use crate::kernel::pointwise::complex;
+use crate::kernel::pointwise::formula::Formula;
 use crate::kernel::pointwise::half;
 use crate::kernel::pointwise::row::{Loop, Row};
-use crate::kernel::pointwise::unary::{self, UnaryLoop, UnaryLoops};
+use crate::kernel::pointwise::unary::{self, UnaryLoop};
 use crate::kernel::simd;
 
 /// Conversion of an element. From float to integer it truncates. What does not fit is taken modulo the range of an unsigned
@@ -217,9 +218,9 @@ pub fn cast(x: &Array, to: DType) -> Result<Array> {
         let wide = half::widened(x)?;
         return if to == DType::F32 { Ok(wide) } else { cast(&wide, to) };
     }
-    let mut loops = [None; DTYPES];
-    loops[x.dtype() as usize] = conversion(x.dtype(), to);
-    unary::apply("cast", &UnaryLoops { loops, out: Some(to), arithmetic: None, weight: 1 }, x)
+    let row = conversion(x.dtype(), to).expect("these dtypes are converted in one step");
+    // SAFETY: the loop is that of the dtypes.
+    unsafe { unary::apply_loop("cast", (row, &[0.0; 3], 1), to, x) }
 }
 
 /// The loop that converts between two dtypes. None for those that take two steps.
@@ -232,8 +233,9 @@ fn conversion(from: DType, to: DType) -> Option<UnaryLoop> {
 
 /// The conversion between two dtypes as a formula, if it is one.
 pub fn row(from: DType, to: DType) -> Option<Row> {
+    struct Cast;
     let apply = half::conversion(from, to).or_else(|| conversion(from, to))?;
-    Some(Row::new(Loop::Unary(apply), [0.0; 3], from, to))
+    Some(Row::new(Loop::Unary(apply), Formula::of::<Cast>(), [0.0; 3], from, to))
 }
 
 #[cfg(test)]

@@ -7,15 +7,15 @@ use crate::dtype::{DTYPES, DType, c64, c128};
 use crate::error::Result;
 use crate::kernel::num::{ComplexNum, sgn, truth};
 use crate::kernel::pointwise::binary::{self, BinaryLoop, BinaryLoops, binary_loops};
+use crate::kernel::pointwise::formula::Formula;
 use crate::kernel::pointwise::unary::{self, UnaryLoop, UnaryLoops, unary_loops};
 
 /// Applies one of two loops, for elements of 32 and of 64 bits or for complex numbers of such parts. The results have
 /// the dtype `out`.
 fn converted(op: &'static str, [narrow, wide]: [UnaryLoop; 2], x: &Array, out: DType) -> Result<Array> {
-    let mut loops = [None; DTYPES];
-    let wider = matches!(x.dtype(), DType::F64 | DType::C128);
-    loops[x.dtype() as usize] = Some(if wider { wide } else { narrow });
-    unary::apply(op, &UnaryLoops { loops, out: Some(out), arithmetic: None, weight: 1 }, x)
+    let row = if matches!(x.dtype(), DType::F64 | DType::C128) { wide } else { narrow };
+    // SAFETY: the callers pass loops of these dtypes.
+    unsafe { unary::apply_loop(op, (row, &[0.0; 3], 1), out, x) }
 }
 
 /// The loops of a function of complex numbers (or floats) that gives another type.
@@ -85,6 +85,7 @@ pub const SGN: &UnaryLoops = unary_loops!(complex z => sgn(z));
 
 /// Complex numbers of real and imaginary parts, which broadcast.
 pub fn from_parts(re: &Array, im: &Array, batch_ndim: usize) -> Result<Array> {
+    struct Parts;
     let mut loops: [Option<BinaryLoop>; DTYPES] = [None; DTYPES];
     // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of that dtype's complex one.
     loops[DType::F32 as usize] = Some(|n, x, sx, y, sy, out, _| unsafe {
@@ -99,7 +100,7 @@ pub fn from_parts(re: &Array, im: &Array, batch_ndim: usize) -> Result<Array> {
         out: Some(re.dtype().complex()),
         divides: false,
         has_forms: false,
-        arithmetic: None,
+        formula: Formula::of::<Parts>(),
         weight: 1,
     };
     binary::apply("complex", &table, re, im, batch_ndim)

@@ -116,7 +116,7 @@ const fn table(
     loops[DType::I64 as usize] = Some(i64);
     loops[DType::F32 as usize] = floats.loops[DType::F32 as usize];
     loops[DType::F64 as usize] = floats.loops[DType::F64 as usize];
-    BinaryLoops { loops, out: None, divides: true, has_forms: false, arithmetic: None, weight: 1 }
+    BinaryLoops { loops, out: None, divides: true, has_forms: false, formula: integers.formula, weight: 1 }
 }
 
 /// [`Num::floor_div`].
@@ -140,7 +140,7 @@ pub const FLOOR_WITH_REST: &BinaryLoops = {
     let mut loops = FLOOR.loops;
     loops[DType::F32 as usize] = FLOATS.loops[DType::F32 as usize];
     loops[DType::F64 as usize] = FLOATS.loops[DType::F64 as usize];
-    &BinaryLoops { loops, out: None, divides: true, has_forms: false, arithmetic: None, weight: 1 }
+    &BinaryLoops { loops, out: None, divides: true, has_forms: false, formula: FLOATS.formula, weight: 1 }
 };
 /// [`Num::modulo`].
 pub const REST: &BinaryLoops = {
@@ -160,7 +160,7 @@ pub const FMOD: &BinaryLoops = {
     let mut loops = INTEGERS.loops;
     loops[DType::F32 as usize] = FLOATS.loops[DType::F32 as usize];
     loops[DType::F64 as usize] = FLOATS.loops[DType::F64 as usize];
-    &BinaryLoops { loops, out: None, divides: true, has_forms: false, arithmetic: None, weight: 1 }
+    &BinaryLoops { loops, out: None, divides: true, has_forms: false, formula: INTEGERS.formula, weight: 1 }
 };
 
 /// The greatest common divisor, by Euclid's algorithm.

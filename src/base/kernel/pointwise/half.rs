@@ -6,11 +6,11 @@ use std::slice::{from_raw_parts, from_raw_parts_mut};
 use half::slice::HalfFloatSliceExt;
 
 use crate::array::Array;
-use crate::dtype::{DTYPES, DType, f16, rounded_to_odd};
+use crate::dtype::{DType, f16, rounded_to_odd};
 use crate::error::Result;
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::pointwise::row::{Address, Instruction, Loop, Operand, Row};
-use crate::kernel::pointwise::unary::{self, UnaryLoop, UnaryLoops};
+use crate::kernel::pointwise::unary::{self, UnaryLoop};
 
 /// The elements of a half dtype in float32; any other array as it is.
 pub fn widened(x: &Array) -> Result<Array> {
@@ -149,9 +149,8 @@ pub fn nearest(x: f32) -> u16 {
 }
 
 fn converted(row: UnaryLoop, x: &Array, to: DType) -> Result<Array> {
-    let mut loops = [None; DTYPES];
-    loops[x.dtype() as usize] = Some(row);
-    unary::apply("cast", &UnaryLoops { loops, out: Some(to), arithmetic: None, weight: 1 }, x)
+    // SAFETY: the loop is the one that the callers have for the dtypes.
+    unsafe { unary::apply_loop("cast", (row, &[0.0; 3], 1), to, x) }
 }
 
 /// The elements of a tile: those of float32 are a page.

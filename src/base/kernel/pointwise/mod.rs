@@ -1,12 +1,12 @@
 //! Elementwise kernels: tables of loops by dtype, and the functions that run them over broadcast arrays.
 
-pub mod arithmetic;
 pub mod bessel;
 pub mod binary;
 pub mod cast;
 pub mod cluster;
 pub mod complex;
 pub mod division;
+pub mod formula;
 pub mod half;
 pub mod machine;
 pub mod numbers;

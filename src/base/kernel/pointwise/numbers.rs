@@ -2,8 +2,8 @@
 //! code where that is to be had; elsewhere a run of instructions of one kind is one loop over them.
 
 use crate::kernel::num::Inexact;
-use crate::kernel::pointwise::arithmetic::{Arithmetic, Float, Kind};
 use crate::kernel::pointwise::binary::{BinaryLoops, binary_loops};
+use crate::kernel::pointwise::formula::{Arithmetic, Float, Formula, Kind};
 use crate::kernel::pointwise::machine::CodeOfNumbers;
 use crate::kernel::pointwise::power::{Form, Power, Root, ThreeHalves};
 use crate::kernel::pointwise::row::{Address, Instruction};
@@ -12,7 +12,7 @@ use crate::kernel::pointwise::unary::{UnaryLoops, unary_loops};
 macro_rules! table {
     ($Loops:ident, $arithmetic:ident, $loops:expr) => {{
         const TABLE: &$Loops = $loops;
-        &$Loops { arithmetic: Some(Arithmetic::$arithmetic), ..*TABLE }
+        &$Loops { formula: Formula::Arithmetic(Arithmetic::$arithmetic), ..*TABLE }
     }};
 }
 

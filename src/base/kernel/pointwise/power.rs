@@ -3,8 +3,8 @@
 use crate::dtype::{DTYPES, DType};
 use crate::kernel::fast::Fast;
 use crate::kernel::num::{self, Field, Num, Plain};
-use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::binary::{self, BinaryLoop, BinaryLoops, binary_loops};
+use crate::kernel::pointwise::formula::{Arithmetic, Formula};
 use crate::kernel::pointwise::unary;
 
 /// Floats with arithmetic forms of common powers. Forms with more than two roundings are computed in f64; for f64
@@ -233,24 +233,29 @@ const fn table(
     f32: BinaryLoop,
     f64: BinaryLoop,
     others: [Option<BinaryLoop>; DTYPES],
-    arithmetic: Option<Arithmetic>,
+    formula: Formula,
 ) -> BinaryLoops {
     let mut loops = others;
     loops[DType::F32 as usize] = Some(f32);
     loops[DType::F64 as usize] = Some(f64);
-    BinaryLoops { loops, out: None, divides: false, has_forms: true, arithmetic, weight: 1 }
+    BinaryLoops { loops, out: None, divides: false, has_forms: true, formula, weight: 1 }
 }
 
 /// `x^y`.
-pub const POWER: &BinaryLoops =
-    &table(pairs!(Values f32 0.0), pairs!(Values f64 0.0), INTEGERS.loops, Some(Arithmetic::Power))
-        .and_complex(COMPLEX);
+pub const POWER: &BinaryLoops = &table(
+    pairs!(Values f32 0.0),
+    pairs!(Values f64 0.0),
+    INTEGERS.loops,
+    Formula::Arithmetic(Arithmetic::Power),
+)
+.and_complex(COMPLEX);
 /// `y x^(y - 1)`, and 0 where `y` is 0.
 pub const SLOPE: &BinaryLoops =
-    &table(pairs!(Slopes f32 1.0), pairs!(Slopes f64 1.0), [None; DTYPES], None).and_complex(COMPLEX_SLOPE);
+    &table(pairs!(Slopes f32 1.0), pairs!(Slopes f64 1.0), [None; DTYPES], COMPLEX_SLOPE.formula)
+        .and_complex(COMPLEX_SLOPE);
 /// `g p[0] x^(p[0] - 1)` of pairs `g`, `x`, and `g · 0` if `p[0]` is 0.
 pub const GRADIENT: &BinaryLoops =
-    &table(gradient!(f32), gradient!(f64), [None; DTYPES], Some(Arithmetic::PowerGradient));
+    &table(gradient!(f32), gradient!(f64), [None; DTYPES], Formula::Arithmetic(Arithmetic::PowerGradient));
 /// `log x`; 0 where `x` is 0 and `y` (its real part) is not negative, since `x^y log x` tends to 0 there.
 pub const LOG: &BinaryLoops = &REAL_LOG.and_complex(COMPLEX_LOG);
 

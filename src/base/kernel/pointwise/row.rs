@@ -3,8 +3,8 @@
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::kernel::pointwise::arithmetic::{Arithmetic, Float, Kind};
 use crate::kernel::pointwise::binary::{self, BinaryLoop, BinaryLoops};
+use crate::kernel::pointwise::formula::{Arithmetic, Float, Formula, Kind};
 use crate::kernel::pointwise::ternary::{self, TernaryLoop, TernaryLoops};
 use crate::kernel::pointwise::unary::{Scalars, UnaryLoop, UnaryLoops};
 
@@ -23,26 +23,14 @@ pub enum Loop {
 /// `g` has `n` elements, or one where its stride is 0, `x` has `n`, and there is room for `n` of each result.
 pub type PairLoop = unsafe fn(n: usize, g: *const u8, sg: usize, x: *const u8, outs: [*mut u8; 2]);
 
-impl Loop {
-    /// The address of the function, which tells loops apart.
-    pub fn address(self) -> usize {
-        match self {
-            Loop::Unary(f) => f as usize,
-            Loop::Binary(f) => f as usize,
-            Loop::Ternary(f) => f as usize,
-            Loop::Pair(f) => f as usize,
-        }
-    }
-}
-
 /// The loop of a formula for operands of certain dtypes.
 #[derive(Clone, Copy)]
 pub struct Row {
     pub apply: Loop,
+    pub formula: Formula,
     pub scalars: Scalars,
     /// The dtype of the results.
     pub out: DType,
-    pub arithmetic: Option<Arithmetic>,
     /// The dtype of the numbers that it computes with.
     pub of: DType,
     /// Whether the loop looks at the second operand first where one number is that of all elements.
@@ -101,8 +89,8 @@ impl Instruction {
 
 impl Row {
     /// A loop that is called, for operands of a dtype, with results of another one.
-    pub fn new(apply: Loop, scalars: Scalars, of: DType, out: DType) -> Row {
-        Row { apply, scalars, out, arithmetic: None, of, has_forms: false, contracts: false }
+    pub fn new(apply: Loop, formula: Formula, scalars: Scalars, of: DType, out: DType) -> Row {
+        Row { apply, formula, scalars, out, of, has_forms: false, contracts: false }
     }
 
     /// How many operands it has.
@@ -116,7 +104,7 @@ impl Row {
 
     /// The dtype of operand `k`.
     pub fn operand(&self, k: usize) -> DType {
-        if k == 0 && self.arithmetic == Some(Arithmetic::Select) { DType::Bool } else { self.of }
+        if k == 0 && self.formula == Formula::Arithmetic(Arithmetic::Select) { DType::Bool } else { self.of }
     }
 
     /// Whether it is for operands of these dtypes.
@@ -131,7 +119,7 @@ impl Row {
             DType::F64 => Float::F64,
             _ => return None,
         };
-        match self.arithmetic? {
+        match self.formula.arithmetic()? {
             Arithmetic::Power => None,
             Arithmetic::PowerGradient => match self.scalars[0] {
                 2.0 => Some((Arithmetic::SquareGradient, float)),
@@ -145,8 +133,8 @@ impl Row {
     }
 
     /// What tells two formulas apart.
-    pub fn key(&self) -> (usize, [u64; 3], DType) {
-        (self.apply.address(), self.scalars.map(f64::to_bits), self.out)
+    pub fn key(&self) -> (Formula, [u64; 3], [DType; 2]) {
+        (self.formula, self.scalars.map(f64::to_bits), [self.of, self.out])
     }
 }
 
@@ -154,7 +142,7 @@ impl UnaryLoops {
     /// The loop for this dtype, if there is one.
     pub fn row(&self, dtype: DType, scalars: Scalars) -> Option<Row> {
         let (apply, out) = (Loop::Unary(self.loops[dtype as usize]?), self.out.unwrap_or(dtype));
-        Some(Row { arithmetic: self.arithmetic, ..Row::new(apply, scalars, dtype, out) })
+        Some(Row::new(apply, self.formula, scalars, dtype, out))
     }
 }
 
@@ -165,8 +153,7 @@ impl BinaryLoops {
             return None;
         }
         let (apply, out) = (Loop::Binary(self.loops[dtype as usize]?), self.out.unwrap_or(dtype));
-        let row = Row::new(apply, scalars, dtype, out);
-        Some(Row { arithmetic: self.arithmetic, has_forms: self.has_forms, ..row })
+        Some(Row { has_forms: self.has_forms, ..Row::new(apply, self.formula, scalars, dtype, out) })
     }
 }
 
@@ -178,7 +165,7 @@ impl TernaryLoops {
             DType::F64 => self.f64,
             _ => return None,
         };
-        Some(Row::new(Loop::Ternary(apply), scalars, dtype, dtype))
+        Some(Row::new(Loop::Ternary(apply), self.formula, scalars, dtype, dtype))
     }
 }
 

@@ -7,6 +7,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernel::broadcast::{BroadcastIter, common_order, inverse, repeated, stepwise};
 use crate::kernel::par::{self, SendPtr};
+use crate::kernel::pointwise::formula::Formula;
 use crate::kernel::pointwise::unary::Scalars;
 use crate::kernel::simd;
 
@@ -18,6 +19,7 @@ pub type TernaryLoop =
 pub struct TernaryLoops {
     pub f32: TernaryLoop,
     pub f64: TernaryLoop,
+    pub formula: Formula,
 }
 
 /// `out[i] = row(a[i], x[i], y[i])`.
@@ -63,7 +65,7 @@ pub unsafe fn zip3<A: Copy, B: Copy, U, F: Fn(A, B, B) -> U + Copy>(
 #[macro_export]
 macro_rules! ternary_loops {
     ($x:ident, $y:ident, $z:ident; $p:ident => $e:expr) => {{
-        use $crate::kernel::{num::Plain, pointwise::{ternary, unary}};
+        use $crate::kernel::{num::Plain, pointwise::{formula, ternary, unary}};
         #[inline(always)]
         #[allow(unused_variables)] // Not every row reads numbers.
         fn row<T: Plain>($x: T, $y: T, $z: T, $p: [T; 3]) -> T {
@@ -76,7 +78,8 @@ macro_rules! ternary_loops {
             // SAFETY: as the function's `# Safety` section requires.
             unsafe { ternary::zip3(#[inline(always)] move |x: T, y: T, z: T| row(x, y, z, p), n, from, steps, out) }
         }
-        &ternary::TernaryLoops { f32: all::<f32>, f64: all::<f64> }
+        struct Own;
+        &ternary::TernaryLoops { f32: all::<f32>, f64: all::<f64>, formula: formula::Formula::of::<Own>() }
     }};
 }
 pub use ternary_loops;
@@ -87,7 +90,7 @@ macro_rules! special_ternary_loops {
     ($f:path) => {{
         use $crate::kernel::{
             num::Plain,
-            pointwise::{ternary, unary},
+            pointwise::{formula, ternary, unary},
         };
         /// # Safety
         /// As [`ternary::zip3`].
@@ -106,7 +109,8 @@ macro_rules! special_ternary_loops {
                 }
             }
         }
-        &ternary::TernaryLoops { f32: all::<f32>, f64: all::<f64> }
+        struct Own;
+        &ternary::TernaryLoops { f32: all::<f32>, f64: all::<f64>, formula: formula::Formula::of::<Own>() }
     }};
 }
 pub use special_ternary_loops;

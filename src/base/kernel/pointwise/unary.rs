@@ -9,7 +9,7 @@ use crate::kernel::broadcast::{dense_order, inverse};
 use crate::kernel::fast::Fast;
 use crate::kernel::num::{Field, Num};
 use crate::kernel::par::{self, SendPtr};
-use crate::kernel::pointwise::arithmetic::Arithmetic;
+use crate::kernel::pointwise::formula::Formula;
 use crate::kernel::simd;
 
 /// Scalar parameters of a formula.
@@ -30,8 +30,7 @@ pub struct UnaryLoops {
     pub loops: [Option<UnaryLoop>; DTYPES],
     /// The dtype of the results (`None`: that of the input).
     pub out: Option<DType>,
-    /// The formula, if it is one that takes less time than a call.
-    pub arithmetic: Option<Arithmetic>,
+    pub formula: Formula,
     /// About how many sums take the time of one element.
     pub weight: usize,
 }
@@ -41,7 +40,7 @@ impl UnaryLoops {
     pub const fn with_f32(&self, row: UnaryLoop) -> UnaryLoops {
         let mut loops = self.loops;
         loops[DType::F32 as usize] = Some(row);
-        UnaryLoops { loops, out: self.out, arithmetic: None, weight: self.weight }
+        UnaryLoops { loops, ..*self }
     }
 }
 
@@ -181,12 +180,13 @@ macro_rules! unary_loops {
     (bits $x:ident => $e:expr) => { $crate::kernel::pointwise::unary::unary_loops!(@ Bits, T, None, $x, (), $e, Bool Bool8, U8 u8, I8 i8, U16 u16, I16 i16, U32 u32, I32 i32, U64 u64, I64 i64) };
     (@ $Trait:ident, $Out:ident, $out:expr, $x:ident, $p:tt, $e:expr, $($V:ident $t:ident),*) => {{
         #[allow(unused_imports)]
-        use $crate::{dtype::{Bool8, DType, Element, c64, c128}, kernel::{fast::Fast, num::{Analytic, Bits, ComplexNum, Field, Inexact, Num, Plain, Real, truth}, pointwise::unary}};
+        use $crate::{dtype::{Bool8, DType, Element, c64, c128}, kernel::{fast::Fast, num::{Analytic, Bits, ComplexNum, Field, Inexact, Num, Plain, Real, truth}, pointwise::{formula, unary}}};
         $crate::kernel::pointwise::unary::unary_loops!(@row $Trait $Out $x $p $e);
+        struct Own;
         let mut loops: [Option<unary::UnaryLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
         // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of dtype `out`.
         $( loops[DType::$V as usize] = Some($crate::kernel::pointwise::unary::unary_loop!($Trait row $Out $t)); )*
-        &unary::UnaryLoops { loops, out: $out, arithmetic: None, weight: $crate::kernel::pointwise::unary::unary_loops!(@weight $Trait) }
+        &unary::UnaryLoops { loops, out: $out, formula: formula::Formula::of::<Own>(), weight: $crate::kernel::pointwise::unary::unary_loops!(@weight $Trait) }
     }};
     (@weight Special) => { 32 };
     (@weight $Trait:ident) => { 1 };
@@ -256,15 +256,30 @@ pub fn apply_with(op: &'static str, table: &UnaryLoops, x: &Array, p: &Scalars) 
     let Some(row) = table.loops[x.dtype() as usize] else {
         bail!(Dtype, op, "not defined for {}", x.dtype());
     };
+    // SAFETY: the loop is that of the dtype.
+    unsafe { apply_loop(op, (row, p, table.weight), table.out.unwrap_or(x.dtype()), x) }
+}
+
+/// Applies a loop, with the scalars that it reads and the weight of an element, to every element.
+///
+/// # Safety
+/// The loop is for elements of the array's dtype, and its results have the dtype `out`.
+pub unsafe fn apply_loop(
+    op: &'static str,
+    (row, p, weight): (UnaryLoop, &Scalars, usize),
+    out: DType,
+    x: &Array,
+) -> Result<Array> {
     // Arrays that are dense in another order of the axes keep that order.
     if let Some(order) = dense_order(x) {
-        return Ok(apply_with(op, table, &x.permute(&order), p)?.permute(&inverse(&order)));
+        // SAFETY: as the function's `# Safety` section requires.
+        let y = unsafe { apply_loop(op, (row, p, weight), out, &x.permute(&order)) };
+        return Ok(y?.permute(&inverse(&order)));
     }
     let x = x.contiguous()?;
-    let out = table.out.unwrap_or(x.dtype());
     let (from, to, n) = (x.dtype().size(), out.size(), x.len());
     Array::build_raw(op, out, x.dims(), |o| {
-        if !par::is_worthwhile(n * from * table.weight) {
+        if !par::is_worthwhile(n * from * weight) {
             // SAFETY: the array has `n` elements of the dtype that the loop was looked up for.
             return unsafe { row(n, x.ptr(), o, p) };
         }

@@ -17,11 +17,11 @@ use crate::error::Error;
 use crate::kernel::interrupt;
 use crate::kernel::num::Field;
 use crate::kernel::par::SendPtr;
-use crate::kernel::pointwise::arithmetic::Arithmetic;
 use crate::kernel::pointwise::cluster::{ALIGNMENT, Cluster, copy_number};
+use crate::kernel::pointwise::formula::{Arithmetic, Formula};
 use crate::kernel::pointwise::machine::{CodeOfTiles, of_tile};
 use crate::kernel::pointwise::numbers::Numbers;
-use crate::kernel::pointwise::row::{Address, Instruction, Loop as Formula, Operand as Place, Row};
+use crate::kernel::pointwise::row::{self, Address, Instruction, Operand as Place, Row};
 use crate::kernel::pointwise::unary::Scalars;
 
 /// A loop of fewer steps is not split.
@@ -359,7 +359,14 @@ fn copying(dtype: DType) -> Instruction {
             }
         }
     }
-    let row = Row::new(Formula::Unary(copied), [dtype.size() as f64, 0.0, 0.0], dtype, dtype);
+    struct Copied;
+    let row = Row::new(
+        row::Loop::Unary(copied),
+        Formula::of::<Copied>(),
+        [dtype.size() as f64, 0.0, 0.0],
+        dtype,
+        dtype,
+    );
     Instruction { row, from: [Place::default(); 3], to: 0, also: 0 }
 }
 

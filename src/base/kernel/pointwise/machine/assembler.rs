@@ -5,7 +5,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::kernel::pointwise::arithmetic::{Arithmetic, Float};
+use crate::kernel::pointwise::formula::{Arithmetic, Float};
 use crate::kernel::pointwise::row::{Address, Instruction, Operand};
 
 /// The bytes of the widest vector.

@@ -10,7 +10,7 @@ use memmap2::{Mmap, MmapMut};
 use super::assembler::Assembler;
 use super::functions;
 use crate::fork;
-use crate::kernel::pointwise::arithmetic::Float;
+use crate::kernel::pointwise::formula::Float;
 use crate::kernel::pointwise::row::{Address, Instruction};
 use crate::kernel::simd::{Isa, isa};
 

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::assembler::*;
-use crate::kernel::pointwise::arithmetic::{Arithmetic, Float};
+use crate::kernel::pointwise::formula::{Arithmetic, Float};
 use crate::kernel::pointwise::row::{Address, Instruction, Loop, Operand};
 
 /// The most numbers that stay in registers from one time to the next, and the most that are the same for all elements of a tile.

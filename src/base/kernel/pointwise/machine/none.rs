@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use crate::kernel::pointwise::arithmetic::Float;
+use crate::kernel::pointwise::formula::Float;
 use crate::kernel::pointwise::row::{Address, Instruction};
 
 pub struct CodeOfNumbers(Infallible);

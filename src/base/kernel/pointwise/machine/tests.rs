@@ -2,7 +2,7 @@
 
 use super::CodeOfTiles;
 use crate::dtype::DType;
-use crate::kernel::pointwise::arithmetic::{Arithmetic, Float};
+use crate::kernel::pointwise::formula::{Arithmetic, Float, Formula};
 use crate::kernel::pointwise::numbers::{
     ABSOLUTE, ADD, DIVIDE, LESS, LESS_EQUAL, LOG, MULTIPLY, NEGATE, Numbers, SQRT, SQRT_GRADIENT, SQUARE,
     SQUARE_GRADIENT, SUBTRACT, Way,
@@ -58,7 +58,7 @@ fn formula_of(chance: &mut Chance, dtype: DType) -> (Row, Option<usize>) {
             use Arithmetic::*;
             let row = POWER.row(dtype, none).expect("there are loops for floats");
             return (
-                Row { arithmetic: Some([Square, Cube, Fourth, ThreeHalves][exponent]), ..row },
+                Row { formula: Formula::Arithmetic([Square, Cube, Fourth, ThreeHalves][exponent]), ..row },
                 Some(exponent),
             );
         }

@@ -36,14 +36,14 @@ pub const TANH_GRADIENT: &BinaryLoops = GRADIENT_ROW;
 pub const TANH_GRADIENT: &BinaryLoops = &{
     let mut loops = GRADIENT_ROW.loops;
     loops[F32] = Some(gradient);
-    BinaryLoops { loops, out: None, divides: false, has_forms: false, arithmetic: None, weight: 1 }
+    BinaryLoops { loops, ..*GRADIENT_ROW }
 };
 
 #[cfg(target_arch = "x86_64")]
 const fn with_vectors(row: &UnaryLoops, vectors: UnaryLoop) -> UnaryLoops {
     let mut loops = row.loops;
     loops[F32] = Some(vectors);
-    UnaryLoops { loops, out: None, arithmetic: None, weight: 1 }
+    UnaryLoops { loops, ..*row }
 }
 
 /// # Safety
