@@ -7,7 +7,7 @@ use super::plan::{Pointwise, Way};
 use crate::array::{Array, Layout};
 use crate::dtype::DType;
 use crate::kernel::pointwise::binary::BinaryLoops;
-use crate::kernel::pointwise::numbers::{ADD, MULTIPLY};
+use crate::kernel::pointwise::expressions::{ADD, MULTIPLY};
 use crate::shape;
 
 /// The fewest elements of such a product. Smaller ones are computed as single numbers.

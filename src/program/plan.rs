@@ -17,6 +17,7 @@ use crate::kernel::pointwise::cluster::{Cluster, End, Read, Reading, Walk, Write
 use crate::kernel::pointwise::formula::{Arithmetic, Formula, Kind};
 use crate::kernel::pointwise::machine;
 use crate::kernel::pointwise::pairs;
+use crate::kernel::pointwise::power;
 use crate::kernel::pointwise::row::{Address, Instruction, Loop, Operand, PairLoop, Row};
 use crate::kernel::reduce::tiles::{Lengths, RowFold};
 use crate::shape;
@@ -177,13 +178,12 @@ impl Pointwise {
 
     /// The step, where a power with one of these exponents is a formula of its own.
     pub fn with_exponent(mut self, is_all: impl Fn(usize, f64) -> bool) -> Pointwise {
-        use Arithmetic::{Cube, Fourth, Power, Square, ThreeHalves};
+        use Arithmetic::Power;
         // The loop has no such formulas for one base of many results.
         let has_formulas = self.n == 1 || !self.ins[0].is_one_element(self.n);
         if self.row.formula == Formula::Arithmetic(Power) && self.has_single && has_formulas {
-            let exponents = [(2.0, Square), (3.0, Cube), (4.0, Fourth), (1.5, ThreeHalves)];
-            let own = exponents.into_iter().find(|(exponent, _)| is_all(1, *exponent));
-            self.row.formula = Formula::Arithmetic(own.map_or(Power, |(_, own)| own));
+            let own = power::EXPONENTS.into_iter().find(|(exponent, _)| is_all(1, *exponent));
+            self.row.formula = Formula::Arithmetic(own.map_or(Power, |(_, [own, _])| own));
         }
         self
     }

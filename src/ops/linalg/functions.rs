@@ -14,7 +14,7 @@ use crate::graph::{
     only, unrecorded,
 };
 use crate::kernel::matmul::matmul;
-use crate::kernel::pointwise::{binary, numbers};
+use crate::kernel::pointwise::{binary, expressions};
 use crate::linalg as kernel;
 use crate::ops::entry::{Order, Value, op};
 use crate::ops::index::narrow;
@@ -349,7 +349,7 @@ impl Op for SquaredChange {
         let product = |x: &Array, y: &Array| matmul(self.name(), x, y, batch_ndim);
         for _ in 0..squarings(ins[2]) {
             let (left, right) = (product(&d, &x)?, product(&x, &d)?);
-            d = binary::apply(self.name(), numbers::ADD, &left, &right, batch_ndim)?;
+            d = binary::apply(self.name(), expressions::ADD, &left, &right, batch_ndim)?;
             x = product(&x, &x)?;
         }
         Ok([d].into())

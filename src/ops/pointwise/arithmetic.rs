@@ -11,7 +11,7 @@ use crate::dtype::{DType, DTypeKind};
 use crate::error::{Result, bail};
 use crate::graph::{Kernel, Saved, Saves, Tensor, Unrecorded, apply, unrecorded};
 use crate::kernel::pointwise::row::Pass;
-use crate::kernel::pointwise::{division, numbers, power};
+use crate::kernel::pointwise::{division, expressions, power};
 use crate::ops::check::{self, Test};
 use crate::ops::entry::{Operand, op};
 use crate::ops::movement::cast;
@@ -22,19 +22,19 @@ use crate::shape;
 use crate::stored::Stored;
 
 binary_ops! {
-    Add add, add_same {torch(Wraps)} bools or_same: table x, y => numbers::ADD;
+    Add add, add_same {torch(Wraps)} bools or_same: table x, y => expressions::ADD;
         [] g => g.clone(); [] g => g.clone();
         "The sum, element by element; of truth values, whether either holds.",
         "fg.add(fg.tensor([1.0, 2.0]), 0.5).tolist()" => "[1.5, 2.5]";
-    Sub subtract, subtract_same(sub) {torch(Wraps)}: table x, y => numbers::SUBTRACT;
+    Sub subtract, subtract_same(sub) {torch(Wraps)}: table x, y => expressions::SUBTRACT;
         [] g => g.clone(); [] g => -g;
         "The difference, element by element; refused for truth values (`^` and `~` are theirs).",
         "fg.subtract(fg.tensor([1.0, 2.0]), 0.5).tolist()" => "[0.5, 1.5]";
-    Mul multiply, multiply_same(mul) {torch(Wraps)} bools and_same: table x, y => numbers::MULTIPLY;
+    Mul multiply, multiply_same(mul) {torch(Wraps)} bools and_same: table x, y => expressions::MULTIPLY;
         [y] g => g * y; [x] g => g * x;
         "The product, element by element; of truth values, whether both hold.",
         "fg.multiply(fg.tensor([1.0, 2.0]), 3).tolist()" => "[3.0, 6.0]";
-    Div divide, divide_same(div, true_divide): float_table x, y => numbers::DIVIDE; both [y, z] a, b => (a - b * z) / y;
+    Div divide, divide_same(div, true_divide): float_table x, y => expressions::DIVIDE; both [y, z] a, b => (a - b * z) / y;
         [y] g => g / y; [y, z] g => -(g * z / y);
         "The quotient, element by element.",
         "fg.divide(fg.tensor([1, 3]), 2).tolist()" => "[0.5, 1.5]";

@@ -9,7 +9,7 @@ use crate::array::Item;
 use crate::dtype::{DType, DTypeKind};
 use crate::error::Result;
 use crate::graph::{Saved, Saves, Tensor, apply};
-use crate::kernel::pointwise::numbers;
+use crate::kernel::pointwise::expressions;
 use crate::ops::entry::{Operand, op};
 use crate::ops::movement::cast;
 use crate::ops::promote::{Class, as_tensor, holds, promoted};
@@ -27,8 +27,8 @@ macro_rules! plain_rows {
 plain_rows! {
     Equal equal_same "equal", equality x, y => truth(x == y);
     NotEqual not_equal_same "not_equal", equality x, y => truth(x != y);
-    Less less_same "less", table x, y => numbers::LESS;
-    LessEqual less_equal_same "less_equal", table x, y => numbers::LESS_EQUAL;
+    Less less_same "less", table x, y => expressions::LESS;
+    LessEqual less_equal_same "less_equal", table x, y => expressions::LESS_EQUAL;
     And and_same "bitwise_and", bits x, y => x.and(y);
     Or or_same "bitwise_or", bits x, y => x.or(y);
     Xor xor_same "bitwise_xor", bits x, y => x.xor(y);

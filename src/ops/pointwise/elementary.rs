@@ -7,11 +7,11 @@ use super::unary::{unary_ops, unary_rows, zero};
 use crate::dtype::DTypeKind;
 use crate::error::Result;
 use crate::graph::{Saved, Saves, Tensor, apply};
-use crate::kernel::pointwise::numbers;
+use crate::kernel::pointwise::expressions;
 use crate::kernel::pointwise::tanh::{TANH, TANH_GRADIENT, TANH_SLOPE};
 
 unary_ops! {
-    Abs abs(absolute): loops [x] x => numbers::ABSOLUTE;
+    Abs abs(absolute): loops [x] x => expressions::ABSOLUTE;
         g => g * sign(x)?,
         pass plain g, x => g.mul(x.sign()), complex x => polar::modulus(x);
         "The absolute value of each element. Its derivative at 0 is 0.",
@@ -20,15 +20,15 @@ unary_ops! {
         "-1, 0 or 1 for a negative element, zero, a positive one; NaN for NaN. A complex element is divided by its \
         absolute value, 0 stays.",
         "fg.sign(fg.tensor([-2.0, 0.0])).tolist()" => "[-1.0, 0.0]";
-    Neg negative(neg): loops [] x => numbers::NEGATE; g => -g;
+    Neg negative(neg): loops [] x => expressions::NEGATE; g => -g;
         "The additive inverse, element by element.",
         "fg.negative(fg.tensor([1.0, -2.0])).tolist()" => "[-1.0, 2.0]";
     Positive positive: field [] x => x; g => g.clone();
         "The elements as they are.",
         "fg.positive(fg.tensor([1.0, -2.0])).tolist()" => "[1.0, -2.0]";
-    Square square: loops [x] x => numbers::SQUARE;
+    Square square: loops [x] x => expressions::SQUARE;
         g => g * (x * 2.0),
-        pass table g, x => numbers::SQUARE_GRADIENT;
+        pass table g, x => expressions::SQUARE_GRADIENT;
         "The square of each element.",
         "fg.square(fg.tensor([3.0, -2.0])).tolist()" => "[9.0, 4.0]";
     Reciprocal reciprocal: inexact [y] x => T::ONE.div(x);
@@ -44,7 +44,7 @@ unary_ops! {
         pass real g, x => g.mul(x.exp());
         "exp(x) - 1, exact near zero.",
         "fg.expm1(fg.tensor([0.0])).tolist()" => "[0.0]";
-    Log log: table [x] x => numbers::LOG; g => g / x;
+    Log log: table [x] x => expressions::LOG; g => g / x;
         "The natural logarithm of each element; -inf at 0, NaN below.",
         "fg.log(fg.tensor([1.0])).tolist()" => "[0.0]";
     Log1p log1p: analytic [x] x => x.ln_1p();
@@ -62,9 +62,9 @@ unary_ops! {
         pass plain g, x => g.mul(T::lit(1.0 / LN_10)).div(x);
         "The logarithm to base 10 of each element.",
         "fg.log10(fg.tensor([1000.0])).tolist()" => "[3.0]";
-    Sqrt sqrt: table [y] x => numbers::SQRT;
+    Sqrt sqrt: table [y] x => expressions::SQRT;
         g => g / (y * 2.0),
-        pass table g, y => numbers::SQRT_GRADIENT;
+        pass table g, y => expressions::SQRT_GRADIENT;
         "The square root of each element; NaN below 0. Its derivative at 0 is inf.",
         "fg.sqrt(fg.tensor([4.0, 9.0])).tolist()" => "[2.0, 3.0]";
     Rsqrt rsqrt: inexact [y] x => T::ONE.div(x.sqrt());

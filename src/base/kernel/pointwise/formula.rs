@@ -91,8 +91,8 @@ mod tests {
     use crate::dtype::DType;
     use crate::kernel::pointwise::binary::{BinaryLoops, binary_loops};
     use crate::kernel::pointwise::cast;
+    use crate::kernel::pointwise::expressions::ADD;
     use crate::kernel::pointwise::formula::{Arithmetic, Formula};
-    use crate::kernel::pointwise::numbers::ADD;
 
     /// Formulas of one place are equal, and others are not, even if a linker gives their loops one address.
     #[test]

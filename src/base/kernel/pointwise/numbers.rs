@@ -1,55 +1,14 @@
 //! Programs of single numbers. Those whose formulas are short are not called as loops of one element. They become machine
 //! code where that is to be had; elsewhere a run of instructions of one kind is one loop over them.
 
-use crate::kernel::num::Inexact;
-use crate::kernel::pointwise::binary::{BinaryLoops, binary_loops};
-use crate::kernel::pointwise::formula::{Arithmetic, Float, Formula, Kind};
+use std::marker::PhantomData;
+
+use crate::kernel::pointwise::arithmetic::Visitor;
+use crate::kernel::pointwise::expressions::Expression;
+use crate::kernel::pointwise::formula::{Arithmetic, Float, Kind};
+use crate::kernel::pointwise::lanes::Lanes;
 use crate::kernel::pointwise::machine::CodeOfNumbers;
-use crate::kernel::pointwise::power::{Form, Power, Root, ThreeHalves};
 use crate::kernel::pointwise::row::{Address, Instruction};
-use crate::kernel::pointwise::unary::{UnaryLoops, unary_loops};
-
-macro_rules! table {
-    ($Loops:ident, $arithmetic:ident, $loops:expr) => {{
-        const TABLE: &$Loops = $loops;
-        &$Loops { formula: Formula::Arithmetic(Arithmetic::$arithmetic), ..*TABLE }
-    }};
-}
-
-/// `x + y`.
-pub const ADD: &BinaryLoops = table!(BinaryLoops, Add, binary_loops!(field x, y => x.add(y)));
-/// `x - y`.
-pub const SUBTRACT: &BinaryLoops = table!(BinaryLoops, Subtract, binary_loops!(field x, y => x.sub(y)));
-/// `x y`.
-pub const MULTIPLY: &BinaryLoops = table!(BinaryLoops, Multiply, binary_loops!(field x, y => x.mul(y)));
-/// `-x`.
-pub const NEGATE: &UnaryLoops = table!(UnaryLoops, Negate, unary_loops!(field x => x.neg()));
-
-/// `x / y`.
-pub const DIVIDE: &BinaryLoops = table!(BinaryLoops, Divide, binary_loops!(inexact x, y => x.div(y)));
-/// `√x`.
-pub const SQRT: &UnaryLoops = table!(UnaryLoops, Sqrt, unary_loops!(inexact x => x.sqrt()));
-
-/// `log x`.
-pub const LOG: &UnaryLoops = unary_loops!(analytic x => x.ln());
-
-/// `x²`.
-pub const SQUARE: &UnaryLoops = table!(UnaryLoops, Square, unary_loops!(field x => x.mul(x)));
-
-/// `x (2 y)`.
-pub const SQUARE_GRADIENT: &BinaryLoops =
-    table!(BinaryLoops, SquareGradient, binary_loops!(plain x, y => x.mul(y.mul(T::lit(2.0)))));
-/// `x / (2 y)`.
-pub const SQRT_GRADIENT: &BinaryLoops =
-    table!(BinaryLoops, SqrtGradient, binary_loops!(plain x, y => x.div(y.mul(T::lit(2.0)))));
-
-/// `|x|`.
-pub const ABSOLUTE: &UnaryLoops = table!(UnaryLoops, Absolute, unary_loops!(num x => x.abs()));
-/// `x < y`.
-pub const LESS: &BinaryLoops = table!(BinaryLoops, Less, binary_loops!(test x, y => truth(x < y)));
-/// `x ≤ y`.
-pub const LESS_EQUAL: &BinaryLoops =
-    table!(BinaryLoops, LessEqual, binary_loops!(test x, y => truth(x <= y)));
 
 /// The cells that an instruction reads and writes: how many bytes after the first one they begin.
 pub(super) struct Cells {
@@ -177,33 +136,27 @@ impl Way {
 ///
 /// # Safety
 /// As [`Numbers::run`], and the numbers are of type `T`.
-unsafe fn computed<T: Inexact + Power>(arithmetic: Arithmetic, list: &[Cells], cells: *mut u8) {
+unsafe fn computed<T: Lanes + PartialOrd>(arithmetic: Arithmetic, list: &[Cells], cells: *mut u8) {
     // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         match arithmetic {
-            Arithmetic::Add => each(list, cells, |x: T, y| x.add(y)),
-            Arithmetic::Subtract => each(list, cells, |x: T, y| x.sub(y)),
-            Arithmetic::Multiply => each(list, cells, |x: T, y| x.mul(y)),
-            Arithmetic::Negate => each(list, cells, |x: T, _| x.neg()),
-            Arithmetic::Divide => each(list, cells, |x: T, y| x.div(y)),
-            Arithmetic::Sqrt => each(list, cells, |x: T, _| x.sqrt()),
-            Arithmetic::Square => each(list, cells, |x: T, _| x.mul(x)),
-            Arithmetic::Absolute => each(list, cells, |x: T, _| x.abs()),
-            Arithmetic::Less => each(list, cells, |x: T, y| u8::from(x < y)),
-            Arithmetic::LessEqual => each(list, cells, |x: T, y| u8::from(x <= y)),
+            Arithmetic::Less => each(list, cells, |x: T, y| x < y),
+            Arithmetic::LessEqual => each(list, cells, |x: T, y| x <= y),
             Arithmetic::Select => selected::<T>(list, cells),
-            Arithmetic::Cube => each(list, cells, |x: T, _| x.cube()),
-            Arithmetic::Fourth => each(list, cells, |x: T, _| x.fourth()),
-            Arithmetic::ThreeHalves => each(list, cells, |x: T, _| ThreeHalves::of(x)),
-            Arithmetic::SquareGradient => each(list, cells, |x: T, y| x.mul(y.mul(T::lit(2.0)))),
-            Arithmetic::CubeGradient => each(list, cells, |x: T, y| x.mul(T::lit(3.0).mul(y.mul(y)))),
-            Arithmetic::FourthGradient => each(list, cells, |x: T, y| x.mul(T::lit(4.0).mul(y.cube()))),
-            Arithmetic::ThreeHalvesGradient => {
-                each(list, cells, |x: T, y| x.mul(T::lit(1.5).mul(Root::of(y))))
-            }
-            Arithmetic::SqrtGradient => each(list, cells, |x: T, y| x.div(y.mul(T::lit(2.0)))),
-            Arithmetic::Power | Arithmetic::PowerGradient => unreachable!("it is called"),
+            _ => arithmetic.visit(Each(list, cells, PhantomData::<T>)).expect("a kind is no power"),
         }
+    }
+}
+
+/// Instructions whose numbers are of type `T`, and cells for which [`computed`] may be called.
+struct Each<'a, T>(&'a [Cells], *mut u8, PhantomData<T>);
+
+impl<T: Lanes> Visitor for Each<'_, T> {
+    type Out = ();
+
+    fn visit<E: Expression>(self) {
+        // SAFETY: only `computed` makes one.
+        unsafe { each(self.0, self.1, E::of::<T>) }
     }
 }
 

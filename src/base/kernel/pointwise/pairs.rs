@@ -1,6 +1,6 @@
 //! Formulas that take less time where another one of the same numbers is computed too.
 
-use super::numbers::MULTIPLY;
+use super::expressions::MULTIPLY;
 use super::row::{PairLoop, Row};
 use super::tanh::{self, TANH, TANH_GRADIENT, TANH_SLOPE};
 

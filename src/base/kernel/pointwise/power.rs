@@ -4,93 +4,113 @@ use crate::dtype::{DTYPES, DType};
 use crate::kernel::fast::Fast;
 use crate::kernel::num::{self, Field, Num, Plain};
 use crate::kernel::pointwise::binary::{self, BinaryLoop, BinaryLoops, binary_loops};
+use crate::kernel::pointwise::expressions::{Expression, Square};
 use crate::kernel::pointwise::formula::{Arithmetic, Formula};
-use crate::kernel::pointwise::unary;
+use crate::kernel::pointwise::{lanes, unary};
 
-/// Floats with arithmetic forms of common powers. Forms with more than two roundings are computed in f64; for f64
-/// itself they make up for their roundings, or are left to the vectorised power function.
-pub(super) trait Power: Plain {
-    const NARROW: bool;
-    fn cube(self) -> Self;
-    fn fourth(self) -> Self;
-    fn inverse_square(self) -> Self;
-    fn inverse_root(self) -> Self;
-    fn three_halves(self) -> Self;
-    fn inverse_three_halves(self) -> Self;
-}
-
-macro_rules! power {
-    ($($t:ident $narrow:literal)*) => { $(
-        impl Power for $t {
-            const NARROW: bool = $narrow;
-            #[inline(always)] fn cube(self) -> Self { let x = f64::from(self); (x * x * x) as $t }
-            #[inline(always)] fn fourth(self) -> Self {
-                let x = f64::from(self);
-                let square = x * x;
-                let fourth = square * square;
-                if $narrow {
-                    return fourth as $t;
-                }
-                // What both products lose.
-                let lost = square.mul_add(square, -fourth) + 2.0 * square * x.mul_add(x, -square);
-                (if fourth <= f64::MAX { fourth + lost } else { fourth }) as $t
-            }
-            #[inline(always)] fn inverse_square(self) -> Self {
-                let x = f64::from(self);
-                let (square, inverse) = (x * x, 1.0 / x);
-                // The square may overflow where its inverse is still a number.
-                let inside = $narrow || (f64::MIN_POSITIVE..=f64::MAX).contains(&square);
-                let quotient = 1.0 / square;
-                (if inside { quotient } else { inverse * inverse }) as $t
-            }
-            #[inline(always)] fn inverse_root(self) -> Self { (1.0 / f64::from(self).sqrt()) as $t }
-            #[inline(always)] fn three_halves(self) -> Self { let x = f64::from(self); (x * x.sqrt()) as $t }
-            #[inline(always)] fn inverse_three_halves(self) -> Self {
-                let x = f64::from(self);
-                (1.0 / (x * x.sqrt())) as $t
-            }
-        }
-    )* };
-}
-power!(f32 true f64 false);
-
-/// A power computed by arithmetic.
-pub(super) trait Form {
-    fn of<T: Power>(x: T) -> T;
-}
-
+/// Powers with one exponent as arithmetic: rows `Name plain x => power;`, or `Name wide x is_narrow => power;` for what is computed
+/// in float64. There it makes up for its roundings, which a result in float32 does not need.
 macro_rules! forms {
-    ($($Name:ident $x:ident => $e:expr;)*) => { $(
-        pub(super) struct $Name;
-        impl Form for $Name {
+    ($($Name:ident $kind:ident $x:ident $($is_narrow:ident)? => $e:expr;)*) => { $(
+        pub struct $Name;
+        impl Expression for $Name {
+            const OPERANDS: usize = 1;
+            const IS_WIDE: bool = forms!(@is $kind);
             #[inline(always)]
-            fn of<T: Power>($x: T) -> T { $e }
+            fn of<T: lanes::Lanes>(x: T, _: T) -> T {
+                #[inline(always)]
+                fn form<T: lanes::Lanes>($x: T, _is_narrow: bool) -> T {
+                    $(let $is_narrow = _is_narrow;)?
+                    $e
+                }
+                if Self::IS_WIDE { T::narrowed(form(x.widened(), T::IS_NARROW)) } else { form(x, false) }
+            }
         }
     )* };
+    (@is plain) => { false };
+    (@is wide) => { true };
 }
 forms! {
-    One _x => T::ONE;
-    Itself x => x;
-    Square x => x.mul(x);
-    Cube x => x.cube();
-    Fourth x => x.fourth();
-    Reciprocal x => T::ONE.div(x);
-    InverseSquare x => x.inverse_square();
+    One plain _x => T::lit(1.0);
+    Itself plain x => x;
+    Cube wide x => x.mul(x).mul(x);
+    Fourth wide x is_narrow => {
+        let square = x.mul(x);
+        let lost = x.mul_sub(x, square).mul(square.mul(T::lit(2.0)));
+        let fourth = square.mul(square);
+        if is_narrow {
+            return fourth;
+        }
+        // What both products lose. Nothing is lost where the power is infinite.
+        let lost = square.mul_sub(square, fourth).add(lost);
+        fourth.add(T::select(fourth.at_most(T::lit(f64::MAX)), lost, T::lit(0.0)))
+    };
+    Reciprocal plain x => T::lit(1.0).div(x);
+    InverseSquare wide x is_narrow => {
+        let (square, inverse) = (x.mul(x), T::lit(1.0).div(x));
+        let quotient = T::lit(1.0).div(square);
+        if is_narrow {
+            return quotient;
+        }
+        // The square may overflow where its inverse is still a number.
+        let other = inverse.mul(inverse);
+        let quotient = T::select(square.at_most(T::lit(f64::MAX)), quotient, other);
+        T::select(T::lit(f64::MIN_POSITIVE).at_most(square), quotient, other)
+    };
     // These are no square roots: the power 1/2 of -inf is inf, and that of -0 is 0.
-    Root x => { let y = x.add(T::ZERO).sqrt(); if x == T::INFINITY.neg() { T::INFINITY } else { y } };
-    InverseRoot x => { let y = x.add(T::ZERO).inverse_root(); if x == T::INFINITY.neg() { T::ZERO } else { y } };
-    ThreeHalves x => { let y = x.add(T::ZERO).three_halves(); if x == T::INFINITY.neg() { T::INFINITY } else { y } };
-    InverseThreeHalves x => {
-        let y = x.add(T::ZERO).inverse_three_halves();
-        if x == T::INFINITY.neg() { T::ZERO } else { y }
+    Root plain x => { let x = x.add(T::lit(0.0)); unless_infinite(x, x.sqrt(), f64::INFINITY) };
+    InverseRoot wide x => { let x = x.add(T::lit(0.0)); unless_infinite(x, T::lit(1.0).div(x.sqrt()), 0.0) };
+    ThreeHalves wide x => { let x = x.add(T::lit(0.0)); unless_infinite(x, x.mul(x.sqrt()), f64::INFINITY) };
+    InverseThreeHalves wide x => {
+        let x = x.add(T::lit(0.0));
+        unless_infinite(x, T::lit(1.0).div(x.mul(x.sqrt())), 0.0)
     };
 }
+
+/// The power, or another number where `x` is -∞.
+#[inline(always)]
+fn unless_infinite<T: lanes::Lanes>(x: T, power: T, other: f64) -> T {
+    T::select(x.equals(T::lit(f64::NEG_INFINITY)), T::lit(other), power)
+}
+
+/// The incoming gradient times the derivative of a power, whose exponent less one has a form.
+#[inline(always)]
+fn gradient<T: lanes::Lanes, F: Expression>(g: T, exponent: T, x: T) -> T {
+    g.mul(exponent.mul(F::of(x, x)))
+}
+
+macro_rules! gradients {
+    ($($Name:ident $exponent:literal $Form:ident;)*) => { $(
+        pub struct $Name;
+        impl Expression for $Name {
+            const OPERANDS: usize = 2;
+            const IS_WIDE: bool = $Form::IS_WIDE;
+            #[inline(always)]
+            fn of<T: lanes::Lanes>(g: T, x: T) -> T {
+                gradient::<T, $Form>(g, T::lit($exponent), x)
+            }
+        }
+    )* };
+}
+gradients! {
+    CubeGradient 3.0 Square;
+    FourthGradient 4.0 Cube;
+    ThreeHalvesGradient 1.5 Root;
+}
+
+/// The exponents of powers that are formulas of arithmetic: those of the power and of its gradient.
+pub const EXPONENTS: [(f64, [Arithmetic; 2]); 4] = [
+    (2.0, [Arithmetic::Square, Arithmetic::SquareGradient]),
+    (3.0, [Arithmetic::Cube, Arithmetic::CubeGradient]),
+    (4.0, [Arithmetic::Fourth, Arithmetic::FourthGradient]),
+    (1.5, [Arithmetic::ThreeHalves, Arithmetic::ThreeHalvesGradient]),
+];
 
 /// A loop over powers with one exponent.
 trait Powers<T> {
     /// # Safety
     /// As the table's loop that calls it.
-    unsafe fn by<F: Form>(self);
+    unsafe fn by<F: Expression>(self);
     /// # Safety
     /// As above.
     unsafe fn any(self);
@@ -100,7 +120,7 @@ trait Powers<T> {
 ///
 /// # Safety
 /// As the table's loop that calls it.
-unsafe fn decided<T: Power>(e: T, loops: impl Powers<T>) {
+unsafe fn decided<T: Plain + lanes::Lanes>(e: T, loops: impl Powers<T>) {
     // SAFETY: as the function's `# Safety` section requires.
     unsafe {
         match e.to_f64() {
@@ -114,7 +134,7 @@ unsafe fn decided<T: Power>(e: T, loops: impl Powers<T>) {
             0.5 => loops.by::<Root>(),
             -0.5 => loops.by::<InverseRoot>(),
             1.5 => loops.by::<ThreeHalves>(),
-            -1.5 if T::NARROW => loops.by::<InverseThreeHalves>(),
+            -1.5 if T::IS_NARROW => loops.by::<InverseThreeHalves>(),
             _ => loops.any(),
         }
     }
@@ -140,10 +160,10 @@ macro_rules! powers {
     ($($t:ident)*) => { $(
         impl Powers<$t> for Values {
             #[inline(always)]
-            unsafe fn by<F: Form>(self) {
+            unsafe fn by<F: Expression>(self) {
                 let Values(n, (x, _), _, out) = self;
                 // SAFETY: as the function's `# Safety` section requires.
-                unsafe { unary::map_vectorized(#[inline(always)] move |x: $t| F::of(x), n, x, out) }
+                unsafe { unary::map_vectorized(#[inline(always)] move |x: $t| F::of(x, x), n, x, out) }
             }
             unsafe fn any(self) {
                 let Values(n, x, y, out) = self;
@@ -159,12 +179,12 @@ macro_rules! powers {
         }
         impl Powers<$t> for Slopes {
             #[inline(always)]
-            unsafe fn by<F: Form>(self) {
+            unsafe fn by<F: Expression>(self) {
                 let Slopes(n, (x, _), (y, _), out) = self;
                 // SAFETY: as above.
                 unsafe {
                     let y = *y.cast::<$t>();
-                    unary::map_vectorized(#[inline(always)] move |x: $t| y.mul(F::of(x)), n, x, out);
+                    unary::map_vectorized(#[inline(always)] move |x: $t| y.mul(F::of(x, x)), n, x, out);
                 }
             }
             unsafe fn any(self) {
@@ -181,10 +201,10 @@ macro_rules! powers {
         }
         impl Powers<$t> for Gradients<$t> {
             #[inline(always)]
-            unsafe fn by<F: Form>(self) {
+            unsafe fn by<F: Expression>(self) {
                 let Gradients(n, g, x, y, out) = self;
                 // SAFETY: as above.
-                unsafe { binary::zip_vectorized(#[inline(always)] move |g: $t, x| g.mul(y.mul(F::of(x))), n, g, x, out) }
+                unsafe { binary::zip_vectorized(#[inline(always)] move |g: $t, x| gradient::<$t, F>(g, y, x), n, g, x, out) }
             }
             unsafe fn any(self) {
                 let Gradients(n, g, x, y, out) = self;

@@ -5,6 +5,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernel::pointwise::binary::{self, BinaryLoop, BinaryLoops};
 use crate::kernel::pointwise::formula::{Arithmetic, Float, Formula, Kind};
+use crate::kernel::pointwise::power;
 use crate::kernel::pointwise::ternary::{self, TernaryLoop, TernaryLoops};
 use crate::kernel::pointwise::unary::{Scalars, UnaryLoop, UnaryLoops};
 
@@ -121,13 +122,10 @@ impl Row {
         };
         match self.formula.arithmetic()? {
             Arithmetic::Power => None,
-            Arithmetic::PowerGradient => match self.scalars[0] {
-                2.0 => Some((Arithmetic::SquareGradient, float)),
-                3.0 => Some((Arithmetic::CubeGradient, float)),
-                4.0 => Some((Arithmetic::FourthGradient, float)),
-                1.5 => Some((Arithmetic::ThreeHalvesGradient, float)),
-                _ => None,
-            },
+            Arithmetic::PowerGradient => {
+                let own = power::EXPONENTS.iter().find(|(exponent, _)| *exponent == self.scalars[0]);
+                own.map(|(_, [_, gradient])| (*gradient, float))
+            }
             arithmetic => Some((arithmetic, float)),
         }
     }

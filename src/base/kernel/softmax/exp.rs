@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use crate::kernel::fast::Fast;
 use crate::kernel::interrupt;
 use crate::kernel::num::{Analytic, Field, Real};
-use crate::kernel::pointwise::numbers::LOG;
+use crate::kernel::pointwise::expressions::LOG;
 use crate::kernel::pointwise::unary;
 use crate::kernel::reduce::extreme::{larger, largest};
 use crate::kernel::reduce::pairwise::ROWS;

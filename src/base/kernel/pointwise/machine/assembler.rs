@@ -4,7 +4,9 @@
 //! Encodings: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::{SmallVec, smallvec};
 
+use super::terms::{Operation, Source, recorded};
 use crate::kernel::pointwise::formula::{Arithmetic, Float};
 use crate::kernel::pointwise::row::{Address, Instruction, Operand};
 
@@ -25,6 +27,8 @@ pub enum Place {
     Constant(u64),
 }
 use Place::Register;
+
+const ZERO: Place = Place::Constant(0);
 
 /// Registers for numbers that are no result of an instruction.
 pub const SCRATCH: u8 = 14;
@@ -61,8 +65,6 @@ const MOVE: u8 = 0x28;
 const COMPARE: u8 = 0x2f;
 const SQRT: u8 = 0x51;
 const AND: u8 = 0x54;
-const AND_NOT: u8 = 0x55;
-const OR: u8 = 0x56;
 const XOR: u8 = 0x57;
 const ADD: u8 = 0x58;
 const MULTIPLY: u8 = 0x59;
@@ -151,23 +153,27 @@ pub enum Contracted {
     SubtractFrom = 0xbc,
 }
 
-/// The formula of an instruction that takes no call.
+/// The formula of an instruction that takes no call. One with twice the digits of float32 does.
 pub fn formula(own: &Instruction) -> Option<(Arithmetic, Float)> {
     let (arithmetic, float) = own.row.kind()?;
-    // These are computed with twice the digits of float32.
-    let is_double = matches!(
-        arithmetic,
-        Arithmetic::Cube | Arithmetic::Fourth | Arithmetic::FourthGradient | Arithmetic::ThreeHalves
-    );
-    (!(is_double && float == Float::F32)).then_some((arithmetic, float))
+    let is_wide = arithmetic.reads().is_some_and(|(_, is_wide)| is_wide);
+    (!(is_wide && float == Float::F32)).then_some((arithmetic, float))
 }
 
 /// The operands that a formula reads. Of powers that is the base alone.
 pub fn operands(own: &Instruction) -> &[Operand] {
-    use Arithmetic::{Cube, Fourth, Square, ThreeHalves};
-    match formula(own) {
-        Some((Square | Cube | Fourth | ThreeHalves, _)) => &own.from[..1],
-        _ => own.operands(),
+    match formula(own).and_then(|(arithmetic, _)| arithmetic.reads()) {
+        Some((n, _)) => &own.from[..n],
+        None => own.operands(),
+    }
+}
+
+/// Whether an operation takes several instructions, of which one writes the result before another reads an operand.
+fn is_in_steps(operation: Operation, places: &[Place]) -> bool {
+    match operation {
+        Operation::Select => places[2] != ZERO,
+        Operation::MultiplySubtract | Operation::IsEqual | Operation::IsAtMost => true,
+        _ => !matches!(places[0], Register(_)),
     }
 }
 
@@ -306,11 +312,6 @@ impl Assembler {
         })
     }
 
-    /// A number that both types have.
-    fn number(&self, x: f32) -> Place {
-        self.mask(x.to_bits(), f64::from(x).to_bits())
-    }
-
     /// Reads a number, which becomes a whole vector if it is one for all elements.
     pub fn load(&mut self, register: u8, place: Place) {
         match place {
@@ -412,76 +413,80 @@ impl Assembler {
         to: Address,
         fate: Fate,
     ) {
+        let nodes = recorded(arithmetic).expect("the formula has an expression");
         let x = self.operand(from[0], next[0], true, &[]);
-        let Register(first) = x else { unreachable!("it is in a register") };
-        // A register that is read last may have the only copy of both operands.
-        let y = if from[1] == from[0] { x } else { self.operand(from[1], next[1], false, &[x]) };
-        // Gradients make a factor or divisor of the second operand first.
-        match arithmetic {
-            Arithmetic::SquareGradient | Arithmetic::SqrtGradient => {
-                self.load(SCRATCH, y);
-                self.op(ADD, SCRATCH, SCRATCH, Register(SCRATCH));
-            }
-            Arithmetic::CubeGradient | Arithmetic::FourthGradient => {
-                self.load(SCRATCH, y);
-                self.op(MULTIPLY, SCRATCH, SCRATCH, y);
-                let factor = if arithmetic == Arithmetic::FourthGradient {
-                    self.op(MULTIPLY, SCRATCH, SCRATCH, y);
-                    4.0
-                } else {
-                    3.0
-                };
-                self.op(MULTIPLY, SCRATCH, SCRATCH, self.number(factor));
-            }
-            Arithmetic::ThreeHalvesGradient => {
-                self.load(SCRATCH, y);
-                self.op(ADD, SCRATCH, SCRATCH, self.number(0.0));
-                self.root(SCRATCH, f32::INFINITY);
-                self.op(MULTIPLY, SCRATCH, SCRATCH, self.number(1.5));
-            }
-            _ => {}
+        // A register that is read last may have the only copy of both operands. One operation may read the second from memory.
+        let y = if from[1] == from[0] { x } else { self.operand(from[1], next[1], nodes.len() > 1, &[x]) };
+        let result = self.result([x, y]);
+        let mut registers: SmallVec<[u8; 4]> = smallvec![result, SCRATCH, MASK];
+        let mut made: SmallVec<[Place; 12]> = smallvec![];
+        for (i, (operation, from)) in nodes.iter().enumerate() {
+            let place = |&source: &Source| match source {
+                Source::Made(k) => made.get(k).copied(),
+                Source::Operand(k) => Some([x, y][k]),
+                Source::Literal(v) => Some(self.mask((v as f32).to_bits(), v.to_bits())),
+            };
+            let places: SmallVec<[Place; 3]> = from.iter().filter_map(place).collect();
+            let later = nodes[i + 1..].iter().flat_map(|(_, from)| from).filter_map(place);
+            let is_in_steps = is_in_steps(*operation, &places);
+            let is_changed = |x: &Place| *operation == Operation::MultiplySubtract && *x == places[0];
+            let again = places.iter().copied().filter(|x| is_in_steps && !is_changed(x));
+            let kept: SmallVec<[Place; 16]> = later.chain(again).collect();
+            // The result comes last, so that the register of an operand is not written before.
+            let first = usize::from(i + 1 < nodes.len());
+            let mut known = registers[first..].iter().chain(&registers[..first]);
+            let to = known.find(|&&r| !kept.contains(&Register(r))).copied().unwrap_or_else(|| {
+                let others = registers.iter().map(|&r| Register(r)).chain([x, y]);
+                let another = self.take(&others.collect::<SmallVec<[Place; 8]>>());
+                registers.push(another);
+                another
+            });
+            self.operate(*operation, to, &places);
+            made.push(Register(to));
         }
-        let register = self.result([x, y]);
-        match arithmetic {
-            Arithmetic::Add => self.op(ADD, register, first, y),
-            Arithmetic::Subtract => self.op(SUBTRACT, register, first, y),
-            Arithmetic::Divide => self.op(DIVIDE, register, first, y),
-            Arithmetic::SqrtGradient => self.op(DIVIDE, register, first, Register(SCRATCH)),
-            Arithmetic::Negate => self.bits(XOR, register, first, self.mask(1 << 31, 1 << 63)),
-            Arithmetic::Absolute => self.bits(AND, register, first, self.mask(!(1 << 31), !(1 << 63))),
-            Arithmetic::Sqrt => self.sqrt(register, first),
-            Arithmetic::Square => self.op(MULTIPLY, register, first, x),
-            Arithmetic::Cube => {
-                self.op(MULTIPLY, SCRATCH, first, x);
-                self.op(MULTIPLY, register, SCRATCH, x);
+        self.load(result, made[nodes.len() - 1]);
+        self.write(result, to, fate);
+    }
+
+    /// Computes an operation.
+    fn operate(&mut self, operation: Operation, to: u8, places: &[Place]) {
+        let first = self.in_register(places[0], to);
+        match operation {
+            Operation::Add => self.op(ADD, to, first, places[1]),
+            Operation::Subtract => self.op(SUBTRACT, to, first, places[1]),
+            Operation::Multiply => self.op(MULTIPLY, to, first, places[1]),
+            Operation::Divide => self.op(DIVIDE, to, first, places[1]),
+            Operation::Negate => self.bits(XOR, to, first, self.mask(1 << 31, 1 << 63)),
+            Operation::Absolute => self.bits(AND, to, first, self.mask(!(1 << 31), !(1 << 63))),
+            Operation::Sqrt => self.sqrt(to, first),
+            Operation::MultiplySubtract => {
+                self.load(to, places[0]);
+                let Register(second) = places[1] else { unreachable!("it is in a register") };
+                self.fused(MULTIPLY_SUBTRACT, to, second, places[2]);
             }
-            Arithmetic::Fourth => {
-                // The square and what it loses, the fourth power and what both products lose.
-                self.op(MULTIPLY, SCRATCH, first, x);
-                self.load(MASK, x);
-                self.fused(MULTIPLY_SUBTRACT, MASK, first, Register(SCRATCH));
-                self.op(ADD, register, SCRATCH, Register(SCRATCH));
-                self.op(MULTIPLY, MASK, register, Register(MASK));
-                self.op(MULTIPLY, register, SCRATCH, Register(SCRATCH));
-                self.fused(MULTIPLY_SUBTRACT, SCRATCH, SCRATCH, Register(register));
-                self.op(ADD, SCRATCH, SCRATCH, Register(MASK));
-                // Nothing is lost where the power is infinite.
-                self.load(MASK, self.mask(f32::MAX.to_bits(), f64::MAX.to_bits()));
-                self.compare_bits(IS_AT_MOST, register, MASK);
-                self.bits(AND, SCRATCH, SCRATCH, Register(MASK));
-                self.op(ADD, register, register, Register(SCRATCH));
+            Operation::IsEqual | Operation::IsAtMost => {
+                let second = self.in_register(places[1], to);
+                let comparison = if operation == Operation::IsEqual { IS_EQUAL } else { IS_AT_MOST };
+                self.compare_bits(comparison, to, first, second);
             }
-            Arithmetic::ThreeHalves => {
-                self.op(ADD, SCRATCH, first, self.number(0.0));
-                self.load(register, Register(SCRATCH));
-                self.root(register, f32::NEG_INFINITY);
-                self.op(MULTIPLY, register, SCRATCH, Register(register));
+            Operation::Select if places[2] == ZERO => self.bits(AND, to, first, places[1]),
+            // The bits in which both differ are taken where it holds.
+            Operation::Select => {
+                let Register(y) = places[2] else { unreachable!("it is in a register") };
+                self.bits(XOR, to, y, places[1]);
+                self.bits(AND, to, to, Register(first));
+                self.bits(XOR, to, to, Register(y));
             }
-            Arithmetic::Multiply => self.op(MULTIPLY, register, first, y),
-            // Gradients of powers. Of two NaN the loops give that of the second operand.
-            _ => self.op(MULTIPLY, register, SCRATCH, x),
         }
-        self.write(register, to, fate);
+    }
+
+    /// The register of a place, which is `to` if it was in none.
+    fn in_register(&mut self, place: Place, to: u8) -> u8 {
+        let Register(register) = place else {
+            self.load(to, place);
+            return to;
+        };
+        register
     }
 
     /// Computes a product, and the sum or difference with it, which is rounded once. Of three operands the last is the one that the
@@ -513,13 +518,13 @@ impl Assembler {
         matches!(self.width, Width::Whole | Width::Masked)
     }
 
-    /// Makes all bits of a number in the mask register ones where the comparison holds for those of two registers, else zeros.
-    fn compare_bits(&mut self, comparison: u8, first: u8, second: u8) {
+    /// Makes all bits of a number ones where the comparison holds for those of two registers, else zeros.
+    fn compare_bits(&mut self, comparison: u8, to: u8, first: u8, second: u8) {
         // With 64 bytes the result is in a register of its own kind first.
-        self.op(COMPARE_BITS, if self.is_wide() { K2 } else { MASK }, first, Register(second));
+        self.op(COMPARE_BITS, if self.is_wide() { K2 } else { to }, first, Register(second));
         self.code.push(comparison);
         if self.is_wide() {
-            self.encode((2, 2, MASK_TO_VECTOR, self.is_double()), MASK, NONE, Register(K2));
+            self.encode((2, 2, MASK_TO_VECTOR, self.is_double()), to, NONE, Register(K2));
         }
     }
 
@@ -527,16 +532,6 @@ impl Assembler {
     fn fused(&mut self, opcode: u8, to: u8, first: u8, place: Place) {
         let opcode = opcode + u8::from(self.width == Width::One);
         self.encode((2, 1, opcode, self.is_double()), to, first, place);
-    }
-
-    /// The root of the numbers in a register, and of -∞ this number.
-    fn root(&mut self, register: u8, of_negative_infinity: f32) {
-        self.load(MASK, self.number(f32::NEG_INFINITY));
-        self.compare_bits(IS_EQUAL, MASK, register);
-        self.sqrt(register, register);
-        self.bits(AND_NOT, register, MASK, Register(register));
-        self.bits(AND, MASK, MASK, self.number(of_negative_infinity));
-        self.bits(OR, register, register, Register(MASK));
     }
 
     /// An instruction of the processor on a general register and a cell.

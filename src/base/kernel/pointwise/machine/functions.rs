@@ -149,8 +149,7 @@ fn places(own: &Instruction, next: [u32; 3], place: impl Fn(&Operand) -> Place) 
 /// The type of the numbers of an instruction that may be part of a function on the elements of a tile.
 pub fn of_tile(own: &Instruction) -> Option<Float> {
     let (arithmetic, float) = formula(own)?;
-    let is_truth = matches!(arithmetic, Arithmetic::Less | Arithmetic::LessEqual | Arithmetic::Select);
-    (!is_truth && !matches!(own.row.apply, Loop::Pair(_))).then_some(float)
+    (arithmetic.reads().is_some() && !matches!(own.row.apply, Loop::Pair(_))).then_some(float)
 }
 
 /// Adds a function that runs instructions on the elements of a tile: where it begins. It is given the number of elements and the

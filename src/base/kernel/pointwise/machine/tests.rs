@@ -2,11 +2,12 @@
 
 use super::CodeOfTiles;
 use crate::dtype::DType;
-use crate::kernel::pointwise::formula::{Arithmetic, Float, Formula};
-use crate::kernel::pointwise::numbers::{
-    ABSOLUTE, ADD, DIVIDE, LESS, LESS_EQUAL, LOG, MULTIPLY, NEGATE, Numbers, SQRT, SQRT_GRADIENT, SQUARE,
-    SQUARE_GRADIENT, SUBTRACT, Way,
+use crate::kernel::pointwise::expressions::{
+    ABSOLUTE, ADD, DIVIDE, LESS, LESS_EQUAL, LOG, MULTIPLY, NEGATE, SQRT, SQRT_GRADIENT, SQUARE,
+    SQUARE_GRADIENT, SUBTRACT,
 };
+use crate::kernel::pointwise::formula::{Arithmetic, Float, Formula};
+use crate::kernel::pointwise::numbers::{Numbers, Way};
 use crate::kernel::pointwise::power::{GRADIENT, POWER};
 use crate::kernel::pointwise::row::{Address, Instruction, Operand, Row};
 use crate::kernel::pointwise::select;
