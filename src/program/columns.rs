@@ -14,7 +14,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves};
 use crate::kernel::copy::assemble;
-use crate::kernel::pointwise::formula::{Arithmetic, Formula};
+use crate::kernel::pointwise::expressions::ADD;
 use crate::shape::{self, Dims};
 
 /// The fewest elements of a column.
@@ -157,8 +157,7 @@ fn planned(
             Way::Pointwise(_) if step.ins.iter().any(is_known) => of_formula(values, step),
             _ => None,
         };
-        let is_sum =
-            matches!(way, Way::Pointwise(p) if p.row().formula == Formula::Arithmetic(Arithmetic::Add));
+        let is_sum = matches!(way, Way::Pointwise(p) if p.row().formula == ADD.formula);
         let (mut made, mut own_gain, mut fits) = (vec![], CALL as isize, own.is_some());
         for ins in own.iter().flatten() {
             let mut of = [Sign::Zero; 3];
@@ -298,7 +297,7 @@ impl Taken<'_> {
     /// step.
     fn computed(&mut self, step: &Step, p: &Pointwise, n: usize, ins: &[Column], own: Option<Id>) -> Column {
         let row = p.row();
-        let is_sum = row.formula == Formula::Arithmetic(Arithmetic::Add);
+        let is_sum = row.formula == ADD.formula;
         let is_unsigned = |column: &Column| match column {
             Column::Zero => true,
             Column::At(id, 0, 1) => self.unsigned.contains(id),

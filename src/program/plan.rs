@@ -2,7 +2,7 @@
 //! of their results.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -14,8 +14,7 @@ use crate::dtype::DType;
 use crate::graph::Op;
 use crate::kernel::broadcast::joined;
 use crate::kernel::pointwise::cluster::{Cluster, End, Read, Reading, Walk, Write};
-use crate::kernel::pointwise::formula::{Arithmetic, Formula, Kind};
-use crate::kernel::pointwise::machine;
+use crate::kernel::pointwise::expressions::{ADD, MULTIPLY, SUBTRACT};
 use crate::kernel::pointwise::pairs;
 use crate::kernel::pointwise::power;
 use crate::kernel::pointwise::row::{Address, Instruction, Loop, Operand, PairLoop, Row};
@@ -137,7 +136,7 @@ impl Pointwise {
     /// Whether a sum or product has its second operand, which is one number for all elements, in a register. If both
     /// operands are NaN, it is that one which such a loop gives back.
     pub fn repeats_second(&self) -> bool {
-        let commutes = matches!(self.row.formula.arithmetic(), Some(Arithmetic::Add | Arithmetic::Multiply));
+        let commutes = [ADD.formula, MULTIPLY.formula].contains(&self.row.formula);
         self.n > 1 && commutes && self.has_single && !self.ins[0].is_one_element(self.n)
     }
 
@@ -178,12 +177,11 @@ impl Pointwise {
 
     /// The step, where a power with one of these exponents is a formula of its own.
     pub fn with_exponent(mut self, is_all: impl Fn(usize, f64) -> bool) -> Pointwise {
-        use Arithmetic::Power;
         // The loop has no such formulas for one base of many results.
         let has_formulas = self.n == 1 || !self.ins[0].is_one_element(self.n);
-        if self.row.formula == Formula::Arithmetic(Power) && self.has_single && has_formulas {
+        if self.row.formula == power::POWER.formula && self.has_single && has_formulas {
             let own = power::EXPONENTS.into_iter().find(|(exponent, _)| is_all(1, *exponent));
-            self.row.formula = Formula::Arithmetic(own.map_or(Power, |(_, [own, _])| own));
+            self.row.formula = own.map_or(self.row.formula, |(_, [own, _])| own);
         }
         self
     }
@@ -191,9 +189,9 @@ impl Pointwise {
     /// The operand that the step returns as it is, if that is so because of the numbers of the other one: `x * 1`, `1 * x`
     /// and `x - 0` have every bit of `x`.
     pub fn unchanged(&self, is_all: impl Fn(usize, f64) -> bool) -> Option<usize> {
-        match self.row.formula.arithmetic()? {
-            Arithmetic::Multiply => (0..2).find(|&k| is_all(1 - k, 1.0)),
-            Arithmetic::Subtract => is_all(1, 0.0).then_some(0),
+        match self.row.formula {
+            product if product == MULTIPLY.formula => (0..2).find(|&k| is_all(1 - k, 1.0)),
+            difference if difference == SUBTRACT.formula => is_all(1, 0.0).then_some(0),
             _ => None,
         }
     }
@@ -317,10 +315,7 @@ pub(super) fn planned(values: &[Value], steps: Vec<(Step, Way)>, outputs: &[Id])
         if asked.is_empty() && packs.is_empty() {
             continue;
         }
-        let is_of_numbers = asked.first().is_none_or(|(_, p)| p.n == 1);
-        let in_loops = is_of_numbers && !machine::is_for_this_processor();
-        let members = if in_loops { in_runs(&memory, asked) } else { asked };
-        clusters(&memory, Parts { members, folds, packs }, &outside, &mut work);
+        clusters(&memory, Parts { members: asked, folds, packs }, &outside, &mut work);
     }
     work
 }
@@ -568,42 +563,6 @@ impl Pairs {
             at += 1;
         }
     }
-}
-
-/// Single numbers in an order in which those that are computed in the same way stand together, and of these each after
-/// the one that it reads.
-fn in_runs(memory: &Memory<'_>, members: Vec<(Step, Pointwise)>) -> Vec<(Step, Pointwise)> {
-    let made: FxHashMap<Id, usize> =
-        members.iter().enumerate().map(|(k, (step, _))| (step.outs[0], k)).collect();
-    let mut waits = vec![0; members.len()];
-    let mut users: Vec<SmallVec<[usize; 2]>> = vec![SmallVec::new(); members.len()];
-    for (k, (step, _)) in members.iter().enumerate() {
-        for &m in step.ins.iter().filter_map(|&id| made.get(&memory.whole(id).0)) {
-            waits[k] += 1;
-            users[m].push(k);
-        }
-    }
-    let kinds: Vec<Kind> = members.iter().map(|(_, p)| p.row.kind()).collect();
-    let mut ready: BTreeMap<Kind, Vec<usize>> = BTreeMap::new();
-    for k in (0..members.len()).rev().filter(|&k| waits[k] == 0) {
-        ready.entry(kinds[k]).or_default().push(k);
-    }
-    let mut order = vec![];
-    while let Some((&longest, _)) =
-        ready.iter().filter(|(_, list)| !list.is_empty()).max_by_key(|(_, list)| list.len())
-    {
-        while let Some(k) = ready.get_mut(&longest).and_then(Vec::pop) {
-            order.push(k);
-            for &user in users[k].iter().rev() {
-                waits[user] -= 1;
-                if waits[user] == 0 {
-                    ready.entry(kinds[user]).or_default().push(user);
-                }
-            }
-        }
-    }
-    let mut members: Vec<_> = members.into_iter().map(Some).collect();
-    order.into_iter().filter_map(|k| members[k].take()).collect()
 }
 
 /// Where a cluster puts a result.

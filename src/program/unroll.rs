@@ -12,8 +12,7 @@ use crate::dtype::DType;
 use crate::graph::trace::Call;
 use crate::kernel::matmul;
 use crate::kernel::pointwise::binary::BinaryLoops;
-use crate::kernel::pointwise::expressions::{ADD, MULTIPLY};
-use crate::kernel::pointwise::formula::Arithmetic;
+use crate::kernel::pointwise::expressions::{ABSOLUTE, ADD, MULTIPLY, SQUARE};
 use crate::kernel::pointwise::row::Row;
 use crate::kernel::reduce::pairwise::ROWS;
 use crate::shape;
@@ -141,7 +140,7 @@ fn leave_to_loops(values: &[Value], steps: &[(Step, Way)], formulas: &mut [Optio
     let mut gains = vec![0i64; steps.len()];
     for (i, (f, (step, way))) in formulas.iter().zip(steps).enumerate() {
         let (gain, cost) = match way {
-            Way::Pointwise(p) if p.row().kind().is_none() => GAIN_OF_CALLS,
+            Way::Pointwise(p) if p.row().arithmetic().is_none() => GAIN_OF_CALLS,
             _ => GAIN,
         };
         let own = match f {
@@ -304,18 +303,17 @@ impl Unrolled<'_> {
             self.unsigned.contains(&id) || self.constant(id).is_some_and(is_one)
         };
         let mut gets_no_sign = false;
-        match row.formula.arithmetic() {
-            Some(Arithmetic::Add) => {
-                let is_zero = |id: Id| self.constant(id).is_some_and(|x| x.to_bits() == 0);
-                // Only -0 has other bits after 0 has been added.
-                if let Some(k) = (0..2).find(|&k| is_zero(ins[1 - k]) && is_unsigned(ins[k])) {
-                    return ins[k];
-                }
-                gets_no_sign = ins.iter().any(|&id| is_unsigned(id));
+        if row.formula == ADD.formula {
+            let is_zero = |id: Id| self.constant(id).is_some_and(|x| x.to_bits() == 0);
+            // Only -0 has other bits after 0 has been added.
+            if let Some(k) = (0..2).find(|&k| is_zero(ins[1 - k]) && is_unsigned(ins[k])) {
+                return ins[k];
             }
-            Some(Arithmetic::Multiply) => gets_no_sign = ins[0] == ins[1],
-            Some(Arithmetic::Square | Arithmetic::Absolute) => gets_no_sign = true,
-            _ => {}
+            gets_no_sign = ins.iter().any(|&id| is_unsigned(id));
+        } else if row.formula == MULTIPLY.formula {
+            gets_no_sign = ins[0] == ins[1];
+        } else if row.formula == SQUARE.formula || row.formula == ABSOLUTE.formula {
+            gets_no_sign = true;
         }
         let out = out.unwrap_or_else(|| self.add(row.out, Origin::Made));
         let way = Way::Pointwise(Pointwise::of_numbers(row, &ins, has_single));

@@ -261,7 +261,7 @@ macro_rules! binary_loops {
         let mut loops: [Option<binary::BinaryLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
         // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of dtype `out`.
         $( loops[DType::$V as usize] = Some($crate::kernel::pointwise::binary::binary_loop!($Trait row $Out $t)); )*
-        &binary::BinaryLoops { loops, out: $out, divides: false, has_forms: false, formula: formula::Formula::of::<Own>(), weight: $crate::kernel::pointwise::unary::unary_loops!(@weight $Trait) }
+        &binary::BinaryLoops { loops, out: $out, divides: false, has_forms: false, formula: formula::Formula::of::<Own>(None), weight: $crate::kernel::pointwise::unary::unary_loops!(@weight $Trait) }
     }};
     (@row Special $Out:ident $x:ident $y:ident $p:tt $e:expr) => {
         // One copy of the formula for both dtypes.

@@ -235,7 +235,7 @@ fn conversion(from: DType, to: DType) -> Option<UnaryLoop> {
 pub fn row(from: DType, to: DType) -> Option<Row> {
     struct Cast;
     let apply = half::conversion(from, to).or_else(|| conversion(from, to))?;
-    Some(Row::new(Loop::Unary(apply), Formula::of::<Cast>(), [0.0; 3], from, to))
+    Some(Row::new(Loop::Unary(apply), Formula::of::<Cast>(None), [0.0; 3], from, to))
 }
 
 #[cfg(test)]

@@ -100,7 +100,7 @@ pub fn from_parts(re: &Array, im: &Array, batch_ndim: usize) -> Result<Array> {
         out: Some(re.dtype().complex()),
         divides: false,
         has_forms: false,
-        formula: Formula::of::<Parts>(),
+        formula: Formula::of::<Parts>(None),
         weight: 1,
     };
     binary::apply("complex", &table, re, im, batch_ndim)

@@ -1,18 +1,40 @@
 //! Formulas of arithmetic, each of which is written once: loops over arrays compute it with numbers of each dtype, programs of single
 //! numbers with floats, and the code generator with terms.
 
+use std::ptr;
+
 use crate::kernel::pointwise::binary::{BinaryLoops, binary_loops};
-use crate::kernel::pointwise::formula::{Arithmetic, Formula};
+use crate::kernel::pointwise::formula::{Arithmetic, Cell, Formula};
 use crate::kernel::pointwise::lanes::Lanes;
+use crate::kernel::pointwise::terms::recorded;
 use crate::kernel::pointwise::unary::{UnaryLoops, unary_loops};
 
-/// A formula of one or two numbers.
-pub trait Expression {
+/// A formula of one or two floats.
+pub trait Expression: Sized + 'static {
     /// How many numbers it reads. Of one, the second is any number.
     const OPERANDS: usize;
     /// Whether it computes with twice the digits of float32.
     const IS_WIDE: bool;
     fn of<T: Lanes>(x: T, y: T) -> T;
+
+    const ARITHMETIC: Arithmetic = Arithmetic {
+        operands: Self::OPERANDS,
+        is_wide: Self::IS_WIDE,
+        cells: [cell::<f32, Self>, cell::<f64, Self>],
+        nodes: Some(|| recorded(|x, y| _ = Self::of(x, y))),
+    };
+    const FORMULA: Formula = Formula::of::<Self>(Some(&Self::ARITHMETIC));
+}
+
+/// # Safety
+/// As [`Cell`] says, for numbers of type `T`.
+unsafe fn cell<T: Lanes, E: Expression>([x, y, _]: [*const u8; 3], to: *mut u8) {
+    // SAFETY: as the function's `# Safety` section requires.
+    unsafe {
+        let x = *x.cast::<T>();
+        let y = if E::OPERANDS == 2 { *y.cast::<T>() } else { x };
+        *to.cast::<T>() = E::of(x, y);
+    }
 }
 
 /// Rows `TABLE: Loops Name class x, y => number;`, of which the class is that of [`unary_loops!`] or [`binary_loops!`].
@@ -31,7 +53,7 @@ macro_rules! expressions {
         $(#[$doc])*
         pub const $TABLE: &$Loops = {
             const LOOPS: &$Loops = expressions!(@loops $class $x $($y)? => $e);
-            &$Loops { formula: Formula::Arithmetic(Arithmetic::$Name), ..*LOOPS }
+            &$Loops { formula: $Name::FORMULA, ..*LOOPS }
         };
     )* };
     (@operands $x:ident) => { 1 };
@@ -62,15 +84,37 @@ expressions! {
     ABSOLUTE: UnaryLoops Absolute num x => x.abs();
 }
 
+/// Formulas that give or read truth values: their loops compute any dtype.
+macro_rules! of_truth {
+    ($operands:literal, [$x:ident, $y:ident, $z:ident] $T:ident => $e:expr) => {{
+        struct Own;
+        /// # Safety
+        /// As [`Cell`] says, for numbers of type `T`.
+        unsafe fn cell<$T: Copy + PartialOrd>([$x, $y, $z]: [*const u8; 3], to: *mut u8) {
+            // SAFETY: as the function's `# Safety` section requires.
+            unsafe { ptr::write(to.cast(), $e) }
+        }
+        const OWN: Arithmetic = Arithmetic {
+            operands: $operands,
+            is_wide: false,
+            cells: [cell::<f32> as Cell, cell::<f64>],
+            nodes: None,
+        };
+        Formula::of::<Own>(Some(&OWN))
+    }};
+}
+
 /// `x < y`.
 pub const LESS: &BinaryLoops = {
     const LOOPS: &BinaryLoops = binary_loops!(test x, y => truth(x < y));
-    &BinaryLoops { formula: Formula::Arithmetic(Arithmetic::Less), ..*LOOPS }
+    &BinaryLoops { formula: of_truth!(2, [x, y, _z] T => *x.cast::<T>() < *y.cast::<T>()), ..*LOOPS }
 };
 /// `x ≤ y`.
 pub const LESS_EQUAL: &BinaryLoops = {
     const LOOPS: &BinaryLoops = binary_loops!(test x, y => truth(x <= y));
-    &BinaryLoops { formula: Formula::Arithmetic(Arithmetic::LessEqual), ..*LOOPS }
+    &BinaryLoops { formula: of_truth!(2, [x, y, _z] T => *x.cast::<T>() <= *y.cast::<T>()), ..*LOOPS }
 };
+/// `y` where the truth value `x` holds, else `z`.
+pub const SELECT: Formula = of_truth!(3, [x, y, z] T => *if *x != 0 { y } else { z }.cast::<T>());
 /// `log x`.
 pub const LOG: &UnaryLoops = unary_loops!(analytic x => x.ln());

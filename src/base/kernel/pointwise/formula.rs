@@ -1,40 +1,53 @@
-//! What tells formulas apart.
+//! What tells formulas apart, and what is known of those of arithmetic.
 
 use std::any::TypeId;
 use std::hash::{Hash, Hasher};
 
+use super::terms::Nodes;
+
 /// A formula, whatever the dtype of its numbers. Two are equal if they were written in one place.
 #[derive(Clone, Copy)]
-pub enum Formula {
-    Arithmetic(Arithmetic),
-    /// Another one: the type that was made where its loops were written.
-    Other(fn() -> TypeId),
+pub struct Formula {
+    id: fn() -> TypeId,
+    /// What takes less time than a call, if that is so.
+    pub arithmetic: Option<&'static Arithmetic>,
+}
+
+/// A formula of floats that takes less time than a call.
+pub struct Arithmetic {
+    /// How many numbers it reads. Of a power that is the base alone.
+    pub operands: usize,
+    /// Whether it computes with twice the digits of float32.
+    pub is_wide: bool,
+    /// By type of the numbers.
+    pub cells: [Cell; 2],
+    /// The operations that it is made of. None if it reads or gives truth values.
+    pub nodes: Option<fn() -> Nodes>,
+}
+
+/// Computes a formula for single numbers.
+///
+/// # Safety
+/// The addresses are those of operands of its type, as many as it has, and of memory for the result.
+pub type Cell = unsafe fn(from: [*const u8; 3], to: *mut u8);
+
+/// The type of the numbers of a formula of arithmetic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Float {
+    F32,
+    F64,
 }
 
 impl Formula {
-    pub const fn of<T: 'static>() -> Formula {
-        Formula::Other(TypeId::of::<T>)
-    }
-
-    /// Which formula of arithmetic it is, if it is one.
-    pub fn arithmetic(self) -> Option<Arithmetic> {
-        match self {
-            Formula::Arithmetic(arithmetic) => Some(arithmetic),
-            Formula::Other(_) => None,
-        }
-    }
-
-    fn key(self) -> Result<Arithmetic, TypeId> {
-        match self {
-            Formula::Arithmetic(arithmetic) => Ok(arithmetic),
-            Formula::Other(id) => Err(id()),
-        }
+    /// The formula that is written where this type is made.
+    pub const fn of<T: 'static>(arithmetic: Option<&'static Arithmetic>) -> Formula {
+        Formula { id: TypeId::of::<T>, arithmetic }
     }
 }
 
 impl PartialEq for Formula {
     fn eq(&self, other: &Formula) -> bool {
-        self.key() == other.key()
+        (self.id)() == (other.id)()
     }
 }
 
@@ -42,77 +55,6 @@ impl Eq for Formula {}
 
 impl Hash for Formula {
     fn hash<H: Hasher>(&self, to: &mut H) {
-        self.key().hash(to);
-    }
-}
-
-/// The formulas that take less time than a call.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Arithmetic {
-    Add,
-    Subtract,
-    Multiply,
-    Negate,
-    Divide,
-    Sqrt,
-    Square,
-    Absolute,
-    Less,
-    LessEqual,
-    Select,
-    /// `x^y`, which is called as a loop unless a program knows that `y` is 2, 3, 4 or 1.5.
-    Power,
-    Cube,
-    Fourth,
-    ThreeHalves,
-    /// The gradient of `x^p`, which is called as a loop unless `p` is one of these numbers.
-    PowerGradient,
-    CubeGradient,
-    FourthGradient,
-    ThreeHalvesGradient,
-    /// `x (2 y)`.
-    SquareGradient,
-    /// `x / (2 y)`.
-    SqrtGradient,
-}
-
-/// The type of the numbers of a formula of arithmetic.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Float {
-    F32,
-    F64,
-}
-
-/// A formula of arithmetic and the type of its numbers. None: the formula is called as a loop.
-pub type Kind = Option<(Arithmetic, Float)>;
-
-#[cfg(test)]
-mod tests {
-    use crate::dtype::DType;
-    use crate::kernel::pointwise::binary::{BinaryLoops, binary_loops};
-    use crate::kernel::pointwise::cast;
-    use crate::kernel::pointwise::expressions::ADD;
-    use crate::kernel::pointwise::formula::{Arithmetic, Formula};
-
-    /// Formulas of one place are equal, and others are not, even if a linker gives their loops one address.
-    #[test]
-    fn formulas_are_told_apart_by_where_they_were_written() {
-        const FIRST: &BinaryLoops = binary_loops!(plain x, y => x.add(y));
-        const SECOND: &BinaryLoops = binary_loops!(plain x, y => x.add(y));
-        let key = |table: &BinaryLoops, dtype, p| table.row(dtype, [p, 0.0, 0.0]).map(|row| row.key());
-        let first = key(FIRST, DType::F32, 0.0);
-        assert!(first.is_some() && first == key(FIRST, DType::F32, 0.0));
-        for other in [
-            key(SECOND, DType::F32, 0.0),
-            key(ADD, DType::F32, 0.0),
-            key(FIRST, DType::F64, 0.0),
-            key(FIRST, DType::F32, -0.0),
-        ] {
-            assert!(other.is_some() && first != other);
-        }
-        assert!(ADD.formula == Formula::Arithmetic(Arithmetic::Add));
-        let cast = |from, to| cast::row(from, to).map(|row| row.key());
-        let (single, double) = (cast(DType::F32, DType::I64), cast(DType::F64, DType::I64));
-        assert!(single == cast(DType::F32, DType::I64) && single != double);
+        (self.id)().hash(to);
     }
 }

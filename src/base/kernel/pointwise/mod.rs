@@ -1,6 +1,5 @@
 //! Elementwise kernels: tables of loops by dtype, and the functions that run them over broadcast arrays.
 
-pub mod arithmetic;
 pub mod bessel;
 pub mod binary;
 pub mod cast;
@@ -18,6 +17,7 @@ pub mod power;
 pub mod row;
 pub mod select;
 pub mod tanh;
+mod terms;
 pub mod ternary;
 pub mod unary;
 pub mod zero_division;

@@ -4,8 +4,8 @@ use crate::dtype::{DTYPES, DType};
 use crate::kernel::fast::Fast;
 use crate::kernel::num::{self, Field, Num, Plain};
 use crate::kernel::pointwise::binary::{self, BinaryLoop, BinaryLoops, binary_loops};
-use crate::kernel::pointwise::expressions::{Expression, Square};
-use crate::kernel::pointwise::formula::{Arithmetic, Formula};
+use crate::kernel::pointwise::expressions::{Expression, Square, SquareGradient};
+use crate::kernel::pointwise::formula::Formula;
 use crate::kernel::pointwise::{lanes, unary};
 
 /// Powers with one exponent as arithmetic: rows `Name plain x => power;`, or `Name wide x is_narrow => power;` for what is computed
@@ -99,11 +99,11 @@ gradients! {
 }
 
 /// The exponents of powers that are formulas of arithmetic: those of the power and of its gradient.
-pub const EXPONENTS: [(f64, [Arithmetic; 2]); 4] = [
-    (2.0, [Arithmetic::Square, Arithmetic::SquareGradient]),
-    (3.0, [Arithmetic::Cube, Arithmetic::CubeGradient]),
-    (4.0, [Arithmetic::Fourth, Arithmetic::FourthGradient]),
-    (1.5, [Arithmetic::ThreeHalves, Arithmetic::ThreeHalvesGradient]),
+pub const EXPONENTS: [(f64, [Formula; 2]); 4] = [
+    (2.0, [Square::FORMULA, SquareGradient::FORMULA]),
+    (3.0, [Cube::FORMULA, CubeGradient::FORMULA]),
+    (4.0, [Fourth::FORMULA, FourthGradient::FORMULA]),
+    (1.5, [ThreeHalves::FORMULA, ThreeHalvesGradient::FORMULA]),
 ];
 
 /// A loop over powers with one exponent.
@@ -180,12 +180,11 @@ macro_rules! powers {
         impl Powers<$t> for Slopes {
             #[inline(always)]
             unsafe fn by<F: Expression>(self) {
-                let Slopes(n, (x, _), (y, _), out) = self;
+                let Slopes(n, x, (y, _), out) = self;
+                // A product with 1 changes nothing.
+                let one: $t = 1.0;
                 // SAFETY: as above.
-                unsafe {
-                    let y = *y.cast::<$t>();
-                    unary::map_vectorized(#[inline(always)] move |x: $t| y.mul(F::of(x, x)), n, x, out);
-                }
+                unsafe { Gradients(n, ((&raw const one).cast(), 0), x, *y.cast::<$t>(), out).by::<F>() }
             }
             unsafe fn any(self) {
                 let Slopes(n, x, y, out) = self;
@@ -262,20 +261,17 @@ const fn table(
 }
 
 /// `x^y`.
-pub const POWER: &BinaryLoops = &table(
-    pairs!(Values f32 0.0),
-    pairs!(Values f64 0.0),
-    INTEGERS.loops,
-    Formula::Arithmetic(Arithmetic::Power),
-)
-.and_complex(COMPLEX);
+pub const POWER: &BinaryLoops =
+    &table(pairs!(Values f32 0.0), pairs!(Values f64 0.0), INTEGERS.loops, INTEGERS.formula)
+        .and_complex(COMPLEX);
 /// `y x^(y - 1)`, and 0 where `y` is 0.
 pub const SLOPE: &BinaryLoops =
     &table(pairs!(Slopes f32 1.0), pairs!(Slopes f64 1.0), [None; DTYPES], COMPLEX_SLOPE.formula)
         .and_complex(COMPLEX_SLOPE);
+struct PowerGradient;
 /// `g p[0] x^(p[0] - 1)` of pairs `g`, `x`, and `g · 0` if `p[0]` is 0.
 pub const GRADIENT: &BinaryLoops =
-    &table(gradient!(f32), gradient!(f64), [None; DTYPES], Formula::Arithmetic(Arithmetic::PowerGradient));
+    &table(gradient!(f32), gradient!(f64), [None; DTYPES], Formula::of::<PowerGradient>(None));
 /// `log x`; 0 where `x` is 0 and `y` (its real part) is not negative, since `x^y log x` tends to 0 there.
 pub const LOG: &BinaryLoops = &REAL_LOG.and_complex(COMPLEX_LOG);
 

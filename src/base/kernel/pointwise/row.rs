@@ -4,7 +4,8 @@ use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernel::pointwise::binary::{self, BinaryLoop, BinaryLoops};
-use crate::kernel::pointwise::formula::{Arithmetic, Float, Formula, Kind};
+use crate::kernel::pointwise::expressions::SELECT;
+use crate::kernel::pointwise::formula::{Arithmetic, Float, Formula};
 use crate::kernel::pointwise::power;
 use crate::kernel::pointwise::ternary::{self, TernaryLoop, TernaryLoops};
 use crate::kernel::pointwise::unary::{Scalars, UnaryLoop, UnaryLoops};
@@ -105,7 +106,7 @@ impl Row {
 
     /// The dtype of operand `k`.
     pub fn operand(&self, k: usize) -> DType {
-        if k == 0 && self.formula == Formula::Arithmetic(Arithmetic::Select) { DType::Bool } else { self.of }
+        if k == 0 && self.formula == SELECT { DType::Bool } else { self.of }
     }
 
     /// Whether it is for operands of these dtypes.
@@ -114,20 +115,18 @@ impl Row {
     }
 
     /// Its formula, if that is one of arithmetic, with gradients of powers told apart by the exponent.
-    pub fn kind(&self) -> Kind {
+    pub fn arithmetic(&self) -> Option<(&'static Arithmetic, Float)> {
         let float = match self.of {
             DType::F32 => Float::F32,
             DType::F64 => Float::F64,
             _ => return None,
         };
-        match self.formula.arithmetic()? {
-            Arithmetic::Power => None,
-            Arithmetic::PowerGradient => {
-                let own = power::EXPONENTS.iter().find(|(exponent, _)| *exponent == self.scalars[0]);
-                own.map(|(_, [_, gradient])| (*gradient, float))
-            }
-            arithmetic => Some((arithmetic, float)),
-        }
+        let formula = if self.formula == power::GRADIENT.formula {
+            power::EXPONENTS.iter().find(|(exponent, _)| *exponent == self.scalars[0])?.1[1]
+        } else {
+            self.formula
+        };
+        Some((formula.arithmetic?, float))
     }
 
     /// What tells two formulas apart.
@@ -191,6 +190,31 @@ impl Pass {
         match self {
             Pass::Binary(table, p) => table.row(ins[0], *p),
             Pass::Ternary(table, p) => table.row(ins[0], *p),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dtype::DType;
+    use crate::kernel::pointwise::binary::{BinaryLoops, binary_loops};
+    use crate::kernel::pointwise::expressions::ADD;
+
+    /// Formulas of one place are equal, and others are not, even if a linker gives their loops one address.
+    #[test]
+    fn formulas_are_told_apart_by_where_they_were_written() {
+        const FIRST: &BinaryLoops = binary_loops!(plain x, y => x.add(y));
+        const SECOND: &BinaryLoops = binary_loops!(plain x, y => x.add(y));
+        let key = |table: &BinaryLoops, dtype, p| table.row(dtype, [p, 0.0, 0.0]).map(|row| row.key());
+        let first = key(FIRST, DType::F32, 0.0);
+        assert!(first.is_some() && first == key(FIRST, DType::F32, 0.0));
+        for other in [
+            key(SECOND, DType::F32, 0.0),
+            key(ADD, DType::F32, 0.0),
+            key(FIRST, DType::F64, 0.0),
+            key(FIRST, DType::F32, -0.0),
+        ] {
+            assert!(other.is_some() && first != other);
         }
     }
 }

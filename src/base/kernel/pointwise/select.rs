@@ -3,7 +3,7 @@
 use crate::array::{Array, by_size};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::kernel::pointwise::formula::{Arithmetic, Formula};
+use crate::kernel::pointwise::expressions::SELECT;
 use crate::kernel::pointwise::row::{Loop, Row};
 use crate::kernel::pointwise::ternary::{self, TernaryLoop};
 
@@ -23,8 +23,7 @@ pub fn select(op: &'static str, condition: &Array, x: &Array, y: &Array, batch_n
 
 /// The selection among elements of a dtype by truth values.
 pub fn row(dtype: DType) -> Row {
-    let apply = Loop::Ternary(select_loop(dtype));
-    Row::new(apply, Formula::Arithmetic(Arithmetic::Select), [0.0; 3], dtype, dtype)
+    Row::new(Loop::Ternary(select_loop(dtype)), SELECT, [0.0; 3], dtype, dtype)
 }
 
 fn select_loop(dtype: DType) -> TernaryLoop {

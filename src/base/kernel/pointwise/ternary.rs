@@ -79,7 +79,7 @@ macro_rules! ternary_loops {
             unsafe { ternary::zip3(#[inline(always)] move |x: T, y: T, z: T| row(x, y, z, p), n, from, steps, out) }
         }
         struct Own;
-        &ternary::TernaryLoops { f32: all::<f32>, f64: all::<f64>, formula: formula::Formula::of::<Own>() }
+        &ternary::TernaryLoops { f32: all::<f32>, f64: all::<f64>, formula: formula::Formula::of::<Own>(None) }
     }};
 }
 pub use ternary_loops;
@@ -110,7 +110,11 @@ macro_rules! special_ternary_loops {
             }
         }
         struct Own;
-        &ternary::TernaryLoops { f32: all::<f32>, f64: all::<f64>, formula: formula::Formula::of::<Own>() }
+        &ternary::TernaryLoops {
+            f32: all::<f32>,
+            f64: all::<f64>,
+            formula: formula::Formula::of::<Own>(None),
+        }
     }};
 }
 pub use special_ternary_loops;

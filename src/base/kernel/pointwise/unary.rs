@@ -186,7 +186,7 @@ macro_rules! unary_loops {
         let mut loops: [Option<unary::UnaryLoop>; $crate::dtype::DTYPES] = [None; $crate::dtype::DTYPES];
         // SAFETY: `apply` passes arrays of the dtype that it looked up, and an output of dtype `out`.
         $( loops[DType::$V as usize] = Some($crate::kernel::pointwise::unary::unary_loop!($Trait row $Out $t)); )*
-        &unary::UnaryLoops { loops, out: $out, formula: formula::Formula::of::<Own>(), weight: $crate::kernel::pointwise::unary::unary_loops!(@weight $Trait) }
+        &unary::UnaryLoops { loops, out: $out, formula: formula::Formula::of::<Own>(None), weight: $crate::kernel::pointwise::unary::unary_loops!(@weight $Trait) }
     }};
     (@weight Special) => { 32 };
     (@weight $Trait:ident) => { 1 };

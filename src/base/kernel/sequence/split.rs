@@ -18,7 +18,8 @@ use crate::kernel::interrupt;
 use crate::kernel::num::Field;
 use crate::kernel::par::SendPtr;
 use crate::kernel::pointwise::cluster::{ALIGNMENT, Cluster, copy_number};
-use crate::kernel::pointwise::formula::{Arithmetic, Formula};
+use crate::kernel::pointwise::expressions::ADD;
+use crate::kernel::pointwise::formula::Formula;
 use crate::kernel::pointwise::machine::{CodeOfTiles, of_tile};
 use crate::kernel::pointwise::numbers::Numbers;
 use crate::kernel::pointwise::row::{self, Address, Instruction, Operand as Place, Row};
@@ -287,8 +288,10 @@ impl<'a> Nodes<'a> {
     /// If a node is a carry plus a number that is no part of the sum, and makes the next carry: the slot of that number.
     fn added(&self, node: usize) -> Option<usize> {
         let Node::Formula(own) = &self.nodes[node] else { return None };
-        match (own.row.kind()?.0, self.homes[node]?, &self.operands[node][..]) {
-            (Arithmetic::Add, carry, &[x, y]) => (x == carry && y != carry).then_some(y),
+        match (self.homes[node]?, &self.operands[node][..]) {
+            (carry, &[x, y]) if own.row.formula == ADD.formula && own.row.arithmetic().is_some() => {
+                (x == carry && y != carry).then_some(y)
+            }
             _ => None,
         }
     }
@@ -362,7 +365,7 @@ fn copying(dtype: DType) -> Instruction {
     struct Copied;
     let row = Row::new(
         row::Loop::Unary(copied),
-        Formula::of::<Copied>(),
+        Formula::of::<Copied>(None),
         [dtype.size() as f64, 0.0, 0.0],
         dtype,
         dtype,

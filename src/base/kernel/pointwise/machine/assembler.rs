@@ -6,9 +6,9 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
-use super::terms::{Operation, Source, recorded};
 use crate::kernel::pointwise::formula::{Arithmetic, Float};
 use crate::kernel::pointwise::row::{Address, Instruction, Operand};
+use crate::kernel::pointwise::terms::{Operation, Source};
 
 /// The bytes of the widest vector.
 const VECTOR: usize = 64;
@@ -154,22 +154,17 @@ pub enum Contracted {
 }
 
 /// The formula of an instruction that takes no call. One with twice the digits of float32 does.
-pub fn formula(own: &Instruction) -> Option<(Arithmetic, Float)> {
-    let (arithmetic, float) = own.row.kind()?;
-    let is_wide = arithmetic.reads().is_some_and(|(_, is_wide)| is_wide);
-    (!(is_wide && float == Float::F32)).then_some((arithmetic, float))
+pub fn formula(own: &Instruction) -> Option<(&'static Arithmetic, Float)> {
+    own.row.arithmetic().filter(|(formula, float)| !(formula.is_wide && *float == Float::F32))
 }
 
-/// The operands that a formula reads. Of powers that is the base alone.
+/// The operands that a formula reads.
 pub fn operands(own: &Instruction) -> &[Operand] {
-    match formula(own).and_then(|(arithmetic, _)| arithmetic.reads()) {
-        Some((n, _)) => &own.from[..n],
-        None => own.operands(),
-    }
+    formula(own).map_or_else(|| own.operands(), |(formula, _)| &own.from[..formula.operands])
 }
 
 /// Whether an operation takes several instructions, of which one writes the result before another reads an operand.
-fn is_in_steps(operation: Operation, places: &[Place]) -> bool {
+fn is_in_steps(operation: Operation, places: &[Place; 3]) -> bool {
     match operation {
         Operation::Select => places[2] != ZERO,
         Operation::MultiplySubtract | Operation::IsEqual | Operation::IsAtMost => true,
@@ -407,30 +402,30 @@ impl Assembler {
     /// Computes a formula of one or two operands whose result is a float.
     pub fn compute(
         &mut self,
-        arithmetic: Arithmetic,
+        nodes: &[(Operation, [Source; 3])],
         from: [Place; 2],
         next: [u32; 2],
         to: Address,
         fate: Fate,
     ) {
-        let nodes = recorded(arithmetic).expect("the formula has an expression");
         let x = self.operand(from[0], next[0], true, &[]);
         // A register that is read last may have the only copy of both operands. One operation may read the second from memory.
         let y = if from[1] == from[0] { x } else { self.operand(from[1], next[1], nodes.len() > 1, &[x]) };
         let result = self.result([x, y]);
         let mut registers: SmallVec<[u8; 4]> = smallvec![result, SCRATCH, MASK];
-        let mut made: SmallVec<[Place; 12]> = smallvec![];
+        let mut made: SmallVec<[Place; 16]> = smallvec![];
         for (i, (operation, from)) in nodes.iter().enumerate() {
-            let place = |&source: &Source| match source {
-                Source::Made(k) => made.get(k).copied(),
-                Source::Operand(k) => Some([x, y][k]),
-                Source::Literal(v) => Some(self.mask((v as f32).to_bits(), v.to_bits())),
+            let place = |source: Source| match source {
+                // A later result is in no register yet.
+                Source::Made(k) => made.get(k).copied().unwrap_or(ZERO),
+                Source::Operand(k) => [x, y][k],
+                Source::Literal(v) => self.mask((v as f32).to_bits(), v.to_bits()),
             };
-            let places: SmallVec<[Place; 3]> = from.iter().filter_map(place).collect();
-            let later = nodes[i + 1..].iter().flat_map(|(_, from)| from).filter_map(place);
+            let places = from.map(place);
+            let later = nodes[i + 1..].iter().flat_map(|(_, from)| from.map(place));
             let is_in_steps = is_in_steps(*operation, &places);
             let is_changed = |x: &Place| *operation == Operation::MultiplySubtract && *x == places[0];
-            let again = places.iter().copied().filter(|x| is_in_steps && !is_changed(x));
+            let again = places.into_iter().filter(|x| is_in_steps && !is_changed(x));
             let kept: SmallVec<[Place; 16]> = later.chain(again).collect();
             // The result comes last, so that the register of an operand is not written before.
             let first = usize::from(i + 1 < nodes.len());
@@ -449,7 +444,7 @@ impl Assembler {
     }
 
     /// Computes an operation.
-    fn operate(&mut self, operation: Operation, to: u8, places: &[Place]) {
+    fn operate(&mut self, operation: Operation, to: u8, places: &[Place; 3]) {
         let first = self.in_register(places[0], to);
         match operation {
             Operation::Add => self.op(ADD, to, first, places[1]),

@@ -3,7 +3,8 @@
 use rustc_hash::FxHashSet;
 
 use super::assembler::*;
-use crate::kernel::pointwise::formula::{Arithmetic, Float};
+use crate::kernel::pointwise::expressions::{ADD, LESS_EQUAL, MULTIPLY, SELECT, SQUARE, SUBTRACT};
+use crate::kernel::pointwise::formula::Float;
 use crate::kernel::pointwise::row::{Address, Instruction, Loop, Operand};
 
 /// The most numbers that stay in registers from one time to the next, and the most that are the same for all elements of a tile.
@@ -28,7 +29,7 @@ fn carried(instructions: &[Instruction], size: Address) -> Vec<Carried> {
     let written: FxHashSet<Address> = instructions.iter().map(|own| own.to).collect();
     let (mut done, mut all) = (FxHashSet::default(), vec![]);
     for own in instructions {
-        if let Some((_, float)) = formula(own).filter(|(arithmetic, _)| *arithmetic != Arithmetic::Select) {
+        if let Some((_, float)) = formula(own).filter(|_| own.row.formula != SELECT) {
             for operand in operands(own) {
                 let cell = operand.address;
                 if all.len() < KEPT && written.contains(&(cell + size)) && done.insert(cell) {
@@ -68,7 +69,7 @@ pub fn of_numbers(
     let mut numbers = 0..instructions.len();
     while let Some(i) = numbers.next() {
         let (own, (next, fate)) = (&instructions[i], fates[i]);
-        let Some((arithmetic, float)) = formula(own) else {
+        let Some((known, float)) = formula(own) else {
             all.call(call, &raw const *own as usize);
             continue;
         };
@@ -78,15 +79,13 @@ pub fn of_numbers(
             continue;
         }
         let [x, y, z] = own.from.map(|operand| operand.address);
-        match arithmetic {
-            Arithmetic::Select => all.select([x, y, z], next, own.to, fate),
-            Arithmetic::Less | Arithmetic::LessEqual => {
-                all.compare([x, y], [next[0], next[1]], own.to, arithmetic == Arithmetic::LessEqual);
-            }
-            _ => {
-                let (from, next) = places(own, next, |operand| Place::Cell(operand.address));
-                all.compute(arithmetic, from, next, own.to, fate);
-            }
+        if let Some(nodes) = known.nodes {
+            let (from, next) = places(own, next, |operand| Place::Cell(operand.address));
+            all.compute(&nodes(), from, next, own.to, fate);
+        } else if own.row.formula == SELECT {
+            all.select([x, y, z], next, own.to, fate);
+        } else {
+            all.compare([x, y], [next[0], next[1]], own.to, own.row.formula == LESS_EQUAL.formula);
         }
     }
     for (register, c) in registers.zip(&carried) {
@@ -115,20 +114,21 @@ fn contract(
 ) -> bool {
     let [own, sum, ..] = &instructions[i..] else { return false };
     let (&(next, fate), &(next_of_sum, fate_of_sum)) = (&fates[i], &fates[i + 1]);
-    let (Some((product, float)), Some((arithmetic, of_sum))) = (formula(own), formula(sum)) else {
+    if !own.row.contracts || formula(own).map(|(_, float)| float) != formula(sum).map(|(_, float)| float) {
         return false;
-    };
-    let is_product = matches!(product, Arithmetic::Multiply | Arithmetic::Square);
+    }
+    let is_product = [MULTIPLY.formula, SQUARE.formula].contains(&own.row.formula);
+    let (is_sum, is_difference) = (sum.row.formula == ADD.formula, sum.row.formula == SUBTRACT.formula);
     let reads = [0, 1].map(|k| sum.from[k].address == own.to);
-    let how = match (arithmetic, reads) {
-        (Arithmetic::Add, [true, false] | [false, true]) => Contracted::Add,
-        (Arithmetic::Subtract, [true, false]) => Contracted::Subtract,
-        (Arithmetic::Subtract, [false, true]) => Contracted::SubtractFrom,
+    let how = match reads {
+        [true, false] | [false, true] if is_sum => Contracted::Add,
+        [true, false] if is_difference => Contracted::Subtract,
+        [false, true] if is_difference => Contracted::SubtractFrom,
         _ => return false,
     };
     let (k, other) = if reads[0] { (0, 1) } else { (1, 0) };
     let is_last = fate.next == i as u32 + 1 && !fate.is_stored && next_of_sum[k] == NEVER;
-    if !(own.row.contracts && is_product && float == of_sum && is_last) {
+    if !(is_product && is_last) {
         return false;
     }
     let ([x, y], [next_x, next_y]) = places(own, next, &place);
@@ -148,8 +148,8 @@ fn places(own: &Instruction, next: [u32; 3], place: impl Fn(&Operand) -> Place) 
 
 /// The type of the numbers of an instruction that may be part of a function on the elements of a tile.
 pub fn of_tile(own: &Instruction) -> Option<Float> {
-    let (arithmetic, float) = formula(own)?;
-    (arithmetic.reads().is_some() && !matches!(own.row.apply, Loop::Pair(_))).then_some(float)
+    let (formula, float) = formula(own)?;
+    (formula.nodes.is_some() && !matches!(own.row.apply, Loop::Pair(_))).then_some(float)
 }
 
 /// Adds a function that runs instructions on the elements of a tile: where it begins. It is given the number of elements and the
@@ -186,16 +186,17 @@ pub fn of_tiles(
                 continue;
             }
             let (own, (next, fate)) = (&instructions[i], fates[i]);
-            let (arithmetic, _) = formula(own).expect("all are formulas of floats");
+            let nodes =
+                formula(own).and_then(|(formula, _)| formula.nodes).expect("all are formulas of floats");
             let (mut from, mut next) = places(own, next, place);
             // The loops have a number that is the same for all elements in a register, and the others in memory, so that one
             // comes first.
-            let commutes = matches!(arithmetic, Arithmetic::Add | Arithmetic::Multiply);
+            let commutes = [ADD.formula, MULTIPLY.formula].contains(&own.row.formula);
             if commutes && own.from[1].step == 0 && own.from[0].step > 0 {
                 from.swap(0, 1);
                 next.swap(0, 1);
             }
-            all.compute(arithmetic, from, next, own.to, fate);
+            all.compute(&nodes(), from, next, own.to, fate);
         }
     };
     // What the function needs to know of itself: the arrays that it reads and writes.

@@ -11,8 +11,6 @@ mod code;
 mod code;
 #[cfg(target_arch = "x86_64")]
 mod functions;
-#[cfg(target_arch = "x86_64")]
-mod terms;
 // Miri runs no machine code.
 #[cfg(all(test, target_arch = "x86_64", not(miri)))]
 mod tests;

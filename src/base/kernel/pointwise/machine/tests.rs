@@ -6,9 +6,9 @@ use crate::kernel::pointwise::expressions::{
     ABSOLUTE, ADD, DIVIDE, LESS, LESS_EQUAL, LOG, MULTIPLY, NEGATE, SQRT, SQRT_GRADIENT, SQUARE,
     SQUARE_GRADIENT, SUBTRACT,
 };
-use crate::kernel::pointwise::formula::{Arithmetic, Float, Formula};
+use crate::kernel::pointwise::formula::Float;
 use crate::kernel::pointwise::numbers::{Numbers, Way};
-use crate::kernel::pointwise::power::{GRADIENT, POWER};
+use crate::kernel::pointwise::power::{self, GRADIENT, POWER};
 use crate::kernel::pointwise::row::{Address, Instruction, Operand, Row};
 use crate::kernel::pointwise::select;
 use crate::kernel::simd::{Isa, isa};
@@ -42,7 +42,8 @@ impl Chance {
 }
 
 /// The exponents, which are the first numbers of a program.
-const EXPONENTS: [f64; 4] = [2.0, 3.0, 4.0, 1.5];
+const EXPONENTS: [f64; 4] =
+    [power::EXPONENTS[0].0, power::EXPONENTS[1].0, power::EXPONENTS[2].0, power::EXPONENTS[3].0];
 
 /// A formula, and its second operand if that is an exponent.
 fn formula_of(chance: &mut Chance, dtype: DType) -> (Row, Option<usize>) {
@@ -56,12 +57,8 @@ fn formula_of(chance: &mut Chance, dtype: DType) -> (Row, Option<usize>) {
         18..20 => Some(select::row(dtype)),
         20..22 => GRADIENT.row(dtype, [EXPONENTS[exponent], 0.0, 0.0]),
         _ => {
-            use Arithmetic::*;
             let row = POWER.row(dtype, none).expect("there are loops for floats");
-            return (
-                Row { formula: Formula::Arithmetic([Square, Cube, Fourth, ThreeHalves][exponent]), ..row },
-                Some(exponent),
-            );
+            return (Row { formula: power::EXPONENTS[exponent].1[0], ..row }, Some(exponent));
         }
     };
     (row.expect("there are loops for floats"), None)
@@ -139,8 +136,8 @@ fn code_of_numbers_gives_what_loops_give() {
             Numbers::new(&instructions, size as Address, true, &is_needed)
         };
         let code = numbers();
-        let loops = Numbers { way: Way::runs(&code.instructions), ..numbers() };
-        assert!(matches!(code.way, Way::Code(_)) && matches!(loops.way, Way::Runs(..)));
+        let loops = Numbers { way: Way::cells(&code.instructions), ..numbers() };
+        assert!(matches!(code.way, Way::Code(_)) && matches!(loops.way, Way::Cells(_)));
         // SAFETY: there are as many cells, and all of them have numbers.
         unsafe {
             code.run(TIMES, cells.as_mut_ptr());

@@ -4,9 +4,6 @@ use std::cell::RefCell;
 
 use smallvec::SmallVec;
 
-use crate::kernel::pointwise::arithmetic::Visitor;
-use crate::kernel::pointwise::expressions::Expression;
-use crate::kernel::pointwise::formula::Arithmetic;
 use crate::kernel::pointwise::lanes::Lanes;
 
 /// What an operation computes with.
@@ -37,35 +34,29 @@ pub enum Operation {
     Select,
 }
 
-/// Operations, each with what it computes with.
-type Nodes = SmallVec<[(Operation, SmallVec<[Source; 3]>); 12]>;
+/// Operations, each with what it computes with. Of one or two operands, the others are the literal 0.
+pub type Nodes = SmallVec<[(Operation, [Source; 3]); 4]>;
 
-/// The operations of a formula, each after those that it reads. The last one makes the result. None if it has no expression.
-pub fn recorded(arithmetic: Arithmetic) -> Option<Nodes> {
-    struct Record;
-    impl Visitor for Record {
-        type Out = Nodes;
-        fn visit<E: Expression>(self) -> Nodes {
-            let nodes = RefCell::default();
-            let operand = |k| Term { source: Source::Operand(k), nodes: Some(&nodes) };
-            E::of(operand(0), operand(1));
-            nodes.take()
-        }
-    }
-    arithmetic.visit(Record)
+/// The operations of a formula of two operands, each after those that it reads. The last one makes the result.
+pub fn recorded(formula: impl for<'a> FnOnce(Term<'a>, Term<'a>)) -> Nodes {
+    let nodes = RefCell::default();
+    let operand = |k| Term { source: Source::Operand(k), nodes: Some(&nodes) };
+    formula(operand(0), operand(1));
+    nodes.take()
 }
 
 /// A number of a formula that is being recorded. Literals belong to no list.
 #[derive(Clone, Copy)]
-struct Term<'a> {
+pub struct Term<'a> {
     source: Source,
     nodes: Option<&'a RefCell<Nodes>>,
 }
 
-fn made<'a, const N: usize>(operation: Operation, terms: [Term<'a>; N]) -> Term<'a> {
-    let nodes = terms.iter().find_map(|term| term.nodes).expect("an operation reads more than literals");
+#[inline(never)]
+fn made<'a>(operation: Operation, x: Term<'a>, y: Term<'a>, z: Term<'a>) -> Term<'a> {
+    let nodes = x.nodes.or(y.nodes).expect("an operation reads more than literals");
     let mut list = nodes.borrow_mut();
-    list.push((operation, terms.iter().map(|term| term.source).collect()));
+    list.push((operation, [x.source, y.source, z.source]));
     Term { source: Source::Made(list.len() - 1), nodes: Some(nodes) }
 }
 
@@ -73,31 +64,48 @@ fn made<'a, const N: usize>(operation: Operation, terms: [Term<'a>; N]) -> Term<
 fn commuted<'a>(operation: Operation, x: Term<'a>, y: Term<'a>) -> Term<'a> {
     let is_made = |term: Term<'_>| matches!(term.source, Source::Made(_));
     let is_literal = |term: Term<'_>| matches!(term.source, Source::Literal(_));
-    let terms = if is_literal(x) || is_made(y) && !is_made(x) { [y, x] } else { [x, y] };
-    made(operation, terms)
+    let is_other = is_literal(x) || is_made(y) && !is_made(x);
+    let (x, y) = if is_other { (y, x) } else { (x, y) };
+    made(operation, x, y, ZERO)
 }
 
-macro_rules! operations {
-    ($($f:ident $Operation:ident $($o:ident)*;)*) => { $(
-        fn $f(self $(, $o: Self)*) -> Self {
-            made(Operation::$Operation, [self $(, $o)*])
-        }
-    )* };
-}
+const ZERO: Term<'static> = Term { source: Source::Literal(0.0), nodes: None };
 
 impl<'a> Lanes for Term<'a> {
     const IS_NARROW: bool = false;
     type Wide = Term<'a>;
     type Truth = Term<'a>;
-    operations! {
-        sub Subtract o;
-        div Divide o;
-        neg Negate;
-        abs Absolute;
-        sqrt Sqrt;
-        mul_sub MultiplySubtract o less;
-        equals IsEqual o;
-        at_most IsAtMost o;
+
+    fn sub(self, o: Self) -> Self {
+        made(Operation::Subtract, self, o, ZERO)
+    }
+
+    fn div(self, o: Self) -> Self {
+        made(Operation::Divide, self, o, ZERO)
+    }
+
+    fn neg(self) -> Self {
+        made(Operation::Negate, self, ZERO, ZERO)
+    }
+
+    fn abs(self) -> Self {
+        made(Operation::Absolute, self, ZERO, ZERO)
+    }
+
+    fn sqrt(self) -> Self {
+        made(Operation::Sqrt, self, ZERO, ZERO)
+    }
+
+    fn mul_sub(self, o: Self, less: Self) -> Self {
+        made(Operation::MultiplySubtract, self, o, less)
+    }
+
+    fn equals(self, o: Self) -> Self {
+        made(Operation::IsEqual, self, o, ZERO)
+    }
+
+    fn at_most(self, o: Self) -> Self {
+        made(Operation::IsAtMost, self, o, ZERO)
     }
 
     fn lit(x: f64) -> Self {
@@ -114,7 +122,7 @@ impl<'a> Lanes for Term<'a> {
     }
 
     fn select(holds: Self, x: Self, y: Self) -> Self {
-        made(Operation::Select, [holds, x, y])
+        made(Operation::Select, holds, x, y)
     }
 
     // A formula that computes with twice the digits is recorded for float64 alone.
