@@ -111,6 +111,21 @@ class _Module(types.ModuleType):
         return missing(f"{self.__name__}.{name}")
 
 
+class _Insides(_Module):
+    """A module of PyTorch's insides of which the library has a part."""
+
+    def __init__(self, name: str, own: Any) -> None:
+        super().__init__(name)
+        self.__dict__["_own"] = own
+
+    def __getattr__(self, name: str) -> Any:
+        if not hasattr(self._own, name):
+            return super().__getattr__(name)
+        found = getattr(self._own, name)
+        spaces = types.SimpleNamespace | types.ModuleType
+        return _Insides(f"{self.__name__}.{name}", found) if isinstance(found, spaces) else found
+
+
 def take(module: str, name: str = "") -> Any:
     """What ``from module import name`` gives, or ``import module``; what stands for it where that fails."""
     try:
@@ -667,7 +682,7 @@ def main() -> None:
     torch = importlib.import_module("torch")
     if not given.peer:
         # Tests take much more of the compiled module than the library has for others.
-        sys.modules["torch._C"] = torch._C = _Module("torch._C")
+        sys.modules["torch._C"] = torch._C = _Insides("torch._C", importlib.import_module("torch._C"))
     else:
         # What PyTorch imports of its own later would take the helpers of tests.
         importlib.import_module("torch._dynamo")

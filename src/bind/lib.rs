@@ -45,6 +45,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     hooks::saved::add(m)?;
     node::object::add(m)?;
     node::observer::add(m)?;
+    node::saved::add(m)?;
     grad::backward::add(m)?;
     grad::callbacks::add(m)?;
     grad::run::add(m)?;

@@ -179,6 +179,71 @@ def test_a_recomputation_that_differs_raises() -> None:
         fg.checkpoint(fails, x, determinism_check="maybe")
 
 
+def test_a_second_run_ends_where_all_is_there() -> None:
+    ends = []
+
+    def f(x: Any) -> Any:
+        y = fg.exp(fg.sin(x))
+        z = fg.checkpoint(lambda y: fg.cos(y) * y, y, early_stop=True)
+        ends.append("inside")
+        z = fg.sin(z)
+        ends.append("end")
+        return z
+
+    x = leaf([0.5, 1.5])
+    wanted = fg.grad(f(x).sum(), x).tolist()
+    for stops, found in ((True, ["inside", "end", "inside"]), (False, ["inside", "end"] * 2)):
+        ends.clear()
+        y = fg.checkpoint(f, x, early_stop=stops)
+        np.testing.assert_allclose(fg.grad(y.sum(), x).tolist(), wanted)
+        assert ends == found
+    # A gradient that is computed inside the call needs what the first run has not saved yet.
+    again = fg.checkpoint(lambda x: fg.grad(deep(x).sum(), x, create_graph=True), x, early_stop=True)
+    np.testing.assert_allclose(
+        fg.grad(again.sum(), x).tolist(), fg.grad(fg.grad(deep(x).sum(), x, create_graph=True).sum(), x).tolist()
+    )
+
+
+def test_a_run_that_stops_early_may_save_more_and_an_error_in_it_is_raised() -> None:
+    state = {"n": 0}
+
+    def more(x: Any) -> Any:
+        state["n"] += 1
+        return deep(x, state["n"])
+
+    x = leaf([0.5])
+    first = fg.grad(deep(x, 1), x).tolist()
+    assert fg.grad(fg.checkpoint(more, x, early_stop=True), x).tolist() == first
+
+    def fails(x: Any) -> Any:
+        state["n"] += 1
+        y = fg.sin(x)
+        if state["n"] % 2 == 0:
+            raise KeyError("again")
+        return fg.cos(y)
+
+    state["n"] = 0
+    y = fg.checkpoint(fails, x, early_stop=True)
+    with pytest.raises(KeyError, match="again"):
+        fg.grad(y, x)
+
+
+def test_the_error_of_two_runs_lists_what_they_saved() -> None:
+    state = {"n": 0}
+
+    def other(x: Any) -> Any:
+        state["n"] += 1
+        return fg.sin(fg.exp(x) if state["n"] % 2 else fg.exp(x).astype(np.float32)).astype(np.float64)
+
+    x = leaf([0.5])
+    with pytest.raises(fg.CheckpointError, match="different metadata") as short:
+        fg.grad(fg.checkpoint(other, x), x)
+    with pytest.raises(fg.CheckpointError, match="you passed `debug=True` to checkpoint") as long:
+        fg.grad(fg.checkpoint(other, x, debug=True), x)
+    assert "run saved" not in str(short.value)
+    assert "The first run saved:\n    0: (1,) float64" in str(long.value)
+
+
 def test_retained_graphs_and_contexts() -> None:
     entered = []
 

@@ -261,6 +261,10 @@ def test_torch_has_the_jacobians_too() -> None:
 
 def test_complex_numbers_are_checked_by_their_parts() -> None:
     z = fg.tensor([0.5 + 1j, -0.3 + 0.2j], dtype=fg.complex128, requires_grad=True)
+    wrong: list[Any] = [lambda z: fg.complex(z.real, z.imag.detach()), lambda z: fg.complex(z.real.detach(), z.imag)]
+    for f, part in zip(wrong, ("imaginary", "real"), strict=True):
+        with pytest.raises(GradcheckError, match=f"^While considering the {part} part of complex outputs only, Jac"):
+            gradcheck(f, (z,))
     x = fg.tensor([0.4, 0.7], dtype=fg.float64, requires_grad=True)
     functions: list[Any] = [
         lambda z, x: fg.exp(z * x),

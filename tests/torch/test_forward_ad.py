@@ -152,3 +152,11 @@ def test_complex_duals() -> None:
         assert torch.allclose(fwd.unpack_dual(dual * dual.conj()).tangent.real, 2 * (z.conj() * v).real)
         with pytest.raises(ValueError, match=r"to be floating point or complex, but got: torch\.int64"):
             fwd.make_dual(torch.ones(2, dtype=torch.int64), torch.ones(2))
+
+
+def test_a_tangent_has_no_tangent_of_its_own() -> None:
+    with fwd.dual_level():
+        dual = fwd.make_dual(X, V)
+        with pytest.raises(RuntimeError, match="has a forward gradient at the same level"):
+            fwd.make_dual(X, dual * 2)
+        assert values(fwd.unpack_dual(fwd.make_dual(X, (dual * 2).detach())).tangent) == values(X * 2)

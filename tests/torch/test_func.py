@@ -297,3 +297,27 @@ def test_a_rule_that_asks_for_a_size_runs_for_each_row(chunk_size: int | None) -
     torch.testing.assert_close(found, 2 * torch.eye(3))
     with pytest.raises(fg.VmapError, match="vmap: We do not support batching operators that can output dynamic shape"):
         torch.func.vmap(torch.nonzero)(torch.ones(2, 3))
+
+
+def test_functions_of_functorch_warn_of_their_new_names() -> None:
+    from ferrograd.torch import functorch
+    from ferrograd.torch.functorch import experimental
+
+    x = torch.tensor([1.0, 2.0])
+    with pytest.warns(FutureWarning, match="Please use `torch.vmap`"):
+        doubled = functorch.vmap(lambda x: x * 2)
+    assert doubled(x).tolist() == [2, 4]
+    for name in ("grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "functionalize"):
+        with pytest.warns(FutureWarning, match=f"functorch.{name} is deprecated. Please use `torch.func.{name}`"):
+            getattr(functorch, name)(torch.sin)
+    assert experimental.jvp is torch.func.jvp
+
+
+def test_the_switches_of_a_pullback_by_position() -> None:
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    _, pullback = torch.func.vjp(torch.square, x)
+    g = torch.ones(2)
+    assert [p.tolist() for p in pullback(g, True, True)] == [[2, 4]]
+    assert not pullback(g, True, False)[0].requires_grad
+    _, both = torch.func.vjp(lambda x: (x, 2 * x), x)
+    assert both(g, g)[0].tolist() == [3, 3]

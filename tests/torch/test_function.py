@@ -10,6 +10,8 @@ import pytest
 from ferrograd import torch
 from ferrograd.torch.autograd import Function
 
+from tests.dialects import values
+
 
 def leaf(*data: float) -> Any:
     return torch.tensor(list(data), requires_grad=True)
@@ -329,3 +331,76 @@ def test_a_node_has_the_attributes_of_its_context() -> None:
     node: Any = x.sin().grad_fn
     with pytest.raises(AttributeError, match="'SinBackward0' object has no attribute 'note'"):
         node.note = 1
+
+
+def test_results_that_are_not_differentiable_get_zeros_or_none() -> None:
+    found: list[Any] = []
+
+    class Two(Function):
+        zeros = True
+
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            y, other = x * 2, x * 3
+            ctx.mark_non_differentiable(other)
+            ctx._materialize_non_diff_grads = Two.zeros
+            return y, other
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, other: Any) -> Any:
+            found.append(other)
+            return g * 2
+
+    x = torch.ones(2, requires_grad=True)
+    for zeros in (True, False):
+        Two.zeros = zeros
+        y, other = Two.apply(x)
+        assert not other.requires_grad
+        assert values(torch.autograd.grad(y.sum(), x)[0]) == [2, 2]
+    assert values(found[0]) == [0, 0]
+    assert found[1] is None
+
+
+def test_an_old_name_of_saved_tensors_warns() -> None:
+    class Scaled(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_variables
+            return 2 * x * g
+
+    x = torch.ones(2, requires_grad=True)
+    with pytest.warns(DeprecationWarning, match="'saved_variables' is deprecated; use 'saved_tensors'"):
+        Scaled.apply(x).sum().backward()
+    assert values(x.grad) == [2, 2]
+
+
+def test_an_argument_of_a_subclass_that_is_returned_stays_one() -> None:
+    class Named(torch.Tensor):
+        pass
+
+    class Same(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, n: int) -> Any:
+            return (x,) * n if n > 1 else x
+
+        @staticmethod
+        def backward(ctx: Any, *g: Any) -> Any:
+            return sum(g) * 2, None
+
+    x: Any = torch.ones(2).as_subclass(Named).requires_grad_()
+    y = Same.apply(x, 1)
+    assert type(y) is Named
+    assert y is not x
+    y.sum().backward()
+    assert values(x.grad) == [2, 2]
+    a, b = Same.apply(x, 2)
+    assert (type(a), type(b)) == (Named, Named)
+    x.grad = None
+    (a + b).sum().backward()
+    assert values(x.grad) == [4, 4]
+    assert type(Same.apply(torch.ones(2, requires_grad=True), 1)) is torch.Tensor

@@ -79,7 +79,7 @@ def test_into_an_environment_and_out(tmp_path: Path) -> None:
     done = _run("-m", "ferrograd.torch", "--install", python=python)
     assert done.returncode == 0, done.stderr
     ask = "import importlib.metadata as m; print(m.version('torch'), m.packages_distributions()['functorch'])"
-    ask += "; import functorch, torch; print(torch.__name__, functorch.vmap is torch.func.vmap)"
+    ask += "; import functorch, torch; print(torch.__name__, functorch.vmap.__wrapped__ is torch.func.vmap)"
     done = _run("-c", ask, python=python)
     assert done.stdout.split() == [torch.__version__, "['torch']", "torch", "True"], done.stderr
     assert _run("-m", "ferrograd.torch", "--version", "2.0", "--install", python=python).returncode == 0

@@ -303,7 +303,7 @@ ferrograd.install_as("torch")
 import torch.backends.cudnn as cudnn, torch.cuda.amp, functorch, torch.multiprocessing as mp
 from torch.amp import GradScaler
 import ferrograd.torch.amp as own
-print(GradScaler is own.GradScaler, own.__spec__.name, cudnn.__name__, functorch.vmap is torch.vmap)
+print(GradScaler is own.GradScaler, own.__spec__.name, cudnn.__name__, functorch.vmap.__wrapped__ is torch.vmap)
 from functorch.experimental import replace_all_batch_norm_modules_ as replaced
 print(replaced is torch.func.replace_all_batch_norm_modules_)
 from importlib import metadata

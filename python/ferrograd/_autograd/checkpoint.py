@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from ferrograd import _core
@@ -13,7 +14,7 @@ from ferrograd._autograd.nested import collect_tensors, replace_tensors
 from ferrograd._autograd.saved_tensors import saved_tensors_hooks
 from ferrograd._core import ArgumentError, FerrogradError, Tensor
 
-__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential"]
+__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "set_option"]
 
 T = TypeVar("T")
 
@@ -32,6 +33,35 @@ class CheckpointError(FerrogradError, RuntimeError):
     """
 
     __module__ = "ferrograd"
+
+
+class _Settings(threading.local):
+    """Options that a context sets for all calls of this thread; None leaves them to the calls."""
+
+    early_stop: bool | None = None
+    debug: bool | None = None
+
+
+_settings = _Settings()
+
+
+@contextlib.contextmanager
+def set_option(name: str, value: bool | None) -> Iterator[None]:
+    """A context in which ``early_stop`` or ``debug`` of all checkpoints of this thread has this value."""
+    before = getattr(_settings, name)
+    setattr(_settings, name, value)
+    try:
+        yield
+    finally:
+        setattr(_settings, name, before)
+
+
+class _Complete(Exception):
+    """Ends the second run of a call, all of whose arrays are there."""
+
+    def __init__(self, call: _Call) -> None:
+        super().__init__("a checkpoint has recomputed what it needs")
+        self.call = call
 
 
 class _Placeholder:
@@ -56,6 +86,7 @@ class _Call:
         self._function = function
         self._scope = _core.scope()
         self._check = options["determinism_check"] != "none"
+        self._early_stop, self._debug = options["early_stop"], options["debug"]
         self._context = options["recompute_context"]
         self._random = _core.native.mersenne.streams() if options["preserve_rng_state"] else None
         self._autocast = _core.autocast_dtype()
@@ -83,21 +114,24 @@ class _Call:
 
     def _again(self) -> None:
         """Runs the call again and fills the placeholders that nodes still hold."""
-        at = 0
+        found: list[tuple[Any, Any]] = []
 
         def keep(x: Tensor) -> Tensor:
-            nonlocal at
+            at, kind = len(found), (tuple(x.shape), x.dtype)
+            found.append(kind)
             if at < len(self._places):
-                kind = (tuple(x.shape), x.dtype)
                 if self._check and kind != self._kinds[at]:
-                    raise CheckpointError(
-                        f"checkpoint: Recomputed values have different metadata than during the forward pass: tensor "
-                        f"{at} was {self._kinds[at]}, recomputed {kind}"
+                    raise self._differs(
+                        "Recomputed values for the following tensors have different metadata than during the forward "
+                        f"pass: tensor {at} was {self._kinds[at]}, recomputed {kind}",
+                        found,
                     )
                 place = self._places[at]()
                 if place is not None:
                     place.value = x
-            at += 1
+            # A gradient computed inside the call recomputes it before its first run has ended.
+            if self._early_stop and self.ended and len(found) == len(self._places):
+                raise _Complete(self)
             return x
 
         args, kwargs = replace_tensors((self._args, self._kwargs), self._positions, [x.get() for x in self._tensors])
@@ -108,17 +142,33 @@ class _Call:
         try:
             with enable_grad(), self._takers, saved_tensors_hooks(keep, lambda x: x), self._context:
                 _core.call_in_scope(self._scope, self._function, args, kwargs)
+        except _Complete as done:
+            if done.call is not self:
+                raise
         finally:
             _core.set_autocast(outside)
             if self._random is not None:
                 _core.native.mersenne.set_streams(before)
-        # A gradient computed inside the call recomputes it before its first run has ended.
-        if self._check and self.ended and at != len(self._places):
-            more = ". It is trying to save more tensors during recomputation" if at > len(self._places) else ""
-            raise CheckpointError(
-                "checkpoint: A different number of tensors was saved during the original forward and recomputation: "
-                f"{len(self._places)} and {at}{more}"
+        if self._check and self.ended and len(found) != len(self._places):
+            more = ". It is trying to save more tensors during recomputation" if len(found) > len(self._places) else ""
+            raise self._differs(
+                "A different number of tensors was saved during the original forward and recomputation: "
+                f"{len(self._places)} and {len(found)}{more}",
+                found,
             )
+
+    def _differs(self, how: str, found: list[tuple[Any, Any]]) -> CheckpointError:
+        """The error that the two runs differ. ``found`` are the shapes and dtypes of what the second has saved."""
+        if not self._debug:
+            return CheckpointError(f"checkpoint: {how}")
+        runs = "\n".join(
+            f"{run} run saved:\n" + "\n".join(f"    {i}: {shape} {dtype}" for i, (shape, dtype) in enumerate(kinds))
+            for run, kinds in (("The first", self._kinds), ("The second", found))
+        )
+        return CheckpointError(
+            f"checkpoint: {how}\n\nYou are seeing this error because you passed `debug=True` to checkpoint, which "
+            f"lists the tensors that both runs saved until they differ.\n{runs}"
+        )
 
 
 def checkpoint(
@@ -128,7 +178,7 @@ def checkpoint(
     context_fn: Callable[[], tuple[Any, Any]] | None = None,
     determinism_check: str = "default",
     debug: bool = False,
-    early_stop: bool = True,
+    early_stop: bool = False,
     preserve_rng_state: bool = True,
     **kwargs: Any,
 ) -> T:
@@ -137,7 +187,11 @@ def checkpoint(
     The function runs a second time when a gradient is computed: less memory, more time. Gradients of any order, hooks
     and nested checkpoints work as without it. Both runs draw the same random numbers, unless ``preserve_rng_state`` is
     False, and are under the autocast of the call. ``context_fn`` returns two context managers, one for each run.
-    ``use_reentrant``, ``debug`` and ``early_stop`` are accepted for torch and change nothing.
+
+    * ``early_stop``: the second run ends, by an exception that passes through ``function``, when all inner arrays are
+      there. Otherwise it goes to its end, where the numbers of arrays are compared.
+    * ``debug``: the error about two runs that differ lists what both have saved.
+    * ``use_reentrant`` is accepted for torch and changes nothing.
 
     Raises:
         CheckpointError: the two runs save different shapes, dtypes or numbers of arrays, unless ``determinism_check``
@@ -158,6 +212,8 @@ def checkpoint(
             return function(*args, **kwargs)
     options = {
         "determinism_check": determinism_check,
+        "early_stop": early_stop and _settings.early_stop is not False,
+        "debug": debug if _settings.debug is None else _settings.debug,
         "recompute_context": second,
         "preserve_rng_state": preserve_rng_state,
     }

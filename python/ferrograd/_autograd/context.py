@@ -55,6 +55,10 @@ class Context:
     _constants: tuple[Tensor, ...] = ()
     _not_inplace: bool = False
     _materialize_grads: bool = True
+    #: Whether ``backward`` gets zeros for the results that are marked as not differentiable.
+    _materialize_non_diff_grads: bool = True
+    #: The results, among the tensors, for which ``backward`` gets None.
+    _without_grads: Sequence[int] = ()
     _any_dtype: bool = False
     _finished: bool = False
     _output_attributes: Mapping[str, int] = {}
@@ -180,6 +184,8 @@ class Context:
         function = self._function
         rule = function._rule()
         rule = getattr(rule, "_recorded", rule) if records else rule
+        if self._without_grads:
+            grads = [None if at in self._without_grads else g for at, g in enumerate(grads)]
         result = rule(self, *function._cotangents(self, grads))
         found: list[Tensor | None] = [None] * self._count
         function._assign_gradients(self, result, found)

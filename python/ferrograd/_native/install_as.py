@@ -27,7 +27,7 @@ class Library(NamedTuple):
 LIBRARIES = {
     "torch": Library(
         "torch",
-        {"functorch": "ferrograd.torch.func", "safetensors.torch": "ferrograd.torch.safetensors"},
+        {"functorch": "ferrograd.torch.functorch", "safetensors.torch": "ferrograd.torch.safetensors"},
         {"torchrun": "torch.distributed.run:main"},
     ),
     "paddle": Library("paddlepaddle", {"safetensors.paddle": "ferrograd.paddle.safetensors"}, {}),

@@ -16,6 +16,7 @@ from ferrograd.testing._compare import GradcheckError, Matrix, compare
 from ferrograd.testing._jacobians import (
     CENTRAL,
     FunctionAtPoint,
+    InReals,
     RecordedFunction,
     dialect,
     in_reals,
@@ -145,6 +146,7 @@ def _slow(
 ) -> None:
     """Compares element by element."""
     numerical = problem.numerical(eps, CENTRAL)
+    complexes = problem.f.complex_outputs if isinstance(problem.f, InReals) else []
     inputs = [a.shape for a in problem.at]
     if not any(y.requires_grad for y in analytic.outputs):
         if any(np.any(matrix) for row in numerical for matrix in row):
@@ -158,7 +160,8 @@ def _slow(
                 continue
             found = columns[i] if mode == "forward" else analytic.rows(i)
             for j, (a, n) in enumerate(zip(found, numerical[i], strict=True)):
-                compare(a, n, (tuple(y.shape), inputs[j]), (i, j), how, rtol, atol)
+                is_complex = i < len(complexes) and complexes[i]
+                compare(a, n, (tuple(y.shape), inputs[j]), (i, j), how, rtol, atol, is_complex)
 
 
 def _fast(

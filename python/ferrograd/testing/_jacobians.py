@@ -41,24 +41,31 @@ def tracked(inputs: Sequence[Any]) -> list[int]:
     return [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
 
 
-def in_reals(f: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Callable[..., list[Any]], list[Any]]:
-    """``f`` as a function of real numbers, and its inputs.
+class InReals:
+    """A function as one of real numbers: complex inputs and outputs are pairs of their parts along a new last axis."""
 
-    Complex inputs and outputs become pairs of their parts along a new last axis.
-    """
+    def __init__(self, f: Callable[..., Any], pairs: Sequence[int]) -> None:
+        self.f, self.pairs = f, pairs
+        #: By output of the last call: whether it is complex.
+        self.complex_outputs: list[bool] = []
+
+    def __call__(self, *args: Any) -> list[Any]:
+        given = list(args)
+        for i in self.pairs:
+            given[i] = _core.native.view_as_complex(args[i])
+        outputs = _tree.leaves(self.f(*given))
+        self.complex_outputs = [y.dtype.kind == "c" for y in outputs if isinstance(y, Tensor)]
+        return [real_pairs(y) for y in outputs]
+
+
+def in_reals(f: Callable[..., Any], inputs: Sequence[Any]) -> tuple[InReals, list[Any]]:
+    """``f`` as a function of real numbers, and its inputs."""
     pairs = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.dtype.kind == "c"]
     parts = list(inputs)
     for i in pairs:
         x = inputs[i]
         parts[i] = _core.make(np.array(_core.native.view_as_real(x.detach())), None, x.requires_grad, dialect(x))
-
-    def of_reals(*args: Any) -> list[Any]:
-        given = list(args)
-        for i in pairs:
-            given[i] = _core.native.view_as_complex(args[i])
-        return [real_pairs(y) for y in _tree.leaves(f(*given))]
-
-    return of_reals, parts
+    return InReals(f, pairs), parts
 
 
 def _difference(x: Matrix, y: Matrix, of_infinity: Any) -> Matrix:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import importlib
 import types
+import weakref
 from typing import Any
 
 from ferrograd import _core
-from ferrograd._core import FerrogradError
+from ferrograd._core import FerrogradError, RawSavedTensor, is_grad_enabled
 from ferrograd._kit import public as _public
 from ferrograd._kit.dialect import TORCH
 from ferrograd._tensor import dtypes
@@ -18,6 +19,7 @@ from ferrograd.torch._base import overriding as _overriding
 from ferrograd.torch._base.generator import Generator
 from ferrograd.torch._base.overriding import disabled_impl as _disabled_torch_function_impl  # noqa: F401
 from ferrograd.torch._tensor import Tensor as TensorBase
+from ferrograd.torch.autograd.function import Function
 
 __all__ = [
     "DisableTorchFunction",
@@ -30,6 +32,7 @@ __all__ = [
     "SymInt",
     "TensorBase",
     "Value",
+    "is_grad_enabled",
 ]
 
 
@@ -115,6 +118,96 @@ _special: Any = _Builtins("_special", "special_", ".special")
 #: The class of PyTorch's whose static methods are the functions of ``torch``, and its one object.
 _VariableFunctionsClass: Any = _Builtins("_VariableFunctionsClass", "", "", ".nn.functional")
 _VariableFunctions = _VariableFunctionsClass
+
+
+class _WeakTensorRef:
+    """A reference that does not keep a tensor alive."""
+
+    def __init__(self, tensor: TensorBase) -> None:
+        self._ref = weakref.ref(tensor)
+
+    def expired(self) -> bool:
+        """Whether the tensor is gone."""
+        return self._ref() is None
+
+
+class _Undefined(Function):
+    """The argument, to which no gradient flows."""
+
+    @staticmethod
+    def forward(ctx: Any, x: TensorBase) -> TensorBase:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any, **_: Any) -> None:
+        return None
+
+
+class _Failing(Function):
+    """The argument, whose gradient is an error."""
+
+    @staticmethod
+    def forward(ctx: Any, x: TensorBase, message: str) -> TensorBase:
+        ctx.message = message
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any, **_: Any) -> None:
+        raise RuntimeError(ctx.message)
+
+
+def _undefined_grad() -> Any:
+    """A function of one tensor, to which no gradient flows."""
+    return _Undefined.apply
+
+
+def _delayed_error(message: str, num_inputs: int) -> Any:
+    """A function of tensors whose gradients are an error with this text."""
+
+    def delayed(*tensors: TensorBase) -> Any:
+        if len(tensors) != num_inputs:
+            raise RuntimeError(f"DelayedError: {num_inputs} tensors are wanted, not {len(tensors)}")
+        found = tuple(_Failing.apply(x, message) for x in tensors)
+        return found[0] if num_inputs == 1 else found
+
+    return delayed
+
+
+def _saved_tensors_hooks_is_enabled() -> bool:
+    """Whether hooks on saved tensors may be set."""
+    why = _core.disable_saved_tensors_hooks(None, back=True)
+    _core.disable_saved_tensors_hooks(why, back=True)
+    return why is None
+
+
+def _get_current_graph_task_keep_graph() -> bool:
+    """Whether the backward pass that runs keeps the graph; True outside of one."""
+    task = _core.graph_task()
+    return True if task is None else task[1]
+
+
+def _current_graph_task_id() -> int:
+    """The number of the backward pass that runs; -1 outside of one."""
+    task = _core.graph_task()
+    return -1 if task is None else task[0]
+
+
+def _set_grad_enabled(enabled: bool) -> None:
+    """Switches recording on or off."""
+    _core.set_grad_mode(enabled)
+
+
+#: What libraries ask of PyTorch's engine.
+_autograd = types.SimpleNamespace(
+    SavedTensor=RawSavedTensor,
+    _saved_tensors_hooks_is_enabled=_saved_tensors_hooks_is_enabled,
+    _get_current_graph_task_keep_graph=_get_current_graph_task_keep_graph,
+)
+_functions = types.SimpleNamespace(
+    AccumulateGrad=_core.node_class("AccumulateGrad"),
+    UndefinedGrad=_undefined_grad,
+    DelayedError=_delayed_error,
+)
 
 
 def _check(cond: Any, message: Any = None) -> None:

@@ -121,6 +121,9 @@ def wait(future: Future[T]) -> T:
     return future.wait()
 
 
+_fork, _wait = fork, wait
+
+
 def _overload(fn: T) -> T:
     """The function itself."""
     return fn

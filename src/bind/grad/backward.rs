@@ -183,7 +183,7 @@ fn grad<'py>(
         stops,
         ..Request::default()
     };
-    let queue = Queue::begin();
+    let queue = Queue::begin(request.retain_graph);
     let answer = answer(py, request, &outputs, &inputs, &seeds, batched, dialect)?;
     let result = dialect_of(&outputs).unwrap_or(dialect);
     let batch_size = if batched { batch_size_of(&seeds) } else { None };
@@ -279,7 +279,7 @@ pub fn backward<'py>(
     if dialect.ignores_untracked_root() && outputs.iter().all(|out| out.edge().is_none()) {
         warn_of_nothing(py, &outputs)?;
     }
-    let queue = Queue::begin();
+    let queue = Queue::begin(request.retain_graph);
     let answer = answer(py, request, &outputs, &inputs, &seeds, false, dialect)?;
     let mut found = slots(answer.leaves, answer.deferred);
     for ((input, g), used) in inputs.iter().zip(answer.wanted).zip(answer.reached) {

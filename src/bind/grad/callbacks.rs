@@ -1,30 +1,44 @@
-//! Functions that are called at the end of a backward pass.
+//! The backward passes that a thread runs, and functions that are called at the end of one.
 
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pyo3::prelude::*;
 
 use crate::bind::python::error::{check_callable, raise};
 
-thread_local! {
-    /// By pass that runs on this thread, the innermost last: the functions that are called at its end.
-    static QUEUES: RefCell<Vec<Vec<Py<PyAny>>>> = const { RefCell::new(Vec::new()) };
+/// A pass that runs.
+struct Task {
+    number: u64,
+    keeps_graph: bool,
+    /// The functions that are called at its end.
+    callbacks: Vec<Py<PyAny>>,
 }
+
+thread_local! {
+    /// The passes that run on this thread, the innermost last.
+    static TASKS: RefCell<Vec<Task>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The number of the next pass of the process.
+static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// One pass that this thread asked for, until its gradients are stored.
 pub struct Queue(());
 
 impl Queue {
-    pub fn begin() -> Queue {
-        QUEUES.with_borrow_mut(|queues| queues.push(vec![]));
+    /// A pass that keeps the graph, or frees it.
+    pub fn begin(keeps_graph: bool) -> Queue {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        TASKS.with_borrow_mut(|tasks| tasks.push(Task { number, keeps_graph, callbacks: vec![] }));
         Queue(())
     }
 
     /// Calls the functions in order, and those that are queued meanwhile. A pass that fails calls none.
     pub fn finish(self, py: Python<'_>) -> PyResult<()> {
         for i in 0.. {
-            let at = |queues: &Vec<Vec<Py<PyAny>>>| Some(queues.last()?.get(i)?.clone_ref(py));
-            match QUEUES.with_borrow(at) {
+            let at = |tasks: &Vec<Task>| Some(tasks.last()?.callbacks.get(i)?.clone_ref(py));
+            match TASKS.with_borrow(at) {
                 Some(callback) => callback.call0(py)?,
                 None => break,
             };
@@ -35,7 +49,7 @@ impl Queue {
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        let done = QUEUES.with_borrow_mut(Vec::pop);
+        let done = TASKS.with_borrow_mut(Vec::pop);
         drop(done);
     }
 }
@@ -45,7 +59,7 @@ impl Drop for Queue {
 fn queue_callback(callback: Bound<'_, PyAny>) -> PyResult<()> {
     check_callable("queue_callback", &callback)?;
     let (py, callback) = (callback.py(), callback.unbind());
-    let queued = QUEUES.with_borrow_mut(|queues| queues.last_mut().map(|queue| queue.push(callback)));
+    let queued = TASKS.with_borrow_mut(|tasks| tasks.last_mut().map(|task| task.callbacks.push(callback)));
     queued.ok_or_else(|| {
         raise(
             py,
@@ -55,6 +69,13 @@ fn queue_callback(callback: Bound<'_, PyAny>) -> PyResult<()> {
     })
 }
 
+/// The number of the backward pass that is running on this thread, and whether it keeps the graph; None outside of one.
+#[pyfunction]
+fn graph_task() -> Option<(u64, bool)> {
+    TASKS.with_borrow(|tasks| tasks.last().map(|task| (task.number, task.keeps_graph)))
+}
+
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(graph_task, m)?)?;
     m.add_function(wrap_pyfunction!(queue_callback, m)?)
 }

@@ -280,6 +280,12 @@ fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     Ok(made)
 }
 
+/// The class of the nodes of a name, such as `AccumulateGrad`, of whatever dialect.
+#[pyfunction]
+fn node_class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    class(py, name)
+}
+
 /// The Python object of the node at an edge, the same one as long as somebody holds it.
 pub fn object<'py>(py: Python<'py>, edge: &Edge, dialect: Dialect) -> PyResult<Bound<'py, PyAny>> {
     let list = HookList::of(&edge.node);
@@ -315,5 +321,6 @@ impl Var {
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<GradientEdge>()?;
     m.add_class::<Node>()?;
+    m.add_function(wrap_pyfunction!(node_class, m)?)?;
     m.add_function(wrap_pyfunction!(gradient_edge, m)?)
 }

@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use pyo3::PyTraverseError;
-use pyo3::exceptions::PyAttributeError;
+use pyo3::exceptions::{PyAttributeError, PyRuntimeError};
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 
@@ -43,6 +43,14 @@ pub struct RawSavedTensor {
 
 #[pymethods]
 impl RawSavedTensor {
+    /// Raises: nodes make them.
+    #[new]
+    fn new() -> PyResult<RawSavedTensor> {
+        Err(PyRuntimeError::new_err(
+            "Trying to create a SavedTensor object from Python is forbidden: nodes make them",
+        ))
+    }
+
     /// Calls `pack_hook` with the tensor at once and keeps the value that it returns. `unpack_hook` turns that value
     /// into the tensor again, each time that it is read. A tensor takes one pair of hooks.
     fn register_hooks(&self, pack_hook: &Bound<'_, PyAny>, unpack_hook: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -138,4 +146,8 @@ impl Node {
             _ => Err(self.no_attribute(name)),
         }
     }
+}
+
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<RawSavedTensor>()
 }

@@ -160,6 +160,9 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     )(*primals)
 
     def pulled(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        # PyTorch takes the two switches by position too.
+        if 1 < len(cotangents) <= 3 and all(isinstance(switch, bool) for switch in cotangents[1:]):
+            cotangents, create_graph = cotangents[:1], cotangents[2] if len(cotangents) == 3 else create_graph
         given = cotangents[0] if len(cotangents) == 1 else cotangents
         _check_cotangents(given, value)
         with enable_grad() if create_graph else no_grad() if create_graph is False else nullcontext():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,7 @@ __all__ = [
     "unfold",
     "unsafe_chunk",
     "unsafe_split",
+    "unsafe_split_with_sizes",
     "view",
     "view_as",
     "view_as_complex",
@@ -425,3 +426,8 @@ def repeat_interleave(
     if output_size is not None and output_size != size:
         raise ShapeError(f"repeat_interleave: Invalid output_size, expected {size} but got {output_size}")
     return found
+
+
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """The same as ``split_with_sizes``."""
+    return split(input, list(split_sizes), dim)

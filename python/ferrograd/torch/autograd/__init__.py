@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ferrograd._autograd.debugging import detect_anomaly, set_detect_anomaly
 from ferrograd._autograd.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
+from ferrograd._core import RawSavedTensor as SavedTensor
 from ferrograd._kit import public as _public
 from ferrograd.torch._base.gradients import backward, grad
 from ferrograd.torch._base.typed_tensors import Variable
@@ -24,6 +25,7 @@ from ferrograd.torch.autograd.profiler import kineto_available
 
 __all__ = [
     "Function",
+    "SavedTensor",
     "Variable",
     "anomaly_mode",
     "backward",

@@ -86,6 +86,11 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
             f"{list(tangent.shape)}."
         )
+    if unpack_dual(tangent).tangent is not None:
+        raise ArgumentError(
+            "make_dual: the tangent has a forward gradient at the same level, which is not supported. Nest the "
+            "transforms of torch.func for tangents of tangents, or detach() it"
+        )
     tangent = tangent if tangent.dtype == tensor.dtype else tangent.astype(tensor.dtype)
     before = _core.set_grad_mode(True)
     try:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ferrograd._autograd import function as _function
 from ferrograd._autograd.function import once_differentiable
+from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError
 from ferrograd._kit import public as _public
 from ferrograd._kit.warning import warn
@@ -27,6 +28,12 @@ class FunctionCtx(_function.Context):
                 )
         super().save_for_backward(*tensors)
 
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The saved tensors under an old name, with a warning."""
+        warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning)
+        return self.saved_tensors
+
 
 class Function(_function.Function):
     """A function with a user-defined gradient, with torch's conventions; see :class:`ferrograd.Function`.
@@ -37,6 +44,21 @@ class Function(_function.Function):
     _context = FunctionCtx
     _looks_into_containers = False
     _result_containers = (tuple,)
+
+    @classmethod
+    def _record(cls, ctx: _function.Context, inputs: list[Any], output: Any) -> Any:
+        """An argument of a subclass that ``forward`` returns as it is becomes a view, which the subclass makes."""
+
+        def seen(y: Any) -> Any:
+            is_own = isinstance(y, Tensor) and hasattr(type(y), "__torch_function__")
+            if not is_own or not any(y is x for x in inputs) or any(y is x for x in (*ctx._written, *ctx._constants)):
+                return y
+            with no_grad():
+                return y.view_as(y)
+
+        if isinstance(output, tuple) and type(output) is tuple:
+            return super()._record(ctx, inputs, tuple(map(seen, output)))
+        return super()._record(ctx, inputs, seen(output))
 
     @classmethod
     def _rule(cls) -> Callable[..., Any]:

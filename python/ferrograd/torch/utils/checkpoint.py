@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from contextlib import nullcontext
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeVar
 
-from ferrograd._autograd.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
+from ferrograd._autograd import checkpoint as _checkpoint
+from ferrograd._autograd.checkpoint import CheckpointError, checkpoint_sequential, set_option
 from ferrograd._core import ArgumentError
 from ferrograd._kit import public as _public
 from ferrograd.torch._tensor import Tensor
+from ferrograd.torch.ops import OpOverload, OpOverloadPacket
 
 __all__ = [
     "CheckpointError",
@@ -26,6 +28,8 @@ __all__ = [
     "set_checkpoint_early_stop",
     "set_device_states",
 ]
+
+T = TypeVar("T")
 
 
 class CheckpointPolicy(enum.Enum):
@@ -59,7 +63,32 @@ def create_selective_checkpoint_contexts(
     """
     if not callable(policy_fn_or_list) and not isinstance(policy_fn_or_list, list):
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+    for op in policy_fn_or_list if isinstance(policy_fn_or_list, list) else ():
+        if not isinstance(op, OpOverload):
+            more = (
+                ". Please update the OpOverloadPacket to a specific OpOverload, such as torch.ops.aten.mm.default"
+                if isinstance(op, OpOverloadPacket)
+                else ""
+            )
+            raise ValueError(
+                f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op).__name__}{more}"
+            )
     return noop_context_fn()
+
+
+def checkpoint(
+    function: Callable[..., T], *args: Any, use_reentrant: bool | None = None, early_stop: bool = True, **kwargs: Any
+) -> T:
+    """See :func:`ferrograd.checkpoint`. With ``use_reentrant=False`` the second run stops early, as in PyTorch.
+
+    >>> import ferrograd.torch as torch
+    >>> x = torch.tensor([0.5], requires_grad=True)
+    >>> y = torch.utils.checkpoint.checkpoint(lambda x: x.sin().exp(), x, use_reentrant=False)
+    >>> torch.allclose(torch.autograd.grad(y, x)[0], x.cos() * y)
+    True
+    """
+    __tracebackhide__ = True
+    return _checkpoint.checkpoint(function, *args, early_stop=early_stop and use_reentrant is False, **kwargs)
 
 
 def noop_context_fn() -> tuple[nullcontext[None], nullcontext[None]]:
@@ -67,14 +96,14 @@ def noop_context_fn() -> tuple[nullcontext[None], nullcontext[None]]:
     return nullcontext(), nullcontext()
 
 
-def set_checkpoint_early_stop(enable: bool) -> nullcontext[None]:
-    """A context that does nothing: a recomputation always runs to its end."""
-    return nullcontext()
+def set_checkpoint_early_stop(enable: bool) -> AbstractContextManager[None]:
+    """A context whose checkpoints end their second run when all inner arrays are there, or run it to its end."""
+    return set_option("early_stop", enable)
 
 
-def set_checkpoint_debug_enabled(enabled: bool | None) -> nullcontext[None]:
-    """A context that does nothing: errors always say how the two runs differ."""
-    return nullcontext()
+def set_checkpoint_debug_enabled(enabled: bool | None) -> AbstractContextManager[None]:
+    """A context that decides for its checkpoints whether errors list what both runs saved; None leaves it to them."""
+    return set_option("debug", enabled)
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
