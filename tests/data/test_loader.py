@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -413,3 +414,11 @@ def test_wrong_arguments_raise() -> None:
         paddle.io.DataLoader(data, batch_sampler=BatchSampler([0], 1, False), shuffle=True)
     with pytest.raises(ValueError, match="length of IterableDataset not supported"):
         len(paddle.io.DataLoader(paddle.io.IterableDataset()))
+
+
+def test_more_workers_than_processors_are_warned_of() -> None:
+    with pytest.warns(UserWarning, match="excessive worker creation might get DataLoader running slow or even freeze"):
+        DataLoader(Numbers(4), num_workers=100_000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        DataLoader(Numbers(4), num_workers=1)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import ArgumentError, DtypeError, ShapeError, Tensor, native as ops
+from ferrograd._functions.half_floats import rounded_once
 from ferrograd._kit.dialect import dialect_of
 
 
@@ -158,6 +159,7 @@ def _antialiased(n: int, m: int, step: float, aligned: bool, linear: bool) -> np
     return found
 
 
+@rounded_once
 def resize(
     x: Tensor,
     sizes: Sequence[int],
@@ -192,6 +194,8 @@ def resize(
         raise ArgumentError(
             f"interpolate: each size is at least 1, not {list(x.shape[own])} and, of the result, {list(sizes)}"
         )
+    if max(*sizes, 1) >= 1 << 40:
+        raise ArgumentError(f"interpolate: the result would have the sizes {list(sizes)}, which no memory holds")
     for axis, (m, factor) in enumerate(zip(sizes, factors, strict=True), first):
         n = x.shape[axis]
         step = n / m if factor is None else 1 / factor

@@ -151,6 +151,8 @@ def _classes(input: Tensor, function: str) -> int:
     """The number of classes, the size of the last axis."""
     if not input.ndim:
         raise ArgumentError(f"{function}: input has an axis of classes, and a tensor without axes has none")
+    if not input.shape[-1]:
+        raise ShapeError(f"{function}: Expected at least one class on the last axis of {list(input.shape)}")
     return int(input.shape[-1])
 
 
@@ -167,6 +169,11 @@ def multi_margin_loss(
         raise ArgumentError("only p == 1 and p == 2 supported")
     input = ops.reshape(input, [1]) if input.ndim == 0 else input
     classes = _classes(input, "multi_margin_loss")
+    if math.prod(target.shape) != math.prod(input.shape[:-1]):
+        raise ShapeError(
+            f"multi_margin_loss: Expected a class for each sample: targets of shape {list(target.shape)} for inputs of "
+            f"shape {list(input.shape)}"
+        )
     # The class of one sample may have an axis.
     target = ops.reshape(target, list(input.shape[:-1]))
     at = ops.expand_dims(target, -1)
@@ -185,6 +192,11 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
     if input.ndim == 0:
         input, target = ops.reshape(input, [1]), ops.reshape(target, [1])
     classes = _classes(input, "multilabel_margin_loss")
+    if list(target.shape) != list(input.shape):
+        raise ShapeError(
+            f"multilabel_margin_loss: Expected targets of the shape of the input: {list(target.shape)} for "
+            f"{list(input.shape)}"
+        )
     valid = ops.cumsum(ops.cast(target == -1, "int64"), -1) == 0
     labels = ops.where(valid, target, 0)
     hot = ops.one_hot(labels, classes) * ops.cast(ops.expand_dims(valid, -1), "int64")

@@ -210,10 +210,17 @@ impl<'a> Rows<'a> {
         let mut kept = self.samples.clone();
         kept.insert(self.axis, 1);
         if target.dims() != self.samples.as_slice() && target.dims() != kept.as_slice() {
+            let why = match (self.samples.as_slice(), target.dims()) {
+                ([samples], [targets]) => {
+                    format!("Expected input batch_size ({samples}) to match target batch_size ({targets}): ")
+                }
+                ([_], _) => "1D target tensor expected, multi-target not supported: ".to_owned(),
+                _ => String::new(),
+            };
             bail!(
                 Shape,
                 op,
-                "targets of shape {:?} for samples of shape {:?}",
+                "{why}targets of shape {:?} for samples of shape {:?}",
                 target.dims(),
                 &self.samples[..]
             );
@@ -237,7 +244,13 @@ impl<'a> Rows<'a> {
     fn weight(&self, weight: Option<&Tensor>) -> Result<Option<Tensor>> {
         let Some(w) = weight else { return Ok(None) };
         if w.dims() != [self.classes] {
-            bail!(Shape, self.op, "weights of shape {:?} for {} classes", w.dims(), self.classes);
+            bail!(
+                Shape,
+                self.op,
+                "weight tensor should be defined either for all {} classes or no classes, not in the shape {:?}",
+                self.classes,
+                w.dims()
+            );
         }
         cast(w, self.x.dtype()).map(Some)
     }
@@ -309,7 +322,7 @@ pub fn cross_entropy(
     let op = "cross_entropy";
     let reduction = Reduction::parse(op, reduction)?;
     if !(0.0..=1.0).contains(&label_smoothing) {
-        bail!(Argument, op, "label_smoothing is between 0 and 1, not {label_smoothing}");
+        bail!(Argument, op, "label_smoothing must be between 0.0 and 1.0, not {label_smoothing}");
     }
     check_order(op, x, target)?;
     let rows = Rows::new(op, x, axis)?;

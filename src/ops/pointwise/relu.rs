@@ -217,7 +217,7 @@ pub fn mish(x: &Tensor) -> Result<Tensor> {
 #[op(in_place, light)]
 pub fn softshrink(x: &Tensor, #[default(0.5)] threshold: f64) -> Result<Tensor> {
     if threshold < 0.0 {
-        bail!(Argument, "softshrink", "threshold is not negative, {threshold} is");
+        bail!(Argument, "softshrink", "lambda must be greater or equal to 0, but found to be {threshold:?}");
     }
     parametrised::<SoftShrink>(&*promoted_float(x)?, [threshold, 0.0, 0.0])
 }

@@ -103,6 +103,8 @@ class Module(BaseModule):
             given = f"{len(args) + 1} were" if args else "1 was"
             raise TypeError(f"{name} takes 1 positional argument but {given} given")
         self._fg_set_up()
+        if self.call_super_init:
+            super().__init__()
 
     def _fg_set_up(self) -> None:
         super()._fg_set_up()
@@ -320,6 +322,8 @@ class Module(BaseModule):
         dtype, others = kwargs.pop("dtype", None), []
         kwargs.pop("non_blocking", None)
         memory_format = kwargs.pop("memory_format", None)
+        if "copy" in kwargs:
+            raise ArgumentError("to: .to() of a module does not accept copy: copy.deepcopy(module) makes another one")
         for arg in (*args, *kwargs.values()):
             if isinstance(arg, Tensor):
                 dtype = arg.dtype

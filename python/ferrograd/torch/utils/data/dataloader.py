@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
+import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic
 
@@ -30,6 +31,18 @@ _FIXED = {"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "per
 def _check(wrong: Any, text: str) -> None:
     if wrong:
         raise ValueError(text)
+
+
+def _warn_of_many(workers: int) -> None:
+    """Warns of more worker processes than this process may use processors."""
+    known = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    if workers > len(known):
+        warn(
+            f"This DataLoader will create {workers} worker processes in total. Our suggested max number of worker in "
+            f"current system is {len(known)}, which is smaller than what this DataLoader is going to create. Please be "
+            "aware that excessive worker creation might get DataLoader running slow or even freeze, lower the worker "
+            "number to avoid potential slowness/freeze if necessary."
+        )
 
 
 class DataLoader(Generic[T_co]):
@@ -85,6 +98,7 @@ class DataLoader(Generic[T_co]):
         _check(persistent_workers and not num_workers, "persistent_workers option needs num_workers > 0")
         if generator is not None and not isinstance(generator, Generator):
             raise ArgumentError(f"generator must be a torch.Generator, not {type(generator).__name__}")
+        _warn_of_many(num_workers)
         self.dataset: Any = dataset
         self.num_workers = num_workers
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
