@@ -192,10 +192,10 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
     if input.ndim == 0:
         input, target = ops.reshape(input, [1]), ops.reshape(target, [1])
     classes = _classes(input, "multilabel_margin_loss")
-    if list(target.shape) != list(input.shape):
+    if list(target.shape[:-1]) != list(input.shape[:-1]):
         raise ShapeError(
-            f"multilabel_margin_loss: Expected targets of the shape of the input: {list(target.shape)} for "
-            f"{list(input.shape)}"
+            f"multilabel_margin_loss: Expected labels for each sample: targets of shape {list(target.shape)} for "
+            f"inputs of shape {list(input.shape)}"
         )
     valid = ops.cumsum(ops.cast(target == -1, "int64"), -1) == 0
     labels = ops.where(valid, target, 0)
