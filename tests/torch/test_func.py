@@ -321,3 +321,19 @@ def test_the_switches_of_a_pullback_by_position() -> None:
     assert not pullback(g, True, False)[0].requires_grad
     _, both = torch.func.vjp(lambda x: (x, 2 * x), x)
     assert both(g, g)[0].tolist() == [3, 3]
+
+
+def test_primals_and_tangents_are_tuples() -> None:
+    x = torch.tensor([1.0, 2.0])
+    with pytest.raises(RuntimeError, match="to have the same python structure"):
+        torch.func.jvp(torch.sin, (x,), [x])
+
+
+def test_a_functional_module_has_the_module() -> None:
+    layer = torch.nn.Linear(2, 1)
+    f: Any
+    f, parameters = torch.func.make_functional(layer)
+    assert type(f.stateless_model) is torch.nn.Linear
+    before = f.stateless_model.weight
+    f(parameters, torch.ones(3, 2))
+    assert f.stateless_model.weight is before

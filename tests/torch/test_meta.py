@@ -41,6 +41,33 @@ def test_modules_without_numbers() -> None:
     assert other.float().to_empty(device="cpu")[0](torch.ones(2, 3)).tolist() == [[0.0] * 4] * 2
 
 
+def test_a_module_can_lose_its_numbers() -> None:
+    full = model()
+    full.append(full[0])
+    shapes = [(name, p.shape) for name, p in full.named_parameters()]
+    assert full.to_empty(device="meta") is full
+    assert [(name, p.shape) for name, p in full.named_parameters()] == shapes
+    assert all(p.is_meta and p.requires_grad and isinstance(p, nn.Parameter) for p in full.parameters())
+    assert all(b.is_meta for b in full.buffers())
+    assert full[0].weight is full[-1].weight
+    assert full[0](torch.ones(2, 3)).shape == (2, 4)
+    other = nn.Sequential(nn.Linear(2, 2))
+    assert not next(other.to_empty(device="meta", recurse=False).parameters()).is_meta
+
+
+def test_modules_that_are_not_initialized_draw_nothing() -> None:
+    state = torch.get_rng_state()
+    layer = nn.utils.skip_init(nn.Linear, 3, 4, dtype=torch.float64)
+    assert torch.equal(state, torch.get_rng_state())
+    assert layer.weight.tolist() == [[0.0] * 3] * 4
+    assert (layer.weight.dtype, layer.weight.requires_grad) == (torch.float64, True)
+    assert nn.utils.skip_init(nn.Linear, 3, 4, device="meta").weight.is_meta
+    with pytest.raises(RuntimeError, match="Expected a Module"):
+        nn.utils.skip_init(torch.ones)
+    with pytest.raises(RuntimeError, match="must support a 'device' arg"):
+        nn.utils.skip_init(nn.ReLU)
+
+
 def test_devices_of_layers_and_tensors() -> None:
     layer = nn.Linear(2, 3, device="meta")
     assert repr(layer.weight) == ("Parameter containing:\ntensor(..., device='meta', size=(3, 2), requires_grad=True)")

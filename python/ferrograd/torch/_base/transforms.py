@@ -204,6 +204,8 @@ def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, ha
         "of 3 tensors, tangents also must be. Got primals with structure "
         f"{_tree.shown(primals)} and tangents with structure {_tree.shown(tangents)}"
     )
+    if not isinstance(tangents, tuple):
+        raise ArgumentError(text)
     _matched(tangents, primals, text)
     _matched(primals, tangents, text)
     for what, given in (("primals", primals), ("tangents", tangents)):

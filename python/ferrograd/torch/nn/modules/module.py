@@ -18,7 +18,7 @@ from ferrograd._layers import global_hooks as _global_hooks
 from ferrograd._layers.hooks import RemovableHandle, add
 from ferrograd._layers.module import BaseModule
 from ferrograd._tensor import dtypes
-from ferrograd.torch._base.meta import MetaTensor
+from ferrograd.torch._base.meta import MetaTensor, is_meta
 from ferrograd.torch._base.sharing import refuse_sharing
 from ferrograd.torch._functions.predicates import typename
 from ferrograd.torch._tensor import Tensor
@@ -370,8 +370,12 @@ class Module(BaseModule):
         return self
 
     def to_empty(self: M, *, device: Any, recurse: bool = True) -> M:
-        """The module itself. Parameters and buffers without numbers get zeros; those of others stay."""
-        _core.check_device("to_empty", device)
+        """The module itself. Parameters and buffers without numbers get zeros; those of others stay.
+
+        With the device ``meta`` all lose their numbers.
+        """
+        if is_meta("to_empty", device):
+            return self._fg_emptied(recurse)
         for module in self.modules() if recurse else [self]:
             for name, buffer in module._buffers.items():
                 if isinstance(buffer, MetaTensor):
@@ -379,6 +383,20 @@ class Module(BaseModule):
             for parameter in module._parameters.values():
                 if isinstance(parameter, MetaTensor):
                     parameter.data = _ops.zeros(list(parameter.shape), parameter.dtype)
+        return self
+
+    def _fg_emptied(self: M, recurse: bool) -> M:
+        """The module, whose parameters and buffers become ones without numbers."""
+        made: dict[int, Tensor] = {}
+        for module in self.modules() if recurse else [self]:
+            for name, parameter in module._parameters.items():
+                if parameter is not None and not isinstance(parameter, MetaTensor):
+                    empty = MetaTensor(parameter.shape, parameter.dtype)
+                    new = made.setdefault(id(parameter), Parameter(empty, parameter.requires_grad))
+                    module._parameters[name] = new
+            for name, buffer in module._buffers.items():
+                if buffer is not None and not isinstance(buffer, MetaTensor):
+                    module._buffers[name] = made.setdefault(id(buffer), MetaTensor(buffer.shape, buffer.dtype))
         return self
 
     def cuda(self: M, device: Any = None) -> M:

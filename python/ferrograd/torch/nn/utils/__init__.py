@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
+from ferrograd._core import ArgumentError
 from ferrograd._kit import public as _public
+from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.utils import (
     clip_grad,
     convert_parameters,
@@ -42,8 +45,14 @@ __all__ += fusion.__all__
 
 
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """A module. torch leaves its parameters without values here; they are initialized as always."""
-    return module_cls(*args, **kwargs)
+    """A module whose parameters are zeros: no random numbers are drawn. torch leaves them as the memory was."""
+    if not (isinstance(module_cls, type) and issubclass(module_cls, Module)):
+        raise ArgumentError(f"skip_init: Expected a Module; got {module_cls!r}")
+    if "device" not in inspect.signature(module_cls).parameters:
+        raise ArgumentError("skip_init: Module must support a 'device' arg to skip initialization")
+    device = kwargs.pop("device", None)
+    made = module_cls(*args, device="meta", **kwargs)
+    return made if str(device) == "meta" else made.to_empty(device="cpu" if device is None else device)
 
 
 __dir__ = _public.names(globals())

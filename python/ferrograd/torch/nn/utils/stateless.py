@@ -151,6 +151,7 @@ def make_functional(
     def call(parameters: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
         return f(parameters, buffers, *args, **kwargs)
 
+    call.stateless_model = f.stateless_model  # type: ignore[attr-defined]
     return call, parameters
 
 
@@ -167,6 +168,8 @@ def make_functional_with_buffers(
         given = dict(zip(names, [*parameters, *buffers], strict=True))
         return functional_call(model, given, args, kwargs)
 
+    #: The module that is called.
+    call.stateless_model = model  # type: ignore[attr-defined]
     found = tuple(p.detach() if disable_autograd_tracking else p for p in parameters.values())
     return call, found, tuple(buffers.values())
 
