@@ -206,6 +206,13 @@ def test_a_view_made_under_no_grad_and_written_to_while_recording(d: Dialect) ->
         with pytest.raises(RuntimeError, match="A view was created in no_grad mode and is being modified inplace"):
             v.mul_(3)
         assert values(x) == [1, 2, 3, 4]
+        with d.module.no_grad():
+            of_leaf = a[:2]
+        with pytest.raises(fg.LeafInplaceError, match=r"of a leaf .* A view was created in no_grad mode and is being mod"):
+            of_leaf.mul_(3)
+        with pytest.raises(fg.LeafInplaceError, match="a view of a leaf") as other:
+            a[:2].mul_(3)
+        assert "no_grad mode" not in str(other.value)
         return
     v.multiply_(d.tensor(3.0))
     assert not v.stop_gradient

@@ -44,8 +44,15 @@ fn check_may_write(slf: &Bound<'_, Var>, op: &str) -> PyResult<()> {
     }
     if leaf || of_leaf {
         let what = slf.get().dialect().refused_write(!leaf);
+        let unrecorded = matches!(&state.value, Value::Shared(p) if p.was_made_unrecorded())
+            && slf.get().dialect().refuses_writes_to_unrecorded_views();
+        let mode = if unrecorded {
+            " A view was created in no_grad mode and is being modified inplace with grad mode enabled."
+        } else {
+            ""
+        };
         let other = if op == "setitem" { "y = x.clone(), then y[i] = v" } else { "x = x + 1" };
-        let text = format!("{op}: {what} Write to a new tensor ({other}), or use `with no_grad():`");
+        let text = format!("{op}: {what}{mode} Write to a new tensor ({other}), or use `with no_grad():`");
         return Err(raise(slf.py(), "LeafInplaceError", text));
     }
     let Value::Shared(p) = &mut state.value else { return Ok(()) };
