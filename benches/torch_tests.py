@@ -110,6 +110,10 @@ class _Module(types.ModuleType):
             raise AttributeError(name)
         return missing(f"{self.__name__}.{name}")
 
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        """A test calls what was taken for a module because the library lacks it."""
+        raise Internals(self.__name__)
+
 
 class _Insides(_Module):
     """A module of PyTorch's insides of which the library has a part."""
