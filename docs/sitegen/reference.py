@@ -47,6 +47,12 @@ def table(rows: list[tuple[str, str]], widths: str = "30 70") -> str:
     return "\n".join(lines) + "\n\n"
 
 
+def listed(names: list[tuple[str, str]]) -> str:
+    """One paragraph of names, each a link to the entry at a path. An entry of another name stands behind it."""
+    known = [link(path, name) + ("" if name == path.rpartition(".")[2] else f" (``{path}``)") for name, path in names]
+    return ", ".join(known) + ".\n\n" if known else ""
+
+
 def entry(path: str, value: Any) -> str:
     """The directive that shows one object."""
     if isinstance(value, type):
@@ -89,7 +95,7 @@ def of_module(page: Module, title: str | None = None) -> str:
     if page.elsewhere and page.name != "ferrograd":
         text += heading("The same as elsewhere", "-")
         text += "These names stand for what another page documents.\n\n"
-        text += table([(f"``{k}``", link(path)) for k, path in page.elsewhere.items()])
+        text += listed(list(page.elsewhere.items()))
     if page.constants:
         text += heading("Constants", "-")
         shown = {k: re.sub(r" at 0x[0-9a-f]+", "", repr(v)) for k, v in page.constants.items()}
@@ -151,7 +157,7 @@ def of_tensor() -> str:
         text += f"   .. auto{kind}:: ferrograd.Tensor.{key}\n\n"
     text += heading("Methods that apply a function", "-")
     text += "The tensor is the first argument. A method whose name ends in ``_`` writes the result into the tensor.\n\n"
-    text += table([(f"``{key}``", link(f"ferrograd.{entries()[name][0]}")) for key, name in ops])
+    text += listed([(key, f"ferrograd.{entries()[name][0]}") for key, name in ops])
     return text
 
 
@@ -209,7 +215,7 @@ def of_modules_without_own(names: list[str]) -> str:
     for name in names:
         page = modules()[name]
         text += heading(name, "-") + declared(name) + about(page.module)
-        text += table([(f"``{key}``", link(path)) for key, path in page.elsewhere.items()])
+        text += listed(list(page.elsewhere.items()))
         if page.constants:
             text += "Constants: " + ", ".join(f"``{key}``" for key in page.constants) + ".\n\n"
     return text
