@@ -2,7 +2,7 @@
 //! of their results.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -15,6 +15,8 @@ use crate::graph::Op;
 use crate::kernel::broadcast::joined;
 use crate::kernel::pointwise::cluster::{Cluster, End, Read, Reading, Walk, Write};
 use crate::kernel::pointwise::expressions::{ADD, MULTIPLY, SUBTRACT};
+use crate::kernel::pointwise::formula::Kind;
+use crate::kernel::pointwise::machine;
 use crate::kernel::pointwise::pairs;
 use crate::kernel::pointwise::power;
 use crate::kernel::pointwise::row::{Address, Instruction, Loop, Operand, PairLoop, Row};
@@ -315,7 +317,10 @@ pub(super) fn planned(values: &[Value], steps: Vec<(Step, Way)>, outputs: &[Id])
         if asked.is_empty() && packs.is_empty() {
             continue;
         }
-        clusters(&memory, Parts { members: asked, folds, packs }, &outside, &mut work);
+        let is_of_numbers = asked.first().is_none_or(|(_, p)| p.n == 1);
+        let in_loops = is_of_numbers && !machine::is_for_this_processor();
+        let members = if in_loops { in_runs(&memory, asked) } else { asked };
+        clusters(&memory, Parts { members, folds, packs }, &outside, &mut work);
     }
     work
 }
@@ -563,6 +568,42 @@ impl Pairs {
             at += 1;
         }
     }
+}
+
+/// Single numbers in an order in which those that are computed in the same way stand together, and of these each after
+/// the one that it reads.
+fn in_runs(memory: &Memory<'_>, members: Vec<(Step, Pointwise)>) -> Vec<(Step, Pointwise)> {
+    let made: FxHashMap<Id, usize> =
+        members.iter().enumerate().map(|(k, (step, _))| (step.outs[0], k)).collect();
+    let mut waits = vec![0; members.len()];
+    let mut users: Vec<SmallVec<[usize; 2]>> = vec![SmallVec::new(); members.len()];
+    for (k, (step, _)) in members.iter().enumerate() {
+        for &m in step.ins.iter().filter_map(|&id| made.get(&memory.whole(id).0)) {
+            waits[k] += 1;
+            users[m].push(k);
+        }
+    }
+    let kinds: Vec<Kind> = members.iter().map(|(_, p)| p.row.kind()).collect();
+    let mut ready: BTreeMap<Kind, Vec<usize>> = BTreeMap::new();
+    for k in (0..members.len()).rev().filter(|&k| waits[k] == 0) {
+        ready.entry(kinds[k]).or_default().push(k);
+    }
+    let mut order = vec![];
+    while let Some((&longest, _)) =
+        ready.iter().filter(|(_, list)| !list.is_empty()).max_by_key(|(_, list)| list.len())
+    {
+        while let Some(k) = ready.get_mut(&longest).and_then(Vec::pop) {
+            order.push(k);
+            for &user in users[k].iter().rev() {
+                waits[user] -= 1;
+                if waits[user] == 0 {
+                    ready.entry(kinds[user]).or_default().push(user);
+                }
+            }
+        }
+    }
+    let mut members: Vec<_> = members.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|k| members[k].take()).collect()
 }
 
 /// Where a cluster puts a result.

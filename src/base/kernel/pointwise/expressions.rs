@@ -1,10 +1,8 @@
 //! Formulas of arithmetic, each of which is written once: loops over arrays compute it with numbers of each dtype, programs of single
 //! numbers with floats, and the code generator with terms.
 
-use std::ptr;
-
 use crate::kernel::pointwise::binary::{BinaryLoops, binary_loops};
-use crate::kernel::pointwise::formula::{Arithmetic, Cell, Formula};
+use crate::kernel::pointwise::formula::{Arithmetic, Cells, Formula, Run};
 use crate::kernel::pointwise::lanes::Lanes;
 use crate::kernel::pointwise::terms::recorded;
 use crate::kernel::pointwise::unary::{UnaryLoops, unary_loops};
@@ -20,20 +18,37 @@ pub trait Expression: Sized + 'static {
     const ARITHMETIC: Arithmetic = Arithmetic {
         operands: Self::OPERANDS,
         is_wide: Self::IS_WIDE,
-        cells: [cell::<f32, Self>, cell::<f64, Self>],
+        runs: [run::<f32, Self>, run::<f64, Self>],
         nodes: Some(|| recorded(|x, y| _ = Self::of(x, y))),
     };
     const FORMULA: Formula = Formula::of::<Self>(Some(&Self::ARITHMETIC));
 }
 
+/// Computes a formula, given the addresses of its operands. Of a sum or product of two NaN the result is the first one, so the operands
+/// keep their places.
+///
 /// # Safety
-/// As [`Cell`] says, for numbers of type `T`.
-unsafe fn cell<T: Lanes, E: Expression>([x, y, _]: [*const u8; 3], to: *mut u8) {
+/// As [`Run`] says, where `formula` is for the type of the operands.
+#[inline(always)]
+unsafe fn each<R>(list: &[Cells], cells: *mut u8, formula: impl Fn([*const u8; 3]) -> R) {
+    for own in list {
+        // SAFETY: as the function's `# Safety` section requires.
+        unsafe {
+            let at = |k: usize| cells.add(own.from[k] as usize).cast_const();
+            *cells.add(own.to as usize).cast::<R>() = formula([at(0), at(1), at(2)]);
+        }
+    }
+}
+
+/// # Safety
+/// As [`Run`] says, for numbers of type `T`.
+unsafe fn run<T: Lanes, E: Expression>(list: &[Cells], cells: *mut u8) {
     // SAFETY: as the function's `# Safety` section requires.
     unsafe {
-        let x = *x.cast::<T>();
-        let y = if E::OPERANDS == 2 { *y.cast::<T>() } else { x };
-        *to.cast::<T>() = E::of(x, y);
+        each(list, cells, |[x, y, _]| {
+            let x = *x.cast::<T>();
+            E::of(x, if E::OPERANDS == 2 { *y.cast::<T>() } else { x })
+        });
     }
 }
 
@@ -89,15 +104,15 @@ macro_rules! of_truth {
     ($operands:literal, [$x:ident, $y:ident, $z:ident] $T:ident => $e:expr) => {{
         struct Own;
         /// # Safety
-        /// As [`Cell`] says, for numbers of type `T`.
-        unsafe fn cell<$T: Copy + PartialOrd>([$x, $y, $z]: [*const u8; 3], to: *mut u8) {
+        /// As [`Run`] says, for numbers of type `T`.
+        unsafe fn run<$T: Copy + PartialOrd>(list: &[Cells], cells: *mut u8) {
             // SAFETY: as the function's `# Safety` section requires.
-            unsafe { ptr::write(to.cast(), $e) }
+            unsafe { each(list, cells, |[$x, $y, $z]| $e) }
         }
         const OWN: Arithmetic = Arithmetic {
             operands: $operands,
             is_wide: false,
-            cells: [cell::<f32> as Cell, cell::<f64>],
+            runs: [run::<f32> as Run, run::<f64>],
             nodes: None,
         };
         Formula::of::<Own>(Some(&OWN))

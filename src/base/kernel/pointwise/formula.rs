@@ -1,7 +1,6 @@
 //! What tells formulas apart, and what is known of those of arithmetic.
 
 use std::any::TypeId;
-use std::hash::{Hash, Hasher};
 
 use super::terms::Nodes;
 
@@ -20,19 +19,29 @@ pub struct Arithmetic {
     /// Whether it computes with twice the digits of float32.
     pub is_wide: bool,
     /// By type of the numbers.
-    pub cells: [Cell; 2],
+    pub runs: [Run; 2],
     /// The operations that it is made of. None if it reads or gives truth values.
     pub nodes: Option<fn() -> Nodes>,
 }
 
-/// Computes a formula for single numbers.
+/// The cells that an instruction reads and writes: how many bytes after the first one they begin.
+pub struct Cells {
+    pub from: [u32; 3],
+    pub to: u32,
+}
+
+/// Computes a formula for single numbers, again and again.
 ///
 /// # Safety
-/// The addresses are those of operands of its type, as many as it has, and of memory for the result.
-pub type Cell = unsafe fn(from: [*const u8; 3], to: *mut u8);
+/// `cells` is the address of the first cell. The operands, as many as the formula has, are of its type or are written before they are
+/// read.
+pub type Run = unsafe fn(list: &[Cells], cells: *mut u8);
+
+/// A formula of arithmetic and the type of its numbers. None: the formula is called as a loop.
+pub type Kind = Option<(TypeId, Float)>;
 
 /// The type of the numbers of a formula of arithmetic.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Float {
     F32,
     F64,
@@ -43,18 +52,15 @@ impl Formula {
     pub const fn of<T: 'static>(arithmetic: Option<&'static Arithmetic>) -> Formula {
         Formula { id: TypeId::of::<T>, arithmetic }
     }
+
+    /// What tells it apart.
+    pub fn id(self) -> TypeId {
+        (self.id)()
+    }
 }
 
 impl PartialEq for Formula {
     fn eq(&self, other: &Formula) -> bool {
-        (self.id)() == (other.id)()
-    }
-}
-
-impl Eq for Formula {}
-
-impl Hash for Formula {
-    fn hash<H: Hasher>(&self, to: &mut H) {
-        (self.id)().hash(to);
+        self.id() == other.id()
     }
 }

@@ -1,15 +1,16 @@
 //! Programs of single numbers. Those whose formulas are short are not called as loops of one element. They become machine
-//! code where that is to be had; elsewhere a function computes each of them.
+//! code where that is to be had; elsewhere a run of instructions of one kind is one loop over them.
 
-use crate::kernel::pointwise::formula::Cell;
+use crate::kernel::pointwise::formula::{Cells, Run};
 use crate::kernel::pointwise::machine::CodeOfNumbers;
 use crate::kernel::pointwise::row::{Address, Instruction};
 
 /// How instructions are run.
 pub(super) enum Way {
     Code(CodeOfNumbers),
-    /// What computes each. None for one that is called as a loop.
-    Cells(Box<[Option<Cell>]>),
+    /// By run of instructions of one kind, how many they are and what computes them, if they are not called as loops; and the cells of
+    /// each instruction.
+    Runs(Box<[(usize, Option<Run>)]>, Box<[Cells]>),
 }
 
 /// The fewest instructions that become machine code if they run once at a time. Memory for code takes some microseconds, and an
@@ -51,7 +52,7 @@ impl Numbers {
         // SAFETY: the instructions stay in their box.
         let code = || unsafe { CodeOfNumbers::new(&instructions, size, repeats, &is_needed) };
         let code = if is_worthwhile { code() } else { None };
-        let way = code.map_or_else(|| Way::cells(&instructions), Way::Code);
+        let way = code.map_or_else(|| Way::runs(&instructions), Way::Code);
         Numbers { instructions, way, size: size as usize }
     }
 
@@ -64,16 +65,20 @@ impl Numbers {
         match &self.way {
             // SAFETY: as the function's `# Safety` section requires.
             Way::Code(code) => unsafe { code.run(times, cells) },
-            Way::Cells(list) => {
+            Way::Runs(runs, list) => {
                 for t in 0..times {
                     let cells = cells.wrapping_add(t * self.size);
-                    for (own, compute) in self.instructions.iter().zip(list) {
-                        let at = |address: Address| cells.wrapping_add(address as usize);
-                        // SAFETY: as the function's `# Safety` section requires; the list is that of the instructions.
+                    let mut next = 0;
+                    for &(count, run) in runs {
+                        let own = next..next + count;
+                        next = own.end;
+                        // SAFETY: as the function's `# Safety` section requires; the runs are those of the instructions.
                         unsafe {
-                            match compute {
-                                Some(f) => f(own.from.map(|x| at(x.address).cast_const()), at(own.to)),
-                                None => own.run(1, at),
+                            match run {
+                                Some(run) => run(&list[own], cells),
+                                None => self.instructions[own].iter().for_each(|own| {
+                                    own.run(1, |address| cells.wrapping_add(address as usize));
+                                }),
                             }
                         }
                     }
@@ -84,9 +89,12 @@ impl Numbers {
 }
 
 impl Way {
-    pub(super) fn cells(instructions: &[Instruction]) -> Way {
-        let cell =
-            |own: &Instruction| own.row.arithmetic().map(|(formula, float)| formula.cells[float as usize]);
-        Way::Cells(instructions.iter().map(cell).collect())
+    pub(super) fn runs(instructions: &[Instruction]) -> Way {
+        let of =
+            |own: &Instruction| own.row.arithmetic().map(|(formula, float)| formula.runs[float as usize]);
+        let alike = instructions.chunk_by(|a, b| a.row.kind() == b.row.kind());
+        let runs = alike.map(|run| (run.len(), of(&run[0]))).collect();
+        let cells = |own: &Instruction| Cells { from: own.from.map(|operand| operand.address), to: own.to };
+        Way::Runs(runs, instructions.iter().map(cells).collect())
     }
 }

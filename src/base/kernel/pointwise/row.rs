@@ -1,11 +1,13 @@
 //! What a formula does to runs of elements, apart from the arrays that they lie in.
 
+use std::any::TypeId;
+
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernel::pointwise::binary::{self, BinaryLoop, BinaryLoops};
 use crate::kernel::pointwise::expressions::SELECT;
-use crate::kernel::pointwise::formula::{Arithmetic, Float, Formula};
+use crate::kernel::pointwise::formula::{Arithmetic, Float, Formula, Kind};
 use crate::kernel::pointwise::power;
 use crate::kernel::pointwise::ternary::{self, TernaryLoop, TernaryLoops};
 use crate::kernel::pointwise::unary::{Scalars, UnaryLoop, UnaryLoops};
@@ -115,23 +117,33 @@ impl Row {
     }
 
     /// Its formula, if that is one of arithmetic, with gradients of powers told apart by the exponent.
-    pub fn arithmetic(&self) -> Option<(&'static Arithmetic, Float)> {
+    fn formula_of_arithmetic(&self) -> Option<(Formula, Float)> {
         let float = match self.of {
             DType::F32 => Float::F32,
             DType::F64 => Float::F64,
             _ => return None,
         };
-        let formula = if self.formula == power::GRADIENT.formula {
-            power::EXPONENTS.iter().find(|(exponent, _)| *exponent == self.scalars[0])?.1[1]
-        } else {
-            self.formula
-        };
+        if self.formula.arithmetic.is_some() {
+            return Some((self.formula, float));
+        }
+        let is_power = self.formula == power::GRADIENT.formula;
+        let own = power::EXPONENTS.iter().find(|(exponent, _)| is_power && *exponent == self.scalars[0])?;
+        Some((own.1[1], float))
+    }
+
+    /// What is known of its formula, if that is one of arithmetic.
+    pub fn arithmetic(&self) -> Option<(&'static Arithmetic, Float)> {
+        let (formula, float) = self.formula_of_arithmetic()?;
         Some((formula.arithmetic?, float))
     }
 
+    pub fn kind(&self) -> Kind {
+        self.formula_of_arithmetic().map(|(formula, float)| (formula.id(), float))
+    }
+
     /// What tells two formulas apart.
-    pub fn key(&self) -> (Formula, [u64; 3], [DType; 2]) {
-        (self.formula, self.scalars.map(f64::to_bits), [self.of, self.out])
+    pub fn key(&self) -> (TypeId, [u64; 3], [DType; 2]) {
+        (self.formula.id(), self.scalars.map(f64::to_bits), [self.of, self.out])
     }
 }
 

@@ -71,41 +71,32 @@ fn commuted<'a>(operation: Operation, x: Term<'a>, y: Term<'a>) -> Term<'a> {
 
 const ZERO: Term<'static> = Term { source: Source::Literal(0.0), nodes: None };
 
+macro_rules! operations {
+    ($($f:ident $Operation:ident $($o:ident)?;)+) => { $(
+        fn $f(self $(, $o: Self)?) -> Self {
+            made(Operation::$Operation, self, operations!($($o)?), ZERO)
+        }
+    )* };
+    () => { ZERO };
+    ($o:ident) => { $o };
+}
+
 impl<'a> Lanes for Term<'a> {
     const IS_NARROW: bool = false;
     type Wide = Term<'a>;
     type Truth = Term<'a>;
-
-    fn sub(self, o: Self) -> Self {
-        made(Operation::Subtract, self, o, ZERO)
-    }
-
-    fn div(self, o: Self) -> Self {
-        made(Operation::Divide, self, o, ZERO)
-    }
-
-    fn neg(self) -> Self {
-        made(Operation::Negate, self, ZERO, ZERO)
-    }
-
-    fn abs(self) -> Self {
-        made(Operation::Absolute, self, ZERO, ZERO)
-    }
-
-    fn sqrt(self) -> Self {
-        made(Operation::Sqrt, self, ZERO, ZERO)
+    operations! {
+        sub Subtract o;
+        div Divide o;
+        neg Negate;
+        abs Absolute;
+        sqrt Sqrt;
+        equals IsEqual o;
+        at_most IsAtMost o;
     }
 
     fn mul_sub(self, o: Self, less: Self) -> Self {
         made(Operation::MultiplySubtract, self, o, less)
-    }
-
-    fn equals(self, o: Self) -> Self {
-        made(Operation::IsEqual, self, o, ZERO)
-    }
-
-    fn at_most(self, o: Self) -> Self {
-        made(Operation::IsAtMost, self, o, ZERO)
     }
 
     fn lit(x: f64) -> Self {

@@ -288,12 +288,9 @@ impl<'a> Nodes<'a> {
     /// If a node is a carry plus a number that is no part of the sum, and makes the next carry: the slot of that number.
     fn added(&self, node: usize) -> Option<usize> {
         let Node::Formula(own) = &self.nodes[node] else { return None };
-        match (self.homes[node]?, &self.operands[node][..]) {
-            (carry, &[x, y]) if own.row.formula == ADD.formula && own.row.arithmetic().is_some() => {
-                (x == carry && y != carry).then_some(y)
-            }
-            _ => None,
-        }
+        let (carry, &[x, y]) = (self.homes[node]?, &self.operands[node][..]) else { return None };
+        let is_sum = own.row.formula == ADD.formula && own.row.arithmetic().is_some();
+        (is_sum && x == carry && y != carry).then_some(y)
     }
 
     /// The address of the first element of a slot, of which each has room for `pitch` numbers.

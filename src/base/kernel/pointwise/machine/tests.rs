@@ -136,8 +136,8 @@ fn code_of_numbers_gives_what_loops_give() {
             Numbers::new(&instructions, size as Address, true, &is_needed)
         };
         let code = numbers();
-        let loops = Numbers { way: Way::cells(&code.instructions), ..numbers() };
-        assert!(matches!(code.way, Way::Code(_)) && matches!(loops.way, Way::Cells(_)));
+        let loops = Numbers { way: Way::runs(&code.instructions), ..numbers() };
+        assert!(matches!(code.way, Way::Code(_)) && matches!(loops.way, Way::Runs(..)));
         // SAFETY: there are as many cells, and all of them have numbers.
         unsafe {
             code.run(TIMES, cells.as_mut_ptr());
