@@ -1,6 +1,7 @@
 //! Images whose channels are last in memory, as arrays whose last axis they are.
 
 use crate::array::Array;
+use crate::error::Result;
 use crate::shape::Dims;
 
 /// Images whose channels are last in memory, with the channels as their last axis: their axis of channels is the one before the
@@ -11,6 +12,17 @@ pub fn with_channels_last(x: &Array, axes: usize) -> Option<Array> {
         return None;
     }
     Some(x.permute(&last_order(x.rank(), at))).filter(Array::is_contiguous)
+}
+
+/// Images, contiguous with the channels as their last axis: as they lie, or a copy.
+///
+/// # Errors
+/// Memory ends.
+pub fn laid_channels_last(x: &Array, axes: usize) -> Result<Array> {
+    match with_channels_last(x, axes) {
+        Some(x) => Ok(x),
+        None => x.permute(&last_order(x.rank(), x.rank() - axes - 1)).contiguous(),
+    }
 }
 
 /// The inverse of [`with_channels_last`].

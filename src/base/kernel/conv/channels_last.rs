@@ -15,7 +15,7 @@ use super::threads::{PARALLEL, run_pieces};
 use super::tiles::ConvElement;
 use crate::array::Array;
 use crate::error::{Error, Result};
-use crate::kernel::channels::{last_order, with_channels_first, with_channels_last};
+use crate::kernel::channels::{laid_channels_last, last_order, with_channels_first, with_channels_last};
 use crate::kernel::interrupt;
 use crate::kernel::par::SendPtr;
 use crate::kernel::reduce::non_finite::NonFinite;
@@ -44,14 +44,14 @@ pub fn convolve<T: ConvElement>(
     let weight = weight.contiguous()?;
     let (weight, dims) = (Batched::of(&weight, &[]), channels_last_dims(g, out));
     let all = if depthwise::fits::<T>(g) {
-        job.depthwise::<T>(op, &plan, &weight, &pixels_of(source, g)?, &dims)?
+        job.depthwise::<T>(op, &plan, &weight, &laid_channels_last(source, g.axes)?, &dims)?
     } else {
         let fits = |tiles: &&PixelTiles<T>| job.rows.is_multiple_of(tiles.columns);
         let tiles = T::microkernels_for(job.products(&plan)).pixels.iter().find(fits);
         let Some(tiles) = tiles.filter(|_| !direct::pays(&plan, job.planes, job.rows)) else {
             return Ok(None);
         };
-        job.run_with_channels_last(op, tiles, &plan, &weight, &pixels_of(source, g)?, &dims)?
+        job.run_with_channels_last(op, tiles, &plan, &weight, &laid_channels_last(source, g.axes)?, &dims)?
     };
     Ok(Some(with_channels_first(&all, g.axes)))
 }
@@ -60,17 +60,6 @@ pub fn convolve<T: ConvElement>(
 fn channels_last_dims(g: &Geometry, out: ConvArray) -> Dims {
     let dims = g.dims(out);
     last_order(dims.len(), 1).iter().map(|&a| dims[a]).collect()
-}
-
-/// An image or a result, contiguous with the channels as its last axis.
-///
-/// # Errors
-/// Memory ends.
-pub fn pixels_of(x: &Array, g: &Geometry) -> Result<Array> {
-    match with_channels_last(x, g.axes) {
-        Some(x) => Ok(x),
-        None => x.permute(&last_order(x.rank(), 1)).contiguous(),
-    }
 }
 
 /// The places of a pass along one axis of which a piece of work computes a part.

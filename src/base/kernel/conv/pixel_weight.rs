@@ -3,7 +3,6 @@
 
 use std::ops::Range;
 
-use super::channels_last::pixels_of;
 use super::depthwise;
 use super::geometry::{Axes, Geometry, index};
 use super::padded::Padded;
@@ -13,6 +12,7 @@ use super::threads::{PARALLEL, run_pieces};
 use super::tiles::ConvElement;
 use crate::array::Array;
 use crate::error::Result;
+use crate::kernel::channels::laid_channels_last;
 use crate::kernel::interrupt;
 use crate::kernel::par::SendPtr;
 use crate::kernel::reduce::non_finite::NonFinite;
@@ -44,8 +44,8 @@ pub fn weight<T: ConvElement>(
         return Ok(None);
     }
     let padded = Padded::new(&plan);
-    let image = padded.source::<T>(op, &plan, &pixels_of(image, g)?, g.channels)?;
-    let result = pixels_of(result, g)?;
+    let image = padded.source::<T>(op, &plan, &laid_channels_last(image, g.axes)?, g.channels)?;
+    let result = laid_channels_last(result, g.axes)?;
     let [image, result] = [&image, &result].map(|x| x.as_slice::<T>().expect("contiguous"));
     let sums = PixelSums { g, plan: &plan, padded: &padded, image, result };
     let all = match tiles {
@@ -65,6 +65,9 @@ pub fn weight<T: ConvElement>(
     };
     Ok(Some(all).filter(|all| !plan.must_not_pad(all, NonFinite::Nan)))
 }
+
+/// Adds the products of some pixels to a list of this number.
+type Piece<'a, T> = dyn Fn(usize, Range<usize>, &mut [T]) + Sync + 'a;
 
 /// The factors of the sums: a padded image and a result, both contiguous with the channels last.
 struct PixelSums<'a, T> {
@@ -101,7 +104,7 @@ impl<T: ConvElement> PixelSums<'_, T> {
         op: &'static str,
         products: usize,
         sizes: &[usize],
-        f: &(dyn Fn(usize, Range<usize>, &mut [T]) + Sync),
+        f: &Piece<'_, T>,
     ) -> Result<Array> {
         let (g, n) = (self.g, sizes.iter().sum::<usize>());
         let pixels = g.batch * g.places.iter().product::<usize>();

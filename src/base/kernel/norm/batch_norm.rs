@@ -9,7 +9,7 @@ use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::Result;
 use crate::kernel::broadcast::broadcast_batch;
-use crate::kernel::channels::{last_order, with_channels_first, with_channels_last};
+use crate::kernel::channels::{laid_channels_last, with_channels_first, with_channels_last};
 use crate::kernel::num::{Field, Inexact, Real};
 use crate::kernel::rows::{at, not_defined, parts, total};
 use crate::kernel::{interrupt, output, par, simd};
@@ -231,7 +231,7 @@ pub fn batch_norm_gradients(
     if batch_ndim == 0
         && let Some(pixels) = pixels_of(x)
     {
-        let g = g.permute(&last_order(3, 1)).contiguous()?;
+        let g = laid_channels_last(g, 1)?;
         let g = g.restride(pixels.dims(), &pixels.strides(), 0);
         let [dx, dw, db] = dispatch!(x.dtype(), float T => batch_norm_pixels::batch_norm_gradients::<T>(op, [&g, &pixels, w, stats], eps)?, else return not_defined(op, x.dtype()));
         return Ok([images_of(&dx, x), dw, db]);
