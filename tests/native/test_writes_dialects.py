@@ -208,7 +208,7 @@ def test_a_view_made_under_no_grad_and_written_to_while_recording(d: Dialect) ->
         assert values(x) == [1, 2, 3, 4]
         with d.module.no_grad():
             of_leaf = a[:2]
-        with pytest.raises(fg.LeafInplaceError, match=r"of a leaf .* A view was created in no_grad mode and is being mod"):
+        with pytest.raises(fg.LeafInplaceError, match=r"of a leaf .* A view was created in no_grad mode and is"):
             of_leaf.mul_(3)
         with pytest.raises(fg.LeafInplaceError, match="a view of a leaf") as other:
             a[:2].mul_(3)
