@@ -108,6 +108,7 @@ impl Mersenne {
     }
 
     /// One normal number. Two are made at a time, and the second one is kept (G. Box, M. Muller, 1958).
+    #[inline]
     pub fn normal(&mut self) -> f64 {
         if let Some(kept) = self.normal.take() {
             return kept;
@@ -119,22 +120,24 @@ impl Mersenne {
     }
 
     /// One number of the gamma distribution of a shape `a` and scale 1.
+    #[inline]
     pub fn gamma(&mut self, a: f64) -> f64 {
         if a == 0.0 {
             return 0.0;
         }
         let (x, u) = self.gamma_parts(a);
-        u.powf(1.0 / a) * x
+        if u == 1.0 { x } else { u.powf(1.0 / a) * x }
     }
 
     /// The logarithm of a number that [`Mersenne::gamma`] would draw, which is finite for small shapes too.
     pub fn log_gamma(&mut self, a: f64) -> f64 {
         let (x, u) = self.gamma_parts(a);
-        x.ln() + u.ln() / a
+        if u == 1.0 { x.ln() } else { x.ln() + u.ln() / a }
     }
 
     /// Two numbers `x` and `u` whose `x u^(1/a)` has the gamma distribution (G. Marsaglia, W. Tsang, 2000). A shape below 1 is
     /// raised by 1, for which the power of a uniform number makes up.
+    #[inline]
     fn gamma_parts(&mut self, a: f64) -> (f64, f64) {
         let (a, scale) = if a < 1.0 { (a + 1.0, 1.0 - self.unit()) } else { (a, 1.0) };
         let d = a - 1.0 / 3.0;
@@ -155,17 +158,13 @@ impl Mersenne {
 
     /// One number of the Poisson distribution: by transformed rejection (W. Hörmann, 1993), for rates below 10 by a product of
     /// uniform numbers.
+    #[inline]
     pub fn poisson(&mut self, rate: f64) -> f64 {
         if rate == 0.0 {
             return 0.0;
         }
         if rate < 10.0 {
-            let (end, mut product, mut count) = ((-rate).exp(), self.unit(), 0.0);
-            while product > end {
-                product *= self.unit();
-                count += 1.0;
-            }
-            return count;
+            return self.few_events(rate);
         }
         let root = rate.sqrt();
         let b = 0.931 + 2.53 * root;
@@ -186,6 +185,17 @@ impl Mersenne {
                 return k;
             }
         }
+    }
+
+    /// Loops over a few numbers are slower where they are compiled in place.
+    #[inline(never)]
+    fn few_events(&mut self, rate: f64) -> f64 {
+        let (end, mut product, mut count) = ((-rate).exp(), self.unit(), 0.0);
+        while product > end {
+            product *= self.unit();
+            count += 1.0;
+        }
+        count
     }
 
     /// One number of successes in `n` trials, each with the probability `p`: by transformed rejection (W. Hörmann, 1993), and

@@ -14,6 +14,7 @@ use crate::graph::Tensor;
 use crate::kernel::interrupt;
 use crate::kernel::mersenne::{BLOCK, Mersenne, normal32, normal64, unit32, unit64, whole};
 use crate::kernel::pointwise::cast::cast;
+use crate::kernel::pointwise::unary::{self, UnaryLoops, unary_loops};
 use crate::kernel::simd;
 use crate::ops::movement::view_as_complex;
 use crate::ops::switch;
@@ -78,6 +79,9 @@ pub enum Law {
     /// Orders of so many numbers, one after the other.
     Orders(usize),
 }
+
+/// A number of the exponential distribution from a uniform number less than zero, and -1 divided by the rate.
+const EXPONENTIAL: &UnaryLoops = unary_loops!(real x; p => x.ln_1p().mul(p[0]));
 
 /// Integers of a range. Large ranges take two words.
 pub(super) fn integers(low: i64, range: u64) -> Law {
@@ -149,7 +153,14 @@ pub(super) fn one_by_one<T: Element>(
         let mut place = 0..out.len();
         for out in parts(out) {
             with_state(|s| {
-                out.iter_mut().zip(&mut place).for_each(|(number, i)| *number = draw(&mut s.mersenne, i));
+                simd::autovectorize(
+                    #[inline(always)]
+                    || {
+                        out.iter_mut()
+                            .zip(&mut place)
+                            .for_each(|(number, i)| *number = draw(&mut s.mersenne, i))
+                    },
+                );
             });
         }
     })
@@ -237,7 +248,10 @@ impl Law {
             Law::LogNormal { mean, std } => {
                 one_by_one(op, dims, |source, _| source.normal().mul_add(std, mean).exp())?
             }
-            Law::Exponential { rate } => of_words(op, dims, |words| -1.0 / rate * (-unit64(words)).ln_1p())?,
+            Law::Exponential { rate } => {
+                let units = of_words(op, dims, |words| -unit64(words))?;
+                unary::apply_with(op, EXPONENTIAL, &units, &[-1.0 / rate, 0.0, 0.0])?
+            }
             Law::Cauchy { median, sigma } => {
                 of_words(op, dims, |words| sigma.mul_add((PI * (unit64(words) - 0.5)).tan(), median))?
             }

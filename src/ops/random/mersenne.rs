@@ -58,19 +58,19 @@ pub fn draw(
 #[op(function, in mersenne)]
 pub fn draw_each(law: &str, x: &Tensor) -> Result<Tensor> {
     give_up_trace();
-    let draw = match law {
-        "gamma" => Mersenne::gamma,
-        "log_gamma" => Mersenne::log_gamma,
-        "poisson" => Mersenne::poisson,
-        other => bail!(Argument, "draw_each", "'{other}' is no law of random numbers"),
-    };
     let parameters = cast(&x.array.contiguous()?, DType::F64)?;
     let parameters = parameters.as_slice::<f64>().expect("a cast of a contiguous array is contiguous");
     if parameters.iter().any(|&p| !(0.0..f64::INFINITY).contains(&p)) {
         let what = if law == "poisson" { "rates" } else { "concentrations" };
         bail!(Argument, "draw_each", "{what} must be finite, and not negative or NaN");
     }
-    let drawn = one_by_one("draw_each", x.array.dims(), |source, i| draw(source, parameters[i]))?;
+    let dims = x.array.dims();
+    let drawn = match law {
+        "gamma" => one_by_one("draw_each", dims, |source, i| source.gamma(parameters[i]))?,
+        "log_gamma" => one_by_one("draw_each", dims, |source, i| source.log_gamma(parameters[i]))?,
+        "poisson" => one_by_one("draw_each", dims, |source, i| source.poisson(parameters[i]))?,
+        other => bail!(Argument, "draw_each", "'{other}' is no law of random numbers"),
+    };
     Ok(Tensor::made(cast(&drawn, x.dtype())?, None, x.levels.clone()))
 }
 
