@@ -430,4 +430,6 @@ def repeat_interleave(
 
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """The same as ``split_with_sizes``."""
-    return split(input, list(split_sizes), dim)
+    name = "unsafe_split_with_sizes"
+    sizes = _arguments.integers(split_sizes, name, "split_sizes")
+    return split(_arguments.tensor(input, name, "input"), sizes, dim)
