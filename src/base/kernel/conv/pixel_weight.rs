@@ -66,7 +66,7 @@ pub fn weight<T: ConvElement>(
     Ok(Some(all).filter(|all| !plan.must_not_pad(all, NonFinite::Nan)))
 }
 
-/// Adds the products of some pixels to a list of this number.
+/// Adds sums over some pixels to the list that has this number.
 type Piece<'a, T> = dyn Fn(usize, Range<usize>, &mut [T]) + Sync + 'a;
 
 /// The factors of the sums: a padded image and a result, both contiguous with the channels last.
