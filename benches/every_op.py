@@ -89,7 +89,7 @@ def child(dtype: str) -> None:
 
 
 def main() -> None:
-    """Runs both builds in turns, and prints the calls of which the second takes longer."""
+    """Runs both builds in turns, and prints the calls that take longer in the second one."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="*")
     parser.add_argument("--dtype", default="float32")

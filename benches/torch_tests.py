@@ -116,7 +116,7 @@ class _Module(types.ModuleType):
 
 
 class _Insides(_Module):
-    """A module of PyTorch's insides of which the library has a part."""
+    """A module of PyTorch's insides. The library has a part of its names."""
 
     def __init__(self, name: str, own: Any) -> None:
         super().__init__(name)

@@ -1,4 +1,4 @@
-"""The number of threads that the environment asks for."""
+"""The processors of this process, and the number of threads that the environment asks for."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from ferrograd import _core
 
 #: The environment variables. The first one that is set counts. The second is OpenMP's, which PyTorch and NumPy obey.
 VARIABLES = ("FERROGRAD_NUM_THREADS", "OMP_NUM_THREADS")
+
+
+def processors() -> set[int]:
+    """The processors that this process may use."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
 
 
 def asked() -> int | None:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ferrograd._core import ArgumentError, FerrogradError, ShapeError
+from ferrograd._kit.threads import processors
 
 Array = NDArray[Any]
 
@@ -604,8 +605,7 @@ def connect() -> Transport:
 def _is_crowded(mpi: Any) -> bool:
     """Whether any machine has more processes of the program than cores."""
     here = mpi.COMM_WORLD.Split_type(mpi.COMM_TYPE_SHARED)
-    own = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
-    crowded = here.Get_size() > len(set().union(*here.allgather(own)))
+    crowded = here.Get_size() > len(set().union(*here.allgather(processors())))
     here.Free()
     return bool(mpi.COMM_WORLD.allreduce(crowded, mpi.LOR))
 

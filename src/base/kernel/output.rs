@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::array::Array;
 use crate::dtype::{DType, Element};
 use crate::error::Result;
+use crate::kernel::num::Field;
 use crate::kernel::par::{self, SendPtr};
 use crate::shape;
 
@@ -24,6 +25,21 @@ impl AxisBlocks {
     pub fn len(self) -> usize {
         self.n * self.inner
     }
+}
+
+/// Partial sums `[items, parts, elements]`, of which those of each item are added in order: `dims` has the elements of all items.
+pub fn sum_of_parts<T: Field>(op: &'static str, parts: &Array, dims: &[usize]) -> Result<Array> {
+    let [_, count, n] = *parts.dims() else { unreachable!("three axes") };
+    let all = parts.as_slice::<T>().expect("contiguous");
+    Array::build::<T>(op, dims, |out| {
+        for (out, item) in out.chunks_exact_mut(n.max(1)).zip(all.chunks_exact((count * n).max(1))) {
+            let (first, rest) = item.split_at(n);
+            out.copy_from_slice(first);
+            for part in rest.chunks_exact(n) {
+                out.iter_mut().zip(part).for_each(|(o, &v)| *o = o.add(v));
+            }
+        }
+    })
 }
 
 /// A new array in chunks of `size` elements. `work(first, chunks)` writes consecutive chunks, starting with chunk

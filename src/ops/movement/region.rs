@@ -213,24 +213,27 @@ impl Op for Embed {
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let mut dims: Dims = (0..batch_ndim).map(|a| hidden_size(ins, a)).collect();
         dims.extend_from_slice(&self.dims);
-        // The axes of all in the order of memory, from which those of the result are taken back.
-        let order = self.order(ins, &dims);
-        let laid: Dims =
-            order.as_ref().map_or(dims.clone(), |order| order.iter().map(|&a| dims[a]).collect());
-        let back = order.as_deref().map(inverse);
-        let whole = Layout::contiguous(&laid);
-        let whole = back.as_ref().map_or(whole.clone(), |back| whole.permute(back));
-        let part = |(x, region): (&&Array, &Region)| {
-            let to = region.of(&whole, batch_ndim);
-            let x = x.expand(&to.dims, batch_ndim);
-            match &order {
-                Some(order) => (to.permute(order), x.permute(order)),
-                None => (to, x),
-            }
+        let parts = |whole: &Layout| -> SmallVec<[(Layout, Array); 4]> {
+            let part = |(x, region): (&&Array, &Region)| {
+                let to = region.of(whole, batch_ndim);
+                let x = x.expand(&to.dims, batch_ndim);
+                (to, x)
+            };
+            ins.iter().zip(&self.regions).map(part).collect()
         };
-        let parts: SmallVec<[(Layout, Array); 4]> = ins.iter().zip(&self.regions).map(part).collect();
-        let out = copy::assemble(self.name, ins[0].dtype(), &laid, &parts, self.fill.as_ref())?;
-        Ok([back.map_or(out.clone(), |back| out.permute(&back))].into())
+        let assemble = |dims: &[usize], parts: &[(Layout, Array)]| {
+            copy::assemble(self.name, ins[0].dtype(), dims, parts, self.fill.as_ref())
+        };
+        let Some(order) = self.order(ins, &dims) else {
+            return Ok([assemble(&dims, &parts(&Layout::contiguous(&dims)))?].into());
+        };
+        // The axes of all are taken in the order of memory, and those of the result back.
+        let (laid, back): (Dims, Dims) = (order.iter().map(|&a| dims[a]).collect(), inverse(&order));
+        let mut parts = parts(&Layout::contiguous(&laid).permute(&back));
+        for (to, x) in &mut parts {
+            (*to, *x) = (to.permute(&order), x.permute(&order));
+        }
+        Ok([assemble(&laid, &parts)?.permute(&back)].into())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

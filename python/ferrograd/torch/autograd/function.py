@@ -56,9 +56,8 @@ class Function(_function.Function):
             with no_grad():
                 return y.view_as(y)
 
-        if isinstance(output, tuple) and type(output) is tuple:
-            return super()._record(ctx, inputs, tuple(map(seen, output)))
-        return super()._record(ctx, inputs, seen(output))
+        found = tuple(map(seen, output)) if type(output) is tuple else seen(output)
+        return super()._record(ctx, inputs, found)
 
     @classmethod
     def _rule(cls) -> Callable[..., Any]:

@@ -62,15 +62,15 @@ fn channels_last_dims(g: &Geometry, out: ConvArray) -> Dims {
     last_order(dims.len(), 1).iter().map(|&a| dims[a]).collect()
 }
 
-/// The places of a pass along one axis of which a piece of work computes a part.
+/// An axis, and the part of its places that a piece of work computes.
 pub struct Band<'a> {
     axis: usize,
     part: &'a dyn Fn(usize) -> Range<usize>,
 }
 
 impl ConvJob {
-    /// The result, with the channels as its last axis, of `f` for all bands of all images: its image, with the zeros around it; the
-    /// band; and the first pixel of the result for this image, of which nobody else uses the pixels of the band.
+    /// The result, with the channels as its last axis. `f` computes a band of an image. It gets the image among its zeros, the band,
+    /// and the first pixel of the image's result. Nobody else uses the pixels of the band meanwhile.
     pub fn each_band<T: ConvElement>(
         &self,
         op: &'static str,

@@ -10,24 +10,22 @@ use super::pixels::{PixelDepth, PixelTiles};
 use super::plan::ShiftPlan;
 use super::threads::{PARALLEL, run_pieces};
 use super::tiles::ConvElement;
+use super::weight::{PARTS, SUMS};
 use crate::array::Array;
 use crate::error::Result;
 use crate::kernel::channels::laid_channels_last;
 use crate::kernel::interrupt;
+use crate::kernel::output;
 use crate::kernel::par::SendPtr;
 use crate::kernel::reduce::non_finite::NonFinite;
 use crate::shape::Dims;
 
 /// Pixels whose products are summed in registers, before the sum is added to the others.
 const RUN: usize = 256;
-/// The most parts. Their number depends on sizes only.
-const PARTS: usize = 8;
-/// If all parts together have more elements than this, there is one.
-const SUMS: usize = 1 << 21;
 /// The most elements of a tile.
 const TILE: usize = 6 * 64;
 
-/// The weight of a convolution from image and result, of which one has its channels last. None if no loop fits.
+/// The weight of a convolution, from an image and a result. One of them has its channels last. None if no loop fits.
 ///
 /// # Errors
 /// Memory ends.
@@ -111,7 +109,7 @@ impl<T: ConvElement> PixelSums<'_, T> {
         let chunks = pixels.div_ceil(RUN);
         let parts = if products < PARALLEL { 1 } else { PARTS.min(SUMS / n.max(1)).clamp(1, chunks) };
         let starts: Vec<usize> = (0..sizes.len()).map(|i| sizes[..i].iter().sum()).collect();
-        let all = Array::build::<T>(op, &[parts, n], |out| {
+        let all = Array::build::<T>(op, &[1, parts, n], |out| {
             out.fill(T::ZERO);
             let out = SendPtr(out.as_mut_ptr().cast());
             let pieces = parts * sizes.len();
@@ -130,16 +128,9 @@ impl<T: ConvElement> PixelSums<'_, T> {
                 }
             });
         })?;
-        let parts = all.as_slice::<T>().expect("just built");
         let axes = 3 - g.axes;
         let dims: Dims = g.window[axes..].iter().copied().chain([g.channels / g.groups, g.filters]).collect();
-        let sum = Array::build::<T>(op, &dims, |out| {
-            let (first, rest) = parts.split_at(n);
-            out.copy_from_slice(first);
-            for part in rest.chunks_exact(n.max(1)) {
-                out.iter_mut().zip(part).for_each(|(o, &v)| *o = o.add(v));
-            }
-        })?;
+        let sum = output::sum_of_parts::<T>(op, &all, &dims)?;
         let order: Dims = [g.axes + 1, g.axes].into_iter().chain(0..g.axes).collect();
         Ok(sum.permute(&order))
     }

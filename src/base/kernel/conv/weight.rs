@@ -8,14 +8,15 @@ use super::tiles::{ACROSS, ConvElement, DOWN, Microkernels};
 use crate::array::Array;
 use crate::error::Result;
 use crate::kernel::interrupt;
+use crate::kernel::output;
 use crate::kernel::par::SendPtr;
 use crate::kernel::reduce::non_finite;
 
 /// The most partial sums over the batch. Their number depends on sizes only.
-const PARTS: usize = 8;
+pub const PARTS: usize = 8;
 
-/// If all partial sums together have more elements than this, filters are split instead.
-const SUMS: usize = 1 << 21;
+/// If all partial sums together have more elements than this, filters are split instead, or there is one.
+pub const SUMS: usize = 1 << 21;
 
 /// How the work is split.
 pub struct WeightSplit<'a> {
@@ -68,16 +69,7 @@ impl<'a> WeightSplit<'a> {
         let parts = &[self.batch_size, self.parts, n];
         let parts = Array::build::<T>(op, parts, |out| done = self.sums(op, g, image, result, out))?;
         done?;
-        let all = parts.as_slice::<T>().expect("just built");
-        Array::build::<T>(op, dims, |out| {
-            for (out, item) in out.chunks_exact_mut(n.max(1)).zip(all.chunks_exact((self.parts * n).max(1))) {
-                let (first, rest) = item.split_at(n);
-                out.copy_from_slice(first);
-                for part in rest.chunks_exact(n) {
-                    out.iter_mut().zip(part).for_each(|(o, &v)| *o = o.add(v));
-                }
-            }
-        })
+        output::sum_of_parts::<T>(op, &parts, dims)
     }
 
     /// Writes the partial sums: `[batch_size, parts, filters, channels / groups, window]`.

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use super::batch_norm_pixels;
+use super::formulas::{self, each_laid};
 use super::standardize::over_root;
 use crate::array::Array;
 use crate::dtype::dispatch;
@@ -94,7 +95,7 @@ impl BatchSizes {
             block,
             #[inline(always)]
             |start, len| {
-                let laid = self.all_laid(numbers);
+                let laid = each_laid(numbers, |numbers| self.laid(numbers));
                 let mut sums = [[T::ZERO; COLUMNS]; K];
                 for first in (0..self.members).step_by(ROWS) {
                     interrupt::count(&mut done, ROWS * len);
@@ -141,7 +142,7 @@ impl BatchSizes {
             block,
             #[inline(always)]
             |start, len| {
-                let laid = self.all_laid(numbers);
+                let laid = each_laid(numbers, |numbers| self.laid(numbers));
                 for m in 0..self.members {
                     interrupt::count(&mut done, len);
                     let first = block.at + start + m * self.step();
@@ -154,16 +155,6 @@ impl BatchSizes {
                 }
             },
         );
-    }
-
-    /// [`BatchSizes::laid`] of several lists.
-    #[inline(always)]
-    fn all_laid<T: Real, const M: usize>(&self, numbers: [&[T]; M]) -> [[T; COLUMNS]; M] {
-        let mut laid = [[T::ZERO; COLUMNS]; M];
-        for k in 0..M {
-            laid[k] = self.laid(numbers[k]);
-        }
-        laid
     }
 
     /// The numbers of a block's channels, repeated for each column.
@@ -204,16 +195,14 @@ pub fn batch_norm(
                 let (own, n) = (block.channels.clone(), block.channels.len());
                 let [mut mean] = plan.sums(&block, [all], [], |[x], []| [x]);
                 mean.iter_mut().for_each(|m| *m = m.div(count));
-                let square = |[x]: [T; 1], [mean]: [T; 1]| [x.sub(mean).mul(x.sub(mean))];
-                let [mut variance] = plan.sums(&block, [all], [&mean[..n]], square);
+                let [mut variance] = plan.sums(&block, [all], [&mean[..n]], formulas::square);
                 variance.iter_mut().for_each(|v| *v = v.div(count));
                 let root = variance.map(|v| over_root(v, T::lit(eps)));
                 let numbers = [&mean[..n], &root[..n], &w_all[own.clone()], &b[own.clone()]];
-                let scaled = |[x]: [T; 1], [mean, root, w, b]: [T; 4]| x.sub(mean).mul(root).mul(w).add(b);
                 // SAFETY: no other block has these channels, in either array.
                 unsafe {
                     write_pairs(stats.get().cast(), own, &mean, &variance);
-                    plan.write(&block, [all], numbers, y.get().cast(), scaled);
+                    plan.write(&block, [all], numbers, y.get().cast(), formulas::scaled);
                 }
             },
         )))
@@ -251,17 +240,13 @@ pub fn batch_norm_gradients(
                     (mean[i], root[i]) = (stats[2 * c], over_root(stats[2 * c + 1], T::lit(eps)));
                     factor[i] = root[i].mul(w_all[c]);
                 }
-                let products = |[g, x]: [T; 2], [mean, root]: [T; 2]| [g.mul(x.sub(mean).mul(root)), g];
-                let [dw, db] = plan.sums(&block, [g, all], [&mean[..n], &root[..n]], products);
+                let [dw, db] = plan.sums(&block, [g, all], [&mean[..n], &root[..n]], formulas::products);
                 let (along, middle) = (dw.map(|s| s.div(count)), db.map(|s| s.div(count)));
                 let numbers = [&mean, &root, &factor, &along, &middle].map(|of| &of[..n]);
-                let gradient = |[g, x]: [T; 2], [mean, root, factor, along, middle]: [T; 5]| {
-                    factor.mul(g.sub(middle).sub(x.sub(mean).mul(root).mul(along)))
-                };
                 // SAFETY: no other block has these channels, in either array.
                 unsafe {
                     write_pairs(sums.get().cast(), own, &dw, &db);
-                    plan.write(&block, [g, all], numbers, dx.get().cast(), gradient);
+                    plan.write(&block, [g, all], numbers, dx.get().cast(), formulas::gradient);
                 }
             },
         )))?;

@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
+use super::formulas::{self, each_laid};
 use super::standardize::over_root;
 use crate::array::Array;
 use crate::error::Result;
 use crate::kernel::num::Real;
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::rows::{at, parts};
-use crate::kernel::{interrupt, simd};
+use crate::kernel::{interrupt, output, simd};
 
 /// Adjacent elements that are handled together: the channels of some pixels, or a part of the channels of one.
 const COLUMNS: usize = 512;
@@ -26,7 +27,7 @@ struct Pixels {
     channels: usize,
 }
 
-/// Some channels, and as many pixels as have these side by side in a row of at most [`COLUMNS`] elements.
+/// Some channels, and the number of pixels whose channels are a row of at most [`COLUMNS`] elements.
 struct Columns {
     channels: Range<usize>,
     pixels: usize,
@@ -39,15 +40,6 @@ impl Columns {
         let mut laid = [T::ZERO; COLUMNS];
         let own = &numbers[self.channels.clone()];
         laid.chunks_exact_mut(own.len()).for_each(|pixel| pixel.copy_from_slice(own));
-        laid
-    }
-
-    #[inline(always)]
-    fn all_laid<T: Real, const M: usize>(&self, numbers: [&[T]; M]) -> [[T; COLUMNS]; M] {
-        let mut laid = [[T::ZERO; COLUMNS]; M];
-        for k in 0..M {
-            laid[k] = self.laid(numbers[k]);
-        }
         laid
     }
 }
@@ -93,7 +85,7 @@ impl Pixels {
         f: impl Fn([T; N], [T; M]) -> [T; K] + Sync,
     ) -> Result<Array> {
         let count = self.parts();
-        let all = Array::build::<T>(op, &[count, K, self.channels], |out| {
+        let all = Array::build::<T>(op, &[1, count, K * self.channels], |out| {
             let out = SendPtr(out.as_mut_ptr().cast());
             self.each::<T>(&|part, pixels, columns| {
                 simd::autovectorize(
@@ -118,17 +110,10 @@ impl Pixels {
                 );
             });
         })?;
-        let parts = all.as_slice::<T>().expect("just built");
-        Array::build::<T>(op, &[K, self.channels], |out| {
-            let (first, rest) = parts.split_at(out.len());
-            out.copy_from_slice(first);
-            for part in rest.chunks_exact(out.len()) {
-                out.iter_mut().zip(part).for_each(|(o, &v)| *o = o.add(v));
-            }
-        })
+        output::sum_of_parts::<T>(op, &all, &[K, self.channels])
     }
 
-    /// The sums over some pixels, of which those that are apart by the pixels of a row have one sum.
+    /// The sums over some pixels, by column of a row.
     #[inline(always)]
     fn part_sums<T: Real, const N: usize, const M: usize, const K: usize>(
         &self,
@@ -138,7 +123,7 @@ impl Pixels {
         pixels: Range<usize>,
         columns: &Columns,
     ) -> [[T; COLUMNS]; K] {
-        let laid = columns.all_laid(numbers);
+        let laid = each_laid(numbers, |numbers| columns.laid(numbers));
         let (mut sums, mut run) = ([[T::ZERO; COLUMNS]; K], [[T::ZERO; COLUMNS]; K]);
         let (mut count, mut done) = (0, 0);
         let add = |sums: &mut [[T; COLUMNS]; K], run: &mut [[T; COLUMNS]; K]| {
@@ -185,7 +170,7 @@ impl Pixels {
             simd::autovectorize(
                 #[inline(always)]
                 || {
-                    let (laid, mut done) = (columns.all_laid(numbers), 0);
+                    let (laid, mut done) = (each_laid(numbers, |numbers| columns.laid(numbers)), 0);
                     self.each_row(
                         pixels,
                         columns,
@@ -221,15 +206,14 @@ pub fn batch_norm<T: Real>(op: &'static str, [x, w, b]: [&Array; 3], eps: f64) -
     let count = T::lit(plan.pixels as f64);
     let mean = divided::<T>(op, &plan.sums(op, [all], [], |[x], []| [x])?, count)?;
     let mean = mean.as_slice::<T>().expect("just built");
-    let square = |[x]: [T; 1], [mean]: [T; 1]| [x.sub(mean).mul(x.sub(mean))];
-    let variance = divided::<T>(op, &plan.sums(op, [all], [mean], square)?, count)?;
+    let variance = divided::<T>(op, &plan.sums(op, [all], [mean], formulas::square)?, count)?;
     let variance = variance.as_slice::<T>().expect("just built");
     let root = Array::build::<T>(op, &[plan.channels], |out| {
         out.iter_mut().zip(variance).for_each(|(o, &v)| *o = over_root(v, T::lit(eps)));
     })?;
     let root = root.as_slice::<T>().expect("just built");
-    let scaled = |[x]: [T; 1], [mean, root, w, b]: [T; 4]| x.sub(mean).mul(root).mul(w).add(b);
-    let y = Array::build::<T>(op, x.dims(), |out| plan.write([all], [mean, root, w, b], out, scaled))?;
+    let y =
+        Array::build::<T>(op, x.dims(), |out| plan.write([all], [mean, root, w, b], out, formulas::scaled))?;
     let stats = Array::build::<T>(op, &[plan.channels, 2], |out| {
         for (pair, (&mean, &variance)) in out.as_chunks_mut::<2>().0.iter_mut().zip(mean.iter().zip(variance))
         {
@@ -258,15 +242,11 @@ pub fn batch_norm_gradients<T: Real>(
     let (mean, root) = (of(&|c| stats[c][0])?, of(&root_of)?);
     let factor = of(&|c| root_of(c).mul(w[c]))?;
     let [mean, root, factor] = [&mean, &root, &factor].map(|a| a.as_slice::<T>().expect("just built"));
-    let products = |[g, x]: [T; 2], [mean, root]: [T; 2]| [g.mul(x.sub(mean).mul(root)), g];
-    let sums = plan.sums(op, [g, all], [mean, root], products)?;
+    let sums = plan.sums(op, [g, all], [mean, root], formulas::products)?;
     let means = divided::<T>(op, &sums, T::lit(plan.pixels as f64))?;
     let (along, middle) = means.as_slice::<T>().expect("just built").split_at(plan.channels);
-    let gradient = |[g, x]: [T; 2], [mean, root, factor, along, middle]: [T; 5]| {
-        factor.mul(g.sub(middle).sub(x.sub(mean).mul(root).mul(along)))
-    };
     let numbers = [mean, root, factor, along, middle];
-    let dx = Array::build::<T>(op, x.dims(), |out| plan.write([g, all], numbers, out, gradient))?;
+    let dx = Array::build::<T>(op, x.dims(), |out| plan.write([g, all], numbers, out, formulas::gradient))?;
     let row = |k: isize| sums.restride(&[plan.channels], &[1], k * plan.channels as isize);
     Ok([dx, row(0), row(1)])
 }

@@ -2,6 +2,7 @@
 
 mod batch_norm;
 mod batch_norm_pixels;
+mod formulas;
 mod layer_norm;
 mod standardize;
 

@@ -1,5 +1,5 @@
-//! Formulas of arithmetic, each of which is written once: loops over arrays compute it with numbers of each dtype, programs of single
-//! numbers with floats, and the code generator with terms.
+//! Formulas of arithmetic. Each is written once: loops over arrays compute it with numbers of each dtype, programs of single numbers
+//! compute it with floats, and the code generator with terms.
 
 use crate::kernel::pointwise::binary::{BinaryLoops, binary_loops};
 use crate::kernel::pointwise::formula::{Arithmetic, Cells, Formula, Run};
@@ -52,7 +52,7 @@ unsafe fn run<T: Lanes, E: Expression>(list: &[Cells], cells: *mut u8) {
     }
 }
 
-/// Rows `TABLE: Loops Name class x, y => number;`, of which the class is that of [`unary_loops!`] or [`binary_loops!`].
+/// Rows `TABLE: Loops Name class x, y => number;`. The classes are those of [`unary_loops!`] and [`binary_loops!`].
 macro_rules! expressions {
     ($($(#[$doc:meta])* $TABLE:ident: $Loops:ident $Name:ident $class:ident $x:ident $(, $y:ident)? => $e:expr;)*) => { $(
         pub struct $Name;

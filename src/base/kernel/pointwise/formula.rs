@@ -1,4 +1,4 @@
-//! What tells formulas apart, and what is known of those of arithmetic.
+//! Formulas: when two are equal, and what is known of those of arithmetic.
 
 use std::any::TypeId;
 
@@ -8,7 +8,7 @@ use super::terms::Nodes;
 #[derive(Clone, Copy)]
 pub struct Formula {
     id: fn() -> TypeId,
-    /// What takes less time than a call, if that is so.
+    /// How it is computed without a call, if that takes less time.
     pub arithmetic: Option<&'static Arithmetic>,
 }
 
@@ -33,8 +33,8 @@ pub struct Cells {
 /// Computes a formula for single numbers, again and again.
 ///
 /// # Safety
-/// `cells` is the address of the first cell. The operands, as many as the formula has, are of its type or are written before they are
-/// read.
+/// `cells` is the address of the first cell. Each operand of the formula is a number of its type when it is read: it was one before, or
+/// an instruction before has written it.
 pub type Run = unsafe fn(list: &[Cells], cells: *mut u8);
 
 /// A formula of arithmetic and the type of its numbers. None: the formula is called as a loop.
@@ -53,7 +53,7 @@ impl Formula {
         Formula { id: TypeId::of::<T>, arithmetic }
     }
 
-    /// What tells it apart.
+    /// Equal for equal formulas only.
     pub fn id(self) -> TypeId {
         (self.id)()
     }

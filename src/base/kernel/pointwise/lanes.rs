@@ -1,4 +1,4 @@
-//! What expressions compute with.
+//! The numbers of expressions.
 
 /// Floats, or the terms that the code generator has in their place.
 pub trait Lanes: Copy {

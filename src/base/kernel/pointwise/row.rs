@@ -137,6 +137,7 @@ impl Row {
         Some((formula.arithmetic?, float))
     }
 
+    /// Equal for instructions that one [`Run`](super::formula::Run) computes.
     pub fn kind(&self) -> Kind {
         self.formula_of_arithmetic().map(|(formula, float)| (formula.id(), float))
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
-import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic
 
@@ -12,6 +11,7 @@ from ferrograd._core import ArgumentError
 from ferrograd._data.fetching import Batches, Source
 from ferrograd._data.worker_info import get_worker_info
 from ferrograd._kit import public as _public
+from ferrograd._kit.threads import processors
 from ferrograd._kit.warning import warn
 from ferrograd.torch._base.generator import Generator, manual_seed
 from ferrograd.torch.utils.data.collate import default_collate, default_convert
@@ -35,13 +35,11 @@ def _check(wrong: Any, text: str) -> None:
 
 def _warn_of_many(workers: int) -> None:
     """Warns of more worker processes than this process may use processors."""
-    known = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
-    if workers > len(known):
+    count = len(processors())
+    if workers > count:
         warn(
-            f"This DataLoader will create {workers} worker processes in total. Our suggested max number of worker in "
-            f"current system is {len(known)}, which is smaller than what this DataLoader is going to create. Please be "
-            "aware that excessive worker creation might get DataLoader running slow or even freeze, lower the worker "
-            "number to avoid potential slowness/freeze if necessary."
+            f"This DataLoader will create {workers} worker processes, and this one may use {count} processors: "
+            "excessive worker creation might get DataLoader running slow or even freeze"
         )
 
 

@@ -163,7 +163,7 @@ pub fn operands(own: &Instruction) -> &[Operand] {
     formula(own).map_or_else(|| own.operands(), |(formula, _)| &own.from[..formula.operands])
 }
 
-/// Whether an operation takes several instructions, of which one writes the result before another reads an operand.
+/// Whether an operation takes several instructions, and one of them writes the result before another one reads an operand.
 fn is_in_steps(operation: Operation, places: &[Place; 3]) -> bool {
     match operation {
         Operation::Select => places[2] != ZERO,
