@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use super::compute::{align, computed};
 use super::detach_reason::DetachReason;
 use super::levels::Levels;
+use super::lower::{Loops, Operands};
 use super::modes::{self, Flags};
 use super::record::{Cotangents, Edge, Grads, Node, Op, Outputs, Saved, Tensor};
 use super::saved::{self, SavedArray, SavedList, SavedState};
@@ -21,7 +22,7 @@ use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::host;
-use crate::kernel::pointwise::row::{Pass, Row};
+use crate::kernel::pointwise::row::Pass;
 use crate::memory;
 use crate::shape::Dims;
 use crate::stored::Stored;
@@ -119,8 +120,8 @@ pub trait Kernel: Send + Sync + 'static {
     /// As [`Op::forward`].
     fn compute(&self, ins: &[&Array], batch_ndim: usize) -> Result<Array>;
 
-    /// See [`Op::row`].
-    fn row(&self, _ins: &[DType]) -> Option<Row> {
+    /// See [`Op::lower`].
+    fn lower(&self, _ins: &Operands<'_>) -> Option<Loops> {
         None
     }
 }
@@ -156,8 +157,8 @@ impl Kernel for Formula {
         self.pass.apply(self.name, ins, batch_ndim)
     }
 
-    fn row(&self, ins: &[DType]) -> Option<Row> {
-        self.pass.row(ins)
+    fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
+        self.pass.row(ins.dtypes).map(Loops::Pointwise)
     }
 }
 
@@ -189,8 +190,8 @@ impl<K: Kernel> Op for Unrecorded<K> {
         Ok([self.0.compute(ins, batch_ndim)?].into())
     }
 
-    fn row(&self, ins: &[DType]) -> Option<Row> {
-        self.0.row(ins)
+    fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
+        self.0.lower(ins)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::levels::Levels;
+use super::lower::{Loops, Operands};
 use super::record::{Op, Outputs, Tensor};
 use crate::array::Array;
 use crate::dtype::DType;
@@ -39,13 +40,14 @@ fn in_float32(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result<Outputs>
     let rounded = floats.reduce(DType::promote).filter(|d| d.is_half());
     let dtypes: SmallVec<[DType; 4]> =
         ins.iter().map(|x| if x.dtype().is_half() { DType::F32 } else { x.dtype() }).collect();
-    if let Some(row) = op.row(&dtypes)
-        && let Some(out) = half::by_tiles(op.name(), &row, ins, rounded)
+    let dims: SmallVec<[&[usize]; 4]> = ins.iter().map(|x| x.dims()).collect();
+    let loops = op.lower(&Operands { dtypes: &dtypes, dims: &dims, batch_ndim });
+    if let Some(Loops::Pointwise(row)) = &loops
+        && let Some(out) = half::by_tiles(op.name(), row, ins, rounded)
     {
         return Ok([out?].into());
     }
-    let folds = ins.len() == 1 && op.fold(ins[0].dims(), batch_ndim).is_some();
-    let mut outs = if folds {
+    let mut outs = if let Some(Loops::Fold(..)) = loops {
         // The fold widens tiles.
         forward(op, ins, batch_ndim)?
     } else {

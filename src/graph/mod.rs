@@ -9,6 +9,7 @@ mod hooks;
 mod host;
 mod host_call;
 mod levels;
+mod lower;
 mod meta;
 pub mod modes;
 mod node;
@@ -39,6 +40,8 @@ pub use detach_reason::DetachReason;
 pub use host::{LateHostObject, visit_owned_host_objects};
 pub use host_call::{HostCall, HostRule};
 pub use levels::{Level, Levels, LiveLevel, Randomness};
+#[doc(hidden)]
+pub use lower::{Loops, Operands};
 pub use meta::{Meta, Metas};
 pub use modes::{Conversion, Modes, ModesGuard, Observer, Recording, Takers, Watch, no_grad};
 pub use node::live_nodes;

@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use super::detach_reason::{DetachReason, Why};
 use super::levels::Levels;
+use super::lower::{Loops, Operands};
 use super::meta::Metas;
 use super::one_or_many::OneOrMany;
 use super::saved::{SavedArray, SavedState};
@@ -18,10 +19,7 @@ use crate::array::{Array, Layout};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::fork::Lock;
-use crate::kernel::pointwise::row::Row;
-use crate::kernel::reduce::ReduceLoops;
 use crate::kernel::sequence::Kernel;
-use crate::shape::Dims;
 
 /// An immutable value with the edge to the node that computed it.
 #[derive(Clone)]
@@ -146,15 +144,8 @@ pub trait Op: Any + Send + Sync {
         false
     }
 
-    /// The loop that computes the one output for inputs of these dtypes. None where `forward` does more than to apply a
-    /// loop to the elements at the same place of the inputs, broadcast against each other.
-    fn row(&self, _ins: &[DType]) -> Option<Row> {
-        None
-    }
-
-    /// The loops and the axes, in ascending order, by which `forward` folds its one input of this shape. None where it does
-    /// more than to fold.
-    fn fold(&self, _dims: &[usize], _batch_ndim: usize) -> Option<(&'static ReduceLoops, Dims)> {
+    /// What `forward` computes as its one output, as loops. None where it does more, or something else.
+    fn lower(&self, _ins: &Operands<'_>) -> Option<Loops> {
         None
     }
 
@@ -168,16 +159,6 @@ pub trait Op: Any + Send + Sync {
     /// there is no such op.
     fn beside(&self, _other: &dyn Op) -> Option<Arc<dyn Op>> {
         None
-    }
-
-    /// Whether `forward` is the product of its two inputs, which are matrices, or vectors.
-    fn is_product(&self) -> bool {
-        false
-    }
-
-    /// Whether each element of the one output is an element of an input, or zero. Which one it is depends on shapes alone.
-    fn moves(&self) -> bool {
-        self.is_view()
     }
 
     /// The inputs and outputs that the rules read, given which inputs need gradients.

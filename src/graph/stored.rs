@@ -5,13 +5,13 @@ use std::sync::{Arc, LazyLock};
 
 use rustc_hash::FxHashMap;
 
+use super::lower::{Loops, Operands};
 use super::record::{Cotangents, Grads, Op, Outputs, Saved};
 use super::saves::{NeedsGrad, Saves};
 use crate::array::Array;
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernel::pointwise::binary::BinaryLoops;
-use crate::kernel::pointwise::row::{Pass, Row};
+use crate::kernel::pointwise::row::Pass;
 use crate::kernel::pointwise::ternary::TernaryLoops;
 use crate::kernel::pointwise::unary::Scalars;
 use crate::stored::{Reader, Stored};
@@ -126,8 +126,8 @@ impl Op for RowOfTable {
         self.0.forward(ins, batch_ndim)
     }
 
-    fn row(&self, ins: &[DType]) -> Option<Row> {
-        self.0.row(ins)
+    fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
+        self.0.lower(ins)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

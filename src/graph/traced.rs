@@ -7,14 +7,13 @@ use smallvec::SmallVec;
 
 use super::compute::{align, computed};
 use super::levels::Levels;
+use super::lower::{Loops, Operands};
 use super::record::{Cotangents, Grads, Op, Outputs, Saved, Tangents, Tensor};
 use super::saves::{NeedsGrad, Saves};
 use super::site::Site;
 use super::trace::{Call, Trace};
 use crate::array::Array;
-use crate::dtype::DType;
 use crate::error::Result;
-use crate::kernel::pointwise::row::Row;
 
 impl Trace {
     /// Computes the output of an op without inputs, which is another one in each run, under the seal of this trace.
@@ -75,8 +74,8 @@ impl Op for Shared {
         self.0.is_pointwise()
     }
 
-    fn row(&self, ins: &[DType]) -> Option<Row> {
-        self.0.row(ins)
+    fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
+        self.0.lower(ins)
     }
 
     fn is_view(&self) -> bool {

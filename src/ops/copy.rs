@@ -2,9 +2,10 @@
 
 use super::entry::op;
 use super::linear::{Linear, LinearOp};
-use crate::array::Array;
+use crate::array::{Array, Layout};
 use crate::error::Result;
-use crate::graph::{Saved, Tensor, apply};
+use crate::graph::{Loops, Operands, Saved, Tensor, apply};
+use crate::kernel::copy::IndexMap;
 use crate::stored::Stored;
 
 #[derive(Clone, Stored)]
@@ -14,10 +15,13 @@ struct Clone;
 impl Linear for Clone {
     const NAME: &'static str = "clone";
     const TAKES_HALF: bool = true;
-    const MOVES: bool = true;
 
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
         x.packed()
+    }
+
+    fn lower(&self, x: &Operands<'_>) -> Option<Loops> {
+        Some(Loops::Moves(IndexMap::of(Layout::contiguous(x.dims[0]))))
     }
 
     fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {
@@ -54,6 +58,10 @@ impl Linear for Alias {
 
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
         Ok(x.clone())
+    }
+
+    fn lower(&self, x: &Operands<'_>) -> Option<Loops> {
+        Some(Loops::Moves(IndexMap::of(Layout::contiguous(x.dims[0]))))
     }
 
     fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {

@@ -3,11 +3,10 @@
 use smallvec::smallvec;
 
 use crate::array::Array;
-use crate::dtype::DType;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
-use crate::kernel::pointwise::row::Row;
-use crate::kernel::reduce::ReduceLoops;
+use crate::graph::{
+    Cotangents, Grads, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply, only,
+};
 use crate::shape::{self, Dims};
 use crate::stored::Stored;
 
@@ -19,15 +18,9 @@ pub(in crate::ops) trait Linear: Clone + Send + Sync + 'static {
     const TAKES_HALF: bool = false;
     /// See [`Op::is_view`].
     const IS_VIEW: bool = false;
-    /// See [`Op::moves`].
-    const MOVES: bool = Self::IS_VIEW;
     fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array>;
-    /// See [`Op::row`].
-    fn row(&self, _dtype: DType) -> Option<Row> {
-        None
-    }
-    /// See [`Op::fold`].
-    fn fold(&self, _dims: &[usize], _batch_ndim: usize) -> Option<(&'static ReduceLoops, Dims)> {
+    /// See [`Op::lower`].
+    fn lower(&self, _x: &Operands<'_>) -> Option<Loops> {
         None
     }
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor>;
@@ -49,20 +42,12 @@ impl<L: Linear> Op for LinearOp<L> {
         Ok([self.0.array(ins[0], batch_ndim)?].into())
     }
 
-    fn row(&self, ins: &[DType]) -> Option<Row> {
-        self.0.row(ins[0])
-    }
-
-    fn fold(&self, dims: &[usize], batch_ndim: usize) -> Option<(&'static ReduceLoops, Dims)> {
-        self.0.fold(dims, batch_ndim)
+    fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
+        self.0.lower(ins)
     }
 
     fn is_view(&self) -> bool {
         L::IS_VIEW
-    }
-
-    fn moves(&self) -> bool {
-        L::MOVES
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -78,10 +63,10 @@ impl<L: Linear> Op for LinearOp<L> {
     }
 }
 
-/// The hidden axes of `x` followed by `dims`.
+/// The hidden axes of the shape `x` followed by `dims`.
 #[inline]
-pub(in crate::ops) fn with_hidden(x: &Array, batch_ndim: usize, dims: &[usize]) -> Dims {
-    let mut all = shape::dims(&x.dims()[..batch_ndim]);
+pub(in crate::ops) fn with_hidden(x: &[usize], batch_ndim: usize, dims: &[usize]) -> Dims {
+    let mut all = shape::dims(&x[..batch_ndim]);
     dims.iter().for_each(|&d| all.push(d));
     all
 }

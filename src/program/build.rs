@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::beside::beside;
 use super::columns::in_columns;
+use super::lowered::loops_of;
 use super::outer::outer_products;
 use super::parts::{Id, Origin, Step, Value, Work};
 use super::plan::{Pointwise, Way, planned, share_slopes};
@@ -16,6 +17,7 @@ use super::{Counts, Program};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::graph::Loops;
 use crate::graph::modes;
 use crate::graph::trace::Call;
 use crate::graph::write_op;
@@ -186,14 +188,15 @@ impl Program {
         let of = |x: &Array| (x.dtype(), x.layout());
         for call in calls {
             let ins: SmallVec<[Id; 4]> = call.ins.iter().map(|x| v.find_or_constant(x)).collect();
-            let dtypes: SmallVec<[DType; 4]> = call.ins.iter().map(Array::dtype).collect();
-            let pointwise = match &call.outs[..] {
-                [out] => (!ins.is_empty()).then(|| call.op.row(&dtypes)).flatten().and_then(|row| {
+            // A view is no step, or a copy.
+            let loops = if call.op.is_view() { None } else { loops_of(call) };
+            let pointwise = match (&loops, &call.outs[..]) {
+                (Some(Loops::Pointwise(row)), [out]) => {
                     let layouts: SmallVec<[_; 3]> = call.ins.iter().map(of).collect();
                     let is_all = |k: usize, number| v.is_all(ins[k], number);
-                    Pointwise::new(row, &layouts, &ins, &of(out), call.batch_ndim)
+                    Pointwise::new(*row, &layouts, &ins, &of(out), call.batch_ndim)
                         .map(|p| p.with_exponent(is_all))
-                }),
+                }
                 _ => None,
             };
             let same = pointwise.as_ref().and_then(|p| p.unchanged(|k, number| v.is_all(ins[k], number)));
@@ -231,9 +234,11 @@ impl Program {
                     known.insert(expression, outs.clone());
                 }
                 let (op, batch_ndim, site) = (call.op.clone(), call.batch_ndim, call.site);
-                let way = match (pointwise, &call.ins[..], &call.outs[..]) {
+                let way = match (pointwise, loops, &call.ins[..], &call.outs[..]) {
                     (Some(p), ..) => Way::Pointwise(p),
-                    (None, [x], [out]) => Way::fold(&*op, &of(x), &of(out), batch_ndim).unwrap_or(Way::Op),
+                    (None, Some(Loops::Fold(table, axes)), [x], [out]) => {
+                        Way::fold((table, &axes), &of(x), &of(out)).unwrap_or(Way::Op)
+                    }
                     _ => Way::Op,
                 };
                 steps.push((Step { op, batch_ndim, ins, outs, last: SmallVec::new(), site }, way));

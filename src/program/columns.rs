@@ -6,14 +6,13 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
-use super::moved::moved;
 use super::parts::{Id, Origin, Step, Value};
 use super::plan::{Pointwise, Way};
 use crate::array::{Array, Layout};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves};
-use crate::kernel::copy::assemble;
+use crate::graph::{Cotangents, Grads, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves};
+use crate::kernel::copy::{IndexMap, Part, assemble};
 use crate::kernel::pointwise::expressions::ADD;
 use crate::shape::{self, Dims};
 
@@ -45,7 +44,7 @@ enum Sign {
 }
 
 /// What a step that computes columns reads: by column, each operand. There are at most three.
-type Operands = Vec<[Column; 3]>;
+type ColumnOperands = Vec<[Column; 3]>;
 
 /// The number of elements and of columns of a value. None if it is not to be taken apart.
 fn sizes(value: &Value) -> Option<(usize, usize)> {
@@ -57,17 +56,17 @@ fn sizes(value: &Value) -> Option<(usize, usize)> {
 }
 
 /// The columns that a step moves to the columns of its result.
-fn of_moves(values: &[Value], step: &Step) -> Option<Operands> {
+fn of_moves(values: &[Value], step: &Step) -> Option<ColumnOperands> {
     let &[out] = &step.outs[..] else { return None };
     let (n, columns) = sizes(&values[out as usize]).filter(|(_, columns)| *columns > 1)?;
     let are_alike = |id: &Id| {
         let x = &values[*id as usize];
         x.dtype == values[out as usize].dtype && shape::len(&x.dims) <= ELEMENTS
     };
-    if !step.op.moves() || !step.ins.iter().all(are_alike) {
+    if !step.ins.iter().all(are_alike) {
         return None;
     }
-    let places = moved(values, step).filter(|places| places.len() == n * columns)?;
+    let places = step.moved(values).filter(|places| places.len() == n * columns)?;
     let at = |i: usize| {
         places[i].map(|(k, place)| {
             let (id, x) = (step.ins[k], &values[step.ins[k] as usize]);
@@ -103,10 +102,10 @@ fn begin(x: &Value) -> isize {
 }
 
 /// The columns that a step computes those of its result from.
-fn of_formula(values: &[Value], step: &Step) -> Option<Operands> {
+fn of_formula(values: &[Value], step: &Step) -> Option<ColumnOperands> {
     let out = &values[step.outs[0] as usize];
     let (_, columns) = sizes(out)?;
-    let mut all: Operands = vec![[Column::Zero; 3]; columns];
+    let mut all: ColumnOperands = vec![[Column::Zero; 3]; columns];
     for (k, &id) in step.ins.iter().enumerate() {
         let x = &values[id as usize];
         let whole = x.whole(id);
@@ -143,11 +142,11 @@ fn planned(
     values: &[Value],
     steps: &[(Step, Way)],
     outputs: &[Id],
-) -> Option<(Vec<Option<Operands>>, FxHashSet<Id>)> {
+) -> Option<(Vec<Option<ColumnOperands>>, FxHashSet<Id>)> {
     // By value that can be taken apart: its place in the list of what is known of its columns.
     let mut known: FxHashMap<Id, usize> = FxHashMap::default();
     let mut signs: Vec<Vec<Sign>> = vec![];
-    let mut found: Vec<Option<Operands>> = vec![];
+    let mut found: Vec<Option<ColumnOperands>> = vec![];
     // How many elements less are moved.
     let mut gain = 0;
     for (step, way) in steps {
@@ -227,7 +226,7 @@ pub(super) fn in_columns(
 }
 
 impl Taken<'_> {
-    fn add(&mut self, step: Step, way: &Way, operands: Operands, whole: &FxHashSet<Id>) {
+    fn add(&mut self, step: Step, way: &Way, operands: ColumnOperands, whole: &FxHashSet<Id>) {
         let out = step.outs[0];
         let n = self.values[out as usize].dims[0];
         let own = (operands.len() == 1).then_some(out);
@@ -347,6 +346,14 @@ struct Joined {
     dims: Dims,
 }
 
+impl Joined {
+    /// Where a column lies.
+    fn place(&self, column: usize) -> Layout {
+        let columns = shape::len(&self.dims[1..]) as isize;
+        Layout { dims: smallvec![self.dims[0]], strides: smallvec![columns], offset: column as isize }
+    }
+}
+
 impl Op for Joined {
     fn name(&self) -> &'static str {
         self.name
@@ -354,17 +361,17 @@ impl Op for Joined {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         let n = self.dims[0];
-        let place = |c: usize| Layout {
-            dims: smallvec![n],
-            strides: smallvec![ins.len() as isize],
-            offset: c as isize,
-        };
-        let parts: Vec<_> = ins.iter().enumerate().map(|(c, x)| (place(c), x.expand(&[n], 0))).collect();
+        let parts: Vec<_> = ins.iter().enumerate().map(|(c, x)| (self.place(c), x.expand(&[n], 0))).collect();
         Ok([assemble(self.name, ins[0].dtype(), &self.dims, &parts, None)?].into())
     }
 
-    fn moves(&self) -> bool {
-        true
+    fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
+        let part = |(operand, x): (usize, &&[usize])| {
+            let from = Layout::contiguous(x).broadcast(&self.dims[..1], 0)?;
+            Some(Part { operand, from, to: self.place(operand) })
+        };
+        let parts = ins.dims.iter().enumerate().map(part).collect::<Option<_>>()?;
+        Some(Loops::Moves(IndexMap { dims: self.dims.clone(), parts }))
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

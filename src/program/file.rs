@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::lowered::lowered;
 use super::parts::{Id, Origin, Step, Value};
 use super::plan::{Pointwise, Way};
 use super::{Counts, Program};
@@ -14,7 +15,7 @@ use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::site::Site;
-use crate::graph::{Op, read_op, write_op};
+use crate::graph::{Loops, Op, read_op, write_op};
 use crate::shape::{Dims, Strides};
 use crate::stored::{Reader, Stored, checksum};
 
@@ -401,13 +402,12 @@ fn read_value(from: &mut Reader<'_>, before: &[Value]) -> Option<Value> {
 fn way(op: &dyn Op, values: &[Value], ins: &[Id], outs: &[Id], batch_ndim: usize) -> Option<Way> {
     let of = |&id: &Id| values[id as usize].laid_out();
     let ([out], layouts) = (outs, ins.iter().map(of).collect::<SmallVec<[_; 3]>>()) else { return None };
-    let dtypes: SmallVec<[DType; 4]> = layouts.iter().map(|(dtype, _)| *dtype).collect();
-    if !(1..=3).contains(&ins.len()) {
-        return None;
+    let operands = layouts.iter().map(|(dtype, x)| (*dtype, &x.dims[..]));
+    match (lowered(op, operands, batch_ndim)?, &layouts[..]) {
+        (Loops::Pointwise(row), [_] | [_, _] | [_, _, _]) => {
+            Pointwise::new(row, &layouts, ins, &of(out), batch_ndim).map(Way::Pointwise)
+        }
+        (Loops::Fold(table, axes), [x]) => Way::fold((table, &axes), x, &of(out)),
+        _ => None,
     }
-    let Some(row) = op.row(&dtypes) else {
-        let [x] = ins else { return None };
-        return Way::fold(op, &of(x), &of(out), batch_ndim);
-    };
-    Pointwise::new(row, &layouts, ins, &of(out), batch_ndim).map(Way::Pointwise)
 }

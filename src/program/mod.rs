@@ -8,7 +8,7 @@ mod compile;
 mod drawn;
 pub mod file;
 mod hoisted;
-mod moved;
+mod lowered;
 mod outer;
 mod parts;
 mod plan;

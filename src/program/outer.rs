@@ -6,6 +6,7 @@ use super::parts::{Id, Origin, Step, Value};
 use super::plan::{Pointwise, Way};
 use crate::array::{Array, Layout};
 use crate::dtype::DType;
+use crate::graph::Loops;
 use crate::kernel::pointwise::binary::BinaryLoops;
 use crate::kernel::pointwise::expressions::{ADD, MULTIPLY};
 use crate::shape;
@@ -28,9 +29,6 @@ pub(super) fn outer_products(values: &mut Vec<Value>, steps: Vec<(Step, Way)>) -
 
 /// The two steps. None if this is no such product.
 fn taken_apart(values: &mut Vec<Value>, step: &Step) -> Option<[(Step, Way); 2]> {
-    if !step.op.is_product() {
-        return None;
-    }
     let laid_out = |id: Id| values[id as usize].laid_out();
     let (&[x, y], &[out]) = (&step.ins[..], &step.outs[..]) else { return None };
     let (made, pair) = (laid_out(out), [laid_out(x), laid_out(y)]);
@@ -40,6 +38,9 @@ fn taken_apart(values: &mut Vec<Value>, step: &Step) -> Option<[(Step, Way); 2]>
         return None;
     }
     let row = |table: &BinaryLoops| table.row(made.0, [0.0; 3]).expect("there are loops for floats");
+    if !matches!(step.lowered(values), Some(Loops::Product)) {
+        return None;
+    }
     let products = Pointwise::new(row(MULTIPLY), &pair, &[x, y], &made, step.batch_ndim)?;
     let add = |values: &mut Vec<Value>, origin, Layout { dims, strides, .. }| {
         values.push(Value { origin, dtype: made.0, dims, strides });

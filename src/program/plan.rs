@@ -11,7 +11,6 @@ use smallvec::SmallVec;
 use super::parts::{Gathered, Id, Origin, Piece, Step, Value};
 use crate::array::Layout;
 use crate::dtype::DType;
-use crate::graph::Op;
 use crate::kernel::broadcast::joined;
 use crate::kernel::pointwise::cluster::{Cluster, End, Read, Reading, Walk, Write};
 use crate::kernel::pointwise::expressions::{ADD, MULTIPLY, SUBTRACT};
@@ -20,6 +19,7 @@ use crate::kernel::pointwise::machine;
 use crate::kernel::pointwise::pairs;
 use crate::kernel::pointwise::power;
 use crate::kernel::pointwise::row::{Address, Instruction, Loop, Operand, PairLoop, Row};
+use crate::kernel::reduce::ReduceLoops;
 use crate::kernel::reduce::tiles::{Lengths, RowFold};
 use crate::shape;
 
@@ -42,18 +42,16 @@ impl Way {
         }
     }
 
-    /// The fold of an op with one input, from the dtypes and layouts of its input and of its result. None if the op does
-    /// more, or if the rows that it folds are not adjacent.
+    /// A fold by these loops over these axes, from the dtypes and layouts of its input and of its result. None if the rows that
+    /// it folds are not adjacent.
     pub fn fold(
-        op: &dyn Op,
+        (table, axes): (&'static ReduceLoops, &[usize]),
         (dtype, x): &(DType, Layout),
         (out_dtype, out): &(DType, Layout),
-        batch_ndim: usize,
     ) -> Option<Way> {
         if shape::len(&x.dims) < 2 {
             return None;
         }
-        let (table, axes) = op.fold(&x.dims, batch_ndim)?;
         let (&first, &last) = (axes.first()?, axes.last()?);
         let len = |dims: &[usize]| dims.iter().product::<usize>();
         let (rows, n) = (len(x.dims.get(..first)?), len(x.dims.get(first..=last)?));

@@ -3,12 +3,11 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::moved::moved;
 use super::parts::{Gathered, Group, Id, Made, Origin, Piece, Step, Value, Work};
 use crate::array::Layout;
 use crate::dtype::DType;
-use crate::graph::computed;
-use crate::kernel::copy::Moves;
+use crate::graph::{Loops, computed};
+use crate::kernel::copy::{IndexMap, Moves};
 use crate::kernel::reduce;
 use crate::kernel::sequence::{Arrays, Item, Kernel, Kind, Loop, Out, Part, Sequence, Source};
 use crate::shape;
@@ -138,14 +137,16 @@ fn kernel(values: &[Value], step: &Step) -> Option<Box<dyn Kernel>> {
     if ins.iter().any(|(dtype, _)| dtype.is_half()) {
         return None;
     }
-    let kernel = match (&ins[..], &step.outs[..]) {
-        ([x], &[out]) if let Some((table, axes)) = step.op.fold(&x.1.dims, step.batch_ndim) => {
+    let kernel = match (step.lowered(values), &ins[..], &step.outs[..]) {
+        (Some(Loops::Fold(table, axes)), [x], &[out]) => {
             // A fold lays its results out as they have to be.
             let out = of(out);
             return reduce::kernel(table, x, &axes, &out.1)
                 .filter(|kernel| kernel.writes()[..] == [written(&out)]);
         }
-        (_, [_]) if step.op.moves() => return moves(values, step).map(|moves| Box::new(moves) as _),
+        (Some(Loops::Moves(map)), ins, &[out]) => {
+            return moves(&map, ins, &of(out)).map(|moves| Box::new(moves) as _);
+        }
         _ => step.op.kernel(&ins, step.batch_ndim)?,
     };
     // What a program says of its values, a file may have said.
@@ -159,25 +160,25 @@ fn written((dtype, layout): &(DType, Layout)) -> (DType, usize) {
     (*dtype, shape::len(&layout.dims))
 }
 
-/// The moves of a step that only moves elements, all of one size.
-fn moves(values: &[Value], step: &Step) -> Option<Moves> {
-    let of = |&id: &Id| &values[id as usize];
-    let out = &values[step.outs[0] as usize];
-    let size = out.dtype.size();
-    if step.ins.iter().any(|id| of(id).dtype != out.dtype || bytes(values, *id) > SMALL) {
+/// The moves of elements of one dtype by a map.
+fn moves(map: &IndexMap, ins: &[(DType, Layout)], (dtype, out): &(DType, Layout)) -> Option<Moves> {
+    let size = dtype.size();
+    let is_small = |(of, x): &(DType, Layout)| of == dtype && shape::len(&x.dims) * size <= SMALL;
+    if !ins.iter().all(is_small) {
         return None;
     }
+    let lens: SmallVec<[usize; 4]> = ins.iter().map(|(_, x)| shape::len(&x.dims)).collect();
+    let places = map.places(&lens).filter(|places| places.len() == shape::len(&out.dims))?;
     // The elements in the order in which they lie in memory.
-    let mut elements = vec![None; shape::len(&out.dims)];
-    let moved = moved(values, step).filter(|moved| moved.len() == elements.len())?;
-    for (i, place) in moved.into_iter().enumerate() {
+    let mut elements = vec![None; places.len()];
+    for (i, place) in places.into_iter().enumerate() {
         elements[shape::offset(i, &out.dims, &out.strides) as usize] = place.map(|(k, i)| {
-            let x = of(&step.ins[k]);
+            let (_, x) = &ins[k];
             (k, shape::offset(i, &x.dims, &x.strides) * size as isize)
         });
     }
-    let reach = step.ins.iter().map(|id| Kind::from(of(id).laid_out()).bytes()).collect();
-    Moves::new(out.dtype, reach, &elements)
+    let reach = ins.iter().map(|x| Kind::from(x.clone()).bytes()).collect();
+    Moves::new(*dtype, reach, &elements)
 }
 
 /// Makes a work of the pieces so far, which end before piece `end`.

@@ -4,16 +4,18 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
-use super::moved::moved;
+use super::lowered::loops_of;
 use super::parts::{Id, Origin, Step, Value};
 use super::plan::{Pointwise, Way};
 use crate::array::Array;
 use crate::dtype::DType;
+use crate::graph::Loops;
 use crate::graph::trace::Call;
 use crate::kernel::matmul;
 use crate::kernel::pointwise::binary::BinaryLoops;
 use crate::kernel::pointwise::expressions::{ABSOLUTE, ADD, MULTIPLY, SQUARE};
 use crate::kernel::pointwise::row::Row;
+use crate::kernel::reduce::ReduceLoops;
 use crate::kernel::reduce::pairwise::ROWS;
 use crate::shape;
 
@@ -60,7 +62,7 @@ pub(super) fn numbers(call: &Call) -> usize {
         |arrays: &[Array], most: usize| arrays.iter().map(Array::len).filter(|&n| n <= most).sum::<usize>();
     match (few(&call.outs, RESULTS), &call.ins[..]) {
         (0, _) => 0,
-        (results, [x, y]) if call.op.is_product() => {
+        (results, [x, y]) if matches!(loops_of(call), Some(Loops::Product)) => {
             2 * results * (x.len().saturating_mul(y.len()) / results).isqrt().min(PRODUCTS)
         }
         (results, ins) => results + few(ins, OPERANDS),
@@ -191,12 +193,13 @@ impl Formulas {
         {
             return None;
         }
-        let formulas = match step.ins[..] {
-            [x] if let Some(sums) = sums(step, &values[x as usize]) => sums,
-            [x, y] if step.op.is_product() && step.batch_ndim == 0 => products(dims(x), dims(y))?,
-            _ if step.op.moves() => {
+        let formulas = match (step.lowered(values)?, &step.ins[..]) {
+            (Loops::Fold(table, axes), &[x]) => sums(table, &axes, &values[x as usize])?,
+            (Loops::Product, &[x, y]) if step.batch_ndim == 0 => products(dims(x), dims(y))?,
+            (Loops::Moves(map), ins) => {
                 let formula = |place: Option<_>| place.map_or(Formula::Zero, |(k, i)| Formula::Element(k, i));
-                moved(values, step)?.into_iter().map(formula).collect()
+                let lens: SmallVec<[usize; 4]> = ins.iter().map(|&id| shape::len(dims(id))).collect();
+                map.places(&lens)?.into_iter().map(formula).collect()
             }
             _ => return None,
         };
@@ -205,8 +208,7 @@ impl Formulas {
 }
 
 /// The formulas of a step that sums rows which are too short to be summed in another order than their own.
-fn sums(step: &Step, x: &Value) -> Option<Vec<Formula>> {
-    let (table, axes) = step.op.fold(&x.dims, step.batch_ndim)?;
+fn sums(table: &ReduceLoops, axes: &[usize], x: &Value) -> Option<Vec<Formula>> {
     let (&first, &last) = (axes.first()?, axes.last()?);
     let n: usize = x.dims.get(first..=last)?.iter().product();
     let is_in_order = axes.len() == last + 1 - first && shape::are_contiguous(&x.dims, &x.strides);

@@ -9,7 +9,8 @@ use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::modes::{self, Flags};
 use crate::graph::{
-    Cotangents, Grads, Level, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only,
+    Cotangents, Grads, Level, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply,
+    only,
 };
 use crate::kernel::broadcast::broadcast_batch_pair;
 use crate::kernel::matmul;
@@ -53,8 +54,8 @@ impl Op for Matmul {
         matmul::kernel(ins, batch_ndim)
     }
 
-    fn is_product(&self) -> bool {
-        true
+    fn lower(&self, _: &Operands<'_>) -> Option<Loops> {
+        Some(Loops::Product)
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {
@@ -165,8 +166,8 @@ impl Op for Dot {
         dot::kernel(ins)
     }
 
-    fn is_product(&self) -> bool {
-        true
+    fn lower(&self, _: &Operands<'_>) -> Option<Loops> {
+        Some(Loops::Product)
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {

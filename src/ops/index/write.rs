@@ -37,7 +37,9 @@ struct IndexPut {
 impl IndexPut {
     /// Writes in place if nobody else holds the memory of `x`, else to a copy. On an error `x` is unchanged.
     fn write(&self, x: &mut Array, ins: &[&Array], batch_ndim: usize) -> Result<()> {
-        let hidden = |a: usize| if x.dims()[a] == 1 { hidden_size(ins, a) } else { x.dims()[a] };
+        let hidden = |a: usize| {
+            if x.dims()[a] == 1 { hidden_size(ins.iter().map(|y| y.dims()), a) } else { x.dims()[a] }
+        };
         let sizes: Dims = (0..batch_ndim).map(hidden).chain(x.dims()[batch_ndim..].iter().copied()).collect();
         if x.dims() != sizes.as_slice() {
             *x = x.expand(&sizes, batch_ndim);

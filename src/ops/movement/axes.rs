@@ -2,9 +2,10 @@
 
 use smallvec::SmallVec;
 
-use crate::array::Array;
+use crate::array::{Array, Layout};
 use crate::error::{Result, bail};
-use crate::graph::{Saved, Tensor, apply};
+use crate::graph::{Loops, Operands, Saved, Tensor, apply};
+use crate::kernel::copy::IndexMap;
 use crate::ops::entry::{Axes, op};
 use crate::ops::linear::{Linear, LinearOp};
 use crate::shape::{self, Dims};
@@ -15,14 +16,25 @@ use crate::stored::Stored;
 #[stored(in LinearOp)]
 struct Permute(SmallVec<[usize; 4]>);
 
+impl Permute {
+    /// The order of all axes.
+    fn order(&self, batch_ndim: usize) -> Dims {
+        (0..batch_ndim).chain(self.0.iter().map(|&a| a + batch_ndim)).collect()
+    }
+}
+
 impl Linear for Permute {
     const NAME: &'static str = "transpose";
     const TAKES_HALF: bool = true;
     const IS_VIEW: bool = true;
 
     fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array> {
-        let order: Dims = (0..batch_ndim).chain(self.0.iter().map(|&a| a + batch_ndim)).collect();
-        Ok(x.permute(&order))
+        Ok(x.permute(&self.order(batch_ndim)))
+    }
+
+    fn lower(&self, x: &Operands<'_>) -> Option<Loops> {
+        let order = self.order(x.batch_ndim);
+        Some(Loops::Moves(IndexMap::of(Layout::contiguous(x.dims[0]).permute(&order))))
     }
 
     fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {

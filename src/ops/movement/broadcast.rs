@@ -3,9 +3,10 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::shapes::{flatten, reshape_to};
-use crate::array::Array;
+use crate::array::{Array, Layout};
 use crate::error::{Result, bail};
-use crate::graph::{Saved, Tensor, apply};
+use crate::graph::{Loops, Operands, Saved, Tensor, apply};
+use crate::kernel::copy::IndexMap;
 use crate::kernel::reduce::{self, ReduceLoops, reduce_loops};
 use crate::ops::entry::{Rest, op};
 use crate::ops::linear::{Linear, LinearOp, with_hidden};
@@ -23,7 +24,12 @@ impl Linear for Expand {
     const IS_VIEW: bool = true;
 
     fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array> {
-        Ok(x.expand(&with_hidden(x, batch_ndim, &self.0), batch_ndim))
+        Ok(x.expand(&with_hidden(x.dims(), batch_ndim, &self.0), batch_ndim))
+    }
+
+    fn lower(&self, x: &Operands<'_>) -> Option<Loops> {
+        let dims = with_hidden(x.dims[0], x.batch_ndim, &self.0);
+        Some(Loops::Moves(IndexMap::of(Layout::contiguous(x.dims[0]).broadcast(&dims, x.batch_ndim)?)))
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
@@ -133,12 +139,13 @@ impl Linear for SumTo {
     const NAME: &'static str = "sum_to";
 
     fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array> {
-        let dims = with_hidden(x, batch_ndim, &self.0);
+        let dims = with_hidden(x.dims(), batch_ndim, &self.0);
         reduce::apply("sum_to", SUM, x, &self.axes(x.dims(), batch_ndim))?.reshape(&dims)
     }
 
-    fn fold(&self, dims: &[usize], batch_ndim: usize) -> Option<(&'static ReduceLoops, Dims)> {
-        (batch_ndim + self.0.len() <= dims.len()).then(|| (SUM, self.axes(dims, batch_ndim)))
+    fn lower(&self, x: &Operands<'_>) -> Option<Loops> {
+        let fits = x.batch_ndim + self.0.len() <= x.dims[0].len();
+        fits.then(|| Loops::Fold(SUM, self.axes(x.dims[0], x.batch_ndim)))
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {

@@ -4,9 +4,8 @@ use super::parts::real;
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
-use crate::graph::{Saved, Tensor, apply};
+use crate::graph::{Loops, Operands, Saved, Tensor, apply};
 use crate::kernel;
-use crate::kernel::pointwise::row::Row;
 use crate::ops::entry::op;
 use crate::ops::linear::{Linear, LinearOp};
 use crate::stored::Stored;
@@ -23,8 +22,8 @@ impl Linear for Cast {
         kernel::pointwise::cast::cast(x, self.0)
     }
 
-    fn row(&self, dtype: DType) -> Option<Row> {
-        kernel::pointwise::cast::row(dtype, self.0)
+    fn lower(&self, x: &Operands<'_>) -> Option<Loops> {
+        kernel::pointwise::cast::row(x.dtypes[0], self.0).map(Loops::Pointwise)
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {

@@ -1,11 +1,12 @@
 //! Elements padded, rolled and reversed along axes.
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::region::{AxisPart, Region, place, view};
-use crate::array::Array;
+use crate::array::{Array, Layout};
 use crate::error::{Error, Result, bail};
-use crate::graph::{Saved, Tensor, apply};
+use crate::graph::{Loops, Operands, Saved, Tensor, apply};
+use crate::kernel::copy::{IndexMap, Part};
 use crate::kernel::index::along_axis;
 use crate::ops::entry::{Axes, Operand, Widths, op};
 use crate::ops::index::{narrow, take_along};
@@ -182,10 +183,24 @@ struct Roll {
 impl Linear for Roll {
     const NAME: &'static str = "roll";
     const TAKES_HALF: bool = true;
-    const MOVES: bool = true;
 
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
         along_axis::roll(Self::NAME, x, x.rank() - self.back, self.by)
+    }
+
+    fn lower(&self, x: &Operands<'_>) -> Option<Loops> {
+        let whole = Layout::contiguous(x.dims[0]);
+        let axis = x.dims[0].len().checked_sub(self.back)?;
+        let kept = x.dims[0].get(axis)?.checked_sub(self.by)?;
+        let rows = |start: usize, count: usize| {
+            let mut rows = whole.clone();
+            rows.offset = start as isize * rows.strides[axis];
+            rows.dims[axis] = count;
+            rows
+        };
+        let part = |from, to, count| Part { operand: 0, from: rows(from, count), to: rows(to, count) };
+        let parts = smallvec![part(0, self.by, kept), part(kept, 0, self.by)];
+        Some(Loops::Moves(IndexMap { dims: whole.dims.clone(), parts }))
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {

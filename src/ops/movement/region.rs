@@ -7,10 +7,11 @@ use smallvec::{SmallVec, smallvec};
 use crate::array::{Array, Layout};
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all, only,
+    Cotangents, Grads, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply,
+    apply_all, only,
 };
 use crate::kernel::broadcast::{dense_order, inverse};
-use crate::kernel::copy;
+use crate::kernel::copy::{self, IndexMap, Part};
 use crate::shape::{Dims, Strides};
 use crate::stored::Stored;
 
@@ -150,6 +151,11 @@ impl Op for Views {
         true
     }
 
+    fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
+        let [region] = &self.regions[..] else { return None };
+        Some(Loops::Moves(IndexMap::of(region.of(&Layout::contiguous(ins.dims[0]), ins.batch_ndim))))
+    }
+
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let packs = self.regions.iter().any(|r| matches!(r, Region::At(_)));
         let x = if packs { ins[0].contiguous()? } else { ins[0].clone() };
@@ -186,6 +192,11 @@ struct Embed {
 }
 
 impl Embed {
+    /// The shape of the result, with the hidden axes of its inputs.
+    fn all_dims<'a>(&self, ins: impl Iterator<Item = &'a [usize]> + Clone, batch_ndim: usize) -> Dims {
+        (0..batch_ndim).map(|a| hidden_size(ins.clone(), a)).chain(self.dims.iter().copied()).collect()
+    }
+
     /// The order of axes in which all parts lie in memory, if it is not C order. The result lies so too.
     fn order(&self, ins: &[&Array], dims: &[usize]) -> Option<Dims> {
         let order = dense_order(ins[0])?;
@@ -206,13 +217,23 @@ impl Op for Embed {
         true
     }
 
-    fn moves(&self) -> bool {
-        self.fill.is_none()
+    fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
+        if self.fill.is_some() || ins.dims.len() != self.regions.len() {
+            return None;
+        }
+        let dims = self.all_dims(ins.dims.iter().copied(), ins.batch_ndim);
+        let whole = Layout::contiguous(&dims);
+        let part = |(operand, (region, x)): (usize, (&Region, &&[usize]))| {
+            let to = region.of(&whole, ins.batch_ndim);
+            let from = Layout::contiguous(x).broadcast(&to.dims, ins.batch_ndim)?;
+            Some(Part { operand, from, to })
+        };
+        let parts = self.regions.iter().zip(ins.dims).enumerate().map(part).collect::<Option<_>>()?;
+        Some(Loops::Moves(IndexMap { dims, parts }))
     }
 
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
-        let mut dims: Dims = (0..batch_ndim).map(|a| hidden_size(ins, a)).collect();
-        dims.extend_from_slice(&self.dims);
+        let dims = self.all_dims(ins.iter().map(|x| x.dims()), batch_ndim);
         let parts = |whole: &Layout| -> SmallVec<[(Layout, Array); 4]> {
             let part = |(x, region): (&&Array, &Region)| {
                 let to = region.of(whole, batch_ndim);
@@ -256,9 +277,9 @@ impl Op for Embed {
     }
 }
 
-/// The size of a hidden axis: that of any array that has it.
-pub(in crate::ops) fn hidden_size(ins: &[&Array], axis: usize) -> usize {
-    ins.iter().map(|x| x.dims()[axis]).find(|&d| d != 1).unwrap_or(1)
+/// The size of a hidden axis of these shapes: that of any that has it.
+pub(in crate::ops) fn hidden_size<'a>(mut shapes: impl Iterator<Item = &'a [usize]>, axis: usize) -> usize {
+    shapes.find_map(|dims| Some(dims[axis]).filter(|&d| d != 1)).unwrap_or(1)
 }
 
 /// Regions of a tensor that do not overlap, without copies. An output that is not used costs nothing.

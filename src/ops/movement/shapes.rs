@@ -2,7 +2,8 @@
 
 use crate::array::Array;
 use crate::error::{Result, bail};
-use crate::graph::{Saved, Tensor, apply};
+use crate::graph::{Loops, Operands, Saved, Tensor, apply};
+use crate::kernel::copy::IndexMap;
 use crate::ops::copy;
 use crate::ops::entry::{Axes, op};
 use crate::ops::linear::{Linear, LinearOp, with_hidden};
@@ -19,7 +20,12 @@ impl Linear for Reshape {
     const IS_VIEW: bool = true;
 
     fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array> {
-        x.reshape(&with_hidden(x, batch_ndim, &self.0))
+        x.reshape(&with_hidden(x.dims(), batch_ndim, &self.0))
+    }
+
+    fn lower(&self, x: &Operands<'_>) -> Option<Loops> {
+        let dims = with_hidden(x.dims[0], x.batch_ndim, &self.0);
+        Some(Loops::Moves(IndexMap::reshaped(x.dims[0], dims)))
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {

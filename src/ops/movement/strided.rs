@@ -8,7 +8,8 @@ use super::region::{Region, place};
 use super::shapes::reshape_to;
 use crate::array::{Array, Layout};
 use crate::error::{Error, Result, bail};
-use crate::graph::{Saved, Tensor, apply};
+use crate::graph::{Loops, Operands, Saved, Tensor, apply};
+use crate::kernel::copy::IndexMap;
 use crate::ops::entry::op;
 use crate::ops::index::add_at_places;
 use crate::ops::linear::{Linear, LinearOp};
@@ -27,6 +28,10 @@ impl Linear for Strided {
 
     fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array> {
         Ok(x.contiguous()?.part(&self.0, batch_ndim))
+    }
+
+    fn lower(&self, x: &Operands<'_>) -> Option<Loops> {
+        Some(Loops::Moves(IndexMap::of(self.0.under(x.dims[0], x.batch_ndim))))
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {

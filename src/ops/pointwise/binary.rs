@@ -3,11 +3,11 @@
 use smallvec::smallvec;
 
 use crate::array::Array;
-use crate::dtype::DType;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, only};
+use crate::graph::{
+    Cotangents, Grads, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, only,
+};
 use crate::kernel::pointwise::binary::{self, BinaryLoops};
-use crate::kernel::pointwise::row::Row;
 use crate::ops::terms::add_terms;
 
 /// A row of the family.
@@ -48,8 +48,8 @@ impl<B: Binary> Op for BinaryOp<B> {
         B::IS_FLAT
     }
 
-    fn row(&self, ins: &[DType]) -> Option<Row> {
-        B::TABLE.row(ins[0], [0.0; 3])
+    fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
+        B::TABLE.row(ins.dtypes[0], [0.0; 3]).map(Loops::Pointwise)
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {

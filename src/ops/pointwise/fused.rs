@@ -9,13 +9,12 @@ use super::compare::less_same;
 use super::elementary::abs;
 use super::select::select;
 use crate::array::{Array, Item};
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only, stored_pass,
-    unrecorded_pass,
+    Cotangents, Grads, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply, only,
+    stored_pass, unrecorded_pass,
 };
-use crate::kernel::pointwise::row::{Pass, Row};
+use crate::kernel::pointwise::row::Pass;
 use crate::kernel::pointwise::ternary::{TernaryLoops, ternary_loops};
 use crate::ops::entry::{Operand, op};
 use crate::ops::promote::{Class, promoted};
@@ -74,8 +73,8 @@ impl Op for Lerp {
         true
     }
 
-    fn row(&self, ins: &[DType]) -> Option<Row> {
-        Lerp::PASS.row(ins)
+    fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
+        Lerp::PASS.row(ins.dtypes).map(Loops::Pointwise)
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {

@@ -4,10 +4,10 @@ use smallvec::smallvec;
 
 use super::safe::reciprocal_or_zero;
 use crate::array::Array;
-use crate::dtype::DType;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
-use crate::kernel::pointwise::row::Row;
+use crate::graph::{
+    Cotangents, Grads, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply, only,
+};
 use crate::kernel::pointwise::ternary::{self, TernaryLoops, ternary_loops};
 use crate::ops::terms::add_terms;
 use crate::stored::Stored;
@@ -47,8 +47,8 @@ impl Op for Share {
         true
     }
 
-    fn row(&self, ins: &[DType]) -> Option<Row> {
-        TABLE.row(ins[0], [0.0; 3])
+    fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
+        TABLE.row(ins.dtypes[0], [0.0; 3]).map(Loops::Pointwise)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

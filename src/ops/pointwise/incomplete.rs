@@ -16,8 +16,9 @@ use super::{exp, isnan, log, log1p, sqrt};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
-use crate::kernel::pointwise::row::Row;
+use crate::graph::{
+    Cotangents, Grads, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply, only,
+};
 use crate::kernel::pointwise::ternary::{self, TernaryLoops, special_ternary_loops};
 use crate::kernel::special;
 use crate::ops::entry::{Operand, op};
@@ -88,8 +89,8 @@ impl Op for Betainc {
         true
     }
 
-    fn row(&self, ins: &[DType]) -> Option<Row> {
-        BETAINC.row(ins[0], [0.0; 3])
+    fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
+        BETAINC.row(ins.dtypes[0], [0.0; 3]).map(Loops::Pointwise)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

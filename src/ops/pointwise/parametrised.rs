@@ -7,11 +7,11 @@ use smallvec::smallvec;
 
 use super::unary::in_one_pass;
 use crate::array::Array;
-use crate::dtype::DType;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
+use crate::graph::{
+    Cotangents, Grads, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply, only,
+};
 use crate::kernel::pointwise::binary;
-use crate::kernel::pointwise::row::Row;
 use crate::kernel::pointwise::unary::{self, Scalars};
 use crate::stored::Stored;
 
@@ -44,8 +44,8 @@ impl<B: Parametrised> Op for ParametrisedOp<B> {
         true
     }
 
-    fn row(&self, ins: &[DType]) -> Option<Row> {
-        B::TABLE.row(ins[0], self.0)
+    fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
+        B::TABLE.row(ins.dtypes[0], self.0).map(Loops::Pointwise)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

@@ -9,11 +9,11 @@ use crate::array::{Array, Item};
 use crate::dtype::{DType, DTypeKind};
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only, stored_pass,
-    unrecorded_pass,
+    Cotangents, Grads, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply, only,
+    stored_pass, unrecorded_pass,
 };
 use crate::kernel;
-use crate::kernel::pointwise::row::{Pass, Row};
+use crate::kernel::pointwise::row::Pass;
 use crate::kernel::pointwise::ternary::{TernaryLoops, ternary_loops};
 use crate::ops::entry::{Operand, op};
 use crate::ops::movement::cast;
@@ -44,8 +44,8 @@ impl Op for Select {
         Ok([kernel::pointwise::select::select("where", ins[0], ins[1], ins[2], batch_ndim)?].into())
     }
 
-    fn row(&self, ins: &[DType]) -> Option<Row> {
-        Some(kernel::pointwise::select::row(ins[1]))
+    fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
+        Some(Loops::Pointwise(kernel::pointwise::select::row(ins.dtypes[1])))
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

@@ -4,13 +4,13 @@
 use smallvec::smallvec;
 
 use crate::array::Array;
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, only, unrecorded_pass_of,
+    Cotangents, Grads, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, only,
+    unrecorded_pass_of,
 };
 use crate::kernel::pointwise::binary;
-use crate::kernel::pointwise::row::{Pass, Row};
+use crate::kernel::pointwise::row::Pass;
 use crate::kernel::pointwise::unary::{Scalars, UnaryLoops};
 
 /// A row of the family.
@@ -64,8 +64,8 @@ impl<U: Unary> Op for UnaryOp<U> {
         U::IS_FLAT
     }
 
-    fn row(&self, ins: &[DType]) -> Option<Row> {
-        U::TABLE.row(ins[0], [0.0; 3])
+    fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
+        U::TABLE.row(ins.dtypes[0], [0.0; 3]).map(Loops::Pointwise)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

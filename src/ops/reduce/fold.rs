@@ -5,8 +5,8 @@ use smallvec::SmallVec;
 use crate::array::Array;
 use crate::dtype::{DType, DTypeKind};
 use crate::error::Result;
-use crate::graph::{Saved, Tensor, apply};
-use crate::kernel::reduce::{self, ReduceLoops};
+use crate::graph::{Loops, Operands, Saved, Tensor, apply};
+use crate::kernel::reduce::{self};
 use crate::ops::entry::Axes;
 use crate::ops::linear::{Linear, LinearOp};
 use crate::ops::movement::{SUM, broadcast_to, cast, permute_dims, reshape_to};
@@ -143,8 +143,8 @@ impl Linear for Sum {
         self.0.fold(x, |axes| reduce::apply("sum", SUM, x, axes))
     }
 
-    fn fold(&self, dims: &[usize], _: usize) -> Option<(&'static ReduceLoops, Dims)> {
-        Some((SUM, self.0.checked_axes(dims.len())?))
+    fn lower(&self, x: &Operands<'_>) -> Option<Loops> {
+        Some(Loops::Fold(SUM, self.0.checked_axes(x.dims[0].len())?))
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {

@@ -1,0 +1,50 @@
+//! Which element of which operand each element of a result is.
+
+use smallvec::{SmallVec, smallvec};
+
+use crate::array::Layout;
+use crate::shape::{self, Dims};
+
+/// Elements of an operand that are elements of a result. Both layouts count elements in C order, and have one shape.
+pub struct Part {
+    pub operand: usize,
+    pub from: Layout,
+    pub to: Layout,
+}
+
+/// Where the elements of a result of this shape come from. Those that are in no part are zero.
+pub struct IndexMap {
+    pub dims: Dims,
+    pub parts: SmallVec<[Part; 1]>,
+}
+
+impl IndexMap {
+    /// The map of a result that is the elements of one operand at a layout of its C order.
+    pub fn of(from: Layout) -> IndexMap {
+        let (dims, to) = (from.dims.clone(), Layout::contiguous(&from.dims));
+        IndexMap { dims, parts: smallvec![Part { operand: 0, from, to }] }
+    }
+
+    /// The map of a result that is an operand of this shape under another shape.
+    pub fn reshaped(from: &[usize], dims: Dims) -> IndexMap {
+        let all = Layout::contiguous(&[shape::len(from)]);
+        IndexMap { dims, parts: smallvec![Part { operand: 0, from: all.clone(), to: all }] }
+    }
+
+    /// By element of the result, in C order: the operand that it comes from, and its place there in C order; None for a zero.
+    /// None if a part leaves the result, or an operand of these numbers of elements.
+    pub fn places(&self, lens: &[usize]) -> Option<Vec<Option<(usize, usize)>>> {
+        let mut places = vec![None; shape::checked_len(&self.dims)?];
+        for Part { operand, from, to } in &self.parts {
+            let (n, fits) = (shape::len(&from.dims), from.fits(*lens.get(*operand)?));
+            if !fits || !to.fits(places.len()) || n != shape::len(&to.dims) {
+                return None;
+            }
+            let at = |i: usize, of: &Layout| (of.offset + shape::offset(i, &of.dims, &of.strides)) as usize;
+            for i in 0..n {
+                places[at(i, to)] = Some((*operand, at(i, from)));
+            }
+        }
+        Some(places)
+    }
+}

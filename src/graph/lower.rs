@@ -1,0 +1,31 @@
+//! What an op computes, in a form in which a program can compute it without calling `forward`.
+
+use crate::dtype::DType;
+use crate::kernel::copy::IndexMap;
+use crate::kernel::pointwise::row::Row;
+use crate::kernel::reduce::ReduceLoops;
+use crate::shape::Dims;
+
+/// What the loops of an op depend on.
+#[derive(Clone, Copy)]
+#[doc(hidden)]
+pub struct Operands<'a> {
+    /// By input.
+    pub dtypes: &'a [DType],
+    /// By input: its shape, which begins with the hidden axes.
+    pub dims: &'a [&'a [usize]],
+    pub batch_ndim: usize,
+}
+
+/// What an op computes as its one output. The results have the bits of those of `forward`.
+#[doc(hidden)]
+pub enum Loops {
+    /// A loop over the elements at the same place of the inputs, broadcast against each other.
+    Pointwise(Row),
+    /// These axes of the one input, in ascending order, are folded.
+    Fold(&'static ReduceLoops, Dims),
+    /// Each element is an element of an input, or zero.
+    Moves(IndexMap),
+    /// The product of the two inputs, which are matrices, or vectors.
+    Product,
+}
