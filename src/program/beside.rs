@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::smallvec;
 
 use super::parts::{Id, Step, Value};
-use super::plan::Way;
+use super::way::Way;
 use crate::shape;
 
 /// The steps of a program, where two ops of one value are one step if an op computes both (`Op::beside`). Only small results come

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 
 use super::parts::{Id, Origin, Step, Value};
-use super::plan::{Pointwise, Way};
+use super::way::{Pointwise, Way};
 use crate::array::{Array, Layout};
 use crate::dtype::DType;
 use crate::error::Result;
@@ -156,7 +156,7 @@ fn planned(
             Way::Pointwise(_) if step.ins.iter().any(is_known) => of_formula(values, step),
             _ => None,
         };
-        let is_sum = matches!(way, Way::Pointwise(p) if p.row().formula == ADD.formula);
+        let is_sum = matches!(way, Way::Pointwise(p) if p.row.formula == ADD.formula);
         let (mut made, mut own_gain, mut fits) = (vec![], CALL as isize, own.is_some());
         for ins in own.iter().flatten() {
             let mut of = [Sign::Zero; 3];
@@ -295,7 +295,7 @@ impl Taken<'_> {
     /// The column that a formula computes from other columns. A sum with a column of zeros is its other operand, and takes no
     /// step.
     fn computed(&mut self, step: &Step, p: &Pointwise, n: usize, ins: &[Column], own: Option<Id>) -> Column {
-        let row = p.row();
+        let row = p.row;
         let is_sum = row.formula == ADD.formula;
         let is_unsigned = |column: &Column| match column {
             Column::Zero => true,

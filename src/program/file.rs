@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::lowered::lowered;
 use super::parts::{Id, Origin, Step, Value};
-use super::plan::{Pointwise, Way};
+use super::way::{Pointwise, Way};
 use super::{Counts, Program};
 use crate::array::Array;
 use crate::dtype::DType;

@@ -7,8 +7,10 @@ mod columns;
 mod compile;
 mod drawn;
 pub mod file;
+mod gather;
 mod hoisted;
 mod lowered;
+mod order;
 mod outer;
 mod parts;
 mod plan;
@@ -16,6 +18,7 @@ mod repeated;
 mod saved;
 mod sequences;
 mod unroll;
+mod way;
 
 use std::cell::Cell;
 use std::time::Instant;

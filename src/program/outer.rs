@@ -3,7 +3,7 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::parts::{Id, Origin, Step, Value};
-use super::plan::{Pointwise, Way};
+use super::way::{Pointwise, Way};
 use crate::array::{Array, Layout};
 use crate::dtype::DType;
 use crate::graph::Loops;

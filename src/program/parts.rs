@@ -50,6 +50,24 @@ impl Value {
     }
 }
 
+/// Where values lie: in the memory of others, or in their own.
+#[derive(Clone, Copy)]
+pub struct Memory<'a>(pub &'a [Value]);
+
+impl Memory<'_> {
+    /// The value that has the memory, and how many bytes after its beginning the value begins.
+    pub fn whole(&self, id: Id) -> (Id, isize) {
+        match self.0[id as usize].origin {
+            Origin::View { of, offset } => (of, offset * self.0[id as usize].dtype.size() as isize),
+            _ => (id, 0),
+        }
+    }
+
+    pub fn dtype(&self, id: Id) -> DType {
+        self.0[id as usize].dtype
+    }
+}
+
 /// An op, applied to values.
 #[derive(Clone)]
 pub struct Step {

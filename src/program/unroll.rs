@@ -6,7 +6,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::lowered::loops_of;
 use super::parts::{Id, Origin, Step, Value};
-use super::plan::{Pointwise, Way};
+use super::way::{Pointwise, Way};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::graph::Loops;
@@ -74,7 +74,7 @@ pub(super) fn unrolled(values: &mut Vec<Value>, steps: Vec<(Step, Way)>, outputs
     let mut formulas: Vec<Option<Formulas>> =
         steps.iter().map(|(step, way)| Formulas::of(values, step, way)).collect();
     leave_to_loops(values, &steps, &mut formulas);
-    let is_alone = |step: &(Step, Way)| matches!(&step.1, Way::Pointwise(p) if p.elements() == 1);
+    let is_alone = |step: &(Step, Way)| matches!(&step.1, Way::Pointwise(p) if p.n == 1);
     let many = formulas.iter().zip(&steps).filter(|(f, step)| f.is_some() && !is_alone(step)).count();
     if many == 0 {
         return steps;
@@ -142,7 +142,7 @@ fn leave_to_loops(values: &[Value], steps: &[(Step, Way)], formulas: &mut [Optio
     let mut gains = vec![0i64; steps.len()];
     for (i, (f, (step, way))) in formulas.iter().zip(steps).enumerate() {
         let (gain, cost) = match way {
-            Way::Pointwise(p) if p.row().arithmetic().is_none() => GAIN_OF_CALLS,
+            Way::Pointwise(p) if p.row.arithmetic().is_none() => GAIN_OF_CALLS,
             _ => GAIN,
         };
         let own = match f {
@@ -181,7 +181,7 @@ impl Formulas {
             return None;
         }
         if let Way::Pointwise(p) = way {
-            return (p.elements() <= RESULTS).then_some(Formulas::Pointwise);
+            return (p.n <= RESULTS).then_some(Formulas::Pointwise);
         }
         let dims = |id: Id| &values[id as usize].dims[..];
         let to = &values[out as usize];
@@ -335,7 +335,7 @@ impl Unrolled<'_> {
     }
 
     fn pointwise(&mut self, step: &Step, p: &Pointwise) -> Box<[Id]> {
-        let n = p.elements();
+        let n = p.n;
         let own = (n == 1).then_some(step.outs[0]);
         (0..n)
             .map(|i| {
@@ -344,7 +344,7 @@ impl Unrolled<'_> {
                 if p.repeats_second() {
                     ins.swap(0, 1);
                 }
-                self.push(step, (p.row(), p.has_single()), ins, own)
+                self.push(step, (p.row, p.has_single), ins, own)
             })
             .collect()
     }
