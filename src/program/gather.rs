@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::parts::{Gathered, Id, Memory, Step};
+use super::parts::{Applied, Gathered, Id, Memory, Step};
 use super::plan::Parts;
 use super::way::{Place, Pointwise};
 use crate::kernel::pointwise::cluster::{Cluster, End, Read, Reading, Walk, Write};
@@ -83,7 +83,7 @@ pub(super) fn gathered(memory: Memory<'_>, parts: &Parts, outside: &FxHashSet<Id
     let mut named = FxHashSet::default();
     let steps = members.iter().map(|(step, _)| step).chain(folds).chain(packs);
     let steps = steps.filter(|step| named.insert(Arc::as_ptr(&step.op).cast::<()>()));
-    let ops = steps.map(|step| (step.op.name(), step.site)).collect();
+    let ops = steps.map(Applied::of).collect();
     let cluster = Cluster::new(n, instructions, all.readings, results, ends, registers, widest);
     Some(Gathered { cluster: Box::new(cluster), reads: all.reads, outs, ops })
 }

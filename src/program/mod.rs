@@ -6,6 +6,7 @@ mod build;
 mod columns;
 mod compile;
 mod drawn;
+mod explained;
 pub mod file;
 mod gather;
 mod hoisted;
@@ -33,9 +34,9 @@ use crate::graph::site::Site;
 use crate::graph::watch;
 use crate::kernel::interrupt;
 use crate::kernel::sequence::Failure;
-use crate::shape;
 pub use drawn::{Drawn, DrawnNode, Source};
-use parts::{Group, Id, Made, Origin, Step, Value, Work};
+pub use explained::Pass;
+use parts::{Applied, Group, Id, Made, Origin, Step, Value, Work};
 pub use saved::{SavedProgram, TensorKind};
 
 /// A list of ops and clusters of ops that computes outputs from inputs.
@@ -263,14 +264,14 @@ impl Program {
             let mut start = Instant::now();
             run(Some(&mut |i: usize| {
                 let Made { outs, ops } = &group.items[i];
-                self.count(outs, ops.iter().copied(), start);
+                self.count(outs, ops.iter().map(Applied::named), start);
                 start = Instant::now();
             }))
         } else {
             run(None)
         };
         result.map_err(|Failure { item, error }| {
-            FAILED.set(group.items[item].ops.last().copied());
+            FAILED.set(group.items[item].ops.last().map(Applied::named));
             error
         })
     }
@@ -278,10 +279,7 @@ impl Program {
     /// Adds what has been done since `start` to the profile of this thread: to each of several ops the same share.
     #[cold]
     fn count(&self, made: &[Id], ops: impl DoubleEndedIterator<Item = (&'static str, Site)>, start: Instant) {
-        let bytes = made.iter().map(|&id| {
-            let value = &self.values[id as usize];
-            shape::len(&value.dims) * value.dtype.size()
-        });
+        let bytes = made.iter().map(|&id| self.values[id as usize].bytes());
         watch::count_together(ops, start, bytes.sum());
     }
 
@@ -289,13 +287,13 @@ impl Program {
         self.counts
     }
 
-    /// By pass over memory, in the order in which they run: the names of its ops, each with the line of the user's program
-    /// that applied it.
-    pub fn passes(&self) -> impl Iterator<Item = Vec<(&'static str, Site)>> + '_ {
-        self.work.iter().flat_map(|work| match work {
-            Work::Op(_) => vec![work.ops().collect()],
-            Work::Sequence(group) => group.items.iter().map(|made| made.ops.to_vec()).collect(),
-        })
+    /// How many passes over memory it takes.
+    pub fn passes(&self) -> usize {
+        let items = |work: &Work| match work {
+            Work::Op(_) => 1,
+            Work::Sequence(group) => group.items.len(),
+        };
+        self.work.iter().map(items).sum()
     }
 
     /// The most bytes of computed values, outputs among them, that a run keeps at a time.
@@ -303,7 +301,7 @@ impl Program {
         let bytes = |id: &Id| {
             let value = &self.values[*id as usize];
             let is_made = matches!(value.origin, Origin::Made);
-            if is_made { shape::len(&value.dims).saturating_mul(value.dtype.size()) } else { 0 }
+            if is_made { value.bytes() } else { 0 }
         };
         let (mut now, mut most) = (0usize, 0);
         for work in &self.work {

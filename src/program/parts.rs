@@ -10,7 +10,7 @@ use crate::graph::Op;
 use crate::graph::site::Site;
 use crate::kernel::pointwise::cluster::Cluster;
 use crate::kernel::sequence::{Loop, Sequence};
-use crate::shape::{Dims, Strides};
+use crate::shape::{self, Dims, Strides};
 
 /// The number of a value of a program.
 pub type Id = u32;
@@ -39,6 +39,11 @@ impl Value {
     /// The dtype, and the layout without the offset of a view.
     pub fn laid_out(&self) -> (DType, Layout) {
         (self.dtype, Layout { dims: self.dims.clone(), strides: self.strides.clone(), offset: 0 })
+    }
+
+    /// The bytes of its elements.
+    pub fn bytes(&self) -> usize {
+        shape::len(&self.dims).saturating_mul(self.dtype.size())
     }
 
     /// The number of the value whose memory this one, which has number `id`, lies in.
@@ -88,6 +93,23 @@ impl Step {
     }
 }
 
+/// An op of a step, and the line of the user's program that applied it.
+#[derive(Clone)]
+pub struct Applied {
+    pub op: Arc<dyn Op>,
+    pub site: Site,
+}
+
+impl Applied {
+    pub fn of(step: &Step) -> Applied {
+        Applied { op: step.op.clone(), site: step.site }
+    }
+
+    pub fn named(&self) -> (&'static str, Site) {
+        (self.op.name(), self.site)
+    }
+}
+
 /// A step, or steps that compute together.
 pub enum Piece {
     Op(Step),
@@ -99,7 +121,7 @@ pub struct Gathered {
     pub cluster: Box<Cluster>,
     pub reads: Vec<Id>,
     pub outs: Vec<Id>,
-    pub ops: Vec<(&'static str, Site)>,
+    pub ops: Vec<Applied>,
 }
 
 /// What a program does at a time.
@@ -120,10 +142,10 @@ pub struct Group {
     pub items: Vec<Made>,
 }
 
-/// What an item of a sequence makes, and its ops, each with the line of the user's program that applied it.
+/// What an item of a sequence makes, and its ops.
 pub struct Made {
     pub outs: SmallVec<[Id; 1]>,
-    pub ops: SmallVec<[(&'static str, Site); 1]>,
+    pub ops: SmallVec<[Applied; 1]>,
 }
 
 impl Work {
@@ -133,7 +155,7 @@ impl Work {
             Work::Op(step) => (Some((step.op.name(), step.site)), &[][..]),
             Work::Sequence(group) => (None, &group.items[..]),
         };
-        one.into_iter().chain(many.iter().flat_map(|made| made.ops.iter().copied()))
+        one.into_iter().chain(many.iter().flat_map(|made| made.ops.iter().map(Applied::named)))
     }
 
     /// The values that it makes for others.

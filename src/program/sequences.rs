@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::parts::{Gathered, Group, Id, Made, Origin, Piece, Step, Value, Work};
+use super::parts::{Applied, Gathered, Group, Id, Made, Origin, Piece, Step, Value, Work};
 use crate::array::Layout;
 use crate::dtype::DType;
 use crate::graph::{Loops, computed};
@@ -63,7 +63,7 @@ pub(super) fn sequenced(values: &[Value], pieces: Vec<Piece>, outputs: &[Id]) ->
     for (i, piece) in pieces.into_iter().enumerate() {
         let is_small = match &piece {
             Piece::Op(step) => is_small_step(values, step),
-            Piece::Cluster(gathered) => gathered.outs.iter().all(|&id| bytes(values, id) <= SMALL),
+            Piece::Cluster(gathered) => gathered.outs.iter().all(|&id| values[id as usize].bytes() <= SMALL),
         };
         if !is_small {
             end_run(values, &mut run, i, &last, &mut work);
@@ -87,23 +87,18 @@ pub(super) fn sequenced(values: &[Value], pieces: Vec<Piece>, outputs: &[Id]) ->
     work
 }
 
-fn bytes(values: &[Value], id: Id) -> usize {
-    let value = &values[id as usize];
-    shape::len(&value.dims).saturating_mul(value.dtype.size())
-}
-
 /// Whether a step can be an item of a sequence, and what it makes is small.
 fn is_small_step(values: &[Value], step: &Step) -> bool {
     let is_dense = |id: &Id| {
         let value = &values[*id as usize];
         matches!(value.origin, Origin::Made) && value.laid_out().1.dense_order().is_some()
     };
-    let fits = |id: &Id| (1..=SMALL).contains(&bytes(values, *id));
+    let fits = |id: &Id| (1..=SMALL).contains(&values[*id as usize].bytes());
     let is_input = |id: &Id| !matches!(values[values[*id as usize].whole(*id) as usize].origin, Origin::Made);
     !step.is_in_order()
         && !step.op.decides()
         && step.outs.iter().all(|id| fits(id) && is_dense(id))
-        && step.ins.iter().all(|id| fits(id) || is_input(id) && bytes(values, *id) > 0)
+        && step.ins.iter().all(|id| fits(id) || is_input(id) && values[*id as usize].bytes() > 0)
 }
 
 fn ready_step(values: &[Value], step: &Step) -> Ready {
@@ -126,7 +121,7 @@ fn ready_step(values: &[Value], step: &Step) -> Ready {
             })
         }
     };
-    let made = Made { outs: step.outs.clone(), ops: [(step.op.name(), step.site)].into_iter().collect() };
+    let made = Made { outs: step.outs.clone(), ops: [Applied::of(step)].into_iter().collect() };
     Ready { part, ins: step.ins.iter().map(place).collect(), made }
 }
 

@@ -287,7 +287,7 @@ def test_a_scan_is_one_instruction() -> None:
         f(x(0), x(1, 10_000, 3))
     # The second call runs no step in Python.
     assert f.cache_info().hits == 1
-    assert f.explain().count("scan") == 2
+    assert f.explain().count("  scan  ") == 2
     assert int(f.explain().split()[3]) < 40
 
 

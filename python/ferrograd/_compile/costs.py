@@ -37,7 +37,7 @@ def costs_of(core: Any, tensors: int, watched: int, is_recorded: bool) -> Costs:
     """Counts what a call costs as ops and as a program that reads ``tensors`` and compares ``watched`` values."""
     parts = core.parts()
     recorded, distinct = (sum(counts[i] for counts, _, _ in parts) for i in (0, 1))
-    passes = sum(len(passes) for _, passes, _ in parts)
+    passes = sum(passes for _, passes, _ in parts)
     first = parts[0][0][1]
     eager = _OP * first + _GRADIENT_OP * (distinct - first) + _VIEW * (recorded - distinct)
     compiled = _CALL + _INPUT * tensors + _WATCHED * watched + _STEP * passes + _RECORDED * is_recorded

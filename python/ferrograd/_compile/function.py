@@ -321,25 +321,28 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
         """The programs so far, and why calls ran without one.
 
         Of each program: how many ops the trace recorded, how many of them are no views, no repetitions and no
-        constants, and how many a result needs; the passes over memory, with the line that applied each op; and the
-        most memory that values take at a time; and lists, dicts and sets of many items that each call is compared by,
-        because code that is not known reads them.
+        constants, and how many a result needs; the passes over memory, with what each op computes, the line that
+        applied it, and the bytes that the pass reads and writes; the most memory that values take at a time; and
+        lists, dicts and sets of many items that each call is compared by, because code that is not known reads them.
         """
         lines = []
         for program in (program for programs in self._programs.values() for program in programs):
-            parts = program.core.parts()
+            parts, described = program.core.parts(), program.core.passes()
             read, written = program.core.captured
             total = sum(needed for (_, _, needed), _, _ in parts)
             lines.append(f"a program of {total} ops, which reads {read} tensors from outside and writes {written}")
-            for name, ((recorded, distinct, needed), passes, peak) in zip(
-                ("forward", "gradients"), parts, strict=False
+            for name, ((recorded, distinct, needed), count, peak), passes in zip(
+                ("forward", "gradients"), parts, described, strict=False
             ):
                 lines.append(
                     f"  {name}: {recorded} ops recorded, {distinct} without views, repetitions and constants, {needed} "
-                    f"needed; {len(passes)} passes over memory; at most {peak:,} bytes of values"
+                    f"needed; {count} passes over memory; at most {peak:,} bytes of values"
                 )
-                for i, ops in enumerate(passes, 1):
-                    lines.extend(f"  {i:4}  {op}{f'  {site}' if site else ''}" for op, site in ops)
+                for i, (ops, of_read, of_written) in enumerate(passes, 1):
+                    moved = f"  (reads {of_read:,} bytes, writes {of_written:,})"
+                    for op, text, site in ops:
+                        lines.append("  ".join((f"  {i:4}", op, text, *filter(None, [site]))) + moved)
+                        moved = ""
             lines += [f"  each call compares {what}" for what in program.watched_whole]
             if program.costs is not None:
                 choice = "a call runs the function itself" if program.itself else "a call runs the program"

@@ -15,7 +15,7 @@ use crate::bind::value::storage::WeakPlace;
 use crate::bind::value::var::Slot;
 use crate::dtype::DType;
 use crate::graph::site::Site;
-use crate::program::Program;
+use crate::program::{Pass, Program};
 use crate::shape::{Dims, Strides};
 
 /// Where a program reads an input and writes it back.
@@ -108,8 +108,8 @@ pub struct Compiled {
     pub(super) stops_tracking: bool,
 }
 
-/// A program for people: see [`Compiled::parts`].
-type Described = ((usize, usize, usize), Vec<Vec<(&'static str, Option<String>)>>, usize);
+/// A pass over memory for people: see [`Compiled::passes`].
+type Described = (Vec<(&'static str, String, Option<String>)>, usize, usize);
 
 #[pymethods]
 impl Compiled {
@@ -121,18 +121,24 @@ impl Compiled {
         })
     }
 
-    /// A description of the program, and of the program for its gradients if there is one. Each has three parts: how many
-    /// ops the trace recorded, how many of them are distinct, and how many are needed; for each pass over memory the
-    /// names of its ops and the lines that applied them; and the most bytes that values take at a time.
-    fn parts(&self) -> Vec<Described> {
-        let both = std::iter::once(&self.forward).chain(&self.backward);
-        both.map(|program| {
+    /// What the program, and the program for its gradients if there is one, cost. Each has three parts: how many ops the trace
+    /// recorded, how many of them are distinct, and how many are needed; the passes over memory; and the most bytes that values
+    /// take at a time.
+    fn parts(&self) -> Vec<((usize, usize, usize), usize, usize)> {
+        let cost = |program: &Arc<Program>| {
             let counts = program.counts();
-            let line = |(name, site): (&'static str, Site)| (name, site.describe());
-            let passes = program.passes().map(|ops| ops.into_iter().map(line).collect());
-            ((counts.recorded, counts.distinct, counts.needed), passes.collect(), program.peak_bytes())
-        })
-        .collect()
+            ((counts.recorded, counts.distinct, counts.needed), program.passes(), program.peak_bytes())
+        };
+        self.programs().map(cost).collect()
+    }
+
+    /// The passes over memory of the program, and of the program for its gradients if there is one. Each has three parts: its
+    /// ops, of each the name, what it computes and the line that applied it; how many bytes of values it reads; and how many
+    /// it writes.
+    fn passes(&self) -> Vec<Vec<Described>> {
+        let line = |(name, text, site): (&'static str, String, Site)| (name, text, site.describe());
+        let pass = |own: Pass| (own.ops.into_iter().map(line).collect(), own.read, own.written);
+        self.programs().map(|program| program.explained().into_iter().map(pass).collect()).collect()
     }
 
     /// How many tensors from outside the program reads, and how many values it writes back.
@@ -140,6 +146,12 @@ impl Compiled {
     fn captured(&self) -> (usize, usize) {
         let outside = self.inputs.iter().filter(|i| matches!(i.source, Origin::Memory(_) | Origin::Grad(_)));
         (outside.count(), self.inputs.iter().filter(|i| i.written.is_some()).count())
+    }
+}
+
+impl Compiled {
+    fn programs(&self) -> impl Iterator<Item = &Arc<Program>> {
+        std::iter::once(&self.forward).chain(&self.backward)
     }
 }
 

@@ -81,11 +81,13 @@ pub fn pad(
             let (x, widths) = cropped(x, &widths)?;
             let parts = x.dims().iter().zip(&widths);
             let parts = parts.map(|(&d, w)| AxisPart::Span { start: w.0 as usize, step: 1, count: d });
+            let is_zero = matches!(value, Operand::Number(n) if n.to_f64().is_some_and(|n| n.to_bits() == 0));
             let fill = as_tensor(value, x.dtype())?;
             if fill.rank() != 0 || fill.is_tracked() || !fill.levels.is_empty() {
                 bail!(Argument, "pad", "the value is a number, not a tensor of shape {:?}", fill.dims());
             }
-            return place("pad", &dims, &[&x], [Region::Box(parts.collect())], Some(fill.array.clone()));
+            let fill = if is_zero { None } else { Some(fill.array.clone()) };
+            return place("pad", &dims, &[&x], [Region::Box(parts.collect())], fill);
         }
         "reflect" => Border::Reflect,
         "symmetric" => Border::Symmetric,
