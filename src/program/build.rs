@@ -13,15 +13,16 @@ use super::parts::{Id, Origin, Step, Value, Work};
 use super::plan::planned;
 use super::sequences::{SHORT, sequenced, weight};
 use super::unroll::{numbers, unrolled};
-use super::way::{Pointwise, Way, share_slopes};
+use super::way::{Pointwise, PointwiseKey, Way, share_slopes};
 use super::{Counts, Program};
-use crate::array::Array;
+use crate::array::{Array, Layout};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::Loops;
 use crate::graph::modes;
 use crate::graph::trace::Call;
 use crate::graph::write_op;
+use crate::kernel::pointwise::row::Row;
 use crate::memory;
 
 /// The values of a trace, found by the memory they lie in.
@@ -158,10 +159,101 @@ impl Values {
             && a.item().to_f64().is_some_and(|x| x.to_bits() == number.to_bits())
     }
 
+    /// A call of one result as a step that computes element by element, from these values.
+    fn pointwise(&self, call: &Call, row: Row, ins: &[Id]) -> Option<Pointwise> {
+        let [out] = &call.outs[..] else { return None };
+        let layouts: SmallVec<[_; 3]> = call.ins.iter().map(laid_out).collect();
+        let p = Pointwise::new(row, &layouts, ins, &laid_out(out), call.batch_ndim)?;
+        Some(p.with_exponent(|k, number| self.is_all(ins[k], number)))
+    }
+
     /// The value whose memory a value lies in.
     fn whole(&self, id: Id) -> Id {
         self.values[id as usize].whole(id)
     }
+}
+
+/// What computes the same as another step with an equal one.
+#[derive(PartialEq, Eq, Hash)]
+enum Expression {
+    Pointwise(PointwiseKey),
+    Op(TypeId, Vec<u8>, SmallVec<[Id; 4]>, usize),
+}
+
+/// The steps of a trace that are no views, no repetitions and no constants.
+#[derive(Default)]
+struct Building {
+    values: Values,
+    steps: Vec<(Step, Way)>,
+    /// By expression: the values that have been computed by it.
+    known: FxHashMap<Expression, SmallVec<[Id; 1]>>,
+}
+
+impl Building {
+    /// None if an op makes some of its results, and others are views.
+    fn add(&mut self, call: &Call) -> Option<()> {
+        let v = &mut self.values;
+        let ins: SmallVec<[Id; 4]> = call.ins.iter().map(|x| v.find_or_constant(x)).collect();
+        // A view is no step, or a copy.
+        let loops = if call.op.is_view() { None } else { loops_of(call) };
+        let pointwise = match &loops {
+            Some(Loops::Pointwise(row)) => v.pointwise(call, *row, &ins),
+            _ => None,
+        };
+        let same = pointwise.as_ref().and_then(|p| p.unchanged(|k, number| v.is_all(ins[k], number)));
+        if let Some(id) = same.map(|k| ins[k])
+            && v.are_like(&call.outs, &[id])
+        {
+            v.also(&call.outs[0], id);
+            return Some(());
+        }
+        let expression = match &pointwise {
+            Some(p) => Some(Expression::Pointwise(p.key())),
+            None => fields(call)
+                .map(|fields| Expression::Op(call.op.kind(), fields, ins.clone(), call.batch_ndim)),
+        };
+        if let Some(outs) = expression.as_ref().and_then(|e| self.known.get(e))
+            && v.are_like(&call.outs, outs)
+        {
+            call.outs.iter().zip(outs).for_each(|(x, &id)| v.also(x, id));
+            return Some(());
+        }
+        if expression.is_some() && ins.iter().all(|&id| v.is_constant(id)) {
+            call.outs.iter().for_each(|x| v.computed(x));
+            return Some(());
+        }
+        let before = v.values.len();
+        let outs: SmallVec<[Id; 1]> =
+            call.outs.iter().map(|x| v.find(x).unwrap_or_else(|| v.made(x, Origin::Made))).collect();
+        // An op that only views its input makes nothing.
+        let makes = |&id: &Id| id as usize >= before && matches!(v.values[id as usize].origin, Origin::Made);
+        if !outs.iter().all(makes) {
+            return (!outs.iter().any(makes)).then_some(());
+        }
+        if let Some(expression) = expression {
+            self.known.insert(expression, outs.clone());
+        }
+        let way = match pointwise {
+            Some(p) => Way::Pointwise(p),
+            None => loops.and_then(|loops| folded(call, &loops)).unwrap_or(Way::Op),
+        };
+        let Call { op, batch_ndim, site, .. } = call;
+        let (op, batch_ndim, site) = (op.clone(), *batch_ndim, *site);
+        self.steps.push((Step { op, batch_ndim, ins, outs, last: SmallVec::new(), site }, way));
+        Some(())
+    }
+}
+
+/// The call as a fold.
+fn folded(call: &Call, loops: &Loops) -> Option<Way> {
+    match (loops, &call.ins[..], &call.outs[..]) {
+        (Loops::Fold(table, axes), [x], [out]) => Way::fold((table, axes), &laid_out(x), &laid_out(out)),
+        _ => None,
+    }
+}
+
+fn laid_out(x: &Array) -> (DType, Layout) {
+    (x.dtype(), x.layout())
 }
 
 /// The bytes that a call takes while a program is made, and each number that it is taken apart into.
@@ -180,73 +272,14 @@ impl Program {
     /// The program of a trace: what computes `outputs` from `inputs`, and nothing else. All arrays are without seals.
     /// None if a value is a view that a program cannot make.
     pub fn new(inputs: &[Array], calls: &[Call], outputs: &[Array]) -> Option<Program> {
-        let mut v = Values::default();
+        let mut all = Building::default();
         for x in inputs {
-            v.made(x, Origin::Input);
+            all.values.made(x, Origin::Input);
         }
-        let mut steps: Vec<(Step, Way)> = vec![];
-        let mut known: FxHashMap<Expression<_>, SmallVec<[Id; 1]>> = FxHashMap::default();
-        let of = |x: &Array| (x.dtype(), x.layout());
         for call in calls {
-            let ins: SmallVec<[Id; 4]> = call.ins.iter().map(|x| v.find_or_constant(x)).collect();
-            // A view is no step, or a copy.
-            let loops = if call.op.is_view() { None } else { loops_of(call) };
-            let pointwise = match (&loops, &call.outs[..]) {
-                (Some(Loops::Pointwise(row)), [out]) => {
-                    let layouts: SmallVec<[_; 3]> = call.ins.iter().map(of).collect();
-                    let is_all = |k: usize, number| v.is_all(ins[k], number);
-                    Pointwise::new(*row, &layouts, &ins, &of(out), call.batch_ndim)
-                        .map(|p| p.with_exponent(is_all))
-                }
-                _ => None,
-            };
-            let same = pointwise.as_ref().and_then(|p| p.unchanged(|k, number| v.is_all(ins[k], number)));
-            if let Some(id) = same.map(|k| ins[k])
-                && v.are_like(&call.outs, &[id])
-            {
-                v.also(&call.outs[0], id);
-                continue;
-            }
-            let expression = match &pointwise {
-                Some(p) => Some(Expression::Pointwise(p.key())),
-                None => fields(call)
-                    .map(|fields| Expression::Op(call.op.kind(), fields, ins.clone(), call.batch_ndim)),
-            };
-            if let Some(outs) = expression.as_ref().and_then(|e| known.get(e))
-                && v.are_like(&call.outs, outs)
-            {
-                for (x, &id) in call.outs.iter().zip(outs) {
-                    v.also(x, id);
-                }
-                continue;
-            }
-            if expression.is_some() && ins.iter().all(|&id| v.is_constant(id)) {
-                call.outs.iter().for_each(|x| v.computed(x));
-                continue;
-            }
-            let before = v.values.len();
-            let outs: SmallVec<[Id; 1]> =
-                call.outs.iter().map(|x| v.find(x).unwrap_or_else(|| v.made(x, Origin::Made))).collect();
-            // An op that only views its input makes nothing.
-            let makes =
-                |&id: &Id| id as usize >= before && matches!(v.values[id as usize].origin, Origin::Made);
-            if outs.iter().all(makes) {
-                if let Some(expression) = expression {
-                    known.insert(expression, outs.clone());
-                }
-                let (op, batch_ndim, site) = (call.op.clone(), call.batch_ndim, call.site);
-                let way = match (pointwise, loops, &call.ins[..], &call.outs[..]) {
-                    (Some(p), ..) => Way::Pointwise(p),
-                    (None, Some(Loops::Fold(table, axes)), [x], [out]) => {
-                        Way::fold((table, &axes), &of(x), &of(out)).unwrap_or(Way::Op)
-                    }
-                    _ => Way::Op,
-                };
-                steps.push((Step { op, batch_ndim, ins, outs, last: SmallVec::new(), site }, way));
-            } else if outs.iter().any(makes) {
-                return None;
-            }
+            all.add(call)?;
         }
+        let Building { values: mut v, steps, .. } = all;
         let outputs: Vec<Id> = outputs.iter().map(|x| v.find_or_constant(x)).collect();
         // A view of another dtype is one of the parts of complex numbers.
         let viewable = |value: &Value| match value.origin {
@@ -325,13 +358,6 @@ impl Program {
         }
         saved
     }
-}
-
-/// What computes the same as another step with an equal one.
-#[derive(PartialEq, Eq, Hash)]
-enum Expression<K> {
-    Pointwise(K),
-    Op(TypeId, Vec<u8>, SmallVec<[Id; 4]>, usize),
 }
 
 /// The fields of an op that computes the same for equal fields and inputs: it draws no random numbers, and files know all that

@@ -241,26 +241,14 @@ impl Program {
         let number = |id: Id| numbers[id as usize].expect("it is kept");
         self.inputs.write(to);
         kept.len().write(to);
-        for &id in &kept {
-            let value = &self.values[id as usize];
-            match &value.origin {
-                Origin::Input => to.push(0),
-                Origin::Made => to.push(1),
-                Origin::View { of, offset } => {
-                    to.push(2);
-                    number(*of).write(to);
-                    offset.write(to);
-                }
-                Origin::Constant(array) => {
-                    to.push(3);
-                    array.write(to);
-                    continue;
-                }
-            }
-            value.dtype.write(to);
-            value.dims.write(to);
-            value.strides.write(to);
-        }
+        kept.iter().for_each(|&id| write_value(&self.values[id as usize], number, to));
+        self.write_steps(number, to)?;
+        self.outputs.iter().map(|&id| number(id)).collect::<Vec<Id>>().write(to);
+        Ok(())
+    }
+
+    /// Writes the names of ops, and then the steps, in which an op is a number.
+    fn write_steps(&self, number: impl Fn(Id) -> Id, to: &mut Vec<u8>) -> Result<()> {
         let mut names: FxHashMap<&'static str, usize> = FxHashMap::default();
         let (mut list, mut steps) = (vec![], vec![]);
         for step in &self.steps {
@@ -286,7 +274,6 @@ impl Program {
         list.write(to);
         self.steps.len().write(to);
         to.extend(steps);
-        self.outputs.iter().map(|&id| number(id)).collect::<Vec<Id>>().write(to);
         Ok(())
     }
 
@@ -346,6 +333,26 @@ impl Program {
         program.is_from_file = true;
         Some(program)
     }
+}
+
+/// Writes a value. `number` is the number of another one in the file.
+fn write_value(value: &Value, number: impl Fn(Id) -> Id, to: &mut Vec<u8>) {
+    match &value.origin {
+        Origin::Input => to.push(0),
+        Origin::Made => to.push(1),
+        Origin::View { of, offset } => {
+            to.push(2);
+            number(*of).write(to);
+            offset.write(to);
+        }
+        Origin::Constant(array) => {
+            to.push(3);
+            return array.write(to);
+        }
+    }
+    value.dtype.write(to);
+    value.dims.write(to);
+    value.strides.write(to);
 }
 
 /// The error for an op that no file can hold.

@@ -24,18 +24,8 @@ impl Program {
     ) -> Result<Option<Vec<Array>>> {
         let [Work::Sequence(group)] = &self.work[..] else { return Ok(None) };
         let mut given = inputs.to_vec();
-        let is_row = |id: usize| (carries..carries + columns).contains(&id);
-        for (id, x) in inputs.iter().enumerate() {
-            let value = &self.values[id];
-            let dims = if is_row(id) { &x.dims()[1..] } else { x.dims() };
-            let is_laid_out = if id < carries + columns {
-                x.is_contiguous() && shape::are_contiguous(&value.dims, &value.strides)
-            } else {
-                x.has_strides(&value.strides)
-            };
-            if !is_laid_out || dims != value.dims.as_slice() || x.dtype() != value.dtype {
-                return Ok(None);
-            }
+        if !self.takes_rows(inputs, [carries, columns]) {
+            return Ok(None);
         }
         // The number of the array that a value which the step does not make lies in.
         let mut place = |id: Id| match &self.values[id as usize].origin {
@@ -51,31 +41,49 @@ impl Program {
         };
         let mut outs = vec![];
         for (k, &id) in self.outputs.iter().enumerate() {
-            let value = &self.values[id as usize];
-            let whole = value.whole(id);
+            let whole = self.values[id as usize].whole(id);
             let written = group.writes.iter().position(|&w| w == whole).map(From::Write);
             let Some(from) = written.or_else(|| place(whole).map(From::Given)) else { return Ok(None) };
-            let all = &self.values[whole as usize];
-            let offset = match value.origin {
-                Origin::View { offset, .. } => offset,
-                _ => 0,
-            };
-            let is_like =
-                |first: &Array| first.dims() == value.dims.as_slice() && first.dtype() == value.dtype;
-            if !shape::are_contiguous(&value.dims, &value.strides)
-                || !shape::are_contiguous(&all.dims, &all.strides)
-                || value.dtype != all.dtype
-                || offset < 0
-                || k < carries && !is_like(inputs[k])
-            {
-                return Ok(None);
-            }
-            let start = offset as usize * value.dtype.size();
-            outs.push(StepOut { from, start, dtype: value.dtype, dims: value.dims.clone() });
+            let carry = inputs[..carries].get(k).copied();
+            let Some(out) = self.out_of_step(id, from, carry) else { return Ok(None) };
+            outs.push(out);
         }
         let steps = Steps { op, carries, columns, length, reverse, keeps, reads: &reads, outs: &outs };
         self.watched(group, watch::profiles(), |done| {
             group.repeated.run(&group.sequence, &given, &steps, done)
+        })
+    }
+
+    /// Whether a step can read its carries, rows of its columns, and the other inputs where they lie.
+    fn takes_rows(&self, inputs: &[&Array], [carries, columns]: [usize; 2]) -> bool {
+        inputs.iter().zip(&self.values).enumerate().all(|(id, (x, value))| {
+            let is_row = (carries..carries + columns).contains(&id);
+            let dims = if is_row { &x.dims()[1..] } else { x.dims() };
+            let is_laid_out = if id < carries + columns {
+                x.is_contiguous() && shape::are_contiguous(&value.dims, &value.strides)
+            } else {
+                x.has_strides(&value.strides)
+            };
+            is_laid_out && dims == value.dims.as_slice() && x.dtype() == value.dtype
+        })
+    }
+
+    /// What a step makes of an output, which lies in this array. None if its elements are not adjacent there, or if it is not like
+    /// the carry whose place it takes.
+    fn out_of_step(&self, id: Id, from: From, carry: Option<&Array>) -> Option<StepOut> {
+        let value = &self.values[id as usize];
+        let all = &self.values[value.whole(id) as usize];
+        let offset = match value.origin {
+            Origin::View { offset, .. } => usize::try_from(offset).ok()?,
+            _ => 0,
+        };
+        let are_adjacent = [value, all].iter().all(|x| shape::are_contiguous(&x.dims, &x.strides));
+        let is_like = |first: &Array| first.dims() == value.dims.as_slice() && first.dtype() == value.dtype;
+        (are_adjacent && value.dtype == all.dtype && carry.is_none_or(is_like)).then(|| StepOut {
+            from,
+            start: offset * value.dtype.size(),
+            dtype: value.dtype,
+            dims: value.dims.clone(),
         })
     }
 }

@@ -8,7 +8,7 @@ use crate::array::Layout;
 use crate::dtype::DType;
 use crate::kernel::broadcast::joined;
 use crate::kernel::pointwise::expressions::{ADD, MULTIPLY, SUBTRACT};
-use crate::kernel::pointwise::row::{PairLoop, Row};
+use crate::kernel::pointwise::row::{PairLoop, Row, RowKey};
 use crate::kernel::pointwise::{pairs, power};
 use crate::kernel::reduce::ReduceLoops;
 use crate::kernel::reduce::tiles::RowFold;
@@ -77,6 +77,9 @@ pub(super) struct Place {
     pub id: Id,
     pub axes: Option<Box<[(usize, isize)]>>,
 }
+
+/// What makes two steps compute the same: the formula, the operands and the number of elements.
+pub(super) type PointwiseKey = (RowKey, SmallVec<[Place; 3]>, usize);
 
 impl Pointwise {
     /// A step that computes element by element, from the dtypes and layouts of its operands and of its result. None if it
@@ -181,7 +184,7 @@ impl Pointwise {
     }
 
     /// What makes two steps compute the same.
-    pub fn key(&self) -> impl Eq + std::hash::Hash + use<> {
+    pub fn key(&self) -> PointwiseKey {
         (self.row.key(), self.ins.clone(), self.n)
     }
 }

@@ -27,6 +27,9 @@ pub enum Loop {
 /// `g` has `n` elements, or one where its stride is 0, `x` has `n`, and there is room for `n` of each result.
 pub type PairLoop = unsafe fn(n: usize, g: *const u8, sg: usize, x: *const u8, outs: [*mut u8; 2]);
 
+/// A formula with its numbers and the dtypes that it takes and makes.
+pub type RowKey = (TypeId, [u64; 3], [DType; 2]);
+
 /// The loop of a formula for operands of certain dtypes.
 #[derive(Clone, Copy)]
 pub struct Row {
@@ -143,7 +146,7 @@ impl Row {
     }
 
     /// What tells two formulas apart.
-    pub fn key(&self) -> (TypeId, [u64; 3], [DType; 2]) {
+    pub fn key(&self) -> RowKey {
         (self.formula.id(), self.scalars.map(f64::to_bits), [self.of, self.out])
     }
 }
