@@ -109,3 +109,20 @@ def test_a_module_is_loaded_when_it_is_asked_for() -> None:
     )
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "[]"
+
+
+def test_a_module_below_does_not_take_the_place_of_a_function() -> None:
+    program = """if True:
+        import ferrograd
+        ferrograd.install_as("torch")
+        import torch.multiprocessing.spawn as spawned
+        import torch.nn.parallel.data_parallel
+        import torch.optim.adadelta
+        from torch.multiprocessing.spawn import ProcessContext, spawn
+
+        assert torch.multiprocessing.spawn is spawned is spawn
+        assert ProcessContext is torch.multiprocessing.ProcessContext
+        assert torch.nn.parallel.data_parallel(torch.nn.Identity(), torch.ones(1)).item() == 1
+        assert torch.optim.adadelta.Adadelta is torch.optim.Adadelta
+    """
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -260,25 +260,25 @@ def _look_up_public(module: str, name: str) -> Any:
     return look_up(module, name)
 
 
-class _Module(ModuleType):
-    """A module of the table. One that shares its name with a function in it is called like it."""
+class _Parent(ModuleType):
+    """A module with a function whose name a module below it has too: an import of that leaves the function."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return getattr(self, self.__name__.rpartition(".")[2])(*args, **kwargs)
+    def __setattr__(self, name: str, value: Any) -> None:
+        is_below = isinstance(value, ModuleType) and value.__name__ == f"{self.__name__}.{name}"
+        if not (is_below and name in vars(self)):
+            super().__setattr__(name, value)
 
 
 class _Loader(Loader):
     """Makes a module that has nothing but names of the table."""
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return _Module(spec.name)
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
 
     def exec_module(self, module: ModuleType) -> None:
         above, _, name = module.__name__.rpartition(".")
-        same = vars(sys.modules[above]).get(name)
-        if same is not None:
-            # The import system puts the module in the place of the function.
-            module.__dict__[name] = same
+        if name in vars(sys.modules[above]):
+            sys.modules[above].__class__ = _Parent
         module.__dict__["__getattr__"] = functools.partial(_look_up_public, module.__name__)
         path = module.__name__.removeprefix(_ROOT + ".")
         module.__dict__["__all__"] = [name for name in _table().get(path, {}) if not name.startswith("_")]
