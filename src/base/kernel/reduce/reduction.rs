@@ -207,18 +207,18 @@ unsafe impl Kernel for SmallFold {
         0..self.bytes as isize
     }
 
-    fn room(&self) -> usize {
+    fn scratch(&self) -> usize {
         self.second.map_or(0, |(.., bytes)| bytes)
     }
 
-    unsafe fn run(&self, ins: &[SendPtr], outs: &[SendPtr], room: *mut u8) -> Result<()> {
+    unsafe fn run(&self, ins: &[SendPtr], outs: &[SendPtr], scratch: *mut u8) -> Result<()> {
         let out = outs[0].get();
-        let to = if self.second.is_some() { room } else { out };
+        let to = if self.second.is_some() { scratch } else { out };
         // SAFETY: the operand has the elements of the slab, and there is room for its results.
         unsafe { (self.fold)(self.slab, ins[0].get(), to) };
         if let Some((combine, slab, _)) = self.second {
             // SAFETY: the slab has the results of the first fold, and there is room for its own.
-            unsafe { combine(slab, room, out) };
+            unsafe { combine(slab, scratch, out) };
         }
         Ok(())
     }

@@ -18,8 +18,8 @@ pub type Writes = SmallVec<[(DType, usize); 1]>;
 ///
 /// # Safety
 /// [`run`](Kernel::run) reads of the operands what [`reach`](Kernel::reach) says, and writes the results that
-/// [`writes`](Kernel::writes) says, and touches no other memory but its [`room`](Kernel::room). A sequence compares what these say
-/// with what it has, once, when it is made.
+/// [`writes`](Kernel::writes) says, and touches no other memory but its [`scratch`](Kernel::scratch). A sequence compares what these
+/// say with what it has, once, when it is made.
 pub unsafe trait Kernel: Send + Sync {
     /// What it writes: the dtype and the number of elements of each result, which lie one after the other.
     fn writes(&self) -> Writes;
@@ -27,8 +27,8 @@ pub unsafe trait Kernel: Send + Sync {
     /// Which bytes it reads of an operand, counted from the first element.
     fn reach(&self, operand: usize) -> Range<isize>;
 
-    /// How many bytes of memory it works in.
-    fn room(&self) -> usize {
+    /// How many bytes of scratch memory it needs.
+    fn scratch(&self) -> usize {
         0
     }
 
@@ -39,9 +39,9 @@ pub unsafe trait Kernel: Send + Sync {
     ///
     /// # Safety
     /// `ins` are the addresses of the operands' first elements, each with the bytes that [`reach`](Kernel::reach) says. `outs` have
-    /// room for what [`writes`](Kernel::writes) says, and `room` is as many bytes as [`room`](Kernel::room) says, aligned to a cache
-    /// line. Nobody else uses them.
-    unsafe fn run(&self, ins: &[SendPtr], outs: &[SendPtr], room: *mut u8) -> Result<()>;
+    /// room for what [`writes`](Kernel::writes) says, and `scratch` has as many bytes as [`scratch`](Kernel::scratch) says, aligned to
+    /// a cache line. Nobody else uses them.
+    unsafe fn run(&self, ins: &[SendPtr], outs: &[SendPtr], scratch: *mut u8) -> Result<()>;
 
     /// The kernel as one that runs many times at a time.
     fn times(&self) -> Option<&dyn Times> {
@@ -97,11 +97,11 @@ impl Part {
         }
     }
 
-    /// How many bytes of memory it works in.
-    pub(super) fn room(&self) -> usize {
+    /// How many bytes of scratch memory it needs.
+    pub(super) fn scratch(&self) -> usize {
         match self {
             Part::Cluster(cluster) => cluster.room(),
-            Part::Kernel(kernel) => kernel.room(),
+            Part::Kernel(kernel) => kernel.scratch(),
             Part::Arrays(_) => 0,
         }
     }

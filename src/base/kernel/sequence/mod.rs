@@ -3,8 +3,10 @@
 
 mod arrays;
 mod items;
-mod room;
+mod plan;
 mod run;
+mod scratch;
+mod serial;
 mod split;
 mod steps;
 

@@ -414,7 +414,7 @@ unsafe impl Kernel for FewRows {
         self.operands[operand].0.bytes()
     }
 
-    fn room(&self) -> usize {
+    fn scratch(&self) -> usize {
         if self.operands.iter().all(|(_, copy)| copy.is_none()) { 0 } else { 2 * self.apart() }
     }
 
@@ -427,14 +427,14 @@ unsafe impl Kernel for FewRows {
         }
     }
 
-    unsafe fn run(&self, ins: &[SendPtr], outs: &[SendPtr], room: *mut u8) -> Result<()> {
+    unsafe fn run(&self, ins: &[SendPtr], outs: &[SendPtr], scratch: *mut u8) -> Result<()> {
         let mut from = [ins[0].get().cast_const(); 2];
         for (k, ((_, copy), x)) in self.operands.iter().zip(ins).enumerate() {
             from[k] = x.get();
             if let Some(copy) = copy {
                 // SAFETY: the operand has the layout that the copy is for, and there is room for a copy of each.
                 unsafe {
-                    let to = room.add(k * self.apart());
+                    let to = scratch.add(k * self.apart());
                     copy.run(x.get(), to);
                     from[k] = to;
                 }

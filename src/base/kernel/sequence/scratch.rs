@@ -1,18 +1,18 @@
-//! Which part of a sequence's memory has which value.
+//! Scratch memory of a sequence. A plan says where each value lies during its live range.
 
 use crate::kernel::pointwise::cluster::ALIGNMENT;
 
-/// Memory that is planned: which ranges of it are free.
+/// Scratch memory that is planned: values get the first free range that is large enough.
 #[derive(Default)]
-pub(super) struct Plan {
-    /// Ascending, not adjacent.
+pub(super) struct Scratch {
+    /// The free ranges, each as its start and its bytes. They are ascending and not adjacent.
     free: Vec<(usize, usize)>,
     /// How many bytes are needed.
     end: usize,
 }
 
-impl Plan {
-    /// Finds room for so many bytes. The start is aligned.
+impl Scratch {
+    /// Takes so many bytes: their start, which is aligned to a cache line.
     pub fn take(&mut self, bytes: usize) -> usize {
         let bytes = bytes.next_multiple_of(ALIGNMENT);
         if let Some(k) = self.free.iter().position(|&(_, n)| n >= bytes) {
@@ -33,7 +33,7 @@ impl Plan {
         start
     }
 
-    /// Gives back what was found for so many bytes.
+    /// Gives back so many bytes that were taken there.
     pub fn give(&mut self, start: usize, bytes: usize) {
         let bytes = bytes.next_multiple_of(ALIGNMENT);
         if bytes == 0 {
@@ -49,7 +49,7 @@ impl Plan {
         }
     }
 
-    /// How many bytes are needed for all that was asked for.
+    /// How many bytes are needed for all that was taken.
     pub fn bytes(&self) -> usize {
         self.end
     }
@@ -61,27 +61,27 @@ mod tests {
     use crate::memory::sized;
 
     #[test]
-    fn what_is_in_use_at_a_time_does_not_overlap() {
-        let mut plan = Plan::default();
+    fn what_is_taken_at_a_time_does_not_overlap() {
+        let mut scratch = Scratch::default();
         let mut used: Vec<(usize, usize)> = vec![];
         let mut x = 12345u32;
         for _ in 0..sized(2000, 100) {
             x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             if !used.is_empty() && x >> 31 == 0 {
                 let (start, n) = used.swap_remove(x as usize / 7 % used.len());
-                plan.give(start, n);
+                scratch.give(start, n);
                 continue;
             }
             let n = (x >> 16) as usize % 300;
-            let start = plan.take(n);
-            assert!(start.is_multiple_of(ALIGNMENT) && start + n <= plan.bytes());
+            let start = scratch.take(n);
+            assert!(start.is_multiple_of(ALIGNMENT) && start + n <= scratch.bytes());
             assert!(used.iter().all(|&(s, m)| s + m <= start || start + n <= s), "{start} {n}");
             used.push((start, n));
         }
         for (start, n) in used {
-            plan.give(start, n);
+            scratch.give(start, n);
         }
-        let all = plan.bytes();
-        assert_eq!((plan.free.len(), plan.take(all), plan.bytes()), (1, 0, all));
+        let all = scratch.bytes();
+        assert_eq!((scratch.free.len(), scratch.take(all), scratch.bytes()), (1, 0, all));
     }
 }
