@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, Weak};
 
 use memmap2::{Mmap, MmapMut};
 
-use super::assembler::Assembler;
+use super::assembler::{Assembler, Width};
 use super::functions;
+use super::x86::X86 as Own;
 use crate::fork;
 use crate::kernel::pointwise::formula::Float;
 use crate::kernel::pointwise::row::{Address, Instruction};
@@ -122,7 +123,8 @@ impl CodeOfNumbers {
         if !is_for_this_processor() {
             return None;
         }
-        let code = functions::of_numbers(instructions, size, repeats, is_needed, call as *const () as usize);
+        let call = call as *const () as usize;
+        let code = functions::of_numbers::<Own>(instructions, size, repeats, is_needed, call);
         Some(CodeOfNumbers { code: Code::new(&code)? })
     }
 
@@ -164,11 +166,12 @@ impl CodeOfTiles {
         is_needed: &dyn Fn(usize, Address) -> bool,
         is_wide: bool,
     ) -> Option<CodeOfTiles> {
-        let mut all = Assembler::new(true);
+        let mut all = Assembler::<Own>::new(true);
+        let width = if is_wide { Width::Wide } else { Width::Vector };
         let (mut entries, mut used) = (vec![], vec![]);
         for (k, list) in lists.iter().enumerate() {
             let is_needed = |address: Address| is_needed(k, address);
-            entries.push(functions::of_tiles(&mut all, list, &is_needed, is_wide));
+            entries.push(functions::of_tiles(&mut all, list, &is_needed, width));
             used.append(&mut all.arrays);
         }
         Some(CodeOfTiles { code: Code::new(&all.finish())?, entries, used })

@@ -10,9 +10,13 @@ mod code;
 #[path = "none.rs"]
 mod code;
 #[cfg(target_arch = "x86_64")]
+mod fates;
+#[cfg(target_arch = "x86_64")]
 mod functions;
 // Miri runs no machine code.
 #[cfg(all(test, target_arch = "x86_64", not(miri)))]
 mod tests;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 pub use code::{CodeOfNumbers, CodeOfTiles, hold, is_for_this_processor, of_tile};
