@@ -92,6 +92,30 @@ def test_loops(length: int, dtype: str) -> None:
     assert bits(fg.compile(gradient)(start, rows)) == bits(gradient(start, rows))
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_numbers_of_two_types(seed: int) -> None:
+    """More numbers than a processor has registers, of which some wait while others of another type are computed."""
+
+    def run(a: Any, b: Any) -> list[Any]:
+        rng = np.random.default_rng(seed)
+        made = {"float32": [a, a * 0.5], "float64": [b, b * 0.7]}
+        for kind in rng.integers(0, 7, 80):
+            dtype, other = rng.permutation(["float32", "float64"])
+            x, y = (made[dtype][-rng.integers(1, min(len(made[dtype]), 30) + 1)] for _ in range(2))
+            if kind < 2:
+                made[dtype].append(x * y - x)
+            elif kind < 4:
+                made[dtype].append(x * 0.9 + y * 0.1)
+            elif kind == 4:
+                made[dtype].append(fg.sin(x))
+            else:
+                made[other].append(fg.cast(x, str(other)))
+        return [made["float32"][-1], made["float64"][-1], made["float32"][-2], made["float64"][-2]]
+
+    given = fg.tensor(np.array(0.3, "float32")), fg.tensor(np.array(0.7123456789))
+    assert bits(fg.compile(run)(*given)) == bits(run(*given))
+
+
 def sums_of_products(x: Any, y: Any, z: Any, a: Any) -> list[Any]:
     """Sums of products that nothing else reads."""
     return [x * y + z, z + y * a, x * z - y, y - x * a, a - y * z, x * x + y, z - y * y, z * z - a, z + x * (y + z)]

@@ -35,6 +35,7 @@ const MOST: usize = 32;
 pub struct Held {
     /// Its address in memory.
     pub address: Address,
+    pub float: Float,
     /// The next instruction that reads it.
     pub next: u32,
     /// Whether it is in memory too.
@@ -238,7 +239,7 @@ impl<P: Processor> Assembler<P> {
         if let Some(held) = self.held[register as usize].take()
             && !held.is_stored
         {
-            P::store(self, register, self.home(held.address));
+            self.write_back(register, held);
         }
         register
     }
@@ -259,7 +260,8 @@ impl<P: Processor> Assembler<P> {
             }
         };
         if register < self.free {
-            self.held[register as usize] = (next != NEVER).then_some(Held { address, next, is_stored });
+            self.held[register as usize] =
+                (next != NEVER).then_some(Held { address, float: self.float, next, is_stored });
         }
         Register(register)
     }
@@ -277,13 +279,20 @@ impl<P: Processor> Assembler<P> {
         self.take(&others)
     }
 
+    /// Writes a number that is in a register alone to memory. It may have another type than those that are computed now.
+    fn write_back(&mut self, register: u8, held: Held) {
+        let float = std::mem::replace(&mut self.float, held.float);
+        P::store(self, register, self.home(held.address));
+        self.float = float;
+    }
+
     /// Writes the number of a register to an address, if it has to be in memory.
     pub fn write(&mut self, register: u8, address: Address, fate: Fate) {
         self.forget(address);
         if fate.is_stored {
             P::store(self, register, self.home(address));
         }
-        let held = Held { address, next: fate.next, is_stored: fate.is_stored };
+        let held = Held { address, float: self.float, next: fate.next, is_stored: fate.is_stored };
         self.held[register as usize] = (fate.next != NEVER).then_some(held);
     }
 
@@ -367,10 +376,10 @@ impl<P: Processor> Assembler<P> {
     pub fn store(&mut self, addresses: impl IntoIterator<Item = Address>) {
         for address in addresses {
             if let Some(register) = self.find(address)
-                && let Some(held) = &mut self.held[register as usize]
-                && !std::mem::replace(&mut held.is_stored, true)
+                && let Some(held) = self.held[register as usize].filter(|held| !held.is_stored)
             {
-                P::store(self, register, self.home(address));
+                self.write_back(register, held);
+                self.held[register as usize] = Some(Held { is_stored: true, ..held });
             }
         }
     }

@@ -54,7 +54,8 @@ pub fn of_numbers<P: Processor>(
     for (register, c) in registers.clone().zip(&carried) {
         all.float = c.float;
         P::load(&mut all, register, Place::Cell(c.cell));
-        all.held[register as usize] = Some(Held { address: c.cell, next: 0, is_stored: true });
+        all.held[register as usize] =
+            Some(Held { address: c.cell, float: c.float, next: 0, is_stored: true });
     }
     let begin = all.code.len();
     let mut numbers = 0..instructions.len();
@@ -151,7 +152,7 @@ impl Tile<'_> {
         all.width = width;
         all.held.fill(None);
         for (register, &address) in (all.free..).zip(&self.same) {
-            all.held[register as usize] = Some(Held { address, next: 0, is_stored: true });
+            all.held[register as usize] = Some(Held { address, float: all.float, next: 0, is_stored: true });
         }
         let place = |operand: &Operand| {
             if operand.step == 0 { Place::One(operand.address) } else { Place::Elements(operand.address) }

@@ -2,6 +2,7 @@
 
 use super::CodeOfTiles;
 use crate::dtype::DType;
+use crate::kernel::pointwise::cast;
 use crate::kernel::pointwise::expressions::{
     ABSOLUTE, ADD, DIVIDE, LESS, LESS_EQUAL, LOG, MULTIPLY, NEGATE, SQRT, SQRT_GRADIENT, SQUARE,
     SQUARE_GRADIENT, SUBTRACT,
@@ -74,55 +75,99 @@ fn bits(float: Float, bytes: &[u8]) -> u64 {
     x.map(|x| if x.is_nan() { f64::NAN } else { x }).expect("it has these bytes").to_bits()
 }
 
-/// Programs of any formulas give what loops give, also where each time reads what the last one wrote.
+const TIMES: usize = 5;
+const PITCH: usize = TIMES + 2;
+
+/// Instructions on single numbers.
+struct Program {
+    floats: Vec<DType>,
+    /// The dtype of each slot, which is as many cells as there are times. The first ones have exponents.
+    slots: Vec<DType>,
+    /// How many slots have numbers before the first instruction.
+    given: usize,
+    instructions: Vec<Instruction>,
+}
+
+/// The numbers of an operand: the exponent, or any slot of its dtype.
+fn slot_of(chance: &mut Chance, program: &Program, dtype: DType, exponent: Option<usize>) -> usize {
+    let first = program.floats.iter().position(|&float| float == dtype).unwrap_or(0) * EXPONENTS.len();
+    let wanted: Vec<usize> = (0..program.slots.len()).filter(|&slot| program.slots[slot] == dtype).collect();
+    match exponent {
+        Some(exponent) => first + exponent,
+        None if wanted.is_empty() => 0,
+        None => wanted[chance.below(wanted.len())],
+    }
+}
+
+/// A program of any formulas, where each time reads what the last one wrote.
+fn program(chance: &mut Chance, floats: Vec<DType>) -> Program {
+    let exponents = floats.iter().flat_map(|&float| [float; EXPONENTS.len()]);
+    let mut slots: Vec<DType> = exponents.chain(floats.iter().copied()).collect();
+    let own = EXPONENTS.len() * floats.len();
+    slots.extend((0..chance.below(12)).map(|_| floats[chance.below(floats.len())]));
+    let given = slots.len();
+    let mut program = Program { floats, slots, given, instructions: vec![] };
+    let mut free: Vec<usize> = (own..given).collect();
+    for _ in 0..1 + chance.below(40) {
+        let dtype = program.floats[chance.below(program.floats.len())];
+        let other = program.floats[chance.below(program.floats.len())];
+        let (row, exponent) = if other != dtype && chance.below(4) == 0 {
+            (cast::row(other, dtype).expect("there are loops for floats"), None)
+        } else {
+            formula_of(chance, dtype)
+        };
+        let mut from = [Operand::default(); 3];
+        for (k, operand) in from[..row.operands()].iter_mut().enumerate() {
+            let exponent = exponent.filter(|_| k == 1);
+            operand.address = (slot_of(chance, &program, row.operand(k), exponent) * PITCH) as Address;
+        }
+        let slots = &mut program.slots;
+        let is_like = |slot: &usize| slots[*slot] == row.out;
+        let carried = (0..free.len()).find(|&k| is_like(&free[k])).filter(|_| chance.below(4) == 0);
+        let again: Vec<usize> = (given..slots.len()).filter(is_like).collect();
+        let to = if let Some(k) = carried {
+            free.swap_remove(k) * PITCH + 1
+        } else if !again.is_empty() && chance.below(3) == 0 {
+            again[chance.below(again.len())] * PITCH
+        } else {
+            slots.push(row.out);
+            (slots.len() - 1) * PITCH
+        };
+        program.instructions.push(Instruction { row, from, to: to as Address, also: 0 });
+    }
+    program
+}
+
+/// The number in a cell, as [`bits`], or the truth value.
+fn number(dtype: DType, cell: &[u8]) -> u64 {
+    match dtype {
+        DType::F32 => bits(Float::F32, cell),
+        DType::F64 => bits(Float::F64, cell),
+        _ => cell[0].into(),
+    }
+}
+
+/// Programs of any formulas give what loops give, also where each time reads what the last one wrote, and where numbers of two
+/// types are in registers.
 #[test]
 fn code_of_numbers_gives_what_loops_give() {
-    const TIMES: usize = 5;
-    const PITCH: usize = TIMES + 2;
     for seed in 0..3000 {
         let mut chance = Chance(seed);
-        let (float, dtype, size) = match seed % 2 {
-            0 => (Float::F32, DType::F32, 4 + 4 * chance.below(2)),
-            _ => (Float::F64, DType::F64, 8),
+        let (floats, size) = match seed % 3 {
+            0 => (vec![DType::F32], 4 + 4 * chance.below(2)),
+            1 => (vec![DType::F64], 8),
+            _ => (vec![DType::F32, DType::F64], 8),
         };
-        // By slot: whether it has truth values.
-        let mut slots = vec![false; EXPONENTS.len() + 1 + chance.below(12)];
-        let given = slots.len();
-        let mut free: Vec<usize> = (EXPONENTS.len()..given).collect();
-        let mut instructions = vec![];
-        for _ in 0..1 + chance.below(40) {
-            let (row, exponent) = formula_of(&mut chance, dtype);
-            let is_select = row.operands() == 3;
-            let mut from = [Operand::default(); 3];
-            for (k, operand) in from[..row.operands()].iter_mut().enumerate() {
-                let wanted: Vec<usize> =
-                    (0..slots.len()).filter(|&slot| slots[slot] == (is_select && k == 0)).collect();
-                let slot = match exponent.filter(|_| k == 1) {
-                    Some(exponent) => exponent,
-                    None if wanted.is_empty() => 0,
-                    None => wanted[chance.below(wanted.len())],
-                };
-                operand.address = (slot * PITCH) as Address;
-            }
-            let is_truth = row.out != dtype;
-            let is_carry = !is_truth && !free.is_empty() && chance.below(4) == 0;
-            let again: Vec<usize> = (given..slots.len()).filter(|&slot| slots[slot] == is_truth).collect();
-            let to = if is_carry {
-                free.swap_remove(chance.below(free.len())) * PITCH + 1
-            } else if !again.is_empty() && chance.below(3) == 0 {
-                again[chance.below(again.len())] * PITCH
-            } else {
-                slots.push(is_truth);
-                (slots.len() - 1) * PITCH
-            };
-            instructions.push(Instruction { row, from, to: to as Address, also: 0 });
-        }
+        let Program { slots, given, instructions, .. } = program(&mut chance, floats);
         let mut cells = vec![0u8; slots.len() * PITCH * size];
         for (i, cell) in cells[..given * PITCH * size].chunks_mut(size).enumerate() {
-            let bits = match (EXPONENTS.get(i / PITCH), float) {
-                (None, _) => chance.bits(float),
-                (Some(&x), Float::F32) => u64::from((x as f32).to_bits()),
-                (Some(x), Float::F64) => x.to_bits(),
+            let (slot, dtype) = (i / PITCH, slots[i / PITCH]);
+            let float = if dtype == DType::F32 { Float::F32 } else { Float::F64 };
+            let is_exponent = slot < EXPONENTS.len() || slot < 2 * EXPONENTS.len() && seed % 3 == 2;
+            let bits = match (EXPONENTS[slot % EXPONENTS.len()], float) {
+                _ if !is_exponent => chance.bits(float),
+                (x, Float::F32) => u64::from((x as f32).to_bits()),
+                (x, Float::F64) => x.to_bits(),
             };
             let bytes = dtype.size();
             cell[..bytes].copy_from_slice(&bits.to_le_bytes()[..bytes]);
@@ -146,8 +191,7 @@ fn code_of_numbers_gives_what_loops_give() {
         for slot in (0..slots.len()).filter(|&slot| is_needed[slot]) {
             let own = slot * PITCH * size..(slot + 1) * PITCH * size;
             let numbers = |cells: &[u8]| -> Vec<u64> {
-                let number = |cell: &[u8]| if slots[slot] { cell[0].into() } else { bits(float, cell) };
-                cells[own.clone()].chunks(size).map(number).collect()
+                cells[own.clone()].chunks(size).map(|cell| number(slots[slot], cell)).collect()
             };
             assert!(numbers(&cells) == numbers(&by_loops), "seed {seed}, slot {slot}");
         }

@@ -325,7 +325,7 @@ impl Processor for X86 {
         all.general(is_double, &[0x89], RAX, to);
         for (cell, next) in [(y, next[1]), (z, next[2])] {
             if let Some(register) = all.find(cell).filter(|&r| r < all.free) {
-                let held = Held { address: cell, next, is_stored: true };
+                let held = Held { address: cell, float: all.float, next, is_stored: true };
                 all.held[register as usize] = (next != NEVER).then_some(held);
             }
         }
@@ -335,7 +335,8 @@ impl Processor for X86 {
             let register = all.take(&[]);
             let extension = 0x40 | u8::from(is_double) << 3 | register >> 3 << 2;
             all.code.extend([0x66, extension, 0x0f, 0x6e, 0xc0 | (register & 7) << 3]);
-            all.held[register as usize] = Some(Held { address: to, next: fate.next, is_stored: true });
+            all.held[register as usize] =
+                Some(Held { address: to, float: all.float, next: fate.next, is_stored: true });
         }
     }
 
