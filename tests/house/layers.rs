@@ -56,7 +56,16 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("numpy", &["bind/"]),
     ("faer", &["linalg/"]),
     ("rayon", &["kernel/par.rs"]),
-    ("libc", &["fork.rs", "memory.rs", "array/buffer.rs", "bind/python/stack.rs"]),
+    (
+        "libc",
+        &[
+            "fork.rs",
+            "memory.rs",
+            "array/buffer.rs",
+            "kernel/pointwise/machine/executable.rs",
+            "bind/python/stack.rs",
+        ],
+    ),
     ("ndarray", &["array/", "kernel/", "lib.rs"]),
 ];
 

@@ -60,15 +60,6 @@ fn made<'a>(operation: Operation, x: Term<'a>, y: Term<'a>, z: Term<'a>) -> Term
     Term { source: Source::Made(list.len() - 1), nodes: Some(nodes) }
 }
 
-/// A sum or product. The loops have what they compute first and what they read second, which matters where both are NaN.
-fn commuted<'a>(operation: Operation, x: Term<'a>, y: Term<'a>) -> Term<'a> {
-    let is_made = |term: Term<'_>| matches!(term.source, Source::Made(_));
-    let is_literal = |term: Term<'_>| matches!(term.source, Source::Literal(_));
-    let is_other = is_literal(x) || is_made(y) && !is_made(x);
-    let (x, y) = if is_other { (y, x) } else { (x, y) };
-    made(operation, x, y, ZERO)
-}
-
 const ZERO: Term<'static> = Term { source: Source::Literal(0.0), nodes: None };
 
 macro_rules! operations {
@@ -86,6 +77,7 @@ impl<'a> Lanes for Term<'a> {
     type Wide = Term<'a>;
     type Truth = Term<'a>;
     operations! {
+        add Add o;
         sub Subtract o;
         div Divide o;
         neg Negate;
@@ -103,13 +95,13 @@ impl<'a> Lanes for Term<'a> {
         Term { source: Source::Literal(x), nodes: None }
     }
 
-    fn add(self, o: Self) -> Self {
-        commuted(Operation::Add, self, o)
-    }
-
     /// Twice a number is its sum with itself, which has the same bits and needs no literal.
     fn mul(self, o: Self) -> Self {
-        if o.source == Source::Literal(2.0) { self.add(self) } else { commuted(Operation::Multiply, self, o) }
+        if o.source == Source::Literal(2.0) {
+            self.add(self)
+        } else {
+            made(Operation::Multiply, self, o, ZERO)
+        }
     }
 
     fn select(holds: Self, x: Self, y: Self) -> Self {

@@ -325,7 +325,8 @@ impl<P: Processor> Assembler<P> {
                 Source::Operand(k) => [x, y][k],
                 Source::Literal(v) => self.bits((v as f32).to_bits(), v.to_bits()),
             };
-            let places = from.map(place);
+            let places =
+                if P::READS_MEMORY { in_register_first(*operation, *from) } else { *from }.map(place);
             let later = nodes[i + 1..].iter().flat_map(|(_, from)| from.map(place));
             let late = places.into_iter().zip(P::read_late(*operation, &places));
             let late = late.filter_map(|(place, is_late)| is_late.then_some(place));
@@ -390,4 +391,13 @@ impl<P: Processor> Assembler<P> {
         P::call(self, function, argument);
         self.held = [None; MOST];
     }
+}
+
+/// The operands of an operation. Where it may read one from memory, the loops have in a register what they have computed before, which
+/// is the first operand of a sum or product then. It matters where both are NaN.
+fn in_register_first(operation: Operation, [x, y, z]: [Source; 3]) -> [Source; 3] {
+    let is_made = |source: Source| matches!(source, Source::Made(_));
+    let is_other = matches!(x, Source::Literal(_)) || is_made(y) && !is_made(x);
+    let commutes = matches!(operation, Operation::Add | Operation::Multiply);
+    if commutes && is_other { [y, x, z] } else { [x, y, z] }
 }

@@ -5,10 +5,12 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
 
-use memmap2::{Mmap, MmapMut};
-
+#[cfg(target_arch = "aarch64")]
+use super::arm::Arm as Own;
 use super::assembler::{Assembler, Width};
+use super::executable::Executable;
 use super::functions;
+#[cfg(target_arch = "x86_64")]
 use super::x86::X86 as Own;
 use crate::fork;
 use crate::kernel::pointwise::formula::Float;
@@ -17,6 +19,9 @@ use crate::kernel::simd::{Isa, isa};
 
 /// The most pieces of memory that have code at a time. A system gives a process some ten thousands.
 const MOST: usize = 4096;
+
+/// The most bytes of code, within which all jumps reach.
+const LONGEST: usize = 1 << 27;
 
 /// How many pieces of memory have code.
 static PIECES: AtomicUsize = AtomicUsize::new(0);
@@ -37,9 +42,8 @@ pub fn hold() -> Option<Box<dyn Any>> {
 const PAGE: usize = 4096;
 const LINE: usize = 64;
 
-/// Memory with code that no one writes to any more.
 struct Code {
-    memory: Mmap,
+    memory: Executable,
     /// Where the code begins, so that pieces in pages of their own do not all have the same place in the first-level cache.
     begin: usize,
     #[expect(dead_code, reason = "it is counted until it is dropped")]
@@ -51,10 +55,13 @@ impl Code {
     fn new(code: &[u8]) -> Option<Arc<Code>> {
         // A thread that cannot have the list now does without.
         let mut last = LAST.try_lock().ok();
-        let is_it = |own: &Arc<Code>| own.memory[own.begin..].starts_with(code);
+        let is_it = |own: &Arc<Code>| own.memory.bytes()[own.begin..].starts_with(code);
         let known = last.iter().flat_map(|last| last.iter()).filter_map(Weak::upgrade).find(is_it);
         if known.is_some() {
             return known;
+        }
+        if code.len() > LONGEST {
+            return None;
         }
         let count = PIECES.fetch_add(1, Relaxed);
         let counted = Counted;
@@ -62,9 +69,7 @@ impl Code {
             return None;
         }
         let begin = count * 5 * LINE % (code.len().next_multiple_of(PAGE) - code.len() + 1) / LINE * LINE;
-        let mut memory = MmapMut::map_anon(begin + code.len()).ok()?;
-        memory[begin..].copy_from_slice(code);
-        let own = Arc::new(Code { memory: memory.make_exec().ok()?, begin, counted });
+        let own = Arc::new(Code { memory: Executable::new(begin, code)?, begin, counted });
         if let Some(last) = &mut last {
             if last.len() == COMPARED {
                 last.pop_front();
@@ -76,7 +81,7 @@ impl Code {
 
     /// The address of the function that begins there.
     fn function(&self, entry: usize) -> *const u8 {
-        self.memory[self.begin + entry..].as_ptr()
+        self.memory.bytes()[self.begin + entry..].as_ptr()
     }
 }
 
@@ -91,17 +96,29 @@ impl Drop for Counted {
 
 /// Whether the processor has the instructions that are used.
 pub fn is_for_this_processor() -> bool {
-    isa() >= Isa::Avx2
+    isa() > Isa::Baseline
 }
 
-/// Runs an instruction as a loop of one element.
-///
-/// # Safety
-/// As [`Instruction::run`], where the addresses are counted in bytes from the first cell.
-unsafe extern "sysv64" fn call(instruction: *const Instruction, cells: *mut u8) {
-    // SAFETY: as the function's `# Safety` section requires.
-    unsafe { (*instruction).run(1, |address| cells.wrapping_add(address as usize)) };
+/// The functions of machine code, and what they call, in the calling convention that the code is written for.
+macro_rules! functions {
+    ($convention:literal) => {
+        type OfNumbers = unsafe extern $convention fn(cells: *mut u8, times: usize);
+        type OfTiles = unsafe extern $convention fn(n: usize, addresses: *const *mut u8);
+
+        /// Runs an instruction as a loop of one element.
+        ///
+        /// # Safety
+        /// As [`Instruction::run`], where the addresses are counted in bytes from the first cell.
+        unsafe extern $convention fn call(instruction: *const Instruction, cells: *mut u8) {
+            // SAFETY: as the function's `# Safety` section requires.
+            unsafe { (*instruction).run(1, |address| cells.wrapping_add(address as usize)) };
+        }
+    };
 }
+#[cfg(target_arch = "x86_64")]
+functions!("sysv64");
+#[cfg(target_arch = "aarch64")]
+functions!("C");
 
 /// Code for instructions on single numbers.
 pub struct CodeOfNumbers {
@@ -133,10 +150,9 @@ impl CodeOfNumbers {
     /// # Safety
     /// As [`Numbers::run`](crate::kernel::pointwise::numbers::Numbers::run).
     pub unsafe fn run(&self, times: usize, cells: *mut u8) {
-        type Function = unsafe extern "sysv64" fn(cells: *mut u8, times: usize);
         if times > 0 {
             // SAFETY: `new` put such a function there, which needs what this one needs.
-            unsafe { std::mem::transmute::<*const u8, Function>(self.code.function(0))(cells, times) };
+            unsafe { std::mem::transmute::<*const u8, OfNumbers>(self.code.function(0))(cells, times) };
         }
     }
 }
@@ -160,7 +176,7 @@ impl CodeOfTiles {
         CodeOfTiles::of_width(lists, is_needed, isa() == Isa::Avx512)
     }
 
-    /// [`new`](CodeOfTiles::new), for vectors of 64 bytes or of 32.
+    /// [`new`](CodeOfTiles::new), for vectors of 64 bytes or those that all processors of the kind have.
     pub(super) fn of_width(
         lists: &[&[Instruction]],
         is_needed: &dyn Fn(usize, Address) -> bool,
@@ -188,9 +204,8 @@ impl CodeOfTiles {
     /// `addresses` has the addresses of the instructions, with `n` elements of their type at each, or with one where the step of an operand
     /// is 0. No instruction writes what one before it or the same one reads elsewhere in its list of elements.
     pub unsafe fn run(&self, list: usize, n: usize, addresses: *const *mut u8) {
-        type Function = unsafe extern "sysv64" fn(n: usize, addresses: *const *mut u8);
         let function = self.code.function(self.entries[list]);
         // SAFETY: `new` put such a function there, which needs what this one needs.
-        unsafe { std::mem::transmute::<*const u8, Function>(function)(n, addresses) };
+        unsafe { std::mem::transmute::<*const u8, OfTiles>(function)(n, addresses) };
     }
 }
