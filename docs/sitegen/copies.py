@@ -14,6 +14,7 @@ FILES = {
     "CONTRIBUTING.md": "contributing",
     "SECURITY.md": "security",
     "src/README.md": "architecture",
+    "src/program/README.md": "optimizer",
 }
 
 
