@@ -6,12 +6,19 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::parts::{Applied, Gathered, Id, Memory, Step};
-use super::plan::Parts;
 use super::way::{Place, Pointwise};
-use crate::kernel::pointwise::cluster::{Cluster, End, Read, Reading, Walk, Write};
+use crate::kernel::pointwise::cluster::{Cluster, End, Read, Reading, Walk, Write, has_room};
 use crate::kernel::pointwise::row::{Address, Instruction, Loop, Operand, PairLoop};
-use crate::kernel::reduce::tiles::Lengths;
+use crate::kernel::reduce::tiles::{Lengths, RowFold};
 use crate::shape;
+
+/// The steps of a group.
+pub(super) struct Parts {
+    /// In the order of their results.
+    pub members: Vec<(Step, Pointwise)>,
+    pub folds: Vec<(Step, RowFold)>,
+    pub packs: Vec<Step>,
+}
 
 /// Where a cluster puts a result.
 #[derive(Clone, Copy)]
@@ -64,7 +71,7 @@ pub(super) fn gathered(memory: Memory<'_>, parts: &Parts, outside: &FxHashSet<Id
     let packed: Vec<Vec<From>> = packs.iter().map(|step| all.pack(step)).collect();
     let (registers, widest) = (all.registers, all.widest(packs));
     let addresses = all.reads.len() + all.writes.len() + registers;
-    if !Cluster::has_room(n, widest, registers, addresses, lengths) {
+    if !has_room(n, widest, registers, addresses, lengths) {
         return None;
     }
     let (instructions, numbers) = all.instructions();

@@ -6,12 +6,12 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::gather::gathered;
+use super::gather::{Parts, gathered};
 use super::order::{asked_for, in_runs};
 use super::parts::{Id, Memory, Piece, Step, Value};
 use super::way::{Pointwise, Way};
 use crate::kernel::pointwise::machine;
-use crate::kernel::reduce::tiles::{Lengths, RowFold};
+use crate::kernel::reduce::tiles::Lengths;
 
 /// The work of a program, in an order in which everything is made before it is read.
 pub(super) fn planned(values: &[Value], steps: Vec<(Step, Way)>, outputs: &[Id]) -> Vec<Piece> {
@@ -154,14 +154,6 @@ fn ordered(groups: &[Vec<usize>], before: &[FxHashSet<usize>]) -> Vec<usize> {
         }
     }
     order
-}
-
-/// The steps of a group.
-pub(super) struct Parts {
-    /// In the order of their results.
-    pub members: Vec<(Step, Pointwise)>,
-    pub folds: Vec<(Step, RowFold)>,
-    pub packs: Vec<Step>,
 }
 
 /// The steps of a group as clusters: one, or several if one would need too many registers.

@@ -1,6 +1,7 @@
 //! Whether the parts of a cluster go together.
 
-use super::{Cluster, End, Read, Write, is_of_numbers};
+use super::parts::{End, Read, Write};
+use super::room::{has_room, is_of_numbers};
 use crate::dtype::DType;
 use crate::kernel::pointwise::row::{Address, Instruction, Loop};
 use crate::kernel::reduce::tiles::Lengths;
@@ -8,7 +9,7 @@ use crate::kernel::reduce::tiles::Lengths;
 /// The lengths that the tiles can have.
 ///
 /// # Panics
-/// As [`Cluster::new`].
+/// As [`Cluster::new`](super::Cluster::new).
 pub(super) fn checked(
     n: usize,
     instructions: &[Instruction],
@@ -21,7 +22,7 @@ pub(super) fn checked(
     assert!(ends.iter().all(|end| end.of < instructions.len() && end.fold.elements() == n && n > 1));
     let first = reads.len() + writes.len();
     let addresses = first + registers;
-    assert!(Cluster::has_room(n, widest, registers, addresses, lengths), "a cluster is too large");
+    assert!(has_room(n, widest, registers, addresses, lengths), "a cluster is too large");
     let is_there = |&address: &Address| (address as usize) < addresses;
     for own in instructions {
         assert!(own.from.iter().all(|operand| is_there(&operand.address)));

@@ -3,6 +3,7 @@
 //! first-level cache. Rows of a result can be folded while a tile of it is there.
 
 mod checks;
+mod parts;
 mod pieces;
 mod room;
 mod single;
@@ -16,64 +17,19 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use crate::array::by_size;
-use crate::dtype::DType;
 use crate::kernel::par::{self, SendPtr};
 use crate::kernel::pointwise::machine::CodeOfTiles;
 use crate::kernel::pointwise::row::{Address, Instruction};
-use crate::kernel::reduce::tiles::{Lengths, RowFold};
+use crate::kernel::reduce::tiles::Lengths;
 use crate::shape;
 use checks::checked;
+pub use parts::{End, Read, Reading, Write};
 use pieces::{Piece, pieces};
-pub use room::ALIGNMENT;
-use room::{ADDRESSES, PAGE, Room, SPREAD, apart, is_of_numbers, tile_length};
+use room::{ADDRESSES, Room, SPREAD, apart, is_of_numbers, tile_length};
+pub use room::{ALIGNMENT, has_room};
 use single::Single;
 pub use single::Store;
 pub use walk::{Walk, copy_number};
-
-/// In which order a cluster reads an array.
-pub enum Reading {
-    /// Element by element.
-    Along,
-    /// One element.
-    Once,
-    /// In another order than that of the results. A tile of it is copied into this register first.
-    Walk(Walk, Address),
-}
-
-/// What a cluster reads.
-pub struct Read {
-    pub reading: Reading,
-    pub dtype: DType,
-    /// How many bytes after the first element of the array it begins.
-    pub start: isize,
-}
-
-impl Read {
-    /// The register that its elements are copied into.
-    fn register(&self) -> Option<Address> {
-        match self.reading {
-            Reading::Walk(_, register) => Some(register),
-            _ => None,
-        }
-    }
-}
-
-/// A result of a cluster.
-pub struct Write {
-    pub dtype: DType,
-    /// Where single numbers become an array: the addresses of its elements. None for a result of one instruction, which has all
-    /// elements of the cluster.
-    pub from: Option<Box<[Address]>>,
-}
-
-/// A fold of the results of an instruction.
-pub struct End {
-    pub fold: RowFold,
-    /// The number of the instruction.
-    pub of: usize,
-    /// Where the results are.
-    pub address: Address,
-}
 
 /// Instructions that compute `n` elements each.
 pub struct Cluster {

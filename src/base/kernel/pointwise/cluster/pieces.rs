@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{End, PAGE};
+use super::parts::End;
+use super::room::PAGE;
 use crate::kernel::pointwise::machine::{CodeOfTiles, of_tile};
 use crate::kernel::pointwise::row::{Address, Instruction, Operand};
 

@@ -3,7 +3,6 @@
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use super::Cluster;
 use crate::kernel::reduce::tiles::Lengths;
 
 /// The bytes of all registers of a thread.
@@ -52,14 +51,12 @@ pub(super) fn is_of_numbers(n: usize, widest: usize) -> bool {
     n == 1 && widest <= size_of::<u64>()
 }
 
-impl Cluster {
-    /// Whether a cluster of `n` elements, of at most `widest` bytes each, has room for this many registers and, with
-    /// them, this many addresses, if its tiles have one of these lengths.
-    pub fn has_room(n: usize, widest: usize, registers: usize, addresses: usize, lengths: Lengths) -> bool {
-        if is_of_numbers(n, widest) {
-            return addresses <= CELLS;
-        }
-        let bytes = (n.min(lengths.longest(TILE.start)) * widest).next_multiple_of(ALIGNMENT);
-        addresses <= ADDRESSES && registers * bytes <= REGISTERS
+/// Whether a cluster of `n` elements, of at most `widest` bytes each, has room for this many registers and, with
+/// them, this many addresses, if its tiles have one of these lengths.
+pub fn has_room(n: usize, widest: usize, registers: usize, addresses: usize, lengths: Lengths) -> bool {
+    if is_of_numbers(n, widest) {
+        return addresses <= CELLS;
     }
+    let bytes = (n.min(lengths.longest(TILE.start)) * widest).next_multiple_of(ALIGNMENT);
+    addresses <= ADDRESSES && registers * bytes <= REGISTERS
 }

@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashSet;
 
+use super::parts::{Read, Write};
 use super::walk::copy_number;
-use super::{Read, Write};
 use crate::kernel::par::SendPtr;
 use crate::kernel::pointwise::numbers::Numbers;
 use crate::kernel::pointwise::row::{Address, Instruction};
