@@ -13,8 +13,7 @@ use crate::graph::modes;
 use crate::graph::site::Site;
 use crate::graph::{Edge, Grads, HookContext, HookState, Hooks, Levels, Meta, Node, NodeKind, Saved, Tensor};
 use crate::ops::batch::{expand_batch, sum_batch};
-use crate::ops::movement::broadcast_to;
-use crate::ops::movement::sum_to;
+use crate::ops::movement::{broadcast_to, cast, sum_to};
 use crate::shape;
 
 /// What all nodes of one backward pass share.
@@ -246,9 +245,14 @@ fn closed_levels(meta: &Meta, live: &Levels) -> Levels {
 /// hidden axes of levels that the value does not have and whose calls have ended. `node` is named in panics.
 #[inline]
 fn sum_to_meta(t: &mut Tensor, meta: &Meta, of: &Node, live: &Levels, node: &Node) -> Result<()> {
-    assert!(has_dtype(t, meta, of), "{}: a gradient has its input's dtype", node.name());
+    let is_alike = has_dtype(t, meta, of);
+    assert!(is_alike || !meta.dtype.is_differentiable(), "{}: a gradient has its input's dtype", node.name());
     if !shape::same(t.dims(), &meta.dims) {
         *t = sum_to(t, &meta.dims)?;
+    }
+    if !meta.dtype.is_differentiable() {
+        // The sum of integers of few bits has more of them.
+        *t = cast(t, meta.dtype)?;
     }
     if !t.levels.is_empty() {
         let own = t.levels.as_slice().iter().copied();

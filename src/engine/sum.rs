@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
 use super::arena::List;
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::Tensor;
 use crate::kernel::par::while_blocked;
 use crate::ops::movement::cast;
 use crate::ops::pointwise::arithmetic::{add_in_place, add_same};
+use crate::ops::pointwise::compare::or_same;
 use crate::sync::{Mutex, MutexGuard, yield_now};
 
 /// Room for the sums that most graphs have at a time.
@@ -32,7 +34,7 @@ fn add(sum: &mut Tensor, mut g: Tensor, record: bool) -> Result<()> {
         (*sum, g) = (cast(sum, dtype)?, cast(&g, dtype)?);
     }
     if record || sum.levels != g.levels || !add_in_place(&mut sum.array, &g.array) {
-        *sum = add_same(sum, &g)?;
+        *sum = if sum.dtype() == DType::Bool { or_same(sum, &g)? } else { add_same(sum, &g)? };
     }
     Ok(())
 }

@@ -19,8 +19,8 @@ use super::takers;
 use super::traced::{self, Shared};
 use super::watch;
 use crate::array::Array;
-use crate::dtype::DType;
-use crate::error::Result;
+use crate::dtype::{DType, DTypeKind};
+use crate::error::{Result, bail};
 use crate::host;
 use crate::kernel::pointwise::row::Pass;
 use crate::memory;
@@ -28,7 +28,7 @@ use crate::shape::Dims;
 use crate::stored::Stored;
 
 /// Applies an op and returns its first output. It is recorded if an input has an edge and the output's dtype can have a
-/// gradient.
+/// gradient (see [`Op::carries_integers`] for integers).
 ///
 /// # Errors
 /// Whatever the op refuses. Nothing is recorded then.
@@ -236,6 +236,9 @@ fn first(
         several => return Ok(all(op, ins, several, levels, modes)?.swap_remove(0)),
     };
     let op = match op {
+        Some(op) if ins.iter().any(is_tracked_integer) => {
+            return Ok(with_integers(op, ins, [array].into(), levels, modes)?.swap_remove(0));
+        }
         Some(op) if array.dtype().is_differentiable() => op,
         op => {
             let detach_reason = why_untracked(op.is_some(), ins, array.dtype(), modes);
@@ -253,13 +256,29 @@ fn all(
     levels: Levels,
     modes: Flags,
 ) -> Result<SmallVec<[Tensor; 1]>> {
+    match op {
+        Some(op) if ins.iter().any(is_tracked_integer) => with_integers(op, ins, outs, levels, modes),
+        op => results(op, ins, outs, levels, modes, |_, dtype| dtype.is_differentiable()),
+    }
+}
+
+/// The results of an op that is recorded if one of them has a history: `has_history` says it, given the place of a result
+/// and its dtype.
+fn results(
+    op: Option<Box<dyn Op>>,
+    ins: &[&Tensor],
+    outs: Outputs,
+    levels: Levels,
+    modes: Flags,
+    has_history: impl Fn(usize, DType) -> bool,
+) -> Result<SmallVec<[Tensor; 1]>> {
     let is_tracked = op.is_some();
     let node = op
-        .filter(|_| outs.iter().any(|o| o.dtype().is_differentiable()))
+        .filter(|_| outs.iter().enumerate().any(|(i, o)| has_history(i, o.dtype())))
         .map(|op| record(op, ins, &outs, &levels, modes))
         .transpose()?;
     let edge = |i: usize, array: &Array| {
-        let node = node.as_ref().filter(|_| array.dtype().is_differentiable())?;
+        let node = node.as_ref().filter(|_| has_history(i, array.dtype()))?;
         Some(Edge { node: node.clone(), out: i as u32 })
     };
     let tensor = |(i, array): (usize, Array)| {
@@ -271,6 +290,66 @@ fn all(
         Tensor { array, edge, levels: levels.clone(), detach_reason }
     };
     Ok(outs.into_iter().enumerate().map(tensor).collect())
+}
+
+/// Whether a tensor is of integers or truth values with a history, as the dialect of Paddle has them.
+#[inline]
+fn is_tracked_integer(t: &&Tensor) -> bool {
+    t.edge.is_some() && !t.dtype().is_differentiable()
+}
+
+/// [`all`] with tracked integers among the operands. An op whose rule holds for integers carries their histories on. To
+/// every other op they are constants: if it makes other integers of them that are no steps, a gradient that goes through
+/// the first of these is an error.
+#[cold]
+fn with_integers(
+    op: Box<dyn Op>,
+    ins: &[&Tensor],
+    outs: Outputs,
+    levels: Levels,
+    modes: Flags,
+) -> Result<SmallVec<[Tensor; 1]>> {
+    let carried = op.carries_integers();
+    let stays = |i: usize, t: &Tensor| t.dtype().is_differentiable() || carried >> i.min(63) & 1 == 1;
+    let kept: SmallVec<[Tensor; 4]> =
+        ins.iter().enumerate().map(|(i, t)| if stays(i, t) { (*t).clone() } else { t.detach() }).collect();
+    let kept: SmallVec<[&Tensor; 4]> = kept.iter().collect();
+    if kept.iter().any(is_tracked_integer) {
+        return results(Some(op), &kept, outs, levels, modes, |_, _| true);
+    }
+    if kept.iter().any(|t| t.edge.is_some()) {
+        return results(Some(op), &kept, outs, levels, modes, |_, dtype| dtype.is_differentiable());
+    }
+    if op.is_flat() {
+        return results(None, &kept, outs, levels, modes, |_, _| false);
+    }
+    let refusal = Box::new(NotOfIntegers(op.name()));
+    results(Some(refusal), ins, outs, levels, modes, |i, dtype| i == 0 && dtype.kind() == DTypeKind::Int)
+}
+
+/// In the place of an op whose rule does not hold for integers, which it was given: an error where a gradient goes through it.
+struct NotOfIntegers(&'static str);
+
+impl Op for NotOfIntegers {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn forward(&self, _: &[&Array], _: usize) -> Result<Outputs> {
+        unreachable!("the op itself has computed the result")
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::NOTHING
+    }
+
+    fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
+        bail!(
+            Dtype,
+            self.0,
+            "it has no gradient for integers: cast them to float32 before, or write x.detach()"
+        )
+    }
 }
 
 /// The modes in which the result of an op is made: what has no derivative is no part of what a function keeps of its

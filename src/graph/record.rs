@@ -128,6 +128,12 @@ pub trait Op: Any + Send + Sync {
         false
     }
 
+    /// The inputs, as bits, whose integers may have a history that the outputs go on with, because the rule holds for
+    /// integers too. Only the dialect of Paddle gives integers a history.
+    fn carries_integers(&self) -> u64 {
+        0
+    }
+
     /// The type of the op.
     fn kind(&self) -> TypeId {
         TypeId::of::<Self>()

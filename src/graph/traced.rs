@@ -74,6 +74,14 @@ impl Op for Shared {
         self.0.is_pointwise()
     }
 
+    fn is_flat(&self) -> bool {
+        self.0.is_flat()
+    }
+
+    fn carries_integers(&self) -> u64 {
+        self.0.carries_integers()
+    }
+
     fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
         self.0.lower(ins)
     }

@@ -64,6 +64,10 @@ impl<P: Positions> Op for Gather<P> {
         index::gather_kernel(self.0.indexed(), ins, batch_ndim)
     }
 
+    fn carries_integers(&self) -> u64 {
+        1
+    }
+
     fn saves(&self, _: NeedsGrad) -> Saves {
         Saves::inputs(2)
     }
@@ -89,6 +93,10 @@ impl<P: Positions> Op for ScatterAdd<P> {
 
     fn kernel(&self, ins: &[(DType, Layout)], batch_ndim: usize) -> Option<Box<dyn sequence::Kernel>> {
         index::scatter_add_kernel(self.positions.indexed(), &self.dims, ins, batch_ndim)
+    }
+
+    fn carries_integers(&self) -> u64 {
+        0b101
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -243,6 +251,10 @@ impl<C: WithIndices> Op for WithIndicesOp<C> {
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         let (values, indices) = self.0.choose(ins)?;
         Ok([values, indices].into())
+    }
+
+    fn carries_integers(&self) -> u64 {
+        1
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

@@ -50,6 +50,10 @@ impl<L: Linear> Op for LinearOp<L> {
         L::IS_VIEW
     }
 
+    fn carries_integers(&self) -> u64 {
+        1
+    }
+
     fn saves(&self, _: NeedsGrad) -> Saves {
         Saves::NOTHING
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import math
 import pickle
 import warnings
 from typing import Any
@@ -318,3 +319,31 @@ def test_lower_triangles() -> None:
     assert again.tolist() == [[[[0.0, 0.0, 0.0], [2.0, 0.0, 0.0], [4.0, 5.0, 0.0]]]]
     with pytest.raises(ValueError, match="outside"):
         module.tril_matrix_to_vec(matrix, 3)
+
+
+@pytest.mark.parametrize(("dtype", "eps"), [("float32", 2.0**-23), ("float64", 2.0**-52)])
+@pytest.mark.parametrize("p", [0.0, 1.0])
+def test_certain_outcomes_have_finite_logarithms(p: float, dtype: str, eps: float) -> None:
+    d = D.Bernoulli(paddle.to_tensor(p, dtype=dtype))
+    rare = paddle.to_tensor(1 - p, dtype=dtype)
+    assert d.mean.item() == abs(p - eps)
+    assert d.log_prob(rare).item() == pytest.approx(math.log(eps), rel=1e-6)
+    assert d.log_prob(1 - rare).item() == pytest.approx(-eps, rel=1e-6)
+    assert d.entropy().item() == pytest.approx(eps * (1 - math.log(eps)), rel=1e-5)
+    assert d.kl_divergence(D.Bernoulli(rare)).item() == pytest.approx(-math.log(eps), rel=1e-5)
+
+
+def test_numbers_of_failures_have_zero_gradients() -> None:
+    p = paddle.to_tensor([0.3, 0.6], stop_gradient=False)
+    count = D.Geometric(p).rsample([1000])
+    assert bool((count == count.floor()).all())
+    assert count.mean(0).tolist() == pytest.approx([0.7 / 0.3, 0.4 / 0.6], rel=0.3)
+    assert paddle.grad(count, p)[0].tolist() == [0, 0]
+
+
+def test_shapes_of_transforms_are_sequences() -> None:
+    t = D.ExpTransform()
+    assert t.forward_shape([2]) == t.inverse_shape([2]) == [2]
+    for shape in (t.forward_shape, t.inverse_shape):
+        with pytest.raises(TypeError, match="Sequence"):
+            shape(2)

@@ -81,16 +81,6 @@ def test_an_inner_tensor_may_be_stopped() -> None:
     assert y.stop_gradient
 
 
-def test_integers_are_not_tracked() -> None:
-    x = paddle.to_tensor([1, 2])
-    with pytest.warns(UserWarning, match="floating point"):
-        x.stop_gradient = False
-    with pytest.warns(UserWarning, match="floating point"):
-        y = paddle.to_tensor([1, 2], stop_gradient=False)
-    assert x.stop_gradient
-    assert y.stop_gradient
-
-
 def test_gradient_is_a_numpy_array() -> None:
     x = leaf(3.0)
     assert x.gradient() is None

@@ -136,15 +136,6 @@ def test_autograd_has_the_modes() -> None:
     assert paddle.incubate.autograd.utils.as_tensors(paddle.ones([1]))[0].shape == [1]
 
 
-def test_an_integer_tensor_gets_no_gradient() -> None:
-    with pytest.warns(UserWarning, match="not int64: .*: stop_gradient stays True"):
-        x = tracked([1, 2])
-    y = tracked([1.0, 2.0])
-    (x * y).backward()
-    assert values(y.grad) == [1, 2]
-    assert x.grad is None
-
-
 def test_an_untracked_tensor_has_no_gradient_to_retain() -> None:
     x = paddle.ones([2])
     x.retain_grads()

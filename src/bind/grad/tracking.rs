@@ -1,8 +1,5 @@
 //! Starting and stopping to track a tensor.
 
-use std::ffi::CString;
-
-use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 
 use crate::bind::hooks::list::HookList;
@@ -41,20 +38,15 @@ impl Var {
         Ok(())
     }
 
-    /// [`Var::set_tracked`] as the user asks for it. Tracking integers, which have no derivatives, is an error, or
-    /// (Paddle) only a warning.
+    /// [`Var::set_tracked`] as the user asks for it. Only the dialect of Paddle tracks integers.
     pub fn require_grad(slf: &Bound<'_, Var>, on: bool) -> PyResult<()> {
         let dtype = slf.get().look().dtype();
-        if on && !dtype.is_differentiable() {
+        if on && !dtype.is_differentiable() && !slf.get().dialect().tracks_integers() {
             let text = format!(
                 "Only Tensors of floating point and complex dtype can require gradients, not {dtype}: write the numbers \
                  with a point (1.0), or give dtype='float32'"
             );
-            if !slf.get().dialect().warns_of_tracked_integers() {
-                return Err(raise(slf.py(), "DtypeError", text));
-            }
-            let text = CString::new(format!("{text}: stop_gradient stays True")).expect("no zero bytes");
-            return PyErr::warn(slf.py(), &slf.py().get_type::<PyUserWarning>(), &text, 1);
+            return Err(raise(slf.py(), "DtypeError", text));
         }
         Var::set_tracked(slf, on)
     }

@@ -128,8 +128,9 @@ impl Dialect {
         }
     }
 
-    /// Tracking a tensor of integers, which have no derivatives: a warning (Paddle), or an error.
-    pub fn warns_of_tracked_integers(self) -> bool {
+    /// Whether integers and truth values can have gradients, which are of their dtype (Paddle). Elsewhere tracking them is an
+    /// error.
+    pub fn tracks_integers(self) -> bool {
         self == Dialect::Paddle
     }
 

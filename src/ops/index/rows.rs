@@ -128,6 +128,10 @@ impl Op for Join {
         index::join_kernel(self.name, ins, &self.sizes, &self.axes, self.from_zero)
     }
 
+    fn is_flat(&self) -> bool {
+        true
+    }
+
     fn saves(&self, _: NeedsGrad) -> Saves {
         Saves::NOTHING
     }

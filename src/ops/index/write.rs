@@ -120,6 +120,10 @@ impl Op for IndexPut {
         Ok([x].into())
     }
 
+    fn carries_integers(&self) -> u64 {
+        0b11
+    }
+
     fn saves(&self, _: NeedsGrad) -> Saves {
         Saves::inputs(4).when(self.at.is_some())
     }

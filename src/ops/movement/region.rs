@@ -163,6 +163,10 @@ impl Op for Views {
         Ok(self.regions.iter().map(|r| x.at(&r.of(&whole, batch_ndim))).collect())
     }
 
+    fn carries_integers(&self) -> u64 {
+        1
+    }
+
     fn saves(&self, _: NeedsGrad) -> Saves {
         Saves::NOTHING
     }
@@ -255,6 +259,10 @@ impl Op for Embed {
             (*to, *x) = (to.permute(&order), x.permute(&order));
         }
         Ok([assemble(&laid, &parts)?.permute(&back)].into())
+    }
+
+    fn carries_integers(&self) -> u64 {
+        u64::MAX
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

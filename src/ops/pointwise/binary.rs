@@ -18,6 +18,8 @@ pub(in crate::ops) trait Binary: Send + Sync + 'static {
     const SAVES: [Saves; 2];
     /// Whether both derivatives are zero.
     const IS_FLAT: bool;
+    /// Whether both rules hold for integers too.
+    const CARRIES_INTEGERS: bool;
     /// `g` times the derivative with respect to input `i`; None for zero. It is linear in `g`, so it is both
     /// the vjp and the jvp.
     fn rule(i: usize, g: &Tensor, s: &Saved<'_>) -> Result<Option<Tensor>>;
@@ -46,6 +48,10 @@ impl<B: Binary> Op for BinaryOp<B> {
     #[inline]
     fn is_flat(&self) -> bool {
         B::IS_FLAT
+    }
+
+    fn carries_integers(&self) -> u64 {
+        3 * u64::from(B::CARRIES_INTEGERS)
     }
 
     fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
@@ -97,6 +103,8 @@ macro_rules! binary_rows {
             const TABLE: &'static $crate::kernel::pointwise::binary::BinaryLoops = $crate::kernel::pointwise::binary::binary_loops!($class $x, $y => $e);
             const IS_FLAT: bool = $crate::ops::pointwise::unary::is_zero(stringify!($dx))
                 && $crate::ops::pointwise::unary::is_zero(stringify!($dy));
+            const CARRIES_INTEGERS: bool = $crate::ops::pointwise::unary::is_product(stringify!($dx))
+                && $crate::ops::pointwise::unary::is_product(stringify!($dy));
             const SAVES: [Saves; 2] = [
                 Saves::NOTHING $(.and($crate::ops::pointwise::binary::binary_rows!(@saves $kx)))*,
                 Saves::NOTHING $(.and($crate::ops::pointwise::binary::binary_rows!(@saves $ky)))*,

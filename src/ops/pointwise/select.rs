@@ -48,6 +48,10 @@ impl Op for Select {
         Some(Loops::Pointwise(kernel::pointwise::select::row(ins.dtypes[1])))
     }
 
+    fn carries_integers(&self) -> u64 {
+        0b110
+    }
+
     fn saves(&self, _: NeedsGrad) -> Saves {
         Saves::inputs(1)
     }

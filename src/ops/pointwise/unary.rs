@@ -20,6 +20,8 @@ pub(in crate::ops) trait Unary: Send + Sync + 'static {
     const SAVES: Saves;
     /// Whether the derivative is zero.
     const IS_FLAT: bool;
+    /// Whether the rule holds for integers too.
+    const CARRIES_INTEGERS: bool;
     /// The rule as a function of two numbers, `g` and the one that it reads: one pass where the rule takes
     /// several.
     const PASS: Option<&'static binary::BinaryLoops>;
@@ -62,6 +64,10 @@ impl<U: Unary> Op for UnaryOp<U> {
     #[inline]
     fn is_flat(&self) -> bool {
         U::IS_FLAT
+    }
+
+    fn carries_integers(&self) -> u64 {
+        u64::from(U::CARRIES_INTEGERS)
     }
 
     fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
@@ -109,6 +115,7 @@ macro_rules! unary_rows {
             const TABLE: &'static $crate::kernel::pointwise::unary::UnaryLoops = $crate::ops::pointwise::unary::unary_rows!(@table $class $x => $e);
             const SAVES: Saves = Saves::NOTHING $(.and($crate::ops::pointwise::unary::unary_rows!(@saves $k)))*;
             const IS_FLAT: bool = $crate::ops::pointwise::unary::is_zero(stringify!($rule));
+            const CARRIES_INTEGERS: bool = $crate::ops::pointwise::unary::is_product(stringify!($rule));
             const PASS: Option<&'static $crate::kernel::pointwise::binary::BinaryLoops> =
                 $crate::ops::pointwise::unary::unary_rows!(@pass $($by $pg, $pk => $pass)?);
             fn rule($g: &Tensor, _s: &Saved<'_>) -> Result<Option<Tensor>> {
@@ -207,6 +214,12 @@ pub(in crate::ops) use {unary_ops, unary_rows};
 /// Whether the text of a rule is that of [`zero()`].
 pub(in crate::ops) const fn is_zero(rule: &str) -> bool {
     matches!(rule.as_bytes(), b"zero()")
+}
+
+/// Whether the text of a rule is the cotangent, or its product with an operand or a sign: these are integers where the operands
+/// are.
+pub(in crate::ops) const fn is_product(rule: &str) -> bool {
+    matches!(rule.as_bytes(), b"g.clone()" | b"-g" | b"g * x" | b"g * y" | b"g * sign(x)?")
 }
 
 /// The derivative of a piecewise constant function.

@@ -15,6 +15,7 @@ from ferrograd._distributions.kl import kl_divergence, register_kl
 from ferrograd._distributions.relaxed_bernoulli import uniform_like
 from ferrograd._kit import public as _public
 from ferrograd._kit.dialect import PADDLE
+from ferrograd._tensor.dtypes import finfo
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.distribution.distribution import Distribution, ExponentialFamily, parameters
 from ferrograd.paddle.distribution.transform import TransformedDistribution
@@ -207,11 +208,16 @@ class StudentT(Distribution, _shared.StudentT):
 
 
 class Bernoulli(Distribution, _shared.Bernoulli):
-    """One with probability ``probs``, else zero."""
+    """One with probability ``probs``, else zero.
+
+    Probabilities of 0 and 1 are moved inwards by the spacing of floats at 1, so that all logarithms are finite.
+    """
 
     def __init__(self, probs: Any, name: str | None = None) -> None:
         self.name = name or "Bernoulli"
-        _shared.Bernoulli.__init__(self, *parameters(probs))
+        (probs,) = parameters(probs)
+        eps = float(finfo(probs.dtype).eps)
+        _shared.Bernoulli.__init__(self, ops.clip(probs, eps, 1 - eps))
 
     def sample(self, shape: Any = ()) -> Any:
         """Zeros and ones."""
@@ -255,8 +261,9 @@ class Geometric(Distribution, _shared.Geometric):
         return super()._fg_checked(value)
 
     def rsample(self, shape: Any = ()) -> Any:
-        """Numbers of failures. They are integers, so no gradient flows."""
-        return self.sample(shape)
+        """Numbers of failures. They are whole numbers, so that the gradient is zero."""
+        u = uniform_like(self.probs, list(self._extend_shape(shape)))
+        return ops.floor(ops.log(u) / ops.log1p(-self.probs))
 
     def pmf(self, k: Any) -> Any:
         """The probability of ``k`` failures."""

@@ -127,16 +127,22 @@ class Transform(_shared.Transform):
 
     def forward_shape(self, shape: Any) -> Any:
         """The shape of the value for the shape of an argument."""
-        return self._forward_shape(shape)
+        return self._forward_shape(_shape(shape))
 
     def inverse_shape(self, shape: Any) -> Any:
         """The shape of the argument for the shape of a value."""
-        return self._inverse_shape(shape)
+        return self._inverse_shape(_shape(shape))
 
     def _forward_shape(self, shape: Any) -> Any:
         return shape
 
     _inverse_shape = _forward_shape
+
+
+def _shape(shape: Any) -> Any:
+    if not isinstance(shape, Sequence):
+        raise TypeError(f"Expected shape is Sequence[int] type, but got {type(shape)}.")
+    return shape
 
 
 def _with_axes(x: Any, axes: int) -> Any:
