@@ -9,7 +9,7 @@ use super::site::Site;
 use crate::array::Array;
 use crate::dtype::{DType, Element};
 use crate::error::{Result, bail};
-use crate::shape;
+use crate::shape::{self, Dims};
 
 impl Tensor {
     /// A constant: a tensor without edge and levels.
@@ -22,6 +22,14 @@ impl Tensor {
     #[inline]
     pub fn made(array: Array, edge: Option<Edge>, levels: Levels) -> Tensor {
         Tensor { array, edge, levels, detach_reason: DetachReason::default() }
+    }
+
+    /// Zeros in the shape of a value, with its hidden axes.
+    #[doc(hidden)]
+    pub fn zeros_of(meta: &Meta) -> Tensor {
+        let batch_sizes = meta.levels.as_slice().iter().map(|l| l.batch_size);
+        let dims: Dims = batch_sizes.chain(meta.dims.iter().copied()).collect();
+        Tensor::made(Array::full_of(meta.dtype, &dims, 0.0), None, meta.levels.clone())
     }
 
     /// A constant with these elements in C order.

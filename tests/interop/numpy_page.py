@@ -326,9 +326,9 @@ MEMORY = """
 A pickle and a copy are leaves that require a gradient if the tensor does.
 
 Natively and in the Paddle dialect memory goes out read-only. `np.asarray`, `x.numpy()` and `memoryview(x)` share it,
-and NumPy cannot write to it. A library that writes to a read-only buffer all the same changes the tensor: PyTorch
-does so after a warning in `torch.from_numpy(np.asarray(x))` and `torch.asarray(x)`, so take `torch.from_dlpack(x)` or
-`torch.tensor(x)`.
+and NumPy cannot write to it; in the Paddle dialect `x.numpy()` is a copy, as Paddle's is. A library that writes to a
+read-only buffer all the same changes the tensor: PyTorch does so after a warning in
+`torch.from_numpy(np.asarray(x))` and `torch.asarray(x)`, so take `torch.from_dlpack(x)` or `torch.tensor(x)`.
 
 In the torch dialect `x.numpy()`, `np.asarray(x)`, `torch.from_numpy(a)`, `torch.as_tensor(a)` and `torch.frombuffer`
 share memory that both sides write to, as PyTorch's do. Gradients do not see it: where a value is used, the graph

@@ -292,6 +292,11 @@ pub fn to_numpy<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAn
     view(py, array, Bound::new(py, Owner { _array: array.clone() })?.into_any(), false)
 }
 
+/// A NumPy array with a copy of the elements.
+pub fn copied_to_numpy<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAny>> {
+    to_numpy(py, array)?.call_method1("copy", ("K",))
+}
+
 /// A NumPy array in the memory of an array, which it may write to by a loan.
 pub fn lent_to_numpy<'py>(py: Python<'py>, array: &Array, loan: Loan) -> PyResult<Bound<'py, PyAny>> {
     view(py, array, Bound::new(py, Borrower { _loan: loan })?.into_any(), true)

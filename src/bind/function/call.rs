@@ -253,12 +253,8 @@ impl FunctionCall {
     fn seeds<'py>(&self, py: Python<'py>) -> PyResult<Vec<Option<Bound<'py, Var>>>> {
         let Some((Recorded { dialect, .. }, node)) = self.node() else { return Ok(vec![]) };
         let seed = |meta: &Meta| {
-            let batch_sizes = meta.levels.as_slice().iter().map(|l| l.batch_size);
-            let dims: Dims = batch_sizes.chain(meta.dims.iter().copied()).collect();
-            let array = Array::full_of(meta.dtype, &dims, 0.0);
-            let zeros = Tensor::made(array, None, meta.levels.clone());
             if meta.dtype.is_differentiable() {
-                Var::result(py, zeros.leaf(), *dialect).map(Some)
+                Var::result(py, Tensor::zeros_of(meta).leaf(), *dialect).map(Some)
             } else {
                 Ok(None)
             }

@@ -9,7 +9,7 @@ use super::backward::backward;
 use super::endpoint::{Endpoint, endpoints};
 use crate::array::Array;
 use crate::bind::convert::number::Flag;
-use crate::bind::convert::numpy::to_numpy;
+use crate::bind::convert::numpy::{copied_to_numpy, to_numpy};
 use crate::bind::convert::tensor::package_of;
 use crate::bind::python::capi::track;
 use crate::bind::python::error::{OrRaise, raise};
@@ -173,7 +173,10 @@ impl Var {
 
     /// The gradient as a NumPy array, or None.
     fn gradient<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.grad(py).map(|g| to_numpy(py, &g.get().tensor().array)).transpose()
+        let Some(g) = self.grad(py) else { return Ok(None) };
+        let array = g.get().tensor().array;
+        let copies = self.dialect().copies_for_numpy();
+        Ok(Some(if copies { copied_to_numpy(py, &array)? } else { to_numpy(py, &array)? }))
     }
 
     /// Sets the gradient, if there is one, to zeros, or to None without `set_to_zero`.

@@ -112,8 +112,13 @@ fn call_tensor_hook<'py>(
             *last = is_kept.then_some((*out, hook.dialect, given));
         }
         HookKind::Retain { out, slot, .. } => {
-            if let (Some(t), Some(slot)) = (&g[*out as usize], slot.upgrade()) {
-                at.defer_grad(slot, t.clone());
+            let arrived = g[*out as usize].clone();
+            let t = arrived.or_else(|| {
+                let runs = hook.dialect.retains_zeros() && g.iter().any(Option::is_some);
+                runs.then(|| Tensor::zeros_of(&at.node.outs[*out as usize]))
+            });
+            if let (Some(t), Some(slot)) = (t, slot.upgrade()) {
+                at.defer_grad(slot, t);
             }
         }
         HookKind::Multi(out, multi, i) => {

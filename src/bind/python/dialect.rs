@@ -112,6 +112,16 @@ impl Dialect {
         self == Dialect::Torch
     }
 
+    /// Whether `numpy()` and `gradient()` copy, so that the arrays can be written to (Paddle).
+    pub fn copies_for_numpy(self) -> bool {
+        self == Dialect::Paddle
+    }
+
+    /// Whether a retained gradient is zeros where gradients arrive at other results of the same call only (Paddle).
+    pub fn retains_zeros(self) -> bool {
+        self == Dialect::Paddle
+    }
+
     /// Whether a fresh `.grad` is itself tracked (Paddle).
     pub fn tracks_fresh_grad(self) -> bool {
         self == Dialect::Paddle

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyTuple};
 
-use crate::bind::convert::numpy::{lent_to_numpy, shown, to_numpy};
+use crate::bind::convert::numpy::{copied_to_numpy, lent_to_numpy, shown, to_numpy};
 use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::facade::{FUNCTION, NAMESPACE, REDUCE, UFUNC};
 use crate::bind::python::modes::grad_enabled;
@@ -44,8 +44,9 @@ impl Var {
 
 #[pymethods]
 impl Var {
-    /// A NumPy array in the memory of the tensor, read-only except in the torch dialect, where both see what is written to the
-    /// other. `blocking` has no effect, since there is nothing to wait for.
+    /// A NumPy array: natively a read-only one in the memory of the tensor, in the dialect of Paddle a copy, in that of torch
+    /// one in the memory of the tensor, where both see what is written to the other. `blocking` has no effect, since there is
+    /// nothing to wait for.
     #[pyo3(signature = (blocking=true))]
     fn numpy<'py>(&self, py: Python<'py>, blocking: bool) -> PyResult<Bound<'py, PyAny>> {
         let _ = blocking;
@@ -54,6 +55,9 @@ impl Var {
             let text =
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.";
             return Err(pyo3::exceptions::PyRuntimeError::new_err(text));
+        }
+        if dialect.copies_for_numpy() {
+            return copied_to_numpy(py, &self.numbers("numpy")?);
         }
         self.in_numpy(py, "numpy")
     }

@@ -66,6 +66,10 @@ class LBFGS(Optimizer):
 
         return lbfgs.step(params, closure, gradients, self._memory, rate=self._rate_now(), **self._options)
 
+    def minimize(self, *args: Any, **kwargs: Any) -> Any:
+        """Raises NotImplementedError: the loss is computed several times, by the closure that :meth:`step` takes."""
+        raise NotImplementedError("LBFGS.minimize: call step with a closure that computes the loss and its gradients")
+
     def state_dict(self) -> dict[str, Any]:
         """The state, under ``"state"``."""
         return {**super().state_dict(), "state": {_NAMES.get(key, key): x for key, x in self._memory.items()}}

@@ -76,7 +76,10 @@ def pads_of(
         if any(len(both) != 1 for both in flat):
             raise ArgumentError(f"{function}: padding must have a pair for each axis")
         pairs = [both[0] for both in flat]
-        return pairs[1:-1] if channels_last(data_format, function) else pairs[2:]
+        last = channels_last(data_format, function)
+        if any(any(both) for both in ((pairs[0], pairs[-1]) if last else pairs[:2])):
+            raise ArgumentError(f"{function}: padding of the batch or of channels is not zero: {padding}")
+        return pairs[1:-1] if last else pairs[2:]
     if isinstance(padding, list | tuple) and len(padding) == 2 * count:
         return _arguments.pairs(padding, function, "padding")
     return [(p, p) for p in each(padding, count, function, "padding")]
