@@ -139,3 +139,20 @@ def test_adaptive_softmax_layer() -> None:
     assert all(p.grad is not None for p in layer.parameters())
     with pytest.raises(ValueError, match="increasing order"):
         paddle.nn.AdaptiveLogSoftmaxWithLoss(8, 10, [6, 2])
+
+
+def test_batch_norm_with_trainable_statistics_evaluates_as_it_trains() -> None:
+    x = paddle.to_tensor([[1.0, 2.0], [3.0, 6.0]])
+    trained, evaluated = (paddle.nn.BatchNorm(2, is_test=test, trainable_statistics=test) for test in (False, True))
+    assert evaluated.training is False
+    assert trained(x).tolist() == evaluated(x).tolist()
+    assert trained._mean.tolist() == evaluated._mean.tolist() != [0, 0]
+    plain = paddle.nn.BatchNorm(2, is_test=True)
+    assert plain(x).tolist() != trained(x).tolist()
+
+
+def test_factors_of_interpolate_may_be_tensors() -> None:
+    x, two = paddle.arange(4.0).reshape([1, 1, 2, 2]), paddle.to_tensor(2.0)
+    for factors in (two, [two, two], paddle.to_tensor([2.0, 2.0])):
+        found = paddle.nn.functional.interpolate(x, scale_factor=factors, mode="bilinear")
+        assert found.tolist() == paddle.nn.functional.interpolate(x, scale_factor=2, mode="bilinear").tolist()

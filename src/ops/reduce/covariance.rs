@@ -6,6 +6,7 @@ use super::sum::{mean, sum};
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::ops::contract::matmul::matmul;
+use crate::ops::check::{self, Test};
 use crate::ops::entry::op;
 use crate::ops::movement::parts::from_parts;
 use crate::ops::movement::{cast, conj, diagonal, imag, matrix_transpose, real, reshape_to};
@@ -48,6 +49,7 @@ pub fn cov(
         if w.dims() != [n] {
             bail!(Shape, OP, "weights of shape {:?} for {n} observations", w.dims());
         }
+        check::all(OP, w, Test::NotNegative, "weights (fweights, aweights) cannot be negative")?;
         let w = cast(w, number)?;
         weights = Some(match weights {
             Some(other) => multiply_same(&other, &w)?,

@@ -13,6 +13,7 @@ from ferrograd.paddle._base.in_place import taking_the_dtype
 from ferrograd.paddle._tensor import Tensor
 
 __all__ = [
+    "diagonal_scatter",
     "gather",
     "gather_nd",
     "index_add",
@@ -287,3 +288,13 @@ def shard_index(input: Tensor, index_num: int, nshards: int, shard_id: int, igno
     size = -(-index_num // nshards)
     inside = ops.equal(ops.floor_divide(input, size), shard_id)
     return ops.where(inside, ops.remainder(input, size), ops.full_like(input, ignore_value))
+
+
+def diagonal_scatter(
+    x: Tensor, y: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None
+) -> Tensor:
+    """``x`` with ``y`` written over a diagonal, which has the shape of ``y``."""
+    found = ops.diagonal(_arguments.tensor(x, "diagonal_scatter", "x"), offset, axis1, axis2).shape
+    if tuple(_arguments.tensor(y, "diagonal_scatter", "y").shape) != tuple(found):
+        raise ShapeError(f"diagonal_scatter: y.shape should be {list(found)}, but received {list(y.shape)}")
+    return ops.diagonal_scatter(x, y, offset, axis1, axis2)

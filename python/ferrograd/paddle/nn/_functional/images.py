@@ -229,6 +229,7 @@ def interpolate(
     given = scale_factor if size is None else size
     given = given.tolist() if isinstance(given, Tensor) else given
     each = list(given) if isinstance(given, list | tuple) else [given] * count
+    each = [n.item() if isinstance(n, Tensor) else n for n in each]
     if len(each) != count:
         raise ArgumentError(f"interpolate: {count} sizes or factors are needed, not {given}")
 

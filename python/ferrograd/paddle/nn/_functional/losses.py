@@ -112,8 +112,10 @@ def cosine_embedding_loss(
 ) -> Tensor:
     """``1 - cos`` of the vectors where the label is 1, ``max(cos - margin, 0)`` where it is -1.
 
-    The inputs are matrices of one vector for each label, or two vectors for all labels.
+    The inputs are matrices of one vector for each label, or two vectors for all labels. The margin is from -1 to 1.
     """
+    if not -1 <= margin <= 1:
+        raise ArgumentError(f"cosine_embedding_loss: margin should be between -1 and 1, not {margin}")
     if input1.ndim == input2.ndim == label.ndim == 1:
         input1, input2 = input1.unsqueeze(0), input2.unsqueeze(0)
     return losses.cosine_embedding_loss(input1, input2, label, margin, reduction)

@@ -157,6 +157,8 @@ def class_center_sample(label: Tensor, num_classes: int, num_samples: int, group
     if num_samples > num_classes:
         raise ArgumentError(f"Expected num_samples less than or equal to {num_classes}, got num_samples {num_samples}")
     labels = _labels(label, "class_center_sample", num_classes)
+    if not labels.size:
+        raise ArgumentError("class_center_sample: there are no labels")
     known = np.unique(labels)
     rest = np.setdiff1d(np.arange(num_classes), known)
     order = ops.randperm(len(rest)).numpy()[: max(num_samples - len(known), 0)]

@@ -71,12 +71,16 @@ class _BatchNormBase(_Scaled):
             attr = ParamAttr(initializer=Constant(first), trainable=False)
             setattr(self, key, self.create_parameter([num_features], attr))
 
+    def _takes_statistics(self) -> bool:
+        """Whether the statistics are those of the batch."""
+        return self.training
+
     def forward(self, input: Tensor) -> Tensor:
         """The normalized input. In training the running statistics are updated."""
         if self._fg_ranks and input.ndim not in self._fg_ranks:
             wanted = " or ".join(f"{rank}D" for rank in self._fg_ranks)
             raise ValueError(f"expected {wanted} input (got {input.ndim}D input)")
-        rest = (self.training, self._momentum, self._epsilon, self._data_format, self._use_global_stats)
+        rest = (self._takes_statistics(), self._momentum, self._epsilon, self._data_format, self._use_global_stats)
         return F.batch_norm(input, self._mean, self._variance, self.weight, self.bias, *rest)
 
     def extra_repr(self) -> str:
@@ -111,11 +115,18 @@ class BatchNorm(_BatchNormBase):
     ) -> None:
         super().__init__(num_channels, momentum, epsilon, param_attr, bias_attr, data_layout, use_global_stats or None)
         self._act = None if act is None else getattr(F, act)
+        self._trainable_statistics = trainable_statistics
         if is_test:
             self.eval()
 
+    def _takes_statistics(self) -> bool:
+        return self.training or self._trainable_statistics
+
     def forward(self, input: Tensor) -> Tensor:
-        """The normalized input through the activation. In training the running statistics are updated."""
+        """The normalized input through the activation. In training the running statistics are updated.
+
+        With ``trainable_statistics`` evaluation does what training does.
+        """
         found = super().forward(input)
         return found if self._act is None else self._act(found)
 
