@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import ferrograd.paddle as _paddle
@@ -67,7 +68,7 @@ def test_a_bias_is_added(dtype: str) -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     mask = M.BlockDiagonalMask.from_seqlens([1, 2], [2, 2])
-    refused = [
+    refused: list[Callable[[], Any]] = [
         lambda: mask.materialize([3, 3]),
         lambda: mask.materialize([3, 4], "int64"),
         lambda: mask.split(paddle.ones([1, 3])),
@@ -82,6 +83,10 @@ def test_what_does_not_fit_is_refused() -> None:
         with pytest.raises((ValueError, TypeError)):
             call()
     padded = M.PaddedSeqLenInfo.from_seqlens_padded([1], 2)
-    for absent in (lambda: M.PaddedSeqLenInfo.from_seqlens([1]), lambda: padded.split(paddle.ones([1, 2]))):
+    absent: list[Callable[[], Any]] = [
+        lambda: M.PaddedSeqLenInfo.from_seqlens([1]),
+        lambda: padded.split(paddle.ones([1, 2])),
+    ]
+    for call in absent:
         with pytest.raises(NotImplementedError):
-            absent()
+            call()

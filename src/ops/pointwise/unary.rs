@@ -216,10 +216,13 @@ pub(in crate::ops) const fn is_zero(rule: &str) -> bool {
     matches!(rule.as_bytes(), b"zero()")
 }
 
-/// Whether the text of a rule is the cotangent, or its product with an operand or a sign: these are integers where the operands
-/// are.
+/// Whether the text of a rule is the cotangent, or its product with an operand, a sign or a quotient without its rest: these are
+/// integers where the operands are.
 pub(in crate::ops) const fn is_product(rule: &str) -> bool {
-    matches!(rule.as_bytes(), b"g.clone()" | b"-g" | b"g * x" | b"g * y" | b"g * sign(x)?")
+    matches!(
+        rule.as_bytes(),
+        b"g.clone()" | b"-g" | b"g * x" | b"g * y" | b"g * sign(x)?" | b"-(g * floor_with_rest(x, y)?)"
+    )
 }
 
 /// The derivative of a piecewise constant function.
