@@ -156,3 +156,14 @@ def test_factors_of_interpolate_may_be_tensors() -> None:
     for factors in (two, [two, two], paddle.to_tensor([2.0, 2.0])):
         found = paddle.nn.functional.interpolate(x, scale_factor=factors, mode="bilinear")
         assert found.tolist() == paddle.nn.functional.interpolate(x, scale_factor=2, mode="bilinear").tolist()
+
+
+def test_functions_as_layers() -> None:
+    Q, x, y = paddle.nn.quant, t([[1.0, 2.0], [3.0, 4.0]]), t([[5.0, 6.0], [7.0, 8.0]])
+    for name in ("add", "subtract", "multiply", "divide", "matmul"):
+        assert getattr(Q, name)()(x, y).tolist() == getattr(paddle, name)(x, y).tolist()
+    assert Q.matmul()(x, y, transpose_y=True).tolist() == paddle.matmul(x, y, transpose_y=True).tolist()
+    assert Q.reshape()(x, [4]).tolist() == Q.flatten()(x).tolist() == [1, 2, 3, 4]
+    assert Q.transpose()(x, [1, 0]).tolist() == [[1, 3], [2, 4]]
+    assert Q.concat()([x, y], axis=1).tolist() == [[1, 2, 5, 6], [3, 4, 7, 8]]
+    assert isinstance(Q.add(), paddle.nn.Layer)

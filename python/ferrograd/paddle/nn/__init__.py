@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ferrograd._kit import public as _public
-from ferrograd.paddle.nn import functional, initializer, layer, utils
+from ferrograd.paddle.nn import functional, initializer, layer, quant, utils
 from ferrograd.paddle.nn._parameter import ParamAttr, Parameter
 from ferrograd.paddle.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
 from ferrograd.paddle.nn.decode import BeamSearchDecoder, Decoder, dynamic_decode
@@ -22,6 +22,7 @@ __all__ = [
     "functional",
     "initializer",
     "layer",
+    "quant",
     "spectral_norm",
     "utils",
 ]
