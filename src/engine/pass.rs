@@ -250,14 +250,14 @@ fn sum_to_meta(t: &mut Tensor, meta: &Meta, of: &Node, live: &Levels, node: &Nod
     if !shape::same(t.dims(), &meta.dims) {
         *t = sum_to(t, &meta.dims)?;
     }
-    if !meta.dtype.is_differentiable() {
-        // The sum of integers of few bits has more of them.
-        *t = cast(t, meta.dtype)?;
-    }
     if !t.levels.is_empty() {
         let own = t.levels.as_slice().iter().copied();
         let foreign = own.filter(|l| !meta.levels.contains(*l) && !live.contains(*l));
         *t = sum_batch(t, &Levels::new(foreign))?;
+    }
+    if !meta.dtype.is_differentiable() {
+        // The sum of integers of few bits has more of them.
+        *t = cast(t, meta.dtype)?;
     }
     Ok(())
 }

@@ -78,6 +78,10 @@ impl Op for BatchAxis {
         unreachable!("{} changes the levels and is computed before the door", self.name())
     }
 
+    fn carries_integers(&self) -> u64 {
+        1
+    }
+
     fn saves(&self, _: NeedsGrad) -> Saves {
         Saves::NOTHING
     }

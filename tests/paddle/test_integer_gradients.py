@@ -86,6 +86,14 @@ def test_integers_written_into_floats_have_gradients(dtype: str) -> None:
     assert i.grad.astype("int64").tolist() == ([[1], [1]] if dtype == "bool" else [[4], [4]])
 
 
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integers_go_through_vmap(dtype: str) -> None:
+    i, j = leaf([1, 2, 3], dtype), leaf([4, 5], dtype)
+    (fg.func.vmap(lambda row: row * j)(i)).sum().backward()
+    assert (i.grad.tolist(), j.grad.tolist()) == ([9, 9, 9], [6, 6])
+    assert paddle.autograd.hessian((i * i).sum(), i)[:].tolist() == [[2, 0, 0], [0, 2, 0], [0, 0, 2]]
+
+
 def test_hooks_and_writes_see_integers() -> None:
     i = leaf([1, 2, 3])
     i.register_hook(lambda g: g * 10)
