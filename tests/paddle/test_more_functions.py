@@ -530,6 +530,31 @@ def test_the_largest_elements_in_parts_of_boxes() -> None:
         pool(x, t(boxes), count, (1, 2, 3))
 
 
+def test_means_in_parts_of_boxes_with_channels_of_their_own() -> None:
+    pool = paddle.vision.ops.psroi_pool
+    images = np.random.default_rng(2).standard_normal((2, 12, 5, 6))
+    boxes = np.array([[0.5, 1, 2.4, 4], [-2, -2, 1, 0], [1, 1, 9, 9], [3, 3, 1, 1], [-9, -9, -8, -8]])
+    count = t([2, 3], "int32")
+    for scale in (1.0, 0.5):
+        wanted = np.zeros((5, 2, 2, 3))
+        for at in np.ndindex(wanted.shape):
+            x1, y1, x2, y2 = (np.trunc(boxes[at[0]] + np.copysign(0.5, boxes[at[0]])) + np.array([0, 0, 1, 1])) * scale
+            spans = []
+            for part, parts, first, last, n in ((at[2], 2, y1, y2, 5), (at[3], 3, x1, x2, 6)):
+                size = max(last - first, 0.1) / parts
+                ends = np.floor(first + part * size), np.ceil(first + (part + 1) * size)
+                spans.append(slice(*(int(min(max(end, 0), n)) for end in ends)))
+            found = images[int(at[0] > 1), 6 * at[1] + 3 * at[2] + at[3]][spans[0], spans[1]]
+            wanted[at] = found.mean() if found.size else 0
+        near(pool(t(images), t(boxes), count, (2, 3), scale), wanted)
+        near(paddle.vision.ops.PSRoIPool((2, 3), scale)(t(images), t(boxes), count), wanted)
+    x = paddle.to_tensor(images, stop_gradient=False)
+    assert testing.gradcheck(lambda x: pool(x, t(boxes), count, 2), (x,))
+    for wrong in (0, 5, (1, 2, 3)):
+        with pytest.raises(ValueError, match="psroi_pool"):
+            pool(x, t(boxes), count, wrong)
+
+
 @pytest.mark.parametrize("normalized", [True, False])
 def test_boxes_as_offsets_from_prior_boxes(normalized: bool) -> None:
     code = paddle.vision.ops.box_coder

@@ -161,17 +161,71 @@ def roi_pool(
     >>> paddle.vision.ops.roi_pool(x, box, paddle.to_tensor([1]), 2).tolist()
     [[[[5.0, 7.0], [13.0, 15.0]]]]
     """
-    x = _arguments.tensor(x, "roi_pool", "x")
-    given = _arguments.tensor(boxes, "roi_pool", "boxes").detach().numpy()
-    counts = _arguments.tensor(boxes_num, "roi_pool", "boxes_num").detach().numpy()
-    if x.ndim != 4 or given.shape[1:] != (4,) or counts.shape != (x.shape[0],) or counts.sum() != len(given):
-        raise ShapeError(f"roi_pool: {counts.tolist()} boxes of {given.shape} for images of shape {list(x.shape)}")
+    x, given, images = _boxes(x, boxes, boxes_num, "roi_pool")
     rows, columns = pair(output_size, "roi_pool", "output_size")
-    # Halves are rounded away from zero.
-    scaled = given * spatial_scale
-    corners = (np.sign(scaled) * np.floor(np.abs(scaled) + 0.5)).astype(int)
-    result: Tensor = detection.largest_in_boxes(x, np.repeat(np.arange(len(counts)), counts), corners, rows, columns)[0]
+    corners = _rounded(given * spatial_scale).astype(int)
+    result: Tensor = detection.largest_in_boxes(x, images, corners, rows, columns)[0]
     return result
+
+
+def _boxes(x: Tensor, boxes: Tensor, boxes_num: Tensor, function: str) -> tuple[Tensor, Any, Any]:
+    """The images, the numbers of the boxes [count, 4], and the image of each box."""
+    x = _arguments.tensor(x, function, "x")
+    given = _arguments.tensor(boxes, function, "boxes").detach().numpy()
+    counts = _arguments.tensor(boxes_num, function, "boxes_num").detach().numpy()
+    if x.ndim != 4 or given.shape[1:] != (4,) or counts.shape != (x.shape[0],) or counts.sum() != len(given):
+        raise ShapeError(f"{function}: {counts.tolist()} boxes of {given.shape} for images of shape {list(x.shape)}")
+    return x, given, np.repeat(np.arange(len(counts)), counts)
+
+
+def _rounded(x: Any) -> Any:
+    """The nearest whole numbers, halves away from zero."""
+    return np.sign(x) * np.floor(np.abs(x) + 0.5)
+
+
+def psroi_pool(
+    x: Tensor,
+    boxes: Tensor,
+    boxes_num: Tensor,
+    output_size: Any,
+    spatial_scale: float = 1.0,
+    name: str | None = None,
+) -> Tensor:
+    """Means of images [batch, channels, height, width] in the parts of boxes [count, 4], each part of its own channels.
+
+    The corners of the boxes are rounded and multiplied by ``spatial_scale``, and each box is cut into ``output_size``
+    parts, which may overlap: [count, channels / parts, rows, columns]. A part outside the image is 0. ``boxes_num``
+    says how many of the boxes belong to each image. The gradient flows to the images.
+
+    Source: J. Dai et al., "R-FCN" (2016), equation 1.
+
+    >>> import ferrograd.paddle as paddle
+    >>> x, box = paddle.arange(16.0).reshape([1, 4, 2, 2]), paddle.to_tensor([[0.0, 0, 1, 1]])
+    >>> paddle.vision.ops.psroi_pool(x, box, paddle.to_tensor([1]), 2).tolist()
+    [[[[0.0, 5.0], [10.0, 15.0]]]]
+    """
+    x, given, images = _boxes(x, boxes, boxes_num, "psroi_pool")
+    rows, columns = pair(output_size, "psroi_pool", "output_size")
+    if min(rows, columns) < 1 or x.shape[1] % (rows * columns):
+        raise ArgumentError(f"psroi_pool: {x.shape[1]} channels are not for {rows} times {columns} parts of a box")
+    corners = (_rounded(given) + np.array([0, 0, 1, 1])) * spatial_scale
+    across, down = (
+        _made(_shares(corner, np.maximum(end - corner, 0.1), parts, size), x.dtype)
+        for corner, end, parts, size in zip(corners.T[:2], corners.T[2:], (columns, rows), x.shape[:1:-1], strict=True)
+    )
+    parts = ops.reshape(x, [x.shape[0], x.shape[1] // (rows * columns), rows, columns, *x.shape[2:]])[
+        _made(images, None)
+    ]
+    result: Tensor = ops.einsum("kcpqhw,kph,kqw->kcpq", parts, down, across)
+    return result
+
+
+def _shares(begin: Any, span: Any, parts: int, size: int) -> Any:
+    """The shares of the places of an axis in the means of the parts of boxes: [boxes, parts, size]."""
+    edges = begin[:, None] + np.arange(parts + 1) * (span / parts)[:, None]
+    first, last = np.floor(edges[:, :-1, None]).clip(0, size), np.ceil(edges[:, 1:, None]).clip(0, size)
+    inside = (np.arange(size) >= first) & (np.arange(size) < last)
+    return inside / np.maximum(last - first, 1)
 
 
 def deform_conv2d(

@@ -14,9 +14,20 @@ from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd._kit.dialect import PADDLE
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn.layer.layers import Layer
-from ferrograd.paddle.vision._detection import box_coder, deform_conv2d, roi_pool, yolo_box
+from ferrograd.paddle.vision._detection import box_coder, deform_conv2d, psroi_pool, roi_pool, yolo_box
 
-__all__ = ["RoIAlign", "RoIPool", "box_coder", "deform_conv2d", "nms", "roi_align", "roi_pool", "yolo_box"]
+__all__ = [
+    "PSRoIPool",
+    "RoIAlign",
+    "RoIPool",
+    "box_coder",
+    "deform_conv2d",
+    "nms",
+    "psroi_pool",
+    "roi_align",
+    "roi_pool",
+    "yolo_box",
+]
 
 
 def _numbers(x: Any, function: str, name: str, shape: str) -> np.ndarray:
@@ -114,6 +125,18 @@ class RoIPool(Layer):
     def forward(self, x: Tensor, boxes: Tensor, boxes_num: Tensor) -> Tensor:
         """The largest elements of the images in pieces of the boxes."""
         return roi_pool(x, boxes, boxes_num, *self._sizes)
+
+
+class PSRoIPool(Layer):
+    """:func:`psroi_pool` to one size, as a layer."""
+
+    def __init__(self, output_size: Any, spatial_scale: float = 1.0) -> None:
+        super().__init__()
+        self._sizes = output_size, spatial_scale
+
+    def forward(self, x: Tensor, boxes: Tensor, boxes_num: Tensor) -> Tensor:
+        """The means of the images in pieces of the boxes."""
+        return psroi_pool(x, boxes, boxes_num, *self._sizes)
 
 
 __dir__ = _public.names(globals())
