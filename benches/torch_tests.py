@@ -174,7 +174,11 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.first = first
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        return importlib.machinery.ModuleSpec(name, self, is_package=True) if name.split(".")[0] in self.first else None
+        parent, _, last = name.rpartition(".")
+        if name.split(".")[0] not in self.first or last in getattr(sys.modules.get(parent), "__dict__", ()):
+            # What a module has already is no module.
+            return None
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec: Any) -> Any:
         return HELPERS.get(spec.name) or _Module(spec.name)
@@ -227,8 +231,9 @@ class Case(unittest.TestCase):
 
     def _difference(self, x: Any, y: Any, options: dict[str, Any]) -> str | None:
         """In what two values differ."""
-        lists = torch.nn.Sequential | torch.nn.ModuleList | torch.nn.ParameterList
-        x, y = (list(v) if isinstance(v, lists) else v for v in (x, y))
+        lists = torch.nn.Sequential | torch.nn.ModuleList | torch.nn.ParameterList | torch.utils.data.Subset
+        dicts = torch.nn.ModuleDict | torch.nn.ParameterDict
+        x, y = (list(v) if isinstance(v, lists) else dict(v.items()) if isinstance(v, dicts) else v for v in (x, y))
         texts = str | bytes
         if any(isinstance(v, np.ndarray) and v.dtype.kind in "USO" for v in (x, y)):
             return None if np.array_equal(x, y) else f"{x!r} and {y!r}"
@@ -275,6 +280,9 @@ class Case(unittest.TestCase):
 
     def assertObjectIn(self, value: Any, values: Any) -> None:
         assert any(v is value for v in values)
+
+    def assertEqualTypeString(self, x: Any, y: Any) -> None:
+        assert (x.type(), x.device, x.dtype, x.is_sparse) == (y.type(), y.device, y.dtype, y.is_sparse)
 
     def assertNotWarn(self, call: Callable[[], Any], msg: str = "") -> None:
         with warnings.catch_warnings(record=True) as found:
@@ -567,7 +575,14 @@ def helpers() -> dict[str, _Module]:
             "skipCPUIfNoMkldnn": skipping("oneDNN"),
             "get_all_device_types": lambda: ["cpu"],
         },
-        f"{INTERNAL}.common_cuda": {**flags, **left, "tf32_off": _nothing, "tf32_on": _nothing, "CUDA_DEVICE": None},
+        f"{INTERNAL}.common_cuda": {
+            **flags,
+            **left,
+            "tf32_off": _nothing,
+            "tf32_on": _nothing,
+            "tf32_is_not_fp32": lambda: False,
+            "CUDA_DEVICE": None,
+        },
         f"{INTERNAL}.common_mkldnn": left,
         "torch._utils": {"ExceptionWrapper": ExceptionWrapper},
         "torch.utils._foreach_utils": {

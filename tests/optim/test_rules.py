@@ -526,3 +526,18 @@ def test_wrong_options_raise() -> None:
             call()
     with pytest.raises(RuntimeError, match="`fused` and `foreach` cannot be `True` together"):
         T.Adam([w], fused=True, foreach=True)
+
+
+def test_a_fused_step_divides_by_the_scale_and_is_left_out_where_gradients_are_not_finite() -> None:
+    w, v = (torch.tensor([1.0, -2.0], requires_grad=True) for _ in range(2))
+    scaled, plain = T.Adam([w], fused=True), T.Adam([v])
+    w.grad, v.grad = torch.tensor([8.0, 4.0]), torch.tensor([2.0, 1.0])
+    scaled.grad_scale, scaled.found_inf = torch.tensor(4.0), torch.tensor(1.0)
+    scaled.step()
+    assert w.tolist() == [1.0, -2.0]
+    assert not scaled.state[w]
+    scaled.found_inf = torch.tensor(0.0)
+    scaled.step()
+    plain.step()
+    assert torch.equal(w, v)
+    assert torch.equal(w.grad, v.grad)

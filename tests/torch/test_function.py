@@ -404,3 +404,27 @@ def test_an_argument_of_a_subclass_that_is_returned_stays_one() -> None:
     (a + b).sum().backward()
     assert values(x.grad) == [4, 4]
     assert type(Same.apply(torch.ones(2, requires_grad=True), 1)) is torch.Tensor
+
+
+@pytest.mark.parametrize("gives_one", [False, True])
+def test_a_tangent_of_a_result_without_gradients_is_refused(gives_one: bool) -> None:
+    class Both(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            signs = x.sign()
+            ctx.mark_non_differentiable(signs)
+            return x * 2, signs
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any) -> Any:
+            return t * 2, t if gives_one else None
+
+    forward_ad: Any = torch.autograd.forward_ad
+    with forward_ad.dual_level():
+        y, signs = Both.apply(forward_ad.make_dual(torch.ones(2), torch.ones(2)))
+        if gives_one:
+            with pytest.raises(RuntimeError, match=r"Both.jvp: result 1 is marked as not differentiable"):
+                forward_ad.unpack_dual(y)
+        else:
+            assert values(forward_ad.unpack_dual(y).tangent) == [2.0, 2.0]
+            assert forward_ad.unpack_dual(signs).tangent is None

@@ -187,6 +187,10 @@ def test_traces_of_torchscript_are_python() -> None:
 
     with pytest.warns(UserWarning, match="TorchScript"):
         assert torch.jit.trace(f, torch.ones(1)) is f
+    # The examples are tried at once.
+    for wrong in ({"example_inputs": (torch.ones(1),) * 2}, {"example_kwarg_inputs": {"y": 1}}):
+        with pytest.warns(UserWarning, match="TorchScript"), pytest.raises(TypeError, match="argument"):
+            torch.jit.trace(f, **wrong)
     model = torch.nn.Linear(2, 1)
     with pytest.warns(UserWarning, match="TorchScript"):
         assert torch.jit.trace_module(model, {"forward": torch.ones(1, 2)}) is model

@@ -57,8 +57,8 @@ class Context:
     _materialize_grads: bool = True
     #: Whether ``backward`` gets zeros for the results that are marked as not differentiable.
     _materialize_non_diff_grads: bool = True
-    #: The results, among the tensors, for which ``backward`` gets None.
-    _without_grads: Sequence[int] = ()
+    #: The results, among the tensors, that are marked as not differentiable.
+    _constant_results: Sequence[int] = ()
     _any_dtype: bool = False
     _finished: bool = False
     _output_attributes: Mapping[str, int] = {}
@@ -184,8 +184,8 @@ class Context:
         function = self._function
         rule = function._rule()
         rule = getattr(rule, "_recorded", rule) if records else rule
-        if self._without_grads:
-            grads = [None if at in self._without_grads else g for at, g in enumerate(grads)]
+        if self._constant_results and not self._materialize_non_diff_grads:
+            grads = [None if at in self._constant_results else g for at, g in enumerate(grads)]
         result = rule(self, *function._cotangents(self, grads))
         found: list[Tensor | None] = [None] * self._count
         function._assign_gradients(self, result, found)
@@ -235,6 +235,12 @@ class Context:
         found: list[Tensor | None] = [None] * len(indices(self._outs))
         several = function._has_several_results(result)
         self._assign(self._outs, list(result) if several else [result], found, "jvp")
+        for at in self._constant_results:
+            if found[at] is not None:
+                raise ArgumentError(
+                    f"{function.__name__}.jvp: result {at} is marked as not differentiable and has a tangent: return "
+                    "None in its place"
+                )
         return found
 
     def _transposed_tangents(self, tangents: Values) -> Values:

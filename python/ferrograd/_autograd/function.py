@@ -196,8 +196,8 @@ class Function:
         ]
         cls._check_output(ctx, inputs, found)
         roles = [(y, cls._role(ctx, inputs, y)) for y in found]
-        if not ctx._materialize_non_diff_grads:
-            ctx._without_grads = [at for at, (_, role) in enumerate(roles) if role in (CONSTANT, CONSTANT_ALIAS)]
+        if ctx._constants:
+            ctx._constant_results = [at for at, (_, role) in enumerate(roles) if role in (CONSTANT, CONSTANT_ALIAS)]
         kept = [*tensors_in(ctx._saved), *tensors_in(ctx._saved_for_forward)]
         saved = list(zip(kept, (*ctx._copies, *ctx._copies_for_forward), strict=True))
         spots = [at for at, place in enumerate(ctx._ins) for _ in indices(place)]

@@ -41,6 +41,8 @@ class Texts(NamedTuple):
     failed: str
     #: With the fields ``pid`` and ``how``.
     died: str
+    #: The same of a worker that a signal has ended.
+    killed: str
     #: With the field ``seconds``.
     timed_out: str
 
@@ -225,9 +227,9 @@ class _Worker:
         if code is None or code >= 0:
             return f"with exit code {code}"
         try:
-            return f"by signal {signal.Signals(-code).name}"
+            return f"by signal: {signal.Signals(-code).name}"
         except ValueError:
-            return f"by signal {-code}"
+            return f"by signal: {-code}"
 
 
 def _stop(workers: list[_Worker], owner: int, patience: float = PATIENCE) -> None:
@@ -312,8 +314,9 @@ class WorkerBatches(Iterator[Any]):
 
     def _give_up(self, dead: list[_Worker]) -> None:
         """Ends all workers and raises because some have died."""
-        pids = ", ".join(str(w.process.pid) for w in dead)
-        self._fail(self._options.texts.died.format(pid=pids, how=dead[0].how_it_ended()))
+        pids, how = ", ".join(str(w.process.pid) for w in dead), dead[0].how_it_ended()
+        texts = self._options.texts
+        self._fail((texts.killed if how.startswith("by signal") else texts.died).format(pid=pids, how=how))
 
     def _fail(self, text: str) -> None:
         self._error = text

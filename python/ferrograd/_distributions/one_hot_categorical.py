@@ -41,6 +41,11 @@ class OneHotCategorical(Distribution):
     support = constraints.one_hot
 
     @property
+    def _categorical(self) -> Categorical:
+        """The distribution of the place of the 1, by the name that PyTorch's code has for it."""
+        return self._fg_places
+
+    @property
     def mean(self) -> Any:
         """The probabilities."""
         return self.probs

@@ -66,6 +66,7 @@ class Wishart(ExponentialFamily):
             raise ValueError("scale_tril must be at least two-dimensional, with optional leading batch dimensions")
         if not isinstance(df, int | float):
             batch = np.broadcast_shapes(tuple(matrix.shape[:-2]), tuple(df.shape))
+            df = df if df.dtype.kind == "f" else ops.astype(df, matrix.dtype)
         else:
             batch = tuple(matrix.shape[:-2])
             df = ops.full([], float(df), matrix.dtype)

@@ -15,6 +15,10 @@ class RemovableHandle:
         self.id = next(self._numbers)
         self._fg_held = [hooks, *([] if extra_dict is None else [extra_dict])]
 
+    def hooks_dict_ref(self) -> dict[int, Any]:
+        """The dict that holds the hook, with the others of its kind."""
+        return self._fg_held[0]
+
     def remove(self) -> None:
         """Removes the hook. A second call does nothing."""
         for held in self._fg_held:

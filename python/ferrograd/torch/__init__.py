@@ -170,6 +170,7 @@ _ELSEWHERE = {
     "channel_shuffle": "nn.functional",
     "compile": "compiler",
     "conv_tbc": "nn.functional",
+    "convolution": "nn._functional.convolutions",
     "cosine_embedding_loss": "nn._functional.root_forms",
     "ctc_loss": "nn._functional.root_forms",
     "dropout_": "nn._functional.root_forms",

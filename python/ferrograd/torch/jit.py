@@ -185,8 +185,12 @@ def _refuse(function: str) -> NoReturn:
     )
 
 
-def trace(func: T, example_inputs: Any = None, *args: Any, **kwargs: Any) -> T:
+def trace(
+    func: T, example_inputs: Any = None, *args: Any, example_kwarg_inputs: dict[str, Any] | None = None, **kwargs: Any
+) -> T:
     """The function or module itself, with a warning: it runs as Python, so what it decides by values is not fixed.
+
+    It is called once with the examples, an argument or a tuple of them, so what is wrong with it is seen here.
 
     >>> import warnings, ferrograd.torch as torch
     >>> with warnings.catch_warnings():
@@ -196,6 +200,11 @@ def trace(func: T, example_inputs: Any = None, *args: Any, **kwargs: Any) -> T:
     [2.0, 2.0]
     """
     warn("torch.jit.trace: there is no TorchScript here; the program runs as Python")
+    call: Any = func
+    if example_kwarg_inputs is not None:
+        call(**example_kwarg_inputs)
+    elif example_inputs is not None:
+        call(*example_inputs if builtins.isinstance(example_inputs, tuple | list) else (example_inputs,))
     return func
 
 

@@ -71,7 +71,12 @@ class _Aten:
     def __getattr__(self, name: str) -> OpOverloadPacket:
         if name.startswith("__"):
             raise AttributeError(name)
-        places: tuple[Any, ...] = (import_module("ferrograd.torch"), Tensor)
+        # The last one has what PyTorch has in this place alone.
+        places: tuple[Any, ...] = (
+            import_module("ferrograd.torch"),
+            Tensor,
+            import_module("ferrograd.torch.nn._functional.convolutions"),
+        )
         known = (getattr(place, name, None) for place in places)
         functions = [f for f in known if callable(f) and not isinstance(f, type)]
         found = OpOverloadPacket(name, functions[0] if functions else _missing(name))

@@ -514,3 +514,14 @@ def test_classes_of_constraints_have_the_names_that_libraries_use() -> None:
 def test_the_density_of_wishart_is_differentiated_by_each_element_of_a_matrix() -> None:
     density = D.Wishart(t(4.0), t(MATRIX), validate_args=False).log_prob
     assert torch.autograd.gradcheck(density, (t([[2.0, 0.5], [0.3, 1.0]], tracked=True),))
+
+
+def test_whole_degrees_of_freedom_get_the_dtype_of_the_matrix() -> None:
+    whole = D.Wishart(torch.tensor(4), t(MATRIX))
+    assert whole.df.dtype == t(MATRIX).dtype
+    assert torch.equal(whole.log_prob(t(MATRIX)), D.Wishart(t(4.0), t(MATRIX)).log_prob(t(MATRIX)))
+
+
+def test_the_place_of_a_one_has_a_distribution() -> None:
+    held = D.OneHotCategorical(t([0.2, 0.8]))._categorical
+    assert held.log_prob(torch.tensor(1)).exp().item() == pytest.approx(0.8)

@@ -170,3 +170,28 @@ def test_functions_as_methods() -> None:
     same(right.cholesky_solve(factor), torch.cholesky_solve(right, factor))
     q, tau = torch.geqrf(factor)
     same(q.orgqr(tau), torch.orgqr(q, tau))
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_convolutions_of_any_number_of_axes_and_their_gradients(axes: int, transposed: bool) -> None:
+    x = normal(2, 4, *(5, 6, 4)[:axes]).requires_grad_()
+    w, b = normal(4, 2, *(3, 2, 2)[:axes], seed=1).requires_grad_(), normal(4, seed=2).requires_grad_()
+    named = {"stride": [2] * axes, "padding": [1] * axes, "dilation": [1] * axes, "groups": 2}
+    out = [1] * axes if transposed else [0] * axes
+    options = (named["stride"], named["padding"], named["dilation"], transposed, out, 2)
+    kind = f"conv_transpose{axes}d" if transposed else f"conv{axes}d"
+    y = torch.convolution(x, w, b, *options)
+    same(y, getattr(F, kind)(x, w, b, **named, **({"output_padding": out} if transposed else {})))
+    g = normal(*y.shape, seed=3).requires_grad_()
+    backward = torch.ops.aten.convolution_backward
+    found = backward(g, x, w, [4], *options, [True, True, True])
+    for a, c in zip(found, torch.autograd.grad(y, (x, w, b), g), strict=True):
+        np.testing.assert_allclose(a.detach().numpy(), c.numpy(), atol=1e-12)
+    assert backward(g, x, w, [4], *options, [False, True, False])[::2] == (None, None)
+    torch.autograd.gradcheck(lambda g, x, w: backward(g, x, w, [4], *options, [True, True, False]), (g, x, w))
+
+
+def test_a_convolution_wants_a_batch() -> None:
+    with pytest.raises(RuntimeError, match="a batch and a weight of 3 to 5 axes are wanted, not 2 and 3"):
+        torch.convolution(normal(4, 5), normal(4, 4, 3), None, 1, 0, 1, False, 0, 1)

@@ -119,6 +119,8 @@ MISTAKES: list[tuple[Any, type[Exception], str]] = [
     (lambda: Net().get_submodule("first.weight"), AttributeError, "`weight` is not an nn.Module"),
     (lambda: Net().get_submodule("second"), AttributeError, "Net has no attribute `second`"),
     (lambda: Net().to(torch.int64), TypeError, "only accepts floating point or complex dtypes"),
+    (lambda: Net().to("cpu", True), TypeError, "a dtype is wanted, not True"),
+    (lambda: Net().to([]), TypeError, "a device, a dtype or a tensor is wanted, not a list"),
     (lambda: Net().to("cuda"), RuntimeError, "cuda is neither a dtype nor a device that is here"),
     (lambda: Net().load_state_dict([]), TypeError, "Expected state_dict to be dict-like, got <class 'list'>."),
     (lambda: nn.ReLU(1, 2, 3), TypeError, "ReLU.__init__(): too many positional arguments"),
@@ -626,3 +628,11 @@ def test_a_sequence_takes_modules_only() -> None:
     with pytest.raises(AssertionError, match="module should be of type"):
         net.insert(0, [nn.ReLU()])
     assert len(net) == 1
+
+
+def test_a_handle_gives_the_dict_that_holds_its_hook() -> None:
+    net = nn.Linear(1, 1)
+    first, second = (net.register_forward_hook(lambda *_: None) for _ in range(2))
+    assert list(first.hooks_dict_ref()) == [first.id, second.id]
+    first.remove()
+    assert list(second.hooks_dict_ref()) == [second.id]

@@ -228,3 +228,10 @@ def test_packed_sequences_are_not_empty_and_stay_themselves() -> None:
     packed = rnn.pack_padded_sequence(torch.ones(2, 1), [2])
     assert packed.to("cpu") is packed
     assert packed.to(torch.float64).data.dtype == torch.float64
+
+
+def test_the_weights_of_a_network_in_one_list() -> None:
+    net = nn.LSTM(2, 3, 2, bidirectional=True)
+    assert [id(w) for w in net._flat_weights] == [id(w) for w in net.parameters()]
+    nn.utils.weight_norm(net, "weight_hh_l1")
+    assert sum(isinstance(w, nn.Parameter) for w in net._flat_weights) == 15

@@ -354,3 +354,29 @@ def test_what_a_second_parametrization_must_return() -> None:
         with pytest.raises(ValueError, match=text):
             parametrize.register_parametrization(layer, "weight", wrong)
     assert len(layer.parametrizations.weight) == 1
+
+
+def test_parametrizations_are_shared_with_another_module() -> None:
+    class Rows(nn.Module):  # type: ignore[misc]
+        def forward(self, first: Any, second: Any) -> Any:
+            return torch.cat([first, second])
+
+        def right_inverse(self, whole: Any) -> Any:
+            return whole[:1], whole[1:]
+
+    one, other, third = nn.Linear(3, 2), nn.Linear(3, 2), nn.Module()
+    assert parametrize.transfer_parametrizations_and_params(one, other) is other
+    assert not parametrize.is_parametrized(other)
+    parametrize.register_parametrization(one, "weight", Rows())
+    parametrize.register_parametrization(one, "bias", nn.Tanh(), unsafe=True)
+    parametrize.transfer_parametrizations_and_params(one, other)
+    parametrize.transfer_parametrizations_and_params(one, third, "bias")
+    assert torch.equal(other.weight, one.weight)
+    assert torch.equal(other.bias, one.bias)
+    assert other.parametrizations.weight.original1 is one.parametrizations.weight.original1
+    assert list(dict(third.named_parameters())) == ["parametrizations.bias.original"]
+    with torch.no_grad():
+        one.parametrizations.bias.original.zero_()
+    assert third.bias.tolist() == [0.0, 0.0]
+    with pytest.raises(ValueError, match="does not have a parametrization on scale"):
+        parametrize.transfer_parametrizations_and_params(one, other, "scale")

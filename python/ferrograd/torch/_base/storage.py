@@ -51,6 +51,10 @@ class Storage(NamedTuple):
         """The number of bytes."""
         return self.total
 
+    def is_shared(self) -> bool:
+        """False: no memory is shared with other processes."""
+        return False
+
     @classmethod
     def from_file(cls, filename: Any, shared: bool = False, nbytes: int = 0, *, size: int = 0) -> Any:
         """The bytes of a file, for readers of formats such as that of safetensors: slices of it are NumPy arrays.

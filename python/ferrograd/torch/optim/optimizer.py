@@ -185,6 +185,8 @@ class Optimizer:
         if self.defaults.get("differentiable"):
             self._fg_record()
             return loss
+        if self.defaults.get("fused") and not self._fg_unscale():
+            return loss
         if self._fg_held:
             self._fg_take_numbers()
         with no_grad():
@@ -198,6 +200,19 @@ class Optimizer:
         return loss
 
     step = with_hooks(step, is_traceable=True)
+
+    def _fg_unscale(self) -> bool:
+        """Whether ``found_inf`` allows a step; the gradients are then divided by ``grad_scale``.
+
+        Who scales losses sets these attributes, numbers or None, on an optimizer with ``fused=True``.
+        """
+        if (found := getattr(self, "found_inf", None)) is not None and _get_value(found):
+            return False
+        if (scale := getattr(self, "grad_scale", None)) is not None:
+            with no_grad():
+                for p in (p for group in self.param_groups for p in group["params"] if p.grad is not None):
+                    p.grad.div_(scale)
+        return True
 
     def _fg_record(self) -> None:
         """Updates every parameter that has a gradient by ops that are recorded."""

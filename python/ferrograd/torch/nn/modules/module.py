@@ -324,7 +324,15 @@ class Module(BaseModule):
         memory_format = kwargs.pop("memory_format", None)
         if "copy" in kwargs:
             raise ArgumentError("to: .to() of a module does not accept copy: copy.deepcopy(module) makes another one")
+        if (
+            len(args) > 1
+            and isinstance(args[1], bool)
+            and not isinstance(args[0], (Tensor, np.dtype, dtypes.dtype, type))
+        ):
+            raise TypeError(f"Module.to: after a device a dtype is wanted, not {args[1]}")
         for arg in (*args, *kwargs.values()):
+            if isinstance(arg, (list, tuple, dict)):
+                raise TypeError(f"Module.to: a device, a dtype or a tensor is wanted, not a {type(arg).__name__}")
             if isinstance(arg, Tensor):
                 dtype = arg.dtype
             elif isinstance(arg, (np.dtype, dtypes.dtype, type)):

@@ -109,6 +109,11 @@ class RNNBase(Module):
         suffixes = [suffix for layer in range(self.num_layers) for suffix in self._fg_suffixes(layer)]
         return [[getattr(self, f"{kind}_{suffix}") for kind in kinds] for suffix in suffixes]
 
+    @property
+    def _flat_weights(self) -> list[Any]:
+        """The weights of all layers in one list, each as it is at present, also where it is parametrized."""
+        return [weight for weights in self.all_weights for weight in weights]
+
     def flatten_parameters(self) -> None:
         """Does nothing: weights need no other layout here."""
 
@@ -186,7 +191,7 @@ class RNNBase(Module):
         if not x.shape[0]:
             raise ArgumentError(f"Expected sequence length to be larger than 0 in RNN, not an input of {input.shape}")
         state = self._fg_initial(hx, x, sizes[0] if sizes else x.shape[1], batched, order)
-        weights = [weight for weights in self.all_weights for weight in weights]
+        weights = self._flat_weights
         rest = (weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
         run = getattr(root_recurrent, self.mode.lower())
         y, *end = run(x, state, *rest, False) if counts is None else run(x, counts, state, *rest)

@@ -21,6 +21,7 @@ __all__ = [
     "is_parametrized",
     "register_parametrization",
     "remove_parametrizations",
+    "transfer_parametrizations_and_params",
     "type_before_parametrizations",
 ]
 
@@ -272,6 +273,30 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
         del module.parametrizations
         module.__class__ = type(module).__bases__[0]
     return module
+
+
+def transfer_parametrizations_and_params(from_module: Any, to_module: Any, tensor_name: str | None = None) -> Any:
+    """Gives another module the functions and the original tensors of a tensor, or of all that are parametrized.
+
+    Both modules then hold the same objects. A tensor that ``to_module`` lacks is made.
+    """
+    if not is_parametrized(from_module):
+        return to_module
+    for name in list(from_module.parametrizations) if tensor_name is None else [tensor_name]:
+        if not is_parametrized(from_module, name):
+            raise ValueError(f"Module {from_module} does not have a parametrization on {name}")
+        held = from_module.parametrizations[name]
+        if not hasattr(to_module, name):
+            value = getattr(from_module, name).detach().clone()
+            is_parameter = isinstance(held._originals()[0], Parameter)
+            _keep(to_module, name, Parameter(value) if is_parameter else value)
+        for module in held:
+            register_parametrization(to_module, name, module, unsafe=held.unsafe)
+        new = to_module.parametrizations[name]
+        for key in ["original"] if held.is_tensor else [f"original{i}" for i in range(held.ntensors)]:
+            delattr(new, key)
+            _keep(new, key, getattr(held, key))
+    return to_module
 
 
 @typed(module=Module)
