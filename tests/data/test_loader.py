@@ -23,6 +23,7 @@ import ferrograd.torch as torch
 import numpy as np
 import pytest
 from ferrograd._data import workers
+from ferrograd._data.worker_info import WorkerInfo
 from ferrograd.torch.utils.data import BatchSampler, DataLoader, Subset
 
 from tests.data.parts import At, Draws, Numbers, Stream, TorchDraws, as_they_are, begin_fails
@@ -427,3 +428,11 @@ def test_more_workers_than_processors_are_warned_of() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         DataLoader(Numbers(4), num_workers=1)
+
+
+def test_what_a_worker_knows_of_itself_cannot_be_changed() -> None:
+    info: Any = WorkerInfo(0, 2, 7, None)
+    for name in ("id", "other"):
+        with pytest.raises(RuntimeError, match="Cannot assign attributes to WorkerInfo objects"):
+            setattr(info, name, 1)
+    assert repr(info) == "WorkerInfo(id=0, num_workers=2, seed=7, dataset=None)"

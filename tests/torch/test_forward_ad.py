@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -32,14 +33,62 @@ def test_tangents_of_what_is_computed() -> None:
     np.testing.assert_allclose(np.asarray(tangent), (np.cos(x) * x + np.sin(x)) * v)
 
 
-def test_writes_have_tangents_and_do_not_change_the_earlier_dual() -> None:
+def test_writes_have_tangents_and_do_not_change_what_was_computed_before() -> None:
+    x = X.clone()
     with fwd.dual_level():
-        dual = fwd.make_dual(X, V)
+        dual = fwd.make_dual(x, V)
         y = dual * 3
         dual[0] = 7.0
         y[1:].mul_(dual[1:])
         assert values(fwd.unpack_dual(dual).tangent) == [0.0, -1.0]
         assert values(fwd.unpack_dual(y).tangent) == [3.0, -12.0]
+        assert values(x) == [7.0, 2.0]
+        assert not x.requires_grad
+
+
+def test_a_dual_has_the_memory_of_its_primal_unless_that_is_tracked() -> None:
+    x, w = X.clone(), X.clone().requires_grad_()
+    with fwd.dual_level():
+        dual, tracked = fwd.make_dual(x, V), fwd.make_dual(w, V)
+        x.mul_(2)
+        tracked.mul_(2)
+        assert values(dual) == values(X * 2)
+        assert values(w) == values(X)
+        assert fwd.unpack_dual(dual).tangent is V
+        assert fwd.unpack_dual(dual).primal.data_ptr() == x.data_ptr()
+        assert values(torch.autograd.grad(tracked.sum(), w)[0]) == [2.0, 2.0]
+
+
+def test_a_level_inside_no_grad_has_tangents_without_a_graph() -> None:
+    layer: Any = torch.nn.Linear(2, 1, dtype=torch.float64)
+    with torch.no_grad():
+        with fwd.dual_level():
+            primal, tangent = fwd.unpack_dual(layer(fwd.make_dual(X, V)).sin())
+        assert not torch.is_grad_enabled()
+        outside = layer(X)
+    assert not any(x.requires_grad for x in (primal, tangent, outside))
+    assert values(tangent) == values(outside.cos() * (layer.weight @ V))
+    assert torch.is_grad_enabled()
+
+
+def test_a_dual_is_differentiable_by_its_primal() -> None:
+    x, v = X.clone().requires_grad_(), V.clone().requires_grad_()
+    with fwd.dual_level():
+        primal, tangent = fwd.unpack_dual(fwd.make_dual(x, v))
+        assert values(torch.autograd.grad(primal.sum(), x)[0]) == [1.0, 1.0]
+        assert tangent is v
+
+
+def test_tangents_live_as_long_as_what_is_computed_from_them() -> None:
+    with fwd.dual_level():
+        tangent = V.clone()
+        held = weakref.ref(tangent)
+        dual = fwd.make_dual(X, tangent)
+        y = dual * 2
+        del tangent, dual
+        assert values(fwd.unpack_dual(y).tangent) == values(V * 2)
+        del y
+        assert held() is None
 
 
 def test_several_duals() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 
 class WorkerInfo(NamedTuple):
@@ -12,6 +12,9 @@ class WorkerInfo(NamedTuple):
     num_workers: int
     seed: int
     dataset: Any
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise RuntimeError(f"Cannot assign attributes to {type(self).__name__} objects")
 
 
 _current: WorkerInfo | None = None

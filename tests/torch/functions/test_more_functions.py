@@ -483,6 +483,8 @@ def test_strides_and_shapes_of_empty_tensors() -> None:
     assert y.resize_as_(torch.ones(5)).tolist() == [0, 1, 2, 3, 0]
     with pytest.raises(ValueError, match="cannot resize"):
         torch.ones(2, requires_grad=True).resize_(1)
+    with torch.inference_mode():
+        assert torch.ones(2, requires_grad=True).resize_(1).requires_grad
 
 
 def test_resize_is_reshape_of_as_many_elements() -> None:

@@ -195,10 +195,10 @@ class Methods:
         """Gives the tensor another shape. It keeps its first elements; zeros follow if there are more.
 
         Raises:
-            ArgumentError: the tensor requires a gradient.
+            ArgumentError: the tensor requires a gradient, and this is not inference mode.
         """
         shape = _arguments.integers(create._shape(sizes, size), "resize_", "sizes")
-        if not self.stop_gradient:
+        if not self.stop_gradient and not _core.is_inference_mode_enabled():
             raise ArgumentError("cannot resize variables that require grad")
         n, flat = math.prod(shape), ops.reshape(self, [-1])
         kept = flat[:n] if n <= self.numel() else ops.concat([flat, ops.zeros([n - self.numel()], self.dtype)])

@@ -1,17 +1,20 @@
 """``torch.autograd.forward_ad``: tensors that carry tangents.
 
-A dual tensor is a leaf of the graph. The tangent of a tensor computed from it is propagated through the graph when
-:func:`unpack_dual` asks for it.
+A dual tensor is a function of its primal, of its tangent, and of the root of the level, a leaf. The tangent of a tensor
+computed from it is propagated through the graph, from the root on, when :func:`unpack_dual` asks for it.
 """
 
 from __future__ import annotations
 
+import weakref
 from contextlib import ContextDecorator
 from typing import Any, NamedTuple
 
 from ferrograd import _core
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._kit import public as _public
+from ferrograd._kit.dialect import TORCH
+from ferrograd.torch.autograd.function import Function
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -23,37 +26,69 @@ class UnpackedDualTensor(NamedTuple):
     tangent: Tensor | None
 
 
-class _Dual(NamedTuple):
-    tensor: Tensor
-    #: The leaf that the tangent belongs to. In-place writes to the dual tensor do not change it.
-    place: Tensor
+class MakeDual(Function):
+    """A dual tensor. It has the memory of its primal, unless that is tracked."""
+
+    @staticmethod
+    def forward(ctx: Any, root: Tensor, primal: Tensor, tangent: Tensor) -> Tensor:
+        """The value of the primal."""
+        ctx.save_for_forward(tangent)
+        return primal if primal.requires_grad else primal.detach()
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        """The gradient, which is that of the primal."""
+        return None, g, None
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Tensor | None) -> Any:
+        """The tangent that the tensor was made with."""
+        (own,) = ctx.saved_tensors
+        return own
+
+
+class _Own(NamedTuple):
+    """A dual tensor as it was made."""
+
+    dual: weakref.ref[Tensor]
+    node: Any
     tangent: Tensor
 
 
-#: The dual tensors of the current level.
-_duals: list[_Dual] = []
+#: The dual tensors that are alive, by their ids.
+_own: dict[int, _Own] = {}
+#: The leaf that the dual tensors of the current level depend on.
+_root: Tensor | None = None
+#: Whether the level was entered where nothing is recorded.
+_is_quiet = False
 _current_level = -1
 
 
 def enter_dual_level() -> int:
-    """Enters the level on which tensors carry tangents, 0; raises if it is entered already."""
-    global _current_level
+    """Enters the level on which tensors carry tangents, 0; raises if it is entered already.
+
+    Inside ``no_grad`` the level records what the tangents need, and what :func:`unpack_dual` gives has no graph.
+    """
+    global _current_level, _root, _is_quiet
     if _current_level >= 0:
         raise ArgumentError("enter_dual_level: Nested forward mode AD is not supported at the moment")
-    _current_level = 0
+    _is_quiet = not _core.set_grad_mode(True)
+    _current_level, _root = 0, _core.make(1.0, None, True, TORCH)
     return 0
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
     """Exits the level and drops all tangents."""
-    global _current_level
+    global _current_level, _root
     if _current_level < 0 or level not in (None, _current_level):
         raise ArgumentError(
             "exit_dual_level: Trying to exit a forward AD level that was not the last one that was created. This is "
             "not supported."
         )
-    _current_level = -1
-    _duals.clear()
+    if _is_quiet:
+        _core.set_grad_mode(False)
+    _current_level, _root = -1, None
+    _own.clear()
 
 
 def _floating(x: Any, what: str) -> None:
@@ -65,6 +100,8 @@ def _floating(x: Any, what: str) -> None:
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """A tracked tensor with the value of ``tensor`` and a tangent of the same shape, which is cast to its dtype.
+
+    It has the memory of ``tensor``, unless that is tracked.
 
     >>> import ferrograd.torch as torch
     >>> from ferrograd.torch.autograd import forward_ad
@@ -94,12 +131,12 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     tangent = tangent if tangent.dtype == tensor.dtype else tangent.astype(tensor.dtype)
     before = _core.set_grad_mode(True)
     try:
-        place = _core.fresh(tensor)
-        dual = _core.fresh(place)
-        _duals.append(_Dual(dual, place, tangent))
-        return dual
+        dual: Tensor = MakeDual.apply(_root, tensor, tangent)
     finally:
         _core.set_grad_mode(before)
+    key = id(dual)
+    _own[key] = _Own(weakref.ref(dual, lambda _: _own.pop(key, None)), dual.grad_fn, tangent)
+    return dual
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
@@ -109,13 +146,13 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     """
     if (_current_level if level is None else level) < 0:
         return UnpackedDualTensor(tensor, None)
-    for dual in _duals:
-        if tensor is dual.tensor and tensor._version == 0:
-            return UnpackedDualTensor(tensor.detach(), dual.tangent)
-    places, tangents = [d.place for d in _duals], [d.tangent for d in _duals]
     # If the graph has other leaves, both are recorded so that they can be differentiated with respect to these.
-    beyond = _core.is_grad_enabled() and _core.reaches_other_leaves([tensor, *tangents], places)
-    [moved] = _core.push([tensor], places, tangents, beyond)
+    records = _core.is_grad_enabled() and not _is_quiet
+    beyond = records and _core.reaches_other_leaves([tensor], [_root])
+    own = _own.get(id(tensor))
+    if own is not None and own.node is tensor.grad_fn:
+        return UnpackedDualTensor(tensor if beyond else tensor.detach(), own.tangent)
+    [moved] = _core.push([tensor], [_root], [_core.make(1.0, None, False, TORCH)], beyond)
     return UnpackedDualTensor(tensor if beyond or moved is None else tensor.detach(), moved)
 
 
