@@ -1,11 +1,11 @@
-# make demo, test, test-all, microkernels, dev, t, docs, fuzz, models, miri, asan, tsan, careful, accuracy, memcheck, reliability, check, bench, release, wheels-here. Each sets up what it needs in .venv; Rust, CPython 3.11 and pip suffice.
+# make demo, test, test-all, arm, microkernels, dev, t, docs, fuzz, models, miri, asan, tsan, careful, accuracy, memcheck, reliability, check, bench, release, wheels-here. Each sets up what it needs in .venv; Rust, CPython 3.11 and pip suffice.
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 WHEELS := target/wheels
 SOURCES := $(shell find src python -name '*.rs' -o -name '*.py' -o -name '*.pyi' -o -name py.typed -o -name Cargo.toml)
 
-.PHONY: demo test test-all microkernels rust dev t docs fuzz models miri asan tsan careful accuracy memcheck reliability check wheel release wheels-here bench install clean
+.PHONY: demo test test-all arm microkernels rust dev t docs fuzz models miri asan tsan careful accuracy memcheck reliability check wheel release wheels-here bench install clean
 
 # Packages are fetched while the library is compiled.
 demo:
@@ -34,6 +34,13 @@ test-all: test
 	cargo test --workspace --exclude ferrograd-python --all-features
 	FERROGRAD_MUTATIONS=3000 $(BIN)/python -m pytest tests/reliability/test_damaged_files.py
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m long
+
+# The unit tests of the kernels, as ARM64 computes them, with the machine code for it. It needs a linker and an emulator, Debian's
+# gcc-aarch64-linux-gnu and qemu-user-static, and Rust's target.
+arm:
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64-static -cpu cortex-a72 -L /usr/aarch64-linux-gnu" \
+	cargo test --config tests/unit.toml --release --lib --package ferrograd-base --target $(ARM)
 
 # Loops that multiply registers call nothing, whatever the profile.
 microkernels: dev
