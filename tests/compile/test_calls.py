@@ -474,3 +474,21 @@ def test_results_of_structures() -> None:
     assert tracked[0]["w"].requires_grad
     tracked[0]["w"].sum().backward()
     assert w.grad.tolist() == [2.0, 2.0]
+
+
+def test_a_function_that_returns_a_leaf_of_its_own_runs_as_it_is() -> None:
+    def f(y: Any) -> Any:
+        x = fg.tensor([1.0, 2.0], requires_grad=True)
+        return x, (x * y).sum()
+
+    compiled = fg.compile(f)
+    with pytest.warns(UserWarning, match="it returns a tensor that it has made and that requires grad"):
+        compiled(fg.ones(2))
+    for _ in range(2):
+        x, y = compiled(fg.tensor([3.0, 4.0]))
+        y.backward()
+        assert x.is_leaf
+        assert x.grad.tolist() == [3.0, 4.0]
+    w = fg.tensor([3.0], requires_grad=True)
+    returned = fg.compile(lambda y: (w, y * 2), fullgraph=True)
+    assert all(returned(fg.ones(2))[0] is w for _ in range(2))

@@ -195,6 +195,12 @@ class Trace:
         is_recorded = any(x.grad_fn is not None and id(x) not in own for x in outs)
         if is_recorded and not _core.is_grad_enabled():
             return "it returns a tensor with a graph where ops are not recorded"
+        leaves = [x for x in outs if x.requires_grad and x.grad_fn is None and id(x) not in own]
+        if leaves and not {id(x) for x in leaves} <= set(map(id, self._tracer.leaves())):
+            # Each call would make another one, which gradients of other results reach.
+            return (
+                "it returns a tensor that it has made and that requires grad: return the values and make a leaf of them"
+            )
         return None
 
     def _linked(self, outs: list[Tensor]) -> list[Link]:
