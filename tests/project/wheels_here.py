@@ -130,7 +130,9 @@ def for_musl(folder: Path) -> Path:
         shutil.copytree(source("zlib", "bookworm"), zlib)
         run("./configure", "--static", folder=zlib, CC=str(compiler), CFLAGS="-O1 -fPIC")
         run("make", "--silent", "libz.a", folder=zlib, MAKEFLAGS="")
-    return made(folder, CC=str(compiler), ZLIB_CFLAGS=f"-I{zlib}", ZLIB_LIBS=f"{zlib}/libz.a")
+    flags = {"ZLIB_CFLAGS": f"-I{zlib}", "ZLIB_LIBS": f"{zlib}/libz.a"}
+    # The other libraries of this machine are not for musl, so none is to be found.
+    return made(folder, CC=str(compiler), PKG_CONFIG_LIBDIR=str(folder), **flags)
 
 
 def without_lock(folder: Path) -> Path:

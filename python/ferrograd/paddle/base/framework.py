@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
 
 from ferrograd import _core
-from ferrograd._core import PaddleTensor as Variable
+from ferrograd._core import ArgumentError, PaddleTensor as Variable
 from ferrograd._kit.dialect import PADDLE
 from ferrograd._tensor.dtypes import dtype_of
 from ferrograd.paddle._base import no_static as _no_static
@@ -100,8 +100,15 @@ convert_np_dtype_to_proto_type = convert_np_dtype_to_dtype_
 
 
 def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
-    """The CPU, as often as asked for."""
-    return [CPUPlace()] * (1 if device_count is None else device_count)
+    """The CPU, as often as asked for.
+
+    Raises:
+        ArgumentError: no list has so many elements.
+    """
+    try:
+        return [CPUPlace()] * (1 if device_count is None else device_count)
+    except OverflowError:
+        raise ArgumentError(f"cpu_places: {device_count} places are more than a list can have") from None
 
 
 def _current_expected_place() -> CPUPlace:
