@@ -209,3 +209,140 @@ def test_a_tangent_has_no_tangent_of_its_own() -> None:
         with pytest.raises(RuntimeError, match="has a forward gradient at the same level"):
             fwd.make_dual(X, dual * 2)
         assert values(fwd.unpack_dual(fwd.make_dual(X, (dual * 2).detach())).tangent) == values(X * 2)
+
+
+def _function(of_forward: Any, of_jvp: Any, note: Any = lambda ctx, x, y: None) -> Any:
+    """A custom function with a rule of tangents."""
+
+    class Custom(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            y = of_forward(x)
+            note(ctx, x, y)
+            return y
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any) -> Any:
+            return of_jvp(t)
+
+    return Custom.apply
+
+
+@pytest.mark.parametrize(
+    ("of_forward", "of_jvp", "message"),
+    [
+        (lambda x: x * 2, lambda t: (t, t), "invalid number of forward gradients"),
+        (lambda x: (x * 2, x * 3), lambda t: t, "invalid number of forward gradients"),
+        (lambda x: x * 2, lambda t: t[:1], "different size"),
+        (lambda x: x * 2, lambda t: 1, "expected Variable or None"),
+        (lambda x: x[:1], lambda t: t[:1] * 1, "not returning a view"),
+        (lambda x: x[:1], lambda t: t.clone()[:1], "not returning a view of the given"),
+        (lambda x: x, lambda t: t, "not returning a view"),
+    ],
+)
+def test_a_rule_that_gives_other_tangents_raises_where_the_function_is_called(
+    of_forward: Any, of_jvp: Any, message: str
+) -> None:
+    f = _function(of_forward, of_jvp)
+    with fwd.dual_level():
+        f(X.clone().requires_grad_())
+        for dual in (fwd.make_dual(X, V), fwd.make_dual(X.clone().requires_grad_(), V) * 2):
+            with pytest.raises(RuntimeError, match=message):
+                f(dual)
+
+
+def test_gradcheck_finds_a_rule_that_gives_no_view() -> None:
+    f = _function(lambda x: x[:1], lambda t: t.clone()[:1])
+    options: Any = {"check_backward_ad": False, "check_batched_grad": False, "check_undefined_grad": False}
+    x = X.clone().requires_grad_()
+    for call, message in ((f, "of the given"), (lambda x: f(x.view_as(x)), "of the same base")):
+        with pytest.raises(RuntimeError, match=f"not returning a view {message}"):
+            torch.autograd.gradcheck(call, (x,), check_forward_ad=True, **options)
+
+
+def test_a_rule_of_what_is_written_to_writes_to_its_tangent() -> None:
+    def note(ctx: Any, x: Any, y: Any) -> None:
+        ctx.mark_dirty(x)
+
+    with fwd.dual_level():
+        dual = fwd.make_dual(X.clone(), V)
+        _function(lambda x: x.mul_(2), lambda t: t.mul_(2), note)(dual)
+        for _ in range(2):
+            assert values(fwd.unpack_dual(dual).tangent) == values(V * 2)
+        for rule in (lambda t: t * 2, lambda t: t):
+            with pytest.raises(RuntimeError, match="not modifying the forward mode gradients inplace"):
+                _function(lambda x: x.mul_(2), rule, note)(fwd.make_dual(X.clone(), V))
+
+
+def test_a_result_that_is_not_differentiable_has_no_tangent() -> None:
+    def note(ctx: Any, x: Any, y: Any) -> None:
+        ctx.mark_non_differentiable(y[1])
+
+    with fwd.dual_level():
+        dual = fwd.make_dual(X, V)
+        with pytest.raises(RuntimeError, match="return None at that position"):
+            _function(lambda x: (x * 2, x * 3), lambda t: (t, t * 2), note)(dual)
+        y, other = _function(lambda x: (x * 2, x * 3), lambda t: (t * 2, None), note)(dual)
+        assert values(fwd.unpack_dual(y).tangent) == values(V * 2)
+        assert fwd.unpack_dual(other).tangent is None
+
+
+def test_views_of_custom_functions_have_views_as_tangents() -> None:
+    with fwd.dual_level():
+        dual = fwd.make_dual(X, V) * 2
+        assert values(fwd.unpack_dual(_function(lambda x: x[:1], lambda t: t[:1])(dual)).tangent) == [2.0]
+        assert values(fwd.unpack_dual(_function(lambda x: x, lambda t: t.view_as(t))(dual)).tangent) == [2.0, -2.0]
+
+
+def test_arguments_without_tangents_get_zeros_or_none() -> None:
+    seen: list[Any] = []
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, n: int, y: Any) -> Any:
+            ctx.set_materialize_grads(n == 2)
+            return x * y
+
+        @staticmethod
+        def jvp(ctx: Any, *tangents: Any) -> Any:
+            seen.append(tangents)
+            return tangents[0]
+
+    with fwd.dual_level():
+        dual = fwd.make_dual(X, V)
+        Product.apply(dual, 2, X.clone().requires_grad_())
+        Product.apply(dual, 3, X)
+    assert [[t is None for t in tangents] for tangents in seen] == [[False, True, False], [False, True, True]]
+
+
+def test_duals_are_shown_with_their_tangents() -> None:
+    x = torch.tensor([1.0, 2.0])
+    with fwd.dual_level():
+        dual = fwd.make_dual(x, torch.tensor([1.0, 0.0]))
+        assert repr(dual) == "tensor([1., 2.], tangent=tensor([1., 0.]))"
+        assert str(fwd.make_dual(torch.tensor(1.0), torch.tensor(0.0))) == "tensor(1., tangent=0.0)"
+        leaf = x.clone().requires_grad_()
+        tracked = fwd.make_dual(leaf, torch.tensor([1.0, 0.0])) * 2
+        assert repr(tracked).startswith("tensor([2., 4.], grad_fn=<MulBackward0>,")
+        assert "tangent=tensor([2., 0.]" in repr(tracked)
+        assert repr(x) == "tensor([1., 2.])"
+        assert "tangent" not in repr(fwd.unpack_dual(dual).primal)
+    assert "tangent" not in repr(dual)
+
+
+def test_forward_mode_can_be_switched_off_outside_of_a_level() -> None:
+    assert fwd._is_fwd_grad_enabled()
+    with fwd._set_fwd_grad_enabled(False):
+        assert not fwd._is_fwd_grad_enabled()
+        x = X.clone().requires_grad_()
+        with fwd.dual_level():
+            y = fwd.make_dual(x, V) * 2
+            assert fwd.unpack_dual(y).tangent is None
+            assert values(torch.autograd.grad(y.sum(), x)[0]) == [2.0, 2.0]
+            with pytest.raises(RuntimeError, match="cannot be switched inside a level"):
+                fwd._set_fwd_grad_enabled(True)
+    assert fwd._is_fwd_grad_enabled()
+    with fwd.dual_level(), fwd._set_fwd_grad_enabled(True):
+        assert values(fwd.unpack_dual(fwd.make_dual(X, V)).tangent) == values(V)
+        with pytest.raises(RuntimeError, match="cannot be switched inside a level"):
+            fwd._set_fwd_grad_enabled(False)

@@ -40,6 +40,9 @@ class Rules(Protocol):
     @classmethod
     def _has_several_results(cls, output: Any) -> bool: ...
 
+    @classmethod
+    def _check_tangents(cls, ctx: Any, given: Values, versions: list[int], found: Values) -> None: ...
+
 
 class Context:
     """Carries saved tensors, and any attribute that is set on it, from ``forward`` to ``backward``."""
@@ -225,6 +228,7 @@ class Context:
             return self._transposed_tangents(tangents)
         self._in_forward_mode = bool(self._saved_for_forward)
         before, outputs = dict(vars(self)), self._output_attributes
+        versions = [-1 if t is None else t.inplace_version for t in tangents]
         try:
             result = function.jvp(self, *fill(self._ins, tangents))
         finally:
@@ -233,14 +237,21 @@ class Context:
             vars(self).update({name: value for name, value in before.items() if name not in vars(self)})
             self._output_attributes = outputs
         found: list[Tensor | None] = [None] * len(indices(self._outs))
-        several = function._has_several_results(result)
-        self._assign(self._outs, list(result) if several else [result], found, "jvp")
+        parts = list(result) if function._has_several_results(result) else [result]
+        if len(parts) != len(self._outs):
+            raise ArgumentError(
+                f"{function.__name__}.jvp returned an invalid number of forward gradients (expected {len(self._outs)} "
+                f"but got {len(parts)}): return one for each result, and None for one that has none"
+            )
+        self._assign(self._outs, parts, found, "jvp")
         for at in self._constant_results:
             if found[at] is not None:
                 raise ArgumentError(
-                    f"{function.__name__}.jvp: result {at} is marked as not differentiable and has a tangent: return "
-                    "None in its place"
+                    f"{function.__name__}.jvp: result {at} is marked as not differentiable and has a tangent. You "
+                    "should return None at that position instead"
                 )
+        if not _core.batches([t for t in (*tangents, *found) if t is not None]):
+            function._check_tangents(self, tangents, versions, found)
         return found
 
     def _transposed_tangents(self, tangents: Values) -> Values:

@@ -259,6 +259,13 @@ class Function:
         return cls.jvp is not Function.jvp
 
     @classmethod
+    def _check_tangents(cls, ctx: Any, given: batching.Values, versions: list[int], found: batching.Values) -> None:
+        """Raises for tangents that are not what a dialect wants, besides what is wrong in all.
+
+        ``given`` are the tangents that ``jvp`` got, with their versions before that, and ``found`` those it returned.
+        """
+
+    @classmethod
     def _rule(cls) -> Callable[..., Any]:
         """The user's gradient rule."""
         return cls.backward if cls.vjp is Function.vjp else cls.vjp

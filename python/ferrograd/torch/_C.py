@@ -19,6 +19,7 @@ from ferrograd.torch._base import overriding as _overriding
 from ferrograd.torch._base.generator import Generator
 from ferrograd.torch._base.overriding import disabled_impl as _disabled_torch_function_impl  # noqa: F401
 from ferrograd.torch._tensor import Tensor as TensorBase
+from ferrograd.torch.autograd import forward_ad as _forward_ad
 from ferrograd.torch.autograd.function import Function
 
 __all__ = [
@@ -195,6 +196,16 @@ def _current_graph_task_id() -> int:
 def _set_grad_enabled(enabled: bool) -> None:
     """Switches recording on or off."""
     _core.set_grad_mode(enabled)
+
+
+def _is_fwd_grad_enabled() -> bool:
+    """Whether tensors that are made dual get tangents."""
+    return _forward_ad._is_fwd_grad_enabled()
+
+
+def _set_fwd_grad_enabled(enabled: bool) -> None:
+    """Switches forward mode on or off."""
+    _forward_ad._switch(enabled)
 
 
 #: What libraries ask of PyTorch's engine.

@@ -14,6 +14,7 @@ from ferrograd import _core
 from ferrograd._core import ArgumentError, ShapeError, Tensor
 from ferrograd._kit import public as _public
 from ferrograd._kit.dialect import TORCH
+from ferrograd.torch._tensor_str import _add_suffixes
 from ferrograd.torch.autograd.function import Function
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
@@ -46,6 +47,10 @@ class MakeDual(Function):
         (own,) = ctx.saved_tensors
         return own
 
+    @classmethod
+    def _check_tangents(cls, ctx: Any, given: Any, versions: list[int], found: Any) -> None:
+        """Nothing: the tangent is no view of another, unlike the tensor."""
+
 
 class _Own(NamedTuple):
     """A dual tensor as it was made."""
@@ -62,6 +67,8 @@ _root: Tensor | None = None
 #: Whether the level was entered where nothing is recorded.
 _is_quiet = False
 _current_level = -1
+#: Whether tensors that are made dual get tangents.
+_is_enabled = True
 
 
 def enter_dual_level() -> int:
@@ -74,6 +81,8 @@ def enter_dual_level() -> int:
         raise ArgumentError("enter_dual_level: Nested forward mode AD is not supported at the moment")
     _is_quiet = not _core.set_grad_mode(True)
     _current_level, _root = 0, _core.make(1.0, None, True, TORCH)
+    Function._zero_tangents = _zero_tangents
+    setattr(_core.TorchTensor, "__repr__", _shown)  # noqa: B010
     return 0
 
 
@@ -89,6 +98,38 @@ def exit_dual_level(*, level: int | None = None) -> None:
         _core.set_grad_mode(False)
     _current_level, _root = -1, None
     _own.clear()
+    Function._zero_tangents = None
+    delattr(_core.TorchTensor, "__repr__")
+
+
+def _depends(x: Tensor) -> bool:
+    """Whether a tensor is computed from a dual tensor of the level."""
+    found, seen = [x.grad_fn], set()
+    while found:
+        node: Any = found.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if getattr(node, "variable", None) is _root:
+            return True
+        found += [before for before, _ in node.next_functions]
+    return False
+
+
+def _zero_tangents(inputs: list[Any]) -> list[Any] | None:
+    """Zeros for those of the tensors that have tangents on the level; None if none has, or in ``vmap``."""
+    tracked = [x for x in inputs if x.requires_grad]
+    if not tracked or _core.batches(inputs):
+        return None
+    zeros = [_core.native.zeros_like(x) if x.requires_grad and _depends(x) else None for x in inputs]
+    return zeros if any(zero is not None for zero in zeros) else None
+
+
+def _shown(tensor: Tensor) -> str:
+    """The ``repr`` of a tensor while the level is entered: with its tangent, if it has one."""
+    primal, tangent = unpack_dual(tensor)
+    text = Tensor.__repr__(primal)
+    return text if tangent is None else _add_suffixes(text[:-1], [f"tangent={tangent}"], len("tensor("), False)
 
 
 def _floating(x: Any, what: str) -> None:
@@ -128,6 +169,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             "make_dual: the tangent has a forward gradient at the same level, which is not supported. Nest the "
             "transforms of torch.func for tangents of tangents, or detach() it"
         )
+    if not _is_enabled:
+        return tensor.view_as(tensor)
     tangent = tangent if tangent.dtype == tensor.dtype else tangent.astype(tensor.dtype)
     before = _core.set_grad_mode(True)
     try:
@@ -154,6 +197,40 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         return UnpackedDualTensor(tensor if beyond else tensor.detach(), own.tangent)
     [moved] = _core.push([tensor], [_root], [_core.make(1.0, None, False, TORCH)], beyond)
     return UnpackedDualTensor(tensor if beyond or moved is None else tensor.detach(), moved)
+
+
+def _is_fwd_grad_enabled() -> bool:
+    """Whether tensors that are made dual get tangents."""
+    return _is_enabled
+
+
+def _switch(mode: bool) -> None:
+    """Switches forward mode on or off, which a level that is entered does not allow: its graph has the tangents."""
+    global _is_enabled
+    if _current_level >= 0 and _is_enabled != bool(mode):
+        raise ArgumentError(
+            "_set_fwd_grad_enabled: forward mode cannot be switched inside a level here. Switch it before the level is "
+            "entered, and detach() what shall have no tangent"
+        )
+    _is_enabled = bool(mode)
+
+
+class _set_fwd_grad_enabled(ContextDecorator):
+    """Switches forward mode on or off at once. As a context manager it restores the previous mode at the end.
+
+    While it is off, tensors that are made dual have no tangents.
+    """
+
+    def __init__(self, mode: bool) -> None:
+        self._before = _is_enabled
+        _switch(mode)
+
+    def __enter__(self) -> None:
+        """Does nothing: the constructor has set the mode."""
+
+    def __exit__(self, *_: object) -> None:
+        """Restores the previous mode."""
+        _switch(self._before)
 
 
 class dual_level(ContextDecorator):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
+from ferrograd import _core
 from ferrograd._autograd import function as _function
 from ferrograd._autograd.function import once_differentiable
 from ferrograd._autograd.modes import no_grad
-from ferrograd._core import ArgumentError
+from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._kit import public as _public
 from ferrograd._kit.warning import warn
 from ferrograd.torch._tensor import Tensor
@@ -16,8 +17,28 @@ from ferrograd.torch._tensor import Tensor
 __all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
 
+class _Result(NamedTuple):
+    """What its tangent has to agree with of a result of ``forward``."""
+
+    shape: tuple[int, ...]
+    #: The tensor among the arguments that was written to, or whose memory the result has; None for a new tensor.
+    argument: int | None
+    is_written: bool
+    #: Whether that argument is a view itself.
+    is_of_view: bool = False
+
+
+def _base(x: Tensor) -> Tensor:
+    """The tensor that a view is of, or the tensor itself."""
+    base = x._base
+    return x if base is None else base
+
+
 class FunctionCtx(_function.Context):
     """Carries saved tensors from ``forward`` to ``backward`` of a :class:`Function`."""
+
+    #: What ``jvp`` is checked against, if there is one.
+    _results: tuple[_Result, ...] = ()
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Saves tensors for ``backward`` with their present values."""
@@ -35,6 +56,19 @@ class FunctionCtx(_function.Context):
         return self.saved_tensors
 
 
+def _result(ctx: Any, inputs: list[Any], y: Tensor) -> _Result:
+    """A tensor that ``forward`` returned."""
+    shape = tuple(y.shape)
+    if any(y is x for x in ctx._constants):
+        return _Result(shape, None, False)
+    if any(y is x for x in inputs):
+        return _Result(shape, next(i for i, x in enumerate(inputs) if y is x), any(y is x for x in ctx._written))
+    of = [i for i, x in enumerate(inputs) if y._base is not None and y._base is _base(x)]
+    return (
+        _Result(shape, of[0], False, inputs[of[0]]._base is not None) if len(of) == 1 else _Result(shape, None, False)
+    )
+
+
 class Function(_function.Function):
     """A function with a user-defined gradient, with torch's conventions; see :class:`ferrograd.Function`.
 
@@ -44,9 +78,11 @@ class Function(_function.Function):
     _context = FunctionCtx
     _looks_into_containers = False
     _result_containers = (tuple,)
+    #: While a level of forward mode is entered: zeros for those of the tensors that have tangents, None if none has.
+    _zero_tangents: ClassVar[Callable[[list[Any]], list[Any] | None] | None] = None
 
     @classmethod
-    def _record(cls, ctx: _function.Context, inputs: list[Any], output: Any) -> Any:
+    def _record(cls, ctx: Any, inputs: list[Any], output: Any) -> Any:
         """An argument of a subclass that ``forward`` returns as it is becomes a view, which the subclass makes."""
 
         def seen(y: Any) -> Any:
@@ -57,7 +93,56 @@ class Function(_function.Function):
                 return y.view_as(y)
 
         found = tuple(map(seen, output)) if type(output) is tuple else seen(output)
-        return super()._record(ctx, inputs, found)
+        if not cls._has_jvp():
+            return super()._record(ctx, inputs, found)
+        results = found if isinstance(found, tuple) else (found,)
+        ctx._results = tuple(_result(ctx, inputs, y) for y in results if isinstance(y, Tensor))
+        # What is written to depends on this call once it is recorded.
+        zeros = None if cls._zero_tangents is None else cls._zero_tangents(inputs)
+        recorded = super()._record(ctx, inputs, found)
+        if zeros is not None and ctx._call.is_recorded:
+            # The tangents are computed when they are asked for. Zeros tell whether the rule is one, where it is called.
+            materialized = (_core.native.zeros_like(x) if x.dtype.kind in "fc" else None for x in inputs)
+            given = [
+                other if zero is None and ctx._materialize_grads else zero
+                for zero, other in zip(zeros, materialized, strict=True)
+            ]
+            ctx._jvp(given)
+        return recorded
+
+    @classmethod
+    def _check_tangents(cls, ctx: Any, given: Any, versions: list[int], found: Any) -> None:
+        """Raises for tangents that do not fit the results: a view has that of a view, and writing writes to it."""
+        for result, t in zip(ctx._results, found, strict=True):
+            if t is None:
+                continue
+            name = f"{cls.__name__}.jvp"
+            if tuple(t.shape) != result.shape:
+                raise ShapeError(
+                    f"{name}: Trying to set a forward gradient that has a different size than that of the original "
+                    f"Tensor: the result is of size {list(result.shape)}, and its tangent of size {list(t.shape)}"
+                )
+            own = None if result.argument is None else given[result.argument]
+            if own is None:
+                continue
+            if result.is_written:
+                if t is not own or t.inplace_version == versions[result.argument]:
+                    raise ArgumentError(
+                        f"{name}: an inplace custom Function is not modifying the forward mode gradients inplace: "
+                        "forward writes to an argument, so the jvp function must modify the corresponding gradient "
+                        "inplace and return it"
+                    )
+            elif t._base is None:
+                raise ArgumentError(
+                    f"{name}: A custom Function's forward is returning a view (or an input as-is) but the jvp is not "
+                    "returning a view. Return t.view_as(t) for an input as it is"
+                )
+            elif _base(t) is not _base(own):
+                what = "the same base as the given tangent" if result.is_of_view else "the given tangent"
+                raise ArgumentError(
+                    f"{name}: A custom Function's forward is returning a view of an input but the jvp is not returning "
+                    f"a view of {what}"
+                )
 
     @classmethod
     def _rule(cls) -> Callable[..., Any]:
