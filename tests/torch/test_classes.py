@@ -141,7 +141,9 @@ def test_storage_pointers_and_devices() -> None:
     x = torch.arange(6.0)
     assert x.storage().data_ptr() == x[2:].storage().data_ptr() == x.untyped_storage().data_ptr() == x.data_ptr()
     assert x[2:].data_ptr() == x.data_ptr() + 8
-    assert x.clone().storage() != x.storage()
+    assert x.clone().storage() != x.storage() == x[2:].untyped_storage()
+    assert len(x[2:].storage()) == x.storage().size() == 6
+    assert len(x.untyped_storage()) == x.storage().nbytes() == 6 * x.storage().element_size() == 24
     assert not x.is_cuda
     assert not x.is_sparse
     assert not torch.cuda.is_available()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -32,11 +33,16 @@ class BytesOfFile(np.ndarray[Any, Any]):
     """Some bytes of a file, as the reader of safetensors asks for them."""
 
 
-class Storage(NamedTuple):
-    """The memory that a tensor and its views share, by its address and its number of bytes."""
+@dataclass(frozen=True)
+class Storage:
+    """The memory that a tensor and its views share, by its address and its number of bytes.
+
+    It is counted in elements of ``itemsize`` bytes.
+    """
 
     address: int
     total: int = 0
+    itemsize: int = field(default=1, compare=False)
 
     @property
     def _cdata(self) -> int:
@@ -66,6 +72,12 @@ class Storage(NamedTuple):
             raise ArgumentError("UntypedStorage.from_file: files are only read; shared must be False")
         return _Bytes(np.memmap(filename, np.uint8, "r", shape=(nbytes or size,)))
 
+    def element_size(self) -> int:
+        """The bytes of one element."""
+        return self.itemsize
+
     def size(self) -> int:
-        """The number of bytes, too: the memory has no dtype."""
-        return self.total
+        """The number of elements, which are bytes where the memory has no dtype."""
+        return self.total // self.itemsize
+
+    __len__ = size

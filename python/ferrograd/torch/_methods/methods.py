@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from numbers import Number
 from typing import Any, cast
 
@@ -236,11 +237,13 @@ class Methods:
         return result.requires_grad_(requires_grad)
 
     def storage(self: Any) -> Any:
-        """The memory that the tensor and its views share."""
+        """The memory that the tensor and its views share, counted in elements."""
         whole, size = self if self._base is None else self._base, self.element_size()
-        return Storage(self.data_ptr() - self.storage_offset() * size, int(whole.numel() * whole.element_size()))
+        return Storage(self.data_ptr() - self.storage_offset() * size, int(whole.numel() * whole.element_size()), size)
 
-    untyped_storage = storage
+    def untyped_storage(self: Any) -> Any:
+        """The memory that the tensor and its views share, counted in bytes."""
+        return replace(self.storage(), itemsize=1)
 
     def __contains__(self: Any, element: Any) -> bool:
         """Whether an element equals a number, or an element of a tensor that broadcasts to this one."""
