@@ -327,6 +327,9 @@ def test_duals_are_shown_with_their_tangents() -> None:
         assert "tangent=tensor([2., 0.]" in repr(tracked)
         assert repr(x) == "tensor([1., 2.])"
         assert "tangent" not in repr(fwd.unpack_dual(dual).primal)
+        tracked.sum().backward()
+        assert repr(tracked).startswith("tensor([2., 4.], grad_fn=<")
+        assert repr(torch.nn.Parameter(x)) == "Parameter containing:\ntensor([1., 2.], requires_grad=True)"
     assert "tangent" not in repr(dual)
 
 

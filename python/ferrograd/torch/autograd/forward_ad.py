@@ -11,7 +11,7 @@ from contextlib import ContextDecorator
 from typing import Any, NamedTuple
 
 from ferrograd import _core
-from ferrograd._core import ArgumentError, ShapeError, Tensor
+from ferrograd._core import ArgumentError, FreedGraphError, ShapeError, Tensor
 from ferrograd._kit import public as _public
 from ferrograd._kit.dialect import TORCH
 from ferrograd.torch._tensor_str import _add_suffixes
@@ -126,8 +126,11 @@ def _zero_tangents(inputs: list[Any]) -> list[Any] | None:
 
 
 def _shown(tensor: Tensor) -> str:
-    """The ``repr`` of a tensor while the level is entered: with its tangent, if it has one."""
-    primal, tangent = unpack_dual(tensor)
+    """The ``repr`` of a tensor while the level is entered: with its tangent, unless that went with a freed graph."""
+    try:
+        primal, tangent = unpack_dual(tensor)
+    except FreedGraphError:
+        primal, tangent = tensor, None
     text = Tensor.__repr__(primal)
     return text if tangent is None else _add_suffixes(text[:-1], [f"tangent={tangent}"], len("tensor("), False)
 
