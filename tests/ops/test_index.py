@@ -371,3 +371,10 @@ def test_nonzero_of_a_scalar(op: str) -> None:
             fg.nonzero(x)
     else:
         assert fg.argwhere(x).shape == (1, 0)
+
+
+def test_classes_of_no_elements() -> None:
+    empty = fg.zeros((2, 0), dtype="int64")
+    assert fg.one_hot(empty, 3).shape == (2, 0, 3)
+    with pytest.raises(fg.ArgumentError, match="no element says how many classes there are; give num_classes"):
+        fg.one_hot(empty)

@@ -179,6 +179,9 @@ pub fn one_hot(
             "one_hot",
             "the number of classes depends on the values, and under vmap those differ within the batch; give num_classes"
         ),
+        -1 if shape::len(x.dims()) == 0 => {
+            bail!(Argument, "one_hot", "no element says how many classes there are; give num_classes")
+        }
         -1 => {
             let own = Tensor::constant(x.array.without_repeats());
             let all = cast(&own, DType::I64)?;
