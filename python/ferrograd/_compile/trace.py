@@ -110,7 +110,7 @@ class Trace:
         outs = [x for x in leaves if isinstance(x, Tensor)]
         made, ways = parted(outs, self._used)
         linked = self._linked(outs)
-        reason = self._reason_of(outs) or reason
+        reason = reason or self._reason_of(outs)
         cause = Cause.OTHER
         if keeps_all and reason is None and self._tracer.given_up is None:
             change = self._change(args, kwargs)
@@ -196,7 +196,7 @@ class Trace:
         if is_recorded and not _core.is_grad_enabled():
             return "it returns a tensor with a graph where ops are not recorded"
         leaves = [x for x in outs if x.requires_grad and x.grad_fn is None and id(x) not in own]
-        if leaves and not {id(x) for x in leaves} <= set(map(id, self._tracer.leaves())):
+        if leaves and not set(map(id, leaves)) <= set(map(id, self._tracer.leaves())):
             # Each call would make another one, which gradients of other results reach.
             return (
                 "it returns a tensor that it has made and that requires grad: return the values and make a leaf of them"
