@@ -42,11 +42,16 @@ fn links(argument: &str) -> Option<bool> {
     fs::write(&source, "").ok()?;
     let mut rustc = Command::new(env::var_os("RUSTC")?);
     rustc.args(["--crate-type", "cdylib", "--target"]).arg(env::var_os("TARGET")?);
-    rustc.arg("-C").arg(format!("link-arg={argument}")).arg("-o").arg(library).arg(source);
+    rustc.arg("-C").arg(format!("link-arg={argument}")).arg("-o").arg(&library).arg(source);
+    // With musl these say that there are libraries at all.
+    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    rustc.args(flags.split('\x1f').filter(|flag| !flag.is_empty()));
     if let Some(linker) = env::var_os("RUSTC_LINKER") {
         let mut option = std::ffi::OsString::from("linker=");
         option.push(linker);
         rustc.arg("-C").arg(option);
     }
-    Some(rustc.stdout(Stdio::null()).stderr(Stdio::null()).status().ok()?.success())
+    _ = fs::remove_file(&library);
+    let made = rustc.stdout(Stdio::null()).stderr(Stdio::null()).status().ok()?.success();
+    Some(made && library.exists())
 }

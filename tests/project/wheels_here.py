@@ -50,12 +50,16 @@ def run(*command: str | Path, folder: Path = ROOT, **variables: str) -> None:
     subprocess.run([str(part) for part in command], cwd=folder, env=os.environ | variables, check=True)
 
 
-def wrapper(folder: Path, *command: str | Path, home: Path) -> Path:
-    """A program that starts Python by a command, so that Python's children start in the same way."""
+def wrapper(folder: Path, *command: str | Path, home: Path, naming: str = "-0") -> Path:
+    """A program that starts Python by a command, so that Python's children start in the same way.
+
+    ``naming`` is the option of the command that says what Python is called.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / "python"
     *before, python = (f"'{part}'" for part in command)
     # Python finds itself by what it is called, and its library by the home.
-    path.write_text(f'#!/bin/sh\nPYTHONHOME="{home}" exec {" ".join(before)} -0 "$0" {python} -S "$@"\n')
+    path.write_text(f'#!/bin/sh\nPYTHONHOME="{home}" exec {" ".join(before)} {naming} "$0" {python} -S "$@"\n')
     path.chmod(0o755)
     return path
 
@@ -123,16 +127,33 @@ def made(folder: Path, *options: str, **variables: str) -> Path:
 def for_musl(folder: Path) -> Path:
     """CPython that is linked with musl, whose loader and library Debian has."""
     folder.mkdir(parents=True, exist_ok=True)
-    compiler, zlib = folder / "compiler", folder / "zlib"
+    compiler, zlib, ffi, root = folder / "compiler", folder / "zlib", folder / "libffi", folder / "root"
     compiler.write_text(MUSL_COMPILER)
     compiler.chmod(0o755)
     if not zlib.exists():
         shutil.copytree(source("zlib", "bookworm"), zlib)
         run("./configure", "--static", folder=zlib, CC=str(compiler), CFLAGS="-O1 -fPIC")
         run("make", "--silent", "libz.a", folder=zlib, MAKEFLAGS="")
-    flags = {"ZLIB_CFLAGS": f"-I{zlib}", "ZLIB_LIBS": f"{zlib}/libz.a"}
+    if not ffi.exists():
+        # SciPy needs ctypes, which is made of it.
+        build = folder / "libffi-build"
+        shutil.copytree(source("libffi", "bookworm"), build, dirs_exist_ok=True)
+        options = ["--quiet", "--disable-shared", "--with-pic", "--disable-docs", "--disable-exec-static-tramp"]
+        run("./configure", *options, f"--prefix={ffi}", folder=build, CC=str(compiler), CFLAGS="-O1")
+        run("make", "--silent", "install", folder=build, MAKEFLAGS="")
+    flags = {
+        "ZLIB_CFLAGS": f"-I{zlib}",
+        "ZLIB_LIBS": f"{zlib}/libz.a",
+        "LIBFFI_CFLAGS": f"-I{ffi}/include",
+        "LIBFFI_LIBS": f"{next(ffi.glob('lib*/libffi.a'))}",
+    }
     # The other libraries of this machine are not for musl, so none is to be found.
-    return made(folder, CC=str(compiler), PKG_CONFIG_LIBDIR=str(folder), **flags)
+    python = made(folder, CC=str(compiler), PKG_CONFIG_LIBDIR=str(folder), **flags)
+    if not root.exists():
+        run("mmdebstrap", "--variant=extract", "--include=musl", SUITE, root, MIRROR)
+    # The libraries in NumPy's wheel have packed addresses, which only a new loader fills in.
+    loader = root / "usr/lib/x86_64-linux-musl/libc.so"
+    return wrapper(folder / "loaded", loader, python, home=folder / "python", naming="--argv0")
 
 
 def without_lock(folder: Path) -> Path:

@@ -46,7 +46,28 @@ fn end() -> usize {
         libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut lowest, &raw mut size);
         libc::pthread_attr_destroy(attributes.as_mut_ptr());
     }
-    lowest as usize
+    let lowest = lowest as usize;
+    if cfg!(target_env = "musl") { lowest_of_musl(lowest, size) } else { lowest }
+}
+
+/// Of the first thread musl says how much stack is mapped by now. The system maps more up to a limit.
+#[cfg(target_os = "linux")]
+fn lowest_of_musl(lowest: usize, size: usize) -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: these ask the system for numbers, and write one to the variable.
+    let (is_first, is_known) = unsafe {
+        let thread = libc::syscall(libc::SYS_gettid);
+        (
+            thread == libc::c_long::from(libc::getpid()),
+            libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit) == 0,
+        )
+    };
+    match limit.rlim_cur {
+        _ if !is_first => lowest,
+        libc::RLIM_INFINITY => 0,
+        most if is_known => (lowest + size).saturating_sub(most as usize),
+        _ => 0,
+    }
 }
 
 #[cfg(target_os = "macos")]
