@@ -28,6 +28,8 @@ FOLDER = ROOT / "target/wheels-here"
 MIRROR = "http://deb.debian.org/debian"
 #: The release of Debian whose CPython is taken, and the version that it has.
 SUITE, VERSION = "trixie", "3.13"
+#: Those of CPython without the global lock, which PyO3 supports from 3.14 on.
+WITHOUT_LOCK = ("forky", "3.14")
 #: What must be installed: commands, and the packages of Debian that have them.
 NEEDED = {
     "dpkg-source": "dpkg-dev",
@@ -109,14 +111,15 @@ def source(package: str, suite: str) -> Path:
     return next(folder.glob("*/configure")).parent
 
 
-def made(folder: Path, *options: str, **variables: str) -> Path:
-    """CPython made from Debian's source."""
+def made(folder: Path, of: tuple[str, str], *options: str, **variables: str) -> Path:
+    """CPython of a release of Debian and a version, made from Debian's source."""
     python = folder / "python"
     if not (python / "bin/python3").exists():
         build = folder / "build"
         shutil.rmtree(build, ignore_errors=True)
         build.mkdir(parents=True)
-        configure = source(f"python{VERSION}", SUITE) / "configure"
+        suite, version = of
+        configure = source(f"python{version}", suite) / "configure"
         modest = ["--quiet", f"--prefix={python}", "--without-ensurepip", "--disable-test-modules", "OPT=-O1"]
         run(configure, *modest, *options, folder=build, **variables)
         run("make", "--silent", f"-j{os.cpu_count()}", folder=build, MAKEFLAGS="")
@@ -132,8 +135,8 @@ def for_musl(folder: Path) -> Path:
     compiler.chmod(0o755)
     if not zlib.exists():
         shutil.copytree(source("zlib", "bookworm"), zlib)
-        run("./configure", "--static", folder=zlib, CC=str(compiler), CFLAGS="-O1 -fPIC")
-        run("make", "--silent", "libz.a", folder=zlib, MAKEFLAGS="")
+        run("./configure", folder=zlib, CC=str(compiler), CFLAGS="-O1 -fPIC")
+        run("make", "--silent", "libz.a", "shared", folder=zlib, MAKEFLAGS="")
     if not ffi.exists():
         # SciPy needs ctypes, which is made of it.
         build = folder / "libffi-build"
@@ -148,17 +151,18 @@ def for_musl(folder: Path) -> Path:
         "LIBFFI_LIBS": f"{next(ffi.glob('lib*/libffi.a'))}",
     }
     # The other libraries of this machine are not for musl, so none is to be found.
-    python = made(folder, CC=str(compiler), PKG_CONFIG_LIBDIR=str(folder), **flags)
+    python = made(folder, (SUITE, VERSION), CC=str(compiler), PKG_CONFIG_LIBDIR=str(folder), **flags)
     if not root.exists():
         run("mmdebstrap", "--variant=extract", "--include=musl", SUITE, root, MIRROR)
-    # The libraries in NumPy's wheel have packed addresses, which only a new loader fills in.
-    loader = root / "usr/lib/x86_64-linux-musl/libc.so"
-    return wrapper(folder / "loaded", loader, python, home=folder / "python", naming="--argv0")
+    # The libraries in NumPy's wheel have packed addresses, which only a new loader fills in. Pillow's wheel takes the
+    # zlib of the system.
+    loader = (root / "usr/lib/x86_64-linux-musl/libc.so", "--library-path", zlib)
+    return wrapper(folder / "loaded", *loader, python, home=folder / "python", naming="--argv0")
 
 
 def without_lock(folder: Path) -> Path:
     """CPython without the global lock."""
-    return made(folder, "--disable-gil")
+    return made(folder, WITHOUT_LOCK, "--disable-gil")
 
 
 @dataclass(frozen=True)
@@ -195,7 +199,7 @@ MACHINES = {
     "nehalem": Machine(*GLIBC, on_processor("Nehalem"), *HERE, level="baseline", same=SAME),
     # The processor with all that qemu has: AVX2, and no AVX-512.
     "avx2": Machine(*GLIBC, on_processor("max"), *HERE, level="avx2", tests=()),
-    "without-lock": Machine(*GLIBC, without_lock, abi=f"cp{VERSION}t".replace(".", "")),
+    "without-lock": Machine(*GLIBC, without_lock, WITHOUT_LOCK[1], f"cp{WITHOUT_LOCK[1]}t".replace(".", "")),
     "musl": Machine(*MUSL, for_musl, same=SAME),
 }
 
