@@ -43,7 +43,7 @@ fn links(argument: &str) -> Option<bool> {
     let mut rustc = Command::new(env::var_os("RUSTC")?);
     rustc.args(["--crate-type", "cdylib", "--target"]).arg(env::var_os("TARGET")?);
     rustc.arg("-C").arg(format!("link-arg={argument}")).arg("-o").arg(&library).arg(source);
-    // With musl these say that there are libraries at all.
+    // Without the flags of the build a target of musl has no libraries, and nothing would be linked.
     let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     rustc.args(flags.split('\x1f').filter(|flag| !flag.is_empty()));
     if let Some(linker) = env::var_os("RUSTC_LINKER") {

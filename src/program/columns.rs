@@ -70,7 +70,7 @@ fn of_moves(values: &[Value], step: &Step) -> Option<ColumnOperands> {
     let at = |i: usize| {
         places[i].map(|(k, place)| {
             let (id, x) = (step.ins[k], &values[step.ins[k] as usize]);
-            (x.whole(id), begin(x) + shape::offset(place, &x.dims, &x.strides))
+            (x.whole(id), x.begin() + shape::offset(place, &x.dims, &x.strides))
         })
     };
     let mut all = vec![];
@@ -93,14 +93,6 @@ fn of_moves(values: &[Value], step: &Step) -> Option<ColumnOperands> {
     Some(all)
 }
 
-/// How many elements after the beginning of its memory a value begins.
-fn begin(x: &Value) -> isize {
-    match x.origin {
-        Origin::View { offset, .. } => offset,
-        _ => 0,
-    }
-}
-
 /// The columns that a step computes those of its result from.
 fn of_formula(values: &[Value], step: &Step) -> Option<ColumnOperands> {
     let out = &values[step.outs[0] as usize];
@@ -117,7 +109,7 @@ fn of_formula(values: &[Value], step: &Step) -> Option<ColumnOperands> {
             return None;
         }
         for (c, own) in all.iter_mut().enumerate() {
-            own[k] = Column::At(whole, begin(x) + shape::offset(c, &out.dims[1..], rest), apart);
+            own[k] = Column::At(whole, x.begin() + shape::offset(c, &out.dims[1..], rest), apart);
         }
     }
     Some(all)

@@ -129,8 +129,7 @@ impl Program {
                 // The elements of a view have no other names.
                 Origin::View { .. } if from.is_contiguous() => own() + " in C order",
                 Origin::View { .. } => format!("{} in C order, {}", own(), braces(&terms(from), from.offset)),
-                _ => bracketed(&x.dims, &terms(from), from.offset)
-                    .unwrap_or_else(|| braces(&terms(from), from.offset)),
+                _ => indexed(Some(&x.dims), &terms(from), from.offset),
             };
             let to = bracketed(&map.dims, &terms(to), to.offset);
             format!("{out}{} = {name}{from}", to.unwrap_or_default())
@@ -164,7 +163,7 @@ impl Program {
             };
             all.push(Term { name, step, size, is_folded });
         }
-        dims.and_then(|dims| bracketed(dims, &all, offset)).unwrap_or_else(|| braces(&all, offset))
+        indexed(dims.map(|dims| &dims[..]), &all, offset)
     }
 
     /// The dtype and shape of the first result of a step.
@@ -229,6 +228,12 @@ fn bracketed(dims: &[usize], terms: &[Term], offset: isize) -> Option<String> {
         });
     }
     Some(if texts.is_empty() { String::new() } else { format!("[{}]", texts.join(", ")) })
+}
+
+/// The element of an array that begins so many elements after its first one: by axes if it has this shape, in C order, and they name
+/// it, else by its place in memory.
+fn indexed(dims: Option<&[usize]>, terms: &[Term], offset: isize) -> String {
+    dims.and_then(|dims| bracketed(dims, terms, offset)).unwrap_or_else(|| braces(terms, offset))
 }
 
 /// The element at this place of memory.

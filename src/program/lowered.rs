@@ -39,8 +39,6 @@ impl Step {
     /// None if the step does more than to move elements.
     pub fn moved(&self, values: &[Value]) -> Option<Vec<Option<(usize, usize)>>> {
         let Loops::Moves(map) = self.lowered(values)? else { return None };
-        let lens: SmallVec<[usize; 4]> =
-            self.ins.iter().map(|&id| shape::len(&values[id as usize].dims)).collect();
-        map.places(&lens)
+        map.places(self.ins.iter().map(|&id| shape::len(&values[id as usize].dims)))
     }
 }

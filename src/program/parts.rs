@@ -41,6 +41,14 @@ impl Value {
         (self.dtype, Layout { dims: self.dims.clone(), strides: self.strides.clone(), offset: 0 })
     }
 
+    /// How many elements after the beginning of its memory it begins.
+    pub fn begin(&self) -> isize {
+        match self.origin {
+            Origin::View { offset, .. } => offset,
+            _ => 0,
+        }
+    }
+
     /// The bytes of its elements.
     pub fn bytes(&self) -> usize {
         shape::len(&self.dims).saturating_mul(self.dtype.size())
@@ -62,10 +70,8 @@ pub struct Memory<'a>(pub &'a [Value]);
 impl Memory<'_> {
     /// The value that has the memory, and how many bytes after its beginning the value begins.
     pub fn whole(&self, id: Id) -> (Id, isize) {
-        match self.0[id as usize].origin {
-            Origin::View { of, offset } => (of, offset * self.0[id as usize].dtype.size() as isize),
-            _ => (id, 0),
-        }
+        let value = &self.0[id as usize];
+        (value.whole(id), value.begin() * value.dtype.size() as isize)
     }
 
     pub fn dtype(&self, id: Id) -> DType {

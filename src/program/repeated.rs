@@ -73,10 +73,7 @@ impl Program {
     fn out_of_step(&self, id: Id, from: From, carry: Option<&Array>) -> Option<StepOut> {
         let value = &self.values[id as usize];
         let all = &self.values[value.whole(id) as usize];
-        let offset = match value.origin {
-            Origin::View { offset, .. } => usize::try_from(offset).ok()?,
-            _ => 0,
-        };
+        let offset = usize::try_from(value.begin()).ok()?;
         let are_adjacent = [value, all].iter().all(|x| shape::are_contiguous(&x.dims, &x.strides));
         let is_like = |first: &Array| first.dims() == value.dims.as_slice() && first.dtype() == value.dtype;
         (are_adjacent && value.dtype == all.dtype && carry.is_none_or(is_like)).then(|| StepOut {

@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::parts::{Applied, Gathered, Group, Id, Made, Origin, Piece, Step, Value, Work};
+use super::parts::{Applied, Gathered, Group, Id, Made, Memory, Origin, Piece, Step, Value, Work};
 use crate::array::Layout;
 use crate::dtype::DType;
 use crate::graph::{Loops, computed};
@@ -102,14 +102,6 @@ fn is_small_step(values: &[Value], step: &Step) -> bool {
 }
 
 fn ready_step(values: &[Value], step: &Step) -> Ready {
-    let place = |&id: &Id| {
-        let value = &values[id as usize];
-        let start = match value.origin {
-            Origin::View { offset, .. } => offset * value.dtype.size() as isize,
-            _ => 0,
-        };
-        (value.whole(id), start)
-    };
     let part = match kernel(values, step) {
         Some(kernel) => Part::Kernel(kernel),
         None => {
@@ -122,7 +114,7 @@ fn ready_step(values: &[Value], step: &Step) -> Ready {
         }
     };
     let made = Made { outs: step.outs.clone(), ops: [Applied::of(step)].into_iter().collect() };
-    Ready { part, ins: step.ins.iter().map(place).collect(), made }
+    Ready { part, ins: step.ins.iter().map(|&id| Memory(values).whole(id)).collect(), made }
 }
 
 /// The kernel that computes the results of a step.
@@ -162,8 +154,8 @@ fn moves(map: &IndexMap, ins: &[(DType, Layout)], (dtype, out): &(DType, Layout)
     if !ins.iter().all(is_small) {
         return None;
     }
-    let lens: SmallVec<[usize; 4]> = ins.iter().map(|(_, x)| shape::len(&x.dims)).collect();
-    let places = map.places(&lens).filter(|places| places.len() == shape::len(&out.dims))?;
+    let lens = ins.iter().map(|(_, x)| shape::len(&x.dims));
+    let places = map.places(lens).filter(|places| places.len() == shape::len(&out.dims))?;
     // The elements in the order in which they lie in memory.
     let mut elements = vec![None; places.len()];
     for (i, place) in places.into_iter().enumerate() {

@@ -198,8 +198,7 @@ impl Formulas {
             (Loops::Product, &[x, y]) if step.batch_ndim == 0 => products(dims(x), dims(y))?,
             (Loops::Moves(map), ins) => {
                 let formula = |place: Option<_>| place.map_or(Formula::Zero, |(k, i)| Formula::Element(k, i));
-                let lens: SmallVec<[usize; 4]> = ins.iter().map(|&id| shape::len(dims(id))).collect();
-                map.places(&lens)?.into_iter().map(formula).collect()
+                map.places(ins.iter().map(|&id| shape::len(dims(id))))?.into_iter().map(formula).collect()
             }
             _ => return None,
         };
@@ -247,11 +246,7 @@ impl Unrolled<'_> {
     fn element(&mut self, id: Id, offset: isize) -> Id {
         let value = &self.values[id as usize];
         let (dtype, whole) = (value.dtype, value.whole(id));
-        let at = offset
-            + match value.origin {
-                Origin::View { offset, .. } => offset,
-                _ => 0,
-            };
+        let at = offset + value.begin();
         if let Some(elements) = self.elements.get(&whole) {
             return elements[at as usize];
         }

@@ -41,10 +41,10 @@ class Texts(NamedTuple):
     failed: str
     #: With the fields ``pid`` and ``how``.
     died: str
-    #: The same of a worker that a signal has ended.
-    killed: str
     #: With the field ``seconds``.
     timed_out: str
+    #: The text of `died` for a worker that a signal has ended, if that is another one.
+    killed: str | None = None
 
 
 class Options(NamedTuple):
@@ -314,9 +314,10 @@ class WorkerBatches(Iterator[Any]):
 
     def _give_up(self, dead: list[_Worker]) -> None:
         """Ends all workers and raises because some have died."""
-        pids, how = ", ".join(str(w.process.pid) for w in dead), dead[0].how_it_ended()
-        texts = self._options.texts
-        self._fail((texts.killed if how.startswith("by signal") else texts.died).format(pid=pids, how=how))
+        pids, texts = ", ".join(str(w.process.pid) for w in dead), self._options.texts
+        how = dead[0].how_it_ended()
+        is_killed = (dead[0].process.exitcode or 0) < 0
+        self._fail(((texts.killed if is_killed else None) or texts.died).format(pid=pids, how=how))
 
     def _fail(self, text: str) -> None:
         self._error = text

@@ -62,12 +62,11 @@ fn lowest_of_musl(lowest: usize, size: usize) -> usize {
             libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit) == 0,
         )
     };
-    match limit.rlim_cur {
-        _ if !is_first => lowest,
-        libc::RLIM_INFINITY => 0,
-        most if is_known => (lowest + size).saturating_sub(most as usize),
-        _ => 0,
+    if !is_first {
+        return lowest;
     }
+    let is_limited = is_known && limit.rlim_cur != libc::RLIM_INFINITY;
+    if is_limited { (lowest + size).saturating_sub(limit.rlim_cur as usize) } else { 0 }
 }
 
 #[cfg(target_os = "macos")]

@@ -51,11 +51,10 @@ mod tests {
         let Some(Loops::Moves(map)) = op.lower(&Operands { dtypes: &dtypes, dims, batch_ndim }) else {
             panic!("{} has no map", op.name());
         };
-        let lens: Vec<usize> = dims.iter().map(|d| crate::shape::len(d)).collect();
         let ins: Vec<Array> = dims.iter().zip(0..).map(|(d, k)| numbers(d, 1 + 1000 * k)).collect();
         let outs = op.forward(&ins.iter().collect::<Vec<_>>(), batch_ndim).unwrap();
         let expected = outs[0].to_vec::<f64>();
-        let places = map.places(&lens).expect("all places are inside");
+        let places = map.places(dims.iter().map(|d| crate::shape::len(d))).expect("all places are inside");
         let found: Vec<f64> =
             places.into_iter().map(|p| p.map_or(0.0, |(k, i)| (1 + 1000 * k + i) as f64)).collect();
         assert_eq!((&found, &map.dims[..]), (&expected, outs[0].dims()), "{} of {dims:?}", op.name());

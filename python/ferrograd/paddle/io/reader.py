@@ -191,7 +191,6 @@ class DataLoader:
                 texts=workers.Texts(
                     failed="DataLoader worker({worker}) caught {kind} with message:\n{traceback}",
                     died="DataLoader 1 workers exit unexpectedly, pids: {pid}, {how}",
-                    killed="DataLoader 1 workers exit unexpectedly, pids: {pid}, {how}",
                     timed_out="DataLoader got no batch within {seconds} seconds",
                 ),
             ),

@@ -103,36 +103,32 @@ def roi_align(
     return result
 
 
-class RoIAlign(Layer):
-    """:func:`roi_align` to one size, as a layer."""
+class _ToOneSize(Layer):
+    """A function that brings parts of images to one size, as a layer."""
 
     def __init__(self, output_size: Any, spatial_scale: float = 1.0) -> None:
         super().__init__()
         self._sizes = output_size, spatial_scale
+
+
+class RoIAlign(_ToOneSize):
+    """:func:`roi_align` to one size, as a layer."""
 
     def forward(self, x: Tensor, boxes: Tensor, boxes_num: Tensor, aligned: bool = True) -> Tensor:
         """The parts of the images in the boxes."""
         return roi_align(x, boxes, boxes_num, *self._sizes, aligned=aligned)
 
 
-class RoIPool(Layer):
+class RoIPool(_ToOneSize):
     """:func:`roi_pool` to one size, as a layer."""
-
-    def __init__(self, output_size: Any, spatial_scale: float = 1.0) -> None:
-        super().__init__()
-        self._sizes = output_size, spatial_scale
 
     def forward(self, x: Tensor, boxes: Tensor, boxes_num: Tensor) -> Tensor:
         """The largest elements of the images in pieces of the boxes."""
         return roi_pool(x, boxes, boxes_num, *self._sizes)
 
 
-class PSRoIPool(Layer):
+class PSRoIPool(_ToOneSize):
     """:func:`psroi_pool` to one size, as a layer."""
-
-    def __init__(self, output_size: Any, spatial_scale: float = 1.0) -> None:
-        super().__init__()
-        self._sizes = output_size, spatial_scale
 
     def forward(self, x: Tensor, boxes: Tensor, boxes_num: Tensor) -> Tensor:
         """The means of the images in pieces of the boxes."""

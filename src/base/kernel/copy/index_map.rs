@@ -1,4 +1,4 @@
-//! Which element of which operand each element of a result is.
+//! Index maps, which say from which element of which operand each element of a result comes.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -33,7 +33,8 @@ impl IndexMap {
 
     /// By element of the result, in C order: the operand that it comes from, and its place there in C order; None for a zero.
     /// None if a part leaves the result, or an operand of these numbers of elements.
-    pub fn places(&self, lens: &[usize]) -> Option<Vec<Option<(usize, usize)>>> {
+    pub fn places(&self, lens: impl Iterator<Item = usize>) -> Option<Vec<Option<(usize, usize)>>> {
+        let lens: SmallVec<[usize; 4]> = lens.collect();
         let mut places = vec![None; shape::checked_len(&self.dims)?];
         for Part { operand, from, to } in &self.parts {
             let (n, fits) = (shape::len(&from.dims), from.fits(*lens.get(*operand)?));

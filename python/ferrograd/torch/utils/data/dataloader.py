@@ -230,8 +230,8 @@ class DataLoader(Generic[T_co]):
                 texts=workers.Texts(
                     failed="Caught {kind} in DataLoader worker process {worker}.\nOriginal {traceback}",
                     died="DataLoader worker (pid(s) {pid}) exited unexpectedly, {how}",
-                    killed="DataLoader worker (pid {pid}) is killed {how}",
                     timed_out="DataLoader timed out after {seconds} seconds",
+                    killed="DataLoader worker (pid {pid}) is killed {how}",
                 ),
             ),
         )
