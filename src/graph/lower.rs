@@ -1,9 +1,12 @@
 //! What an op computes, in a form in which a program can compute it without calling `forward`.
 
+use crate::array::Layout;
 use crate::dtype::DType;
 use crate::kernel::copy::IndexMap;
 use crate::kernel::pointwise::row::Row;
 use crate::kernel::reduce::ReduceLoops;
+use crate::kernel::sequence::Kernel;
+use crate::kernel::softmax;
 use crate::shape::Dims;
 
 /// What the loops of an op depend on.
@@ -26,6 +29,16 @@ pub enum Loops {
     Fold(&'static ReduceLoops, Dims),
     /// Each element is an element of an input, or zero.
     Moves(IndexMap),
-    /// The product of the two inputs, which are matrices, or vectors.
+    /// The product of the matrices in the last two axes of the two inputs.
     Product,
+    /// The inner products of the rows of the two inputs, which have one shape.
+    Dot,
+    /// A formula of the rows of the inputs.
+    Rows(softmax::Formula),
+    /// Loops of its own, which are made for operands of certain dtypes and layouts, and give the result in C order.
+    Kernel(Template),
 }
+
+/// Makes a kernel. None: there is none for these operands.
+#[doc(hidden)]
+pub type Template = Box<dyn Fn(&[(DType, Layout)]) -> Option<Box<dyn Kernel>>>;

@@ -15,11 +15,9 @@ use super::meta::Metas;
 use super::one_or_many::OneOrMany;
 use super::saved::{SavedArray, SavedState};
 use super::saves::{NeedsGrad, Saves};
-use crate::array::{Array, Layout};
-use crate::dtype::DType;
+use crate::array::Array;
 use crate::error::Result;
 use crate::fork::Lock;
-use crate::kernel::sequence::Kernel;
 
 /// An immutable value with the edge to the node that computed it.
 #[derive(Clone)]
@@ -152,18 +150,6 @@ pub trait Op: Any + Send + Sync {
 
     /// What `forward` computes as its one output, as loops. None where it does more, or something else.
     fn lower(&self, _ins: &Operands<'_>) -> Option<Loops> {
-        None
-    }
-
-    /// A kernel that computes the one output, in C order, as `forward` does for inputs of these dtypes and layouts. None: the
-    /// op has no such kernel.
-    fn kernel(&self, _ins: &[(DType, Layout)], _batch_ndim: usize) -> Option<Box<dyn Kernel>> {
-        None
-    }
-
-    /// An op that computes what this one and `other` compute of one input, as two outputs, in less time than both of them. None:
-    /// there is no such op.
-    fn beside(&self, _other: &dyn Op) -> Option<Arc<dyn Op>> {
         None
     }
 

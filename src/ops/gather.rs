@@ -2,16 +2,14 @@
 
 use smallvec::smallvec;
 
-use crate::array::{Array, Layout};
-use crate::dtype::DType;
+use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, Kernel, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, Unrecorded, apply,
-    only, unrecorded,
+    Cotangents, Grads, Kernel, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor,
+    Unrecorded, apply, only, unrecorded,
 };
 use crate::kernel::broadcast;
 use crate::kernel::index::{self, Indexed, along_axis};
-use crate::kernel::sequence;
 use crate::ops::movement::reshape_to;
 use crate::shape::Dims;
 use crate::stored::Stored;
@@ -60,8 +58,9 @@ impl<P: Positions> Op for Gather<P> {
         Ok([self.0.gather(ins[0], ins[1], batch_ndim)?].into())
     }
 
-    fn kernel(&self, ins: &[(DType, Layout)], batch_ndim: usize) -> Option<Box<dyn sequence::Kernel>> {
-        index::gather_kernel(self.0.indexed(), ins, batch_ndim)
+    fn lower(&self, &Operands { batch_ndim, .. }: &Operands<'_>) -> Option<Loops> {
+        let indexed = self.0.indexed();
+        Some(Loops::Kernel(Box::new(move |ins| index::gather_kernel(indexed, ins, batch_ndim))))
     }
 
     fn carries_integers(&self) -> u64 {
@@ -91,8 +90,9 @@ impl<P: Positions> Op for ScatterAdd<P> {
         Ok([self.positions.scatter_add(onto, &self.dims, ins[1], ins[0], batch_ndim)?].into())
     }
 
-    fn kernel(&self, ins: &[(DType, Layout)], batch_ndim: usize) -> Option<Box<dyn sequence::Kernel>> {
-        index::scatter_add_kernel(self.positions.indexed(), &self.dims, ins, batch_ndim)
+    fn lower(&self, &Operands { batch_ndim, .. }: &Operands<'_>) -> Option<Loops> {
+        let (indexed, dims) = (self.positions.indexed(), self.dims.clone());
+        Some(Loops::Kernel(Box::new(move |ins| index::scatter_add_kernel(indexed, &dims, ins, batch_ndim))))
     }
 
     fn carries_integers(&self) -> u64 {

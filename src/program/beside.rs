@@ -1,14 +1,17 @@
-//! Two ops of one value that are computed together.
+//! Two formulas of the rows of one value that are computed together.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::smallvec;
 
-use super::parts::{Id, Step, Value};
+use super::parts::{Applied, Id, Step, Value};
+use super::sequences::kernel_for;
 use super::way::Way;
+use crate::graph::Loops;
+use crate::kernel::softmax;
 use crate::shape;
 
-/// The steps of a program, where two ops of one value are one step if an op computes both (`Op::beside`). Only small results come
-/// earlier than before, since they are kept until they are read.
+/// The steps of a program, where two formulas of the rows of one value are one step if a kernel computes both. Only small results
+/// come earlier than before, since they are kept until they are read.
 pub(super) fn beside(values: &[Value], steps: Vec<(Step, Way)>) -> Vec<(Step, Way)> {
     let mut all: Vec<Option<(Step, Way)>> = steps.into_iter().map(Some).collect();
     // By value: the steps that are ops of it alone.
@@ -31,11 +34,9 @@ pub(super) fn beside(values: &[Value], steps: Vec<(Step, Way)>) -> Vec<(Step, Wa
                 }
                 _ => None,
             };
-            if let Some(step) = together {
-                let (first, second) = (a.min(b), a.max(b));
-                let site = all[first].as_ref().map_or(step.site, |(own, _)| own.site);
-                all[first] = Some((Step { site, ..step }, Way::Op));
-                all[second] = None;
+            if let Some(together) = together {
+                all[a.max(b)] = None;
+                all[a.min(b)] = Some(together);
                 taken.extend([a, b]);
             }
         }
@@ -43,10 +44,13 @@ pub(super) fn beside(values: &[Value], steps: Vec<(Step, Way)>) -> Vec<(Step, Wa
     all.into_iter().flatten().collect()
 }
 
-/// The step that computes what two steps of one value do. None if no op computes both, or their results are large.
-fn together(values: &[Value], x: &Step, y: &Step) -> Option<Step> {
-    let op = x.op.beside(&*y.op).filter(|_| x.batch_ndim == y.batch_ndim)?;
-    let of = values[x.ins[0] as usize].laid_out();
-    let is_small = op.kernel(&[of], x.batch_ndim).is_some();
-    is_small.then(|| Step { op, outs: smallvec![x.outs[0], y.outs[0]], ..x.clone() })
+/// The step that computes what two steps of one value do. None if no kernel computes both, as for large results.
+fn together(values: &[Value], x: &Step, y: &Step) -> Option<(Step, Way)> {
+    let (Loops::Rows(first), Loops::Rows(second)) = (x.lowered(values)?, y.lowered(values)?) else {
+        return None;
+    };
+    let formula = first.with(second).filter(|_| x.batch_ndim == y.batch_ndim)?;
+    let kernel = kernel_for(values, &x.ins, &[x.outs[0], y.outs[0]], |ins| softmax::kernel(formula, ins))?;
+    let step = Step { outs: smallvec![x.outs[0], y.outs[0]], ..x.clone() };
+    Some((step, Way::Kernel(kernel, Applied::of(y))))
 }

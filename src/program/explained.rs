@@ -111,6 +111,7 @@ impl Program {
             }
             (Some(Loops::Fold(_, axes)), _) => list(&|_, x| along(x, &axes)),
             (Some(Loops::Product), _) => list(&|k, x| along(x, &[x.dims.len().saturating_sub(1 + k)])),
+            (Some(Loops::Dot), _) => list(&|_, x| along(x, &[x.dims.len().saturating_sub(1)])),
             (Some(Loops::Moves(map)), &[_]) => return self.moves(&map, step, names),
             _ => list(&|_, x| if let Origin::View { .. } = x.origin { along(x, &[]) } else { vec![] }),
         };

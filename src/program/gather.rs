@@ -5,11 +5,12 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::parts::{Applied, Gathered, Id, Memory, Step};
+use super::parts::{Applied, Gathered, Id, Memory, Piece, Step};
 use super::way::{Place, Pointwise};
 use crate::kernel::pointwise::cluster::{Cluster, End, Read, Reading, Walk, Write, has_room};
 use crate::kernel::pointwise::row::{Address, Instruction, Loop, Operand, PairLoop};
 use crate::kernel::reduce::tiles::{Lengths, RowFold};
+use crate::kernel::sequence::Part;
 use crate::shape;
 
 /// The steps of a group.
@@ -59,7 +60,7 @@ struct Gathering<'a> {
 }
 
 /// The steps as one cluster. None if it would need too many registers or addresses.
-pub(super) fn gathered(memory: Memory<'_>, parts: &Parts, outside: &FxHashSet<Id>) -> Option<Gathered> {
+pub(super) fn gathered(memory: Memory<'_>, parts: &Parts, outside: &FxHashSet<Id>) -> Option<Piece> {
     let Parts { members, folds, packs } = parts;
     let n = members.first().map_or(1, |(_, p)| p.n);
     let lengths = folds.iter().try_fold(Lengths::ANY, |lengths, (_, fold)| lengths.with(fold))?;
@@ -92,7 +93,7 @@ pub(super) fn gathered(memory: Memory<'_>, parts: &Parts, outside: &FxHashSet<Id
     let steps = steps.filter(|step| named.insert(Arc::as_ptr(&step.op).cast::<()>()));
     let ops = steps.map(Applied::of).collect();
     let cluster = Cluster::new(n, instructions, all.readings, results, ends, registers, widest);
-    Some(Gathered { cluster: Box::new(cluster), reads: all.reads, outs, ops })
+    Some(Piece::Together(Part::Cluster(Box::new(cluster)), Gathered { reads: all.reads, outs, ops }))
 }
 
 impl<'a> Gathering<'a> {

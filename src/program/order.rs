@@ -1,14 +1,12 @@
 //! The order of the members of a cluster.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::parts::{Id, Memory, Step};
 use super::way::Pointwise;
-use crate::kernel::pointwise::formula::Kind;
 use crate::shape;
 
 /// The members in the order in which their results are asked for: an operand right before it is read, first the one that
@@ -132,40 +130,4 @@ impl Pairs {
             at += 1;
         }
     }
-}
-
-/// Single numbers in an order in which those that are computed in the same way stand together, and of these each after
-/// the one that it reads.
-pub(super) fn in_runs(memory: Memory<'_>, members: Vec<(Step, Pointwise)>) -> Vec<(Step, Pointwise)> {
-    let made: FxHashMap<Id, usize> =
-        members.iter().enumerate().map(|(k, (step, _))| (step.outs[0], k)).collect();
-    let mut waits = vec![0; members.len()];
-    let mut users: Vec<SmallVec<[usize; 2]>> = vec![SmallVec::new(); members.len()];
-    for (k, (step, _)) in members.iter().enumerate() {
-        for &m in step.ins.iter().filter_map(|&id| made.get(&memory.whole(id).0)) {
-            waits[k] += 1;
-            users[m].push(k);
-        }
-    }
-    let kinds: Vec<Kind> = members.iter().map(|(_, p)| p.row.kind()).collect();
-    let mut ready: BTreeMap<Kind, Vec<usize>> = BTreeMap::new();
-    for k in (0..members.len()).rev().filter(|&k| waits[k] == 0) {
-        ready.entry(kinds[k]).or_default().push(k);
-    }
-    let mut order = vec![];
-    while let Some((&longest, _)) =
-        ready.iter().filter(|(_, list)| !list.is_empty()).max_by_key(|(_, list)| list.len())
-    {
-        while let Some(k) = ready.get_mut(&longest).and_then(Vec::pop) {
-            order.push(k);
-            for &user in users[k].iter().rev() {
-                waits[user] -= 1;
-                if waits[user] == 0 {
-                    ready.entry(kinds[user]).or_default().push(user);
-                }
-            }
-        }
-    }
-    let mut members: Vec<_> = members.into_iter().map(Some).collect();
-    order.into_iter().filter_map(|k| members[k].take()).collect()
 }

@@ -8,8 +8,7 @@ use crate::array::{Array, Layout};
 use crate::dtype::DType;
 use crate::graph::Op;
 use crate::graph::site::Site;
-use crate::kernel::pointwise::cluster::Cluster;
-use crate::kernel::sequence::{Loop, Sequence};
+use crate::kernel::sequence::{Loop, Part, Sequence};
 use crate::shape::{self, Dims, Strides};
 
 /// The number of a value of a program.
@@ -119,12 +118,11 @@ impl Applied {
 /// A step, or steps that compute together.
 pub enum Piece {
     Op(Step),
-    Cluster(Gathered),
+    Together(Part, Gathered),
 }
 
-/// A cluster, and the values that it reads and makes. What it reads are whole values, no views.
+/// The values that steps read and make together. What a cluster reads are whole values, no views.
 pub struct Gathered {
-    pub cluster: Box<Cluster>,
     pub reads: Vec<Id>,
     pub outs: Vec<Id>,
     pub ops: Vec<Applied>,

@@ -7,11 +7,11 @@ use std::collections::BinaryHeap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::gather::{Parts, gathered};
-use super::order::{asked_for, in_runs};
-use super::parts::{Id, Memory, Piece, Step, Value};
+use super::order::asked_for;
+use super::parts::{Applied, Gathered, Id, Memory, Piece, Step, Value};
 use super::way::{Pointwise, Way};
-use crate::kernel::pointwise::machine;
 use crate::kernel::reduce::tiles::Lengths;
+use crate::kernel::sequence::Part;
 
 /// The work of a program, in an order in which everything is made before it is read.
 pub(super) fn planned(values: &[Value], steps: Vec<(Step, Way)>, outputs: &[Id]) -> Vec<Piece> {
@@ -53,6 +53,12 @@ pub(super) fn planned(values: &[Value], steps: Vec<(Step, Way)>, outputs: &[Id])
                 Way::Pointwise(p) => members.push((step, p)),
                 Way::Fold(fold) if !members.is_empty() => folds.push((step, fold)),
                 Way::Pack => packs.push(step),
+                Way::Kernel(kernel, other) => {
+                    let Step { ins, outs, .. } = &step;
+                    let ops = vec![Applied::of(&step), other];
+                    let of = Gathered { reads: ins.to_vec(), outs: outs.to_vec(), ops };
+                    work.push(Piece::Together(Part::Kernel(kernel), of));
+                }
                 _ => work.push(Piece::Op(step)),
             }
         }
@@ -64,10 +70,7 @@ pub(super) fn planned(values: &[Value], steps: Vec<(Step, Way)>, outputs: &[Id])
         if asked.is_empty() && packs.is_empty() {
             continue;
         }
-        let is_of_numbers = asked.first().is_none_or(|(_, p)| p.n == 1);
-        let in_loops = is_of_numbers && !machine::is_for_this_processor();
-        let members = if in_loops { in_runs(memory, asked) } else { asked };
-        clusters(memory, Parts { members, folds, packs }, &outside, &mut work);
+        clusters(memory, Parts { members: asked, folds, packs }, &outside, &mut work);
     }
     work
 }
@@ -158,8 +161,8 @@ fn ordered(groups: &[Vec<usize>], before: &[FxHashSet<usize>]) -> Vec<usize> {
 
 /// The steps of a group as clusters: one, or several if one would need too many registers.
 fn clusters(memory: Memory<'_>, mut parts: Parts, outside: &FxHashSet<Id>, work: &mut Vec<Piece>) {
-    if let Some(group) = gathered(memory, &parts, outside) {
-        work.push(Piece::Cluster(group));
+    if let Some(cluster) = gathered(memory, &parts, outside) {
+        work.push(cluster);
         return;
     }
     let Parts { members, folds, packs } = &mut parts;
@@ -168,8 +171,7 @@ fn clusters(memory: Memory<'_>, mut parts: Parts, outside: &FxHashSet<Id>, work:
         let read: Vec<Id> = folds.iter().map(|(step, _)| memory.whole(step.ins[0]).0).collect();
         let outside = outside.iter().copied().chain(read).collect();
         let folds = std::mem::take(folds);
-        let alone = gathered(memory, &parts, &outside).expect("there is room for one step");
-        work.push(Piece::Cluster(alone));
+        work.push(gathered(memory, &parts, &outside).expect("there is room for one step"));
         work.extend(folds.into_iter().map(|(step, _)| Piece::Op(step)));
         return;
     }

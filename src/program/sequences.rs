@@ -8,8 +8,10 @@ use crate::array::Layout;
 use crate::dtype::DType;
 use crate::graph::{Loops, computed};
 use crate::kernel::copy::{IndexMap, Moves};
-use crate::kernel::reduce;
+use crate::kernel::matmul;
+use crate::kernel::reduce::{self, dot};
 use crate::kernel::sequence::{Arrays, Item, Kernel, Kind, Loop, Out, Part, Sequence, Source};
+use crate::kernel::softmax;
 use crate::shape;
 
 /// A program whose clusters together write fewer bytes is short.
@@ -49,7 +51,7 @@ pub(super) fn sequenced(values: &[Value], pieces: Vec<Piece>, outputs: &[Id]) ->
     for (i, piece) in pieces.iter().enumerate() {
         let (reads, outs): (&[Id], &[Id]) = match piece {
             Piece::Op(step) => (&step.ins, &step.outs),
-            Piece::Cluster(gathered) => (&gathered.reads, &gathered.outs),
+            Piece::Together(_, of) => (&of.reads, &of.outs),
         };
         for &id in reads.iter().chain(outs) {
             last.insert(whole(id), i);
@@ -63,7 +65,7 @@ pub(super) fn sequenced(values: &[Value], pieces: Vec<Piece>, outputs: &[Id]) ->
     for (i, piece) in pieces.into_iter().enumerate() {
         let is_small = match &piece {
             Piece::Op(step) => is_small_step(values, step),
-            Piece::Cluster(gathered) => gathered.outs.iter().all(|&id| values[id as usize].bytes() <= SMALL),
+            Piece::Together(_, of) => of.outs.iter().all(|&id| values[id as usize].bytes() <= SMALL),
         };
         if !is_small {
             end_run(values, &mut run, i, &last, &mut work);
@@ -71,11 +73,9 @@ pub(super) fn sequenced(values: &[Value], pieces: Vec<Piece>, outputs: &[Id]) ->
         match piece {
             Piece::Op(step) if !is_small => work.push(Work::Op(step)),
             Piece::Op(step) => run.push((ready_step(values, &step), Some(step))),
-            Piece::Cluster(gathered) => {
-                let Gathered { cluster, reads, outs, ops } = gathered;
-                let ins = reads.into_iter().map(|id| (id, 0)).collect();
-                let made = Made { outs: outs.into(), ops: ops.into() };
-                run.push((Ready { part: Part::Cluster(cluster), ins, made }, None));
+            Piece::Together(part, Gathered { reads, outs, ops }) => {
+                let ins = reads.into_iter().map(|id| Memory(values).whole(id)).collect();
+                run.push((Ready { part, ins, made: Made { outs: outs.into(), ops: ops.into() } }, None));
             }
         }
         if !is_small {
@@ -117,34 +117,38 @@ fn ready_step(values: &[Value], step: &Step) -> Ready {
     Ready { part, ins: step.ins.iter().map(|&id| Memory(values).whole(id)).collect(), made }
 }
 
-/// The kernel that computes the results of a step.
+/// The kernel that computes the one result of a step.
 fn kernel(values: &[Value], step: &Step) -> Option<Box<dyn Kernel>> {
-    let of = |id: Id| values[id as usize].laid_out();
-    let ins: Vec<_> = step.ins.iter().map(|&id| of(id)).collect();
-    if ins.iter().any(|(dtype, _)| dtype.is_half()) {
-        return None;
-    }
-    let kernel = match (step.lowered(values), &ins[..], &step.outs[..]) {
-        (Some(Loops::Fold(table, axes)), [x], &[out]) => {
-            // A fold lays its results out as they have to be.
-            let out = of(out);
-            return reduce::kernel(table, x, &axes, &out.1)
-                .filter(|kernel| kernel.writes()[..] == [written(&out)]);
-        }
-        (Some(Loops::Moves(map)), ins, &[out]) => {
-            return moves(&map, ins, &of(out)).map(|moves| Box::new(moves) as _);
-        }
-        _ => step.op.kernel(&ins, step.batch_ndim)?,
-    };
-    // What a program says of its values, a file may have said.
-    let outs: Vec<_> = step.outs.iter().map(|&id| of(id)).collect();
-    let are_made = kernel.writes().into_iter().eq(outs.iter().map(written));
-    (are_made && outs.iter().all(|out| out.1.is_contiguous())).then_some(kernel)
+    let &[out] = &step.outs[..] else { return None };
+    let loops = step.lowered(values)?;
+    // These lay their results out as they have to be.
+    let (out, is_laid_out) =
+        (values[out as usize].laid_out(), matches!(loops, Loops::Fold(..) | Loops::Moves(_)));
+    kernel_for(values, &step.ins, &step.outs, |ins| match (loops, ins) {
+        (Loops::Fold(table, axes), [x]) => reduce::kernel(table, x, &axes, &out.1),
+        (Loops::Moves(map), ins) => moves(&map, ins, &out).map(|moves| Box::new(moves) as _),
+        (Loops::Product, ins) => matmul::kernel(ins, step.batch_ndim),
+        (Loops::Dot, ins) => dot::kernel(ins),
+        (Loops::Rows(formula), ins) => softmax::kernel(formula, ins),
+        (Loops::Kernel(template), ins) => template(ins),
+        _ => None,
+    })
+    .filter(|_| is_laid_out || out.1.is_contiguous())
 }
 
-/// The dtype and the number of elements of a value.
-fn written((dtype, layout): &(DType, Layout)) -> (DType, usize) {
-    (*dtype, shape::len(&layout.dims))
+/// The kernel that is made for these operands, if it makes these results.
+pub(super) fn kernel_for(
+    values: &[Value],
+    ins: &[Id],
+    outs: &[Id],
+    made: impl FnOnce(&[(DType, Layout)]) -> Option<Box<dyn Kernel>>,
+) -> Option<Box<dyn Kernel>> {
+    let ins: Vec<_> = ins.iter().map(|&id| values[id as usize].laid_out()).collect();
+    let kernel = if ins.iter().any(|(dtype, _)| dtype.is_half()) { None } else { made(&ins) }?;
+    // What a program says of its values, a file may have said.
+    let outs = outs.iter().map(|&id| &values[id as usize]);
+    let written = outs.map(|out| (out.dtype, shape::len(&out.dims)));
+    kernel.writes().into_iter().eq(written).then_some(kernel)
 }
 
 /// The moves of elements of one dtype by a map.

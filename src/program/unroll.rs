@@ -62,7 +62,7 @@ pub(super) fn numbers(call: &Call) -> usize {
         |arrays: &[Array], most: usize| arrays.iter().map(Array::len).filter(|&n| n <= most).sum::<usize>();
     match (few(&call.outs, RESULTS), &call.ins[..]) {
         (0, _) => 0,
-        (results, [x, y]) if matches!(loops_of(call), Some(Loops::Product)) => {
+        (results, [x, y]) if matches!(loops_of(call), Some(Loops::Product | Loops::Dot)) => {
             2 * results * (x.len().saturating_mul(y.len()) / results).isqrt().min(PRODUCTS)
         }
         (results, ins) => results + few(ins, OPERANDS),
@@ -195,7 +195,7 @@ impl Formulas {
         }
         let formulas = match (step.lowered(values)?, &step.ins[..]) {
             (Loops::Fold(table, axes), &[x]) => sums(table, &axes, &values[x as usize])?,
-            (Loops::Product, &[x, y]) if step.batch_ndim == 0 => products(dims(x), dims(y))?,
+            (Loops::Product | Loops::Dot, &[x, y]) if step.batch_ndim == 0 => products(dims(x), dims(y))?,
             (Loops::Moves(map), ins) => {
                 let formula = |place: Option<_>| place.map_or(Formula::Zero, |(k, i)| Formula::Element(k, i));
                 map.places(ins.iter().map(|&id| shape::len(dims(id))))?.into_iter().map(formula).collect()

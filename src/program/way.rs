@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::parts::{Id, Step};
+use super::parts::{Applied, Id, Step};
 use crate::array::Layout;
 use crate::dtype::DType;
 use crate::kernel::broadcast::joined;
@@ -12,6 +12,7 @@ use crate::kernel::pointwise::row::{PairLoop, Row, RowKey};
 use crate::kernel::pointwise::{pairs, power};
 use crate::kernel::reduce::ReduceLoops;
 use crate::kernel::reduce::tiles::RowFold;
+use crate::kernel::sequence::Kernel;
 use crate::shape;
 
 /// How a plan runs a step.
@@ -21,6 +22,8 @@ pub(super) enum Way {
     Fold(RowFold),
     /// An array of single numbers, which are the inputs of the step in the order of the array's memory.
     Pack,
+    /// A kernel that computes its results and those of this other op.
+    Kernel(Box<dyn Kernel>, Applied),
     /// Whatever its op does.
     Op,
 }

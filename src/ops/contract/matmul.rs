@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use smallvec::smallvec;
 
-use crate::array::{Array, Layout};
+use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::modes::{self, Flags};
@@ -15,7 +15,6 @@ use crate::graph::{
 use crate::kernel::broadcast::broadcast_batch_pair;
 use crate::kernel::matmul;
 use crate::kernel::reduce::dot;
-use crate::kernel::sequence::Kernel;
 use crate::ops::batch::leave;
 use crate::ops::entry::{Operand, op};
 use crate::ops::movement::{broadcast_to, conj, matrix_transpose, permute_dims, reshape_to};
@@ -48,10 +47,6 @@ impl Op for Matmul {
 
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         Ok([matmul::matmul("matmul", ins[0], ins[1], batch_ndim)?].into())
-    }
-
-    fn kernel(&self, ins: &[(DType, Layout)], batch_ndim: usize) -> Option<Box<dyn Kernel>> {
-        matmul::kernel(ins, batch_ndim)
     }
 
     fn lower(&self, _: &Operands<'_>) -> Option<Loops> {
@@ -162,12 +157,8 @@ impl Op for Dot {
         Ok([dot::last_axis("vecdot", &x, &y)?].into())
     }
 
-    fn kernel(&self, ins: &[(DType, Layout)], _: usize) -> Option<Box<dyn Kernel>> {
-        dot::kernel(ins)
-    }
-
     fn lower(&self, _: &Operands<'_>) -> Option<Loops> {
-        Some(Loops::Product)
+        Some(Loops::Dot)
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {

@@ -5,12 +5,12 @@ use std::cell::Cell;
 use smallvec::{SmallVec, smallvec};
 
 use crate::array::{Array, Layout};
-use crate::dtype::DType;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
+use crate::graph::{
+    Cotangents, Grads, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply,
+};
 use crate::kernel::index::{self, Indexed, IndexedAxes};
 use crate::kernel::output;
-use crate::kernel::sequence::Kernel;
 use crate::ops::gather::{self, Gather, Positions, ScatterAdd};
 use crate::ops::switch;
 use crate::stored::Stored;
@@ -124,8 +124,10 @@ impl Op for Join {
         Ok([places].into())
     }
 
-    fn kernel(&self, ins: &[(DType, Layout)], _: usize) -> Option<Box<dyn Kernel>> {
-        index::join_kernel(self.name, ins, &self.sizes, &self.axes, self.from_zero)
+    fn lower(&self, _: &Operands<'_>) -> Option<Loops> {
+        let Join { name, from_zero, .. } = *self;
+        let (sizes, axes) = (self.sizes.clone(), self.axes.clone());
+        Some(Loops::Kernel(Box::new(move |ins| index::join_kernel(name, ins, &sizes, &axes, from_zero))))
     }
 
     fn is_flat(&self) -> bool {

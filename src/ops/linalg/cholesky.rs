@@ -5,12 +5,12 @@
 use smallvec::smallvec;
 
 use super::parts::weigh;
-use super::solve::{failures, triangle};
-use crate::array::{Array, Layout};
-use crate::dtype::DType;
+use super::solve::{failures, lowered, triangle};
+use crate::array::Array;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, only};
-use crate::kernel::sequence::Kernel;
+use crate::graph::{
+    Cotangents, Grads, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tensor, apply, only,
+};
 use crate::linalg as kernel;
 use crate::ops::entry::op;
 use crate::ops::linalg::{h, mm, square, sym};
@@ -44,8 +44,8 @@ impl Op for Cholesky {
         Ok([kernel::cholesky(self.name(), ins[0], self.strict)?].into())
     }
 
-    fn kernel(&self, ins: &[(DType, Layout)], _: usize) -> Option<Box<dyn Kernel>> {
-        kernel::kernel(self.name(), kernel::Matrices::Cholesky, self.strict, ins)
+    fn lower(&self, _: &Operands<'_>) -> Option<Loops> {
+        lowered(self.name(), kernel::Matrices::Cholesky, self.strict)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

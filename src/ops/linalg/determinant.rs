@@ -3,15 +3,14 @@
 use smallvec::smallvec;
 
 use super::parts::{columns, epsilon, weigh};
-use super::solve::inverse_or_nan;
+use super::solve::{inverse_or_nan, lowered};
 use super::svd;
-use crate::array::{Array, Layout};
-use crate::dtype::{DType, Ordered, dispatch};
+use crate::array::Array;
+use crate::dtype::{Ordered, dispatch};
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, apply_each, only,
+    Cotangents, Grads, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tensor, apply, apply_each, only,
 };
-use crate::kernel::sequence::Kernel;
 use crate::linalg as kernel;
 use crate::ops::check::{decided, decision};
 use crate::ops::entry::op;
@@ -39,8 +38,8 @@ impl Op for Det {
         Ok([det].into())
     }
 
-    fn kernel(&self, ins: &[(DType, Layout)], _: usize) -> Option<Box<dyn Kernel>> {
-        kernel::kernel(self.name(), kernel::Matrices::Determinant, false, ins)
+    fn lower(&self, _: &Operands<'_>) -> Option<Loops> {
+        lowered(self.name(), kernel::Matrices::Determinant, false)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

@@ -3,14 +3,12 @@
 use smallvec::smallvec;
 
 use super::parts::weigh;
-use crate::array::{Array, Layout};
-use crate::dtype::DType;
+use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{
-    Cotangents, Grads, Kernel, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, Unrecorded, apply,
-    only, unrecorded,
+    Cotangents, Grads, Kernel, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor,
+    Unrecorded, apply, only, unrecorded,
 };
-use crate::kernel::sequence;
 use crate::linalg as kernel;
 use crate::ops::entry::{Operand, op};
 use crate::ops::linalg::{h, matrix, mm, square, t};
@@ -29,6 +27,11 @@ pub(super) fn aligned(op: &'static str, a: &Array, b: &Array, batch_ndim: usize)
     let lead = shape::broadcast(op, lead_a, lead_b)?;
     let full = |own: &[usize]| lead.iter().chain(own).copied().collect::<Dims>();
     Ok((a.expand(&full(own_a), 0), b.expand(&full(own_b), 0)))
+}
+
+/// What an op computes of matrices, where they are few and small. One that is not `strict` gives NaN where there is no result.
+pub(super) fn lowered(op: &'static str, of: kernel::Matrices, strict: bool) -> Option<Loops> {
+    Some(Loops::Kernel(Box::new(move |ins| kernel::kernel(op, of, strict, ins))))
 }
 
 /// The equations of a full matrix, or of a triangle. Rules may not fail, so there they are not `strict`: a
@@ -85,14 +88,14 @@ impl Op for Solve {
         .into())
     }
 
-    fn kernel(&self, ins: &[(DType, Layout)], _: usize) -> Option<Box<dyn sequence::Kernel>> {
+    fn lower(&self, _: &Operands<'_>) -> Option<Loops> {
         let (of, strict) = match self.0 {
             Equations::Full { strict } => (kernel::Matrices::Solve, strict),
             Equations::Triangle { upper, unit, strict } => {
                 (kernel::Matrices::SolveTriangle(kernel::Triangle { upper, unit }), strict)
             }
         };
-        kernel::kernel(self.name(), of, strict, ins)
+        lowered(self.name(), of, strict)
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {
@@ -130,8 +133,8 @@ impl Op for Inverse {
         Ok([kernel::inverse(self.name(), ins[0], self.strict)?].into())
     }
 
-    fn kernel(&self, ins: &[(DType, Layout)], _: usize) -> Option<Box<dyn sequence::Kernel>> {
-        kernel::kernel(self.name(), kernel::Matrices::Inverse, self.strict, ins)
+    fn lower(&self, _: &Operands<'_>) -> Option<Loops> {
+        lowered(self.name(), kernel::Matrices::Inverse, self.strict)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

@@ -1,17 +1,15 @@
 //! Softmax and its relatives.
 
-use std::any::TypeId;
 use std::f64::consts::{LN_2, LOG2_E};
-use std::sync::Arc;
 
 use smallvec::smallvec;
 
-use crate::array::{Array, Layout};
-use crate::dtype::DType;
+use crate::array::Array;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
+use crate::graph::{
+    Cotangents, Grads, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply, only,
+};
 use crate::kernel::broadcast::broadcast_batch_pair;
-use crate::kernel::sequence::Kernel;
 use crate::kernel::softmax::{self, Formula, Softmax};
 use crate::ops::entry::{Axes, Operand, op};
 use crate::ops::movement::{permute_dims, real, reshape_to};
@@ -45,13 +43,8 @@ impl Op for SoftmaxOp {
         Ok([softmax::softmax(self.name(), ins[0], self.0)?].into())
     }
 
-    fn kernel(&self, ins: &[(DType, Layout)], _: usize) -> Option<Box<dyn Kernel>> {
-        softmax::kernel(Formula::Softmax(self.0), ins)
-    }
-
-    fn beside(&self, other: &dyn Op) -> Option<Arc<dyn Op>> {
-        let are_both = self.0 == Softmax::Weights && other.kind() == TypeId::of::<LogSumExp>();
-        are_both.then(|| Arc::new(WeightsAndLogSumExp) as _)
+    fn lower(&self, _: &Operands<'_>) -> Option<Loops> {
+        Some(Loops::Rows(Formula::Softmax(self.0)))
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -90,8 +83,8 @@ impl Op for SoftmaxGrad {
         Ok([softmax::softmax_gradient(self.name(), &g, &z, self.log)?].into())
     }
 
-    fn kernel(&self, ins: &[(DType, Layout)], _: usize) -> Option<Box<dyn Kernel>> {
-        softmax::kernel(Formula::Gradient { log: self.log }, ins)
+    fn lower(&self, _: &Operands<'_>) -> Option<Loops> {
+        Some(Loops::Rows(Formula::Gradient { log: self.log }))
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {
@@ -245,8 +238,8 @@ impl Op for LogSumExp {
         Ok([softmax::cross_entropy("logsumexp", ins[0], None)?.0].into())
     }
 
-    fn kernel(&self, ins: &[(DType, Layout)], _: usize) -> Option<Box<dyn Kernel>> {
-        softmax::kernel(Formula::LogSumExp, ins)
+    fn lower(&self, _: &Operands<'_>) -> Option<Loops> {
+        Some(Loops::Rows(Formula::LogSumExp))
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -261,32 +254,6 @@ impl Op for LogSumExp {
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
         let t = only(t);
         Ok(smallvec![Some(sum_rows(&(t * apply(SoftmaxOp(Softmax::Weights), &[&s.input(0)])?))?)])
-    }
-}
-
-/// The weights of a log-sum-exp, and itself. Only programs have it: they compute it for two ops.
-struct WeightsAndLogSumExp;
-
-impl Op for WeightsAndLogSumExp {
-    fn name(&self) -> &'static str {
-        "logsumexp with its softmax"
-    }
-
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
-        let (weights, lse) = softmax::weights_and_log_sum_exp(self.name(), ins[0])?;
-        Ok([weights, lse].into_iter().collect())
-    }
-
-    fn kernel(&self, ins: &[(DType, Layout)], _: usize) -> Option<Box<dyn Kernel>> {
-        softmax::kernel(Formula::WeightsAndLogSumExp, ins)
-    }
-
-    fn saves(&self, _: NeedsGrad) -> Saves {
-        Saves::NOTHING
-    }
-
-    fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
-        unreachable!("no graph has it")
     }
 }
 

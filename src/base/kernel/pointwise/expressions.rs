@@ -1,8 +1,8 @@
-//! Formulas of arithmetic. Each is written once: loops over arrays compute it with numbers of each dtype, programs of single numbers
-//! compute it with floats, and the code generator with terms.
+//! Formulas of arithmetic. Each is written once: loops over arrays compute it with numbers of each dtype, and the code generator with
+//! terms.
 
 use crate::kernel::pointwise::binary::{BinaryLoops, binary_loops};
-use crate::kernel::pointwise::formula::{Arithmetic, Cells, Formula, Run};
+use crate::kernel::pointwise::formula::{Arithmetic, Formula};
 use crate::kernel::pointwise::lanes::Lanes;
 use crate::kernel::pointwise::terms::recorded;
 use crate::kernel::pointwise::unary::{UnaryLoops, unary_loops};
@@ -18,38 +18,9 @@ pub trait Expression: Sized + 'static {
     const ARITHMETIC: Arithmetic = Arithmetic {
         operands: Self::OPERANDS,
         is_wide: Self::IS_WIDE,
-        runs: [run::<f32, Self>, run::<f64, Self>],
         nodes: Some(|| recorded(|x, y| _ = Self::of(x, y))),
     };
     const FORMULA: Formula = Formula::of::<Self>(Some(&Self::ARITHMETIC));
-}
-
-/// Computes a formula, given the addresses of its operands. Of a sum or product of two NaN the result is the first one, so the operands
-/// keep their places.
-///
-/// # Safety
-/// As [`Run`] says, where `formula` is for the type of the operands.
-#[inline(always)]
-unsafe fn each<R>(list: &[Cells], cells: *mut u8, formula: impl Fn([*const u8; 3]) -> R) {
-    for own in list {
-        // SAFETY: as the function's `# Safety` section requires.
-        unsafe {
-            let at = |k: usize| cells.add(own.from[k] as usize).cast_const();
-            *cells.add(own.to as usize).cast::<R>() = formula([at(0), at(1), at(2)]);
-        }
-    }
-}
-
-/// # Safety
-/// As [`Run`] says, for numbers of type `T`.
-unsafe fn run<T: Lanes, E: Expression>(list: &[Cells], cells: *mut u8) {
-    // SAFETY: as the function's `# Safety` section requires.
-    unsafe {
-        each(list, cells, |[x, y, _]| {
-            let x = *x.cast::<T>();
-            E::of(x, if E::OPERANDS == 2 { *y.cast::<T>() } else { x })
-        });
-    }
 }
 
 /// Rows `TABLE: Loops Name class x, y => number;`. The classes are those of [`unary_loops!`] and [`binary_loops!`].
@@ -99,22 +70,11 @@ expressions! {
     ABSOLUTE: UnaryLoops Absolute num x => x.abs();
 }
 
-/// Formulas that give or read truth values: their loops compute any dtype.
+/// A formula that gives or reads truth values: the code generator knows it by its name.
 macro_rules! of_truth {
-    ($operands:literal, [$x:ident, $y:ident, $z:ident] $T:ident => $e:expr) => {{
+    ($operands:literal) => {{
         struct Own;
-        /// # Safety
-        /// As [`Run`] says, for numbers of type `T`.
-        unsafe fn run<$T: Copy + PartialOrd>(list: &[Cells], cells: *mut u8) {
-            // SAFETY: as the function's `# Safety` section requires.
-            unsafe { each(list, cells, |[$x, $y, $z]| $e) }
-        }
-        const OWN: Arithmetic = Arithmetic {
-            operands: $operands,
-            is_wide: false,
-            runs: [run::<f32> as Run, run::<f64>],
-            nodes: None,
-        };
+        const OWN: Arithmetic = Arithmetic { operands: $operands, is_wide: false, nodes: None };
         Formula::of::<Own>(Some(&OWN))
     }};
 }
@@ -122,14 +82,14 @@ macro_rules! of_truth {
 /// `x < y`.
 pub const LESS: &BinaryLoops = {
     const LOOPS: &BinaryLoops = binary_loops!(test x, y => truth(x < y));
-    &BinaryLoops { formula: of_truth!(2, [x, y, _z] T => *x.cast::<T>() < *y.cast::<T>()), ..*LOOPS }
+    &BinaryLoops { formula: of_truth!(2), ..*LOOPS }
 };
 /// `x ≤ y`.
 pub const LESS_EQUAL: &BinaryLoops = {
     const LOOPS: &BinaryLoops = binary_loops!(test x, y => truth(x <= y));
-    &BinaryLoops { formula: of_truth!(2, [x, y, _z] T => *x.cast::<T>() <= *y.cast::<T>()), ..*LOOPS }
+    &BinaryLoops { formula: of_truth!(2), ..*LOOPS }
 };
 /// `y` where the truth value `x` holds, else `z`.
-pub const SELECT: Formula = of_truth!(3, [x, y, z] T => *if *x != 0 { y } else { z }.cast::<T>());
+pub const SELECT: Formula = of_truth!(3);
 /// `log x`.
 pub const LOG: &UnaryLoops = unary_loops!(analytic x => x.ln());

@@ -18,30 +18,12 @@ pub struct Arithmetic {
     pub operands: usize,
     /// Whether it computes with twice the digits of float32.
     pub is_wide: bool,
-    /// By type of the numbers.
-    pub runs: [Run; 2],
     /// The operations that it is made of. None if it reads or gives truth values.
     pub nodes: Option<fn() -> Nodes>,
 }
 
-/// The cells that an instruction reads and writes: how many bytes after the first one they begin.
-pub struct Cells {
-    pub from: [u32; 3],
-    pub to: u32,
-}
-
-/// Computes a formula for single numbers, again and again.
-///
-/// # Safety
-/// `cells` is the address of the first cell. Each operand of the formula is a number of its type when it is read: it was one before, or
-/// an instruction before has written it.
-pub type Run = unsafe fn(list: &[Cells], cells: *mut u8);
-
-/// A formula of arithmetic and the type of its numbers. None: the formula is called as a loop.
-pub type Kind = Option<(TypeId, Float)>;
-
 /// The type of the numbers of a formula of arithmetic.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Float {
     F32,
     F64,

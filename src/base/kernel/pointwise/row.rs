@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernel::pointwise::binary::{self, BinaryLoop, BinaryLoops};
 use crate::kernel::pointwise::expressions::SELECT;
-use crate::kernel::pointwise::formula::{Arithmetic, Float, Formula, Kind};
+use crate::kernel::pointwise::formula::{Arithmetic, Float, Formula};
 use crate::kernel::pointwise::power;
 use crate::kernel::pointwise::ternary::{self, TernaryLoop, TernaryLoops};
 use crate::kernel::pointwise::unary::{Scalars, UnaryLoop, UnaryLoops};
@@ -119,30 +119,19 @@ impl Row {
         dtypes.len() == self.operands() && dtypes.enumerate().all(|(k, dtype)| dtype == self.operand(k))
     }
 
-    /// Its formula, if that is one of arithmetic, with gradients of powers told apart by the exponent.
-    fn formula_of_arithmetic(&self) -> Option<(Formula, Float)> {
+    /// What is known of its formula, if that is one of arithmetic. Gradients of powers are told apart by the exponent.
+    pub fn arithmetic(&self) -> Option<(&'static Arithmetic, Float)> {
         let float = match self.of {
             DType::F32 => Float::F32,
             DType::F64 => Float::F64,
             _ => return None,
         };
-        if self.formula.arithmetic.is_some() {
-            return Some((self.formula, float));
+        if let Some(own) = self.formula.arithmetic {
+            return Some((own, float));
         }
         let is_power = self.formula == power::GRADIENT.formula;
         let own = power::EXPONENTS.iter().find(|(exponent, _)| is_power && *exponent == self.scalars[0])?;
-        Some((own.1[1], float))
-    }
-
-    /// What is known of its formula, if that is one of arithmetic.
-    pub fn arithmetic(&self) -> Option<(&'static Arithmetic, Float)> {
-        let (formula, float) = self.formula_of_arithmetic()?;
-        Some((formula.arithmetic?, float))
-    }
-
-    /// Equal for instructions that one [`Run`](super::formula::Run) computes.
-    pub fn kind(&self) -> Kind {
-        self.formula_of_arithmetic().map(|(formula, float)| (formula.id(), float))
+        Some((own.1[1].arithmetic?, float))
     }
 
     /// What tells two formulas apart.

@@ -131,19 +131,6 @@ pub fn softmax(op: &'static str, x: &Array, which: Softmax) -> Result<Array> {
     }, else not_defined(op, x.dtype()))
 }
 
-/// The weights of every row and its log-sum-exp, whose last axis has size 1, for rows of at most [`simd::BLOCK`] elements.
-pub fn weights_and_log_sum_exp(op: &'static str, x: &Array) -> Result<(Array, Array)> {
-    let x = x.contiguous()?;
-    let n = last(&x);
-    dispatch!(x.dtype(), float T => {
-        let all = x.as_slice::<T>().expect("contiguous");
-        output::build_pair::<T, T>(op, (x.dims(), n), (&column(&x), 1), n, |first, out, lse| {
-            let rows = &all[first * n..][..out.len()];
-            in_vectors(Formula::WeightsAndLogSumExp, n, [rows; 2], out, lse);
-        })
-    }, else not_defined(op, x.dtype()))
-}
-
 /// The element of a gradient where the share is large, from the others: the sum of all is 0.
 #[cold]
 fn put_rest<T: Real>(log: bool, z: &[T], out: &mut [T]) {
@@ -342,6 +329,15 @@ pub enum Formula {
     LogSumExp,
     /// The weights of the first operand (see [`Softmax`]), and as a second result its log-sum-exp.
     WeightsAndLogSumExp,
+}
+
+impl Formula {
+    /// The formula that computes this one and another one of the same rows in less time than both of them, this one as its first
+    /// result.
+    pub fn with(self, other: Formula) -> Option<Formula> {
+        let are_both = self == Formula::Softmax(Softmax::Weights) && other == Formula::LogSumExp;
+        are_both.then_some(Formula::WeightsAndLogSumExp)
+    }
 }
 
 /// Computes rows of `n` elements.

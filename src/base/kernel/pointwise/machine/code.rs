@@ -95,7 +95,7 @@ impl Drop for Counted {
 }
 
 /// Whether the processor has the instructions that are used.
-pub fn is_for_this_processor() -> bool {
+fn is_for_this_processor() -> bool {
     isa() > Isa::Baseline
 }
 

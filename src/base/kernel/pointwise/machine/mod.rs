@@ -27,4 +27,4 @@ mod tests;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub use code::{CodeOfNumbers, CodeOfTiles, hold, is_for_this_processor, of_tile};
+pub use code::{CodeOfNumbers, CodeOfTiles, hold, of_tile};

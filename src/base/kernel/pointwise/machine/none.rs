@@ -26,10 +26,6 @@ impl CodeOfNumbers {
     }
 }
 
-pub fn is_for_this_processor() -> bool {
-    false
-}
-
 pub fn of_tile(_: &Instruction) -> Option<Float> {
     None
 }
