@@ -1,21 +1,20 @@
 //! Programs in files: values and steps, each op by the name under which `stored_op` made it known. A file holds no
-//! code. Whoever reads one believes nothing that it says: each value lies where it may, is made before it is read, and fits
-//! the loop that computes it. What an op says of its own is checked by the op when it runs.
+//! code. Whoever reads one believes nothing that it says: each value lies where it may, is made before it is read, and has the dtype and
+//! shape that its op makes of what it reads ([`Loops::make`](crate::graph::Loops::make)). An op that does not say that checks its operands
+//! when it runs, and its results are compared with the values.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::lowered::lowered;
 use super::parts::{Id, Origin, Step, Value};
-use super::way::{Pointwise, Way};
 use super::{Counts, Program};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::site::Site;
-use crate::graph::{Loops, Op, read_op, write_op};
+use crate::graph::{Op, read_op, write_op};
 use crate::shape::{Dims, Strides};
 use crate::stored::{Reader, Stored, checksum};
 
@@ -319,8 +318,8 @@ impl Program {
                     return None;
                 }
             }
-            let way = way(&*op, &values, &ins, &outs, batch_ndim).unwrap_or(Way::Op);
             let step = Step { op, batch_ndim, ins, outs, last: SmallVec::new(), site: Site(0) };
+            let way = step.way(&values)?;
             steps.push((step, way));
         }
         let outputs: Vec<Id> = Vec::read(from)?;
@@ -403,18 +402,4 @@ fn read_value(from: &mut Reader<'_>, before: &[Value]) -> Option<Value> {
         }
     }
     Some(value)
-}
-
-/// A step as a part of a cluster, if it can be one.
-fn way(op: &dyn Op, values: &[Value], ins: &[Id], outs: &[Id], batch_ndim: usize) -> Option<Way> {
-    let of = |&id: &Id| values[id as usize].laid_out();
-    let ([out], layouts) = (outs, ins.iter().map(of).collect::<SmallVec<[_; 3]>>()) else { return None };
-    let operands = layouts.iter().map(|(dtype, x)| (*dtype, &x.dims[..]));
-    match (lowered(op, operands, batch_ndim)?, &layouts[..]) {
-        (Loops::Pointwise(row), [_] | [_, _] | [_, _, _]) => {
-            Pointwise::new(row, &layouts, ins, &of(out), batch_ndim).map(Way::Pointwise)
-        }
-        (Loops::Fold(table, axes), [x]) => Way::fold((table, &axes), x, &of(out)),
-        _ => None,
-    }
 }

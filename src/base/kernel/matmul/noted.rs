@@ -4,8 +4,7 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use super::diagonal;
-use super::product::{Call, Task, by_loops};
-use super::tile::MatrixPairs;
+use super::product::{Call, Method, Piece, Task, by_loops};
 use smallvec::smallvec;
 
 use crate::array::{Array, Layout};
@@ -29,18 +28,13 @@ struct Product {
     may_be_diagonal: bool,
 }
 
-/// A call, with the bytes from the beginnings of the factors and of the product.
+/// A call, whose piece counts from the beginnings of the operands and of the product.
 struct NotedCall {
-    call: Call,
-    a: isize,
-    b: isize,
-    out: usize,
+    method: Method,
+    piece: Piece,
     /// Whether its factors are those of the product in the other order.
     is_swapped: bool,
 }
-
-// SAFETY: the addresses in a noted call are those of no memory, and never used.
-unsafe impl Sync for Product {}
 
 /// The kernel of [`matmul`](super::matmul) for operands of these dtypes and layouts. None if they are not floats, or the product
 /// is large.
@@ -59,27 +53,20 @@ pub fn kernel(ins: &[(DType, Layout)], batch_ndim: usize) -> Option<Box<dyn Kern
     let notes = Mutex::new(vec![]);
     let made = by_loops(Task { notes: Some(&notes), ..Task::of("matmul") }, &x, &y, batch_ndim).ok()?;
     let notes = notes.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // One of the calls makes the first element of the product.
-    let first = notes.iter().map(|call| call.pairs.out as usize).min()?;
-    let at = |of: &Array, kind: &Kind, address: *const u8| {
-        let bytes = kind.bytes();
-        let start = (address as isize).wrapping_sub(of.ptr() as isize);
-        bytes.contains(&start).then_some(start)
+    // Each factor of a call is a view of one of the two arrays.
+    let begin = |of: &Array, (buffer, start): (usize, usize)| {
+        let (own, first) = of.place();
+        (own == buffer).then_some(start as isize - first as isize)
     };
-    let noted = |call: Call| {
-        let (a, b) = (call.pairs.a.0, call.pairs.b.0);
-        let out = call.pairs.out as usize - first;
-        let straight = at(&x, &kinds[0], a).zip(at(&y, &kinds[1], b)).map(|at| (at, false));
-        let swapped = || at(&y, &kinds[1], a).zip(at(&x, &kinds[0], b)).map(|at| (at, true));
-        let ((a, b), is_swapped) = straight.or_else(swapped)?;
-        Some(NotedCall { call, a, b, out, is_swapped })
+    let noted = |Call { method, piece, places: [a, b] }: Call| {
+        let straight = begin(&x, a).zip(begin(&y, b)).map(|at| (at, false));
+        let ((a, b), is_swapped) = straight.or_else(|| Some((begin(&y, a).zip(begin(&x, b))?, true)))?;
+        Some(NotedCall { method, piece: piece.after(a, b), is_swapped })
     };
     let calls: Box<[NotedCall]> = notes.into_iter().map(noted).collect::<Option<_>>()?;
     // A batch that is one product is looked at as a whole.
     let may_be_diagonal = match &calls[..] {
-        [NotedCall { call: Call { pairs, .. }, .. }] => {
-            pairs.count == 1 && diagonal::may_be_diagonal(pairs.sizes)
-        }
+        [NotedCall { piece, .. }] => piece.is_one() && diagonal::may_be_diagonal(piece.sizes),
         _ => false,
     };
     let reach = [kinds[0].bytes(), kinds[1].bytes()];
@@ -98,18 +85,10 @@ unsafe impl Kernel for Product {
 
     unsafe fn run(&self, ins: &[SendPtr], outs: &[SendPtr], _: *mut u8) -> Result<()> {
         let out = outs[0].get();
-        for NotedCall { call, a, b, out: to, is_swapped } in &self.calls {
+        for NotedCall { method, piece, is_swapped } in &self.calls {
             let (x, y) = if *is_swapped { (ins[1], ins[0]) } else { (ins[0], ins[1]) };
-            let old = &call.pairs;
-            // SAFETY: these are the offsets of matrices in the operands, and of the product in the result.
-            let pairs = unsafe {
-                MatrixPairs {
-                    a: (x.get().cast_const().offset(*a), old.a.1, old.a.2),
-                    b: (y.get().cast_const().offset(*b), old.b.1, old.b.2),
-                    out: out.add(*to),
-                    ..*old
-                }
-            };
+            // SAFETY: the piece has the offsets of matrices in the operands, and of the product in the result.
+            let pairs = unsafe { piece.pairs(x.get(), y.get(), out) };
             dispatch!(self.dtype, float T => {
                 let pairs = pairs.cast::<T>();
                 // SAFETY: only one call was noted, so its matrices are the operands. A swapped call computes the product of their
@@ -118,7 +97,7 @@ unsafe impl Kernel for Product {
                     && unsafe { diagonal::product_into(pairs.sizes, pairs.a, pairs.b, pairs.out) };
                 if !is_done {
                     // SAFETY: the loop gets what it got when it was noted, with these addresses.
-                    unsafe { call.method.of_floats::<T>()(&pairs) };
+                    unsafe { method.of_floats::<T>()(&pairs) };
                 }
             }, else unreachable!("floats"));
         }

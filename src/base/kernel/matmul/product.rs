@@ -94,14 +94,51 @@ impl Task<'_> {
     }
 }
 
-/// A call of a loop.
+/// A call of a loop, for factors that begin at these places: see [`Array::place`].
 pub(super) struct Call {
     pub method: Method,
-    pub pairs: MatrixPairs<u8>,
+    pub piece: Piece,
+    pub places: [(usize, usize); 2],
 }
 
-// SAFETY: the addresses of a noted call are only compared.
-unsafe impl Send for Call {}
+/// Products of pairs of matrices at even distances, as [`MatrixPairs`], with the bytes from the beginnings of the factors and of the
+/// product.
+#[derive(Clone, Copy)]
+pub(super) struct Piece {
+    count: usize,
+    pub sizes: (usize, usize, usize),
+    a: (isize, isize, isize),
+    b: (isize, isize, isize),
+    steps: (isize, isize),
+    out: usize,
+    run: usize,
+    wide: bool,
+}
+
+impl Piece {
+    /// Whether it is one product.
+    pub fn is_one(&self) -> bool {
+        self.count == 1
+    }
+
+    /// The pairs of factors and of a product that begin there.
+    ///
+    /// # Safety
+    /// The matrices lie in memory that begins there.
+    #[inline(always)]
+    pub unsafe fn pairs(&self, x: *const u8, y: *const u8, out: *mut u8) -> MatrixPairs<u8> {
+        let Piece { count, sizes, a, b, steps, run, wide, .. } = *self;
+        // SAFETY: as the function's `# Safety` section requires.
+        let (x, y, out) = unsafe { (x.offset(a.0), y.offset(b.0), out.add(self.out)) };
+        MatrixPairs { count, sizes, a: (x, a.1, a.2), b: (y, b.1, b.2), steps, out, run, wide }
+    }
+
+    /// The piece of factors that begin so many bytes later.
+    pub fn after(self, x: isize, y: isize) -> Piece {
+        let Piece { a, b, .. } = self;
+        Piece { a: (a.0 + x, a.1, a.2), b: (b.0 + y, b.1, b.2), ..self }
+    }
+}
 
 /// [`matmul`] of real matrices, or of few complex numbers.
 pub(super) fn by_loops(task: Task<'_>, x: &Array, y: &Array, batch_ndim: usize) -> Result<Array> {
@@ -188,12 +225,13 @@ fn whole(task: Task<'_>, x: &Array, y: &Array, dims: &[usize]) -> Result<Array> 
     if rounds && let Some([x, y]) = rounded::factors(op, x, y, dims)? {
         // SAFETY: the processor has the instructions, and the pairs are valid.
         let into = |pairs: &MatrixPairs<u8>| unsafe { rounded::tiled(&pairs.cast()) };
-        return products(op, &x, &y, dims, DType::F32, &into, false);
+        return products(op, &x, &y, dims, DType::F32, false, &By::Loop(&into));
     }
     if x.dtype().kind() == DTypeKind::Int {
         let size = x.dtype().size();
         // SAFETY: the elements are integers of this size, and the pairs are valid.
-        return products(op, x, y, dims, x.dtype(), &|pairs| unsafe { integers(size, pairs) }, false);
+        let into = |pairs: &MatrixPairs<u8>| unsafe { integers(size, pairs) };
+        return products(op, x, y, dims, x.dtype(), false, &By::Loop(&into));
     }
     dispatch!(x.dtype(), float T => floats::<T>(task, x, y, dims), else {
         dispatch!(x.dtype(), field T => product::<T>(task, x, y, dims, (Method::Plain, plain), false), else bail!(Dtype, op, "not defined for bool"))
@@ -290,15 +328,22 @@ fn product<T: Field>(
     fixed: bool,
 ) -> Result<Array> {
     if let Some(notes) = task.notes {
-        let note = |pairs: &MatrixPairs<u8>| {
-            let pairs = MatrixPairs { ..*pairs };
-            notes.lock().unwrap_or_else(PoisonError::into_inner).push(Call { method, pairs });
+        let note = |piece: Piece| {
+            let call = Call { method, piece, places: [x.place(), y.place()] };
+            notes.lock().unwrap_or_else(PoisonError::into_inner).push(call);
         };
-        return products(task.op, x, y, dims, T::DTYPE, &note, fixed);
+        return products(task.op, x, y, dims, T::DTYPE, fixed, &By::Note(&note));
     }
     // SAFETY: the elements have type `T`, and the pairs are valid.
     let into = |pairs: &MatrixPairs<u8>| unsafe { into(&pairs.cast()) };
-    products(task.op, x, y, dims, T::DTYPE, &into, fixed)
+    products(task.op, x, y, dims, T::DTYPE, fixed, &By::Loop(&into))
+}
+
+/// What is done with the pieces of a product.
+enum By<'a> {
+    Loop(&'a (dyn Fn(&MatrixPairs<u8>) + Sync)),
+    /// They are only noted.
+    Note(&'a (dyn Fn(Piece) + Sync)),
 }
 
 /// The sizes of a piece for `gemm`, along the longer and the shorter side of a product.
@@ -314,8 +359,8 @@ fn products(
     y: &Array,
     dims: &[usize],
     dtype: DType,
-    into: &(dyn Fn(&MatrixPairs<u8>) + Sync),
     fixed: bool,
+    by: &By<'_>,
 ) -> Result<Array> {
     let (batch, matrix) = dims.split_at(dims.len() - 2);
     let (m, k, n) = (matrix[0], x.dims()[batch.len() + 1], matrix[1]);
@@ -367,22 +412,23 @@ fn products(
                 let (r, c) = (at / across * rows, at % across * columns);
                 let width = if at % across + 1 == across { n - c } else { columns };
                 let count = if down * across == 1 { (last - i % last).min(range.end - i) } else { 1 };
-                // SAFETY: the offsets are those of matrices of `x` and `y` and of parts of them, and each piece
-                // writes its own part of the output.
-                unsafe {
-                    let a = x.ptr().offset((shape::offset(i, batch, &sx) + r as isize * xs.0) * size);
-                    let b = y.ptr().offset((shape::offset(i, batch, &sy) + c as isize * ys.1) * size);
-                    let out = out.get().add(((i * m + r) * n + c) * dtype.size());
-                    into(&MatrixPairs {
-                        count,
-                        sizes: (rows.min(m - r), k, width),
-                        a: (a, xs.0, xs.1),
-                        b: (b, ys.0, ys.1),
-                        steps,
-                        out,
-                        run: n,
-                        wide,
-                    });
+                let a = (shape::offset(i, batch, &sx) + r as isize * xs.0) * size;
+                let b = (shape::offset(i, batch, &sy) + c as isize * ys.1) * size;
+                let own = Piece {
+                    count,
+                    sizes: (rows.min(m - r), k, width),
+                    a: (a, xs.0, xs.1),
+                    b: (b, ys.0, ys.1),
+                    steps,
+                    out: ((i * m + r) * n + c) * dtype.size(),
+                    run: n,
+                    wide,
+                };
+                match by {
+                    // SAFETY: the offsets are those of matrices of `x` and `y` and of parts of them, and each piece writes its own
+                    // part of the output.
+                    By::Loop(into) => into(&unsafe { own.pairs(x.ptr(), y.ptr(), out.get()) }),
+                    By::Note(note) => note(own),
                 }
                 piece += count;
             }
