@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::smallvec;
 
 use super::parts::{Applied, Id, Step, Value};
-use super::sequences::kernel_for;
+use super::schedule::kernel_for;
 use super::way::Way;
 use crate::graph::Loops;
 use crate::kernel::softmax;

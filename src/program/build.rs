@@ -9,9 +9,8 @@ use super::beside::beside;
 use super::columns::in_columns;
 use super::lowered::loops_of;
 use super::outer::outer_products;
-use super::parts::{Id, Origin, Step, Value, Work};
+use super::parts::{Id, Origin, Schedule, Step, Value};
 use super::plan::planned;
-use super::sequences::{SHORT, sequenced, weight};
 use super::unroll::{numbers, unrolled};
 use super::way::{Pointwise, PointwiseKey, Way, share_slopes};
 use super::{Counts, Program};
@@ -239,7 +238,7 @@ impl Building {
         };
         let Call { op, batch_ndim, site, .. } = call;
         let (op, batch_ndim, site) = (op.clone(), *batch_ndim, *site);
-        self.steps.push((Step { op, batch_ndim, ins, outs, last: SmallVec::new(), site }, way));
+        self.steps.push((Step { op, batch_ndim, ins, outs, site }, way));
         Some(())
     }
 }
@@ -321,22 +320,19 @@ impl Program {
             }
         }
         share_slopes(&mut steps);
-        let work = sequenced(&values, planned(&values, steps, &outputs), &outputs);
-        let mut slots = vec![u32::MAX; values.len()];
-        let mut kept = 0;
-        for id in (0..inputs).chain(work.iter().flat_map(Work::outs).map(|&id| id as usize)) {
-            slots[id] = kept;
-            kept += 1;
-        }
-        let is_short = work.iter().map(weight).sum::<usize>() < SHORT;
+        let schedule = Schedule::new(&values, planned(&values, steps, &outputs), &outputs);
+        let is_short = schedule.is_short();
+        let known: FxHashMap<Id, usize> =
+            schedule.results.iter().enumerate().map(|(k, &id)| (id, k)).collect();
+        let place = |&id: &Id| known.get(&values[id as usize].whole(id)).copied();
+        let places = outputs.iter().map(place).collect();
         Program {
             inputs,
             values,
             steps: all,
-            work,
+            schedule,
             outputs,
-            slots,
-            kept: kept as usize,
+            places,
             is_short,
             is_from_file: false,
             counts,

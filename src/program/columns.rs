@@ -316,14 +316,8 @@ impl Taken<'_> {
             self.values.push(Value { origin: Origin::Made, dtype: made.0, dims, strides });
             (self.values.len() - 1) as Id
         });
-        let step = Step {
-            op: step.op.clone(),
-            batch_ndim: 0,
-            ins: ids,
-            outs: smallvec![out],
-            last: smallvec![],
-            site: step.site,
-        };
+        let step =
+            Step { op: step.op.clone(), batch_ndim: 0, ins: ids, outs: smallvec![out], site: step.site };
         self.steps.push((step, Way::Pointwise(formula)));
         if gets_no_sign {
             self.unsigned.insert(out);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Program;
-use super::parts::{Applied, Id, Origin, Step, Value, Work};
+use super::parts::{Applied, Id, Origin, Step, Value};
 use crate::array::Layout;
 use crate::graph::Loops;
 use crate::graph::site::Site;
@@ -58,11 +58,7 @@ impl Program {
                 written: outs.iter().map(|&id| self.values[id as usize].bytes()).sum(),
             }
         };
-        let passes = self.work.iter().flat_map(|work| match work {
-            Work::Op(step) => vec![pass(&step.outs, &[Applied::of(step)])],
-            Work::Sequence(group) => group.items.iter().map(|made| pass(&made.outs, &made.ops)).collect(),
-        });
-        passes.collect()
+        self.schedule.items.iter().map(|made| pass(&made.outs, &made.ops)).collect()
     }
 
     /// The bytes of what these steps read and do not make.

@@ -318,7 +318,7 @@ impl Program {
                     return None;
                 }
             }
-            let step = Step { op, batch_ndim, ins, outs, last: SmallVec::new(), site: Site(0) };
+            let step = Step { op, batch_ndim, ins, outs, site: Site(0) };
             let way = step.way(&values)?;
             steps.push((step, way));
         }

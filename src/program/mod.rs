@@ -17,40 +17,36 @@ mod parts;
 mod plan;
 mod repeated;
 mod saved;
-mod sequences;
+mod schedule;
 mod unroll;
 mod way;
 
 use std::cell::Cell;
 use std::time::Instant;
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::computed;
 use crate::graph::site::Site;
 use crate::graph::watch;
-use crate::kernel::interrupt;
 use crate::kernel::sequence::Failure;
 pub use drawn::{Drawn, DrawnNode, Source};
 pub use explained::Pass;
-use parts::{Applied, Group, Id, Made, Origin, Step, Value, Work};
+use parts::{Applied, Id, Made, Origin, Schedule, Step, Value};
 pub use saved::{SavedProgram, TensorKind};
 
 /// A list of ops and clusters of ops that computes outputs from inputs.
 pub struct Program {
     inputs: usize,
     values: Vec<Value>,
-    /// In the order of the trace. What runs is `work`.
+    /// In the order of the trace. What runs is `schedule`.
     steps: Vec<Step>,
-    work: Vec<Work>,
+    schedule: Schedule,
     outputs: Vec<Id>,
-    /// By value: where a run keeps it, if it does.
-    slots: Vec<u32>,
-    /// How many values a run keeps.
-    kept: usize,
+    /// By output: the result of the schedule that it lies in, if it lies in one.
+    places: Vec<Option<usize>>,
     is_short: bool,
     /// Whether a file said what its ops are.
     is_from_file: bool,
@@ -87,9 +83,6 @@ pub enum Misfit {
     Layout,
 }
 
-/// How much work is done between two looks for an interrupt.
-const STRETCH: usize = 256;
-
 impl Program {
     /// Computes the outputs. None where the program is not for the inputs: see [`Misfit`].
     ///
@@ -117,58 +110,28 @@ impl Program {
     }
 
     fn run_steps(&self, inputs: &[Array]) -> Result<Result<Vec<Array>, Misfit>> {
-        let mut slots: SmallVec<[Option<Array>; 16]> = smallvec![None; self.kept];
         assert_eq!(inputs.len(), self.inputs, "a program gets as many inputs as its trace");
-        for (id, x) in inputs.iter().enumerate() {
-            if !self.fits(id as Id, x) {
-                return Ok(Err(Misfit::Layout));
-            }
-            slots[self.slots[id] as usize] = Some(x.clone());
+        if !inputs.iter().enumerate().all(|(id, x)| self.fits(id as Id, x)) {
+            return Ok(Err(Misfit::Layout));
         }
-        let watches = watch::profiles();
-        for (i, work) in self.work.iter().enumerate() {
-            if i % STRETCH == STRETCH - 1 {
-                interrupt::check().inspect_err(|_| FAILED.set(work.ops().last()))?;
+        let Schedule { sequence, reads, items, .. } = &self.schedule;
+        let given = |id: Id| match &self.values[id as usize].origin {
+            Origin::Constant(array) => array,
+            _ => &inputs[id as usize],
+        };
+        let arrays: SmallVec<[&Array; 8]> = reads.iter().map(|&id| given(id)).collect();
+        let made = match self.watched(watch::profiles(), |done| sequence.run(&arrays, done))? {
+            Ok(made) => made,
+            Err(item) => {
+                let decides = items[item].ops.iter().any(|own| own.op.decides());
+                return Ok(Err(if decides { Misfit::Decision } else { Misfit::Layout }));
             }
-            match work {
-                Work::Op(step) => {
-                    let start = watches.then(Instant::now);
-                    let ins: SmallVec<[Array; 4]> =
-                        step.ins.iter().map(|&id| self.read(&slots, id)).collect();
-                    let refs: SmallVec<[&Array; 4]> = ins.iter().collect();
-                    let outs = computed(&*step.op, &refs, step.batch_ndim)
-                        .inspect_err(|_| FAILED.set(Some((step.op.name(), step.site))))?;
-                    for (&id, mut out) in step.outs.iter().zip(outs) {
-                        if !self.fits(id, &out) {
-                            // The trace may have given it memory of its own.
-                            out = out.packed()?;
-                        }
-                        if !self.fits(id, &out) {
-                            let is_decision = step.op.decides();
-                            return Ok(Err(if is_decision { Misfit::Decision } else { Misfit::Layout }));
-                        }
-                        slots[self.slots[id as usize] as usize] = Some(out);
-                    }
-                    if let Some(start) = start {
-                        self.count(&step.outs, work.ops(), start);
-                    }
-                }
-                Work::Sequence(group) => {
-                    let arrays: SmallVec<[&Array; 8]> =
-                        group.reads.iter().map(|&id| self.whole(&slots, id)).collect();
-                    let made = self.watched(group, watches, |done| group.sequence.run(&arrays, done))?;
-                    drop(arrays);
-                    let Some(made) = made else { return Ok(Err(Misfit::Layout)) };
-                    for (&id, array) in group.writes.iter().zip(made) {
-                        slots[self.slots[id as usize] as usize] = Some(array);
-                    }
-                }
-            }
-            for &id in work.last() {
-                slots[self.slots[id as usize] as usize] = None;
-            }
-        }
-        Ok(Ok(self.outputs.iter().map(|&id| self.read(&slots, id)).collect()))
+        };
+        let output = |(&id, place): (&Id, &Option<usize>)| {
+            let whole = || given(self.values[id as usize].whole(id));
+            self.read(id, place.map_or_else(whole, |result| &made[result]))
+        };
+        Ok(Ok(self.outputs.iter().zip(&self.places).map(output).collect()))
     }
 
     /// Whether it was read from a file.
@@ -224,20 +187,10 @@ impl Program {
         x.dtype() == value.dtype && x.dims() == value.dims.as_slice() && x.has_strides(&value.strides)
     }
 
-    /// The array of a value that is no view.
-    fn whole<'a>(&'a self, slots: &'a [Option<Array>], id: Id) -> &'a Array {
-        match &self.values[id as usize].origin {
-            Origin::Constant(array) => array,
-            _ => slots[self.slots[id as usize] as usize]
-                .as_ref()
-                .expect("something made it, and nothing later reads it"),
-        }
-    }
-
-    fn read(&self, slots: &[Option<Array>], id: Id) -> Array {
+    /// A value, which lies in this array.
+    fn read(&self, id: Id, whole: &Array) -> Array {
         let value = &self.values[id as usize];
-        let Origin::View { of, offset } = value.origin else { return self.whole(slots, id).clone() };
-        let whole = self.whole(slots, of);
+        let Origin::View { offset, .. } = value.origin else { return whole.clone() };
         if whole.dtype() == value.dtype {
             whole.restride(&value.dims, &value.strides, offset)
         } else {
@@ -253,17 +206,16 @@ impl Program {
             .map(|value| (value.dims.as_slice(), value.dtype))
     }
 
-    /// Runs a sequence. Adds what its items cost to the profile of this thread, if there is one, and notes the op that fails.
+    /// Runs the sequence. Adds what its items cost to the profile of this thread, if there is one, and notes the op that fails.
     fn watched<T>(
         &self,
-        group: &Group,
         watches: bool,
         run: impl FnOnce(Option<&mut dyn FnMut(usize)>) -> std::result::Result<T, Failure>,
     ) -> Result<T> {
         let result = if watches {
             let mut start = Instant::now();
             run(Some(&mut |i: usize| {
-                let Made { outs, ops } = &group.items[i];
+                let Made { outs, ops } = &self.schedule.items[i];
                 self.count(outs, ops.iter().map(Applied::named), start);
                 start = Instant::now();
             }))
@@ -271,7 +223,7 @@ impl Program {
             run(None)
         };
         result.map_err(|Failure { item, error }| {
-            FAILED.set(group.items[item].ops.last().map(Applied::named));
+            FAILED.set(self.schedule.items[item].ops.last().map(Applied::named));
             error
         })
     }
@@ -289,30 +241,11 @@ impl Program {
 
     /// How many passes over memory it takes.
     pub fn passes(&self) -> usize {
-        let items = |work: &Work| match work {
-            Work::Op(_) => 1,
-            Work::Sequence(group) => group.items.len(),
-        };
-        self.work.iter().map(items).sum()
+        self.schedule.items.len()
     }
 
     /// The most bytes of computed values, outputs among them, that a run keeps at a time.
     pub fn peak_bytes(&self) -> usize {
-        let bytes = |id: &Id| {
-            let value = &self.values[*id as usize];
-            let is_made = matches!(value.origin, Origin::Made);
-            if is_made { value.bytes() } else { 0 }
-        };
-        let (mut now, mut most) = (0usize, 0);
-        for work in &self.work {
-            now = work.outs().iter().fold(now, |sum, id| sum.saturating_add(bytes(id)));
-            let own = match work {
-                Work::Op(_) => 0,
-                Work::Sequence(group) => group.sequence.most_bytes(),
-            };
-            most = most.max(now.saturating_add(own));
-            now = work.last().iter().fold(now, |sum, id| sum.saturating_sub(bytes(id)));
-        }
-        most
+        self.schedule.sequence.most_bytes()
     }
 }

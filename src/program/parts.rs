@@ -85,8 +85,6 @@ pub struct Step {
     pub batch_ndim: usize,
     pub ins: SmallVec<[Id; 4]>,
     pub outs: SmallVec<[Id; 1]>,
-    /// The values that no later step reads.
-    pub last: SmallVec<[Id; 2]>,
     pub site: Site,
 }
 
@@ -128,21 +126,13 @@ pub struct Gathered {
     pub ops: Vec<Applied>,
 }
 
-/// What a program does at a time.
-pub enum Work {
-    Op(Step),
-    Sequence(Group),
-}
-
-/// A sequence, and the values that it reads and writes. What it reads are whole values, no views.
-pub struct Group {
+/// The work of a program: a sequence, and the values that it reads and makes. What it reads are whole values, no views.
+pub struct Schedule {
     pub sequence: Sequence,
     /// The sequence as the steps of loops.
     pub repeated: Loop,
     pub reads: Vec<Id>,
-    pub writes: Vec<Id>,
-    /// The values that no later work reads.
-    pub last: Vec<Id>,
+    pub results: Vec<Id>,
     pub items: Vec<Made>,
 }
 
@@ -152,29 +142,9 @@ pub struct Made {
     pub ops: SmallVec<[Applied; 1]>,
 }
 
-impl Work {
-    /// The names of its ops, each with the line of the user's program that applied it.
-    pub fn ops(&self) -> impl DoubleEndedIterator<Item = (&'static str, Site)> + '_ {
-        let (one, many) = match self {
-            Work::Op(step) => (Some((step.op.name(), step.site)), &[][..]),
-            Work::Sequence(group) => (None, &group.items[..]),
-        };
-        one.into_iter().chain(many.iter().flat_map(|made| made.ops.iter().map(Applied::named)))
-    }
-
-    /// The values that it makes for others.
-    pub fn outs(&self) -> &[Id] {
-        match self {
-            Work::Op(step) => &step.outs,
-            Work::Sequence(group) => &group.writes,
-        }
-    }
-
-    /// The values that no later work reads.
-    pub fn last(&self) -> &[Id] {
-        match self {
-            Work::Op(step) => &step.last,
-            Work::Sequence(group) => &group.last,
-        }
+impl Made {
+    /// Whether its results decide how the caller goes on, or it has effects besides them.
+    pub fn is_in_order(&self) -> bool {
+        self.outs.is_empty() || self.ops.iter().any(|own| own.op.decides() || own.op.calls_host())
     }
 }

@@ -1,7 +1,7 @@
 //! Programs that are the steps of loops.
 
 use super::Program;
-use super::parts::{Id, Origin, Work};
+use super::parts::{Id, Made, Origin, Schedule};
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::watch;
@@ -10,7 +10,7 @@ use crate::shape;
 
 impl Program {
     /// Runs the steps of a loop all at once: see `Loop::run`. The inputs are those of the first step, with whole columns; the
-    /// carries and columns are contiguous. None if the program is more than one sequence, or is not for these inputs.
+    /// carries and columns are contiguous. None if the program does more in a step than to compute, or is not for these inputs.
     ///
     /// # Errors
     /// For want of memory, and if the loop is interrupted.
@@ -22,7 +22,10 @@ impl Program {
         reverse: bool,
         keeps: bool,
     ) -> Result<Option<Vec<Array>>> {
-        let [Work::Sequence(group)] = &self.work[..] else { return Ok(None) };
+        let Schedule { sequence, repeated, reads, items, .. } = &self.schedule;
+        if items.iter().any(Made::is_in_order) {
+            return Ok(None);
+        }
         let mut given = inputs.to_vec();
         if !self.takes_rows(inputs, [carries, columns]) {
             return Ok(None);
@@ -36,22 +39,20 @@ impl Program {
             }
             _ => None,
         };
-        let Some(reads) = group.reads.iter().map(|&id| place(id)).collect::<Option<Vec<usize>>>() else {
+        let Some(reads) = reads.iter().map(|&id| place(id)).collect::<Option<Vec<usize>>>() else {
             return Ok(None);
         };
         let mut outs = vec![];
         for (k, &id) in self.outputs.iter().enumerate() {
             let whole = self.values[id as usize].whole(id);
-            let written = group.writes.iter().position(|&w| w == whole).map(From::Write);
-            let Some(from) = written.or_else(|| place(whole).map(From::Given)) else { return Ok(None) };
+            let made = self.places[k].map(From::Result);
+            let Some(from) = made.or_else(|| place(whole).map(From::Given)) else { return Ok(None) };
             let carry = inputs[..carries].get(k).copied();
             let Some(out) = self.out_of_step(id, from, carry) else { return Ok(None) };
             outs.push(out);
         }
         let steps = Steps { op, carries, columns, length, reverse, keeps, reads: &reads, outs: &outs };
-        self.watched(group, watch::profiles(), |done| {
-            group.repeated.run(&group.sequence, &given, &steps, done)
-        })
+        self.watched(watch::profiles(), |done| repeated.run(sequence, &given, &steps, done))
     }
 
     /// Whether a step can read its carries, rows of its columns, and the other inputs where they lie.

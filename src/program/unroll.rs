@@ -314,14 +314,7 @@ impl Unrolled<'_> {
         }
         let out = out.unwrap_or_else(|| self.add(row.out, Origin::Made));
         let way = Way::Pointwise(Pointwise::of_numbers(row, &ins, has_single));
-        let step = Step {
-            op: of.op.clone(),
-            batch_ndim: 0,
-            ins,
-            outs: smallvec![out],
-            last: smallvec![],
-            site: of.site,
-        };
+        let step = Step { op: of.op.clone(), batch_ndim: 0, ins, outs: smallvec![out], site: of.site };
         self.steps.push((step, way));
         if gets_no_sign {
             self.unsigned.insert(out);

@@ -22,7 +22,7 @@ impl From<(DType, Layout)> for Kind {
     }
 }
 
-/// A result, whose elements lie one after the other in memory, in some order of the axes.
+/// A result. The elements of one that lies in the memory of the sequence lie one after the other, in some order of the axes.
 pub struct Out {
     pub dtype: DType,
     pub dims: Dims,
@@ -35,6 +35,20 @@ pub struct Out {
 impl Out {
     pub fn bytes(&self) -> usize {
         shape::len(&self.dims) * self.dtype.size()
+    }
+
+    fn layout(&self) -> Layout {
+        let strides = self.strides.clone().unwrap_or_else(|| shape::contiguous_strides(&self.dims));
+        Layout { dims: self.dims.clone(), strides, offset: 0 }
+    }
+
+    /// Whether its elements lie one after the other in memory, in some order of the axes.
+    pub(super) fn is_dense(&self) -> bool {
+        self.strides.is_none() || self.layout().dense_order().is_some()
+    }
+
+    pub(super) fn reach(&self) -> Range<isize> {
+        Kind::from((self.dtype, self.layout())).bytes()
     }
 }
 
@@ -59,7 +73,8 @@ impl Kind {
 
     /// The bytes from its first to its last element in memory, counted from the first element.
     pub fn bytes(&self) -> Range<isize> {
-        self.layout.bytes(self.dtype.size()).expect("the layout is that of an array")
+        let bytes = self.layout.bytes(self.dtype.size()).expect("the layout is that of an array");
+        if self.layout.dims.contains(&0) { 0..0 } else { bytes }
     }
 
     /// An array of zeros with these strides.
@@ -113,26 +128,14 @@ impl Arrays {
         self.ins[operand].bytes()
     }
 
-    pub(super) fn is_for(&self, ins: usize, outs: &[Out]) -> bool {
-        let layout = |out: &Out, strides: &Strides| Layout {
-            dims: out.dims.clone(),
-            strides: strides.clone(),
-            offset: 0,
-        };
-        let is_dense = |out: &Out| {
-            out.strides.as_ref().is_none_or(|strides| layout(out, strides).dense_order().is_some())
-        };
-        self.ins.len() == ins && outs.iter().all(is_dense)
-    }
-
     /// The results, laid out as they have to be. None if they have other layouts.
     ///
     /// # Errors
     /// Those of the computation.
     ///
     /// # Safety
-    /// `ins` are the addresses of the operands. Where an operand is part of an array, `given` has that array and how many bytes
-    /// after its beginning the operand begins.
+    /// `ins` are the addresses of the operands. An operand that is part of an array needs none: `given` has that array and how many
+    /// bytes after its beginning the operand begins.
     pub(super) unsafe fn run(
         &self,
         ins: &[SendPtr],
@@ -140,11 +143,11 @@ impl Arrays {
         kinds: &[Out],
     ) -> Result<Option<SmallVec<[Array; 2]>>> {
         let mut arrays: SmallVec<[Array; 4]> = SmallVec::new();
-        for ((kind, x), given) in self.ins.iter().zip(ins).zip(given) {
+        for (k, (kind, given)) in self.ins.iter().zip(given).enumerate() {
             arrays.push(match given {
                 Some((whole, start)) => kind.of(whole, *start),
                 // SAFETY: as the function's `# Safety` section requires.
-                None => unsafe { kind.copied(self.name, x.get())? },
+                None => unsafe { kind.copied(self.name, ins[k].get())? },
             });
         }
         let mut made = (self.compute)(&arrays.iter().collect::<SmallVec<[&Array; 4]>>())?;

@@ -115,7 +115,7 @@ impl Part {
             Part::Kernel(kernel) => {
                 kernel.writes().into_iter().eq(outs.iter().map(|out| (out.dtype, shape::len(&out.dims))))
             }
-            Part::Arrays(arrays) => arrays.is_for(ins, outs),
+            Part::Arrays(arrays) => arrays.ins.len() == ins,
         }
     }
 }

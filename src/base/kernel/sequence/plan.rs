@@ -4,15 +4,22 @@ use std::ops::Range;
 
 use super::arrays::Out;
 use super::items::{Item, Part, Source};
-use super::run::{Address, Placed, Sequence, Uses, Write};
+use super::run::{Address, Own, Placed, Sequence};
 use super::scratch::Scratch;
+
+/// The most bytes of a result that lies in the scratch memory.
+const SMALL: usize = 16 << 10;
 
 /// A result of an item.
 struct Made {
     bytes: usize,
-    /// The item after which its live range ends: the last one that reads it, or the one that makes it.
-    last: usize,
-    uses: Uses,
+    /// Which bytes of its memory it has, counted from its first element.
+    reach: Range<isize>,
+    /// The item after which its live range ends: the last one that reads it, or the one that makes it. None if it is a result of the
+    /// sequence.
+    last: Option<usize>,
+    /// Whether it is an array of its own: a result of the sequence, one that a function of arrays makes or reads, or a large one.
+    is_own: bool,
 }
 
 impl Sequence {
@@ -24,13 +31,18 @@ impl Sequence {
         let (ranges, made) = live_ranges(reads, &items);
         // By item: the results whose live ranges end there.
         let mut ending: Vec<Vec<usize>> = vec![vec![]; items.len()];
-        made.iter().enumerate().for_each(|(m, own)| ending[own.last].push(m));
+        for (m, own) in made.iter().enumerate() {
+            if let Some(last) = own.last {
+                ending[last].push(m);
+            }
+        }
         let mut plan = Plan::new(made, reads);
         let placed = items.into_iter().zip(&ending).map(|(item, ending)| plan.place(item, ending)).collect();
         Sequence {
             items: placed,
             reads: ranges.into(),
-            writes: plan.writes.into(),
+            owns: plan.owns.into(),
+            results: plan.results.into(),
             bytes: plan.scratch.bytes(),
             most: plan.most,
         }
@@ -42,36 +54,38 @@ impl Sequence {
 /// # Panics
 /// As [`Sequence::new`].
 fn live_ranges(reads: usize, items: &[Item]) -> (Vec<Range<isize>>, Vec<Made>) {
-    let mut ranges = vec![0..1isize; reads];
+    let mut ranges = vec![0..0isize; reads];
     let mut made: Vec<Made> = vec![];
     for (i, item) in items.iter().enumerate() {
         assert!(item.part.is_for(item.ins.len(), &item.outs), "an item gets other operands or results");
+        let is_of_arrays = matches!(item.part, Part::Arrays(_));
         for (k, &(source, start)) in item.ins.iter().enumerate() {
             let reach = item.part.reach(k);
             let (low, high) = (start + reach.start, start + reach.end);
             match source {
-                Source::Read(r) => {
+                Source::Read(r) if low < high => {
                     let range = &mut ranges[r];
-                    *range = range.start.min(low)..range.end.max(high);
+                    let is_new = range.start == range.end;
+                    *range = if is_new { low..high } else { range.start.min(low)..range.end.max(high) };
                 }
+                Source::Read(_) => {}
                 Source::Made(m) => {
                     let own = &mut made[m];
-                    assert!(
-                        low >= 0 && high as usize <= own.bytes,
-                        "an operand leaves the memory of a result"
-                    );
-                    own.last = i;
-                    match item.part {
-                        Part::Arrays(_) => own.uses.as_array = Some(i),
-                        _ => own.uses.in_memory = true,
-                    }
+                    let is_inside = low >= own.reach.start && high <= own.reach.end;
+                    assert!(is_inside || low >= high, "an operand leaves the memory of a result");
+                    own.last = own.last.map(|_| i);
+                    own.is_own |= is_of_arrays;
                 }
             }
         }
-        made.extend(item.outs.iter().map(|out| Made {
-            bytes: out.bytes(),
-            last: i,
-            uses: Uses { as_array: None, in_memory: out.is_result },
+        made.extend(item.outs.iter().map(|out| {
+            let bytes = out.bytes();
+            assert!(
+                is_of_arrays || out.is_dense(),
+                "the elements of a result do not lie one after the other"
+            );
+            let is_own = is_of_arrays || out.is_result || bytes > SMALL;
+            Made { bytes, reach: out.reach(), last: (!out.is_result).then_some(i), is_own }
         }));
     }
     (ranges, made)
@@ -83,18 +97,19 @@ struct Plan {
     /// How many arrays are read.
     reads: usize,
     scratch: Scratch,
-    writes: Vec<Write>,
+    owns: Vec<Own>,
+    results: Vec<usize>,
     /// By result of the items that are placed: where it lies.
     addresses: Vec<Address>,
-    /// How many bytes of results are live in the scratch memory, and the most there have been.
+    /// How many bytes of results are live, and the most there have been.
     live: usize,
     most: usize,
 }
 
 impl Plan {
     fn new(made: Vec<Made>, reads: usize) -> Plan {
-        let (scratch, writes, addresses) = (Scratch::default(), vec![], vec![]);
-        Plan { made, reads, scratch, writes, addresses, live: 0, most: 0 }
+        let (scratch, owns, results, addresses) = (Scratch::default(), vec![], vec![], vec![]);
+        Plan { made, reads, scratch, owns, results, addresses, live: 0, most: 0 }
     }
 
     /// The next item with its addresses. `ending` are the results whose live ranges end after it.
@@ -109,16 +124,10 @@ impl Plan {
         let bytes = item.part.scratch();
         let scratch = self.scratch.take(bytes);
         self.scratch.give(scratch, bytes);
-        for &m in ending {
-            self.end(m);
-        }
-        let results = first..self.addresses.len();
-        let outs = self.addresses[results.clone()].into();
-        let uses = match item.part {
-            Part::Arrays(_) => self.made[results].iter().map(|own| own.uses).collect(),
-            _ => [].into(),
-        };
-        Placed { item, ins, outs, scratch, first, uses }
+        let ends = ending.iter().filter_map(|&m| self.end(m)).collect();
+        let outs: Box<[Address]> = self.addresses[first..].into();
+        let owns = outs.iter().filter_map(|&at| self.own(at)).collect();
+        Placed { item, ins, outs, scratch, owns, ends }
     }
 
     fn operand(&self, source: Source, start: isize) -> Address {
@@ -131,24 +140,33 @@ impl Plan {
         }
     }
 
-    /// Finds a place for a result: in an array of its own, or in the scratch memory.
-    fn result(&mut self, out: &Out) -> Address {
-        let bytes = out.bytes();
-        if out.is_result {
-            let (dtype, dims, strides) = (out.dtype, out.dims.clone(), out.strides.clone());
-            self.writes.push(Write { dtype, dims, strides, bytes });
-            return Address { base: (self.reads + self.writes.len()) as u32, start: 0 };
-        }
-        self.live += bytes;
-        Address { base: 0, start: self.scratch.take(bytes) as isize }
+    /// The number of the array of its own that begins there.
+    fn own(&self, at: Address) -> Option<usize> {
+        (at.base as usize).checked_sub(1 + self.reads)
     }
 
-    /// Ends the live range of a result. Its place is free if that is in the scratch memory.
-    fn end(&mut self, result: usize) {
+    /// Finds a place for the next result: in an array of its own, or in the scratch memory.
+    fn result(&mut self, out: &Out) -> Address {
+        let bytes = out.bytes();
+        self.live = self.live.saturating_add(bytes);
+        if !self.made[self.addresses.len()].is_own {
+            return Address { base: 0, start: self.scratch.take(bytes) as isize };
+        }
+        let (dtype, dims, strides) = (out.dtype, out.dims.clone(), out.strides.clone());
+        if out.is_result {
+            self.results.push(self.owns.len());
+        }
+        self.owns.push(Own { dtype, dims, strides, bytes });
+        Address { base: (self.reads + self.owns.len()) as u32, start: 0 }
+    }
+
+    /// Ends the live range of a result. Its place in the scratch memory is free then; the number of an array of its own.
+    fn end(&mut self, result: usize) -> Option<usize> {
         let (at, bytes) = (self.addresses[result], self.made[result].bytes);
+        self.live -= bytes;
         if at.base == 0 {
             self.scratch.give(at.start as usize, bytes);
-            self.live -= bytes;
         }
+        self.own(at)
     }
 }

@@ -2,8 +2,9 @@
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
+use std::ptr;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::arrays::Arrays;
 use super::items::{Item, Part, Source};
@@ -39,28 +40,10 @@ pub(super) struct Placed {
     pub outs: Box<[Address]>,
     /// Where its own part of the sequence's scratch memory begins.
     pub scratch: usize,
-    /// The number of its first result.
-    pub first: usize,
-    /// By result, if it is a function of arrays: who reads it.
-    pub uses: Box<[Uses]>,
-}
-
-/// Who reads a result.
-#[derive(Clone, Copy)]
-pub(super) struct Uses {
-    /// The last function of arrays that reads it, which gets it as an array.
-    pub as_array: Option<usize>,
-    /// Whether others read it, who find it in memory.
-    pub in_memory: bool,
-}
-
-/// A result of a function of arrays, which others read as an array.
-struct Kept {
-    /// Its number.
-    result: usize,
-    /// The last item that reads it so.
-    last: usize,
-    array: Array,
+    /// The numbers of the results that are arrays of their own. All those of a function of arrays are.
+    pub owns: Box<[usize]>,
+    /// The arrays of their own that no later item reads, and that are no results of the sequence.
+    pub ends: Box<[usize]>,
 }
 
 impl Placed {
@@ -73,67 +56,10 @@ impl Placed {
         outs.clear();
         self.outs.iter().for_each(|a| outs.push(a.of(bases)));
     }
-
-    /// The results of functions of arrays, for operands at these addresses, or in arrays that are given. None if one has another
-    /// layout.
-    ///
-    /// # Errors
-    /// Those of the computation.
-    ///
-    /// # Safety
-    /// Operands that are not given lie at their addresses.
-    #[inline(never)]
-    unsafe fn results<'a>(
-        &self,
-        arrays: &Arrays,
-        lists: &Lists,
-        given: &dyn Fn(Source) -> Option<&'a Array>,
-    ) -> Result<Option<SmallVec<[Array; 2]>>> {
-        let whole = |&(source, start): &(Source, isize)| given(source).map(|x| (x, start));
-        let given: SmallVec<[_; 4]> = self.item.ins.iter().map(whole).collect();
-        // SAFETY: as the function's `# Safety` section requires.
-        unsafe { arrays.run(&lists.ins, &given, &self.item.outs) }
-    }
-
-    /// Runs item `i`, which is this one, a function of arrays. False if a result has another layout. Results that later functions of
-    /// arrays read are kept as they are; others find them in memory.
-    ///
-    /// # Errors
-    /// Those of the computation.
-    ///
-    /// # Safety
-    /// Each operand lies at its address, or is given or kept as an array. There is room for the results at their addresses, which
-    /// nobody else uses.
-    #[inline(never)]
-    unsafe fn run_arrays(
-        &self,
-        i: usize,
-        own: &Arrays,
-        lists: &Lists,
-        read: &[&Array],
-        kept: &mut Vec<Kept>,
-    ) -> Result<bool> {
-        let given = |source: Source| match source {
-            Source::Read(r) => Some(read[r]),
-            Source::Made(m) => kept.iter().find(|own| own.result == m).map(|own| &own.array),
-        };
-        // SAFETY: as the function's `# Safety` section requires; `given` has what is given or kept.
-        let Some(results) = (unsafe { self.results(own, lists, &given)? }) else { return Ok(false) };
-        kept.retain(|own| own.last > i);
-        for (k, array) in results.into_iter().enumerate() {
-            let Uses { as_array, in_memory } = self.uses[k];
-            if in_memory {
-                // SAFETY: as the function's `# Safety` section requires; `results` gives arrays with the layouts of the item's results.
-                unsafe { self.item.outs[k].store(&array, lists.outs[k]) };
-            }
-            kept.extend(as_array.map(|last| Kept { result: self.first + k, last, array }));
-        }
-        Ok(true)
-    }
 }
 
-/// An array that a sequence makes.
-pub(super) struct Write {
+/// A result that is an array of its own.
+pub(super) struct Own {
     pub dtype: DType,
     pub dims: Dims,
     pub strides: Option<Strides>,
@@ -145,10 +71,12 @@ pub struct Sequence {
     pub(super) items: Box<[Placed]>,
     /// By array that it reads: the bytes, counted from the first element.
     pub(super) reads: Box<[Range<isize>]>,
-    pub(super) writes: Box<[Write]>,
+    pub(super) owns: Box<[Own]>,
+    /// By result of the sequence: which of those arrays it is.
+    pub(super) results: Box<[usize]>,
     /// How many bytes of scratch memory it needs.
     pub(super) bytes: usize,
-    /// The most bytes of results that are live in that memory at a time.
+    /// The most bytes of results that are live at a time.
     pub(super) most: usize,
 }
 
@@ -197,8 +125,120 @@ pub(super) struct Lists {
     pub all: Option<Addresses>,
 }
 
+/// A sequence that runs.
+struct Run<'a> {
+    sequence: &'a Sequence,
+    arrays: &'a [&'a Array],
+    bases: SmallVec<[SendPtr; 16]>,
+    /// The results that are arrays of their own, from when they are made to the end of their live ranges.
+    owns: SmallVec<[Option<Array>; 8]>,
+    lists: Lists,
+}
+
+impl<'a> Run<'a> {
+    /// # Panics
+    /// If an array is too small for what is read of it.
+    #[inline(always)]
+    fn new(sequence: &'a Sequence, arrays: &'a [&'a Array], scratch: SendPtr) -> Run<'a> {
+        assert_eq!(arrays.len(), sequence.reads.len());
+        let mut bases: SmallVec<[SendPtr; 16]> = SmallVec::new();
+        bases.push(scratch);
+        for (x, range) in arrays.iter().zip(&sequence.reads) {
+            if range.start < range.end {
+                x.bytes(range.start, range.clone());
+            }
+            bases.push(SendPtr(x.ptr().cast_mut()));
+        }
+        let owns = sequence.owns.len();
+        bases.resize(bases.len() + owns, SendPtr(ptr::null_mut()));
+        Run { sequence, arrays, bases, owns: smallvec![None; owns], lists: Lists::default() }
+    }
+
+    /// Keeps an array of its own.
+    #[inline(always)]
+    fn keep(&mut self, own: usize, array: Array) {
+        self.bases[1 + self.arrays.len() + own] = SendPtr(array.ptr().cast_mut());
+        self.owns[own] = Some(array);
+    }
+
+    /// Runs a function of arrays. False if a result has another layout.
+    ///
+    /// # Errors
+    /// Those of the computation.
+    #[inline(never)]
+    fn run_arrays(&mut self, placed: &Placed, part: &Arrays) -> Result<bool> {
+        let whole = |at: &Address| {
+            let read = at.base as usize - 1;
+            let own = || self.owns[read - self.arrays.len()].as_ref().expect("an item before made it");
+            (self.arrays.get(read).copied().unwrap_or_else(own), at.start)
+        };
+        let given: SmallVec<[_; 4]> = placed.ins.iter().map(|at| Some(whole(at))).collect();
+        // SAFETY: all operands are given.
+        let made = unsafe { part.run(&[], &given, &placed.item.outs)? };
+        drop(given);
+        let Some(made) = made else { return Ok(false) };
+        for (&own, array) in placed.owns.iter().zip(made) {
+            self.keep(own, array);
+        }
+        Ok(true)
+    }
+
+    /// Runs item `i`, whose operands and results lie in memory.
+    ///
+    /// # Errors
+    /// For want of memory, and those of kernels.
+    #[inline(always)]
+    fn run_in_memory(&mut self, i: usize, placed: &Placed) -> std::result::Result<(), Failure> {
+        let has_owns = !placed.owns.is_empty();
+        let new = if has_owns {
+            self.new_owns(placed).map_err(|error| Failure { item: i, error })?
+        } else {
+            NewOwns::new()
+        };
+        placed.addresses(&self.bases, &mut self.lists);
+        // SAFETY: `new` checked the arrays, which outlive the run. The scratch memory and the results are new and large enough, and the
+        // items before this one have run.
+        unsafe { self.sequence.run_item(i, &self.lists, self.bases[0], |_| None)? };
+        if has_owns {
+            self.keep_all(placed, new);
+        }
+        Ok(())
+    }
+
+    /// New arrays for the results of an item that are arrays of their own.
+    ///
+    /// # Errors
+    /// For want of memory.
+    #[inline(never)]
+    fn new_owns(&mut self, placed: &Placed) -> Result<NewOwns> {
+        let mut new = NewOwns::new();
+        for &own in &placed.owns {
+            let Own { dtype, dims, .. } = &self.sequence.owns[own];
+            let mut array = Array::unwritten("compile", *dtype, dims)?;
+            self.bases[1 + self.arrays.len() + own] = SendPtr(array.ptr());
+            new.push(array);
+        }
+        Ok(new)
+    }
+
+    /// Keeps those arrays, which the item has written.
+    #[inline(never)]
+    fn keep_all(&mut self, placed: &Placed, new: NewOwns) {
+        for (&own, array) in placed.owns.iter().zip(new) {
+            let (Own { dims, strides, .. }, array) = (&self.sequence.owns[own], array.written());
+            let array = match strides {
+                Some(strides) => array.restride(dims, strides, 0),
+                None => array,
+            };
+            self.keep(own, array);
+        }
+    }
+}
+
+type NewOwns = SmallVec<[Unwritten; 2]>;
+
 impl Sequence {
-    /// The most bytes of results that are live at a time, besides what it makes for others.
+    /// The most bytes of results that are live at a time.
     pub fn most_bytes(&self) -> usize {
         self.most
     }
@@ -208,8 +248,8 @@ impl Sequence {
         self.items.iter().map(|placed| &placed.item.part)
     }
 
-    /// Computes the results in the order in which they are made. None if one has another layout. `done` is called after each item
-    /// with its number.
+    /// Computes the results in the order in which they are made. If one has another layout, the number of its item. `done` is called
+    /// after each item with its number.
     ///
     /// # Errors
     /// For want of memory, those of kernels and of functions of arrays, and if the run is interrupted.
@@ -220,49 +260,31 @@ impl Sequence {
         &self,
         arrays: &[&Array],
         mut done: Option<&mut dyn FnMut(usize)>,
-    ) -> std::result::Result<Option<SmallVec<[Array; 4]>>, Failure> {
-        assert_eq!(arrays.len(), self.reads.len());
+    ) -> std::result::Result<std::result::Result<SmallVec<[Array; 4]>, usize>, Failure> {
         let mut few = Few::new();
         let mut many = self.many().map_err(Failure::first)?;
-        let mut bases: SmallVec<[SendPtr; 16]> = SmallVec::new();
-        bases.push(SendPtr(many.as_mut().map_or_else(|| few.scratch_for(self), Unwritten::ptr)));
-        for (x, range) in arrays.iter().zip(&self.reads) {
-            bases.push(SendPtr(x.bytes(0, range.clone()).cast_mut()));
-        }
-        let mut made: SmallVec<[Unwritten; 4]> = SmallVec::new();
-        for write in &self.writes {
-            made.push(Array::unwritten("compile", write.dtype, &write.dims).map_err(Failure::first)?);
-        }
-        bases.extend(made.iter_mut().map(|z| SendPtr(z.ptr())));
-        let mut lists = Lists::default();
-        let mut kept: Vec<Kept> = vec![];
+        let scratch = many.as_mut().map_or_else(|| few.scratch_for(self), Unwritten::ptr);
+        let mut run = Run::new(self, arrays, SendPtr(scratch));
         for (i, placed) in self.items.iter().enumerate() {
+            let failed = |error| Failure { item: i, error };
             if i % STRETCH == STRETCH - 1 {
-                interrupt::check().map_err(|error| Failure { item: i, error })?;
+                interrupt::check().map_err(failed)?;
             }
-            placed.addresses(&bases, &mut lists);
-            // SAFETY: `bytes` checked the arrays, which outlive the run. The memory and the results are new and large enough, and the
-            // items before this one have run. What an item does not find in memory is kept.
-            unsafe {
-                let is_laid_out = match &placed.item.part {
-                    Part::Arrays(own) => placed
-                        .run_arrays(i, own, &lists, arrays, &mut kept)
-                        .map_err(|error| Failure { item: i, error })?,
-                    _ => self.run_item(i, &lists, bases[0], |_| None)?,
-                };
-                if !is_laid_out {
-                    return Ok(None);
+            match &placed.item.part {
+                Part::Arrays(part) => {
+                    if !run.run_arrays(placed, part).map_err(failed)? {
+                        return Ok(Err(i));
+                    }
                 }
+                _ => run.run_in_memory(i, placed)?,
             }
+            placed.ends.iter().for_each(|&own| run.owns[own] = None);
             if let Some(done) = &mut done {
                 done(i);
             }
         }
-        let laid_out = |(write, array): (&Write, Unwritten)| match &write.strides {
-            Some(strides) => array.written().restride(&write.dims, strides, 0),
-            None => array.written(),
-        };
-        Ok(Some(self.writes.iter().zip(made).map(laid_out).collect()))
+        let result = |&own: &usize| run.owns[own].take().expect("an item made it");
+        Ok(Ok(self.results.iter().map(result).collect()))
     }
 
     /// Scratch memory, if the sequence needs more than [`Few`] has.
@@ -286,7 +308,7 @@ impl Sequence {
     pub(super) unsafe fn run_item<'a>(
         &self,
         i: usize,
-        lists @ Lists { ins, outs, all }: &Lists,
+        Lists { ins, outs, all }: &Lists,
         scratch: SendPtr,
         given: impl Fn(usize) -> Option<&'a Array>,
     ) -> std::result::Result<bool, Failure> {
@@ -303,16 +325,17 @@ impl Sequence {
                     let ran = kernel.run(ins, outs, own);
                     ran.map_err(|error| Failure { item: i, error })?;
                 }
-                Part::Arrays(arrays) => {
-                    let whole = |source: Source| match source {
-                        Source::Read(r) => given(r),
+                Part::Arrays(part) => {
+                    let whole = |&(source, start): &(Source, isize)| match source {
+                        Source::Read(r) => given(r).map(|x| (x, start)),
                         Source::Made(_) => None,
                     };
-                    let results = placed.results(arrays, lists, &whole);
-                    let Some(results) = results.map_err(|error| Failure { item: i, error })? else {
-                        return Ok(false);
-                    };
-                    for ((out, x), &to) in placed.item.outs.iter().zip(&results).zip(outs) {
+                    let whole: SmallVec<[_; 4]> = placed.item.ins.iter().map(whole).collect();
+                    let made = part
+                        .run(ins, &whole, &placed.item.outs)
+                        .map_err(|error| Failure { item: i, error })?;
+                    let Some(made) = made else { return Ok(false) };
+                    for ((out, x), &to) in placed.item.outs.iter().zip(&made).zip(outs) {
                         out.store(x, to);
                     }
                 }

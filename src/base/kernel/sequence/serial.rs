@@ -25,10 +25,11 @@ struct Line([u8; ALIGNMENT]);
 
 /// Memory of a loop, in which each place has cache lines of its own.
 struct Memory {
-    /// The places of the carries, then of what the sequence writes, and then of the copies of carries that become other carries.
+    /// The places of the carries, then of the arrays that the sequence makes, and then of the copies of carries that become other
+    /// carries.
     places: Vec<*mut u8>,
     carries: usize,
-    writes: usize,
+    owns: usize,
     /// What the places lie in.
     _lines: Vec<Line>,
 }
@@ -41,14 +42,14 @@ impl Memory {
     fn new(sequence: &Sequence, given: &[&Array], steps: &Steps<'_>) -> Result<Memory> {
         let carries = steps.carries;
         let state = given[..carries].iter().map(|x| bytes_of(x));
-        let written = sequence.writes.iter().map(|w| w.bytes);
+        let made = sequence.owns.iter().map(|own| own.bytes);
         let becomes_another = |(k, out): &(usize, &Out)| match out.from {
             From::Given(g) => g < carries && (g != *k || out.start > 0),
-            From::Write(_) => false,
+            From::Result(_) => false,
         };
         let copied = steps.outs[..carries].iter().enumerate().filter(becomes_another);
         let copied = copied.map(|(_, out)| out.bytes());
-        let sizes: Vec<usize> = state.chain(written).chain(copied).collect();
+        let sizes: Vec<usize> = state.chain(made).chain(copied).collect();
         let all: usize = sizes.iter().map(|&bytes| bytes.div_ceil(ALIGNMENT)).sum();
         let mut lines: Vec<Line> = Vec::new();
         lines.try_reserve_exact(all).map_err(NoMemory::from)?;
@@ -59,19 +60,19 @@ impl Memory {
             places.push(at.cast());
             at = at.wrapping_add(bytes.div_ceil(ALIGNMENT));
         }
-        Ok(Memory { places, carries, writes: sequence.writes.len(), _lines: lines })
+        Ok(Memory { places, carries, owns: sequence.owns.len(), _lines: lines })
     }
 
     fn carries(&self) -> &[*mut u8] {
         &self.places[..self.carries]
     }
 
-    fn writes(&self) -> &[*mut u8] {
-        &self.places[self.carries..][..self.writes]
+    fn owns(&self) -> &[*mut u8] {
+        &self.places[self.carries..][..self.owns]
     }
 
     fn copies(&self) -> &[*mut u8] {
-        &self.places[self.carries + self.writes..]
+        &self.places[self.carries + self.owns..]
     }
 }
 
@@ -186,9 +187,10 @@ impl<'a> Run<'a> {
     fn made(&self, out: &Out) -> Strided {
         let end = out.start.checked_add(out.bytes()).expect("a read lies in memory");
         let whole = match out.from {
-            From::Write(w) => {
-                assert!(end <= self.sequence.writes[w].bytes);
-                Strided::fixed(self.memory.writes()[w])
+            From::Result(r) => {
+                let own = self.sequence.results[r];
+                assert!(end <= self.sequence.owns[own].bytes);
+                Strided::fixed(self.memory.owns()[own])
             }
             From::Given(g) => self.source(g, out.start as isize..end as isize),
         };
@@ -243,7 +245,7 @@ impl<'a> Run<'a> {
         let mut bases: SmallVec<[SendPtr; 16]> = SmallVec::new();
         bases.push(scratch);
         bases.extend(self.reads.iter().map(|read| SendPtr(read.first)));
-        bases.extend(self.memory.writes().iter().map(|&w| SendPtr(w)));
+        bases.extend(self.memory.owns().iter().map(|&w| SendPtr(w)));
         // By base: how far the next step reads from there.
         let apart = |base: u32| {
             let read = (base as usize).checked_sub(1).and_then(|r| self.reads.get(r));

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::items::{Part, Source};
-use super::run::{Placed, Sequence};
+use super::items::{Item, Part, Source};
+use super::run::Sequence;
 use crate::array::{Array, Unwritten};
 use crate::dtype::DType;
 use crate::error::Result;
@@ -38,7 +38,7 @@ pub struct Out {
 #[derive(Clone, Copy, PartialEq)]
 pub enum From {
     /// In a result of the sequence.
-    Write(usize),
+    Result(usize),
     /// In an array that is given.
     Given(usize),
 }
@@ -135,15 +135,19 @@ impl Sequence {
     pub(super) fn fits(&self, given: &[&Array], steps: &Steps<'_>) -> bool {
         let Steps { carries, columns, length, .. } = *steps;
         let rows = carries..carries + columns;
-        // Functions of arrays get copies of what lies in a carry or a row.
-        let is_large = |&(source, _): &(Source, isize)| match source {
-            Source::Read(r) => steps.reads[r] < rows.end && self.reads[r].len() > LARGE,
-            Source::Made(_) => false,
+        // Functions of arrays get copies of what lies in a carry or a row, or is made, and their results are copied.
+        let is_copied = |&(source, _): &(Source, isize)| match source {
+            Source::Read(r) => steps.reads[r] < rows.end,
+            Source::Made(_) => true,
         };
-        let is_of_arrays = |placed: &&Placed| matches!(placed.item.part, Part::Arrays(_));
-        if length == 0
-            || self.items.iter().filter(is_of_arrays).any(|placed| placed.item.ins.iter().any(is_large))
-        {
+        let is_fit = |Item { part, ins, outs }: &Item| {
+            let can_be_copied = |n: usize| (1..=LARGE).contains(&n);
+            let is_fit = |(k, own)| !is_copied(own) || can_be_copied(part.reach(k).len());
+            !matches!(part, Part::Arrays(_))
+                || ins.iter().enumerate().all(is_fit)
+                    && outs.iter().all(|out| can_be_copied(out.bytes()) && out.is_dense())
+        };
+        if length == 0 || !self.items.iter().all(|placed| is_fit(&placed.item)) {
             return false;
         }
         assert!(given[..rows.end].iter().all(|x| x.is_contiguous()) && steps.reads.len() == self.reads.len());

@@ -269,7 +269,7 @@ impl<'a> Builder<'a, '_> {
             let from = (out.start + start) as isize;
             let slot = match out.from {
                 From::Given(g) => self.slot(Origin::Given(g, from), size)?,
-                From::Write(w) => self.element(self.writes[w], from, size)?,
+                From::Result(w) => self.element(self.writes[w], from, size)?,
             };
             elements.push((start as isize, slot));
         }
