@@ -170,3 +170,49 @@ impl Plan {
         self.own(at)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use smallvec::smallvec;
+
+    use super::*;
+    use crate::array::Array;
+    use crate::dtype::DType;
+    use crate::kernel::sequence::Arrays;
+
+    /// A function that adds one to an array of so many numbers, and reads this source.
+    fn plus_one(source: Source, n: usize, is_result: bool) -> Item {
+        let plus_one = |x: &Array| x.to_vec::<f64>().iter().map(|x| x + 1.0).collect::<Vec<f64>>();
+        let arrays = Arrays {
+            name: "plus_one",
+            compute: Box::new(move |ins| Ok(smallvec![Array::from_slice(&plus_one(ins[0]), ins[0].dims())?])),
+            ins: [Array::from_slice(&vec![0.0; n], &[n]).unwrap()]
+                .map(|x| (DType::F64, x.layout()).into())
+                .into(),
+        };
+        let out = Out { dtype: DType::F64, dims: smallvec![n], strides: None, is_result };
+        Item { part: Part::Arrays(arrays), ins: vec![(source, 0)], outs: vec![out] }
+    }
+
+    #[test]
+    fn a_result_lives_until_the_last_item_that_reads_it() {
+        for n in [1, 3, 5000] {
+            let mut items = vec![plus_one(Source::Read(0), n, false)];
+            items.extend((0..4).map(|m| plus_one(Source::Made(m), n, m == 3)));
+            let sequence = Sequence::new(1, items);
+            assert_eq!((sequence.most_bytes(), sequence.bytes), (2 * n * size_of::<f64>(), 0));
+            let x = Array::from_slice(&vec![0.5; n], &[n]).unwrap();
+            let Ok(Ok(made)) = sequence.run(&[&x], None) else { panic!("it runs") };
+            assert_eq!(made[0].to_vec::<f64>(), vec![5.5; n]);
+        }
+    }
+
+    #[test]
+    fn an_item_with_another_layout_is_told_by_its_number() {
+        let mut other = plus_one(Source::Made(0), 3, true);
+        other.outs[0].dims = smallvec![4];
+        let sequence = Sequence::new(1, vec![plus_one(Source::Read(0), 3, false), other]);
+        let x = Array::from_slice(&[0.5; 3], &[3]).unwrap();
+        assert!(matches!(sequence.run(&[&x], None), Ok(Err(1))));
+    }
+}
