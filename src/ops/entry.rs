@@ -67,6 +67,10 @@ pub enum Convention {
     Wraps,
     /// The same for a negative number that is written to unsigned integers, down to minus the largest one.
     WrapsNegative,
+    /// A tensor for the result may follow the operands; natively it has a name.
+    TakesOut,
+    /// A cast of complex numbers to a real dtype takes their real part, with a warning; natively it is refused.
+    TakesRealPart,
     /// Results lie in the order of the operands that are not broadcast, as those of what is computed element by element.
     /// Natively the order is any that is fast; without one of these words it is C order, or that of the elements if the
     /// in-place form keeps the shape.

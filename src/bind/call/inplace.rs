@@ -10,7 +10,7 @@ use pyo3::types::{PyDict, PyFloat, PyTuple};
 use super::operands::beside;
 use crate::bind::convert::array::from_object;
 use crate::bind::convert::number::number;
-use crate::bind::convert::tensor::tensor;
+use crate::bind::convert::tensor::{real_part_for, tensor};
 use crate::bind::python::capi::track;
 use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::modes::{grad_enabled, with_grad_mode};
@@ -92,7 +92,13 @@ pub fn write(slf: &Bound<'_, Var>, op: &str, index: &[Index], value: &Bound<'_, 
         }
         Some(n) => Operand::Number(n),
         None => {
-            held = to_tensor(value)?;
+            let t = to_tensor(value)?;
+            let own = slf.get().look().dtype();
+            let real = match slf.get().dialect().writes_real_parts() {
+                true => real_part_for(slf.py(), &t, own)?,
+                false => None,
+            };
+            held = real.unwrap_or(t);
             Operand::Tensor(&held)
         }
     };

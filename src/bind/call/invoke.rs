@@ -8,7 +8,7 @@ use super::arguments::Arguments;
 use super::callable::Callable;
 use super::formats;
 use super::inplace;
-use super::operands::{OF_INTEGERS, Operands};
+use super::operands::{BY_DTYPE, Operands};
 use super::overrides::overridden;
 use super::parameters::match_arguments;
 use super::work::is_long;
@@ -76,7 +76,7 @@ fn run<'py>(
         operands.take_as(callable, dialect, namespace.unwrap_or(dialect), given)?;
     }
     let given_as =
-        if conventions.has_any(OF_INTEGERS) { operands.of_dtype_by(conventions, entry)? } else { None };
+        if conventions.has_any(BY_DTYPE) { operands.of_dtype_by(py, conventions, entry)? } else { None };
     let Operands { args, bytes, special, notes, .. } = &mut operands;
     let (bytes, special, notes) = (*bytes, *special, *notes);
     // A write to the result must be seen by the tensor that it is a view of.
@@ -231,7 +231,7 @@ pub fn call<'py>(
     slf: Option<Bound<'py, PyAny>>,
     args: &Arguments<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let result = match_arguments(callable, slf.clone(), args).and_then(|(given, out)| {
+    let result = match_arguments(callable, slf.clone(), args, dialect).and_then(|(given, out)| {
         let result = run(args.py(), callable, dialect, &given)?;
         match out {
             None => Ok(result),

@@ -10,7 +10,7 @@ use super::parameters::makes;
 use crate::array::Item;
 use crate::bind::convert::argument::{argument, of_numbers, refusal};
 use crate::bind::convert::numpy::dtype_in;
-use crate::bind::convert::tensor::wide_scalar;
+use crate::bind::convert::tensor::{real_part_for, wide_scalar};
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::value::var::{Notes, Var};
@@ -163,11 +163,22 @@ impl Operands {
         if dialect.scalars_are_weak() { weaken(entry, &mut self.args).or_raise() } else { Ok(()) }
     }
 
-    /// Chooses the dtype in which an op computes that takes integers otherwise than the native one. Returns the dtype in which
-    /// the result is given, if it is another one.
-    pub fn of_dtype_by(&mut self, conventions: Conventions, entry: &Entry) -> PyResult<Option<DType>> {
+    /// Chooses the dtype in which an op computes that takes integers or complex numbers otherwise than the native one. Returns
+    /// the dtype in which the result is given, if it is another one.
+    pub fn of_dtype_by(
+        &mut self,
+        py: Python<'_>,
+        conventions: Conventions,
+        entry: &Entry,
+    ) -> PyResult<Option<DType>> {
         let Some(Arg::Tensor(x)) = self.args.first() else { return Ok(None) };
         let own = x.dtype();
+        if let (true, [Arg::Tensor(x), Arg::DType(dtype)]) =
+            (conventions.has(Convention::TakesRealPart), &mut self.args[..])
+            && let Some(real) = real_part_for(py, x, *dtype)?
+        {
+            *x = real;
+        }
         if conventions.has(Convention::SignedSums) && own.is_unsigned() {
             let dtype = entry.params.iter().position(|param| param.kind.base == ParamKind::DType);
             if let Some(arg @ Arg::None) = dtype.and_then(|i| self.args.get_mut(i)) {
@@ -192,8 +203,11 @@ impl Operands {
 }
 
 /// The conventions that [`Operands::of_dtype_by`] keeps.
-pub const OF_INTEGERS: Conventions =
-    Conventions::NONE.and(Convention::SignedSums).and(Convention::ByteTest).and(Convention::WholeMean);
+pub const BY_DTYPE: Conventions = Conventions::NONE
+    .and(Convention::SignedSums)
+    .and(Convention::ByteTest)
+    .and(Convention::WholeMean)
+    .and(Convention::TakesRealPart);
 
 /// The conventions that [`beside`] keeps.
 const WRAPPING: Conventions = Conventions::NONE.and(Convention::Wraps).and(Convention::WrapsNegative);
@@ -231,7 +245,9 @@ fn given_arg(
     let Some(o) = given else {
         return Err(PyTypeError::new_err(format!("{name}() missing required argument: '{}'", param.name)));
     };
-    if let Some(arg) = argument(param.kind, o).map_err(|e| too_large(py, name, param, e))? {
+    let arg = argument(param.kind, o).map_err(|e| too_large(py, name, param, e))?;
+    if let Some(arg) = arg.filter(|arg| dialect.takes_arrays_for_tensors() || !matches!(arg, Arg::Tensor(_)))
+    {
         return Ok(arg);
     }
     if dialect == Dialect::Native

@@ -8,8 +8,9 @@ use smallvec::SmallVec;
 use super::arguments::Arguments;
 use super::callable::Callable;
 use crate::bind::convert::device::on_cpu;
+use crate::bind::python::dialect::Dialect;
 use crate::bind::value::var::Var;
-use crate::ops::entry::{Entry, InPlace, Lit, Param, ParamKind};
+use crate::ops::entry::{Convention, Entry, InPlace, Lit, Param, ParamKind};
 
 /// Names of parameters in other libraries: ours, and theirs, which every function accepts.
 const SYNONYMS: &[(&str, &str)] = &[
@@ -120,6 +121,25 @@ fn takes_gathering(entry: &Entry, given: &Given<'_>) -> bool {
         || tensors && is(0, |o| o.is_instance_of::<Var>())
 }
 
+/// Takes the arguments behind all parameters that are none of the op's: a name for the result, and before it the tensor that the
+/// result is written to, where the dialect's function has a place for it.
+#[cold]
+fn take_rest<'py>(
+    callable: &'static Callable,
+    given: &mut Given<'py>,
+    namespace: Option<Dialect>,
+) -> Option<Bound<'py, PyAny>> {
+    let own = callable.entry.params.len();
+    let first = given.first()?.as_ref();
+    let dialect = namespace.or_else(|| first.and_then(Var::dialect_of)).filter(|d| d.names_results())?;
+    let has_out = callable.conventions(dialect).has(Convention::TakesOut);
+    let is_name = |o: &Bound<'_, PyAny>| o.is_none() || o.is_instance_of::<PyString>();
+    if given.len() <= own + 1 + usize::from(has_out) && given.last()?.as_ref().is_some_and(is_name) {
+        given.pop();
+    }
+    if has_out && given.len() == own + 1 { given.pop()?.filter(|o| !o.is_none()) } else { None }
+}
+
 fn parameter(entry: &Entry, name: &str) -> Option<usize> {
     let find = |name: &str| entry.params.iter().position(|p| p.name == name);
     find(name).or_else(|| SYNONYMS.iter().filter(|s| s.1 == name).find_map(|s| find(s.0)))
@@ -131,19 +151,21 @@ pub fn match_arguments<'py>(
     callable: &'static Callable,
     slf: Option<Bound<'py, PyAny>>,
     args: &Arguments<'_, 'py>,
+    namespace: Option<Dialect>,
 ) -> PyResult<(Given<'py>, Option<Bound<'py, PyAny>>)> {
     let &Callable { entry, name: called, .. } = callable;
     // Pushed one by one, which takes half the time of `collect` and `resize` for so few.
     let mut given = Given::new();
     slf.into_iter().chain(args.positional()).for_each(|o| given.push(Some(o)));
+    let mut out =
+        if given.len() > entry.params.len() { take_rest(callable, &mut given, namespace) } else { None };
     if given.len() > entry.params.len() || takes_gathering(entry, &given) {
         given = gather(args.py(), callable, given)?;
     }
     while given.len() < entry.params.len() {
         given.push(None);
     }
-    let Some(names) = args.names()? else { return Ok((given, None)) };
-    let mut out = None;
+    let Some(names) = args.names()? else { return Ok((given, out)) };
     for (i, name) in names.iter_borrowed().enumerate() {
         let name = name.cast::<PyString>()?;
         let name = name.to_str()?;

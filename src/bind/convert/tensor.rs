@@ -1,6 +1,7 @@
 //! Python objects as tensors.
 
 use numpy::PyUntypedArray;
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyList, PyString, PyTuple, PyType};
 
@@ -12,7 +13,9 @@ use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::OrRaise;
 use crate::bind::python::stack;
 use crate::bind::value::var::Var;
+use crate::dtype::DType;
 use crate::graph::Tensor;
+use crate::ops::movement::real;
 
 /// The value of a tensor as an operand, or of a NumPy array, or of an object that NumPy reads as one through `__array__`
 /// (such as a column of pandas), as a constant. None for tensors of other packages too.
@@ -61,6 +64,17 @@ fn package_of_class(class: &Bound<'_, PyAny>) -> PyResult<Option<&'static str>> 
     let module = module.to_cow()?;
     let root = module.split('.').next().unwrap_or("");
     Ok(PACKAGES.into_iter().find(|package| *package == root))
+}
+
+/// The real part of complex numbers that become numbers of a real dtype, with a warning. None where nothing is lost, and for truth
+/// values, which say whether a number is not 0.
+pub fn real_part_for(py: Python<'_>, t: &Tensor, dtype: DType) -> PyResult<Option<Tensor>> {
+    if !t.dtype().is_complex() || dtype.is_complex() || dtype == DType::Bool {
+        return Ok(None);
+    }
+    let text = c"Casting complex values to real discards the imaginary part";
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)?;
+    real(t).or_raise().map(Some)
 }
 
 /// A list or tuple of tensors and NumPy arrays.

@@ -313,6 +313,21 @@ impl Dialect {
         }
     }
 
+    /// NumPy's arrays in the place of tensors: taken by functions and methods, or (Paddle) refused. Operators take them.
+    pub fn takes_arrays_for_tensors(self) -> bool {
+        self != Dialect::Paddle
+    }
+
+    /// Whether a text, or None, that follows all arguments of a function is a name for its result (Paddle), which is not used.
+    pub fn names_results(self) -> bool {
+        self == Dialect::Paddle
+    }
+
+    /// Complex numbers that are written into a real tensor: their real part with a warning (Paddle), or an error.
+    pub fn writes_real_parts(self) -> bool {
+        self == Dialect::Paddle
+    }
+
     /// Random numbers are those that PyTorch draws from the same seed, or those of the library's own stream.
     pub fn draws_as_pytorch(self) -> bool {
         self == Dialect::Torch

@@ -45,7 +45,7 @@ impl Linear for Cast {
     half,
     reads_lent,
     light,
-    paddle(GivesBack = "astype"),
+    paddle(GivesBack = "astype", TakesRealPart),
     torch(LaidAsOperand)
 )]
 pub fn cast(x: &Tensor, dtype: DType) -> Result<Tensor> {

@@ -112,11 +112,11 @@ fn truths<'a>(x: Operand<'a>, y: Operand<'a>) -> Result<(Cow<'a, Tensor>, Cow<'a
 
 pairs! {
     truths;
-    logical_and (x, y) => and_same(&x, &y), "Whether both elements are not 0.",
+    logical_and {paddle(TakesOut)} (x, y) => and_same(&x, &y), "Whether both elements are not 0.",
         "fg.logical_and(fg.tensor([0, 2]), True).tolist()" => "[False, True]";
-    logical_or (x, y) => or_same(&x, &y), "Whether either element is not 0.",
+    logical_or {paddle(TakesOut)} (x, y) => or_same(&x, &y), "Whether either element is not 0.",
         "fg.logical_or(fg.tensor([0, 2]), False).tolist()" => "[False, True]";
-    logical_xor (x, y) => xor_same(&x, &y), "Whether exactly one of two elements is not 0.",
+    logical_xor {paddle(TakesOut)} (x, y) => xor_same(&x, &y), "Whether exactly one of two elements is not 0.",
         "fg.logical_xor(fg.tensor([0, 2]), True).tolist()" => "[True, False]";
 }
 
@@ -126,7 +126,7 @@ pairs! {
 /// >>> fg.logical_not(fg.tensor([0, 2])).tolist()
 /// [True, False]
 /// ```
-#[op(in_place, light)]
+#[op(in_place, light, paddle(TakesOut))]
 pub fn logical_not(x: &Tensor) -> Result<Tensor> {
     bitwise_invert(&cast(x, DType::Bool)?)
 }
@@ -137,13 +137,13 @@ fn numbers<'a>(x: Operand<'a>, y: Operand<'a>) -> Result<(Cow<'a, Tensor>, Cow<'
 
 pairs! {
     numbers;
-    bitwise_and {torch(Wraps)} (x, y) => and_same(&x, &y),
+    bitwise_and {paddle(TakesOut), torch(Wraps)} (x, y) => and_same(&x, &y),
         "The bits that both integers have; of truth values, whether both hold.",
         "fg.bitwise_and(fg.tensor([6]), 3).tolist()" => "[2]";
-    bitwise_or {torch(Wraps)} (x, y) => or_same(&x, &y),
+    bitwise_or {paddle(TakesOut), torch(Wraps)} (x, y) => or_same(&x, &y),
         "The bits that either integer has; of truth values, whether either holds.",
         "fg.bitwise_or(fg.tensor([6]), 3).tolist()" => "[7]";
-    bitwise_xor {torch(Wraps)} (x, y) => xor_same(&x, &y),
+    bitwise_xor {paddle(TakesOut), torch(Wraps)} (x, y) => xor_same(&x, &y),
         "The bits that exactly one integer has; of truth values, whether they differ.",
         "fg.bitwise_xor(fg.tensor([6]), 3).tolist()" => "[5]";
     bitwise_left_shift {torch(Wraps)} (x, y) => left_same(&x, &y),
