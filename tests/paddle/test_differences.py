@@ -17,15 +17,16 @@ half indices int is_sparse is_sparse_csr long ndimension new_empty new_full new_
 set_ short to_dense to_sparse_coo to_sparse_csr type type_as values
 """
 PADDLE = """
-abs_ apply argwhere bitwise_and_ bitwise_or_ bitwise_xor_ cast_ cholesky_inverse combinations complex128 complex64 cond
-corrcoef cov cumsum_ data_ptr eig eigvals eigvalsh eq_ equal_ fill_diagonal_tensor fill_diagonal_tensor_ float16
-float32 float64 floor_divide_ fmax_ fmin_ ge_ get_strides get_tensor _grad_ivar greater_ greater_equal_ greater_than_
-gt_ heaviside_ householder_product hypot_ imag initialize _inplace_version int16 int32 int64 int8 is_dense
-_is_initialized is_same_shape _is_shared_buffer_with is_sparse_coo ldexp_ le_ less_ less_equal_ less_than_ logical_and_
-logical_not_ logical_or_ logical_xor_ lstsq lt_ lu lu_unpack matrix_norm matrix_rank maximum_ minimum_ mod_ mul_
-multi_dot multiply_ ne_ not_equal_ _numel ormqr pca_lowrank persistable pinv polar pow_ power_ qr real remainder_
-repeat set _slice slogdet solve svd svd_lowrank _to trainable triangular_solve true_divide_ uint8 value vector_norm
-_zero_grads
+_copy_gradient_from _copy_to _is_shared_underline_tensor_with _place_str _set_grad_ivar _share_buffer_to
+_share_underline_tensor_to abs_ apply argwhere bitwise_and_ bitwise_or_ bitwise_xor_ cast_ cholesky_inverse
+combinations complex128 complex64 cond corrcoef cov cumsum_ data_ptr eig eigvals eigvalsh eq_ equal_
+fill_diagonal_tensor fill_diagonal_tensor_ float16 float32 float64 floor_divide_ fmax_ fmin_ ge_ get_strides
+get_tensor _grad_ivar _grad_value greater_ greater_equal_ greater_than_ gt_ heaviside_ householder_product hypot_ imag
+initialize _inplace_version int16 int32 int64 int8 is_dense _is_initialized is_same_shape _is_shared_buffer_with
+is_sparse_coo ldexp_ le_ less_ less_equal_ less_than_ logical_and_ logical_not_ logical_or_ logical_xor_ lstsq lt_ lu
+lu_unpack matrix_norm matrix_rank maximum_ minimum_ mod_ mul_ multi_dot multiply_ ne_ not_equal_ _numel ormqr
+pca_lowrank persistable pinv polar pow_ power_ qr real remainder_ repeat set _slice slogdet solve svd svd_lowrank _to
+trainable triangular_solve true_divide_ uint8 value vector_norm _zero_grads
 """
 TORCH = """
 as_subclass cauchy_ _cdata chalf clone col_indices contiguous cpu crow_indices dense_dim float_power_ geometric_

@@ -140,3 +140,27 @@ def test_set() -> None:
     assert x.set_(source).tolist() == source.tolist()
     assert x.set_().shape == [0]
     assert x.data_ptr() == 0
+
+
+def test_the_real_part_of_complex_numbers_is_written_and_has_a_gradient() -> None:
+    z = paddle.to_tensor([1.0 + 2.0j, 3.0 - 1.0j])
+    z.stop_gradient = False
+    y = paddle.zeros([3])
+    with pytest.warns(UserWarning, match="discards the imaginary part"):
+        y[1:] = z
+    assert y.tolist() == [0.0, 1.0, 3.0]
+    (y * paddle.to_tensor([1.0, 2.0, 4.0])).sum().backward()
+    assert z.grad.tolist() == [2.0, 4.0]
+    with pytest.raises(fg.DtypeError, match="imaginary"):
+        y[0] = 1.0j
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_a_cast_of_complex_numbers_takes_their_real_part(dtype: str) -> None:
+    z = paddle.to_tensor([1.0 + 2.0j])
+    with pytest.warns(UserWarning, match="discards the imaginary part"):
+        y = z.astype(dtype)
+    assert (y.dtype, y.tolist()) == (dtype, [1])
+    assert z.cast("bool").tolist() == [True]
+    with pytest.raises(fg.DtypeError, match="imaginary"):
+        fg.cast(fg.tensor([1.0j]), dtype)

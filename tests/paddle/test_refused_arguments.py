@@ -69,6 +69,13 @@ CASES: list[tuple[str, Callable[[], Any], type[Exception]]] = [
     ("LSTMCell", lambda: paddle.nn.LSTMCell(4, 4, proj_size=-1), ValueError),
     ("to_static", lambda: paddle.jit.to_static(x, build_strategy="x"), TypeError),
     ("IndependentTransform", lambda: paddle.distribution.IndependentTransform(0, 0), TypeError),
+    ("add of an array", lambda: paddle.add(x(2), np.ones(2)), ValueError),
+    ("sin of an array", lambda: paddle.sin(np.ones(2)), ValueError),
+    ("linear of an array", lambda: paddle.nn.Linear(2, 2)(np.ones([1, 2], "float32")), ValueError),
+    ("the method matmul of an array", lambda: x(2).matmul(np.ones(2)), ValueError),
+    ("a tensor behind all arguments", lambda: paddle.logaddexp(x(2), x(2), x(2)), TypeError),
+    ("a name that is a number", lambda: paddle.sin(x(2), 1), TypeError),
+    ("two names", lambda: paddle.sin(x(2), "a", "b"), TypeError),
     ("ModelAverage", lambda: paddle.incubate.optimizer.ModelAverage(0.1), ValueError),
 ]
 
@@ -101,6 +108,32 @@ def test_neighbours_are_taken() -> None:
         w = x(1)
         w.grad = paddle.to_tensor([3.0])
         assert paddle.nn.utils.clip_grad_norm_(w, 9.0, order).item() == (1.0 if order == 0 else 3.0)
+
+
+def test_a_name_may_follow_all_arguments() -> None:
+    y = paddle.to_tensor([4.0, 9.0])
+    for named in (paddle.sqrt(y, "n"), paddle.sqrt(y, None), y.sqrt("n"), paddle.pow(y, 0.5, "n")):
+        assert named.tolist() == [2.0, 3.0]
+    assert y.reshape([2, 1], "n").shape == paddle.transpose(y.reshape([1, 2]), [1, 0], "n").shape == [2, 1]
+    assert y.clone().sqrt_("n").tolist() == [2.0, 3.0]
+    with pytest.raises(TypeError):
+        paddle.sin(x=y, name="n", other=1)
+
+
+def test_logical_functions_take_the_place_of_the_result() -> None:
+    b, out = paddle.to_tensor([True, False]), paddle.zeros([2], "bool")
+    assert paddle.logical_not(b, out) is out
+    assert out.tolist() == [False, True]
+    assert b.logical_or(b, out, "n") is out
+    assert out.tolist() == [True, False]
+    assert paddle.bitwise_xor(b, b, None, "n").tolist() == [False, False]
+
+
+def test_operators_and_writes_take_arrays() -> None:
+    y = x(2)
+    assert (y * np.array([2.0, 3.0], "float32")).tolist() == [2.0, 3.0]
+    y[:] = np.array([5.0, 6.0])
+    assert y.tolist() == [5.0, 6.0]
 
 
 def test_softmax_in_place_is_along_the_last_axis() -> None:

@@ -86,8 +86,10 @@ ABSENT: dict[str, dict[str, str]] = {
         "use_pinned_memory"
     },
     "base.variable_index": {_INDEX: "_getitem_static _setitem_static _getitem_impl_ _setitem_impl_ parse_index"},
+    "common_ops_import": {_LAYERS: "LayerHelper", _RUN: "OpProtoHolder default_main_program device_guard"},
     "decomposition": {_GRADIENTS: "*"},
     "distributed.fleet.meta_optimizers": {"use the optimizers of paddle.optimizer": "*"},
+    "distributed.fleet.meta_parallel": {"each process has the whole model: use paddle.DataParallel": "*"},
     "framework": {_RUN: "Block IrGraph OpProtoHolder Program LayerHelper io_utils"},
     "incubate.autograd": {_GRADIENTS: "primapi"},
     "incubate.optimizer.line_search_dygraph": {
@@ -126,9 +128,13 @@ ABSENT: dict[str, dict[str, str]] = {
         _RUN: "Block CloneOptions IrMapping Operation OpOperand OpResult PassManager Program Type Value "
         "get_current_insertion_point set_insertion_point translate_to_pir"
     },
+    "utils.download": {
+        "fetch the file yourself, and give its path": "get_path_from_url get_weights_path_from_url "
+        "_decompress _download _get_unique_endpoints _md5check"
+    },
     "utils.gast": {"use Python's ast": "*"},
     "static": {
-        _RUN: f"{_PROGRAM} {_EXECUTOR} IpuCompiledProgram IpuStrategy Print py_func accuracy auc ctr_metric_bundle amp",
+        _RUN: f"{_PROGRAM} {_EXECUTOR} IpuCompiledProgram IpuStrategy Print py_func accuracy auc ctr_metric_bundle",
         "use paddle.to_tensor, and InputSpec where a shape is wanted": "data",
         _GRADIENTS: "append_backward gradients",
         _FILES: "deserialize_persistables deserialize_program load load_from_file load_inference_model "
@@ -138,6 +144,10 @@ ABSENT: dict[str, dict[str, str]] = {
         "average the parameters with paddle.incubate.optimizer.ModelAverage": "ExponentialMovingAverage",
         _INDEX: "setitem",
         _DEVICE: "cpu_places cuda_places xpu_places",
+    },
+    "static.amp": {
+        "use paddle.amp": "AutoMixedPrecisionLists CustomOpLists bf16 cast_model_to_fp16 cast_parameters_to_fp16 "
+        "debugging decorate"
     },
     "static.nn": {
         _LAYERS: "batch_norm bilinear_tensor_product conv2d conv2d_transpose conv3d conv3d_transpose deform_conv2d "

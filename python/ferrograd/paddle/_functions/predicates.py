@@ -281,6 +281,11 @@ def in_dynamic_mode() -> bool:
     return not _static
 
 
+def in_declarative_mode() -> bool:
+    """False: ``to_static`` traces functions as they are, and no static program is made."""
+    return False
+
+
 def disable_static(place: object = None) -> None:
     """Undoes ``enable_static``."""
     global _static

@@ -46,6 +46,11 @@ class Attributes:
         vars(self)["_persistable"] = bool(value)
 
     @property
+    def _place_str(self: PaddleTensor) -> str:  # type: ignore[misc]
+        """The device, as text."""
+        return str(self.place)
+
+    @property
     def type(self) -> str:
         """The one kind of tensors, as static programs name it: ``paddle.base.core.VarDesc.VarType.DENSE_TENSOR``."""
         return "dense_tensor"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
+from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, PaddleTensor, paddle as ops
 from ferrograd._functions.casts import in_inexact
 from ferrograd._functions.methods import set_ as _shared_set
@@ -21,11 +22,18 @@ from ferrograd.paddle._functions.predicates import is_complex, is_empty, is_inte
 from ferrograd.paddle._tensor import Tensor
 
 __all__ = [
+    "_copy_gradient_from",
+    "_copy_to",
     "_grad_ivar",
+    "_grad_value",
     "_inplace_version",
     "_is_initialized",
     "_is_shared_buffer_with",
+    "_is_shared_underline_tensor_with",
     "_numel",
+    "_set_grad_ivar",
+    "_share_buffer_to",
+    "_share_underline_tensor_to",
     "_slice",
     "_to",
     "_zero_grads",
@@ -226,6 +234,17 @@ def _grad_ivar(x: Tensor) -> Tensor | None:
     return grad
 
 
+_grad_value = _grad_ivar
+
+
+def _set_grad_ivar(x: Tensor, grad: Tensor | None) -> None:
+    """Makes a tensor the gradient."""
+    x.grad = grad
+
+
+_copy_gradient_from = _set_grad_ivar
+
+
 def _inplace_version(x: Tensor) -> int:
     """The number of in-place writes to the tensor."""
     return int(x.inplace_version)
@@ -348,6 +367,26 @@ def _is_initialized(x: Tensor) -> bool:
 def _is_shared_buffer_with(x: Tensor, y: Tensor) -> bool:
     """Whether the two tensors lie in one memory."""
     return bool(x._memory().data_ptr() == y._memory().data_ptr())
+
+
+_is_shared_underline_tensor_with = _is_shared_buffer_with
+
+
+def _share_buffer_to(x: Tensor, dst: Tensor) -> None:
+    """Makes ``dst`` a tensor of this one's numbers, in the same memory. Nothing is recorded."""
+    with no_grad():
+        set_(dst, x)
+
+
+_share_underline_tensor_to = _share_buffer_to
+
+
+def _copy_to(x: Tensor, place: object, blocking: bool | None = None) -> Tensor:
+    """A copy, outside of the graph. The CPU is the only device."""
+    _core.check_device("_copy_to", place)
+    made = ops.clone(x.detach())
+    made.stop_gradient = x.stop_gradient
+    return made
 
 
 def _slice(x: Tensor, begin_idx: int, end_idx: int) -> Tensor:

@@ -14,6 +14,7 @@ from ferrograd._kit.warning import warn
 from ferrograd._layers.function_layer import OfFunction
 from ferrograd._layers.hooks import RemovableHandle, add
 from ferrograd._layers.module import BaseModule, indented
+from ferrograd.paddle._functions.predicates import in_declarative_mode as in_declarative_mode
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn._parameter import EagerParamBase, attribute, make, unique_name
 
@@ -28,6 +29,19 @@ def _snake(name: str) -> str:
     """``Conv2DTranspose`` as ``conv2d_transpose``."""
     first = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
     return re.sub("([a-z])([A-Z])", r"\1_\2", first).lower()
+
+
+def _named_there(name: str) -> Any:
+    """A property that is Paddle's name for the table ``name`` of a layer. Programs that clone layers also assign it."""
+    return property(lambda layer: layer.__dict__[name], lambda layer, table: layer.__dict__.update({name: table}))
+
+
+class _Helper:
+    """What layers of other libraries ask as ``self._helper``; the rest of Paddle's makes static programs."""
+
+    def get_default_dtype(self) -> Any:
+        """The dtype of parameters that are given none."""
+        return ops.get_default_dtype()
 
 
 class Layer(BaseModule):
@@ -76,17 +90,10 @@ class Layer(BaseModule):
             self._non_persistent_buffers_set.add(name)
         super()._fg_put(kind, name, value)
 
-    @property
-    def _sub_layers(self) -> dict[str, Any]:
-        return self._modules
-
-    @property
-    def _forward_post_hooks(self) -> dict[int, Callable[..., Any]]:
-        return self._forward_hooks
-
-    @property
-    def _non_persistable_buffer_names_set(self) -> set[str]:
-        return self._non_persistent_buffers_set
+    _helper = _Helper()
+    _sub_layers = _named_there("_modules")
+    _forward_post_hooks = _named_there("_forward_hooks")
+    _non_persistable_buffer_names_set = _named_there("_non_persistent_buffers_set")
 
     def full_name(self) -> str:
         """The unique name of the layer, with which the names of its parameters begin."""

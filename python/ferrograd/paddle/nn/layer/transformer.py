@@ -40,6 +40,14 @@ def _mask(mask: Mask, dtype: Any) -> Mask:
     return ops.cast(mask, "bool")
 
 
+def _convert_attention_mask(attn_mask: Mask, dtype: Any) -> Mask:
+    """A mask as numbers of a dtype to add, for layers of other libraries: where it is 0 or False, -1e9."""
+    if attn_mask is None or attn_mask.dtype == dtype:
+        return attn_mask
+    numbers = ops.cast(attn_mask, dtype)
+    return (numbers - 1.0) * 1e9 if attn_mask.dtype.kind in "biu" else numbers
+
+
 def _attributes(given: Any, count: int) -> list[Any]:
     """One attribute for each of several parts: those given, or one for all."""
     if isinstance(given, list | tuple):
