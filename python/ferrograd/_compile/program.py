@@ -11,7 +11,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._compile.aliases import Way, joined
-from ferrograd._compile.files import described, text_of
+from ferrograd._compile.files import described, restored, text_of
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._kit.dialect import NATIVE
 from ferrograd._kit.forks import Lock
@@ -112,6 +112,25 @@ class Program:
             self.shapes_depend_on_numbers |= run is False
             return None
         return (self._result_of(joined(self.ways, run[0], tensors), tensors),)
+
+    def arguments(self, tensor: Callable[[list[int], str], Any]) -> list[Any]:
+        """Arguments like those that the program takes, with tensors that are made of a shape and a dtype.
+
+        Raises:
+            ArgumentError: a file cannot hold them, or some have names.
+        """
+        if isinstance(self.signature, ArgumentError):
+            raise self.signature
+        arguments, keywords, _ = self.signature
+        parameters = self.core.parameters()
+
+        def made(i: int) -> Any:
+            dtype, shape, *_ = parameters[i]
+            return tensor(shape, dtype)
+
+        if restored(keywords, lambda x: x, made):
+            raise ArgumentError("save: the arguments had names; give arguments to save, in order")
+        return list(restored(arguments, lambda x: x, made))
 
     def data(self, name: str) -> bytes:
         """The program as the bytes of a file.

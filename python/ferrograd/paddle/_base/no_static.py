@@ -99,7 +99,6 @@ ABSENT: dict[str, dict[str, str]] = {
         _PREDICT: "Config DataType PlaceType PrecisionType Predictor "
         "PredictorPool Tensor create_predictor convert_to_mixed_precision get_version"
     },
-    "jit": {_FILES: "TranslatedLayer"},
     "jit.dy2static": {
         _TRACE: "And AsDtype Assert Attr Call DygraphToStaticAst IfElse Indexable Ld Len Not Or Shape UndefinedVar "
         "Unpack While WrapSuper convert_operators convert_to_static create_bool_as_type to_static_variable"
@@ -123,7 +122,6 @@ ABSENT: dict[str, dict[str, str]] = {
         "is_paddle_func"
     },
     "jit.pir_translated_layer": {_FILES: "PirTranslatedLayer"},
-    "jit.translated_layer": {_FILES: "TranslatedLayer"},
     "pir": {
         _RUN: "Block CloneOptions IrMapping Operation OpOperand OpResult PassManager Program Type Value "
         "get_current_insertion_point set_insertion_point translate_to_pir"

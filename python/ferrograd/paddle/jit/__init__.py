@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from ferrograd.paddle._base import no_static as _no_static
+from ferrograd._kit import public as _public
 from ferrograd.paddle.jit import api, dy2static
 from ferrograd.paddle.jit.api import enable_to_static, ignore_module, load, not_to_static, save, to_static
 from ferrograd.paddle.jit.dy2static.logging_utils import set_code_level, set_verbosity
+from ferrograd.paddle.jit.translated_layer import TranslatedLayer
 
 __all__ = [
+    "TranslatedLayer",
     "api",
     "dy2static",
     "enable_to_static",
@@ -20,4 +22,4 @@ __all__ = [
     "to_static",
 ]
 
-__getattr__, __dir__ = _no_static.module_names(__name__)
+__dir__ = _public.names(globals())

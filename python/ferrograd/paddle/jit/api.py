@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, TypeVar
+import os
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
-from ferrograd._core import FerrogradError
+from ferrograd._autograd.modes import no_grad
+from ferrograd._compile import CompileError, load_compiled
+from ferrograd._core import ArgumentError, Tensor, paddle as ops
 from ferrograd._kit import public as _public
 from ferrograd.paddle.base.compiler import BuildStrategy
 from ferrograd.paddle.jit.dy2static.program_translator import ProgramTranslator, StaticFunction
+from ferrograd.paddle.jit.translated_layer import INFER_MODEL_SUFFIX, SUFFIX, TranslatedLayer
 from ferrograd.paddle.nn.layer.layers import Layer
+from ferrograd.paddle.static.input import InputSpec
+from ferrograd.paddle.utils import flatten, pack_sequence_as
 
 __all__ = ["ProgramTranslator", "enable_to_static", "ignore_module", "load", "not_to_static", "save", "to_static"]
 
@@ -30,6 +37,7 @@ def to_static(
 
     A function that cannot be traced, as one that asks for numbers, runs as it is, and a warning says so once. The
     options change no result: each kind of arguments has its own trace, and with ``full_graph`` each shape too.
+    ``input_spec`` says what :func:`save` writes a program for.
 
     Raises:
         TypeError: ``build_strategy`` is no ``BuildStrategy``.
@@ -42,13 +50,15 @@ def to_static(
     if not isinstance(build_strategy, BuildStrategy | None):
         raise TypeError(f"to_static: build_strategy is a BuildStrategy, not {type(build_strategy).__name__}")
     if function is None:
-        return lambda function: to_static(function, full_graph=full_graph)
+        return lambda function: to_static(function, input_spec, full_graph=full_graph)
     if getattr(function, "_not_to_static", False) or isinstance(function, StaticFunction):
         return function
     if isinstance(function, Layer):
-        object.__setattr__(function, "forward", to_static(function.forward, full_graph=full_graph))
+        object.__setattr__(function, "forward", to_static(function.forward, input_spec, full_graph=full_graph))
         return function
-    return StaticFunction(function, fullgraph=full_graph)
+    made = StaticFunction(function, fullgraph=full_graph)
+    made.input_spec = input_spec
+    return made
 
 
 def not_to_static(func: T | None = None) -> Any:
@@ -72,21 +82,90 @@ def enable_to_static(enable_to_static_bool: bool) -> None:
     ProgramTranslator().enable(enable_to_static_bool)
 
 
-def _refuse(function: str, instead: str) -> NoReturn:
-    raise FerrogradError(
-        f"paddle.jit.{function}: there are no static programs. Keep the numbers of a layer with {instead}; "
-        "a compiled function is kept without its source by its method save and by ferrograd.load_compiled"
-    )
+def save(layer: Any, path: str, input_spec: Sequence[Any] | None = None, **configs: Any) -> None:
+    """Writes what a layer computes to the file ``path + ".fgp"``. :func:`load` makes a layer of it without the source.
+
+    It is what the ``forward`` of a layer, or a compiled function, computes in evaluation mode, with the parameters as
+    they are now: ``ferrograd.compile(function).save``. A program is for tensors of one dtype and shape each.
+
+    Args:
+        layer: a layer, or a function of :func:`to_static`.
+        path: the name of the file without its ending.
+        input_spec: for each argument a tensor, an ``InputSpec`` without unknown sizes, or a value that is no tensor and
+            stays the same; lists and dicts of them too. Without it they are those that :func:`to_static` was given, or
+            like those of the last call of a compiled function.
+
+    Raises:
+        ArgumentError: a size is unknown, a file cannot hold the program, or an option is given that is not here.
+        CompileError: nothing says what the arguments are like, or the function cannot be traced.
+
+    >>> import os, tempfile
+    >>> import ferrograd.paddle as paddle
+    >>> net = paddle.nn.Linear(2, 1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     paddle.jit.save(net, os.path.join(folder, "net"), [paddle.static.InputSpec([3, 2])])
+    ...     loaded = paddle.jit.load(os.path.join(folder, "net"))
+    >>> x = paddle.ones([3, 2])
+    >>> paddle.equal_all(loaded(x), net(x)).item()
+    True
+    """
+    if configs:
+        raise ArgumentError(f"save: the options are layer, path and input_spec, not {', '.join(configs)}")
+    function = layer.forward if isinstance(layer, Layer) else layer
+    compiled = function if isinstance(function, StaticFunction) else None
+    function = function if compiled is None else compiled.dygraph_function
+    owner = layer if isinstance(layer, Layer) else getattr(function, "__self__", None)
+    if input_spec is None and compiled is not None:
+        input_spec = compiled.input_spec or compiled.last_arguments()
+    if input_spec is None:
+        raise CompileError("save: give input_spec, which says what the arguments are like")
+    leaves = [_example(spec) for spec in flatten(list(input_spec))]
+
+    def program(*tensors: Any) -> Any:
+        """What is saved takes the tensors of all arguments, in order."""
+        given = iter(tensors)
+        whole = [next(given) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        return function(*pack_sequence_as(list(input_spec), whole))
+
+    program.__name__ = getattr(function, "__name__", "program")
+    modes = [(each, each.training) for each in owner.sublayers(True)] if isinstance(owner, Layer) else []
+    for each, _ in modes:
+        each.training = False
+    try:
+        with no_grad():
+            StaticFunction(program).save(f"{path}{SUFFIX}", *(leaf for leaf in leaves if isinstance(leaf, Tensor)))
+    finally:
+        for each, training in modes:
+            each.training = training
 
 
-def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> NoReturn:
-    """Raises FerrogradError: there are no static programs."""
-    _refuse("save", "paddle.save(layer.state_dict(), file)")
+def _example(spec: Any) -> Any:
+    """A tensor such as a specification says, or a value as it is."""
+    if not isinstance(spec, InputSpec):
+        return spec.detach() if isinstance(spec, Tensor) else spec
+    if -1 in spec.shape:
+        raise ArgumentError(
+            f"save: {spec} has sizes that are not known, and a program is for tensors of one shape: give them, such as "
+            "the number of examples of a batch"
+        )
+    return ops.zeros(list(spec.shape), spec.dtype)
 
 
-def load(path: str, **configs: Any) -> NoReturn:
-    """Raises FerrogradError: there are no static programs."""
-    _refuse("load", "layer.set_state_dict(paddle.load(file))")
+def load(path: str, **configs: Any) -> TranslatedLayer:
+    """The layer that :func:`save` wrote: it computes the same bits, and has no parameters of its own.
+
+    Raises:
+        ArgumentError: there is no such file, but one that Paddle wrote.
+        OSError: there is no file.
+        ProgramFileError: the file is damaged.
+    """
+    theirs = [end for end in (".json", INFER_MODEL_SUFFIX) if os.path.exists(f"{path}{end}")]
+    if theirs and not os.path.exists(f"{path}{SUFFIX}"):
+        raise ArgumentError(
+            f"load: {path}{theirs[0]} is a program of Paddle's, which is not read here: keep the numbers with "
+            "paddle.save(layer.state_dict(), file) there, and give them to the layer here"
+        )
+    return TranslatedLayer(load_compiled(f"{path}{SUFFIX}"))
 
 
 __dir__ = _public.names(globals())

@@ -6,6 +6,7 @@ import weakref
 from typing import Any
 
 from ferrograd._compile import CompiledFunction
+from ferrograd._core import paddle as ops
 from ferrograd.paddle._base import no_static as _no_static
 
 __all__ = ["ProgramTranslator", "StaticFunction"]
@@ -38,6 +39,9 @@ class StaticFunction(CompiledFunction[Any, Any]):
     branches and loops parts of the program.
     """
 
+    #: What the arguments of a saved program are like, if :func:`paddle.jit.to_static` was told.
+    input_spec: Any = None
+
     def __init__(self, function: Any, *options: Any, **named: Any) -> None:
         super().__init__(function, *options, **named)
         _ALL.add(self)
@@ -46,6 +50,14 @@ class StaticFunction(CompiledFunction[Any, Any]):
     def dygraph_function(self) -> Any:
         """The function as it is."""
         return self._function
+
+    def last_arguments(self) -> list[Any]:
+        """Arguments like those of the program that was traced last, with zeros for their numbers.
+
+        Raises:
+            CompileError: there is no program yet, or the arguments had names.
+        """
+        return self._last("save").arguments(ops.zeros)
 
     def rollback(self) -> Any:
         """The function as it is; a layer whose ``forward`` this was has it again."""
