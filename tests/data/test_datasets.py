@@ -318,10 +318,10 @@ def test_composed_transforms_of_paddle() -> None:
     compose = paddle.vision.transforms.Compose([lambda x: x + 1, str])
     assert compose(1) == "2"
     assert paddle.vision.Compose is type(compose)
-    with pytest.raises(
-        AttributeError, match=r"vision' has no attribute 'datasets': .* read them in a paddle.io.Dataset"
-    ):
-        _ = paddle.vision.datasets
+    with pytest.raises(AttributeError, match=r"vision' has no attribute 'image': .* read them in a paddle.io.Dataset"):
+        _ = paddle.vision.image
+    with pytest.raises(NotImplementedError, match=r"MNIST: nothing is fetched.* in a paddle.io.Dataset"):
+        paddle.vision.datasets.MNIST(mode="train")
 
 
 def test_indices_are_drawn_when_the_first_is_asked_for() -> None:

@@ -99,6 +99,19 @@ def test_inner_modules_that_libraries_import() -> None:
     assert not paddle.base.dygraph.base.in_to_static_mode()
 
 
+def test_rows_are_scattered_at_an_index_without_axes() -> None:
+    x = paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]], stop_gradient=False)
+    row = paddle.to_tensor([5.0, 6.0], stop_gradient=False)
+    for overwrite in (True, False):
+        y = paddle.scatter(x, paddle.to_tensor(1), row, overwrite)
+        assert y.tolist() == [[1.0, 2.0], [5.0, 6.0]]
+    y.sum().backward()
+    assert (x.grad.tolist(), row.grad.tolist()) == ([[1.0, 1.0], [0.0, 0.0]], [1.0, 1.0])
+    assert paddle.scatter(x[0], paddle.to_tensor(0), paddle.to_tensor(9.0)).tolist() == [9.0, 2.0]
+    with pytest.raises(ValueError, match="at an index without axes"):
+        paddle.scatter(x, paddle.to_tensor(1), row.unsqueeze(0))
+
+
 def test_gradients_and_memory_under_private_names() -> None:
     w = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
     w._set_grad_ivar(paddle.to_tensor([3.0, 4.0]))

@@ -211,3 +211,27 @@ def test_flops(capsys: Any) -> None:
     assert paddle.flops(pools, [2, 4, 18]) == 8 * 2 * 16 * 7 + 2 * 8 * 2 * 9 + 2 * 8
     with pytest.raises(ValueError, match="Layer"):
         paddle.flops(lambda x: x, [1])
+
+
+def test_summaries_of_layers_that_call_none_of_their_parts(capsys: Any) -> None:
+    rnn = paddle.nn.LSTM(16, 32, 2)
+    found = paddle.summary(rnn, [(-1, 23, 16), ((2, None, 32), (2, -1, 32))])
+    assert found["total_params"] == sum(p.size for p in rnn.parameters())
+    assert "[[1, 23, 16], [[2, 1, 32], [2, 1, 32]]]" in capsys.readouterr().out
+    for size in (20, [20], (20,)):
+        assert paddle.summary(paddle.nn.Linear(20, 10), size)["total_params"] == 210
+    assert capsys.readouterr().out.count("Linear-") == 3
+
+
+def test_a_model_for_inference_is_a_program(tmp_path: Any) -> None:
+    net = paddle.nn.Sequential(paddle.nn.Linear(3, 2), paddle.nn.Dropout(0.5))
+    model, x = paddle.Model(net), paddle.rand([4, 3])
+    with pytest.raises(ValueError, match="give inputs"):
+        model.save(str(tmp_path / "m"), training=False)
+    model.prepare()
+    (wanted,) = model.predict_batch([x])
+    model.save(str(tmp_path / "m"), training=False)
+    assert (paddle.jit.load(str(tmp_path / "m"))(x).numpy() == wanted).all()
+    model = paddle.Model(net, paddle.static.InputSpec([1, 3], "float32"))
+    model.save(str(tmp_path / "n"), training=False)
+    assert paddle.jit.load(str(tmp_path / "n"))(x[:1]).shape == [1, 2]

@@ -91,6 +91,7 @@ ABSENT: dict[str, dict[str, str]] = {
     "distributed.fleet.meta_optimizers": {"use the optimizers of paddle.optimizer": "*"},
     "distributed.fleet.meta_parallel": {"each process has the whole model: use paddle.DataParallel": "*"},
     "framework": {_RUN: "Block IrGraph OpProtoHolder Program LayerHelper io_utils"},
+    "hapi.model": {"give paddle.DataParallel(layer) to paddle.Model": "prepare_distributed_context"},
     "incubate.autograd": {_GRADIENTS: "primapi"},
     "incubate.optimizer.line_search_dygraph": {
         "use paddle.optimizer.LBFGS with line_search_fn='strong_wolfe'": "_cubic_interpolate _strong_wolfe"
@@ -154,22 +155,34 @@ ABSENT: dict[str, dict[str, str]] = {
         _CONTROL: "case cond switch_case while_loop",
         "write a paddle.autograd.PyLayer": "py_func static_pylayer",
     },
+    "vision.datasets": {
+        "read files that you have in a paddle.io.Dataset": "Cifar10 Cifar100 DatasetFolder FashionMNIST Flowers "
+        "ImageFolder MNIST VOC2012"
+    },
 }
+
+#: Why the names of a module are not here, where it is not that there is no static graph.
+REASONS = {
+    **dict.fromkeys(("utils.download", "vision.datasets"), "nothing is fetched from the web"),
+    **dict.fromkeys(("distributed.fleet.meta_parallel", "hapi.model"), "models are not divided among processes"),
+}
+GRAPH = "this library has the dynamic graph only"
 
 
 class _StandIn(type):
     """The class of the classes that stand for absent names."""
 
     path: str
+    reason: str
     way: str
 
     def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
-        raise StaticGraphError(f"{cls.path}: this library has the dynamic graph only; {cls.way}")
+        raise StaticGraphError(f"{cls.path}: {cls.reason}; {cls.way}")
 
     def __getattr__(cls, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise StaticGraphError(f"{cls.path}.{name}: this library has the dynamic graph only; {cls.way}")
+        raise StaticGraphError(f"{cls.path}.{name}: {cls.reason}; {cls.way}")
 
     def __repr__(cls) -> str:
         return f"<{cls.path}, which is not here>"
@@ -183,7 +196,8 @@ def absent(module: str, name: str) -> Any:
     for way, names in ABSENT[module].items():
         if name in names.split() or (names == "*" and not name.startswith("__")):
             path = f"paddle.{module}.{name}"
-            return _StandIn(name, (), {"path": path, "way": way, "__module__": f"paddle.{module}"})
+            about = {"path": path, "reason": REASONS.get(module, GRAPH), "way": way}
+            return _StandIn(name, (), {**about, "__module__": f"paddle.{module}"})
     return None
 
 

@@ -144,12 +144,15 @@ def put_along_axis(
 def scatter(x: Tensor, index: Tensor, updates: Tensor, overwrite: bool = True, name: str | None = None) -> Tensor:
     """``x`` with its rows ``index`` replaced by ``updates``, or without ``overwrite`` by the sum of their updates.
 
-    The index is a vector or column. ``updates`` has as many axes as ``x``.
+    The index is a vector or column, and ``updates`` has the axes of ``x``. Or it has no axes, and ``updates`` is a row.
     """
     x, updates = (_arguments.tensor(t, "scatter", name) for t, name in ((x, "x"), (updates, "updates")))
+    is_one = _arguments.tensor(index, "scatter", "index").ndim == 0
     index = _vector(index, "scatter")
-    if x.ndim != updates.ndim:
-        raise ShapeError(f"scatter: updates of {updates.ndim} axes for a tensor of {x.ndim}")
+    if updates.ndim != x.ndim - is_one:
+        at = " at an index without axes" if is_one else ""
+        raise ShapeError(f"scatter: updates of {updates.ndim} axes for a tensor of {x.ndim}{at}")
+    updates = ops.unsqueeze(updates, 0) if is_one else updates
     if overwrite:
         return ops.index_put(x, [index], updates)
     return ops.index_add(ops.index_fill(x, 0, index, 0), 0, index, updates)

@@ -11,16 +11,17 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, FerrogradError, paddle as ops
-from ferrograd._kit import public as _public
 from ferrograd._kit.dialect import PADDLE
 from ferrograd._kit.warning import warn
-from ferrograd.paddle._base import files as _files
+from ferrograd.paddle._base import files as _files, no_static as _no_static
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.hapi.callbacks import CallbackList, configured
 from ferrograd.paddle.hapi.summary import summary
 from ferrograd.paddle.io import DataLoader, Dataset
+from ferrograd.paddle.jit import api as _jit
 from ferrograd.paddle.metric import Metric
 from ferrograd.paddle.nn.layer.layers import Layer
+from ferrograd.paddle.static.input import InputSpec
 
 __all__ = ["Model"]
 
@@ -154,14 +155,21 @@ class Model:
     # Files.
 
     def save(self, path: str, training: bool = True) -> None:
-        """Writes ``path.pdparams``, and the optimizer's state to ``path.pdopt``."""
-        if not training:
-            raise FerrogradError("Model.save: a model for inference is not written here; save with training=True")
+        """Writes ``path.pdparams``, and the optimizer's state to ``path.pdopt``.
+
+        Without ``training`` it is the program that :func:`paddle.jit.save` writes, for inputs like those of the last
+        batch, or as ``inputs`` says.
+        """
         if os.path.basename(path) == "":
             raise ValueError("The input path MUST be format of dirname/filename")
         folder = os.path.dirname(path)
         if folder:
             os.makedirs(folder, exist_ok=True)
+        if not training:
+            specs = [InputSpec(size, kind) for size, kind in self._last_inputs] or self._inputs
+            if not specs:
+                raise ValueError("Model.save: give inputs to the model, which say what a program takes")
+            return _jit.save(self.network, path, specs)
         _files.save(self.network.state_dict(), f"{path}.pdparams")
         if self._optimizer is not None:
             _files.save(self._optimizer.state_dict(), f"{path}.pdopt")
@@ -367,4 +375,4 @@ def _length(loader: Any) -> int | None:
         return None
 
 
-__dir__ = _public.names(globals())
+__getattr__, __dir__ = _no_static.module_names(__name__)

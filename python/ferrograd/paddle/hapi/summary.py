@@ -38,19 +38,20 @@ def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any =
     {'total_params': 8, 'trainable_params': 8}
     """
     rows: dict[str, tuple[Any, Any, int]] = {}
+    whole: dict[str, tuple[Any, Any, int]] = {}
     handles = []
     inputs = [input] if input is not None else _zeros(input_size, dtypes)
 
-    def note(layer: Any, given: Any, outputs: Any) -> None:
+    def note(layer: Any, given: Any, outputs: Any, rows: Any = rows) -> None:
         number = layer.full_name().rsplit("_", 1)[-1]
         name = f"{type(layer).__name__}-{int(number) + 1 if number.isdecimal() else len(rows) + 1}"
         own = sum(int(p.size) for p in layer.parameters(include_sublayers=False))
         rows[name] = (_shapes(given), _shapes(outputs), own)
 
-    inner = net.sublayers()
-    for layer in inner or [net]:
+    for layer in net.sublayers():
         if not isinstance(layer, Sequential | LayerList):
             handles.append(layer.register_forward_post_hook(note))
+    handles.append(net.register_forward_post_hook(lambda *call: note(*call, rows=whole)))
     before = net.training
     try:
         net.eval()
@@ -62,7 +63,8 @@ def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any =
             handle.remove()
     sizes = {p: int(p.size) for p in net.parameters()}
     total, trainable = sum(sizes.values()), sum(n for p, n in sizes.items() if not p.stop_gradient)
-    _print(rows, total, trainable, _elements(_shapes(inputs)))
+    # A layer that computes with the parameters of its parts, as LSTM does, calls none of them.
+    _print(rows or whole, total, trainable, _elements(_shapes(inputs)))
     return {"total_params": total, "trainable_params": trainable}
 
 
@@ -81,15 +83,23 @@ def _elements(shapes: Any) -> int:
     return sum(map(_elements, parts)) if parts else int(math.prod(shapes))
 
 
+def _is_shape(size: Any) -> bool:
+    return all(n is None or isinstance(n, int) for n in size)
+
+
 def _zeros(size: Any, dtypes: Any) -> list[Any]:
-    single = bool(size) and not isinstance(size[0], list | tuple)
-    sizes = [size] if single else list(size or [])
+    """Zeros for each argument: of one shape, or of those in a list, where a tuple of shapes is a tuple of tensors."""
+    size = [size] if isinstance(size, int) else size
+    sizes = [size] if size and _is_shape(size) else list(size or [])
     kinds = dtypes if isinstance(dtypes, list | tuple) else [dtypes] * len(sizes)
-    made = [
-        np.zeros([1 if n in (None, -1) else n for n in one], str(k or "float32"))
-        for one, k in zip(sizes, kinds, strict=True)
-    ]
-    return [_core.make(one, None, False, PADDLE) for one in made]
+
+    def made(one: Any, kind: Any) -> Any:
+        if not _is_shape(one):
+            return tuple(made(part, kind) for part in one)
+        shape = [1 if n in (None, -1) else n for n in one]
+        return _core.make(np.zeros(shape, str(kind or "float32")), None, False, PADDLE)
+
+    return [made(one, kind) for one, kind in zip(sizes, kinds, strict=True)]
 
 
 def _print(rows: dict[str, tuple[Any, Any, int]], total: int, trainable: int, given: int) -> None:

@@ -13,8 +13,8 @@ __all__ = ["Compose", "models", "ops", "transforms"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "models":
-        return import_module(f"{__name__}.models")
+    if name in ("datasets", "models"):
+        return import_module(f"{__name__}.{name}")
     raise AttributeError(
         f"module 'ferrograd.paddle.vision' has no attribute {name!r}: data sets and files of images are no part of "
         "the library: read them in a paddle.io.Dataset"
