@@ -81,6 +81,12 @@ def test_vectors_and_input_shapes() -> None:
     assert spec.shape == (-1, 3)
     assert spec.batch(4).shape == (4, -1, 3)
     assert spec.unbatch() == paddle.static.InputSpec([None, 3], "float32", "x")
+    assert hash(spec) == hash(paddle.static.InputSpec([None, 3], "float32", "y"))
+    assert spec.batch([4]).shape == (4, -1, 3)
+    spec.unbatch()
+    for wrong, error in (([1, 2], ValueError), ("4", TypeError)):
+        with pytest.raises(error):
+            spec.batch(wrong)
     for dtype in (float, "f8", np.float64, np.dtype("float64"), paddle.float64, "paddle.float64"):
         assert paddle.static.InputSpec([1], dtype).dtype == paddle.float64
 

@@ -31,8 +31,14 @@ class InputSpec:
         """That of an array."""
         return cls(ndarray.shape, ndarray.dtype, name)
 
-    def batch(self, batch_size: int) -> InputSpec:
+    def batch(self, batch_size: Any) -> InputSpec:
         """With an axis before the others."""
+        if isinstance(batch_size, list | tuple):
+            if len(batch_size) != 1:
+                raise ValueError(f"batch: one size of a batch is wanted, not {batch_size}")
+            (batch_size,) = batch_size
+        if not isinstance(batch_size, int):
+            raise TypeError(f"batch: the size of a batch is an int, not {batch_size!r:.40}")
         self.shape = (batch_size, *self.shape)
         return self
 
@@ -47,7 +53,7 @@ class InputSpec:
         return isinstance(other, InputSpec) and vars(self) == vars(other)
 
     def __hash__(self) -> int:
-        return hash((self.shape, str(self.dtype), self.name, self.stop_gradient))
+        return hash((self.shape, str(self.dtype), self.stop_gradient))
 
     def __repr__(self) -> str:
         shown = f"shape={self.shape}, dtype={self.dtype}, name={self.name}, stop_gradient={self.stop_gradient}"
