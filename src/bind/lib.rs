@@ -34,6 +34,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     python::settings::add(m)?;
     python::watch::add(m)?;
     value::classes::add(m)?;
+    value::transformed::add(m)?;
     convert::device::add(m)?;
     convert::tensor::add(m)?;
     call::register::add(m)?;
@@ -50,6 +51,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     grad::callbacks::add(m)?;
     grad::run::add(m)?;
     grad::snapshot::add(m)?;
+    grad::tracking::add(m)?;
     transform::forward::add(m)?;
     transform::aliases::add(m)?;
     transform::callback::add(m)?;

@@ -110,6 +110,17 @@ pub struct Modes {
     pub host_rule: Option<HostRule>,
     /// Programs that are made may round a product and the sum that reads it once. Ops do not look at it.
     pub contracts: bool,
+    /// The transforms of torch's whose functions run, outermost first. Ops do not look at them.
+    pub transforms: Vec<Transform>,
+}
+
+/// A transform of torch's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transform {
+    /// It differentiates. `levels` is how many vmap levels were live before.
+    Differentiates { levels: usize },
+    /// It does not, such as vmap.
+    Other,
 }
 
 /// Is shown every node of an op that a thread records, also those that it records itself unless it enters modes without
@@ -167,6 +178,8 @@ impl Flags {
     /// Ops compute on operands of some examples of a batch alone.
     pub const TAKERS: Flags = Flags(1 << 10);
     pub const ROUNDS_FACTORS: Flags = Flags(1 << 11);
+    /// A function runs that a transform of torch's was given. No op looks at it.
+    pub const TRANSFORMED: Flags = Flags(1 << 12);
 
     /// Whether any of `other` is set.
     #[inline]
@@ -251,6 +264,18 @@ pub fn live_levels() -> Levels {
     if flags().has(Flags::LIVE_LEVELS) { of_thread() } else { Levels::default() }
 }
 
+/// For each transform of torch's that differentiates a running function of this thread, how many vmap levels were live before.
+pub fn differentiated_functions() -> Vec<usize> {
+    if !flags().has(Flags::TRANSFORMED) {
+        return vec![];
+    }
+    let levels = |t: &Transform| match *t {
+        Transform::Differentiates { levels } => Some(levels),
+        Transform::Other => None,
+    };
+    with(|m| m.transforms.iter().filter_map(levels).collect())
+}
+
 /// How random numbers are drawn on a level that is live on this thread; the default for other levels.
 pub fn randomness(level: Level) -> Randomness {
     with(|m| m.live_levels.iter().find(|l| l.level == level).map_or(Randomness::default(), |l| l.randomness))
@@ -321,6 +346,7 @@ impl Modes {
         host_call: None,
         host_rule: None,
         contracts: false,
+        transforms: vec![],
     };
 
     /// A copy of this thread's modes.
@@ -379,7 +405,8 @@ impl Modes {
                 | Flags::TRACING.when(self.trace.is_some())
                 | Flags::HOST_CALL.when(self.host_call.is_some())
                 | Flags::HOST_RULE.when(self.host_rule.is_some())
-                | Flags::TAKERS.when(self.takers.is_some()),
+                | Flags::TAKERS.when(self.takers.is_some())
+                | Flags::TRANSFORMED.when(!self.transforms.is_empty()),
         )
     }
 }

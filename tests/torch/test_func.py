@@ -26,8 +26,8 @@ def test_grad_and_value() -> None:
     slope, (value, aux) = func.grad_and_value(lambda x: ((x**3).sum(), {"a": x}), has_aux=True)(x)
     same(slope, 3 * n**2)
     same(aux["a"], n)
-    slope, aux = func.grad(lambda x: (x.sum(), "aux"), has_aux=True)(x)
-    assert aux == "aux"
+    slope, aux = func.grad(lambda x: (x.sum(), [2 * x]), has_aux=True)(x)
+    same(aux[0], 2 * n)
 
 
 def test_vjp_jvp_and_linearize() -> None:
@@ -36,8 +36,8 @@ def test_vjp_jvp_and_linearize() -> None:
     found = pullback(y)
     assert isinstance(found, tuple)
     same(found[0], 2 * np.asarray(x) * np.asarray(y))
-    value, pullback, aux = func.vjp(lambda x, y: (x * y, 7), x, y, has_aux=True)
-    assert aux == 7
+    value, pullback, aux = func.vjp(lambda x, y: (x * y, y), x, y, has_aux=True)
+    same(aux, y)
     same(pullback(value)[1], np.asarray(x) ** 2 * np.asarray(y))
     value, moved = func.jvp(lambda x, y: x * y, (x, y), (y, x))
     same(moved, np.asarray(x) ** 2 + np.asarray(y) ** 2)
@@ -220,8 +220,10 @@ def test_products_with_complex_outputs() -> None:
     for transform in (func.jacrev, func.jacfwd):
         with pytest.raises(RuntimeError, match="Expected all inputs to be real"):
             transform(torch.abs)(torch.tensor([1 + 1j]))
-    with pytest.raises(RuntimeError, match="jacrev: Expected all outputs to be real"):
-        func.jacrev(lambda x: x * 1j)(x)
+    for name in ("jacrev", "jacfwd"):
+        with pytest.raises(RuntimeError, match=f"{name}: Expected all outputs to be real"):
+            getattr(func, name)(lambda x: x * 1j)(x)
+    same(fg.func.jacfwd(lambda x: x * 1j)(x), 1j * np.eye(2))
     with pytest.raises(RuntimeError, match="must be floating-point or complex Tensors"):
         func.vjp(torch.argmax, x)
 
@@ -229,8 +231,12 @@ def test_products_with_complex_outputs() -> None:
 def test_single_rows_of_a_jacobian_may_ask_for_values() -> None:
     class Double(torch.autograd.Function):
         @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
+        def forward(x: Any) -> Any:
             return 2 * x
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            pass
 
         @staticmethod
         def backward(ctx: Any, g: Any) -> Any:
@@ -268,13 +274,14 @@ def test_rules_of_functions_take_keywords() -> None:
 
         @staticmethod
         def vmap(info: Any, in_dims: Any, x: Any, *, by: Any = None) -> Any:
-            told.append((in_dims, tuple(x.shape), tuple(by.shape)))
+            told.append((in_dims, tuple(x.shape), by))
             return x * by, 0
 
     same(Scaled.apply(torch.ones(2), by=torch.full((2,), 3.0)), [3.0, 3.0])
-    found = torch.vmap(lambda x: Scaled.apply(x, by=torch.full((2,), 3.0)))(torch.ones(3, 2))
-    same(found, np.full((3, 2), 3.0))
-    assert told == [((0,), (3, 2), (2,))]
+    same(torch.vmap(lambda x: Scaled.apply(x, by=3.0))(torch.ones(3, 2)), np.full((3, 2), 3.0))
+    assert told == [((0,), (3, 2), 3.0)]
+    with pytest.raises(NotImplementedError, match="kwarg-only Tensor args"):
+        torch.vmap(lambda x: Scaled.apply(x, by=torch.ones(2)))(torch.ones(3, 2))
 
 
 @pytest.mark.parametrize("chunk_size", [None, 1, 2])
@@ -337,3 +344,208 @@ def test_a_functional_module_has_the_module() -> None:
     before = f.stateless_model.weight
     f(parameters, torch.ones(3, 2))
     assert f.stateless_model.weight is before
+
+
+DIFFERENTIATING: dict[str, Any] = {
+    "grad": lambda f, x: func.grad(f)(x),
+    "grad_and_value": lambda f, x: func.grad_and_value(f)(x),
+    "vjp": lambda f, x: func.vjp(f, x),
+    "jvp": lambda f, x: func.jvp(f, (x,), (x,)),
+    "linearize": lambda f, x: func.linearize(f, x),
+    "jacrev": lambda f, x: func.jacrev(f)(x),
+    "jacfwd": lambda f, x: func.jacfwd(f)(x),
+    "hessian": lambda f, x: func.hessian(f)(x),
+}
+OTHERS: dict[str, Any] = {
+    "vmap": lambda f, x: torch.vmap(f)(x[None]),
+    "functionalize": lambda f, x: func.functionalize(f)(x),
+}
+
+
+@pytest.mark.parametrize("transform", DIFFERENTIATING)
+def test_a_function_writes_to_no_tensor_that_it_captures(transform: str) -> None:
+    run, captured = DIFFERENTIATING[transform], torch.zeros(2)
+    writes: list[Any] = [
+        lambda x: captured.copy_(x),
+        lambda x: captured.add_(1),
+        lambda x: captured.view(2).zero_(),
+        lambda x: captured.__setitem__(0, x[0]),
+        lambda x: torch.ones(2, out=captured),
+    ]
+    for write in writes:
+
+        def f(x: Any, write: Any = write) -> Any:
+            write(x)
+            return (x * captured).sum()
+
+        with pytest.raises(RuntimeError, match="mutate a captured Tensor"):
+            run(f, torch.ones(2))
+    assert captured.tolist() == [0, 0]
+
+    def g(x: Any) -> Any:
+        own = torch.zeros(2)
+        own.copy_(x)[0] += 1
+        y = x.clone()
+        y.view(-1).mul_(own)
+        captured.detach().add_(1)
+        return y.sum()
+
+    run(g, torch.ones(2))
+    assert captured.tolist() == [1, 1]
+    captured.add_(1)
+
+
+def test_inner_functions_write_to_no_tensor_of_outer_ones() -> None:
+    def outer(x: Any) -> Any:
+        own = torch.zeros(2)
+
+        def inner(y: Any) -> Any:
+            own.add_(y)
+            return (own * y).sum()
+
+        return func.grad(inner)(x).sum()
+
+    with pytest.raises(RuntimeError, match="mutate a captured Tensor"):
+        func.grad(outer)(torch.ones(2))
+    with pytest.raises(RuntimeError, match="mutate a captured Tensor"):
+        torch.vmap(outer)(torch.ones(3, 2))
+
+
+def test_vmap_and_the_native_transforms_write_to_what_is_captured() -> None:
+    count = torch.zeros(())
+
+    def f(x: Any) -> Any:
+        count.add_(1)
+        return (x * count).sum()
+
+    assert torch.vmap(f)(torch.ones(2, 3)).tolist() == [3, 3]
+    assert fg.func.grad(f)(torch.ones(2)).tolist() == [2, 2]
+
+    class Counted(torch.autograd.Function):
+        @staticmethod
+        def forward(x: Any) -> Any:
+            count.add_(1)
+            return x.clone()
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            pass
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g
+
+    assert func.grad(lambda x: Counted.apply(x).sum())(torch.ones(2)).tolist() == [1, 1]
+    assert count.item() == 3
+
+
+@pytest.mark.parametrize("transform", DIFFERENTIATING | OTHERS)
+def test_what_transforms_refuse_inside(transform: str) -> None:
+    run = (DIFFERENTIATING | OTHERS)[transform]
+
+    class Old(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g
+
+    refused: list[tuple[str, Any]] = [
+        ("must override the setup_context", lambda x: Old.apply(x).sum()),
+        (r"Tensor.requires_grad_\(\)", lambda x: (x * torch.ones(2).requires_grad_()).sum()),
+        ("torch.autograd.functional.vjp", lambda x: torch.autograd.functional.vjp(torch.sum, x)[0]),
+        (r"Tensor.retain_grad\(\)", lambda x: [y := x.sum(), y.retain_grad()][0]),
+    ]
+    for text, f in refused:
+        with pytest.raises(RuntimeError, match=text):
+            run(f, torch.ones(2))
+
+    def g(x: Any) -> Any:
+        w, v = torch.ones(2, requires_grad=True), torch.ones(2)
+        v.requires_grad = True
+        return (x * w * v * torch.nn.Parameter(torch.ones(2))).sum()
+
+    run(g, torch.ones(2))
+    # Nothing is left of the transforms.
+    assert Old.apply(torch.ones(2).requires_grad_()).sum().retain_grad() is None
+
+
+@pytest.mark.parametrize("transform", DIFFERENTIATING | OTHERS)
+def test_hooks_on_saved_tensors_and_reverse_mode_exclude_each_other(transform: str) -> None:
+    run, hooks = (DIFFERENTIATING | OTHERS)[transform], torch.autograd.graph.save_on_cpu
+
+    def f(x: Any) -> Any:
+        with hooks():
+            return (x**2).sum()
+
+    if transform in ("grad", "grad_and_value", "vjp", "jacrev", "hessian"):
+        with pytest.raises(RuntimeError, match="saved tensor hooks"):
+            run(f, torch.ones(2))
+        with hooks(), pytest.raises(RuntimeError, match="saved tensor hooks"):
+            run(torch.sum, torch.ones(2))
+    else:
+        run(f, torch.ones(2))
+    f(torch.ones(2))
+
+
+@pytest.mark.parametrize("aux", [1, "text", None.__class__, [torch.ones(1), 2.0]], ids=str)
+def test_auxiliary_values_are_tensors(aux: Any) -> None:
+    x = torch.ones(2)
+    calls: list[Any] = [
+        lambda: func.grad(lambda x: (x.sum(), aux), has_aux=True)(x),
+        lambda: func.vjp(lambda x: (x, aux), x, has_aux=True),
+        lambda: func.jvp(lambda x: (x, aux), (x,), (x,), has_aux=True),
+        lambda: func.jacrev(lambda x: (x, aux), has_aux=True)(x),
+        lambda: func.jacfwd(lambda x: (x, aux), has_aux=True)(x),
+    ]
+    for call in calls:
+        with pytest.raises(RuntimeError, match="Expected tensors, got unsupported type"):
+            call()
+    assert fg.func.grad(lambda x: (x.sum(), aux), has_aux=True)(x)[1] is not None
+
+
+@pytest.mark.parametrize("save", ["save_for_backward", "save_for_forward"])
+def test_what_is_returned_as_it_is_is_not_saved(save: str) -> None:
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(x: Any) -> Any:
+            return x
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            getattr(ctx, save)(output)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g
+
+    for x in (torch.ones(2), torch.ones(2, requires_grad=True)):
+        with pytest.raises(RuntimeError, match="A input that has been returned as-is"):
+            Same.apply(x)
+
+
+def test_tensors_show_the_transforms_that_they_belong_to() -> None:
+    seen = []
+
+    def f(x: Any) -> Any:
+        seen.append([" ".join(repr(t).split()) for t in (x, torch.ones(1), outside)])
+        return x.sum()
+
+    outside = torch.tensor(2.0, requires_grad=True)
+    func.grad(f)(torch.tensor([1.0]))
+    func.grad(func.grad(f))(torch.tensor(1.0))
+    torch.vmap(func.grad(f))(torch.tensor([[1.0], [2.0]]))
+    func.grad(lambda x: torch.vmap(f)(x).sum())(torch.tensor([[1.0]]))
+    torch.vmap(f)(torch.ones(1, 1, requires_grad=True))
+    own, other = "GradTrackingTensor(lvl={}, value= {} )", "tensor([1.])"
+    batch = "BatchedTensor(lvl={}, bdim=0, value= {} )"
+    shown = "tensor(2., requires_grad=True)"
+    assert seen == [
+        [own.format(1, "tensor([1.])"), own.format(1, other), shown],
+        [own.format(2, own.format(1, "tensor(1.)")), own.format(2, own.format(1, other)), shown],
+        [own.format(2, batch.format(1, "tensor([[1.], [2.]])")), own.format(2, other), shown],
+        [batch.format(2, own.format(1, "tensor([[1.]])")), own.format(1, other), shown],
+        [batch.format(1, "tensor([[1.]], grad_fn=<EnterLevelBackward0>)"), other, shown],
+    ]

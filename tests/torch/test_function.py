@@ -307,7 +307,7 @@ def test_a_saved_result_that_is_a_view_keeps_its_place_in_the_graph() -> None:
         x = torch.tensor([1.0, 2.0], dtype=dtype, requires_grad=True)
         (h,) = torch.autograd.grad(slope(x).sum(), x)
         np.testing.assert_allclose(h.numpy(), np.exp([1.0, 2.0]), rtol=1e-6)
-    h = torch.func.hessian(lambda x: Exp.apply(x).sum())(torch.tensor([1.0, 2.0]))
+    h = fg.func.hessian(lambda x: Exp.apply(x).sum())(torch.tensor([1.0, 2.0]))
     np.testing.assert_allclose(h.numpy(), np.diag(np.exp([1.0, 2.0])), rtol=1e-6, atol=1e-6)
 
 

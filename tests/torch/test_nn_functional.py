@@ -275,3 +275,28 @@ def test_cosine_losses_of_two_dtypes_are_as_exact_as_the_wider_one() -> None:
         found = F.cosine_embedding_loss(torch.tensor(a).bfloat16(), torch.tensor(b).to(other), target)
         assert found.dtype == torch.float32
         assert found.item() == pytest.approx(want, abs=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate"])
+def test_images_without_elements_are_not_padded(mode: str) -> None:
+    for axes in (1, 2, 3):
+        widths, shape = (1,) * 2 * axes, (4,) * axes
+        assert F.pad(torch.ones(0, 3, *shape), widths, mode).shape == (0, 3, *(6,) * axes)
+        for wrong in ((3, 0, *shape), (0, *shape), (2, 3, *shape[1:], 0)):
+            with pytest.raises(RuntimeError, match=f"Expected {axes + 1}D or {axes + 2}D"):
+                F.pad(torch.ones(wrong), widths, mode)
+    assert F.unfold(torch.ones(0, 3, 3, 4), 2).shape == (0, 12, 6)
+    for wrong in ((3, 0, 3, 4), (0, 3, 4)):
+        with pytest.raises(RuntimeError, match="Expected 3D or 4D"):
+            F.unfold(torch.ones(wrong), 2)
+
+
+def test_circular_padding_goes_around_once() -> None:
+    x = torch.arange(4.0)[None, None]
+    assert F.pad(x, (4, 4), "circular").tolist() == [[[0, 1, 2, 3] * 3]]
+    assert F.pad(x, (-4, 0), "circular").shape == (1, 1, 0)
+    for widths in ((5, 4), (3, 6), (0, 5)):
+        with pytest.raises(RuntimeError, match="wrapping around more than once"):
+            F.pad(x, widths, "circular")
+    with pytest.raises(RuntimeError, match="resulting in an empty dimension"):
+        F.pad(x, (-3, -2), "circular")

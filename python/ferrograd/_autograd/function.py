@@ -105,6 +105,8 @@ class Function:
         split = cls.setup_context is not Function.setup_context
         if split and (kwargs or cls.forward.__defaults__):
             args, kwargs = _with_defaults(cls.forward, args, kwargs)
+        if _core.is_transforming():
+            cls._check_transformed(split, kwargs)
         values = (*args, *kwargs.values())
         inputs: list[Tensor] = []
         positions = cls._positions(values, inputs)
@@ -154,6 +156,10 @@ class Function:
         stand_ins += [(new, old) for new, old in zip(taken, inputs, strict=True) if new is not old]
         parts = [replace_tensors(value, place, taken) for value, place in zip(values, positions, strict=True)]
         return tuple(parts[: len(args)]), dict(zip(kwargs, parts[len(args) :], strict=True))
+
+    @classmethod
+    def _check_transformed(cls, split: bool, kwargs: dict[str, Any]) -> None:
+        """Raises for what a dialect's transforms refuse: without ``split``, ``forward`` is given the context."""
 
     @classmethod
     def check(cls, inputs: Sequence[Any], order: int = 3, **options: Any) -> None:
@@ -339,7 +345,7 @@ class _ReplayedGradient(Function):
             try:
                 with enable_grad():
                     for i in wanted:
-                        leaves[i].requires_grad_()
+                        _core.require_grad(leaves[i])
                     return _gradients(function, wanted, count, leaves, False)
             finally:
                 _core.native.mersenne.set_streams(now)
@@ -421,7 +427,7 @@ def _reads(function: Callable[[Sequence[Tensor]], Any], tensors: list[Tensor]) -
     """Whether a trace of a function and of its gradient is given up because numbers are read."""
     examples = [_core.copy_of(x.detach()) for x in tensors]
     for x, example in zip(tensors, examples, strict=True):
-        example.requires_grad_(x.requires_grad and _core.is_grad_enabled())
+        _core.require_grad(example, x.requires_grad and _core.is_grad_enabled())
     tracer = _core.Tracer(examples)
     try:
         outputs = [y for y in function(tracer.arguments())[0] if y.requires_grad]

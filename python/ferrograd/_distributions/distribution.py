@@ -253,7 +253,7 @@ class ExponentialFamily(Distribution):
 
     def _fg_normalizer(self) -> tuple[Any, list[Any], list[Any]]:
         """The logarithm of the normalizer, the natural parameters, and its derivatives by them."""
-        params = [p if p.requires_grad else p.detach().requires_grad_() for p in self._natural_params]
+        params = [p if p.requires_grad else _core.require_grad(p.detach()) for p in self._natural_params]
         with enable_grad():
             norm = self._log_normalizer(*params)
             slopes = _core.grad([ops.sum(norm)], params, None, dialect_of(norm), create_graph=True)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import ArgumentError, IndexOutOfRange, Tensor
+from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError, Tensor
 from ferrograd._kit.dialect import NATIVE, PADDLE, TORCH
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -165,3 +165,12 @@ def formula(operands: Sequence[Any]) -> Sequence[Any]:
     result = f"->{text(operands[-1])}" if len(operands) % 2 else ""
     end = len(operands) // 2 * 2
     return ",".join(map(text, operands[1:end:2])) + result, *operands[:end:2]
+
+
+def images(what: str, x: Tensor, rank: int) -> None:
+    """Raises for images of ``rank`` axes, alone or in a batch, that have no elements. The batch may be empty."""
+    if x.ndim in (rank, rank + 1) and 0 in x.shape[x.ndim - rank :]:
+        raise ShapeError(
+            f"{what}: Expected {rank}D or {rank + 1}D (batch mode) tensor with possibly 0 batch size and other "
+            f"non-zero dimensions for input, but got: {list(x.shape)}"
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -49,17 +50,26 @@ def show(
     tracked: bool,
     op: str | None,
     batch_shape: Sequence[int],
+    transforms: Sequence[tuple[int, bool]] = (),
 ) -> str:
     """The ``repr`` of a tensor with the values ``a``. Elements that are not shown are not read.
 
-    ``a`` is a vector where NumPy has no arrays of the shape, which then has no elements.
+    ``a`` is a vector where NumPy has no arrays of the shape, which then has no elements. ``transforms`` are the running
+    ones that know the tensor, outermost first: the number of each, and whether it is a ``vmap``.
     """
     np.empty(_ROOM, np.uint8)
-    if batch_shape or dialect not in (PADDLE, TORCH):
+    if dialect == TORCH and sum(is_vmap for _, is_vmap in transforms) == len(batch_shape):
+        differentiated = len(transforms) > len(batch_shape)
+        if differentiated:
+            tracked, op = False, None
+        text = _torch(a, dtype, (*batch_shape, *shape), name, tracked, op)
+        for number, is_vmap in transforms:
+            kind, batch = ("BatchedTensor", " bdim=0,") if is_vmap else ("GradTrackingTensor", "")
+            text = f"{kind}(lvl={number},{batch} value=\n{textwrap.indent(text, '    ')}\n)"
+        return text
+    if batch_shape or dialect != PADDLE:
         return _native(a, dtype, shape, name, tracked, batch_shape)
-    if dialect == PADDLE:
-        return _paddle(a, dtype, shape, tracked)
-    return _torch(a, dtype, shape, name, tracked, op)
+    return _paddle(a, dtype, shape, tracked)
 
 
 def _native(
@@ -85,6 +95,7 @@ def html(
     tracked: bool,
     op: str | None,
     batch_shape: Sequence[int],
+    transforms: Sequence[tuple[int, bool]],
 ) -> str:
     """HTML for notebooks: shape, dtype, op, the range of a small tensor, the values, and a picture of a matrix."""
     known: dict[str, object] = {"shape": tuple(shape), "dtype": dtype, "requires_grad": tracked}

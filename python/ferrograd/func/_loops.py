@@ -330,7 +330,7 @@ def _frozen(function: Callable[..., Any]) -> Callable[..., Any]:
 def _example(x: Tensor) -> Tensor:
     """A contiguous tensor of its own with the numbers of another."""
     copy = native.clone(x.detach()).contiguous().detach()
-    return copy.requires_grad_() if x.requires_grad and _core.is_grad_enabled() else copy
+    return _core.require_grad(copy) if x.requires_grad and _core.is_grad_enabled() else copy
 
 
 def unbatched(x: Tensor) -> Tensor:
@@ -358,7 +358,7 @@ def _edge(x: Tensor) -> Any:
 
 def _with_edge(x: Tensor) -> Tensor:
     """The tensor, tracked if it can have a gradient."""
-    return x if x.requires_grad or not is_inexact(x) else x.detach().requires_grad_()
+    return x if x.requires_grad or not is_inexact(x) else _core.require_grad(x.detach())
 
 
 def _with_edges(tensors: Sequence[Tensor]) -> list[Tensor]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Concatenate, TypeVar
 
 import numpy as np
@@ -29,6 +30,7 @@ def is_inside() -> bool:
 
 
 Seeds = Sequence[Tensor | None]
+_NO_SCOPE: AbstractContextManager[Any] = nullcontext()
 
 
 def tensor(value: Any, what: str) -> Tensor:
@@ -120,6 +122,7 @@ class Record:
     * ``writable``: ``f`` may write to these arguments in place, and the caller's tensors change too. Otherwise such a
       write is refused, as for any leaf.
     * ``lasting``: the derivatives are computed later, when recording may be on although it is off now.
+    * ``scope``: makes the context in which ``f`` gets its arguments and runs, from the tensors among them.
     """
 
     def __init__(
@@ -132,6 +135,7 @@ class Record:
         has_aux: bool = False,
         writable: bool = False,
         lasting: bool = False,
+        scope: Callable[[list[Tensor]], AbstractContextManager[Any]] | None = None,
     ) -> None:
         __tracebackhide__ = True
         self.what = what
@@ -145,14 +149,16 @@ class Record:
             self.inside = [_core.fresh(real(x, what)) for x in _tree.leaves(self.wrt)]
             # The function gets copies of the leaves, so that writing to them does not move the leaves.
             _core.set_grad_mode(True)
-            given = [_core.fresh(x) if writable else _core.copy_of(x) for x in self.inside]
-            stand_ins = _tree.rebuilt(self.wrt, iter(given))
-            inside = list(args)
-            for i, part in zip(places, [stand_ins] if isinstance(argnums, int) else stand_ins, strict=True):
-                inside[i] = part
-            _thread.inside = True
-            with _core.Differentiating(self.inside, what):
-                result = f(*inside, **(kwargs or {}))
+            given_tensors = [x for x in _tree.leaves((args, kwargs)) if isinstance(x, Tensor)] if scope else []
+            with scope(given_tensors) if scope else _NO_SCOPE:
+                given = [_core.fresh(x) if writable else _core.copy_of(x) for x in self.inside]
+                stand_ins = _tree.rebuilt(self.wrt, iter(given))
+                inside = list(args)
+                for i, part in zip(places, [stand_ins] if isinstance(argnums, int) else stand_ins, strict=True):
+                    inside[i] = part
+                _thread.inside = True
+                with _core.Differentiating(self.inside, what):
+                    result = f(*inside, **(kwargs or {}))
         finally:
             _thread.inside = before
             _core.set_grad_mode(mode)

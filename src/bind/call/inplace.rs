@@ -16,6 +16,7 @@ use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::modes::{grad_enabled, with_grad_mode};
 use crate::bind::value::inference::check_may_change;
 use crate::bind::value::storage::{OldEdge, Region, writes_of_thread};
+use crate::bind::value::transformed::check_is_not_captured;
 use crate::bind::value::var::{State, Value, Var};
 use crate::dtype::DType;
 use crate::graph::{Tensor, for_all, takers};
@@ -27,6 +28,7 @@ use crate::ops::{Index, index};
 /// Checks that a tensor may be written to.
 fn check_may_write(slf: &Bound<'_, Var>, op: &str) -> PyResult<()> {
     check_may_change(slf.get(), "Inplace update to")?;
+    check_is_not_captured(slf, op)?;
     if !grad_enabled() {
         return Ok(());
     }
@@ -161,12 +163,7 @@ fn finish_write(
 
 /// Calls what waits for writes to a tensor, or to the one that it is a view of.
 fn tell(slf: &Bound<'_, Var>) -> PyResult<()> {
-    let (py, state) = (slf.py(), slf.get().lock());
-    let base = match &state.value {
-        Value::Shared(p) => p.base.as_ref().map(|base| base.clone_ref(py).into_bound(py)),
-        Value::Own(_) => None,
-    };
-    drop(state);
+    let (py, base) = (slf.py(), Var::base(slf));
     let whole = base.as_ref().and_then(|base| base.cast::<Var>().ok()).unwrap_or(slf);
     let waiting = whole.get().lock().extras.as_ref().and_then(|e| Some(e.written.as_ref()?.clone_ref(py)));
     waiting.map_or(Ok(()), |f| f.call1(py, (whole,)).map(drop))

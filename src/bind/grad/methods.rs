@@ -15,6 +15,7 @@ use crate::bind::python::capi::track;
 use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::facade::PICTURES;
 use crate::bind::value::inference::check_may_change;
+use crate::bind::value::transformed::check_is_not_transforming;
 use crate::bind::value::var::Var;
 use crate::graph::{DetachReason, Tensor};
 
@@ -97,6 +98,11 @@ impl Var {
     /// Sets `requires_grad` and returns the tensor itself.
     #[pyo3(signature = (requires_grad=Flag(true)), text_signature = "($self, requires_grad=True)")]
     fn requires_grad_<'py>(slf: &Bound<'py, Self>, requires_grad: Flag) -> PyResult<Bound<'py, Self>> {
+        check_is_not_transforming(
+            slf.get(),
+            "requires_grad_() (or perhaps using torch.autograd.functional.* APIs)",
+            "requires_grad_()",
+        )?;
         Var::set_requires_grad(slf, requires_grad)?;
         Ok(slf.clone())
     }

@@ -51,3 +51,15 @@ impl Var {
         Var::set_tracked(slf, on)
     }
 }
+
+/// Sets `requires_grad` of a tensor that the library has made, and gives the tensor.
+#[pyfunction]
+#[pyo3(signature = (x, on=true))]
+fn require_grad<'py>(x: Bound<'py, Var>, on: bool) -> PyResult<Bound<'py, Var>> {
+    Var::require_grad(&x, on)?;
+    Ok(x)
+}
+
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(require_grad, m)?)
+}

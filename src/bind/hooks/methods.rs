@@ -12,6 +12,7 @@ use crate::bind::convert::list::list;
 use crate::bind::python::capi::track;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::{check_callable, raise};
+use crate::bind::value::transformed::check_is_not_transforming;
 use crate::bind::value::var::Var;
 use crate::graph::Edge;
 
@@ -42,6 +43,7 @@ impl Var {
 
     /// Keeps the gradient of this tensor, unless it is a leaf, whose gradient is stored anyway.
     fn retain(slf: &Bound<'_, Var>, last: bool) -> PyResult<()> {
+        check_is_not_transforming(slf.get(), "retain_grad()", "retain_grad()")?;
         let Some(edge) = slf.get().look().edge else {
             if slf.get().dialect().retains_untracked() {
                 return Ok(());

@@ -11,6 +11,7 @@ use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::facade::{HTML, SHOW};
 use crate::bind::value::var::Var;
 use crate::dtype::c128;
+use crate::graph::{Levels, modes};
 use crate::memory;
 
 impl Var {
@@ -233,6 +234,7 @@ fn describe<'py>(slf: &Bound<'py, Var>, f: &Bound<'py, PyAny>) -> PyResult<Bound
     };
     let op = t.edge.as_ref().filter(|e| !e.node.is_leaf()).map(|e| dialect.node_name(&e.node).0);
     let batch_sizes: Vec<usize> = t.levels.as_slice().iter().map(|l| l.batch_size).collect();
+    let wrappers = wrappers(slf.get(), &t.levels);
     let shape = PyTuple::new(py, t.dims())?;
     let class = slf.get_type().name()?;
     // NumPy has no arrays of some shapes without elements.
@@ -241,5 +243,30 @@ fn describe<'py>(slf: &Bound<'py, Var>, f: &Bound<'py, PyAny>) -> PyResult<Bound
         values => values?,
     };
     let dtype = t.dtype().name();
-    f.call1((values, dtype, shape, dialect as usize, class, t.is_tracked(), op, batch_sizes))
+    f.call1((values, dtype, shape, dialect as usize, class, t.is_tracked(), op, batch_sizes, wrappers))
+}
+
+/// For each running transform, from the outermost on, that knows the tensor as one of its own: its number among all that run,
+/// from 1 on, and whether it is a vmap.
+fn wrappers(x: &Var, levels: &Levels) -> Vec<(usize, bool)> {
+    let live = modes::live_levels();
+    let differentiated = modes::differentiated_functions();
+    let made = x.lock().differentiated_functions();
+    let mut found = vec![];
+    let (mut number, mut function) = (0, 0);
+    for at in 0..=live.len() {
+        while differentiated.get(function).is_some_and(|&before| before <= at) {
+            (number, function) = (number + 1, function + 1);
+            if function <= made {
+                found.push((number, false));
+            }
+        }
+        if let Some(&level) = live.as_slice().get(at) {
+            number += 1;
+            if levels.contains(level) {
+                found.push((number, true));
+            }
+        }
+    }
+    found
 }

@@ -10,6 +10,7 @@ pub mod leaf;
 pub mod slot;
 pub mod stems;
 pub mod storage;
+pub mod transformed;
 pub mod user_attributes;
 pub mod var;
 pub mod view;

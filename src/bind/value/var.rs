@@ -53,14 +53,53 @@ pub trait EdgeFollower: Send + Sync {
 pub struct State {
     /// How often an `Own` value was written to.
     version: u32,
-    /// Whether an `Own` value was made in inference mode: 1, or 0. It fills a word with the field above, since the compiler
-    /// copies padding with the value behind it, in words that are not aligned.
-    inference: u32,
+    /// Where the tensor was made. It fills a word with the field above, since the compiler copies padding with the value
+    /// behind it, in words that are not aligned.
+    made: Made,
     pub value: Value,
     /// Where its gradient is stored. Present once it was a leaf, or a gradient was stored.
     pub slot: Option<Arc<Slot>>,
     /// What few tensors have.
     pub extras: Option<Box<Extras>>,
+}
+
+/// Where a tensor was made.
+#[derive(Clone, Copy)]
+struct Made(u32);
+
+impl Made {
+    const INFERENCE: u32 = 1;
+
+    /// On this thread, at this moment.
+    #[inline(always)]
+    fn here() -> Made {
+        let modes = flags();
+        let functions = if modes.has(Flags::TRANSFORMED) { Made::functions_here() } else { 0 };
+        Made(u32::from(modes.has(Flags::INFERENCE)) | functions)
+    }
+
+    #[cold]
+    fn functions_here() -> u32 {
+        (modes::differentiated_functions().len() as u32) << 1
+    }
+
+    /// Whether an `Own` value was made in inference mode.
+    fn in_inference(self) -> bool {
+        self.0 & Made::INFERENCE != 0
+    }
+
+    fn set_inference(&mut self, inference: bool) {
+        self.0 = self.0 & !Made::INFERENCE | u32::from(inference);
+    }
+
+    /// In how many functions, inside of each other, that transforms of torch's differentiate.
+    fn functions(self) -> usize {
+        (self.0 >> 1) as usize
+    }
+
+    fn set_functions(&mut self, functions: usize) {
+        self.0 = self.0 & Made::INFERENCE | (functions as u32) << 1;
+    }
 }
 
 #[derive(Default)]
@@ -144,8 +183,8 @@ pub struct Var {
 impl Var {
     #[inline(always)]
     pub fn new(value: Value, dialect: Dialect) -> Var {
-        let inference = flags().has(Flags::INFERENCE).into();
-        Var { state: Mutex::new(State { value, slot: None, extras: None, version: 0, inference }), dialect }
+        let state = State { version: 0, made: Made::here(), value, slot: None, extras: None };
+        Var { state: Mutex::new(state), dialect }
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State> {
@@ -216,7 +255,7 @@ impl Var {
 
     #[inline]
     fn noting(&self, notes: &mut Notes, modes: Flags) -> Tensor {
-        let plain = modes.without(Flags::NOT_RECORDING) == Flags::NONE;
+        let plain = modes.without(Flags::NOT_RECORDING.and(Flags::TRANSFORMED)) == Flags::NONE;
         let look = |p: &mut SharedValue| {
             let (mut t, old) = p.look();
             if t.array.is_lent() {
@@ -279,6 +318,14 @@ impl Var {
         match &self.lock().value {
             Value::Own(_) => None,
             Value::Shared(p) => Some(p.region()),
+        }
+    }
+
+    /// The tensor that this one is a view of.
+    pub fn base<'py>(slf: &Bound<'py, Var>) -> Option<Bound<'py, PyAny>> {
+        match &slf.get().lock().value {
+            Value::Shared(p) => p.base.as_ref().map(|base| base.clone_ref(slf.py()).into_bound(slf.py())),
+            Value::Own(_) => None,
         }
     }
 
@@ -362,15 +409,28 @@ impl State {
     /// Whether the value was made in inference mode.
     pub fn is_inference(&self) -> bool {
         match &self.value {
-            Value::Own(_) => self.inference != 0,
+            Value::Own(_) => self.made.in_inference(),
             Value::Shared(p) => p.is_inference(),
         }
+    }
+
+    /// In how many functions that transforms of torch's differentiate, each inside of the one before, the tensor was made.
+    pub fn differentiated_functions(&self) -> usize {
+        self.made.functions()
+    }
+
+    /// Sets [`State::differentiated_functions`] and gives what it was.
+    pub fn set_differentiated_functions(&mut self, functions: usize) -> usize {
+        let before = self.made.functions();
+        self.made.set_functions(functions);
+        before
     }
 
     /// The value as one whose memory may be shared.
     pub fn shared(&mut self) -> &mut SharedValue {
         if let Value::Own(t) = &self.value {
-            self.value = Value::Shared(Box::new(SharedValue::whole(t, self.version, self.inference != 0)));
+            self.value =
+                Value::Shared(Box::new(SharedValue::whole(t, self.version, self.made.in_inference())));
         }
         match &mut self.value {
             Value::Shared(p) => p,
@@ -383,7 +443,8 @@ impl State {
         if let Value::Shared(p) = &mut self.value
             && let Some((t, writes, inference)) = p.alone()
         {
-            (self.version, self.inference) = (writes, inference.into());
+            self.version = writes;
+            self.made.set_inference(inference);
             self.value = Value::Own(t);
         }
     }
@@ -489,7 +550,7 @@ impl State {
         if moved.is_none() {
             self.version = self.version();
             count_write(&mut self.version);
-            self.inference = self.is_inference().into();
+            self.made.set_inference(self.is_inference());
             self.follow(new.edge.as_ref());
             self.value = Value::Own(new);
         }

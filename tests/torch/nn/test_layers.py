@@ -502,3 +502,16 @@ def test_gumbel_softmax() -> None:
     soft = torch.zeros(3, requires_grad=True)
     F.gumbel_softmax(soft, hard=True)[0].backward()
     assert soft.grad.abs().sum().item() > 0
+
+
+def test_the_sizes_of_a_named_axis_are_pairs() -> None:
+    wrong: list[tuple[Any, Any, str]] = [
+        (1, (2, 5.0), "must be tuple of ints, but found element of type float at pos 1"),
+        ("features", [("C", 2)], "must be a tuple of tuples, but found type list"),
+        ("features", (["C", 2],), "must be tuple of tuples, but found element of type list at pos 0"),
+    ]
+    for dim, sizes, text in wrong:
+        with pytest.raises(TypeError, match=text):
+            nn.Unflatten(dim, sizes)
+    with pytest.raises(NotImplementedError, match="axes have no names here"):
+        nn.Unflatten("features", (("C", 2),))  # type: ignore[arg-type]

@@ -504,8 +504,7 @@ def test_a_cast_that_is_refused_leaves_the_whole_module_as_it_was() -> None:
     module[0].weight.grad = torch.ones(2, 2)
     kept = [x.dtype for x in module.state_dict().values()]
     calls: list[Any] = [
-        lambda: module.to(torch.float64),
-        lambda: module.to("float64"),
+        lambda: module.to("nonsense"),
         lambda: module[0].to("int64"),
         lambda: module[0].type(torch.int64),
         lambda: module.type("nonsense"),
@@ -516,8 +515,14 @@ def test_a_cast_that_is_refused_leaves_the_whole_module_as_it_was() -> None:
         assert [x.dtype for x in module.state_dict().values()] == kept
         assert module[0].weight.requires_grad
         assert module[0].weight.grad is not None
-    module.to(torch.complex128)
+    with pytest.warns(UserWarning, match="Complex modules are a new feature"):
+        module.to(torch.complex128)
     assert {x.dtype for x in module.state_dict().values()} == {torch.complex128, torch.int64}
+    before = module[1].weight.real.tolist()
+    with pytest.warns(UserWarning, match="discards the imaginary part"):
+        module.to(torch.float64)
+    assert {x.dtype for x in module.state_dict().values()} == {torch.float64, torch.int64}
+    assert module[1].weight.tolist() == before
 
 
 def test_a_module_is_compiled_in_place() -> None:

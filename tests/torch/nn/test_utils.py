@@ -91,6 +91,26 @@ def test_spectral_norm(way: str) -> None:
         assert sorted(layer.state_dict()) == ["bias", "weight"]
 
 
+def test_spectral_norm_completes_states_of_the_first_release() -> None:
+    layer = utils.spectral_norm(nn.Linear(3, 5).double())
+    layer(normal(2, 3))
+    state, x = copy.deepcopy(layer.state_dict()), normal(4, 3)
+    assert state._metadata[""]["spectral_norm"] == {"weight.version": 1}
+    layer.eval()
+    wanted, then = layer(x), layer.train()(x)
+    # The first release wrote the divided weight, and not the vector that can be computed from it.
+    state["weight"] = state["weight_orig"] / (state["weight_u"] @ state["weight_orig"] @ state["weight_v"])
+    del state["weight_v"], state._metadata[""]["spectral_norm"]
+    again = utils.spectral_norm(utils.remove_spectral_norm(layer))
+    again.load_state_dict(state)
+    assert torch.allclose(again.eval()(x), wanted)
+    assert torch.allclose(again.train()(x), then)
+    utils.remove_spectral_norm(again)
+    assert not again._state_dict_hooks
+    assert not again._load_state_dict_pre_hooks
+    again.load_state_dict(nn.Linear(3, 5).state_dict())
+
+
 class Symmetric(nn.Module):  # type: ignore[misc]
     def forward(self, x: Any) -> Any:
         return x.triu() + x.triu(1).transpose(-1, -2)

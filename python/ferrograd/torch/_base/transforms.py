@@ -7,11 +7,12 @@ from contextlib import nullcontext
 from functools import wraps
 from typing import Any, Concatenate, Literal, TypeVar, overload
 
-from ferrograd import func as transforms
 from ferrograd._autograd.modes import enable_grad, no_grad
 from ferrograd._core import ArgumentError, ShapeError
 from ferrograd._kit import arguments as _arguments, tree as _tree
+from ferrograd.func._jacobians import columns, rows
 from ferrograd.func._record import Record, check_function, chosen, matching
+from ferrograd.torch._base import transforming
 from ferrograd.torch._tensor import Tensor
 
 Function = Callable[..., Any]
@@ -23,6 +24,7 @@ Argnums = int | tuple[int, ...]
 VJP = "vjp(f, *primals)"
 JVP = "jvp(f, primals, tangents)"
 JACREV = "vjp(f, *primals) of jacrev"
+JACFWD = "jvp(f, primals, tangents) of jacfwd"
 
 
 def _over_tensors(what: str, derived: Function, argnums: Argnums, reals: bool = False) -> Function:
@@ -45,9 +47,25 @@ def _over_tensors(what: str, derived: Function, argnums: Argnums, reals: bool = 
     return call
 
 
+def _check_aux(aux: Any) -> None:
+    """Raises unless the auxiliary value of a function holds tensors only."""
+    for x in _tree.leaves(aux):
+        if not isinstance(x, Tensor):
+            raise ArgumentError(
+                f"has_aux: Expected tensors, got unsupported type {type(x)}: the auxiliary value is a tensor or a "
+                "structure of tensors, and ferrograd.func takes any other"
+            )
+
+
+def _of_scalar(
+    what: str, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums, has_aux: bool
+) -> Record:
+    """The record of a function whose output is a 0-d tensor."""
+    return Record(what, _scalar(func, has_aux), args, kwargs, argnums, has_aux, scope=transforming.Reverse)
+
+
 def _scalar(f: Function, has_aux: bool) -> Function:
     """The function; raises unless its output is a 0-d tensor."""
-    check_function("grad", f)
 
     @wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -56,6 +74,8 @@ def _scalar(f: Function, has_aux: bool) -> Function:
             raise ArgumentError(
                 "grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True"
             )
+        if has_aux:
+            _check_aux(result[1])
         y = result[0] if has_aux else result
         if not isinstance(y, Tensor):
             raise ArgumentError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(y)}")
@@ -80,7 +100,15 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
     >>> torch.func.grad(torch.sin)(torch.tensor(0.0)).item()
     1.0
     """
-    return _over_tensors("grad", transforms.grad(_scalar(func, has_aux), argnums, has_aux), argnums)
+    check_function("grad", func)
+
+    @wraps(func)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        record = _of_scalar("grad", func, args, kwargs, argnums, has_aux)
+        found = record.as_wrt(record.gradient())
+        return (found, record.settled(record.aux)) if has_aux else found
+
+    return _over_tensors("grad", gradient, argnums)
 
 
 def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
@@ -90,14 +118,15 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
     >>> [t.item() for t in torch.func.grad_and_value(lambda x: x * x)(torch.tensor(3.0))]
     [6.0, 9.0]
     """
-    both = transforms.value_and_grad(_scalar(func, has_aux), argnums, has_aux)
+    check_function("grad_and_value", func)
 
     @wraps(func)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        value, gradient = both(*args, **kwargs)
-        return gradient, value
+    def both(*args: Any, **kwargs: Any) -> Any:
+        record = _of_scalar("grad_and_value", func, args, kwargs, argnums, has_aux)
+        found = record.as_wrt(record.gradient())
+        return found, record.with_aux if has_aux else record.value
 
-    return _over_tensors("grad_and_value", call, argnums)
+    return _over_tensors("grad_and_value", both, argnums)
 
 
 def _only_tensors(result: Any, call: str) -> None:
@@ -105,12 +134,12 @@ def _only_tensors(result: Any, call: str) -> None:
     for y in _tree.leaves(result):
         if not isinstance(y, Tensor):
             raise ArgumentError(f"{call}: expected f(*primals) to return only tensors, got unsupported type {type(y)}")
-        if call == JACREV and y.dtype.kind == "c":
+        if call in (JACREV, JACFWD) and y.dtype.kind == "c":
             raise ArgumentError(
-                f"jacrev: Expected all outputs to be real but received an output of dtype {y.dtype}; jacfwd takes it, "
-                "and torch.view_as_real makes a real one of it"
+                f"{call.split()[-1]}: Expected all outputs to be real but received an output of dtype {y.dtype}; "
+                "torch.view_as_real makes a real one of it, and ferrograd.func.jacfwd takes it"
             )
-        if call != JVP and y.dtype.kind not in "fc":
+        if call not in (JVP, JACFWD) and y.dtype.kind not in "fc":
             raise ArgumentError(
                 "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
                 f"{y.dtype}"
@@ -127,6 +156,8 @@ def _checked(f: Function, has_aux: bool, call: str) -> Function:
         result = f(*args, **kwargs)
         if has_aux and not (isinstance(result, tuple) and len(result) == 2):
             raise ArgumentError(f"{call}: output of function f should be a tuple: (output, aux) if has_aux is True")
+        if has_aux:
+            _check_aux(result[1])
         _only_tensors(result[0] if has_aux else result, call)
         return result
 
@@ -153,11 +184,12 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     [2.0, 4.0]
     """
 
-    checked = _checked(func, has_aux, VJP)
-    everything = tuple(range(len(primals)))
-    value, pullback, *aux = _over_tensors(
-        "vjp", lambda *args: transforms.vjp(checked, *args, has_aux=has_aux), everything
-    )(*primals)
+    def recorded(*primals: Any) -> Record:
+        f, places = _checked(func, has_aux, VJP), range(len(primals))
+        return Record("vjp", f, primals, None, places, has_aux, lasting=True, scope=transforming.Reverse)
+
+    record = _over_tensors("vjp", recorded, tuple(range(len(primals))))(*primals)
+    value = record.value
 
     def pulled(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         # PyTorch takes the two switches by position too.
@@ -166,9 +198,10 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
         given = cotangents[0] if len(cotangents) == 1 else cotangents
         _check_cotangents(given, value)
         with enable_grad() if create_graph else no_grad() if create_graph is False else nullcontext():
-            return pullback(given)
+            seeds = matching(given, record.result, record.outputs, "vjp: the cotangent")
+            return record.as_wrt(record.pull(seeds))
 
-    return value, pulled, *aux
+    return (value, pulled, record.settled(record.aux)) if has_aux else (value, pulled)
 
 
 def _check_cotangents(cotangents: Any, value: Any) -> None:
@@ -217,7 +250,8 @@ def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, ha
 
     def pushed(*primals: Any) -> Any:
         f = _checked(func, has_aux, JVP)
-        record = Record(JVP, f, primals, None, range(len(primals)), has_aux, writable=True)
+        places = range(len(primals))
+        record = Record(JVP, f, primals, None, places, has_aux, writable=True, scope=transforming.forward)
         moved = record.push(matching(tangents, record.wrt, record.inside, f"{JVP}: the tangents"))
         if strict and any(t is None for t in moved):
             raise ArgumentError(
@@ -241,11 +275,17 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     >>> along(torch.tensor(1.0)).item()
     6.0
     """
-    everything = tuple(range(len(primals)))
-    found: tuple[Any, Function] = _over_tensors("linearize", lambda *a: transforms.linearize(func, *a), everything)(
-        *primals
-    )
-    return found
+
+    def recorded(*primals: Any) -> Record:
+        options: dict[str, Any] = {"writable": True, "lasting": True, "scope": transforming.forward}
+        return Record("linearize", func, primals, argnums=range(len(primals)), **options)
+
+    record = _over_tensors("linearize", recorded, tuple(range(len(primals))))(*primals)
+
+    def along(*tangents: Any) -> Any:
+        return record.pushed(matching(tangents, record.wrt, record.inside, "linearize: the tangents"))
+
+    return record.value, along
 
 
 @overload
@@ -270,8 +310,15 @@ def jacrev(
     """
     if not (chunk_size is None or chunk_size > 0):
         raise ArgumentError("jacrev: `chunk_size` should be greater than 0.")
-    derived = transforms.jacrev(_checked(func, has_aux, JACREV), argnums, has_aux, chunk_size=chunk_size)
-    return _over_tensors("jacrev", derived, argnums, reals=True)
+
+    @wraps(func)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        f = _checked(func, has_aux, JACREV)
+        record = Record("jacrev", f, args, kwargs, argnums, has_aux, scope=transforming.Reverse)
+        found = rows(record, chunk_size)
+        return (found, record.settled(record.aux)) if has_aux else found
+
+    return _over_tensors("jacrev", jacobian, argnums, reals=True)
 
 
 @overload
@@ -287,8 +334,15 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, rando
     >>> torch.func.jacfwd(torch.square)(torch.tensor([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
-    derived = transforms.jacfwd(_checked(func, has_aux, JVP), argnums, has_aux)
-    return _over_tensors("jacfwd", derived, argnums, reals=True)
+
+    @wraps(func)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        f = _checked(func, has_aux, JACFWD)
+        record = Record("jacfwd", f, args, kwargs, argnums, has_aux, writable=True, scope=transforming.forward)
+        found = columns(record, None)
+        return (found, record.settled(record.aux)) if has_aux else found
+
+    return _over_tensors("jacfwd", jacobian, argnums, reals=True)
 
 
 @overload
@@ -302,7 +356,7 @@ def hessian(func: Function, argnums: Argnums = 0) -> Function:
     >>> torch.func.hessian(lambda x: (x**3).sum())(torch.tensor([1.0, 2.0])).tolist()
     [[6.0, 0.0], [0.0, 12.0]]
     """
-    return _over_tensors("hessian", transforms.hessian(func, argnums), argnums)
+    return jacfwd(jacrev(func, argnums), argnums)
 
 
 def functionalize(func: P, *, remove: str = "mutations") -> P:
@@ -321,7 +375,8 @@ def functionalize(func: P, *, remove: str = "mutations") -> P:
 
     @wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        return func(*args, **kwargs)
+        with transforming.other:
+            return func(*args, **kwargs)
 
     return wrapped  # type: ignore[return-value]
 

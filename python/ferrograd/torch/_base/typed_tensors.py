@@ -103,7 +103,7 @@ class _Variable(type):
             data = made(())
         if not isinstance(data, Tensor):
             raise ArgumentError(f"Variable data has to be a tensor, but got {type(data).__name__}")
-        return data.detach().requires_grad_(requires_grad)
+        return _core.require_grad(data.detach(), requires_grad)
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, Tensor)

@@ -12,6 +12,7 @@ from ferrograd._core import ArgumentError, IndexOutOfRange, ShapeError
 from ferrograd._kit import arguments as _arguments, tree as _tree
 from ferrograd.func._record import check_function
 from ferrograd.func._vmap import shown_batches
+from ferrograd.torch._base import transforming
 from ferrograd.torch._tensor import Tensor
 
 
@@ -46,7 +47,8 @@ def vmap(  # type: ignore[misc]
 
     @wraps(func)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        result = func(*args, **kwargs)
+        with transforming.other:
+            result = func(*args, **kwargs)
         _check_result(name, out_dims, result)
         return result
 

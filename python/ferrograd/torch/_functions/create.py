@@ -156,7 +156,7 @@ def asarray(
         made = ops.clone(obj)
     if requires_grad is False and made.requires_grad:
         return made.detach()
-    return made.requires_grad_(requires_grad) if requires_grad and not made.requires_grad else made
+    return _core.require_grad(made, requires_grad) if requires_grad and not made.requires_grad else made
 
 
 def from_numpy(ndarray: Any) -> Tensor:
@@ -462,7 +462,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     shared: Tensor | None = _in_memory_of(numbers)
     if shared is None:
         return _core.make(numbers, dtype, requires_grad, TORCH)
-    return shared.requires_grad_() if requires_grad else shared
+    return _core.require_grad(shared) if requires_grad else shared
 
 
 def range(start: float = 0, end: float | None = None, step: float = 1, **options: Any) -> Tensor:

@@ -35,7 +35,7 @@ def sparse_coo_tensor(
     """
     _core.check_device("sparse_coo_tensor", device)
     made = sparse.scattered(ops, TORCH, indices, values, size, dtype)
-    return made.requires_grad_() if requires_grad else made
+    return _core.require_grad(made) if requires_grad else made
 
 
 def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: bool = False) -> Tensor:

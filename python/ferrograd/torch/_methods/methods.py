@@ -234,7 +234,7 @@ class Methods:
         if _core.batches([self]):
             batched_true = _core.torch.zeros_like(self).sum() == 0
             result = _core.native.where(batched_true, result, result)
-        return result.requires_grad_(requires_grad)
+        return _core.require_grad(result, requires_grad)
 
     def storage(self: Any) -> Any:
         """The memory that the tensor and its views share, counted in elements."""

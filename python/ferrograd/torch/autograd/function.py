@@ -56,6 +56,21 @@ class FunctionCtx(_function.Context):
         return self.saved_tensors
 
 
+def _check_saves_no_returned_input(ctx: Any, inputs: list[Any], output: Any) -> None:
+    """Raises where an argument is saved that ``forward`` returned as it is."""
+    saved = [*ctx._saved, *ctx._saved_for_forward]
+    if not saved:
+        return
+    for y in output if isinstance(output, tuple) else (output,):
+        changed = any(y is x for x in (*ctx._written, *ctx._constants))
+        if not changed and any(y is x for x in saved) and any(y is x for x in inputs):
+            raise ArgumentError(
+                f"{ctx!r}: A input that has been returned as-is as output is being saved for backward. This is not "
+                "supported if you override setup_context. Return and save a view of it, x.view_as(x), or give forward "
+                "the context"
+            )
+
+
 def _result(ctx: Any, inputs: list[Any], y: Tensor) -> _Result:
     """A tensor that ``forward`` returned."""
     shape = tuple(y.shape)
@@ -82,6 +97,19 @@ class Function(_function.Function):
     _zero_tangents: ClassVar[Callable[[list[Any]], list[Any] | None] | None] = None
 
     @classmethod
+    def _check_transformed(cls, split: bool, kwargs: dict[str, Any]) -> None:
+        if not split:
+            raise RuntimeError(
+                f"{cls.__name__}: In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
+                "jacrev, ...), it must override the setup_context staticmethod, and its forward takes no context"
+            )
+        if any(isinstance(x, Tensor) for x in kwargs.values()):
+            raise NotImplementedError(
+                f"{cls.__name__}: kwarg-only Tensor args are not supported in functorch transforms: pass the tensor by "
+                "position"
+            )
+
+    @classmethod
     def _record(cls, ctx: Any, inputs: list[Any], output: Any) -> Any:
         """An argument of a subclass that ``forward`` returns as it is becomes a view, which the subclass makes."""
 
@@ -92,6 +120,8 @@ class Function(_function.Function):
             with no_grad():
                 return y.view_as(y)
 
+        if cls.setup_context is not _function.Function.setup_context:
+            _check_saves_no_returned_input(ctx, inputs, output)
         found = tuple(map(seen, output)) if type(output) is tuple else seen(output)
         if not cls._has_jvp():
             return super()._record(ctx, inputs, found)

@@ -58,6 +58,12 @@ class _Call(Record):
     """The graph of a function at its inputs, with the checks of ``strict``."""
 
     def __init__(self, caller: str, func: Function, inputs: Any, create_graph: bool, strict: bool) -> None:
+        if _core.is_transforming():
+            raise ArgumentError(
+                f"torch.autograd.functional.{caller} is not supported inside of a function being transformed by "
+                "torch.func (You are attempting to call Tensor.requires_grad_()): use its transforms, such as vjp and "
+                "jacrev, there too"
+            )
         self.several, given = _tuple(inputs, "inputs", caller)
         # A transform around this call differentiates the result, whatever ``create_graph`` says.
         create_graph = create_graph or (is_inside() and any(x.requires_grad for x in given))

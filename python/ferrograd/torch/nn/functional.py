@@ -250,6 +250,14 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             f"{2 * len(pairs)} and input of dimension {input.ndim}"
         )
     widths = [(0, 0)] * (input.ndim - len(pairs)) + pairs[::-1]
+    if mode == "circular":
+        for n, (before, after) in zip(input.shape, widths, strict=True):
+            if max(before, after) > n:
+                raise ShapeError("pad: Padding value causes wrapping around more than once.")
+            if n + before + after < 0:
+                raise ShapeError("pad: Negative padding value is resulting in an empty dimension")
+    elif mode != "constant":
+        _arguments.images("pad", input, len(pairs) + 1)
     padded = ops.pad(input, widths, mode, 0.0 if value is None else value)
     return padded.contiguous() if mode == "circular" else padded
 

@@ -35,7 +35,7 @@ def _of_input(convolution: Callable[..., Tensor], name: str) -> Gradient:
     ) -> Tensor:
         weight = _arguments.tensor(weight, name, "weight")
         # A convolution is linear, so its gradient is the same at every input.
-        x = ops.zeros(list(input_size), weight.dtype).requires_grad_()
+        x = _core.require_grad(ops.zeros(list(input_size), weight.dtype))
         with enable_grad():
             result = convolution(x, weight, None, stride, padding, dilation, groups)
         return _gradient(result, x, weight, grad_output)
@@ -56,7 +56,7 @@ def _of_weight(convolution: Callable[..., Tensor], name: str) -> Gradient:
         groups: int = 1,
     ) -> Tensor:
         input = _arguments.tensor(input, name, "input")
-        w = ops.zeros(list(weight_size), input.dtype).requires_grad_()
+        w = _core.require_grad(ops.zeros(list(weight_size), input.dtype))
         with enable_grad():
             result = convolution(input, w, None, stride, padding, dilation, groups)
         return _gradient(result, w, input, grad_output)

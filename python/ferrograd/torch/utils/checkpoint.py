@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from ferrograd._autograd import checkpoint as _checkpoint
 from ferrograd._autograd.checkpoint import CheckpointError, checkpoint_sequential, set_option
-from ferrograd._core import ArgumentError
+from ferrograd._core import ArgumentError, require_grad
 from ferrograd._kit import public as _public
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.ops import OpOverload, OpOverloadPacket
@@ -132,7 +132,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         raise ArgumentError(
             f"detach_variable: Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}"
         )
-    return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs)
+    return tuple(require_grad(x.detach(), x.requires_grad) if isinstance(x, Tensor) else x for x in inputs)
 
 
 __dir__ = _public.names(globals())

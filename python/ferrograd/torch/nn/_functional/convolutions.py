@@ -61,7 +61,7 @@ def convolution_backward(
     def gradient(at: int) -> Tensor:
         # The result is linear in each of the two, so its gradient is the same at every value.
         given = [input, weight]
-        place = given[at] = ops.zeros_like(given[at].detach()).requires_grad_()
+        place = given[at] = _core.require_grad(ops.zeros_like(given[at].detach()))
         with enable_grad():
             result = convolution(given[0], given[1], None, *options)
         create = tracks and (g.requires_grad or given[1 - at].requires_grad)

@@ -88,7 +88,8 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     """The windows of images as columns: [batch, channels * window, number of windows]; also without a batch."""
     given = {"kernel_size": kernel_size, "dilation": dilation, "padding": padding, "stride": stride}
     numbers = [_pair(value, "unfold", name) for name, value in given.items()]
-    if _arguments.tensor(input, "unfold", "input").ndim == 3:
+    _arguments.images("unfold", _arguments.tensor(input, "unfold", "input"), 3)
+    if input.ndim == 3:
         return ops.squeeze(images.unfold(ops.expand_dims(input, 0), *numbers), 0)
     if input.ndim != 4:
         raise ShapeError(f"unfold: images with or without a batch are needed, not {list(input.shape)}")

@@ -18,10 +18,12 @@ class _Together(Function):
     """The identity of several tensors: one node, so that a hook sees all their gradients at once."""
 
     @staticmethod
-    def forward(ctx: Any, *tensors: Tensor) -> tuple[Tensor, ...]:
-        passed = tuple(t.detach() for t in tensors)
-        ctx.mark_non_differentiable(*[y for y, t in zip(passed, tensors, strict=True) if not t.requires_grad])
-        return passed
+    def forward(*tensors: Tensor) -> tuple[Tensor, ...]:
+        return tuple(t.detach() for t in tensors)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
+        ctx.mark_non_differentiable(*[y for y, t in zip(output, inputs, strict=True) if not t.requires_grad])
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:

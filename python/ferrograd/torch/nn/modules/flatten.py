@@ -33,15 +33,20 @@ class Unflatten(Module):
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
-        if not isinstance(unflattened_size, (tuple, list)):
+        # Sizes of a named axis are pairs with names, which PyTorch checks first.
+        is_named = isinstance(dim, str)
+        wanted = "tuples" if is_named else "ints"
+        if not isinstance(unflattened_size, tuple if is_named else (tuple, list)):
             kind = type(unflattened_size).__name__
-            raise TypeError(f"unflattened_size must be a tuple of ints, but found type {kind}")
+            raise TypeError(f"unflattened_size must be a tuple of {wanted}, but found type {kind}")
         for i, size in enumerate(unflattened_size):
-            if not isinstance(size, int):
+            if not isinstance(size, tuple if is_named else int):
                 raise TypeError(
-                    "unflattened_size must be tuple of ints, but found element of type "
+                    f"unflattened_size must be tuple of {wanted}, but found element of type "
                     f"{type(size).__name__} at pos {i}"
                 )
+        if is_named:
+            raise NotImplementedError(f"Unflatten: axes have no names here: give the number of {dim!r}, and sizes")
         self.dim, self.unflattened_size = dim, unflattened_size
 
     def forward(self, input: Tensor) -> Tensor:

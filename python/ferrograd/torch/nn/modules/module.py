@@ -11,6 +11,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError
+from ferrograd._functions import casts
 from ferrograd._kit import arguments as _arguments, public as _public
 from ferrograd._kit.ops import ops as _ops
 from ferrograd._kit.warning import warn
@@ -344,9 +345,17 @@ class Module(BaseModule):
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
             )
 
+        if dtype is not None and dtypes.kind_of(dtype) == "c":
+            warn(
+                "Complex modules are a new feature under active development whose design may change, and some modules "
+                "might not work as expected when using complex tensors as parameters or buffers."
+            )
+
         def converted(t: Tensor) -> Tensor:
             t = t.to(*others) if others else t
-            t = t.astype(dtype) if dtype is not None and t.dtype != dtype and _is_float(t) else t
+            if dtype is not None and t.dtype != dtype and _is_float(t):
+                # A complex number keeps its real part, with a warning, as that of a tensor does.
+                t = casts.cast(t, dtype) if t.dtype.kind == "c" else t.astype(dtype)
             return t.to(memory_format=memory_format) if memory_format is not None and t.ndim in (4, 5) else t
 
         self._fg_cast(converted)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from ferrograd._autograd.modes import no_grad
 from ferrograd._kit import public as _public
 from ferrograd._kit.arguments import typed
 from ferrograd._kit.ops import ops
-from ferrograd._layers.reparametrized import SpectralNorm, as_matrix, unit
+from ferrograd._layers.reparametrized import SpectralNorm, as_matrix, singular_value, unit
 from ferrograd.torch.nn.modules.conv import _ConvTransposeNd
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.parameter import Parameter, initialized
@@ -41,21 +42,41 @@ def spectral_norm(
     for end, vector in zip("uv", vectors, strict=True):
         module.register_buffer(f"{name}_{end}", vector)
     module.register_forward_pre_hook(hook)
+    module._register_state_dict_hook(SpectralNormStateDictHook(hook))
+    module._register_load_state_dict_pre_hook(SpectralNormLoadStateDictPreHook(hook))
     return module
 
 
 class SpectralNormStateDictHook:
-    """A hook of modules that PyTorch pickled. It noted the release of the format, which nothing here asks for."""
+    """Notes the format of the estimates beside the state of a module."""
 
     def __init__(self, fn: SpectralNorm) -> None:
         self.fn = fn
 
-    def __call__(self, *args: object) -> None:
-        """Does nothing."""
+    def __call__(self, module: Module, state_dict: Any, prefix: str, local_metadata: dict[str, Any]) -> None:
+        """Notes the format, which is 1."""
+        local_metadata.setdefault("spectral_norm", {})[f"{self.fn.name}.version"] = 1
 
 
-class SpectralNormLoadStateDictPreHook(SpectralNormStateDictHook):
-    """A hook of modules that PyTorch pickled. It read states older than PyTorch 1.0, which lack a vector."""
+class SpectralNormLoadStateDictPreHook:
+    """Completes states of PyTorch before 1.0, which have the divided weight in place of one of the vectors."""
+
+    def __init__(self, fn: SpectralNorm) -> None:
+        self.fn = fn
+
+    def __call__(self, state_dict: Any, prefix: str, local_metadata: Mapping[str, Any], *_: object) -> None:
+        """Solves for the vector with which the estimate is the one that the weight was divided by."""
+        key = prefix + self.fn.name
+        if f"{self.fn.name}.version" in local_metadata.get("spectral_norm", {}) or f"{key}_v" in state_dict:
+            return
+        if not all(k in state_dict for k in (f"{key}_orig", key, f"{key}_u")):
+            return
+        with no_grad():
+            weight, u = state_dict[f"{key}_orig"], state_dict[f"{key}_u"]
+            estimate = ops.mean(weight / state_dict.pop(key))
+            matrix = as_matrix(weight, self.fn.dim)
+            v = ops.linalg.pinv(matrix) @ u
+            state_dict[f"{key}_v"] = v * (estimate / singular_value(matrix, u, v))
 
 
 @typed(module=Module)
@@ -71,6 +92,10 @@ def remove_spectral_norm(module: M, name: str = "weight") -> M:
             delattr(module, f"{name}_orig")
             module.register_parameter(name, Parameter(weight.detach()))
             del module._forward_pre_hooks[number]
+            for hooks in (module._state_dict_hooks, module._load_state_dict_pre_hooks):
+                for place, other in list(hooks.items()):
+                    if getattr(getattr(other, "hook", other), "fn", None) is hook:
+                        del hooks[place]
             return module
     raise ValueError(f"spectral_norm of '{name}' not found in {module}")
 
