@@ -300,3 +300,28 @@ def test_circular_padding_goes_around_once() -> None:
             F.pad(x, widths, "circular")
     with pytest.raises(RuntimeError, match="resulting in an empty dimension"):
         F.pad(x, (-3, -2), "circular")
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_pools_refuse_images_without_elements(axes: int) -> None:
+    windows: list[Any] = [getattr(F, f"{name}_pool{axes}d") for name in ("max", "avg")]
+    windows.append(lambda x, k: getattr(F, f"lp_pool{axes}d")(x, 2.0, k))
+    shape = (5,) * axes
+    for pool in windows:
+        assert pool(torch.ones(0, 3, *shape), 2).shape == (0, 3, *(2,) * axes)
+        for wrong in ((3, 0, *shape), (0, *shape), (2, 3, *shape[1:], 0)):
+            with pytest.raises(RuntimeError, match=f"Expected {axes + 1}D or {axes + 2}D"):
+                pool(torch.ones(wrong), 2)
+    parts: list[Any] = [getattr(F, f"adaptive_max_pool{axes}d")]
+    if axes > 1:
+        parts.append(lambda x, k: getattr(F, f"fractional_max_pool{axes}d")(x, 2, output_size=k))
+    for pool in parts:
+        assert pool(torch.ones(0, 3, *shape), 2).shape == (0, 3, *(2,) * axes)
+        with pytest.raises(RuntimeError, match="Expected input to have non-zero size for non-batch dimensions"):
+            pool(torch.ones(3, 0, *shape), 2)
+
+
+def test_weights_of_samples_have_the_dtype_of_the_rows() -> None:
+    index, starts = torch.tensor([0, 1]), torch.tensor([0])
+    with pytest.raises(RuntimeError, match="to have the same type as per_sample_weights"):
+        F.embedding_bag(index, torch.ones(2, 3), starts, mode="sum", per_sample_weights=torch.ones(2).double())

@@ -174,3 +174,12 @@ def images(what: str, x: Tensor, rank: int) -> None:
             f"{what}: Expected {rank}D or {rank + 1}D (batch mode) tensor with possibly 0 batch size and other "
             f"non-zero dimensions for input, but got: {list(x.shape)}"
         )
+
+
+def no_empty_axes(what: str, x: Tensor) -> None:
+    """Raises where an axis but the first, which is that of the batch, has no elements."""
+    if 0 in x.shape[1:]:
+        raise ShapeError(
+            f"{what}: Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+            f"{list(x.shape)}"
+        )

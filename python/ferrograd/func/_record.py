@@ -110,6 +110,14 @@ def chosen(what: str, args: tuple[Any, ...], argnums: int | Sequence[int]) -> li
     return places
 
 
+def _others(args: tuple[Any, ...], kwargs: dict[str, Any] | None, places: list[int]) -> list[Tensor]:
+    """The tensors in the arguments that are not at these places."""
+    if len(args) == len(places) and not kwargs:
+        return []
+    others = [x for i, x in enumerate(args) if i not in places]
+    return [x for x in _tree.leaves((others, kwargs)) if isinstance(x, Tensor)]
+
+
 #: A function whose result and first argument are tensors.
 FT = TypeVar("FT", bound=Callable[Concatenate[Tensor, ...], Tensor])
 
@@ -122,7 +130,7 @@ class Record:
     * ``writable``: ``f`` may write to these arguments in place, and the caller's tensors change too. Otherwise such a
       write is refused, as for any leaf.
     * ``lasting``: the derivatives are computed later, when recording may be on although it is off now.
-    * ``scope``: makes the context in which ``f`` gets its arguments and runs, from the tensors among them.
+    * ``scope``: makes the context in which ``f`` runs, from the tensors in its other arguments.
     """
 
     def __init__(
@@ -149,8 +157,7 @@ class Record:
             self.inside = [_core.fresh(real(x, what)) for x in _tree.leaves(self.wrt)]
             # The function gets copies of the leaves, so that writing to them does not move the leaves.
             _core.set_grad_mode(True)
-            given_tensors = [x for x in _tree.leaves((args, kwargs)) if isinstance(x, Tensor)] if scope else []
-            with scope(given_tensors) if scope else _NO_SCOPE:
+            with scope(_others(args, kwargs, places)) if scope else _NO_SCOPE:
                 given = [_core.fresh(x) if writable else _core.copy_of(x) for x in self.inside]
                 stand_ins = _tree.rebuilt(self.wrt, iter(given))
                 inside = list(args)

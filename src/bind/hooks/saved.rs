@@ -125,7 +125,7 @@ fn set_saved_tensors_hooks(
 /// Disables hooks on this thread for a reason, or allows them again. Returns the former reason.
 #[pyfunction]
 #[pyo3(signature = (why, back=false))]
-fn disable_saved_tensors_hooks(why: Option<String>, back: bool) -> PyResult<Option<String>> {
+pub fn disable_saved_tensors_hooks(why: Option<String>, back: bool) -> PyResult<Option<String>> {
     if let (Some(why), true, false) = (&why, HOOKS.with_borrow(Option::is_some), back) {
         return Err(PyRuntimeError::new_err(why.clone()));
     }

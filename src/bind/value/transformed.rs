@@ -8,29 +8,42 @@ use pyo3::types::PyTuple;
 
 use super::var::Var;
 use crate::bind::convert::list::list;
+use crate::bind::hooks::saved::disable_saved_tensors_hooks;
 use crate::bind::python::dialect::Dialect;
 use crate::graph::Modes;
 use crate::graph::modes::{self, Flags, Transform, flags};
 
 /// A context in which a transform of torch's runs the function that it was given. One that differentiates lets the function
-/// write to the tensors that it was given too.
+/// write to the tensors that it was given too. With a reason `no_hooks` there are no hooks on saved tensors.
 #[pyclass(frozen, module = "ferrograd._core")]
 pub struct Transforming {
     differentiates: bool,
     given: Vec<Py<Var>>,
     /// In how many such functions the tensors were made.
     made: Mutex<Vec<usize>>,
+    no_hooks: Option<String>,
+    /// Why there were none before.
+    no_hooks_before: Mutex<Option<String>>,
 }
 
 #[pymethods]
 impl Transforming {
     #[new]
-    #[pyo3(signature = (differentiates, given=vec![]))]
-    fn new(differentiates: bool, #[pyo3(from_py_with = list)] given: Vec<Py<Var>>) -> Transforming {
-        Transforming { differentiates, given, made: Mutex::default() }
+    #[pyo3(signature = (differentiates, given=vec![], no_hooks=None))]
+    fn new(
+        differentiates: bool,
+        #[pyo3(from_py_with = list)] given: Vec<Py<Var>>,
+        no_hooks: Option<String>,
+    ) -> Transforming {
+        let (made, no_hooks_before) = (Mutex::default(), Mutex::default());
+        Transforming { differentiates, given, made, no_hooks, no_hooks_before }
     }
 
-    fn __enter__(&self) {
+    fn __enter__(&self) -> PyResult<()> {
+        if let Some(why) = &self.no_hooks {
+            let before = disable_saved_tensors_hooks(Some(why.clone()), false)?;
+            *self.no_hooks_before.lock().unwrap_or_else(PoisonError::into_inner) = before;
+        }
         Modes::update(|m| {
             let differentiates = Transform::Differentiates { levels: m.live_levels.len() };
             m.transforms.push(if self.differentiates { differentiates } else { Transform::Other });
@@ -39,15 +52,21 @@ impl Transforming {
         let made =
             self.given.iter().map(|x| x.get().lock().set_differentiated_functions(functions)).collect();
         *self.made.lock().unwrap_or_else(PoisonError::into_inner) = made;
+        Ok(())
     }
 
     #[pyo3(signature = (*_error))]
-    fn __exit__(&self, _error: &Bound<'_, PyTuple>) {
+    fn __exit__(&self, _error: &Bound<'_, PyTuple>) -> PyResult<()> {
         let made = std::mem::take(&mut *self.made.lock().unwrap_or_else(PoisonError::into_inner));
         for (x, functions) in self.given.iter().zip(made).rev() {
             x.get().lock().set_differentiated_functions(functions);
         }
         Modes::update(|m| m.transforms.pop());
+        if self.no_hooks.is_some() {
+            let before = self.no_hooks_before.lock().unwrap_or_else(PoisonError::into_inner).take();
+            disable_saved_tensors_hooks(before, true)?;
+        }
+        Ok(())
     }
 }
 

@@ -73,14 +73,14 @@ impl Made {
     /// On this thread, at this moment.
     #[inline(always)]
     fn here() -> Made {
+        #[cold]
+        #[inline(never)]
+        fn in_modes(modes: Flags) -> Made {
+            let functions = modes::differentiated_functions().len() as u32;
+            Made(functions << 1 | u32::from(modes.has(Flags::INFERENCE)))
+        }
         let modes = flags();
-        let functions = if modes.has(Flags::TRANSFORMED) { Made::functions_here() } else { 0 };
-        Made(u32::from(modes.has(Flags::INFERENCE)) | functions)
-    }
-
-    #[cold]
-    fn functions_here() -> u32 {
-        (modes::differentiated_functions().len() as u32) << 1
+        if modes.has(Flags::INFERENCE.and(Flags::TRANSFORMED)) { in_modes(modes) } else { Made(0) }
     }
 
     /// Whether an `Own` value was made in inference mode.

@@ -514,4 +514,4 @@ def test_the_sizes_of_a_named_axis_are_pairs() -> None:
         with pytest.raises(TypeError, match=text):
             nn.Unflatten(dim, sizes)
     with pytest.raises(NotImplementedError, match="axes have no names here"):
-        nn.Unflatten("features", (("C", 2),))  # type: ignore[arg-type]
+        nn.Unflatten("features", (("C", 2),))

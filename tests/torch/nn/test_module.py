@@ -641,3 +641,13 @@ def test_a_handle_gives_the_dict_that_holds_its_hook() -> None:
     assert list(first.hooks_dict_ref()) == [first.id, second.id]
     first.remove()
     assert list(second.hooks_dict_ref()) == [second.id]
+
+
+def test_a_hook_of_states_is_registered_in_one_way() -> None:
+    def hook(*_: Any) -> None:
+        return None
+
+    layer = torch.nn.Linear(1, 1)
+    layer.register_state_dict_post_hook(hook)
+    with pytest.raises(RuntimeError, match="previously registered via register_state_dict_post_hook"):
+        layer._register_state_dict_hook(hook)

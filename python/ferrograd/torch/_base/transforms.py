@@ -61,7 +61,7 @@ def _of_scalar(
     what: str, func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums, has_aux: bool
 ) -> Record:
     """The record of a function whose output is a 0-d tensor."""
-    return Record(what, _scalar(func, has_aux), args, kwargs, argnums, has_aux, scope=transforming.Reverse)
+    return Record(what, _scalar(func, has_aux), args, kwargs, argnums, has_aux, scope=transforming.reverse)
 
 
 def _scalar(f: Function, has_aux: bool) -> Function:
@@ -186,7 +186,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
 
     def recorded(*primals: Any) -> Record:
         f, places = _checked(func, has_aux, VJP), range(len(primals))
-        return Record("vjp", f, primals, None, places, has_aux, lasting=True, scope=transforming.Reverse)
+        return Record("vjp", f, primals, None, places, has_aux, lasting=True, scope=transforming.reverse)
 
     record = _over_tensors("vjp", recorded, tuple(range(len(primals))))(*primals)
     value = record.value
@@ -314,7 +314,7 @@ def jacrev(
     @wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         f = _checked(func, has_aux, JACREV)
-        record = Record("jacrev", f, args, kwargs, argnums, has_aux, scope=transforming.Reverse)
+        record = Record("jacrev", f, args, kwargs, argnums, has_aux, scope=transforming.reverse)
         found = rows(record, chunk_size)
         return (found, record.settled(record.aux)) if has_aux else found
 

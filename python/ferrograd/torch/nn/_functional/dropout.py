@@ -85,7 +85,12 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Feature dropout of images [batch, channels, height, width]. Axis 1 of a 3-D input is its channels too."""
     rank = _arguments.tensor(input, "dropout2d", "input").ndim
-    if rank != 4:
+    if rank == 3:
+        warn(
+            "dropout2d: Received a 3-D input to dropout2d and assuming that channel-wise 1D dropout behavior is "
+            "desired: axis 1 is taken for its channels. dropout1d says so."
+        )
+    elif rank != 4:
         warn(f"dropout2d: Received a {rank}-D input to dropout2d; axis 1 is taken for its channels.")
     return feature_dropout(input, p, training, inplace)
 

@@ -99,6 +99,11 @@ def embedding_bag(
             f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "
             f"same shape as the input ({input.shape})"
         )
+    if per_sample_weights is not None and per_sample_weights.dtype != weight.dtype:
+        raise DtypeError(
+            "embedding_bag: Expected tensor for argument 'weight' to have the same type as per_sample_weights, but "
+            f"they are of {weight.dtype} and {per_sample_weights.dtype}"
+        )
     starts = _bags(input, offsets, include_last_offset)
     count = starts.shape[0]
     flat = ops.reshape(input, [-1]) if count else ops.reshape(input, [-1])[:0]

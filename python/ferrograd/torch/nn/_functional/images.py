@@ -269,6 +269,7 @@ def _fractional(
     shape = tuple(_arguments.tensor(input, function, "input").shape)
     if len(shape) not in (axes + 1, axes + 2):
         raise ShapeError(f"{function}: the input has {axes + 1} or {axes + 2} axes, not {len(shape)}")
+    _arguments.no_empty_axes(function, input)
     if (output_size is None) == (output_ratio is None):
         raise ArgumentError(f"{function}: exactly one of output_size and output_ratio is wanted")
     sizes = shape[-axes:]

@@ -56,7 +56,9 @@ def _max_pool(
     _dimension: Dimension = DIMENSIONS[1],
 ) -> Any:
     """The largest element of each window of {items}. With ``return_indices`` also its flat position."""
-    pool = _pool(f"max_pool{_dimension.ndim}d", return_indices)
+    function = f"max_pool{_dimension.ndim}d"
+    _arguments.images(function, _arguments.tensor(input, function, "input"), _dimension.ndim + 1)
+    pool = _pool(function, return_indices)
     return pool(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
@@ -103,6 +105,9 @@ def _adaptive_avg_pool(
 ) -> Tensor:
     """The means over ``output_size`` nearly equal parts of {items}; of several sizes, None is the input's."""
     function = f"adaptive_avg_pool{_dimension.ndim}d"
+    if _dimension.ndim == 3:
+        # Means of images and sequences may be of no channels, as in PyTorch.
+        _arguments.no_empty_axes(function, _arguments.tensor(input, function, "input"))
     result: Tensor = getattr(ops, function)(input, _sizes(input, output_size, _dimension.ndim, function))
     return result
 
@@ -124,6 +129,7 @@ def _adaptive_max_pool(
     With ``return_indices`` also their flat positions in the channel.
     """
     function = f"adaptive_max_pool{_dimension.ndim}d"
+    _arguments.no_empty_axes(function, _arguments.tensor(input, function, "input"))
     return _pool(function, return_indices)(input, _sizes(input, output_size, _dimension.ndim, function))
 
 
@@ -172,9 +178,11 @@ def _avg_pool(
     _dimension: Dimension = DIMENSIONS[1],
 ) -> Tensor:
     """The mean of each window of {items}; that of int64 is rounded towards 0."""
-    is_whole = isinstance(input, Tensor) and input.dtype is _INT64
+    function = f"avg_pool{_dimension.ndim}d"
+    _arguments.images(function, _arguments.tensor(input, function, "input"), _dimension.ndim + 1)
+    is_whole = input.dtype is _INT64
     x = ops.cast(input, "float64") if is_whole else input
-    pool = getattr(ops, f"avg_pool{_dimension.ndim}d")
+    pool = getattr(ops, function)
     found: Tensor = pool(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return ops.cast(found, "int64") if is_whole else found
 
@@ -196,8 +204,10 @@ def _lp_pool(
     """``sum(x ** norm_type) ** (1 / norm_type)`` over each window of {items}: the largest element for inf, the smallest
     for -inf.
     """
+    function = f"lp_pool{_dimension.ndim}d"
+    _arguments.images(function, _arguments.tensor(input, function, "input"), _dimension.ndim + 1)
     if norm_type == 0:
-        raise ArgumentError(f"lp_pool{_dimension.ndim}d: norm_type must be a non-zero value, but got {norm_type}")
+        raise ArgumentError(f"{function}: norm_type must be a non-zero value, but got {norm_type}")
     if math.isinf(norm_type):
         sign = math.copysign(1.0, norm_type)
         largest = getattr(ops, f"max_pool{_dimension.ndim}d")(input * sign, kernel_size, stride, 0, 1, ceil_mode)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
+from types import FunctionType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -551,10 +552,17 @@ class Module(BaseModule):
             if hook(*args) is not None:
                 raise RuntimeError("state_dict post-hook must return None")
 
+        # A function keeps the note, which a bound method does not take.
+        if isinstance(hook, FunctionType):
+            hook._from_public_api = True  # type: ignore[attr-defined]
         return add(self._state_dict_hooks, checked)
 
     def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Like :meth:`register_state_dict_post_hook`, but the hook may return another dict."""
+        if getattr(hook, "_from_public_api", False):
+            raise RuntimeError(
+                "Cannot register the hook as it was previously registered via register_state_dict_post_hook"
+            )
         return add(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
