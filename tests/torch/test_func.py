@@ -395,6 +395,25 @@ def test_a_function_writes_to_no_tensor_that_it_captures(transform: str) -> None
     captured.add_(1)
 
 
+def test_layers_write_to_their_own_tensors_inside_transforms() -> None:
+    x = sample(4, 3).float()
+    norm, rows = torch.nn.BatchNorm1d(3), torch.nn.Embedding(4, 3, max_norm=0.5)
+    layers: dict[Any, Any] = {
+        norm: lambda: norm.running_mean,
+        (instance := torch.nn.InstanceNorm1d(4, track_running_stats=True)): lambda: instance.running_mean,
+        (hooked := torch.nn.utils.spectral_norm(torch.nn.Linear(3, 3))): lambda: hooked.weight_u,
+        (lambda x: rows(torch.arange(4)) * x): lambda: rows.weight,
+    }
+    counting, norm.num_batches_tracked = torch.nn.BatchNorm1d(3), None
+    for layer, state in layers.items():
+        before = state().tolist()
+        func.grad(lambda x, layer=layer: layer(x).sum())(x)
+        assert state().tolist() != before
+    # PyTorch counts the batches by a write that its transforms refuse.
+    with pytest.raises(RuntimeError, match="mutate a captured Tensor"):
+        func.grad(lambda x: counting(x).sum())(x)
+
+
 def test_inner_functions_write_to_no_tensor_of_outer_ones() -> None:
     def outer(x: Any) -> Any:
         own = torch.zeros(2)

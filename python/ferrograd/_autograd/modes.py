@@ -17,6 +17,14 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+_NO_CONTEXT = contextlib.nullcontext()
+
+
+def own_writes(*tensors: _core.Tensor) -> contextlib.AbstractContextManager[Any]:
+    """A context in which a function of the library writes to tensors, also where a transform of torch refuses it."""
+    return _core.Transforming(False, tensors) if _core.is_transforming() else _NO_CONTEXT
+
+
 class _Mode:
     """A context manager that sets a mode. It is reusable and reentrant."""
 

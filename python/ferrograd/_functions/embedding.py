@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._autograd.modes import no_grad
+from ferrograd._autograd.modes import no_grad, own_writes
 from ferrograd._core import DtypeError, Tensor, constant as _constant_of, native as ops
 from ferrograd._kit.dialect import TORCH, dialect_of
 
@@ -32,7 +32,8 @@ def renormalize(weight: Tensor, index: Tensor, max_norm: float, norm_type: float
         used = _constant(np.unique(used.numpy()))
     rows = _core.from_zero(ops.index_select, weight.detach(), 0, used)
     norms = ops.norm(rows, norm_type, 1, True)
-    weight[used] = rows * ops.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
+    with own_writes(weight):
+        weight[used] = rows * ops.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
 
 
 def by_frequency(rows: Tensor, flat: Tensor, count: int) -> Any:

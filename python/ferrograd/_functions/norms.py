@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ferrograd._autograd.modes import own_writes
 from ferrograd._core import ArgumentError, Tensor, native as ops
 from ferrograd._kit import arguments as _arguments
 
@@ -33,7 +34,8 @@ def _update_average(running: Tensor | None, value: Tensor, share: float | Tensor
     if isinstance(share, Tensor):
         # They are rounded as numbers are.
         kept, share = ops.cast(kept, running.dtype), ops.cast(share, value.dtype)
-    running.copy_(running * kept + value * share)
+    with own_writes(running):
+        running.copy_(running * kept + value * share)
 
 
 def normalize(

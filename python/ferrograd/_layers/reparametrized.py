@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ferrograd._autograd.modes import no_grad
+from ferrograd._autograd.modes import no_grad, own_writes
 from ferrograd._core import Tensor
 from ferrograd._kit.arguments import typed
 from ferrograd._kit.ops import ops
@@ -25,9 +25,10 @@ def unit(v: Tensor, eps: float) -> Any:
 def power_iteration(matrix: Tensor, u: Tensor, v: Tensor, steps: int, eps: float) -> None:
     """Improves the estimates of the first singular vectors, in place."""
     matrix = matrix.detach()
-    for _ in range(steps):
-        v.copy_(unit(ops.matmul(ops.conj(ops.matrix_transpose(matrix)), u), eps))
-        u.copy_(unit(ops.matmul(matrix, v), eps))
+    with own_writes(u, v):
+        for _ in range(steps):
+            v.copy_(unit(ops.matmul(ops.conj(ops.matrix_transpose(matrix)), u), eps))
+            u.copy_(unit(ops.matmul(matrix, v), eps))
 
 
 def singular_value(matrix: Tensor, u: Tensor, v: Tensor) -> Any:

@@ -192,10 +192,9 @@ def _mask(
             )
         mask = ops.reshape(mask, [batch, heads, length, keys]) if mask.ndim == 3 else mask
     if hidden is not None:
-        if tuple(hidden.shape) != (batch, keys):
-            raise ShapeError(
-                f"Expected key_padded_mask.shape[0] to be {batch} and [1] to be {keys}, got {hidden.shape}"
-            )
+        for axis, (size, wanted) in enumerate(zip(hidden.shape, (batch, keys), strict=True)):
+            if size != wanted:
+                raise AssertionError(f"Expected key_padded_mask.shape[{axis}] to be {wanted}, but got {size}")
         hidden = ops.reshape(hidden, [batch, 1, 1, keys])
         mask = hidden if mask is None else ops.add(mask, hidden)
     return mask if mask is None or not extra else ops.pad(mask, [(0, 0)] * (mask.ndim - 1) + [(0, extra)])
