@@ -439,6 +439,13 @@ def _checking(name: str) -> Callable[..., Any]:
     return check
 
 
+def mask_not_all_zeros(shape: Any) -> Any:
+    """Random Booleans, at least one of which is True."""
+    mask = torch.rand(shape) > 0.5
+    mask.view(-1)[0] = True
+    return mask
+
+
 @contextlib.contextmanager
 def _kept(read: str, write: str, *value: Any) -> Iterator[None]:
     """Restores a setting afterwards."""
@@ -557,7 +564,7 @@ def helpers() -> dict[str, _Module]:
             "disable_gc": disable_gc,
             "suppress_warnings": suppress_warnings,
             "set_rng_seed": seed,
-            "set_warn_always_context": _nothing,
+            "set_warn_always_context": lambda mode: _kept("is_warn_always_enabled", "set_warn_always", mode),
             "run_tests": _nothing,
             "load_tests": None,
             "get_function_arglist": lambda f: inspect.getfullargspec(f).args,
@@ -584,6 +591,7 @@ def helpers() -> dict[str, _Module]:
             "CUDA_DEVICE": None,
         },
         f"{INTERNAL}.common_mkldnn": left,
+        f"{INTERNAL}.common_methods_invocations": {"mask_not_all_zeros": mask_not_all_zeros},
         "torch._utils": {"ExceptionWrapper": ExceptionWrapper},
         "torch.utils._foreach_utils": {
             "_get_foreach_kernels_supported_devices": list,

@@ -147,6 +147,49 @@ def test_exceptions_of_hooks_arrive_unchanged() -> None:
         fg.grad(y, x)
 
 
+def test_what_a_hook_enters_or_leaves_ends_with_it() -> None:
+    x = leaf([1.0])
+    calls: list[str] = []
+    other = fg.saved_tensors_hooks(lambda t: calls.append("other") or t, lambda t: t)
+
+    def unpack(t: Any) -> Any:
+        other.__enter__()
+        return t
+
+    def leave(t: Any) -> Any:
+        hooks.__exit__()
+        return t
+
+    hooks = fg.saved_tensors_hooks(lambda t: t, unpack)
+    with hooks:
+        fg.backward(fg.sin(x).sum())
+    with fg.saved_tensors_hooks(lambda t: calls.append("own") or t, leave):
+        fg.backward(fg.sin(x).sum())
+        fg.sin(x)
+    fg.sin(x)
+    assert calls == ["own", "own"]
+    with pytest.raises(RuntimeError, match="no hooks on saved tensors are set"):
+        hooks.__exit__()
+
+
+def test_a_pack_hook_gets_a_copy_to_write_to_and_in_torch_none() -> None:
+    def double(t: Any) -> Any:
+        t *= 2
+        return t
+
+    x = leaf([0.5])
+    with fg.saved_tensors_hooks(double, lambda t: t):
+        y = fg.exp(x)
+    assert y.tolist() == pytest.approx(np.exp([0.5]))
+    assert fg.grad(y, x).tolist() == pytest.approx(2 * np.exp([0.5]))
+    refused = pytest.raises(RuntimeError, match="pack hook is modifying its input in place")
+    place = fg.torch.tensor([0.5], requires_grad=True)
+    with refused, fg.torch.autograd.graph.saved_tensors_hooks(double, lambda t: t):
+        place.exp()
+    with refused:
+        place.exp().grad_fn._raw_saved_result.register_hooks(double, lambda t: t)
+
+
 def test_disabling() -> None:
     with fg.disable_saved_tensors_hooks("not now"):
         with pytest.raises(RuntimeError, match="not now"), fg.compress_saved():

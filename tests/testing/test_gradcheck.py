@@ -214,6 +214,36 @@ def test_gradients_that_change_from_call_to_call(fast_mode: bool) -> None:
     assert gradgradcheck(lambda x: Jittered.apply(x, 1e-12), x, nondet_tol=1e-5, fast_mode=fast_mode)
 
 
+def test_a_missing_tangent_counts_as_zero() -> None:
+    """A ``jvp`` that takes None for something else gives other tangents than one of zeros does."""
+
+    class Sum(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            ctx.set_materialize_grads(False)
+            return x + y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g, g
+
+        @staticmethod
+        def jvp(ctx: Any, s: Any, t: Any) -> Any:
+            return s + t if s is not None and t is not None else 2 * (t if s is None else s)
+
+    x, y = (torch.tensor(sample(2, seed=seed).numpy(), requires_grad=True) for seed in (0, 1))
+    with pytest.raises(GradcheckError, match="when input: 0 has an undefined tangent value"):
+        gradcheck(Sum.apply, (x, y), check_forward_ad=True)
+    assert gradcheck(Sum.apply, (x, y), check_forward_ad=True, check_undefined_grad=False)
+
+
+def test_elements_of_torch_inputs_do_not_overlap() -> None:
+    x = torch.ones(1, dtype=torch.float64, requires_grad=True)
+    with pytest.raises(RuntimeError, match="The 1th input has a dimension with stride 0"):
+        gradcheck(lambda x, y: x * y, (x, x.expand(2)), raise_exception=False)
+    assert gradcheck(lambda x, y: x * y, (x, x.expand(1)))
+
+
 @pytest.mark.parametrize("fast_mode", [False, True])
 def test_outputs_that_change_their_shape_or_dtype(fast_mode: bool) -> None:
     x = fg.tensor([1.0], dtype="float64", requires_grad=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections import UserDict
 from typing import Any
 
@@ -263,11 +264,43 @@ def test_an_edge_owns_its_graph() -> None:
     assert values(torch.autograd.grad(edge, x)[0]) == 6
 
 
-def test_zeros_for_an_unused_edge() -> None:
+def test_backward_warns_once_of_gradients_with_a_history() -> None:
+    """By default once a process; here another test may have been first."""
+    x = leaf(3.0)
+
+    def warned() -> list[str]:
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            (x * x).backward(create_graph=True)
+            torch.autograd.grad(x * x, x, create_graph=True)
+        return [str(w.message)[:40] for w in found]
+
+    warned()
+    assert warned() == []
+    torch.set_warn_always(True)
+    try:
+        assert warned() == warned() == ["Using backward() with create_graph=True "]
+    finally:
+        torch.set_warn_always(False)
+
+
+def test_what_only_other_tensors_have_is_an_error() -> None:
+    x = leaf([1.0, 2.0]) * 2
+    with pytest.raises(RuntimeError, match="Can't detach views in-place"):
+        x[:1].detach_()
+    assert not x.detach_().requires_grad
+    with pytest.raises(RuntimeError, match="imag is not implemented for tensors with non-complex dtypes"):
+        _ = x.imag
+    assert torch.view_as_complex(x).imag.item() == 4
+
+
+def test_an_unused_edge_has_no_zeros() -> None:
     x, z = leaf(3.0), leaf([1.0, 2.0])
     edge = get_gradient_edge(z * 2)
-    (zero,) = torch.autograd.grad(x * x, edge, materialize_grads=True)
-    assert values(zero) == [0, 0]
+    with pytest.raises(RuntimeError, match="materialize_grads cannot be used when the given input is a GradientEdge"):
+        torch.autograd.grad(x * x, [z, edge], materialize_grads=True)
+    (used,) = torch.autograd.grad(x * x, get_gradient_edge(x), materialize_grads=True)
+    assert values(used) == 6
     with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
         torch.autograd.grad(edge, z)
 

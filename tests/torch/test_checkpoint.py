@@ -88,3 +88,13 @@ def test_policies_are_functions_or_lists_of_ops() -> None:
         create_selective_checkpoint_contexts([aten.mm])
     with pytest.raises(TypeError, match="either a function or a list of ops"):
         create_selective_checkpoint_contexts(2)  # type: ignore[arg-type]
+
+
+def test_which_kind_of_checkpoint_is_wanted_has_to_be_said() -> None:
+    x = torch.ones(2, requires_grad=True)
+    with pytest.warns(UserWarning, match="the use_reentrant parameter should be passed explicitly"):
+        checkpoint(torch.sin, x)
+    with pytest.warns(UserWarning, match="checkpoint_sequential: the use_reentrant parameter"):
+        torch.utils.checkpoint.checkpoint_sequential([torch.sin, torch.cos], 2, x)
+    for kind in (True, False):
+        checkpoint(torch.sin, x, use_reentrant=kind).sum().backward()

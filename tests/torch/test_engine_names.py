@@ -53,6 +53,40 @@ def test_a_pass_inside_of_another_has_a_number_of_its_own() -> None:
     assert elsewhere == [-1]
 
 
+def test_a_pass_says_which_nodes_it_comes_to_and_in_which_order() -> None:
+    x, y, unused = (torch.ones(2, requires_grad=True) for _ in range(3))
+    product, other = x * y, unused.cos()
+    z = product.sin()
+    order: list[Any] = []
+    asked = [t.grad_fn for t in (product, z, other)]
+    leaves = [product.grad_fn.next_functions[i][0] for i in (0, 1)]
+    found: list[list[bool]] = []
+
+    def hook(_: Any) -> None:
+        found.append([C._will_engine_execute_node(node) for node in asked])
+        order[:] = C._current_graph_task_execution_order()
+
+    z.register_hook(hook)
+    with torch.autograd.set_multithreading_enabled(False):
+        z.sum().backward(retain_graph=True)
+        assert order[1:] == [z.grad_fn, product.grad_fn, *reversed(leaves)]
+        torch.autograd.grad(z.sum(), product, retain_graph=True)
+        assert [node.name() for node in order] == ["SumBackward0", "SinBackward0", "MulBackward0"]
+        torch.autograd.backward(z.sum(), inputs=[y], retain_graph=True)
+        assert order[1:] == [z.grad_fn, product.grad_fn, leaves[1]]
+    assert found == [[True, True, False]] * 3
+    with pytest.raises(RuntimeError, match="multithreading disabled"):
+        z.sum().backward(retain_graph=True)
+    asked[:] = leaves
+    with pytest.raises(RuntimeError, match="we are currently running autograd"):
+        torch.autograd.grad(z.sum(), x)
+    for ask in (C._current_graph_task_execution_order, lambda: C._will_engine_execute_node(z.grad_fn)):
+        with pytest.raises(RuntimeError, match="only be called during the backward pass"):
+            ask()
+    with pytest.raises(RuntimeError, match="expects an grad_fn"):
+        C._will_engine_execute_node(z)
+
+
 def test_leaves_have_nodes_of_one_class() -> None:
     x = torch.ones(2, requires_grad=True)
     [(node, at), none] = (x + 5).grad_fn.next_functions

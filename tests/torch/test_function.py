@@ -286,6 +286,59 @@ def test_a_context_that_outlives_its_graph() -> None:
         _ = kept[0].saved_tensors
 
 
+def test_saved_tensors_of_a_function_take_hooks_of_their_own() -> None:
+    class Keeps(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            ctx.save_for_backward(x, None, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, _, y = ctx.saved_tensors
+            return g * y, g * x
+
+    x, y = (torch.full((2,), v, requires_grad=True) for v in (2.0, 3.0))
+    z = Keeps.apply(x, y)
+    first, nothing, last = z.grad_fn._raw_saved_tensors
+    assert all(isinstance(raw, torch.autograd.SavedTensor) for raw in (first, nothing, last))
+    last.register_hooks(lambda t: t * 10, lambda t: t)
+    with pytest.raises(RuntimeError, match="hooks have already been set"):
+        last.register_hooks(lambda t: t, lambda t: t)
+    with pytest.raises(RuntimeError, match="value None is forbidden"):
+        nothing.register_hooks(lambda t: t, lambda t: t)
+    z.sum().backward()
+    assert (values(x.grad), values(y.grad)) == ([30, 30], [2, 2])
+    for name in ("_raw_saved_tensors", "saved_tensors"):
+        with pytest.raises(RuntimeError, match="after they have already been freed"):
+            getattr(z.grad_fn, name)
+
+
+def test_tangents_read_only_what_was_saved_for_them() -> None:
+    counts: list[int] = []
+
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            counts.append(len(ctx.saved_tensors))
+            return g
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any) -> Any:
+            counts.append(len(ctx.saved_tensors))
+            return t.clone()
+
+    x = torch.ones(2, requires_grad=True)
+    torch.func.jvp(Same.apply, (x,), (x,))
+    Same.apply(x).sum().backward()
+    assert counts == [0, 1]
+
+
 def test_a_saved_result_that_is_a_view_keeps_its_place_in_the_graph() -> None:
     class Exp(torch.autograd.Function):
         @staticmethod

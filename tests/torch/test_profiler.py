@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from ferrograd import torch as _torch
-from ferrograd.torch.autograd.profiler import EventList, FunctionEventAvg, profile, record_function
+from ferrograd.torch.autograd.profiler import EventList, FunctionEvent, FunctionEventAvg, profile, record_function
 
 torch: Any = _torch
 
@@ -50,10 +50,16 @@ def test_ops_rules_and_regions_are_counted() -> None:
     assert total.self_cpu_time_total == prof.self_cpu_time_total < total.cpu_time_total
 
 
+def _row(key: str, calls: int, us: float) -> FunctionEventAvg:
+    """The row of calls that take as long as each other."""
+    row = FunctionEventAvg()
+    for n in range(calls):
+        row.add(FunctionEvent(n, key, 0, start_us=n, end_us=n + us / calls))
+    return row
+
+
 def test_the_table() -> None:
-    rows = EventList(
-        FunctionEventAvg(key, n, us, us) for key, n, us in (("a", 1, 5.0), ("b" * 30, 4, 8.0), ("c", 2, 7.0))
-    )
+    rows = EventList(_row(key, n, us) for key, n, us in (("a", 1, 5.0), ("b" * 30, 4, 8.0), ("c", 2, 7.0)))
     table = rows.table().splitlines()
     assert [line.split()[0] for line in table] == ["Name", "a", "b" * 30, "c", "Self"]
     assert table[2].split() == ["b" * 30, "8.000", "8.000", "2.000", "4"]
@@ -137,6 +143,29 @@ def test_events_lie_between_the_marks_of_regions(tmp_path: Path) -> None:
     trace = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
     assert {e["name"] for e in trace} == {"a", "b", "sin", "sin backward", "sum", "sum backward", "cos"}
     assert all(e["ph"] == "X" and e["dur"] >= 0 and e["ts"] >= 0 for e in trace)
+
+
+def test_events_know_what_ran_inside_of_them() -> None:
+    """An event lies in the shortest one of its thread that holds it; those that only overlap are apart."""
+    spans = {0: (0, 1), 1: (1, 2), 2: (0, 2), 3: (1, 2), 4: (1, 3), 5: (1, 2)}
+    events = EventList(FunctionEvent(i, f"e{i}", i // 2 * 2 if i < 5 else 4, *span) for i, span in spans.items())
+    events._populate_cpu_children()
+    inside = {e.id: [child.id for child in e.cpu_children] for e in events}
+    assert inside == {0: [], 1: [], 2: [3], 3: [], 4: [5], 5: []}
+    assert events[3].cpu_parent is events[2]
+    assert [e.self_cpu_time_total for e in events] == [1, 1, 1, 1, 1, 1]
+    with pytest.raises(ValueError, match="an event of 'e0' is wanted, not of 'e1'"):
+        FunctionEventAvg().add(events[0]).add(events[1])
+
+
+def test_regions_by_handle() -> None:
+    x = torch.ones(2)
+    with profile() as prof:
+        handle = torch.ops.profiler._record_function_enter("bar", None)
+        x.sin()
+        torch.ops.profiler._record_function_exit(handle)
+    [region] = [e for e in prof.function_events if e.key == "bar"]
+    assert [child.key for child in region.cpu_children] == ["sin"]
 
 
 def test_stacks(tmp_path: Path) -> None:

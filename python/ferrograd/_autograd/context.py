@@ -66,6 +66,8 @@ class Context:
     _finished: bool = False
     _output_attributes: Mapping[str, int] = {}
     _in_forward_mode: bool = False
+    #: Whether ``jvp`` reads what was saved for ``backward`` if nothing was saved for it.
+    _tangents_read_all: ClassVar[bool] = True
     _call: _core.FunctionCall
     _function: type[Rules]
     _ins: Any
@@ -107,7 +109,9 @@ class Context:
             saved = tuple(refill(self._saved, found))
             return tuple(refill(self._saved_for_forward, found)) if self._in_forward_mode else saved
         except StopIteration:
-            raise FreedGraphError(f"{self!r}: the saved tensors were freed together with the graph") from None
+            raise FreedGraphError(
+                f"{self!r}: saved tensors are read after they have already been freed together with the graph"
+            ) from None
 
     def saved_tensor(self) -> tuple[Any, ...]:
         """The saved tensors: Paddle's name of :attr:`saved_tensors`."""
@@ -226,7 +230,7 @@ class Context:
         function = self._function
         if not function._has_jvp():
             return self._transposed_tangents(tangents)
-        self._in_forward_mode = bool(self._saved_for_forward)
+        self._in_forward_mode = bool(self._saved_for_forward) or not self._tangents_read_all
         before, outputs = dict(vars(self)), self._output_attributes
         versions = [-1 if t is None else t.inplace_version for t in tangents]
         try:

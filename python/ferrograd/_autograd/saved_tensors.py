@@ -30,7 +30,7 @@ class saved_tensors_hooks:
     saved as they are. The context holds for the thread that entered it.
 
     Of nested contexts the innermost hooks are used. With ``compose`` the tensors in the packed value (alone, or in a
-    tuple, list or dict) are packed by the next outer hooks too.
+    tuple, list or dict) are packed by the next outer hooks too. What a hook enters ends with it.
 
     >>> shapes = []
     >>> def pack(x):
@@ -49,17 +49,14 @@ class saved_tensors_hooks:
         self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any], *, compose: bool = False
     ) -> None:
         self.pack_hook, self.unpack_hook, self._compose = pack_hook, unpack_hook, compose
-        self._fg_before: list[Any] = []
 
     def __enter__(self) -> None:
         hooks = _core.SavedTensorsHooks(self.pack_hook, self.unpack_hook, self._dialect)
-        before = _core.set_saved_tensors_hooks(hooks)
-        if self._compose and before is not None:
-            _core.set_saved_tensors_hooks(_within(hooks, before, self._dialect))
-        self._fg_before.append(before)
+        around = _core.saved_tensors_hooks() if self._compose else None
+        _core.push_saved_tensors_hooks(hooks if around is None else _within(hooks, around, self._dialect))
 
     def __exit__(self, *_: object) -> None:
-        _core.set_saved_tensors_hooks(self._fg_before.pop(), back=True)
+        _core.pop_saved_tensors_hooks()
 
 
 def _within(inner: Any, outer: Any, dialect: int) -> Any:

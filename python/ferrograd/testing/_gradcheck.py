@@ -11,6 +11,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._kit import tree as _tree
+from ferrograd._kit.dialect import TORCH
 from ferrograd._kit.warning import warn
 from ferrograd.testing._compare import GradcheckError, Matrix, compare
 from ferrograd.testing._jacobians import (
@@ -61,7 +62,7 @@ def gradcheck(
 
     * ``check_backward_ad``, ``check_forward_ad``: the modes that are checked.
     * ``check_batched_grad``, ``check_batched_forward_grad``: compare batched passes with single ones.
-    * ``check_undefined_grad``: an output without a cotangent must count as zero.
+    * ``check_undefined_grad``: an output without a cotangent, and an input without a tangent, must count as zero.
     * ``check_grad_dtypes``: gradients must have the dtypes of their inputs, tangents those of their outputs.
     * ``fast_mode``: compare along one random direction instead of element by element.
     * ``nondet_tol``: the largest difference between two passes.
@@ -90,6 +91,8 @@ def gradcheck(
         _deterministic(problem, nondet_tol)
         analytic = RecordedFunction(problem)
         (_fast if fast_mode else _slow)(problem, analytic, modes, eps, rtol, atol)
+        if check_forward_ad and check_undefined_grad:
+            _undefined_tangents(problem, analytic)
         if check_batched_forward_grad:
             _batched_forward(problem, analytic)
         if check_grad_dtypes:
@@ -114,6 +117,8 @@ def _differentiated(inputs: Sequence[Any]) -> list[int]:
     """The positions of the tracked inputs."""
     which = tracked(inputs)
     for i in which:
+        if dialect(inputs[i]) == TORCH:
+            _own_elements(i, inputs[i])
         if inputs[i].dtype != np.float64:
             warn(
                 f"Input #{i} requires gradient and is not a double precision floating point or complex. This check "
@@ -124,6 +129,15 @@ def _differentiated(inputs: Sequence[Any]) -> list[int]:
             "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
         )
     return which
+
+
+def _own_elements(i: int, x: Any) -> None:
+    """Raises for a tensor some of whose elements are one in memory: PyTorch cannot change one of them alone."""
+    if any(stride == 0 and size > 1 for stride, size in zip(x.stride(), x.shape, strict=True)):
+        raise ArgumentError(
+            f"gradcheck: The {i}th input has a dimension with stride 0. Only inputs whose elements do not overlap are "
+            "checked: call .contiguous() on it before"
+        )
 
 
 def _deterministic(problem: FunctionAtPoint, tolerance: float, text: str = _NOT_DETERMINISTIC) -> None:
@@ -244,10 +258,36 @@ def _batched_reverse(analytic: RecordedFunction) -> None:
 
 
 def _batched_forward(problem: FunctionAtPoint, analytic: RecordedFunction) -> None:
-    columns = analytic.columns(problem)
-    for j in range(len(problem.at)):
-        for i, got in enumerate(analytic.batched_columns(j)):
-            _same(got, columns[i][j], i, j, "batched gradient computation with forward-mode AD")
+    """Raises unless one batched pass along two directions of each input gives the values of single passes."""
+    generator = np.random.default_rng(0)
+    for j, a in enumerate(problem.at):
+        directions = generator.normal(size=(2, *a.shape))
+        one_by_one = zip(*(analytic.pushed(_at(problem, j, d)) for d in directions), strict=True)
+        for i, (got, want) in enumerate(zip(analytic.batched_pushed(j, directions), one_by_one, strict=True)):
+            _same(got, np.stack(want), i, j, "batched gradient computation with forward-mode AD")
+
+
+def _at(problem: FunctionAtPoint, j: int, direction: Matrix) -> list[Matrix]:
+    """A direction in which only input ``j`` moves."""
+    return [direction if k == j else np.zeros(b.shape) for k, b in enumerate(problem.at)]
+
+
+def _undefined_tangents(problem: FunctionAtPoint, analytic: RecordedFunction) -> None:
+    """Raises unless an input without a tangent gives the tangents of one whose tangent is zero."""
+    generator = np.random.default_rng(0)
+    moving = [generator.normal(size=a.shape) for a in problem.at]
+    for j, a in enumerate(problem.at):
+        wanted = analytic.pushed([np.zeros(a.shape) if k == j else d for k, d in enumerate(moving)])
+        if len(moving) == 1:
+            # Without any tangent there is no pass.
+            return
+        found = analytic.pushed([None if k == j else d for k, d in enumerate(moving)])
+        for i, (got, want) in enumerate(zip(found, wanted, strict=True)):
+            if not np.allclose(got, want, equal_nan=True):
+                raise GradcheckError(
+                    f"Mismatch in tangent values for output with index: {i} when input: {j} has an undefined tangent "
+                    f"value. Got: {got} but expected: {want}"
+                )
 
 
 def _same(got: Matrix, want: Matrix, i: int, j: int, what: str) -> None:

@@ -191,17 +191,18 @@ class RecordedFunction:
             for shape, g in zip(shapes, found, strict=True)
         ]
 
-    def pushed(self, direction: Sequence[Matrix]) -> list[Matrix]:
-        """The tangents of the outputs along a direction, as vectors."""
+    def pushed(self, direction: Sequence[Matrix | None]) -> list[Matrix]:
+        """The tangents of the outputs along a direction, as vectors. Where it is None, an input has no tangent."""
         return [
             np.zeros(int(np.prod(y.shape))) if t is None else np.asarray(t, np.float64).ravel()
             for y, t in zip(self.outputs, self.tangents(direction), strict=True)
         ]
 
-    def tangents(self, direction: Sequence[Matrix]) -> list[Any]:
+    def tangents(self, direction: Sequence[Matrix | None]) -> list[Any]:
         """The tangents of the outputs along a direction; None for a constant output."""
-        moves = [_core.make(d.astype(x.dtype), None, False, 0) for d, x in zip(direction, self.places, strict=True)]
-        return _core.push(self.outputs, self.places, moves, False)
+        moving = [(x, d) for x, d in zip(self.places, direction, strict=True) if d is not None]
+        moves = [_core.make(d.astype(x.dtype), None, False, 0) for x, d in moving]
+        return _core.push(self.outputs, [x for x, _ in moving], moves, False)
 
     def columns(self, problem: FunctionAtPoint) -> list[list[Matrix]]:
         """For each output and input, the Jacobian in forward mode, one pass per column."""
@@ -211,16 +212,21 @@ class RecordedFunction:
                 row[j][:, k] = t
         return found
 
+    def batched_pushed(self, j: int, directions: Matrix) -> list[Matrix]:
+        """For each output ``[directions, elements]``: its tangents along directions of input ``j``, in one pass."""
+        x, n = self.places[j], len(directions)
+        with _core.Level(n) as level:
+            given = _core.make(directions.astype(x.dtype), None, False, 0)
+            found = _core.push(self.outputs, [x], [level.enter(given, 0)], False)
+            moved = [t if t is None else np.asarray(level.leave(t, 0), np.float64) for t in found]
+        sizes = [int(np.prod(y.shape)) for y in self.outputs]
+        return [np.zeros((n, m)) if t is None else t.reshape(n, m) for m, t in zip(sizes, moved, strict=True)]
+
     def batched_columns(self, j: int) -> list[Matrix]:
         """The Jacobians of all outputs with respect to input ``j``, in one batched forward pass."""
         x = self.places[j]
         n = int(np.prod(x.shape))
-        with _core.Level(n) as level:
-            units = _core.make(np.eye(n, dtype=x.dtype).reshape(n, *x.shape), None, False, 0)
-            found = _core.push(self.outputs, [x], [level.enter(units, 0)], False)
-            moved = [t if t is None else np.asarray(level.leave(t, 0), np.float64) for t in found]
-        sizes = [int(np.prod(y.shape)) for y in self.outputs]
-        return [np.zeros((m, n)) if t is None else t.reshape(n, m).T for m, t in zip(sizes, moved, strict=True)]
+        return [rows.T for rows in self.batched_pushed(j, np.eye(n).reshape(n, *x.shape))]
 
 
 def unit(y: Tensor, k: int) -> Tensor:

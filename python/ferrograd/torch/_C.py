@@ -21,6 +21,7 @@ from ferrograd.torch._base.overriding import disabled_impl as _disabled_torch_fu
 from ferrograd.torch._tensor import Tensor as TensorBase
 from ferrograd.torch.autograd import forward_ad as _forward_ad
 from ferrograd.torch.autograd.function import Function
+from ferrograd.torch.autograd.grad_mode import is_multithreading_enabled as _is_multithreading_enabled
 
 __all__ = [
     "DisableTorchFunction",
@@ -191,6 +192,59 @@ def _current_graph_task_id() -> int:
     """The number of the backward pass that runs; -1 outside of one."""
     task = _core.graph_task()
     return -1 if task is None else task[0]
+
+
+def _task_nodes(asks: str) -> tuple[list[Any], bool]:
+    """The nodes of the backward pass that runs, as one thread comes to them, and whether ``grad`` has asked for it."""
+    ends = _core.graph_task_ends(TORCH)
+    if ends is None:
+        raise RuntimeError(f"{asks} should only be called during the backward pass")
+    roots, wanted, leaves, is_grad = ends
+    order: list[Any] = []
+    seen: set[Any] = set()
+    for root in roots:
+        stack = [] if root in seen else [(root, iter(root.next_functions))]
+        seen.add(root)
+        while stack:
+            node, inputs = stack[-1]
+            before = next((n for n, _ in inputs if n is not None and n not in seen), None)
+            if before is None:
+                order.append(stack.pop()[0])
+            else:
+                seen.add(before)
+                stack.append((before, iter(before.next_functions)))
+    # A node takes part if its gradient is wanted, or if it leads to one that does.
+    parts: set[Any] = set()
+    for node in order:
+        is_wanted = node in wanted or (leaves and isinstance(node, _functions.AccumulateGrad))
+        if is_wanted or any(n in parts for n, _ in node.next_functions):
+            parts.add(node)
+    return [node for node in reversed(order) if node in parts], is_grad
+
+
+def _will_engine_execute_node(node: Any) -> bool:
+    """Whether the backward pass that runs comes to a node."""
+    if not isinstance(node, _core.Node):
+        raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type(node)}")
+    nodes, is_grad = _task_nodes("_will_engine_execute_node")
+    if is_grad and isinstance(node, _functions.AccumulateGrad):
+        raise RuntimeError(
+            "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is "
+            "currently not supported."
+        )
+    return node in nodes
+
+
+def _current_graph_task_execution_order() -> list[Any]:
+    """The nodes of the backward pass that runs in the order in which it comes to them, which has one thread alone."""
+    name = "_current_graph_task_execution_order"
+    nodes, _ = _task_nodes(name)
+    if _is_multithreading_enabled():
+        raise RuntimeError(
+            f"{name} expects the current backward to be executed with multithreading disabled: run it with "
+            "torch.autograd.set_multithreading_enabled(False)"
+        )
+    return nodes
 
 
 def _set_grad_enabled(enabled: bool) -> None:

@@ -11,7 +11,7 @@ from ferrograd._core import FerrogradError
 from ferrograd._kit import public as _public
 from ferrograd.torch._tensor import Tensor
 
-__all__ = ["OpOverload", "OpOverloadPacket", "aten"]
+__all__ = ["OpOverload", "OpOverloadPacket", "aten", "profiler"]
 
 
 class OpOverload:
@@ -125,6 +125,23 @@ class _Namespace:
         if op is None:
             raise AttributeError(f"torch.ops.{self._name} has no op {name!r}: torch.library.custom_op defines one")
         return OpOverloadPacket(name, op, self._name)
+
+
+class _Profiler(_Namespace):
+    """The ops that begin and end a region of :class:`torch.profiler.record_function`."""
+
+    def _record_function_enter(self, name: str, args: str | None = None) -> Any:
+        """Begins a region; returns what ends it."""
+        return import_module("ferrograd.torch.autograd.profiler").record_function(name, args).__enter__()
+
+    _record_function_enter_new = _record_function_enter
+
+    def _record_function_exit(self, handle: Any) -> None:
+        """Ends a region."""
+        handle.__exit__()
+
+
+profiler = _Profiler("profiler")
 
 
 def __getattr__(name: str) -> _Namespace:

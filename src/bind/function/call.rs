@@ -2,11 +2,13 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use super::op::{OnceDifferentiable, PythonOp, saved_by};
 use crate::array::Array;
 use crate::bind::convert::list::list;
+use crate::bind::node::saved::RawSavedTensor;
 use crate::bind::python::capi::track;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::{OrRaise, raise};
@@ -205,6 +207,17 @@ impl FunctionCall {
             Var::result(py, Tensor { detach_reason, ..t }, *dialect)
         });
         tensors.collect()
+    }
+
+    /// The tensor at an index of those that the function saved, for hooks of its own; None for one that it saved as None.
+    #[pyo3(signature = (at))]
+    fn raw_saved(&self, at: Option<usize>) -> PyResult<RawSavedTensor> {
+        let Some((Recorded { dialect, .. }, node)) = self.node() else {
+            return Err(PyRuntimeError::new_err("the call has no node that saves tensors"));
+        };
+        // Raises once they are freed.
+        saved_by(&node).or_raise()?;
+        Ok(RawSavedTensor::new(Edge { node, out: 0 }, at, *dialect))
     }
 
     /// Whether the call was recorded.

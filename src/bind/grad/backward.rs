@@ -10,7 +10,7 @@ use super::run::run_request;
 use crate::bind::convert::list::list;
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::{OrRaise, raise};
-use crate::bind::python::facade::WARN_OF_NOTHING;
+use crate::bind::python::facade::{WARN_OF_CREATE_GRAPH, WARN_OF_NOTHING};
 use crate::bind::value::accumulate::accumulate_grad;
 use crate::bind::value::var::{Slot, Var};
 use crate::engine::{Answer, Reached, Request, is_transformed};
@@ -116,6 +116,7 @@ fn answer(
         // An untracked input is replaced by a new leaf, which nothing reaches.
         request.wanted.extend(edge.or_else(|| Tensor::scalar(0.0).leaf().edge));
     }
+    Queue::note(&request);
     let names_of = dialect_of(outputs).unwrap_or(dialect);
     let names = |node: &Node| names_of.node_name(node).0;
     run_request(py, Request { names: Some(&names), ..request }, batched)
@@ -202,6 +203,16 @@ fn grad<'py>(
                 None
             }
             (None, Unused::Nothing) => None,
+            (None, Unused::Zeros)
+                if dialect.refuses_zeros_for_edges() && matches!(input, Endpoint::Edge(_)) =>
+            {
+                let text = "materialize_grads cannot be used when the given input is a GradientEdge";
+                return Err(raise(
+                    py,
+                    "ArgumentError",
+                    format!("grad: {text}: no gradient reaches input {i}"),
+                ));
+            }
             (None, Unused::Zeros) => Some(zeros(input, batch_size)?),
             (None, Unused::Refused) => {
                 let why = match answer.reached[i] {
@@ -278,6 +289,9 @@ pub fn backward<'py>(
     let inputs = inputs.unwrap_or_default();
     if dialect.ignores_untracked_root() && outputs.iter().all(|out| out.edge().is_none()) {
         warn_of_nothing(py, &outputs)?;
+    }
+    if create_graph && dialect.warns_of_create_graph() {
+        WARN_OF_CREATE_GRAPH.get(py)?.call0()?;
     }
     let queue = Queue::begin(request.retain_graph);
     let answer = answer(py, request, &outputs, &inputs, &seeds, false, dialect)?;

@@ -4,8 +4,13 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pyo3::prelude::*;
+use smallvec::SmallVec;
 
+use crate::bind::node::object::object;
+use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::{check_callable, raise};
+use crate::engine::Request;
+use crate::graph::Edge;
 
 /// A pass that runs.
 struct Task {
@@ -13,6 +18,18 @@ struct Task {
     keeps_graph: bool,
     /// The functions that are called at its end.
     callbacks: Vec<Py<PyAny>>,
+    ends: Ends,
+}
+
+/// Where a pass begins and where it leads.
+#[derive(Default)]
+struct Ends {
+    roots: SmallVec<[Edge; 1]>,
+    wanted: SmallVec<[Edge; 1]>,
+    /// Whether it leads to all leaves.
+    leaves: bool,
+    /// Whether it is one of `grad`, which returns gradients.
+    returns: bool,
 }
 
 thread_local! {
@@ -30,8 +47,21 @@ impl Queue {
     /// A pass that keeps the graph, or frees it.
     pub fn begin(keeps_graph: bool) -> Queue {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        TASKS.with_borrow_mut(|tasks| tasks.push(Task { number, keeps_graph, callbacks: vec![] }));
+        TASKS.with_borrow_mut(|tasks| {
+            tasks.push(Task { number, keeps_graph, callbacks: vec![], ends: Ends::default() })
+        });
         Queue(())
+    }
+
+    /// Notes what the pass that was begun last asks for.
+    pub fn note(request: &Request<'_>) {
+        let ends = Ends {
+            roots: request.roots.iter().map(|(edge, _)| edge.clone()).collect(),
+            wanted: request.wanted.iter().cloned().collect(),
+            leaves: request.leaves,
+            returns: !request.leaves && !request.accumulates,
+        };
+        TASKS.with_borrow_mut(|tasks| tasks.last_mut().map(|task| task.ends = ends));
     }
 
     /// Calls the functions in order, and those that are queued meanwhile. A pass that fails calls none.
@@ -75,7 +105,23 @@ fn graph_task() -> Option<(u64, bool)> {
     TASKS.with_borrow(|tasks| tasks.last().map(|task| (task.number, task.keeps_graph)))
 }
 
+/// The nodes at which the backward pass begins that is running on this thread, those whose gradients are wanted, whether
+/// it leads to all leaves, and whether it is one of `grad`; None outside of one.
+#[pyfunction]
+fn graph_task_ends(py: Python<'_>, dialect: Dialect) -> PyResult<Option<TaskEnds<'_>>> {
+    let found = TASKS.with_borrow(|tasks| {
+        let ends = &tasks.last()?.ends;
+        Some((ends.roots.to_vec(), ends.wanted.to_vec(), ends.leaves, ends.returns))
+    });
+    let Some((roots, wanted, leaves, returns)) = found else { return Ok(None) };
+    let nodes = |edges: Vec<Edge>| edges.iter().map(|e| object(py, e, dialect)).collect::<PyResult<Vec<_>>>();
+    Ok(Some((nodes(roots)?, nodes(wanted)?, leaves, returns)))
+}
+
+type TaskEnds<'py> = (Vec<Bound<'py, PyAny>>, Vec<Bound<'py, PyAny>>, bool, bool);
+
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(graph_task, m)?)?;
+    m.add_function(wrap_pyfunction!(graph_task_ends, m)?)?;
     m.add_function(wrap_pyfunction!(queue_callback, m)?)
 }

@@ -38,9 +38,32 @@ struct PackedTensor {
     hooks: Py<SavedTensorsHooks>,
 }
 
+/// The hooks of a context that was entered, and the contexts around it.
+struct Entered {
+    hooks: Py<SavedTensorsHooks>,
+    around: Stack,
+}
+
+type Stack = Option<Arc<Entered>>;
+
+/// Contexts that a hook enters or leaves are those of the hook alone: afterwards those are entered that were before.
+struct KeptHooks(Stack);
+
+impl KeptHooks {
+    fn now() -> KeptHooks {
+        KeptHooks(HOOKS.with_borrow(Clone::clone))
+    }
+}
+
+impl Drop for KeptHooks {
+    fn drop(&mut self) {
+        drop(HOOKS.replace(self.0.take()));
+    }
+}
+
 thread_local! {
-    /// The hooks that are set on this thread.
-    static HOOKS: RefCell<Option<Py<SavedTensorsHooks>>> = const { RefCell::new(None) };
+    /// The contexts that this thread has entered.
+    static HOOKS: RefCell<Stack> = const { RefCell::new(None) };
     /// The reason why hooks are not allowed on this thread.
     static DISABLED: RefCell<Option<String>> = const { RefCell::new(None) };
 }
@@ -64,8 +87,15 @@ impl Packer for HookPair {
     fn pack(&self, array: &Array) -> Result<Box<dyn Packed>> {
         call_python(hook_modes, |py| {
             let hooks = self.0.get();
+            let _hooks = KeptHooks::now();
             let x = Var::result(py, Tensor::constant(array.clone()), hooks.dialect)?;
-            let value = hooks.pack.call1(py, (x,))?;
+            let value = hooks.pack.call1(py, (&x,))?;
+            if hooks.dialect.refuses_writes_of_pack_hooks() && x.get().lock().version() != 0 {
+                let text = "A saved tensor pack hook is modifying its input in place. Tensors provided as input to a \
+                            pack hook can not be modified by in-place operations, as this can lead to unexpected \
+                            side-effects: clone() them before";
+                return Err(PyRuntimeError::new_err(text));
+            }
             Ok(Box::new(PackedTensor { value, hooks: self.0.clone_ref(py) }) as Box<dyn Packed>)
         })
     }
@@ -74,6 +104,7 @@ impl Packer for HookPair {
 impl Packed for PackedTensor {
     fn unpack(&self) -> Result<Array> {
         call_python(hook_modes, |py| {
+            let _hooks = KeptHooks::now();
             let x = self.hooks.get().unpack.bind(py).call1((&self.value,))?;
             let Ok(x) = x.cast::<Var>() else {
                 return Err(PyTypeError::new_err(format!(
@@ -104,22 +135,39 @@ impl SavedTensorsHooks {
     }
 }
 
-/// Sets the hooks of this thread, or none. Returns those that were set. It is an error while hooks are disabled, unless
-/// former hooks are put `back`.
+/// The hooks that are set on this thread.
 #[pyfunction]
-#[pyo3(signature = (hooks, back=false))]
-fn set_saved_tensors_hooks(
-    py: Python<'_>,
-    hooks: Option<Py<SavedTensorsHooks>>,
-    back: bool,
-) -> PyResult<Option<Py<SavedTensorsHooks>>> {
-    let disabled = DISABLED.with_borrow(Clone::clone);
-    if let (Some(why), Some(_), false) = (disabled, &hooks, back) {
+fn saved_tensors_hooks(py: Python<'_>) -> Option<Py<SavedTensorsHooks>> {
+    HOOKS.with_borrow(|entered| entered.as_ref().map(|e| e.hooks.clone_ref(py)))
+}
+
+/// Sets the hooks of this thread, until [`pop_saved_tensors_hooks`]. It is an error while hooks are disabled.
+#[pyfunction]
+fn push_saved_tensors_hooks(py: Python<'_>, hooks: Py<SavedTensorsHooks>) -> PyResult<()> {
+    if let Some(why) = DISABLED.with_borrow(Clone::clone) {
         return Err(PyRuntimeError::new_err(why));
     }
-    let packer = hooks.as_ref().map(|h| Arc::new(HookPair(h.clone_ref(py))) as Arc<dyn Packer>);
+    let entered = Entered { hooks: hooks.clone_ref(py), around: HOOKS.take() };
+    HOOKS.set(Some(Arc::new(entered)));
+    set_packer(Some(hooks));
+    Ok(())
+}
+
+/// Sets the hooks again that were set before the last ones.
+#[pyfunction]
+fn pop_saved_tensors_hooks(py: Python<'_>) -> PyResult<()> {
+    let Some(last) = HOOKS.take() else {
+        return Err(PyRuntimeError::new_err("no hooks on saved tensors are set on this thread"));
+    };
+    HOOKS.set(last.around.clone());
+    set_packer(saved_tensors_hooks(py));
+    Ok(())
+}
+
+/// The hooks that pack what nodes of this thread save.
+fn set_packer(hooks: Option<Py<SavedTensorsHooks>>) {
+    let packer = hooks.map(|h| Arc::new(HookPair(h)) as Arc<dyn Packer>);
     drop(Modes::update(|m| std::mem::replace(&mut m.packer, packer)));
-    Ok(HOOKS.replace(hooks))
 }
 
 /// Disables hooks on this thread for a reason, or allows them again. Returns the former reason.
@@ -164,6 +212,8 @@ impl SavedTensor {
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<SavedTensorsHooks>()?;
     m.add_class::<SavedTensor>()?;
-    m.add_function(wrap_pyfunction!(set_saved_tensors_hooks, m)?)?;
+    m.add_function(wrap_pyfunction!(saved_tensors_hooks, m)?)?;
+    m.add_function(wrap_pyfunction!(push_saved_tensors_hooks, m)?)?;
+    m.add_function(wrap_pyfunction!(pop_saved_tensors_hooks, m)?)?;
     m.add_function(wrap_pyfunction!(disable_saved_tensors_hooks, m)?)
 }

@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use pyo3::PyTraverseError;
-use pyo3::exceptions::{PyAttributeError, PyRuntimeError};
+use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError};
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 
@@ -11,7 +11,7 @@ use super::object::Node;
 use crate::bind::hooks::collector;
 use crate::bind::hooks::saved::packer;
 use crate::bind::python::dialect::Dialect;
-use crate::bind::python::error::{OrRaise, check_callable};
+use crate::bind::python::error::OrRaise;
 use crate::bind::value::var::{Slot, Var};
 use crate::graph::{Edge, NodeKind, Tensor};
 
@@ -37,15 +37,22 @@ impl Operand {
 #[pyclass(frozen, module = "ferrograd")]
 pub struct RawSavedTensor {
     edge: Edge,
-    at: usize,
+    /// Its index among the tensors that the node has saved; none for a None.
+    at: Option<usize>,
     dialect: Dialect,
+}
+
+impl RawSavedTensor {
+    pub fn new(edge: Edge, at: Option<usize>, dialect: Dialect) -> RawSavedTensor {
+        RawSavedTensor { edge, at, dialect }
+    }
 }
 
 #[pymethods]
 impl RawSavedTensor {
     /// Raises: nodes make them.
     #[new]
-    fn new() -> PyResult<RawSavedTensor> {
+    fn refuse() -> PyResult<RawSavedTensor> {
         Err(PyRuntimeError::new_err(
             "Trying to create a SavedTensor object from Python is forbidden: nodes make them",
         ))
@@ -53,11 +60,24 @@ impl RawSavedTensor {
 
     /// Calls `pack_hook` with the tensor at once and keeps the value that it returns. `unpack_hook` turns that value
     /// into the tensor again, each time that it is read. A tensor takes one pair of hooks.
-    fn register_hooks(&self, pack_hook: &Bound<'_, PyAny>, unpack_hook: &Bound<'_, PyAny>) -> PyResult<()> {
-        check_callable("register_hooks", pack_hook)?;
-        check_callable("register_hooks", unpack_hook)?;
-        let packer = packer(pack_hook, unpack_hook, self.dialect)?;
-        self.edge.node.pack_at(self.at, &packer).or_raise()?;
+    #[pyo3(signature = (pack_hook=None, unpack_hook=None))]
+    fn register_hooks(
+        &self,
+        pack_hook: Option<&Bound<'_, PyAny>>,
+        unpack_hook: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let (Some(pack), Some(unpack)) =
+            (pack_hook.filter(|f| f.is_callable()), unpack_hook.filter(|f| f.is_callable()))
+        else {
+            let text = "register_hooks(): incompatible function arguments: two functions are wanted, one that packs \
+                        the tensor and one that unpacks it";
+            return Err(PyTypeError::new_err(text));
+        };
+        let Some(at) = self.at else {
+            let text = "Calling register_hooks on a saved tensor with value None is forbidden";
+            return Err(PyRuntimeError::new_err(text));
+        };
+        self.edge.node.pack_at(at, &packer(pack, unpack, self.dialect)?).or_raise()?;
         Ok(())
     }
 
@@ -128,7 +148,7 @@ impl Node {
                 && self.edge.node.saves_at(self.saved_index(operand))
             {
                 let (edge, at) = (self.edge.clone(), self.saved_index(operand));
-                return Ok(Bound::new(py, RawSavedTensor { edge, at, dialect: self.dialect })?.into_any());
+                return Ok(Bound::new(py, RawSavedTensor::new(edge, Some(at), self.dialect))?.into_any());
             }
             if let Some(operand) = Operand::named(name)
                 && let Some(saved) = self.saved(py, operand)?

@@ -144,6 +144,32 @@ impl Dialect {
         self == Dialect::Paddle
     }
 
+    /// `backward(create_graph=True)`: warns once that the graph and `.grad` hold each other (torch).
+    pub fn warns_of_create_graph(self) -> bool {
+        self == Dialect::Torch
+    }
+
+    /// A hook that writes to the tensor which it shall pack: an error (torch), or the tensor is its own copy.
+    pub fn refuses_writes_of_pack_hooks(self) -> bool {
+        self == Dialect::Torch
+    }
+
+    /// Zeros for an edge that no gradient reaches: an error (torch), or
+    /// they have the shape of its value.
+    pub fn refuses_zeros_for_edges(self) -> bool {
+        self == Dialect::Torch
+    }
+
+    /// `detach_()` of a view: an error (torch), or the view is an untracked tensor from now on.
+    pub fn refuses_to_detach_views(self) -> bool {
+        self == Dialect::Torch
+    }
+
+    /// `imag` of real numbers: an error (torch), or zeros.
+    pub fn refuses_imag_of_reals(self) -> bool {
+        self == Dialect::Torch
+    }
+
     /// `retain_grad()` of an untracked tensor: nothing happens (Paddle), or it is an error.
     pub fn retains_untracked(self) -> bool {
         self == Dialect::Paddle

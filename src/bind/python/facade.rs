@@ -66,6 +66,8 @@ pub static REDUCE: PythonObject = PythonObject::new("reduce");
 pub static PICTURES: PythonObject = PythonObject::new("pictures");
 /// Warns of a backward pass without effect.
 pub static WARN_OF_NOTHING: PythonObject = PythonObject::new("warn_of_nothing");
+/// Warns of a pass whose gradients, which it leaves in `.grad`, have a history.
+pub static WARN_OF_CREATE_GRAPH: PythonObject = PythonObject::new("warn_of_create_graph");
 /// Whether a function of a dialect that asks `__torch_function__` by itself called this one.
 pub static IS_WITHIN: PythonObject = PythonObject::new("is_within");
 /// What asks subclasses of torch's tensors, and modes, for the result of a function.

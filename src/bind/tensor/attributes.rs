@@ -201,11 +201,15 @@ impl Var {
         if re.is(slf) { Ok(()) } else { Var::set_parts(slf, &re, &Var::imag(slf)?) }
     }
 
-    /// The imaginary parts of complex numbers; zeros for a real tensor. Writes to the result are not seen in the tensor;
+    /// The imaginary parts of complex numbers; zeros for a real tensor, or (torch) an error. Writes to the result are not seen in the tensor;
     /// what is assigned is written to a complex tensor.
     #[getter]
     fn imag<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Var>> {
         let (t, dialect) = slf.get().parts();
+        if dialect.refuses_imag_of_reals() && !t.dtype().is_complex() {
+            let text = "imag is not implemented for tensors with non-complex dtypes.";
+            return Err(raise(slf.py(), "DtypeError", text.to_owned()));
+        }
         Var::result(slf.py(), movement::imag(&t).or_raise()?, dialect)
     }
 

@@ -34,6 +34,10 @@ impl Var {
 
     /// Forgets how this tensor was computed: it becomes an untracked leaf.
     fn detach_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        if slf.get().dialect().refuses_to_detach_views() && slf.get()._is_view(slf.py()) {
+            let text = "Can't detach views in-place. Use detach() instead";
+            return Err(raise(slf.py(), "ArgumentError", text.to_owned()));
+        }
         Var::stop_tracking(slf);
         Ok(slf.clone())
     }

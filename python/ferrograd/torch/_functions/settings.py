@@ -10,6 +10,7 @@ from ferrograd._kit import arguments as _arguments
 from ferrograd._kit.warning import warn
 from ferrograd._tensor.device import TorchDevice
 from ferrograd._tensor.repr import TORCH_OPTIONS as _print_options
+from ferrograd.torch._base import warned
 
 __all__ = [
     "are_deterministic_algorithms_enabled",
@@ -37,7 +38,6 @@ _PROFILES = {
 _noted: dict[str, Any] = {
     "deterministic": False,
     "deterministic_warns": False,
-    "warns": False,
     "precision": "highest",
     "interop_threads": 1,
 }
@@ -112,13 +112,13 @@ def get_deterministic_debug_mode() -> int:
 
 
 def set_warn_always(b: bool, /) -> None:
-    """Is stored and changes nothing: each warning follows Python's filters."""
-    _noted["warns"] = bool(b)
+    """Sets whether what is warned of once a process is warned of every time. Filters of Python's come after that."""
+    warned.is_always = _arguments.truth(b, "set_warn_always", "b")
 
 
 def is_warn_always_enabled() -> bool:
     """What :func:`set_warn_always` was given."""
-    return bool(_noted["warns"])
+    return warned.is_always
 
 
 def set_float32_matmul_precision(precision: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
@@ -14,7 +15,7 @@ from ferrograd._kit import public as _public
 from ferrograd._kit.warning import warn
 from ferrograd.torch._tensor import Tensor
 
-__all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
+__all__ = ["BackwardCFunction", "Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
 
 class _Result(NamedTuple):
@@ -37,6 +38,7 @@ def _base(x: Tensor) -> Tensor:
 class FunctionCtx(_function.Context):
     """Carries saved tensors from ``forward`` to ``backward`` of a :class:`Function`."""
 
+    _tangents_read_all = False
     #: What ``jvp`` is checked against, if there is one.
     _results: tuple[_Result, ...] = ()
 
@@ -48,6 +50,12 @@ class FunctionCtx(_function.Context):
                     f"save_for_backward can only save variables, but argument {at} is of type {type(x).__name__}"
                 )
         super().save_for_backward(*tensors)
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[Any, ...]:
+        """The saved tensors as objects that take hooks of their own. They are there once the call is recorded."""
+        found = itertools.count()
+        return tuple(self._call.raw_saved(None if x is None else next(found)) for x in self._saved)
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:
@@ -69,6 +77,8 @@ def _check_saves_no_returned_input(ctx: Any, inputs: list[Any], output: Any) -> 
                 "supported if you override setup_context. Return and save a view of it, x.view_as(x), or give forward "
                 "the context"
             )
+#: What ``backward`` gets as its context.
+BackwardCFunction = FunctionCtx
 
 
 def _result(ctx: Any, inputs: list[Any], y: Tensor) -> _Result:

@@ -9,8 +9,7 @@ import threading
 import time
 from collections.abc import Iterable
 from contextlib import ContextDecorator, ExitStack
-from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from ferrograd import _core
 from ferrograd._autograd.debugging import watched
@@ -22,6 +21,7 @@ __all__ = [
     "EventList",
     "FunctionEvent",
     "FunctionEventAvg",
+    "Interval",
     "emit_itt",
     "emit_nvtx",
     "kineto_available",
@@ -45,58 +45,214 @@ def kineto_available() -> bool:
     return False
 
 
-@dataclass
-class FunctionEventAvg:
-    """The cost of one op, of its gradient rule (``"... backward"``) or of a region: calls and microseconds in total.
+class Interval:
+    """A span of time in microseconds."""
 
-    ``cpu_memory_usage`` has the bytes of the results. ``self_cpu_time_total`` of a region is 0, as are its bytes: the
-    ops inside have rows of their own.
-    """
+    def __init__(self, start: float, end: float) -> None:
+        self.start, self.end = start, end
 
-    key: str
+    def elapsed_us(self) -> float:
+        """How long it is."""
+        return self.end - self.start
+
+
+class _Costs:
+    """What events and rows have in common: the number of calls and the times in microseconds."""
+
+    #: There is no device but the CPU.
+    use_device: str | None = None
+    device_time_total = self_device_time_total = device_memory_usage = self_device_memory_usage = 0
     count: int
     cpu_time_total: float
     self_cpu_time_total: float
-    cpu_memory_usage: int = 0
-    #: The line of the program that called, where a profile looked for it.
-    stack: list[str] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        """The key."""
-        return self.key
-
-    @property
-    def self_cpu_memory_usage(self) -> int:
-        """The bytes of the results."""
-        return self.cpu_memory_usage
 
     @property
     def cpu_time(self) -> float:
         """The mean time of a call in microseconds."""
         return self.cpu_time_total / max(self.count, 1)
 
+    @property
+    def device_time(self) -> float:
+        """The mean time of a call on another device, which is 0."""
+        return 0.0
 
-@dataclass
-class FunctionEvent(FunctionEventAvg):
+    @property
+    def cpu_time_str(self) -> str:
+        """:attr:`cpu_time` as text."""
+        return _format_time(self.cpu_time)
+
+    @property
+    def cpu_time_total_str(self) -> str:
+        """:attr:`cpu_time_total` as text."""
+        return _format_time(self.cpu_time_total)
+
+    @property
+    def self_cpu_time_total_str(self) -> str:
+        """:attr:`self_cpu_time_total` as text."""
+        return _format_time(self.self_cpu_time_total)
+
+
+class FunctionEvent(_Costs):
     """What ran between two marks: the calls of one op from one line, or a region.
 
     A mark is the begin or the end of a region, of a step or of the profile. The time of a region is where it ran. The
     ops between two marks stand behind each other from the first, with the time that all their calls took.
+
+    ``self_cpu_time_total`` is the time without that of :attr:`cpu_children`. That of a region is 0, as are its bytes:
+    the ops inside have rows of their own. The parameters are those of PyTorch.
     """
 
-    #: When it began, in microseconds since the profile did.
-    start: float = 0.0
-    thread: int = 0
-    is_user_annotation: bool = False
+    def __init__(
+        self,
+        id: int,
+        name: str,
+        thread: int,
+        start_us: float,
+        end_us: float,
+        fwd_thread: int | None = None,
+        input_shapes: Any = None,
+        stack: list[str] | None = None,
+        scope: int = 0,
+        use_device: str | None = None,
+        cpu_memory_usage: int = 0,
+        device_memory_usage: int = 0,
+        is_async: bool = False,
+        is_remote: bool = False,
+        sequence_nr: int = -1,
+        node_id: int = -1,
+        device_type: Any = None,
+        device_index: int = 0,
+        device_resource_id: int | None = None,
+        is_legacy: bool = False,
+        flops: int | None = None,
+        trace_name: str | None = None,
+        concrete_inputs: Any = None,
+        kwinputs: Any = None,
+        is_user_annotation: bool = False,
+    ) -> None:
+        self.id, self.name, self.thread, self.node_id = id, name, thread, node_id
+        self.time_range = Interval(start_us, end_us)
+        self.fwd_thread, self.input_shapes, self.scope = fwd_thread, input_shapes, scope
+        #: The line of the program that called, where a profile looked for it.
+        self.stack: list[str] = [] if stack is None else stack
+        self.use_device, self.device_memory_usage = use_device, device_memory_usage
+        self.is_async, self.is_remote, self.is_legacy = is_async, is_remote, is_legacy
+        self.sequence_nr, self.flops, self.trace_name = sequence_nr, flops, trace_name
+        self.device_type, self.device_index = device_type, device_index
+        self.device_resource_id = thread if device_resource_id is None else device_resource_id
+        self.concrete_inputs, self.kwinputs = concrete_inputs, kwinputs
+        self.is_user_annotation = is_user_annotation
+        self.count = 1
+        #: The bytes of the results.
+        self.cpu_memory_usage = cpu_memory_usage
+        #: The events that ran inside of this one on its thread, and the one that this one ran in.
+        self.cpu_children: list[FunctionEvent] = []
+        self.cpu_parent: FunctionEvent | None = None
+
+    @property
+    def key(self) -> str:
+        """The name."""
+        return self.name
+
+    @property
+    def start(self) -> float:
+        """When it began, in microseconds since the profile did."""
+        return self.time_range.start
 
     @property
     def end(self) -> float:
         """When it ended, in microseconds since the profile began."""
-        return self.start + self.cpu_time_total
+        return self.time_range.end
+
+    @property
+    def cpu_time_total(self) -> float:  # type: ignore[override]
+        """The time in microseconds."""
+        return self.time_range.elapsed_us()
+
+    @property
+    def self_cpu_time_total(self) -> float:  # type: ignore[override]
+        """The time without that of the events inside."""
+        if self.is_async or self.is_user_annotation:
+            return 0.0
+        return self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children)
+
+    @property
+    def self_cpu_memory_usage(self) -> int:
+        """The bytes of the results."""
+        return self.cpu_memory_usage
+
+    def append_cpu_child(self, child: FunctionEvent) -> None:
+        """Adds an event that ran inside of this one."""
+        self.cpu_children.append(child)
+
+    def set_cpu_parent(self, parent: FunctionEvent) -> None:
+        """Sets the event that this one ran in."""
+        self.cpu_parent = parent
+
+    def __repr__(self) -> str:
+        return (
+            f"<FunctionEvent id={self.id} name={self.name} cpu_time={self.cpu_time_str} start_us={self.start} "
+            f"end_us={self.end} cpu_children={[child.id for child in self.cpu_children]} thread={self.thread}>"
+        )
 
 
-class EventList(list[FunctionEventAvg]):
+class FunctionEventAvg(_Costs):
+    """The cost of one op, of its gradient rule (``"... backward"``) or of a region: calls and microseconds in total.
+
+    It is empty until events are added, all of them with one key.
+    """
+
+    def __init__(self) -> None:
+        self.key: str = ""
+        self.count = 0
+        self.cpu_time_total = self.self_cpu_time_total = 0.0
+        self.cpu_memory_usage = self.self_cpu_memory_usage = 0
+        self.stack: list[str] = []
+        self.is_user_annotation = False
+
+    @property
+    def name(self) -> str:
+        """The key."""
+        return self.key
+
+    def add(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
+        """Adds the costs of an event or of another row; returns this one."""
+        if not self.count:
+            self.key, self.stack, self.is_user_annotation = other.key, other.stack, other.is_user_annotation
+        if other.key != self.key:
+            raise ArgumentError(f"FunctionEventAvg.add: an event of {self.key!r} is wanted, not of {other.key!r}")
+        return self._sum(other)
+
+    __iadd__ = add
+
+    def _sum(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
+        """Adds costs under whatever key."""
+        self.count += other.count
+        self.cpu_time_total += other.cpu_time_total
+        self.self_cpu_time_total += other.self_cpu_time_total
+        self.cpu_memory_usage += other.cpu_memory_usage
+        self.self_cpu_memory_usage += other.self_cpu_memory_usage
+        return self
+
+    def __repr__(self) -> str:
+        return (
+            f"<FunctionEventAvg key={self.key} count={self.count} self_cpu_time={self.self_cpu_time_total_str} "
+            f"cpu_time={self.cpu_time_str} cpu_memory_usage={self.cpu_memory_usage}>"
+        )
+
+
+def _format_time(time_us: float) -> str:
+    """Microseconds as text, in the largest unit of which there is one."""
+    for size, unit in ((1e6, "s"), (1e3, "ms")):
+        if time_us >= size:
+            return f"{time_us / size:.3f}{unit}"
+    return f"{time_us:.3f}us"
+
+
+Row = TypeVar("Row", bound=FunctionEvent | FunctionEventAvg)
+
+
+class EventList(list[Row], Generic[Row]):
     """The rows of a profile, or its events."""
 
     #: Whether tables have columns of memory.
@@ -109,27 +265,43 @@ class EventList(list[FunctionEventAvg]):
 
     def total_average(self) -> FunctionEventAvg:
         """All rows as one."""
-        total, memory = sum(e.cpu_time_total for e in self), sum(e.cpu_memory_usage for e in self)
-        return FunctionEventAvg("Total", sum(e.count for e in self), total, self.self_cpu_time_total, memory)
+        total = FunctionEventAvg()
+        for e in self:
+            total._sum(e)
+        total.key = "Total"
+        return total
 
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0
+    ) -> EventList[FunctionEventAvg]:
         """One row for each name; with ``group_by_stack_n``, for each name and line."""
         rows: dict[tuple[str, ...], FunctionEventAvg] = {}
         for e in self:
             # All steps are one row.
             name = "ProfilerStep*" if e.key.startswith("ProfilerStep#") else e.key
-            key = (name, *e.stack[:group_by_stack_n])
-            row = rows.setdefault(key, FunctionEventAvg(name, 0, 0.0, 0.0, 0, e.stack[:group_by_stack_n]))
-            rows[key] = replace(
-                row,
-                count=row.count + e.count,
-                cpu_time_total=row.cpu_time_total + e.cpu_time_total,
-                self_cpu_time_total=row.self_cpu_time_total + e.self_cpu_time_total,
-                cpu_memory_usage=row.cpu_memory_usage + e.cpu_memory_usage,
-            )
+            stack = e.stack[:group_by_stack_n]
+            row = rows.setdefault((name, *stack), FunctionEventAvg())
+            row.key, row.stack, row.is_user_annotation = name, stack, e.is_user_annotation
+            row._sum(e)
         found = EventList(rows.values())
         found.with_memory = self.with_memory
         return found
+
+    def _populate_cpu_children(self) -> None:
+        """Tells each event which others ran inside of it on its thread; two that only overlap are apart."""
+        threads: dict[tuple[int, int], list[FunctionEvent]] = {}
+        for e in self:
+            if isinstance(e, FunctionEvent) and not e.is_async:
+                threads.setdefault((e.thread, e.node_id), []).append(e)
+        for events in threads.values():
+            outer: list[FunctionEvent] = []
+            for event in sorted(events, key=lambda e: (e.start, -e.end)):
+                while outer and (event.start >= outer[-1].end or event.end > outer[-1].end):
+                    outer.pop()
+                if outer:
+                    outer[-1].append_cpu_child(event)
+                    event.set_cpu_parent(outer[-1])
+                outer.append(event)
 
     def table(
         self, sort_by: str | None = None, row_limit: int = 100, *, header: str | None = None, **options: Any
@@ -138,7 +310,7 @@ class EventList(list[FunctionEventAvg]):
 
         A ``header`` stands above it. Other ``options``, such as widths of columns, change nothing.
         """
-        rows: Iterable[FunctionEventAvg] = self
+        rows: Iterable[Row] = self
         if sort_by is not None:
             if sort_by not in (*_KEYS, *_ZERO):
                 raise ArgumentError(f"table: {sort_by!r} is nothing to sort by")
@@ -296,32 +468,39 @@ class profile:
             for name, (calls, seconds, size) in zip((op, f"{op} backward"), costs, strict=True):
                 if calls:
                     us = seconds * 1e6
-                    self._events.append(FunctionEvent(name, calls, us, us, size, stack, at, thread))
+                    event = FunctionEvent(
+                        len(self._events), name, thread, at, at + us, stack=stack, cpu_memory_usage=size
+                    )
+                    event.count = calls
+                    self._events.append(event)
                     at += us
 
     def _region(self, name: str, begin: float, end: float) -> None:
         """Notes a region, by its times in seconds."""
         at, us = (begin - self._begun) * 1e6, (end - begin) * 1e6
-        thread = threading.get_native_id()
-        self._events.append(FunctionEvent(name, 1, us, 0.0, 0, [], at, thread, is_user_annotation=True))
+        event = FunctionEvent(len(self._events), name, threading.get_native_id(), at, at + us, is_user_annotation=True)
+        self._events.append(event)
 
     def _ended(self) -> list[FunctionEvent]:
         if not self._done:
             raise ArgumentError("Profiler didn't finish running")
         return self._events
 
-    def events(self) -> EventList:
+    def events(self) -> EventList[FunctionEvent]:
         """The events, with their times: see :class:`FunctionEvent`."""
-        ordered: list[Any] = sorted(self._ended(), key=lambda e: (e.start, -e.end))
-        found = EventList(ordered)
+        found = EventList(sorted(self._ended(), key=lambda e: (e.start, -e.end)))
+        for e in found:
+            e.cpu_children.clear()
+        found._populate_cpu_children()
         found.with_memory = self.profile_memory
         return found
 
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0
+    ) -> EventList[FunctionEventAvg]:
         """A row for each op, gradient rule and region; with ``group_by_stack_n``, for each line that called one."""
         ended = self._ended()
-        ordered: list[Any] = sorted(ended, key=lambda e: (e.is_user_annotation, not e.is_user_annotation and e.key))
-        found = EventList(ordered)
+        found = EventList(sorted(ended, key=lambda e: (e.is_user_annotation, not e.is_user_annotation and e.key)))
         found.with_memory = self.profile_memory
         return found.key_averages(group_by_input_shape, group_by_stack_n)
 
@@ -340,7 +519,7 @@ class profile:
         self.events().export_stacks(path, metric)
 
     @property
-    def function_events(self) -> EventList:
+    def function_events(self) -> EventList[FunctionEvent]:
         """:meth:`events`."""
         return self.events()
 

@@ -8,9 +8,10 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 from ferrograd._autograd import checkpoint as _checkpoint
-from ferrograd._autograd.checkpoint import CheckpointError, checkpoint_sequential, set_option
+from ferrograd._autograd.checkpoint import CheckpointError, set_option
 from ferrograd._core import ArgumentError, require_grad
 from ferrograd._kit import public as _public
+from ferrograd.torch._base import warned as _warned
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.ops import OpOverload, OpOverloadPacket
 
@@ -88,7 +89,25 @@ def checkpoint(
     True
     """
     __tracebackhide__ = True
+    if use_reentrant is None:
+        _warned.use_reentrant("torch.utils.checkpoint")
     return _checkpoint.checkpoint(function, *args, early_stop=early_stop and use_reentrant is False, **kwargs)
+
+
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+) -> Any:
+    """See :func:`ferrograd.checkpoint_sequential`.
+
+    >>> import ferrograd.torch as torch
+    >>> x = torch.tensor([0.5], requires_grad=True)
+    >>> y = torch.utils.checkpoint.checkpoint_sequential([torch.sin, torch.exp], 2, x, use_reentrant=False)
+    >>> torch.equal(y, x.sin().exp())
+    True
+    """
+    if use_reentrant is None:
+        _warned.use_reentrant("torch.utils.checkpoint.checkpoint_sequential")
+    return _checkpoint.checkpoint_sequential(functions, segments, input, use_reentrant, **kwargs)
 
 
 def noop_context_fn() -> tuple[nullcontext[None], nullcontext[None]]:
