@@ -6,6 +6,7 @@ import gc
 import os
 import threading
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +151,15 @@ def test_exceptions_of_hooks_arrive_unchanged() -> None:
 def test_what_a_hook_enters_or_leaves_ends_with_it() -> None:
     x = leaf([1.0])
     calls: list[str] = []
-    other = fg.saved_tensors_hooks(lambda t: calls.append("other") or t, lambda t: t)
+
+    def told(name: str) -> Callable[[Any], Any]:
+        def pack(t: Any) -> Any:
+            calls.append(name)
+            return t
+
+        return pack
+
+    other = fg.saved_tensors_hooks(told("other"), lambda t: t)
 
     def unpack(t: Any) -> Any:
         other.__enter__()
@@ -163,7 +172,7 @@ def test_what_a_hook_enters_or_leaves_ends_with_it() -> None:
     hooks = fg.saved_tensors_hooks(lambda t: t, unpack)
     with hooks:
         fg.backward(fg.sin(x).sum())
-    with fg.saved_tensors_hooks(lambda t: calls.append("own") or t, leave):
+    with fg.saved_tensors_hooks(told("own"), leave):
         fg.backward(fg.sin(x).sum())
         fg.sin(x)
     fg.sin(x)
@@ -186,8 +195,9 @@ def test_a_pack_hook_gets_a_copy_to_write_to_and_in_torch_none() -> None:
     place = fg.torch.tensor([0.5], requires_grad=True)
     with refused, fg.torch.autograd.graph.saved_tensors_hooks(double, lambda t: t):
         place.exp()
+    node: Any = place.exp().grad_fn
     with refused:
-        place.exp().grad_fn._raw_saved_result.register_hooks(double, lambda t: t)
+        node._raw_saved_result.register_hooks(double, lambda t: t)
 
 
 def test_disabling() -> None:

@@ -68,7 +68,7 @@ def test_what_was_called_last_says_what_the_arguments_are_like(tmp_path: Path) -
 def test_functions_of_several_tensors(tmp_path: Path) -> None:
     spec = {"a": InputSpec([2]), "b": [InputSpec([2]), 10.0]}
 
-    @paddle.jit.to_static(input_spec=[spec])  # type: ignore[misc]
+    @paddle.jit.to_static(input_spec=[spec])
     def f(parts: dict[str, Any]) -> dict[str, Any]:
         return {"sum": parts["a"] + parts["b"][0] * parts["b"][1], "both": (parts["a"], 1)}
 

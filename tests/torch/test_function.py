@@ -319,9 +319,12 @@ def test_tangents_read_only_what_was_saved_for_them() -> None:
 
     class Same(torch.autograd.Function):
         @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            ctx.save_for_backward(x)
+        def forward(x: Any) -> Any:
             return x.clone()
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(inputs[0])
 
         @staticmethod
         def backward(ctx: Any, g: Any) -> Any:

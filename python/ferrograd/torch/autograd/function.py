@@ -77,6 +77,8 @@ def _check_saves_no_returned_input(ctx: Any, inputs: list[Any], output: Any) -> 
                 "supported if you override setup_context. Return and save a view of it, x.view_as(x), or give forward "
                 "the context"
             )
+
+
 #: What ``backward`` gets as its context.
 BackwardCFunction = FunctionCtx
 
