@@ -325,3 +325,26 @@ def test_weights_of_samples_have_the_dtype_of_the_rows() -> None:
     index, starts = torch.tensor([0, 1]), torch.tensor([0])
     with pytest.raises(RuntimeError, match="to have the same type as per_sample_weights"):
         F.embedding_bag(index, torch.ones(2, 3), starts, mode="sum", per_sample_weights=torch.ones(2).double())
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_convolutions_say_what_does_not_fit(axes: int) -> None:
+    conv: Any = getattr(F, f"conv{axes}d")
+    x, w = torch.ones(1, 2, *(4,) * axes), torch.ones(3, 2, *(3,) * axes)
+    sizes, kernel = (r"\(" + " x ".join([n] * axes) + r"\)" for n in ("6", "9"))
+    refused: list[tuple[str, Any]] = [
+        (
+            f"input size per channel: {sizes}. Kernel size: {kernel}. Kernel size can't be greater than actual input",
+            lambda: conv(x, w, padding=1, dilation=4),
+        ),
+        ("non-positive stride is not supported", lambda: conv(x, w, stride=0)),
+        (
+            rf"Expected {axes + 1}D \(unbatched\) or {axes + 2}D \(batched\) input to conv{axes}d, but got input of",
+            lambda: conv(x[None], w),
+        ),
+        ("output size is too small", lambda: getattr(F, f"max_pool{axes}d")(x, 5)),
+        ("stride must be greater than zero", lambda: getattr(F, f"max_pool{axes}d")(x, 2, stride=0)),
+    ]
+    for text, call in refused:
+        with pytest.raises(RuntimeError, match=text):
+            call()

@@ -79,9 +79,18 @@ class _Aten:
         )
         known = (getattr(place, name, None) for place in places)
         functions = [f for f in known if callable(f) and not isinstance(f, type)]
-        found = OpOverloadPacket(name, functions[0] if functions else _missing(name))
+        found = OpOverloadPacket(name, functions[0] if functions else _OWN.get(name) or _missing(name))
         setattr(self, name, found)
         return found
+
+
+def _index(self: Tensor, indices: Any) -> Any:
+    """The elements at the indices of each axis, where None stands for all of an axis."""
+    return self[tuple(slice(None) if index is None else index for index in indices)]
+
+
+#: Functions that PyTorch has as ops alone.
+_OWN: dict[str, Callable[..., Any]] = {"index": _index}
 
 
 def _missing(name: str) -> Callable[..., Any]:

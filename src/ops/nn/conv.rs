@@ -175,14 +175,21 @@ fn convolve(
     for i in 0..3 {
         let pads = before[i].saturating_add(after[i]);
         let Some(n) = places(image[i], pads, window[i], stride[i], dilation[i]) else {
+            let padded: Axes =
+                std::array::from_fn(|i| image[i].saturating_add(before[i]).saturating_add(after[i]));
+            let wide: Axes =
+                std::array::from_fn(|i| dilation[i].saturating_mul(window[i].saturating_sub(1)) + 1);
             bail!(
                 Shape,
                 op,
-                "a window of {:?} (dilation {:?}) does not fit into an image of {:?} with padding {:?}",
+                "a window of {:?} (dilation {:?}) does not fit into an image of {:?} with padding {:?}: Calculated padded \
+                 input size per channel: ({}). Kernel size: ({}). Kernel size can't be greater than actual input size",
                 at.own(&window),
                 at.own(&dilation),
                 at.own(&image),
-                at.own(&before)
+                at.own(&before),
+                at.shown(&padded),
+                at.shown(&wide)
             );
         };
         all[i] = n;

@@ -110,7 +110,8 @@ impl WindowArgs {
                 bail!(
                     Shape,
                     at.op,
-                    "a window of {:?} (dilation {:?}) does not fit into an image of {:?} with padding {:?}",
+                    "a window of {:?} (dilation {:?}) does not fit into an image of {:?} with padding {:?}: the \
+                     output size is too small",
                     at.own(&self.window),
                     at.own(&self.dilation),
                     at.own(&image),

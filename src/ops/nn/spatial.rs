@@ -28,7 +28,15 @@ impl Spatial {
             let given = list[if list.len() == 1 { 0 } else { i }];
             match usize::try_from(given) {
                 Ok(n) if given >= least => *one = n,
-                _ => bail!(Argument, op, "{what} is at least {least}, not {list:?}"),
+                _ => {
+                    // PyTorch says the first of convolutions, the other of pools.
+                    let more = if what == "stride" {
+                        ": a non-positive stride is not supported, stride must be greater than zero"
+                    } else {
+                        ""
+                    };
+                    bail!(Argument, op, "{what} is at least {least}, not {list:?}{more}")
+                }
             }
         }
         Ok(all)
@@ -39,13 +47,27 @@ impl Spatial {
         &all[3 - self.axes..]
     }
 
+    /// [`Spatial::own`] as `2 x 3`.
+    pub fn shown(&self, all: &Axes) -> String {
+        self.own(all).iter().map(ToString::to_string).collect::<Vec<_>>().join(" x ")
+    }
+
     /// An image with its batch axis, and whether it had one.
     pub fn batched(&self, x: &Tensor) -> Result<(Tensor, bool)> {
         let dims = x.dims();
         match dims.len().checked_sub(self.axes) {
             Some(2) => Ok((x.clone(), true)),
             Some(1) => Ok((reshape_to(x, &[&[1], dims].concat())?, false)),
-            _ => bail!(Shape, self.op, "images are [batch, channels, {}], not {dims:?}", SIZES[self.axes]),
+            _ => bail!(
+                Shape,
+                self.op,
+                "images are [batch, channels, {}], not {dims:?}: Expected {}D (unbatched) or {}D (batched) input to {}, but \
+                 got input of size: {dims:?}",
+                SIZES[self.axes],
+                self.axes + 1,
+                self.axes + 2,
+                self.op
+            ),
         }
     }
 

@@ -195,3 +195,10 @@ def test_convolutions_of_any_number_of_axes_and_their_gradients(axes: int, trans
 def test_a_convolution_wants_a_batch() -> None:
     with pytest.raises(RuntimeError, match="a batch and a weight of 3 to 5 axes are wanted, not 2 and 3"):
         torch.convolution(normal(4, 5), normal(4, 4, 3), None, 1, 0, 1, False, 0, 1)
+
+
+def test_the_op_of_an_index_takes_one_for_each_axis() -> None:
+    x, at = torch.arange(12).reshape(3, 4), torch.tensor([2, 0])
+    same(torch.ops.aten.index(x, [at, at]), x[at, at])
+    same(torch.ops.aten.index.Tensor(x, [None, at]), x[:, at])
+    same(torch.ops.aten.index(x, torch.tensor([1, 2])), x[1, 2])

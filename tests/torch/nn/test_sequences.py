@@ -235,3 +235,10 @@ def test_the_weights_of_a_network_in_one_list() -> None:
     assert [id(w) for w in net._flat_weights] == [id(w) for w in net.parameters()]
     nn.utils.weight_norm(net, "weight_hh_l1")
     assert sum(isinstance(w, nn.Parameter) for w in net._flat_weights) == 15
+
+
+def test_masks_of_keys_have_an_element_for_each_key() -> None:
+    attend, x = torch.nn.MultiheadAttention(4, 2), torch.ones(5, 3, 4)
+    for shape, text in (((3, 6), r"shape\[1\] to be 5, but got 6"), ((4, 5), r"shape\[0\] to be 3, but got 4")):
+        with pytest.raises(AssertionError, match=f"Expected key_padded_mask.{text}"):
+            attend(x, x, x, key_padding_mask=torch.zeros(shape, dtype=torch.bool))

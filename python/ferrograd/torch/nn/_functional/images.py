@@ -320,7 +320,7 @@ def _each(value: Any, axes: int, function: str, name: str) -> list[int]:
         return [_arguments.integer(value, function, name)] * axes
     found = _arguments.integers(value, function, name)
     if len(found) != axes:
-        raise ArgumentError(f"{function}: {name} is one number or {axes}, not {found}")
+        raise ArgumentError(f"{function}: {name} must either be a single int or a tuple of {axes}, not {found}")
     return found
 
 
