@@ -42,22 +42,19 @@ def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any =
     handles = []
     inputs = [input] if input is not None else _zeros(input_size, dtypes)
 
-    def note(layer: Any, given: Any, outputs: Any) -> None:
-        add(rows, layer, given, outputs)
+    def noting(rows: dict[str, tuple[Any, Any, int]]) -> Any:
+        def note(layer: Any, given: Any, outputs: Any) -> None:
+            number = layer.full_name().rsplit("_", 1)[-1]
+            name = f"{type(layer).__name__}-{int(number) + 1 if number.isdecimal() else len(rows) + 1}"
+            own = sum(int(p.size) for p in layer.parameters(include_sublayers=False))
+            rows[name] = (_shapes(given), _shapes(outputs), own)
 
-    def note_whole(layer: Any, given: Any, outputs: Any) -> None:
-        add(whole, layer, given, outputs)
-
-    def add(rows: dict[str, tuple[Any, Any, int]], layer: Any, given: Any, outputs: Any) -> None:
-        number = layer.full_name().rsplit("_", 1)[-1]
-        name = f"{type(layer).__name__}-{int(number) + 1 if number.isdecimal() else len(rows) + 1}"
-        own = sum(int(p.size) for p in layer.parameters(include_sublayers=False))
-        rows[name] = (_shapes(given), _shapes(outputs), own)
+        return note
 
     for layer in net.sublayers():
         if not isinstance(layer, Sequential | LayerList):
-            handles.append(layer.register_forward_post_hook(note))
-    handles.append(net.register_forward_post_hook(note_whole))
+            handles.append(layer.register_forward_post_hook(noting(rows)))
+    handles.append(net.register_forward_post_hook(noting(whole)))
     before = net.training
     try:
         net.eval()
