@@ -65,6 +65,29 @@ def test_what_was_called_last_says_what_the_arguments_are_like(tmp_path: Path) -
     assert same(paddle.jit.load(path)(x), net(x, 3.0))
 
 
+def test_unknown_sizes_are_those_of_the_last_call(tmp_path: Path) -> None:
+    spec, x = [InputSpec([None, 3], "float32")], paddle.rand([4, 3])
+    net = paddle.jit.to_static(Net(), input_spec=spec)
+    with pytest.raises(ValueError, match="sizes that are not known"):
+        paddle.jit.save(net, str(tmp_path / "net"))
+    net(x)
+    for given in (None, spec):
+        # Folders are made.
+        path = str(tmp_path / f"{given is None}" / "net")
+        paddle.jit.save(net, path, given)
+        assert same(paddle.jit.load(path)(x), evaluated(net, x))
+
+
+def test_gradients_that_a_function_takes_are_a_part_of_the_program(tmp_path: Path) -> None:
+    def slope(x: Any) -> Any:
+        x = x * 1.0
+        x.stop_gradient = False
+        return paddle.grad((x * x * x).sum(), x)[0]
+
+    paddle.jit.save(slope, str(tmp_path / "f"), [InputSpec([2])])
+    assert paddle.jit.load(str(tmp_path / "f"))(paddle.to_tensor([1.0, 2.0])).tolist() == [3.0, 12.0]
+
+
 def test_functions_of_several_tensors(tmp_path: Path) -> None:
     spec = {"a": InputSpec([2]), "b": [InputSpec([2]), 10.0]}
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from ferrograd._autograd.modes import no_grad
 from ferrograd._compile import CompileError, load_compiled
 from ferrograd._core import ArgumentError, Tensor, paddle as ops
 from ferrograd._kit import public as _public
@@ -15,7 +14,7 @@ from ferrograd.paddle.jit.dy2static.program_translator import ProgramTranslator,
 from ferrograd.paddle.jit.translated_layer import INFER_MODEL_SUFFIX, SUFFIX, TranslatedLayer
 from ferrograd.paddle.nn.layer.layers import Layer
 from ferrograd.paddle.static.input import InputSpec
-from ferrograd.paddle.utils import flatten, pack_sequence_as
+from ferrograd.paddle.utils import flatten, map_structure, pack_sequence_as
 
 __all__ = ["ProgramTranslator", "enable_to_static", "ignore_module", "load", "not_to_static", "save", "to_static"]
 
@@ -91,9 +90,9 @@ def save(layer: Any, path: str, input_spec: Sequence[Any] | None = None, **confi
     Args:
         layer: a layer, or a function of :func:`to_static`.
         path: the name of the file without its ending.
-        input_spec: for each argument a tensor, an ``InputSpec`` without unknown sizes, or a value that is no tensor and
-            stays the same; lists and dicts of them too. Without it they are those that :func:`to_static` was given, or
-            like those of the last call of a compiled function.
+        input_spec: for each argument a tensor, an ``InputSpec``, or a value that is no tensor and stays the same; lists
+            and dicts of them too. Without it they are those that :func:`to_static` was given. Sizes that are unknown,
+            and arguments that nothing says anything of, are those of the last call of a compiled function.
 
     Raises:
         ArgumentError: a size is unknown, a file cannot hold the program, or an option is given that is not here.
@@ -119,34 +118,41 @@ def save(layer: Any, path: str, input_spec: Sequence[Any] | None = None, **confi
         input_spec = compiled.input_spec or compiled.last_arguments()
     if input_spec is None:
         raise CompileError("save: give input_spec, which says what the arguments are like")
-    leaves = [_example(spec) for spec in flatten(list(input_spec))]
+    specs = flatten(list(input_spec))
+    is_open = any(isinstance(spec, InputSpec) and -1 in spec.shape for spec in specs)
+    seen = flatten(compiled.last_arguments()) if is_open and compiled is not None and compiled.was_called() else []
+    leaves = [_example(spec, seen[i] if len(seen) == len(specs) else None) for i, spec in enumerate(specs)]
 
     def program(*tensors: Any) -> Any:
         """What is saved takes the tensors of all arguments, in order."""
         given = iter(tensors)
         whole = [next(given) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
-        return function(*pack_sequence_as(list(input_spec), whole))
+        made = function(*pack_sequence_as(list(input_spec), whole))
+        return map_structure(lambda x: x.detach() if isinstance(x, Tensor) and not x.stop_gradient else x, made)
 
     program.__name__ = getattr(function, "__name__", "program")
     modes = [(each, each.training) for each in owner.sublayers(True)] if isinstance(owner, Layer) else []
     for each, _ in modes:
         each.training = False
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     try:
-        with no_grad():
-            StaticFunction(program).save(f"{path}{SUFFIX}", *(leaf for leaf in leaves if isinstance(leaf, Tensor)))
+        StaticFunction(program).save(f"{path}{SUFFIX}", *(leaf for leaf in leaves if isinstance(leaf, Tensor)))
     finally:
         for each, training in modes:
             each.training = training
 
 
-def _example(spec: Any) -> Any:
-    """A tensor such as a specification says, or a value as it is."""
+def _example(spec: Any, seen: Any) -> Any:
+    """A tensor such as a specification says, with the unknown sizes of one that was seen; or a value as it is."""
     if not isinstance(spec, InputSpec):
         return spec.detach() if isinstance(spec, Tensor) else spec
+    if isinstance(seen, Tensor) and len(seen.shape) == len(spec.shape):
+        sizes = [n if size == -1 else size for n, size in zip(seen.shape, spec.shape, strict=True)]
+        return ops.zeros(sizes, spec.dtype)
     if -1 in spec.shape:
         raise ArgumentError(
             f"save: {spec} has sizes that are not known, and a program is for tensors of one shape: give them, such as "
-            "the number of examples of a batch"
+            "the number of examples of a batch, or call the compiled layer first"
         )
     return ops.zeros(list(spec.shape), spec.dtype)
 

@@ -51,6 +51,10 @@ class StaticFunction(CompiledFunction[Any, Any]):
         """The function as it is."""
         return self._function
 
+    def was_called(self) -> bool:
+        """Whether there is a program of some call."""
+        return any(self._programs.values())
+
     def last_arguments(self) -> list[Any]:
         """Arguments like those of the program that was traced last, with zeros for their numbers.
 
