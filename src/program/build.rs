@@ -5,13 +5,12 @@ use std::any::TypeId;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::apart::{numbers, taken_apart};
 use super::beside::beside;
-use super::columns::in_columns;
 use super::lowered::loops_of;
 use super::outer::outer_products;
 use super::parts::{Id, Origin, Schedule, Step, Value};
 use super::plan::planned;
-use super::unroll::{numbers, unrolled};
 use super::way::{Pointwise, PointwiseKey, Way, share_slopes};
 use super::{Counts, Program};
 use crate::array::{Array, Layout};
@@ -310,8 +309,7 @@ impl Program {
         let all = steps.iter().map(|(step, _)| step.clone()).collect();
         let steps = beside(&values, steps);
         let steps = outer_products(&mut values, steps);
-        let steps = in_columns(&mut values, steps, &outputs);
-        let mut steps = unrolled(&mut values, steps, &outputs);
+        let mut steps = taken_apart(&mut values, steps, &outputs);
         if modes::with(|m| m.contracts) {
             for (_, way) in &mut steps {
                 if let Way::Pointwise(p) = way {

@@ -8,7 +8,6 @@ use crate::dtype::DType;
 use crate::error::Error;
 use crate::graph::trace::Call;
 use crate::graph::{Loops, Op, Operands};
-use crate::shape;
 
 /// What an op computes of operands of these dtypes and shapes. None if it does not tell.
 fn lowered<'a>(
@@ -56,12 +55,5 @@ impl Step {
             _ => None,
         };
         Some(way.unwrap_or(Way::Op))
-    }
-
-    /// By element of the one result, in C order: the input that it comes from, and its place there in C order; None for a zero.
-    /// None if the step does more than to move elements.
-    pub fn moved(&self, values: &[Value]) -> Option<Vec<Option<(usize, usize)>>> {
-        let Loops::Moves(map) = self.lowered(values)? else { return None };
-        map.places(self.ins.iter().map(|&id| shape::len(&values[id as usize].dims)))
     }
 }

@@ -1,9 +1,9 @@
 //! Programs: a trace that runs again with other numbers, without the host language and without a graph. The bits of
 //! its results are those of the ops applied one by one.
 
+mod apart;
 mod beside;
 mod build;
-mod columns;
 mod compile;
 mod drawn;
 mod explained;
@@ -18,7 +18,6 @@ mod plan;
 mod repeated;
 mod saved;
 mod schedule;
-mod unroll;
 mod way;
 
 use std::cell::Cell;

@@ -120,10 +120,18 @@ impl Pointwise {
         Some(Pointwise { row, ins: places, n, is_wide, has_single })
     }
 
-    /// A step that computes one number, of an array whose elements are computed with one second operand or several.
-    pub fn of_numbers(row: Row, ids: &[Id], has_single: bool) -> Pointwise {
-        let ins = ids.iter().map(|&id| Place { id, axes: None }).collect();
-        Pointwise { row, ins, n: 1, is_wide: false, has_single }
+    /// A step that computes a part of an array, from operands whose elements lie at these distances. One element is computed as
+    /// in the array, with one second operand or several.
+    pub fn of_parts(
+        row: Row,
+        ins: impl Iterator<Item = (Id, isize)>,
+        n: usize,
+        has_single: bool,
+    ) -> Pointwise {
+        let axes = |stride| (n > 1 && stride != 1).then(|| [(n, stride)].into());
+        let ins: SmallVec<[Place; 3]> = ins.map(|(id, stride)| Place { id, axes: axes(stride) }).collect();
+        let own = ins.get(1).is_some_and(|place: &Place| place.is_one_element(n));
+        Pointwise { row, ins, n, is_wide: false, has_single: if n == 1 { has_single } else { own } }
     }
 
     /// Whether a sum or product has its second operand, which is one number for all elements, in a register. If both

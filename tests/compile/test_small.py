@@ -250,6 +250,10 @@ COLUMNS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "stacked": lambda p, q, r: (fg.stack([p[:, 3], q, p[:, 3] * r, p[:, 0]], -1) * p + p[:, 1:2])[:, 1:3].sum(1),
     "stacked twice": lambda p, q, r: fg.stack([fg.stack([q, r], 1) + p[:, :2], p[:, 2:]], 1)[:, 1, 0] * p[:, 3],
     "signs": lambda p, q, r: fg.abs(p[:, 0]) * q + fg.sign(p[:, 1]) * p[:, 0] - p[:, 2] * 0.0,
+    "reversed": lambda p, q, r: fg.stack([fg.flip(p, 0)[:, 1], q[::-1], p[:, 0], r], 1)[:, :2].sum(1) + p[::-1, 3] * q,
+    "squares": lambda p, q, r: (
+        (fg.pad((p[:, 2:3] * p[:, 2:3]), [(0, 0), (1, 0)]) + fg.stack([q * 0.0, r], 1))[:, 1] * q
+    ),
     "rows too": lambda p, q, r: p[:, 0] * q + p[0, 1] * r + p[1] @ p[2] * p[:, 1],
 }
 
@@ -275,6 +279,30 @@ def test_gradients_of_columns(name: str, n: int) -> None:
         args(1, "float64")[:2],
     )
     agree(COLUMNS[name], args(0, "float64"), args(1, "float64"))
+
+
+@pytest.mark.parametrize("exponent", [2.0, -2.0, 0.5, -0.5, 3.0, 1.5])
+def test_powers_of_columns_of_one_exponent_are_those_of_the_array(exponent: float) -> None:
+    def f(x: Any, y: Any, z: Any) -> list[Any]:
+        exponents = fg.stack([y.expand(500), z.expand(500)], 1)
+        powers = x.reshape([500, 1]) ** exponents
+        return [powers[:, 0] * 2, powers[:, 1] * 3, fg.roll(powers, 1, 1)[:, 0] + exponents[:, 0]]
+
+    x = fg.tensor(np.abs(np.random.default_rng(0).standard_normal(500)))
+    y, z = fg.tensor(exponent, dtype="float64"), fg.tensor(1.3, dtype="float64")
+    assert bits(fg.compile(f, fullgraph=True)(x, y, z)) == bits(f(x, y, z))
+
+
+def test_columns_that_are_only_moved_take_no_pass() -> None:
+    def f(x: Any, y: Any) -> Any:
+        pair = fg.roll(fg.stack([x, y, x[::-1]], 1), 1, 1)
+        return fg.sin(pair[:, 0] * pair[:, 1]) + fg.pad(pair[:, 1:], [(0, 0), (1, 0)])[:, 2]
+
+    rng = np.random.default_rng(0)
+    args = [fg.tensor(rng.standard_normal(50)) for _ in range(2)]
+    compiled = fg.compile(f, fullgraph=True)
+    assert bits([compiled(*args)]) == bits([f(*args)])
+    assert " 1 passes" in str(compiled.explain())
 
 
 def test_gradients_of_parameters_in_batches_of_loops() -> None:
