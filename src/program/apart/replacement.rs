@@ -5,10 +5,9 @@ use smallvec::{SmallVec, smallvec};
 use super::super::lowered::loops_of;
 use super::super::parts::{Id, Step, Value};
 use super::super::way::{Place, Pointwise, Way};
-use super::{
-    Apart, CALL, ELEMENTS, GAIN, GAIN_OF_CALLS, Grain, OPERANDS, PRODUCTS, Part, RESULTS, Steps, is_plain,
-};
+use super::part::{Apart, Grain, Part, Steps};
 use crate::array::{Array, Layout};
+use crate::dtype::DType;
 use crate::graph::Loops;
 use crate::graph::trace::Call;
 use crate::kernel::copy::IndexMap;
@@ -18,6 +17,26 @@ use crate::kernel::pointwise::expressions::{ADD, MULTIPLY};
 use crate::kernel::reduce::ReduceLoops;
 use crate::kernel::reduce::pairwise::ROWS;
 use crate::shape;
+
+/// The most elements of a result that are computed one by one.
+const RESULTS: usize = 9;
+/// The most elements of an array that such results are computed from.
+const OPERANDS: usize = 16;
+/// The most multiplications of a matrix product that is taken apart.
+const PRODUCTS: usize = 64;
+/// What a step gains by being taken apart into numbers, and what each of these costs: of a step of arithmetic, and of one that
+/// calls a function. In tenths of a nanosecond, so as to prefer loops where both take about the same time.
+const GAIN: (i64, i64) = (40, 8);
+const GAIN_OF_CALLS: (i64, i64) = (150, 70);
+
+/// The fewest elements of a column.
+const FEWEST: usize = 8;
+/// The most columns of an array.
+const COLUMNS: usize = 8;
+/// The most elements of an array of columns, and of one that columns are moved from.
+const ELEMENTS: usize = 4096;
+/// About how many elements are moved in the time in which a kernel or a loop is called.
+pub(super) const CALL: usize = 30;
 
 /// How many numbers a call is taken apart into at most.
 pub(in super::super) fn numbers(call: &Call) -> usize {
@@ -32,20 +51,39 @@ pub(in super::super) fn numbers(call: &Call) -> usize {
     }
 }
 
-/// The parts of a result, what is gained by taking it apart, and what each step for a part costs.
-type Apiece = (Vec<Part>, (i64, i64));
+impl Grain {
+    /// How many elements each part of such a value has, and how many parts it has. None if it is not to be taken apart.
+    fn sizes(self, value: &Value) -> Option<(usize, usize)> {
+        if let Grain::Numbers = self {
+            let n = shape::len(&value.dims);
+            return (1..=RESULTS).contains(&n).then_some((1, n));
+        }
+        let (&len, rest) = value.dims.split_first()?;
+        let columns = shape::len(rest);
+        let fits = len >= FEWEST && (1..=COLUMNS).contains(&columns) && len * columns <= ELEMENTS;
+        (fits && is_plain(value)).then_some((len, columns))
+    }
+}
+
+/// Whether it is an array of floats in C order.
+fn is_plain(value: &Value) -> bool {
+    matches!(value.dtype, DType::F32 | DType::F64) && shape::are_contiguous(&value.dims, &value.strides)
+}
+
+/// The parts of a result, and what is gained by taking it apart.
+type Apiece = (Vec<Part>, i64);
 
 impl Apart<'_> {
     /// Takes the result of a step apart: what replaces the step, and how much less time that takes, in tenths of a nanosecond for
     /// numbers, and in elements that are moved for columns. None if the step stays as it is.
-    pub(super) fn replacement(&mut self, step: &Step, way: &Way) -> Option<(Steps, i64)> {
+    pub fn replacement(&mut self, step: &Step, way: &Way) -> Option<(Steps, i64)> {
         let &[out] = &step.outs[..] else { return None };
         let (len, n) = self.grain.sizes(&self.values[out as usize])?;
         if step.ins.is_empty() || !step.ins.iter().chain(&step.outs).all(|&id| self.fits(id)) {
             return None;
         }
         self.steps.clear();
-        let (parts, (gain, cost)) = match way {
+        let (parts, gain) = match way {
             Way::Pointwise(p) => self.rows(step, p, len, n)?,
             _ => self.others(step, len, n)?,
         };
@@ -53,9 +91,7 @@ impl Apart<'_> {
             return None;
         }
         self.parts.insert(out, parts.into());
-        let steps = std::mem::take(&mut self.steps);
-        let gain = gain - cost * steps.len() as i64;
-        Some((steps, gain))
+        Some((std::mem::take(&mut self.steps), gain))
     }
 
     /// Whether its elements fit into cells, and are those of its memory.
@@ -71,13 +107,9 @@ impl Apart<'_> {
             let whole = self.values[place.id as usize].whole(place.id);
             self.parts.get(&whole).is_some_and(|parts| parts.len() > 1)
         };
-        let costs = match self.grain {
-            Grain::Columns if !p.ins.iter().any(is_apart) => return None,
-            Grain::Columns => (CALL as i64, CALL as i64),
-            Grain::Numbers if p.n == 1 => (0, 0),
-            Grain::Numbers if p.row.arithmetic().is_none() => GAIN_OF_CALLS,
-            Grain::Numbers => GAIN,
-        };
+        if self.grain == Grain::Columns && !p.ins.iter().any(is_apart) {
+            return None;
+        }
         let part = |i: usize| {
             let next = p.places(if len == 1 { i } else { i + n });
             let mut ins: SmallVec<[Part; 3]> = smallvec![];
@@ -96,7 +128,14 @@ impl Apart<'_> {
             }
             Some(self.computed(step, (p.row, p.has_single), ins, len, true))
         };
-        Some(((0..n).map(part).collect::<Option<_>>()?, costs))
+        let parts = (0..n).map(part).collect::<Option<_>>()?;
+        let gain = match self.grain {
+            Grain::Columns => CALL as i64 * (1 - self.steps.len() as i64),
+            Grain::Numbers if n == 1 => 0,
+            Grain::Numbers if p.row.arithmetic().is_none() => GAIN_OF_CALLS.0 - GAIN_OF_CALLS.1 * n as i64,
+            Grain::Numbers => GAIN.0 - GAIN.1 * n as i64,
+        };
+        Some((parts, gain))
     }
 
     /// The parts of a step that moves floats, or sums them.
@@ -111,16 +150,18 @@ impl Apart<'_> {
         if !is_plain(to) || !step.ins.iter().all(is_few) || are_columns && n == 1 {
             return None;
         }
-        // Loops on numbers neither move elements nor multiply matrices.
-        let much = (i64::MAX, 0);
         Some(match (step.lowered(self.values)?, &step.ins[..]) {
             (Loops::Moves(map), _) => {
-                let moved = ((CALL + len * n) as i64, 0);
-                (self.moves(step, &map, len, n)?, if are_columns { moved } else { much })
+                let gain = if are_columns { (CALL + len * n) as i64 } else { i64::MAX };
+                (self.moves(step, &map, len, n)?, gain)
             }
-            (Loops::Fold(table, axes), &[x]) if !are_columns => (self.sums(step, table, &axes, x)?, GAIN),
+            (Loops::Fold(table, axes), &[x]) if !are_columns => {
+                let terms = shape::len(&self.values[x as usize].dims) as i64;
+                (self.sums(step, table, &axes, x)?, GAIN.0 - GAIN.1 * terms)
+            }
+            // Loops on arrays neither move elements nor multiply matrices.
             (Loops::Product | Loops::Dot, &[x, y]) if !are_columns && step.batch_ndim == 0 => {
-                (self.products(step, x, y)?, much)
+                (self.products(step, x, y)?, i64::MAX)
             }
             _ => return None,
         })
