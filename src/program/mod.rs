@@ -5,6 +5,7 @@ mod apart;
 mod beside;
 mod build;
 mod compile;
+mod costs;
 mod drawn;
 mod explained;
 pub mod file;

@@ -16,8 +16,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::joined::Joined;
 use self::part::{Apart, Grain, Steps};
-use self::replacement::CALL;
 pub(super) use self::replacement::numbers;
+use super::costs;
 use super::parts::{Id, Step, Value};
 use super::way::Way;
 use crate::shape;
@@ -108,7 +108,7 @@ impl Apart<'_> {
             return steps.push((step, Way::Pack));
         }
         let dims = self.values[out as usize].dims.clone();
-        *gain -= (CALL + shape::len(&dims)) as i64;
+        *gain -= costs::ITEM + costs::MOVED * shape::len(&dims) as i64;
         (step.op, step.batch_ndim) = (Arc::new(Joined { name: step.op.name(), dims }), 0);
         steps.push((step, Way::Op));
     }

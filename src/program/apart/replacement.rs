@@ -2,6 +2,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
+use super::super::costs::{ITEM, MOVED, NUMBER, NUMBER_OF_CALLS, STEP, STEP_OF_CALLS};
 use super::super::lowered::loops_of;
 use super::super::parts::{Id, Step, Value};
 use super::super::way::{Place, Pointwise, Way};
@@ -24,10 +25,6 @@ const RESULTS: usize = 9;
 const OPERANDS: usize = 16;
 /// The most multiplications of a matrix product that is taken apart.
 const PRODUCTS: usize = 64;
-/// What a step gains by being taken apart into numbers, and what each of these costs: of a step of arithmetic, and of one that
-/// calls a function. In tenths of a nanosecond, so as to prefer loops where both take about the same time.
-const GAIN: (i64, i64) = (40, 8);
-const GAIN_OF_CALLS: (i64, i64) = (150, 70);
 
 /// The fewest elements of a column.
 const FEWEST: usize = 8;
@@ -35,9 +32,6 @@ const FEWEST: usize = 8;
 const COLUMNS: usize = 8;
 /// The most elements of an array of columns, and of one that columns are moved from.
 const ELEMENTS: usize = 4096;
-/// About how many elements are moved in the time in which a kernel or a loop is called.
-pub(super) const CALL: usize = 30;
-
 /// How many numbers a call is taken apart into at most.
 pub(in super::super) fn numbers(call: &Call) -> usize {
     let few =
@@ -74,8 +68,7 @@ fn is_plain(value: &Value) -> bool {
 type Apiece = (Vec<Part>, i64);
 
 impl Apart<'_> {
-    /// Takes the result of a step apart: what replaces the step, and how much less time that takes, in tenths of a nanosecond for
-    /// numbers, and in elements that are moved for columns. None if the step stays as it is.
+    /// Takes the result of a step apart: what replaces the step, and how much less that costs. None if the step stays as it is.
     pub fn replacement(&mut self, step: &Step, way: &Way) -> Option<(Steps, i64)> {
         let &[out] = &step.outs[..] else { return None };
         let (len, n) = self.grain.sizes(&self.values[out as usize])?;
@@ -130,10 +123,10 @@ impl Apart<'_> {
         };
         let parts = (0..n).map(part).collect::<Option<_>>()?;
         let gain = match self.grain {
-            Grain::Columns => CALL as i64 * (1 - self.steps.len() as i64),
+            Grain::Columns => ITEM * (1 - self.steps.len() as i64),
             Grain::Numbers if n == 1 => 0,
-            Grain::Numbers if p.row.arithmetic().is_none() => GAIN_OF_CALLS.0 - GAIN_OF_CALLS.1 * n as i64,
-            Grain::Numbers => GAIN.0 - GAIN.1 * n as i64,
+            Grain::Numbers if p.row.arithmetic().is_none() => STEP_OF_CALLS - NUMBER_OF_CALLS * n as i64,
+            Grain::Numbers => STEP - NUMBER * n as i64,
         };
         Some((parts, gain))
     }
@@ -152,12 +145,12 @@ impl Apart<'_> {
         }
         Some(match (step.lowered(self.values)?, &step.ins[..]) {
             (Loops::Moves(map), _) => {
-                let gain = if are_columns { (CALL + len * n) as i64 } else { i64::MAX };
+                let gain = if are_columns { ITEM + MOVED * (len * n) as i64 } else { i64::MAX };
                 (self.moves(step, &map, len, n)?, gain)
             }
             (Loops::Fold(table, axes), &[x]) if !are_columns => {
                 let terms = shape::len(&self.values[x as usize].dims) as i64;
-                (self.sums(step, table, &axes, x)?, GAIN.0 - GAIN.1 * terms)
+                (self.sums(step, table, &axes, x)?, STEP - NUMBER * terms)
             }
             // Loops on arrays neither move elements nor multiply matrices.
             (Loops::Product | Loops::Dot, &[x, y]) if !are_columns && step.batch_ndim == 0 => {

@@ -4,10 +4,6 @@
 use crate::kernel::pointwise::machine::CodeOfNumbers;
 use crate::kernel::pointwise::row::{Address, Instruction};
 
-/// The fewest instructions that become machine code if they run once at a time. Memory for code takes some microseconds, and an
-/// instruction two nanoseconds less.
-const FEWEST: usize = 16;
-
 /// Instructions on single numbers of at most 8 bytes, each of which lies in a cell of its own.
 pub struct Numbers {
     /// Their addresses are counted in bytes.
@@ -38,7 +34,8 @@ impl Numbers {
             own
         };
         let instructions: Box<[Instruction]> = instructions.iter().map(in_bytes).collect();
-        let is_worthwhile = repeats || instructions.len() >= FEWEST;
+        // An instruction takes some nanoseconds less as machine code.
+        let is_worthwhile = repeats || instructions.len() > 1;
         let is_needed = |cell: Address| is_needed(cell / size);
         // SAFETY: the instructions stay in their box.
         let code = || unsafe { CodeOfNumbers::new(&instructions, size, repeats, &is_needed) };
