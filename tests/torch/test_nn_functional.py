@@ -291,6 +291,14 @@ def test_images_without_elements_are_not_padded(mode: str) -> None:
             F.unfold(torch.ones(wrong), 2)
 
 
+def test_reflected_padding_is_less_than_the_image() -> None:
+    x = torch.arange(3.0)[None, None]
+    assert F.pad(x, (2, 2), "reflect").tolist() == [[[2, 1, 0, 1, 2, 1, 0]]]
+    for widths in ((3, 0), (0, 4)):
+        with pytest.raises(RuntimeError, match="Padding size should be less than the corresponding input dimension"):
+            F.pad(x, widths, "reflect")
+
+
 def test_circular_padding_goes_around_once() -> None:
     x = torch.arange(4.0)[None, None]
     assert F.pad(x, (4, 4), "circular").tolist() == [[[0, 1, 2, 3] * 3]]

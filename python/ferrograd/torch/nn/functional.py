@@ -258,6 +258,12 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
                 raise ShapeError("pad: Negative padding value is resulting in an empty dimension")
     elif mode != "constant":
         _arguments.images("pad", input, len(pairs) + 1)
+        for axis, (n, (before, after)) in enumerate(zip(input.shape, widths, strict=True)):
+            if mode == "reflect" and max(before, after, 0) >= max(n, 1):
+                raise ShapeError(
+                    "pad: Padding size should be less than the corresponding input dimension, but got: padding "
+                    f"({before}, {after}) at dimension {axis} of input {list(input.shape)}"
+                )
     padded = ops.pad(input, widths, mode, 0.0 if value is None else value)
     return padded.contiguous() if mode == "circular" else padded
 
