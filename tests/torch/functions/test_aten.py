@@ -202,3 +202,26 @@ def test_the_op_of_an_index_takes_one_for_each_axis() -> None:
     same(torch.ops.aten.index(x, [at, at]), x[at, at])
     same(torch.ops.aten.index.Tensor(x, [None, at]), x[:, at])
     same(torch.ops.aten.index(x, torch.tensor([1, 2])), x[1, 2])
+
+
+def test_softmax_of_what_a_mask_does_not_hide() -> None:
+    scores, causal = normal(2, 3, 4, 4), torch.ones(4, 4, dtype=torch.bool).triu(1)
+    keys = torch.tensor([[False, True, False, False], [True, False, False, True]])
+    for mask, kind, spread in ((causal, 0, causal), (keys, 1, keys[:, None, None]), (scores > 1, 2, scores > 1)):
+        weights = torch.exp(scores) * ~spread
+        found = torch._masked_softmax(scores, mask, 3, kind)
+        torch.testing.assert_close(found, weights / weights.sum(3, keepdim=True), equal_nan=True)
+    full = keys[:, None, None].expand(2, 3, 4, 4)
+    same(torch._masked_softmax(scores, full, 3, 1), torch._masked_softmax(scores, keys, 3, 1))
+    same(torch._softmax(scores, 1, False), torch.softmax(scores, 1))
+    assert torch._log_softmax(scores.half(), 1, True).dtype == torch.float32
+    assert torch._masked_softmax(scores, torch.ones_like(scores, dtype=torch.bool)).isnan().all()
+    wrong: list[tuple[str, Any]] = [
+        ("should be a boolean tensor", lambda: torch._masked_softmax(scores, keys.float(), 3, 1)),
+        ("mask_type == 1 mask shape", lambda: torch._masked_softmax(scores, causal, 3, 1)),
+        ("Mask Type should be 0", lambda: torch._masked_softmax(scores, keys, 3, 3)),
+    ]
+    for text, call in wrong:
+        with pytest.raises(RuntimeError, match=text):
+            call()
+    assert torch._add_relu(torch.tensor([-1.0, 2.0]), torch.tensor([0.5, 1.0]), alpha=2).tolist() == [0, 4]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ferrograd._core import ArgumentError, DtypeError, ShapeError
 from ferrograd._distributions import _draws
 from ferrograd._functions import embedding as _embedding
 from ferrograd._kit import arguments as _arguments
@@ -234,6 +235,46 @@ def _sample_dirichlet(input: Tensor, generator: Any = None) -> Any:
     concentration = _arguments.tensor(input, "_sample_dirichlet", "input")
     with drawing(generator, "_sample_dirichlet"):
         return _draws.dirichlet(concentration)
+
+
+def _masked_softmax(input: Tensor, mask: Tensor, dim: int | None = None, mask_type: int | None = None) -> Tensor:
+    """Softmax over the elements that a mask does not hide, by default along the last axis; NaN where all are hidden.
+
+    The mask has the shape of the input (``mask_type`` 2, the default). It may have that of the last two axes of scores
+    [batch, heads, queries, keys] too (0), or [batch, keys] (1).
+    """
+    x, hidden = _arguments.tensor(input, "_masked_softmax", "input"), _arguments.tensor(mask, "_masked_softmax", "mask")
+    if hidden.dtype.kind != "b":
+        raise DtypeError(f"_masked_softmax: Mask should be a boolean tensor, not {hidden.dtype}")
+    kind, shape = 2 if mask_type is None else mask_type, tuple(x.shape)
+    if kind not in (0, 1, 2):
+        raise ArgumentError(
+            "_masked_softmax: Mask Type should be 0 (src_mask) or 1 (src_key_padding_mask), or 2 (default_mask), not "
+            f"{kind}"
+        )
+    wanted = (shape[0], shape[-1]) if kind == 1 else shape[-2:] if kind == 0 and x.ndim == 4 else shape
+    if tuple(hidden.shape) not in (wanted, shape):
+        raise ShapeError(f"_masked_softmax: For mask_type == {kind} mask shape should be {wanted}, not {hidden.shape}")
+    if kind == 1 and tuple(hidden.shape) != shape:
+        hidden = ops.reshape(hidden, [shape[0], *[1] * (x.ndim - 2), shape[-1]])
+    axis = x.ndim - 1 if dim is None else dim
+    return functional.softmax(ops.masked_fill(x, hidden, float("-inf")), axis)
+
+
+def _softmax(input: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    """Softmax along an axis, in float32 if asked for."""
+    return functional.softmax(input, dim, dtype="float32" if half_to_float else None)
+
+
+def _log_softmax(input: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    """The logarithm of softmax along an axis, in float32 if asked for."""
+    return functional.log_softmax(input, dim, dtype="float32" if half_to_float else None)
+
+
+def _add_relu(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
+    """``relu(input + alpha * other)``."""
+    found: Tensor = ops.relu(_arguments.tensor(input, "_add_relu", "input") + other * alpha)
+    return found
 
 
 def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Tensor:
