@@ -188,6 +188,8 @@ def _fast(
         direction = [u if k == j else np.zeros(b.shape) for k, b in enumerate(problem.at)]
         numerical = problem.along(direction, eps, CENTRAL)
         sides = [np.asarray(_length_one(generator.uniform(size=n.shape))) for n in numerical]
+        # If each element of the Jacobian is off by atol, its product with both vectors is off by this times their sums.
+        room = atol * float(np.abs(u).sum())
         for mode in modes:
             pushed = analytic.pushed(direction) if mode == "forward" else []
             for i, (y, n, v) in enumerate(zip(analytic.outputs, numerical, sides, strict=True)):
@@ -201,7 +203,7 @@ def _fast(
                 if math.isnan(wanted):
                     # Not along this direction: element by element, some have a quotient.
                     _slow(problem, analytic, [mode], eps, rtol, atol)
-                elif not abs(found - wanted) <= atol + rtol * abs(wanted):
+                elif not abs(found - wanted) <= room * float(v.sum()) + rtol * abs(wanted):
                     _slow(problem, analytic, modes, eps, rtol, atol)
                     raise GradcheckError(
                         f"Jacobian mismatch for output {i} with respect to input {j},\nnumerical:{wanted}\n"

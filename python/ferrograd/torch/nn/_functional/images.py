@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd._autograd.autocast import in_float32
-from ferrograd._core import ArgumentError, ShapeError
+from ferrograd._core import ArgumentError, DtypeError, ShapeError
 from ferrograd._functions import grids, images, norms, pools
 from ferrograd._functions.pools import largest
 from ferrograd._kit import arguments as _arguments
@@ -135,9 +135,11 @@ def interpolate(
 
     The mode is nearest, nearest-exact, area, linear, bilinear, trilinear or bicubic. With ``align_corners`` the samples
     at the ends stay where they are. With ``antialias``, for bilinear and bicubic, a sample of a smaller image is a mean
-    of all that lie about it. Bytes (uint8) are rounded.
+    of all that lie about it. Bytes (uint8) are rounded; other integers raise, as in PyTorch.
     """
     count = _arguments.tensor(input, "interpolate", "input").ndim - 2
+    if input.dtype.kind in "iub" and input.dtype.name != "uint8":
+        raise DtypeError(f"interpolate: not implemented for {input.dtype.name}: cast the images to floats, or to uint8")
     if antialias and mode not in ("bilinear", "bicubic"):
         raise ArgumentError(
             "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input"
