@@ -55,7 +55,8 @@ EXTENSION := python/ferrograd/_core.abi3.so
 LIBRARY := target/quick/lib_core$(if $(filter Darwin,$(shell uname)),.dylib,.so)
 dev: .venv/ready
 	cargo build --profile quick --package ferrograd-python
-	cmp --silent $(LIBRARY) $(EXTENSION) || cp $(LIBRARY) $(EXTENSION)
+	@# Programs that run keep the file that they began with.
+	cmp --silent $(LIBRARY) $(EXTENSION) || { cp $(LIBRARY) $(EXTENSION).new && mv $(EXTENSION).new $(EXTENSION); }
 
 t: dev
 	PYTHONPATH=python $(BIN)/python -m pytest $(F) -k "$(K)"
