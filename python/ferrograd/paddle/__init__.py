@@ -60,8 +60,8 @@ _own = _public.gathered(globals(), _functions, _dtypes)
 _LAZY = {
     *("amp", "audio", "autograd", "base", "callbacks", "device", "distributed", "distribution", "fft", "fluid"),
     *("framework", "geometric", "hapi", "imperative", "incubate", "inference", "io", "jit", "metric", "nn"),
-    *("optimizer", "pir", "pir_utils", "regularizer", "signal", "sparse", "special", "static", "tensor", "utils"),
-    *("version", "vision", "_C_ops", "_legacy_C_ops", "_pir_ops"),
+    *("optimizer", "pir", "pir_utils", "regularizer", "signal", "sparse", "special", "static", "tensor", "text"),
+    *("utils", "version", "vision", "_C_ops", "_legacy_C_ops", "_pir_ops"),
 }
 #: Names of such modules that the namespace has too.
 _ELSEWHERE = {
@@ -141,6 +141,7 @@ __all__ = [
     "special",
     "static",
     "summary",
+    "text",
     "utils",
     "version",
 ]
@@ -177,6 +178,7 @@ if _TYPE_CHECKING:
         signal as signal,
         special as special,
         static as static,
+        text as text,
         utils as utils,
         version as version,
         vision as vision,
@@ -205,7 +207,6 @@ else:
         "hub": "use paddle.load with a file that was fetched before",
         "onnx": "use paddle.save with layer.state_dict()",
         "profiler": "use ferrograd.profile",
-        "text": "data sets are no part of the library: read files in a paddle.io.Dataset",
     }
 
     def __getattr__(name: str) -> _Any:
