@@ -261,7 +261,10 @@ def test_assigned_parts_are_written(dialect: Any) -> None:
     r = dialect.ones([2])
     r.real = 3
     assert r.tolist() == [3.0, 3.0]
-    with pytest.raises((TypeError, ValueError), match="no imaginary parts to write to"):
+    refused = pytest.raises(
+        (TypeError, ValueError, RuntimeError), match="no imaginary parts to write|non-complex dtypes"
+    )
+    with refused:
         r.imag = 1
     with pytest.raises((RuntimeError, ValueError), match="does not broadcast"):
         z.imag = dialect.ones([3])

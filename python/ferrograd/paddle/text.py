@@ -49,8 +49,8 @@ def viterbi_decode(
     transitions = _arguments.tensor(transition_params, "viterbi_decode", "transition_params")
     if potentials.ndim != 3 or tuple(transitions.shape) != (potentials.shape[2],) * 2:
         raise ShapeError(
-            "viterbi_decode: potentials of shape [batch, steps, tags] and transitions of shape [tags, tags] are wanted, "
-            f"not {list(potentials.shape)} and {list(transitions.shape)}"
+            "viterbi_decode wants potentials of shape [batch, steps, tags] and transitions of shape [tags, tags], not "
+            f"{list(potentials.shape)} and {list(transitions.shape)}"
         )
     batch, most, count = potentials.shape
     counts = np.asarray(_arguments.tensor(lengths, "viterbi_decode", "lengths").detach().numpy())

@@ -63,7 +63,9 @@ def tensor_array_to_tensor(
     """The tensors of a list joined along an axis, with ``use_stack`` a new one, and how far each reaches along it."""
     array = _list(input, "tensor_array_to_tensor")
     joined = ops.stack(array, axis) if use_stack else ops.concat(array, axis)
-    return joined, to_tensor([1 if use_stack else x.shape[axis] for x in array], "int32")
+    # An empty tensor of one axis may be joined with any others.
+    sizes = [x.shape[axis] if -x.ndim <= axis < x.ndim else 0 for x in array]
+    return joined, to_tensor([1] * len(array) if use_stack else sizes, "int32")
 
 
 def _list(array: Any, function: str) -> list[Tensor]:

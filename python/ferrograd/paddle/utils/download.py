@@ -14,6 +14,8 @@ def is_url(path: str) -> bool:
     >>> paddle.utils.download.is_url("https://example.org/model.pdparams")
     True
     """
+    if not isinstance(path, str):
+        raise TypeError(f"is_url: path is a text, not {type(path).__name__}")
     return path.startswith(("http://", "https://"))
 
 
