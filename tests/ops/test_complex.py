@@ -262,7 +262,7 @@ def test_assigned_parts_are_written(dialect: Any) -> None:
     r.real = 3
     assert r.tolist() == [3.0, 3.0]
     refused = pytest.raises(
-        (TypeError, ValueError, RuntimeError), match="no imaginary parts to write|non-complex dtypes"
+        (TypeError, ValueError, RuntimeError), match=r"no imaginary parts to write|non-complex dtypes"
     )
     with refused:
         r.imag = 1
