@@ -35,6 +35,9 @@ def run():
     image = fg.tensor(np.ones((1, 2, 8, 8), np.float32), requires_grad=True)
     fg.conv2d(image, fg.ones((3, 2, 3, 3))).sum().backward()
     func.vmap(func.grad(lambda v: (v**3).sum()))(x.detach())
+    step = lambda c, _: (fg.tanh(c * 0.9 + 0.1), (c * c).sum())
+    compiled = fg.compile(func.grad(lambda v: func.scan(step, v, None, 50)[1].sum()))
+    compiled(x.detach()[0]), compiled(x.detach()[0, :3]), compiled(x.detach()[:, :3]), compiled(x.detach()[:0])
     memoryview(x.detach()).tolist(), np.from_dlpack(x.detach()), fg.from_dlpack(np.ones(3))
     x.register_hook(lambda g, x=x: g)
     for bad in (lambda: x[99], lambda: x @ x, lambda: fg.zeros((2**62, 4)), lambda: fg.sum(x, nothing=1)):

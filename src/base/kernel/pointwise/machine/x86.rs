@@ -104,7 +104,8 @@ impl Assembler<X86> {
         match self.width {
             Width::One | Width::Vector => {
                 let is_vector = u8::from(self.width == Width::Vector) << 2;
-                let is_double = u8::from(is_double) << 7;
+                // In the first map this bit says nothing, and valgrind knows it as zero only.
+                let is_double = u8::from(is_double && map > 1) << 7;
                 self.code.extend([0xc4, registers | map, is_double | first | is_vector | prefix, opcode]);
             }
             Width::Wide | Width::Masked => {
