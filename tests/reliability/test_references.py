@@ -131,6 +131,7 @@ def test_every_op_gives_its_nodes_back() -> None:
 
 #: Each way to use an op a thousand times over; memory does not grow with the number of rounds.
 USES = {
+    "memory that goes back to the system": "xs = [fg.ones(300) for _ in range(10)]; del xs; fg.empty_cache()",
     "forward": "y = f(x)",
     "backward": "y = f(x).sum(); y.backward(); x.grad = None",
     "create_graph": "y = fg.grad(f(x).sum(), x, create_graph=True); fg.grad(y.sum(), x, allow_unused=True)",

@@ -155,12 +155,6 @@ impl Buffer {
     pub(super) fn len(&self) -> usize {
         self.layout.size() - self.skip
     }
-
-    fn free(&self) {
-        // SAFETY: the block was allocated by `fresh` with this layout, and only the owner of the buffer calls this,
-        // once.
-        unsafe { dealloc(self.base.as_ptr(), self.layout) }
-    }
 }
 
 impl Drop for Buffer {
@@ -176,7 +170,8 @@ impl Drop for Buffer {
             class.is_some_and(|class| whole && put(class, Kept { base: self.base, skip: self.skip }, bytes))
         };
         if !kept {
-            self.free();
+            // SAFETY: the block was allocated by `fresh` with this layout, and nobody else has it.
+            unsafe { dealloc(self.base.as_ptr(), self.layout) }
         }
     }
 }
@@ -313,9 +308,9 @@ fn give_back_unused() {
 fn free_all(class: usize, kept: Vec<Kept>) -> usize {
     let bytes = kept.len() * size(class);
     BYTES.fetch_sub(bytes, Relaxed);
-    for buffer in kept.into_iter().filter_map(|kept| kept.buffer(size(class))) {
-        buffer.free();
-        std::mem::forget(buffer);
+    if let Some(layout) = block(size(class)) {
+        // SAFETY: the blocks were allocated by `fresh` with the layout of their class, and nobody else has them.
+        kept.into_iter().for_each(|Kept { base, .. }| unsafe { dealloc(base.as_ptr(), layout) });
     }
     bytes
 }
