@@ -105,7 +105,7 @@ def test_batch_norm_with_an_activation() -> None:
 
 
 def test_missing_modules_say_what_replaces_them() -> None:
-    for name, way in (("text", "Dataset"), ("onnx", "save"), ("nothing", "no attribute")):
+    for name, way in (("dataset", "Dataset"), ("onnx", "save"), ("nothing", "no attribute")):
         with pytest.raises(AttributeError, match=way):
             getattr(paddle, name)
 
