@@ -349,3 +349,13 @@ def test_forward_mode_can_be_switched_off_outside_of_a_level() -> None:
         assert values(fwd.unpack_dual(fwd.make_dual(X, V)).tangent) == values(V)
         with pytest.raises(RuntimeError, match="cannot be switched inside a level"):
             fwd._set_fwd_grad_enabled(False)
+
+
+def test_a_step_of_a_dual_tensor_has_a_tangent_of_zeros() -> None:
+    with fwd.dual_level():
+        x = fwd.make_dual(torch.tensor([0.3, -0.7]), torch.ones(2))
+        for step in (torch.floor, torch.sign, torch.round):
+            assert fwd.unpack_dual(step(x)).tangent.tolist() == [0.0, 0.0]
+        assert fwd.unpack_dual(x.detach()).tangent is None
+        assert fwd.unpack_dual(x > 0).tangent is None
+        assert fwd.unpack_dual(torch.ones(2)).tangent is None

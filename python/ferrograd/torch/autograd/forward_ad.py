@@ -11,7 +11,7 @@ from contextlib import ContextDecorator
 from typing import Any, NamedTuple
 
 from ferrograd import _core
-from ferrograd._core import ArgumentError, FreedGraphError, ShapeError, Tensor
+from ferrograd._core import ArgumentError, FreedGraphError, ShapeError, Tensor, torch as ops
 from ferrograd._kit import public as _public
 from ferrograd._kit.dialect import TORCH
 from ferrograd.torch._tensor_str import _add_suffixes
@@ -203,6 +203,9 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if own is not None and own.node is tensor.grad_fn:
         return UnpackedDualTensor(tensor if beyond else tensor.detach(), own.tangent)
     [moved] = _core.push([tensor], [_root], [_core.make(1.0, None, False, TORCH)], beyond)
+    # What depends on dual tensors alone, as a step does, has a tangent of zeros.
+    if moved is None and _core.reaches_other_leaves([tensor], []) and not _core.reaches_other_leaves([tensor], [_root]):
+        moved = ops.zeros_like(tensor.detach())
     return UnpackedDualTensor(tensor if beyond or moved is None else tensor.detach(), moved)
 
 
