@@ -1,5 +1,5 @@
-//! Sequences: computations that run one after the other. Where each puts its results is planned once, so that a run makes
-//! no arrays but those that somebody reads afterwards.
+//! Sequences: computations that run one after the other. Small results lie in memory that is planned once, by live ranges; others are
+//! arrays, from when they are made to when nobody reads them any more.
 
 mod arrays;
 mod items;
