@@ -45,7 +45,7 @@ pub type Template = Box<dyn Fn(&[(DType, Layout)]) -> Option<Box<dyn Kernel>>>;
 
 impl Loops {
     /// Whether the result can have this dtype and shape. Those of a kernel are known when it is made.
-    pub fn make(&self, ins: &Operands<'_>, dtype: DType, dims: &[usize]) -> bool {
+    pub fn can_make(&self, ins: &Operands<'_>, dtype: DType, dims: &[usize]) -> bool {
         let Operands { dtypes, dims: of, batch_ndim } = *ins;
         let is_of_one = dtypes.iter().all(|&d| d == dtype);
         match self {
@@ -59,7 +59,8 @@ impl Loops {
                 table.out.unwrap_or(dtypes[0]) == dtype
                     && kept.filter(is_long).eq(dims.iter().filter(is_long))
             }
-            _ if !is_of_one => matches!(self, Loops::Kernel(_)),
+            Loops::Kernel(_) => true,
+            _ if !is_of_one => false,
             Loops::Moves(map) => map.dims[..] == *dims,
             Loops::Product => match (of, dims) {
                 (&[&[ref x @ .., m, k], &[ref y @ .., rows, n]], &[ref lead @ .., down, across]) => {
@@ -78,7 +79,6 @@ impl Loops {
                 _ => false,
             },
             Loops::Rows(_) => are_broadcast(of, batch_ndim, dims),
-            Loops::Kernel(_) => true,
         }
     }
 }

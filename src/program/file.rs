@@ -1,6 +1,6 @@
 //! Programs in files: values and steps, each op by the name under which `stored_op` made it known. A file holds no
 //! code. Whoever reads one believes nothing that it says: each value lies where it may, is made before it is read, and has the dtype and
-//! shape that its op makes of what it reads ([`Loops::make`](crate::graph::Loops::make)). An op that does not say that checks its operands
+//! shape that its op makes of what it reads ([`Loops::can_make`](crate::graph::Loops::can_make)). An op that does not say that checks its operands
 //! when it runs, and its results are compared with the values.
 
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::parts::{Applied, Gathered, Id, Memory, Piece, Step};
+use super::parts::{Applied, Id, Made, Memory, Piece, Step};
 use super::way::{Place, Pointwise};
 use crate::kernel::pointwise::cluster::{Cluster, End, Read, Reading, Walk, Write, has_room};
 use crate::kernel::pointwise::row::{Address, Instruction, Loop, Operand, PairLoop};
@@ -93,7 +93,7 @@ pub(super) fn gathered(memory: Memory<'_>, parts: &Parts, outside: &FxHashSet<Id
     let steps = steps.filter(|step| named.insert(Arc::as_ptr(&step.op).cast::<()>()));
     let ops = steps.map(Applied::of).collect();
     let cluster = Cluster::new(n, instructions, all.readings, results, ends, registers, widest);
-    Some(Piece::Together(Part::Cluster(Box::new(cluster)), Gathered { reads: all.reads, outs, ops }))
+    Some(Piece::Together(Part::Cluster(Box::new(cluster)), all.reads, Made { outs, ops }))
 }
 
 impl<'a> Gathering<'a> {

@@ -113,24 +113,17 @@ impl Applied {
     }
 }
 
-/// A step, or steps that compute together.
+/// A step, or what computes steps together, with the values that it reads and what it makes.
 pub enum Piece {
     Op(Step),
-    Together(Part, Gathered),
-}
-
-/// The values that steps read and make together. What a cluster reads are whole values, no views.
-pub struct Gathered {
-    pub reads: Vec<Id>,
-    pub outs: Vec<Id>,
-    pub ops: Vec<Applied>,
+    Together(Part, Vec<Id>, Made),
 }
 
 /// The work of a program: a sequence, and the values that it reads and makes. What it reads are whole values, no views.
 pub struct Schedule {
     pub sequence: Sequence,
-    /// The sequence as the steps of loops.
-    pub repeated: Loop,
+    /// The sequence as the steps of loops. None if a step decides, or stays in order.
+    pub repeated: Option<Loop>,
     pub reads: Vec<Id>,
     pub results: Vec<Id>,
     pub items: Vec<Made>,
@@ -140,11 +133,4 @@ pub struct Schedule {
 pub struct Made {
     pub outs: SmallVec<[Id; 1]>,
     pub ops: SmallVec<[Applied; 1]>,
-}
-
-impl Made {
-    /// Whether its results decide how the caller goes on, or it has effects besides them.
-    pub fn is_in_order(&self) -> bool {
-        self.outs.is_empty() || self.ops.iter().any(|own| own.op.decides() || own.op.calls_host())
-    }
 }

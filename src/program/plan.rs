@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::gather::{Parts, gathered};
 use super::order::asked_for;
-use super::parts::{Applied, Gathered, Id, Memory, Piece, Step, Value};
+use super::parts::{Applied, Id, Made, Memory, Piece, Step, Value};
 use super::way::{Pointwise, Way};
 use crate::kernel::reduce::tiles::Lengths;
 use crate::kernel::sequence::Part;
@@ -54,10 +54,9 @@ pub(super) fn planned(values: &[Value], steps: Vec<(Step, Way)>, outputs: &[Id])
                 Way::Fold(fold) if !members.is_empty() => folds.push((step, fold)),
                 Way::Pack => packs.push(step),
                 Way::Kernel(kernel, other) => {
-                    let Step { ins, outs, .. } = &step;
-                    let ops = vec![Applied::of(&step), other];
-                    let of = Gathered { reads: ins.to_vec(), outs: outs.to_vec(), ops };
-                    work.push(Piece::Together(Part::Kernel(kernel), of));
+                    let ops = [Applied::of(&step), other].into_iter().collect();
+                    let made = Made { outs: step.outs, ops };
+                    work.push(Piece::Together(Part::Kernel(kernel), step.ins.into_vec(), made));
                 }
                 _ => work.push(Piece::Op(step)),
             }

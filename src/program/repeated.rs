@@ -1,7 +1,7 @@
 //! Programs that are the steps of loops.
 
 use super::Program;
-use super::parts::{Id, Made, Origin, Schedule};
+use super::parts::{Id, Origin, Schedule};
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::watch;
@@ -22,10 +22,9 @@ impl Program {
         reverse: bool,
         keeps: bool,
     ) -> Result<Option<Vec<Array>>> {
-        let Schedule { sequence, repeated, reads, items, .. } = &self.schedule;
-        if items.iter().any(Made::is_in_order) {
+        let Schedule { sequence, repeated: Some(repeated), reads, .. } = &self.schedule else {
             return Ok(None);
-        }
+        };
         let mut given = inputs.to_vec();
         if !self.takes_rows(inputs, [carries, columns]) {
             return Ok(None);

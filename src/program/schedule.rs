@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::parts::{Applied, Gathered, Id, Made, Memory, Origin, Piece, Schedule, Step, Value};
+use super::parts::{Applied, Id, Made, Memory, Origin, Piece, Schedule, Step, Value};
 use crate::array::Layout;
 use crate::dtype::DType;
 use crate::graph::{Loops, computed};
@@ -26,17 +26,15 @@ impl Schedule {
         let outputs: FxHashSet<Id> = outputs.iter().map(whole).collect();
         let mut sources: FxHashMap<Id, Source> = FxHashMap::default();
         let (mut reads, mut results, mut items, mut made) = (vec![], vec![], vec![], vec![]);
-        let mut count = 0;
+        let (mut count, mut can_repeat) = (0, true);
         for piece in pieces {
             let (part, ins, own) = match piece {
                 Piece::Op(step) => {
-                    let own =
-                        Made { outs: step.outs.clone(), ops: [Applied::of(&step)].into_iter().collect() };
-                    (part(values, &step), step.ins.to_vec(), own)
+                    can_repeat &= !step.is_in_order() && !step.op.decides();
+                    let (part, ops) = (part(values, &step), [Applied::of(&step)].into_iter().collect());
+                    (part, step.ins.into_vec(), Made { outs: step.outs, ops })
                 }
-                Piece::Together(part, Gathered { reads, outs, ops }) => {
-                    (part, reads, Made { outs: outs.into(), ops: ops.into() })
-                }
+                Piece::Together(part, reads, made) => (part, reads, made),
             };
             let operand = |id: Id| {
                 let (whole, start) = Memory(values).whole(id);
@@ -61,7 +59,7 @@ impl Schedule {
             made.push(own);
         }
         let sequence = Sequence::new(reads.len(), items);
-        Schedule { sequence, repeated: Loop::default(), reads, results, items: made }
+        Schedule { sequence, repeated: can_repeat.then(Loop::default), reads, results, items: made }
     }
 
     /// Whether a run takes so little time that nobody need know that it runs.

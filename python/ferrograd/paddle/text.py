@@ -62,31 +62,31 @@ def viterbi_decode(
         raise ArgumentError(f"viterbi_decode: lengths has a number from 1 to {most} for each of {batch} sequences")
     if include_bos_eos_tag and count < 2:
         raise ArgumentError("viterbi_decode: with include_bos_eos_tag there are at least two tags")
-    steps = int(counts.max()) if batch else 0
-    ends = [_core.make((counts == t + 1)[:, None], None, False, PADDLE) for t in range(steps)]
-    lives = [_core.make((counts > t)[:, None], None, False, PADDLE) for t in range(steps)]
-    best: Any = None
+    if not batch:
+        return potentials.sum([1, 2]), _core.make(np.zeros((0, 0), np.int64), None, False, PADDLE)
+    steps = int(counts.max())
+    best = potentials[:, 0] + transitions[-1] if include_bos_eos_tag else potentials[:, 0]
     came_from = np.zeros((steps, batch, count), np.int64)
     for t in range(steps):
-        if t == 0:
-            now = potentials[:, 0] + transitions[-1] if include_bos_eos_tag else potentials[:, 0]
-        else:
+        if t > 0:
             scores = best.unsqueeze(2) + transitions
             came_from[t] = ops.argmax(scores.detach(), 1).numpy()
-            now = ops.max(scores, 1) + potentials[:, t]
+            best = ops.where(_rows(counts > t), ops.max(scores, 1) + potentials[:, t], best)
         if include_bos_eos_tag:
-            now = ops.where(ends[t], now + transitions[-2], now)
-        best = now if best is None else ops.where(lives[t], now, best)
-    if best is None:
-        best = potentials.sum(1)
+            best = ops.where(_rows(counts == t + 1), best + transitions[-2], best)
     tags = np.zeros((batch, steps), np.int64)
-    last = np.asarray(ops.argmax(best.detach(), 1).numpy()) if batch else tags[:, 0:0].sum(1)
-    rows = np.arange(batch)
+    last = np.asarray(ops.argmax(best.detach(), 1).numpy())
     for t in reversed(range(steps)):
-        before = came_from[t + 1][rows, last] if t + 1 < steps else last
-        last = np.where(counts > t + 1, before, last)
+        if t + 1 < steps:
+            last = np.where(counts > t + 1, came_from[t + 1][np.arange(batch), last], last)
         tags[:, t] = np.where(counts > t, last, 0)
     return ops.max(best, 1), _core.make(tags, None, False, PADDLE)
+
+
+def _rows(holds: np.ndarray) -> Tensor:
+    """Truth values of sequences, as a column beside the scores of their tags."""
+    found: Tensor = _core.make(holds[:, None], None, False, PADDLE)
+    return found
 
 
 class ViterbiDecoder(Layer):

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::arrays::Out;
 use super::items::{Item, Part, Source};
-use super::run::{Address, Own, Placed, Sequence};
+use super::run::{Address, Placed, Sequence};
 use super::scratch::Scratch;
 
 /// The most bytes of a result that lies in the scratch memory.
@@ -97,7 +97,8 @@ struct Plan {
     /// How many arrays are read.
     reads: usize,
     scratch: Scratch,
-    owns: Vec<Own>,
+    /// By array of its own: how many bytes it has.
+    owns: Vec<usize>,
     results: Vec<usize>,
     /// By result of the items that are placed: where it lies.
     addresses: Vec<Address>,
@@ -126,7 +127,7 @@ impl Plan {
         self.scratch.give(scratch, bytes);
         let ends = ending.iter().filter_map(|&m| self.end(m)).collect();
         let outs: Box<[Address]> = self.addresses[first..].into();
-        let owns = outs.iter().filter_map(|&at| self.own(at)).collect();
+        let owns = outs.iter().enumerate().filter_map(|(k, &at)| Some((k, self.own(at)?))).collect();
         Placed { item, ins, outs, scratch, owns, ends }
     }
 
@@ -152,11 +153,10 @@ impl Plan {
         if !self.made[self.addresses.len()].is_own {
             return Address { base: 0, start: self.scratch.take(bytes) as isize };
         }
-        let (dtype, dims, strides) = (out.dtype, out.dims.clone(), out.strides.clone());
         if out.is_result {
             self.results.push(self.owns.len());
         }
-        self.owns.push(Own { dtype, dims, strides, bytes });
+        self.owns.push(bytes);
         Address { base: (self.reads + self.owns.len()) as u32, start: 0 }
     }
 

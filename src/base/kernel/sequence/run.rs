@@ -6,7 +6,7 @@ use std::ptr;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::arrays::Arrays;
+use super::arrays::{Arrays, Out};
 use super::items::{Item, Part, Source};
 use crate::array::{Array, Unwritten};
 use crate::dtype::DType;
@@ -14,7 +14,6 @@ use crate::error::{Error, Result};
 use crate::kernel::interrupt;
 use crate::kernel::par::SendPtr;
 use crate::kernel::pointwise::cluster::{ALIGNMENT, Addresses};
-use crate::shape::{Dims, Strides};
 
 /// After so many items a run looks for an interrupt.
 const STRETCH: usize = 256;
@@ -40,8 +39,8 @@ pub(super) struct Placed {
     pub outs: Box<[Address]>,
     /// Where its own part of the sequence's scratch memory begins.
     pub scratch: usize,
-    /// The numbers of the results that are arrays of their own. All those of a function of arrays are.
-    pub owns: Box<[usize]>,
+    /// The results that are arrays of their own, each with the number of the array. All those of a function of arrays are.
+    pub owns: Box<[(usize, usize)]>,
     /// The arrays of their own that no later item reads, and that are no results of the sequence.
     pub ends: Box<[usize]>,
 }
@@ -58,20 +57,13 @@ impl Placed {
     }
 }
 
-/// A result that is an array of its own.
-pub(super) struct Own {
-    pub dtype: DType,
-    pub dims: Dims,
-    pub strides: Option<Strides>,
-    pub bytes: usize,
-}
-
 /// Computations that run one after the other.
 pub struct Sequence {
     pub(super) items: Box<[Placed]>,
     /// By array that it reads: the bytes, counted from the first element.
     pub(super) reads: Box<[Range<isize>]>,
-    pub(super) owns: Box<[Own]>,
+    /// By result that is an array of its own: how many bytes it has.
+    pub(super) owns: Box<[usize]>,
     /// By result of the sequence: which of those arrays it is.
     pub(super) results: Box<[usize]>,
     /// How many bytes of scratch memory it needs.
@@ -145,6 +137,7 @@ impl<'a> Run<'a> {
         bases.push(scratch);
         for (x, range) in arrays.iter().zip(&sequence.reads) {
             if range.start < range.end {
+                // This checks that they are in the array.
                 x.bytes(range.start, range.clone());
             }
             bases.push(SendPtr(x.ptr().cast_mut()));
@@ -177,7 +170,7 @@ impl<'a> Run<'a> {
         let made = unsafe { part.run(&[], &given, &placed.item.outs)? };
         drop(given);
         let Some(made) = made else { return Ok(false) };
-        for (&own, array) in placed.owns.iter().zip(made) {
+        for (&(_, own), array) in placed.owns.iter().zip(made) {
             self.keep(own, array);
         }
         Ok(true)
@@ -212,8 +205,8 @@ impl<'a> Run<'a> {
     #[inline(never)]
     fn new_owns(&mut self, placed: &Placed) -> Result<NewOwns> {
         let mut new = NewOwns::new();
-        for &own in &placed.owns {
-            let Own { dtype, dims, .. } = &self.sequence.owns[own];
+        for &(k, own) in &placed.owns {
+            let Out { dtype, dims, .. } = &placed.item.outs[k];
             let mut array = Array::unwritten("compile", *dtype, dims)?;
             self.bases[1 + self.arrays.len() + own] = SendPtr(array.ptr());
             new.push(array);
@@ -224,8 +217,8 @@ impl<'a> Run<'a> {
     /// Keeps those arrays, which the item has written.
     #[inline(never)]
     fn keep_all(&mut self, placed: &Placed, new: NewOwns) {
-        for (&own, array) in placed.owns.iter().zip(new) {
-            let (Own { dims, strides, .. }, array) = (&self.sequence.owns[own], array.written());
+        for (&(k, own), array) in placed.owns.iter().zip(new) {
+            let (Out { dims, strides, .. }, array) = (&placed.item.outs[k], array.written());
             let array = match strides {
                 Some(strides) => array.restride(dims, strides, 0),
                 None => array,

@@ -42,7 +42,7 @@ impl Memory {
     fn new(sequence: &Sequence, given: &[&Array], steps: &Steps<'_>) -> Result<Memory> {
         let carries = steps.carries;
         let state = given[..carries].iter().map(|x| bytes_of(x));
-        let made = sequence.owns.iter().map(|own| own.bytes);
+        let made = sequence.owns.iter().copied();
         let becomes_another = |(k, out): &(usize, &Out)| match out.from {
             From::Given(g) => g < carries && (g != *k || out.start > 0),
             From::Result(_) => false,
@@ -189,7 +189,7 @@ impl<'a> Run<'a> {
         let whole = match out.from {
             From::Result(r) => {
                 let own = self.sequence.results[r];
-                assert!(end <= self.sequence.owns[own].bytes);
+                assert!(end <= self.sequence.owns[own]);
                 Strided::fixed(self.memory.owns()[own])
             }
             From::Given(g) => self.source(g, out.start as isize..end as isize),
