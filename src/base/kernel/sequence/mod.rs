@@ -2,6 +2,7 @@
 //! arrays, from when they are made to when nobody reads them any more.
 
 mod arrays;
+mod blocks;
 mod items;
 mod plan;
 mod run;

@@ -4,19 +4,15 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
+use super::blocks::{Blocks, Last, Task, Work};
 use super::items::Part;
 use super::run::{Address, Failure, Few, Lists, Sequence};
-use super::steps::{From, Out, Steps, Strided, bytes_of};
+use super::steps::{From, Move, Out, Steps, Strided, bytes_of};
 use crate::array::{Array, Unwritten};
-use crate::dtype::DType;
 use crate::error::Result;
-use crate::kernel::interrupt;
 use crate::kernel::par::SendPtr;
-use crate::kernel::pointwise::cluster::{ALIGNMENT, copy_number};
+use crate::kernel::pointwise::cluster::ALIGNMENT;
 use crate::memory::NoMemory;
-
-/// After so many steps a loop looks for an interrupt.
-const STRETCH: usize = 256;
 
 /// A cache line.
 #[derive(Clone, Copy)]
@@ -76,69 +72,8 @@ impl Memory {
     }
 }
 
-/// Bytes that each step copies.
-#[derive(Clone, Copy)]
-struct Move {
-    from: Strided,
-    to: Strided,
-    bytes: usize,
-}
-
-/// Copies what step `t` copies.
-///
-/// # Safety
-/// In that step the bytes can be read and written, and nobody else uses those that are written.
-#[inline(never)]
-unsafe fn copy(moves: &[Move], t: usize) {
-    for m in moves {
-        // SAFETY: as the function's `# Safety` section requires.
-        unsafe { copy_number(m.from.at(t), m.to.at(t), m.bytes) };
-    }
-}
-
-/// What each step copies besides what its items do, and the columns that it copies to.
-#[derive(Default)]
-struct Moves {
-    before: Vec<Move>,
-    after: Vec<Move>,
-    columns: Vec<Unwritten>,
-}
-
-impl Moves {
-    /// The rows of a new column.
-    ///
-    /// # Errors
-    /// For want of memory.
-    fn column(&mut self, steps: &Steps<'_>, dtype: DType, dims: &[usize]) -> Result<Strided> {
-        let (column, rows) = steps.column(dtype, dims)?;
-        self.columns.push(column);
-        Ok(rows)
-    }
-}
-
-/// The operands of an item that lie elsewhere in the next step, each with how far.
-struct Moving(Vec<(usize, isize)>);
-
-impl Moving {
-    /// Those whose base is so far away from that of the step before.
-    fn new(operands: &[Address], apart: impl Fn(u32) -> isize) -> Moving {
-        let all = operands.iter().enumerate().map(|(k, a)| (k, apart(a.base)));
-        Moving(all.filter(|(_, step)| *step != 0).collect())
-    }
-
-    /// Makes the addresses of a step those of the next one.
-    fn go_on(&self, Lists { ins, all, .. }: &mut Lists) {
-        for &(k, step) in &self.0 {
-            match all {
-                Some(all) => all.move_on(k, step),
-                None => ins[k] = SendPtr(ins[k].get().wrapping_offset(step)),
-            }
-        }
-    }
-}
-
-/// A loop that runs.
-struct Run<'a> {
+/// Where the things of a step lie.
+struct Places<'a> {
     sequence: &'a Sequence,
     given: &'a [&'a Array],
     steps: &'a Steps<'a>,
@@ -147,24 +82,24 @@ struct Run<'a> {
     reads: Vec<Strided>,
 }
 
-impl<'a> Run<'a> {
-    /// A loop before its first step.
+impl<'a> Places<'a> {
+    /// Those of a loop before its first step.
     ///
     /// # Errors
     /// For want of memory.
     ///
     /// # Panics
     /// If an array is too small for what is read of it.
-    fn new(sequence: &'a Sequence, given: &'a [&'a Array], steps: &'a Steps<'a>) -> Result<Run<'a>> {
+    fn new(sequence: &'a Sequence, given: &'a [&'a Array], steps: &'a Steps<'a>) -> Result<Places<'a>> {
         let memory = Memory::new(sequence, given, steps)?;
         for (x, &to) in given.iter().zip(memory.carries()) {
             // SAFETY: the array is contiguous and has as many bytes, for which the carry has room.
             unsafe { to.copy_from_nonoverlapping(x.ptr(), bytes_of(x)) };
         }
-        let mut run = Run { sequence, given, steps, memory, reads: vec![] };
+        let mut places = Places { sequence, given, steps, memory, reads: vec![] };
         let pairs = sequence.reads.iter().zip(steps.reads);
-        run.reads = pairs.map(|(range, &g)| run.source(g, range.clone())).collect();
-        Ok(run)
+        places.reads = pairs.map(|(range, &g)| places.source(g, range.clone())).collect();
+        Ok(places)
     }
 
     /// Where array number `g` lies, of which these bytes are read.
@@ -197,24 +132,22 @@ impl<'a> Run<'a> {
         whole.after(out.start as isize)
     }
 
-    /// What the steps copy: rows of results, and the next carries.
+    /// Adds to a loop what the steps copy: rows of results, and the next carries.
     ///
     /// # Errors
     /// For want of memory.
     ///
     /// # Panics
     /// If an array that a step makes leaves the memory that it lies in, or a carry is not like the last one.
-    fn moves(&self) -> Result<Moves> {
-        let Run { given, steps, memory, .. } = self;
+    fn add_moves(&self, run: &mut Blocks<'_>) -> Result<()> {
+        let Places { given, steps, memory, .. } = self;
         let (carries, state) = (steps.carries, memory.carries());
-        let mut moves = Moves::default();
-        let mut next: Vec<Move> = vec![];
         let mut copies = memory.copies().iter();
         for (k, out) in steps.outs.iter().enumerate() {
             let bytes = out.bytes();
             let to = match state.get(k) {
                 Some(&carry) => Strided::fixed(carry),
-                None => moves.column(steps, out.dtype, &out.dims)?,
+                None => run.column(out.dtype, &out.dims)?,
             };
             assert!(k >= carries || bytes == bytes_of(given[k]), "the next carry is like the last one");
             let moved = Move { from: self.made(out), to, bytes };
@@ -224,98 +157,50 @@ impl<'a> Run<'a> {
                 // The value of another carry before the step, which may have its next value when this one gets it.
                 From::Given(g) if g < carries && k < carries => {
                     let copy = Strided::fixed(*copies.next().expect("each has its place"));
-                    moves.before.push(Move { to: copy, ..moved });
-                    next.push(Move { from: copy, ..moved });
+                    run.before.push(Move { to: copy, ..moved });
+                    run.next.push(Move { from: copy, ..moved });
                 }
-                From::Given(g) if g < carries => moves.before.push(moved),
-                _ if k < carries => next.push(moved),
-                _ => moves.after.push(moved),
+                From::Given(g) if g < carries => run.before.push(moved),
+                _ if k < carries => run.next.push(moved),
+                _ => run.after.push(moved),
             }
         }
         for (x, &carry) in given.iter().zip(state).filter(|_| steps.keeps) {
-            let to = moves.column(steps, x.dtype(), x.dims())?;
-            moves.before.push(Move { from: Strided::fixed(carry), to, bytes: bytes_of(x) });
+            let to = run.column(x.dtype(), x.dims())?;
+            run.before.push(Move { from: Strided::fixed(carry), to, bytes: bytes_of(x) });
         }
-        moves.after.append(&mut next);
-        Ok(moves)
+        Ok(())
     }
 
     /// The items with their addresses in the first step, and what changes from step to step. `scratch` is the scratch memory.
-    fn items(&self, scratch: SendPtr) -> Vec<(Lists, Moving)> {
+    fn tasks(&self, scratch: SendPtr) -> Vec<Task<'a>> {
         let mut bases: SmallVec<[SendPtr; 16]> = SmallVec::new();
         bases.push(scratch);
         bases.extend(self.reads.iter().map(|read| SendPtr(read.first)));
         bases.extend(self.memory.owns().iter().map(|&w| SendPtr(w)));
-        // By base: how far the next step reads from there.
-        let apart = |base: u32| {
-            let read = (base as usize).checked_sub(1).and_then(|r| self.reads.get(r));
-            read.map_or(0, |read| read.step)
+        // By operand: how far the next step reads from there.
+        let apart = |at: &Address| {
+            let read = (at.base as usize).checked_sub(1).and_then(|r| self.reads.get(r));
+            read.map_or(0, |read| read.apart)
         };
-        let mut items = vec![];
-        for placed in &self.sequence.items {
+        let mut tasks = vec![];
+        for (item, placed) in self.sequence.items.iter().enumerate() {
             let mut lists = Lists::default();
             placed.addresses(&bases, &mut lists);
             if let Part::Cluster(cluster) = &placed.item.part {
                 let own = scratch.get().wrapping_add(placed.scratch);
                 lists.all = cluster.addresses_of(&lists.ins, &lists.outs, own);
             }
-            items.push((lists, Moving::new(&placed.ins, apart)));
+            let moving = placed.ins.iter().map(apart).enumerate().filter(|(_, step)| *step != 0).collect();
+            tasks.push(Task { work: Work::Item, item, lists, moving });
         }
-        items
+        tasks
     }
 
-    /// Runs all steps. False if a result has another layout in some step.
-    ///
-    /// # Errors
-    /// Those of kernels and of functions of arrays, and if the loop is interrupted.
-    fn run(
-        &self,
-        moves: &Moves,
-        scratch: SendPtr,
-        mut done: Option<&mut dyn FnMut(usize)>,
-    ) -> std::result::Result<bool, Failure> {
-        let Run { sequence, given, steps, .. } = *self;
-        let is_whole = |g: usize| g >= steps.carries + steps.columns;
-        let whole = |r: usize| given.get(steps.reads[r]).filter(|_| is_whole(steps.reads[r])).copied();
-        let mut items = self.items(scratch);
-        for t in 0..steps.length {
-            if t % STRETCH == STRETCH - 1 {
-                interrupt::check().map_err(Failure::first)?;
-            }
-            // SAFETY: `made` and `column` checked or made the memory of all steps, of which this is one. These moves go from a carry
-            // to a result or to a copy.
-            unsafe { copy(&moves.before, t) };
-            for (i, (lists, moving)) in items.iter_mut().enumerate() {
-                // SAFETY: the addresses are those of what the sequence reads and of room for what it writes, in memory of this
-                // run or of arrays that outlive it. `source` checked the bounds of what is read, and `Sequence::new` those of
-                // results. The scratch memory is that of the sequence.
-                if !unsafe { sequence.run_item(i, lists, scratch, whole)? } {
-                    return Ok(false);
-                }
-                moving.go_on(lists);
-                if let Some(done) = &mut done {
-                    done(i);
-                }
-            }
-            // SAFETY: as before the items, but these go from a copy, or from what is given or written, to a carry or to a result.
-            unsafe { copy(&moves.after, t) };
-        }
-        Ok(true)
-    }
-
-    /// The carries as arrays.
-    ///
-    /// # Errors
-    /// For want of memory.
-    fn carries(&self) -> Result<Vec<Array>> {
-        let mut all = vec![];
-        for (x, &from) in self.given.iter().zip(self.memory.carries()) {
-            let mut z = Array::unwritten(self.steps.op, x.dtype(), x.dims())?;
-            // SAFETY: the new array has as many bytes as the carry.
-            unsafe { z.ptr().copy_from_nonoverlapping(from, bytes_of(x)) };
-            all.push(z.written());
-        }
-        Ok(all)
+    /// Where the carries lie after the last step.
+    fn last(&self) -> impl Iterator<Item = Last> {
+        let carries = self.given.iter().zip(self.memory.carries()).enumerate();
+        carries.map(|(carry, (x, &from))| Last { carry, start: 0, from, bytes: bytes_of(x) })
     }
 }
 
@@ -330,16 +215,22 @@ impl Sequence {
         steps: &Steps<'_>,
         done: Option<&mut dyn FnMut(usize)>,
     ) -> std::result::Result<Option<Vec<Array>>, Failure> {
-        let run = Run::new(self, given, steps).map_err(Failure::first)?;
-        let moves = run.moves().map_err(Failure::first)?;
+        let places = Places::new(self, given, steps).map_err(Failure::first)?;
         let mut few = Few::new();
         let mut many = self.many().map_err(Failure::first)?;
         let scratch = SendPtr(many.as_mut().map_or_else(|| few.scratch_for(self), Unwritten::ptr));
-        if !run.run(&moves, scratch, done)? {
-            return Ok(None);
+        let mut run = Blocks::new(self, given, steps, 1, scratch);
+        places.add_moves(&mut run).map_err(Failure::first)?;
+        run.tasks = places.tasks(scratch);
+        // SAFETY: the addresses are those of what the sequence reads and of room for what it writes, in memory of this run or of
+        // arrays that outlive it. `source` and `made` checked the bounds of what is read, and `Sequence::new` those of results. The
+        // scratch memory is that of the sequence. What is copied before the items goes from a carry to a result or to a copy, and
+        // what is copied after them from a copy, or from what is given or made, to a carry or a result. The memory has all carries.
+        unsafe {
+            if !run.run(done)? {
+                return Ok(None);
+            }
+            run.finish(places.last()).map(Some).map_err(Failure::first)
         }
-        let mut results = run.carries().map_err(Failure::first)?;
-        results.extend(moves.columns.into_iter().map(Unwritten::written));
-        Ok(Some(results))
     }
 }

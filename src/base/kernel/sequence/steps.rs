@@ -7,6 +7,7 @@ use super::run::Sequence;
 use crate::array::{Array, Unwritten};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::kernel::pointwise::cluster::copy_number;
 use crate::shape::{self, Dims};
 
 /// What the steps of a loop read and make. They read a carry, a row of each column, and other arrays, in this order.
@@ -46,34 +47,125 @@ pub enum From {
 /// The most bytes that are copied for a function of arrays.
 const LARGE: usize = 32 << 10;
 
-/// Bytes of each step: the address of those of the first step, and how far those of the next one are from there.
+/// Bytes of each step of a loop, which runs block by block: a block is one step, or a tile of steps.
 #[derive(Clone, Copy)]
 pub(super) struct Strided {
+    /// Those of the first step.
     pub first: *mut u8,
+    /// How far those of the next step in a block are from there.
     pub step: isize,
+    /// How far those of the next block are from there, by step of a block. What lies in the memory of a block stays there.
+    pub apart: isize,
 }
 
 impl Strided {
     /// Bytes that are the same ones in all steps.
     pub fn fixed(first: *mut u8) -> Strided {
-        Strided { first, step: 0 }
-    }
-
-    /// Their address in step `t`.
-    #[inline(always)]
-    pub fn at(self, t: usize) -> *mut u8 {
-        self.first.wrapping_offset(self.step * t as isize)
+        Strided { first, step: 0, apart: 0 }
     }
 
     /// Those that begin so many bytes after these.
+    #[inline(always)]
     pub fn after(self, bytes: isize) -> Strided {
         Strided { first: self.first.wrapping_offset(bytes), ..self }
     }
 
-    /// Those from step `t` on.
+    /// Those of the block that begins with step `start`.
     #[inline(always)]
-    pub fn from(self, t: usize) -> Strided {
-        Strided { first: self.at(t), ..self }
+    fn of_block(self, start: usize) -> Strided {
+        self.after(self.apart * start as isize)
+    }
+
+    /// Their address in step `t` of the first block.
+    #[inline(always)]
+    fn at(self, t: usize) -> *mut u8 {
+        self.first.wrapping_offset(self.step * t as isize)
+    }
+}
+
+/// Bytes that each step copies.
+#[derive(Clone, Copy)]
+pub(super) struct Move {
+    pub from: Strided,
+    pub to: Strided,
+    pub bytes: usize,
+}
+
+impl Move {
+    /// Copies those of `n` steps from step `start` on, which are a block.
+    ///
+    /// # Safety
+    /// In these steps the bytes can be read and written, and nobody else uses those that are written.
+    #[inline(always)]
+    pub unsafe fn run(&self, start: usize, n: usize) {
+        let (from, to) = (self.from.of_block(start), self.to.of_block(start));
+        // SAFETY: as the function's `# Safety` section requires.
+        unsafe {
+            match n {
+                1 => self.run_one(from.first, to.first),
+                _ => copy(from, to, self.bytes, n),
+            }
+        }
+    }
+
+    /// Copies those of the last one of these steps.
+    ///
+    /// # Safety
+    /// As [`run`](Move::run).
+    #[inline(always)]
+    pub unsafe fn run_last(&self, start: usize, n: usize) {
+        let (from, to) = (self.from.of_block(start), self.to.of_block(start));
+        // SAFETY: as the function's `# Safety` section requires.
+        unsafe { self.run_one(from.at(n - 1), to.at(n - 1)) };
+    }
+
+    /// Copies those of one step.
+    ///
+    /// # Safety
+    /// As [`run`](Move::run).
+    #[inline(always)]
+    unsafe fn run_one(&self, from: *const u8, to: *mut u8) {
+        // SAFETY: as the function's `# Safety` section requires.
+        unsafe {
+            // Two or four numbers take no call either.
+            if self.bytes == size_of::<u128>() {
+                to.cast::<u128>().write_unaligned(from.cast::<u128>().read_unaligned());
+            } else {
+                copy_number(from, to, self.bytes);
+            }
+        }
+    }
+}
+
+/// Copies a number of `size` bytes in each of `n` steps of a block.
+///
+/// # Safety
+/// As [`Move::run`].
+#[inline(never)]
+unsafe fn copy(from: Strided, to: Strided, size: usize, n: usize) {
+    // SAFETY: as the function's `# Safety` section requires.
+    unsafe {
+        if from.step == size as isize && to.step == size as isize {
+            return to.first.copy_from_nonoverlapping(from.first, n * size);
+        }
+        // With a constant size the loop has no branches.
+        match size {
+            8 if from.step == 0 && to.step == 8 => {
+                let number = from.first.cast::<u64>().read_unaligned();
+                (0..n).for_each(
+                    #[inline(always)]
+                    |t| to.first.cast::<u64>().add(t).write_unaligned(number),
+                );
+            }
+            8 => (0..n).for_each(
+                #[inline(always)]
+                |t| copy_number(from.at(t), to.at(t), 8),
+            ),
+            _ => (0..n).for_each(
+                #[inline(always)]
+                |t| copy_number(from.at(t), to.at(t), size),
+            ),
+        }
     }
 }
 
@@ -99,7 +191,7 @@ impl Steps<'_> {
         let mut column = Array::unwritten(self.op, dtype, &all)?;
         let (begin, step) = self.rows(shape::len(dims) * dtype.size());
         let first = column.ptr().wrapping_offset(begin);
-        Ok((column, Strided { first, step }))
+        Ok((column, Strided { first, step, apart: step }))
     }
 
     /// Array number `g`, which is no carry, or its rows if it is a column. It is only read.
@@ -117,7 +209,7 @@ impl Steps<'_> {
         let row = bytes_of(x) / self.length;
         assert!(range.start >= 0 && range.end <= row as isize, "a read leaves the row");
         let (begin, step) = self.rows(row);
-        Strided { first: x.ptr().cast_mut().wrapping_offset(begin), step }
+        Strided { first: x.ptr().cast_mut().wrapping_offset(begin), step, apart: step }
     }
 }
 

@@ -18,13 +18,12 @@ use smallvec::SmallVec;
 
 use crate::array::by_size;
 use crate::kernel::par::{self, SendPtr};
-use crate::kernel::pointwise::machine::CodeOfTiles;
 use crate::kernel::pointwise::row::{Address, Instruction};
 use crate::kernel::reduce::tiles::Lengths;
 use crate::shape;
 use checks::checked;
 pub use parts::{End, Read, Reading, Write};
-use pieces::{Piece, pieces};
+pub use pieces::Formulas;
 use room::{ADDRESSES, Room, SPREAD, apart, is_of_numbers, tile_length};
 pub use room::{ALIGNMENT, has_room};
 use single::Single;
@@ -35,10 +34,7 @@ pub use walk::{Walk, copy_number};
 pub struct Cluster {
     n: usize,
     tile: usize,
-    instructions: Box<[Instruction]>,
-    /// In the order in which they run.
-    pieces: Box<[Piece]>,
-    code: Option<CodeOfTiles>,
+    formulas: Formulas,
     reads: Box<[Read]>,
     /// Which of those are walks.
     walks: Box<[usize]>,
@@ -82,9 +78,10 @@ impl Cluster {
         let mut used: FxHashSet<Address> = ends.iter().map(|end| end.address).collect();
         used.extend(reads.iter().filter_map(Read::register));
         let numbers = is_of_numbers(n, widest).then(|| Single::new(&instructions, &reads, &writes));
-        let (pieces, code) = match &numbers {
-            Some(_) => (vec![], None),
-            None => pieces(n, &instructions, &ends, first, &mut used),
+        let bytes = n * instructions.iter().map(|i| i.row.out.size()).sum::<usize>();
+        let formulas = match &numbers {
+            Some(_) => Formulas::of_numbers(instructions),
+            None => Formulas::new(n, instructions, &ends, first, &mut used),
         };
         let mut rooms = 0;
         let mut room = |address: usize| {
@@ -99,20 +96,15 @@ impl Cluster {
         let register_bytes = apart(tile * widest, rooms);
         let memory = rooms * register_bytes;
         assert!(is_of_numbers(n, widest) || memory <= SPREAD);
-        let bytes = n * instructions.iter().map(|i| i.row.out.size()).sum::<usize>();
         let walks = (0..reads.len()).filter(|&i| reads[i].register().is_some()).collect();
-        let (instructions, reads, writes, ends) =
-            (instructions.into(), reads.into(), writes.into(), ends.into());
         Cluster {
             n,
             tile,
-            instructions,
-            pieces: pieces.into(),
-            code,
-            reads,
+            formulas,
+            reads: reads.into(),
             walks,
-            writes,
-            ends,
+            writes: writes.into(),
+            ends: ends.into(),
             lengths,
             registers,
             memory,
@@ -301,7 +293,7 @@ impl Cluster {
 
     /// What it computes.
     pub fn instructions(&self) -> &[Instruction] {
-        &self.instructions
+        &self.formulas.instructions
     }
 
     /// The numbers that are parts of results, if it computes single numbers.
@@ -389,29 +381,16 @@ impl Cluster {
             }
         }
         let mut ends = self.ends.iter().zip(folds).peekable();
-        for piece in &self.pieces {
-            // SAFETY: the operands have `n` elements of the dtypes that the loops are for, or one where their step is
-            // 0, and there is room for `n` results. A unary loop reads all its elements. Results and registers are apart from
-            // each other and from what is read.
-            let end = unsafe {
-                match *piece {
-                    Piece::Code(end, function) => {
-                        let code = self.code.as_ref().expect("the function is there");
-                        code.run(function, n, addresses.as_ptr().cast());
-                        end
-                    }
-                    Piece::Loop(i) => {
-                        self.instructions[i].run(n, at);
-                        i + 1
-                    }
-                }
-            };
-            while let Some((end, (room, out))) = ends.next_if(|(fold, _)| fold.of < end) {
+        let end = |done: usize| {
+            while let Some((end, (room, out))) = ends.next_if(|(fold, _)| fold.of < done) {
                 // SAFETY: the instruction has made the elements of the tile. `new` chose tiles, and `run` pieces, that suit the
                 // fold.
                 unsafe { end.fold.add(start, n, at(end.address), room.get(), out.get()) };
             }
-        }
+        };
+        // SAFETY: the operands have `n` elements of the dtypes that the loops are for, or one where their step is 0, and there is
+        // room for `n` results. Results and registers are apart from each other and from what is read.
+        unsafe { self.formulas.run(n, addresses, end) };
     }
 }
 

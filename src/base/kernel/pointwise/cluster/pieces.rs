@@ -1,5 +1,6 @@
-//! Which instructions of a cluster run together, as machine code.
+//! Instructions that each compute as many elements, and which of them run together, as machine code.
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,8 +14,16 @@ use crate::kernel::pointwise::row::{Address, Instruction, Operand};
 /// same position.
 const WAYS: usize = 8;
 
+/// Instructions on the elements of a tile.
+pub struct Formulas {
+    pub instructions: Box<[Instruction]>,
+    /// In the order in which they run. None where the instructions compute single numbers.
+    pieces: Box<[Piece]>,
+    code: Option<CodeOfTiles>,
+}
+
 /// Instructions that run together.
-pub(super) enum Piece {
+enum Piece {
     /// An instruction with its loop.
     Loop(usize),
     /// The instructions up to this one, which is not among them, as this function of the machine code.
@@ -65,37 +74,71 @@ fn runs(n: usize, instructions: &[Instruction], ends: &[End], registers: usize) 
     runs
 }
 
-/// The instructions as pieces: those of floats that stand together become machine code. Addresses from `registers` on are those of
-/// registers. `used` gets the addresses whose memory the pieces read or write.
-pub(super) fn pieces(
-    n: usize,
-    instructions: &[Instruction],
-    ends: &[End],
-    registers: usize,
-    used: &mut FxHashSet<Address>,
-) -> (Vec<Piece>, Option<CodeOfTiles>) {
-    let (last, runs) = (last_readers(instructions, ends), runs(n, instructions, ends, registers));
-    let long: Vec<&Range<usize>> = runs.iter().filter(|run| run.len() > 1).collect();
-    let lists: Vec<_> = long.iter().map(|&run| &instructions[run.clone()]).collect();
-    let is_needed = |k: usize, address: Address| {
-        let is_read = last.get(&address).is_some_and(|&at| at >= long[k].end);
-        (address as usize) < registers || is_read
-    };
-    let code = if lists.is_empty() { None } else { CodeOfTiles::new(&lists, &is_needed) };
-    let (mut pieces, mut functions) = (vec![], 0);
-    for run in runs {
-        if run.len() > 1 && code.is_some() {
-            pieces.push(Piece::Code(run.end, functions));
-            functions += 1;
-            continue;
+impl Formulas {
+    /// Instructions that do not run, since they compute single numbers.
+    pub(super) fn of_numbers(instructions: Vec<Instruction>) -> Formulas {
+        Formulas { instructions: instructions.into(), pieces: [].into(), code: None }
+    }
+
+    /// Instructions on tiles of about `n` elements: those of floats that stand together become machine code. Addresses from
+    /// `registers` on are those of registers, in which results stay only as long as they are read. `used` gets the addresses whose
+    /// memory the pieces read or write.
+    pub fn new(
+        n: usize,
+        instructions: Vec<Instruction>,
+        ends: &[End],
+        registers: usize,
+        used: &mut FxHashSet<Address>,
+    ) -> Formulas {
+        let (last, runs) = (last_readers(&instructions, ends), runs(n, &instructions, ends, registers));
+        let long: Vec<&Range<usize>> = runs.iter().filter(|run| run.len() > 1).collect();
+        let lists: Vec<_> = long.iter().map(|&run| &instructions[run.clone()]).collect();
+        let is_needed = |k: usize, address: Address| {
+            let is_read = last.get(&address).is_some_and(|&at| at >= long[k].end);
+            (address as usize) < registers || is_read
+        };
+        let code = if lists.is_empty() { None } else { CodeOfTiles::new(&lists, &is_needed) };
+        let (mut pieces, mut functions) = (vec![], 0);
+        for run in runs {
+            if run.len() > 1 && code.is_some() {
+                pieces.push(Piece::Code(run.end, functions));
+                functions += 1;
+                continue;
+            }
+            for i in run {
+                let own = &instructions[i];
+                used.extend(own.operands().iter().map(|operand| operand.address));
+                used.extend([own.to, own.also]);
+                pieces.push(Piece::Loop(i));
+            }
         }
-        for i in run {
-            let own = &instructions[i];
-            used.extend(own.operands().iter().map(|operand| operand.address));
-            used.extend([own.to, own.also]);
-            pieces.push(Piece::Loop(i));
+        used.extend(code.iter().flat_map(CodeOfTiles::used));
+        Formulas { instructions: instructions.into(), pieces: pieces.into(), code }
+    }
+
+    /// Runs the instructions. `done` gets the number of the one after those that have run, after each piece.
+    ///
+    /// # Safety
+    /// By address that the instructions use, the address in memory: of `n` elements of the dtypes that the formulas are for, or of one
+    /// where the step of an operand is 0, and of room for `n` results. Those that are used are written. A result is apart from
+    /// other results and from all that is read before it.
+    #[inline(always)]
+    pub unsafe fn run(&self, n: usize, addresses: &[MaybeUninit<*mut u8>], mut done: impl FnMut(usize)) {
+        for piece in &self.pieces {
+            // SAFETY: as the function's `# Safety` section requires. A unary loop reads all its elements.
+            done(unsafe {
+                match *piece {
+                    Piece::Code(end, function) => {
+                        let code = self.code.as_ref().expect("the function is there");
+                        code.run(function, n, addresses.as_ptr().cast());
+                        end
+                    }
+                    Piece::Loop(i) => {
+                        self.instructions[i].run(n, |address| addresses[address as usize].assume_init());
+                        i + 1
+                    }
+                }
+            });
         }
     }
-    used.extend(code.iter().flat_map(CodeOfTiles::used));
-    (pieces, code)
 }

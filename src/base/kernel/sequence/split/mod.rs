@@ -16,11 +16,9 @@ use std::sync::OnceLock;
 use super::run::{Failure, Sequence};
 use super::steps::{From, Steps};
 use crate::array::Array;
-use crate::dtype::DType;
-use crate::kernel::pointwise::cluster::ALIGNMENT;
-use crate::kernel::pointwise::machine::CodeOfTiles;
+use crate::kernel::pointwise::cluster::{ALIGNMENT, Formulas};
 use crate::kernel::pointwise::numbers::Numbers;
-use crate::kernel::pointwise::row::{Address, Instruction};
+use crate::kernel::pointwise::row::Address;
 
 /// A loop of fewer steps is not split.
 const FEWEST: usize = 24;
@@ -78,8 +76,6 @@ struct Split {
     kind: Kind,
     tile: Tile,
     phases: Vec<Phase>,
-    /// The machine code of [`Phase::Code`].
-    code: Option<CodeOfTiles>,
     /// What is copied to a tile: numbers that are the same in all steps, numbers of rows, and the carries before the first step.
     constants: Vec<Copied>,
     rows: Vec<Copied>,
@@ -146,20 +142,15 @@ impl Tile {
 
 /// What runs for all steps of a tile, before the next phase does.
 enum Phase {
-    /// A formula, as one loop over the steps.
-    Together(Instruction),
-    /// Formulas, as one loop over the steps: those of this list of the machine code, with the addresses that they know by number.
-    Code(usize, Vec<Address>),
+    /// Formulas, each as one loop over the steps, and the places of their addresses.
+    Together(Formulas, Vec<Address>),
     /// The kernel of an item, with the address of its result.
     Call(usize, Vec<Operand<Address>>, Address),
-    /// Sums over the steps: the address of each before the first step, and that of what is added. All numbers are of this dtype.
-    Sums(DType, Vec<(Address, Address)>),
     /// Formulas, of which a step computes all before the next step does.
     InTurn(Numbers),
 }
 
 /// An operand of a kernel.
-#[derive(Clone, PartialEq)]
 enum Operand<Place> {
     /// A number of the step.
     Number(Place),
@@ -183,6 +174,7 @@ mod tests {
     use smallvec::smallvec;
 
     use super::*;
+    use crate::dtype::DType;
     use crate::kernel::sequence::steps::Out;
 
     #[test]

@@ -6,7 +6,6 @@ use super::Operand;
 use super::components::Dependences;
 use crate::dtype::DType;
 use crate::kernel::pointwise::cluster::{Cluster, copy_number};
-use crate::kernel::pointwise::expressions::ADD;
 use crate::kernel::pointwise::formula::Formula;
 use crate::kernel::pointwise::row::{self, Instruction, Row};
 use crate::kernel::pointwise::unary::Scalars;
@@ -98,16 +97,6 @@ impl<'a> Nodes<'a> {
     pub fn is_constant(&self, slot: Slot) -> bool {
         let is_same = |g: usize| g >= self.moving || self.kept.contains(&g);
         matches!(self.numbers[slot].origin, Origin::Given(g, _) if is_same(g))
-    }
-
-    /// If a node is a carry plus a number that is no part of the sum, and makes the next carry: the slot of that number.
-    pub fn added(&self, node: usize) -> Option<Slot> {
-        let Node { work: Work::Formula(own), operands, carry: Some(carry), .. } = &self.nodes[node] else {
-            return None;
-        };
-        let &[x, y] = &operands[..] else { return None };
-        let is_sum = own.row.formula == ADD.formula && own.row.arithmetic().is_some();
-        (is_sum && x == *carry && y != *carry).then_some(y)
     }
 
     /// Which nodes depend on which. A dependence on a carry is carried by the loop: it is one on the node that makes the carry in

@@ -1,13 +1,11 @@
 //! The schedule of a loop: in which phase each node runs, and how.
 
-use std::ops::Range;
-
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::components::Dependences;
 use super::nodes::{Element, Node, Nodes, Origin, Slot, Work};
 use super::{Copied, Kind, Operand, Phase, Split, Tile};
-use crate::kernel::pointwise::machine::{CodeOfTiles, of_tile};
+use crate::kernel::pointwise::cluster::Formulas;
 use crate::kernel::pointwise::numbers::Numbers;
 use crate::kernel::pointwise::row::{Address, Instruction};
 use crate::kernel::sequence::run::Sequence;
@@ -21,13 +19,12 @@ impl Split {
         let tile = Tile::new(nodes.numbers.len(), width);
         let schedule = Schedule::new(&nodes, tile);
         let (constants, rows) = schedule.reads(steps.carries)?;
-        let (phases, code) = with_code(schedule.phases()?);
+        let phases = schedule.phases()?;
         let copied = |elements: &[Element]| elements.iter().map(|own| schedule.copied(own)).collect();
         Some(Split {
             kind: Kind::new(steps),
             tile,
             phases,
-            code,
             constants: copied(&constants),
             rows: copied(&rows),
             carried: copied(&nodes.carried),
@@ -38,8 +35,8 @@ impl Split {
     }
 }
 
-/// The nodes of a step by phase. In a phase with an even number a node, or some sums at a time, runs for all steps of a tile before the
-/// next one does. In a phase with an odd number the steps come in turn.
+/// The nodes of a step by phase. In a phase with an even number a node runs for all steps of a tile before the next one does. In a
+/// phase with an odd number the steps come in turn.
 struct Schedule<'a> {
     nodes: &'a Nodes<'a>,
     dependences: Dependences,
@@ -71,11 +68,11 @@ impl<'a> Schedule<'a> {
         all
     }
 
-    /// Whether a component is one node that can run for all steps at once: one without a dependence that the loop carries, or a sum.
+    /// Whether a component is one node that can run for all steps at once: one without a dependence that the loop carries.
     fn is_alone(&self, component: &[usize]) -> bool {
         let &[i] = component else { return false };
         if self.dependences.readers[i].contains(&i) {
-            return self.nodes.added(i).is_some();
+            return false;
         }
         let Node { work: Work::Formula(own), operands, .. } = &self.nodes.nodes[i] else { return true };
         let width = self.tile.width;
@@ -109,43 +106,42 @@ impl<'a> Schedule<'a> {
         Some(phases)
     }
 
-    /// Makes the phases of nodes that each run for all steps. Sums run together as long as no other node waits for them.
+    /// Makes the phases of nodes that each run for all steps: formulas that follow each other are one.
     fn together(&self, list: &[usize], phases: &mut Vec<Phase>) {
-        let mut sums: Vec<usize> = vec![];
+        let mut formulas = vec![];
         for &i in list {
-            if self.nodes.added(i).is_some() {
-                sums.push(i);
-                continue;
-            }
-            if self.dependences.makers[i].iter().any(|m| sums.contains(m)) {
-                phases.extend(self.sums(&sums));
-                sums.clear();
-            }
             let node = &self.nodes.nodes[i];
-            phases.push(match &node.work {
-                Work::Formula(own) => Phase::Together(self.instruction(own, node, false)),
+            match &node.work {
+                Work::Formula(own) => formulas.push(self.instruction(own, node, false)),
                 Work::Kernel(item, operands) => {
+                    phases.extend(self.formulas(std::mem::take(&mut formulas)));
                     let operands = operands.iter().map(|operand| self.operand(operand)).collect();
-                    Phase::Call(*item, operands, self.at(node.result))
+                    phases.push(Phase::Call(*item, operands, self.at(node.result)));
                 }
-            });
+            }
         }
-        phases.extend(self.sums(&sums));
+        phases.extend(self.formulas(formulas));
     }
 
-    /// The phases of sums: one for those of a dtype that follow each other.
-    fn sums(&self, list: &[usize]) -> impl Iterator<Item = Phase> {
-        let dtype = |i: usize| match &self.nodes.nodes[i].work {
-            Work::Formula(own) => own.row.of,
-            Work::Kernel(..) => unreachable!("a sum is a formula"),
+    /// The phase of formulas, which know their addresses by number. None if there are none.
+    fn formulas(&self, mut list: Vec<Instruction>) -> Option<Phase> {
+        let mut numbers: FxHashMap<Address, Address> = FxHashMap::default();
+        let mut places = vec![];
+        let mut number = |at: &mut Address| {
+            *at = *numbers.entry(*at).or_insert_with(|| {
+                places.push(*at);
+                places.len() as Address - 1
+            });
         };
-        list.chunk_by(move |&i, &j| dtype(i) == dtype(j)).map(move |list| {
-            let addresses = |&i: &usize| {
-                let added = self.nodes.added(i).expect("it is a sum");
-                (self.at(self.nodes.nodes[i].result) - 1, self.at(added))
-            };
-            Phase::Sums(dtype(list[0]), list.iter().map(addresses).collect())
-        })
+        for own in &mut list {
+            own.from[..own.row.operands()].iter_mut().for_each(|operand| number(&mut operand.address));
+            number(&mut own.to);
+            own.also = own.to;
+        }
+        // All results are numbers of the tile.
+        let registers = places.len();
+        let formulas = || Formulas::new(self.tile.steps, list, &[], registers, &mut FxHashSet::default());
+        (registers > 0).then(formulas).map(|formulas| Phase::Together(formulas, places))
     }
 
     /// The phase of nodes of which a step computes all before the next step does. None if one of them calls a kernel.
@@ -211,55 +207,4 @@ impl<'a> Schedule<'a> {
     fn copied(&self, &Element { array, start, slot }: &Element) -> Copied {
         Copied { array, start, size: self.nodes.numbers[slot].size, at: self.at(slot) }
     }
-}
-
-/// The phases, where formulas of floats that stand together become machine code.
-fn with_code(mut phases: Vec<Phase>) -> (Vec<Phase>, Option<CodeOfTiles>) {
-    let float = |phase: &Phase| match phase {
-        Phase::Together(own) => of_tile(own),
-        _ => None,
-    };
-    let mut lists: Vec<Vec<Instruction>> = vec![];
-    // By list: its phases, and the addresses that its instructions know by number.
-    let mut runs: Vec<(Range<usize>, Vec<Address>)> = vec![];
-    let mut next = 0;
-    for run in phases.chunk_by(|x, y| float(x) == float(y)) {
-        let first = next;
-        next += run.len();
-        if run.len() > 1 && float(&run[0]).is_some() {
-            let (list, addresses) = numbered(run);
-            lists.push(list);
-            runs.push((first..next, addresses));
-        }
-    }
-    let lists: Vec<&[Instruction]> = lists.iter().map(Vec::as_slice).collect();
-    let code = if lists.is_empty() { None } else { CodeOfTiles::new(&lists, &|_, _| true) };
-    if code.is_some() {
-        for (k, (run, addresses)) in runs.into_iter().enumerate().rev() {
-            phases.splice(run, [Phase::Code(k, addresses)]);
-        }
-    }
-    (phases, code)
-}
-
-/// The instructions of phases with numbers in the place of addresses, and the address of each number.
-fn numbered(phases: &[Phase]) -> (Vec<Instruction>, Vec<Address>) {
-    let mut addresses: Vec<Address> = vec![];
-    let mut number = |at: &mut Address| {
-        let known = addresses.iter().position(|address| address == at);
-        let number = known.unwrap_or(addresses.len());
-        if known.is_none() {
-            addresses.push(*at);
-        }
-        *at = number as Address;
-    };
-    let mut list = vec![];
-    for phase in phases {
-        let Phase::Together(own) = phase else { continue };
-        let mut own = own.clone();
-        own.from[..own.row.operands()].iter_mut().for_each(|operand| number(&mut operand.address));
-        number(&mut own.to);
-        list.push(own);
-    }
-    (list, addresses)
 }
