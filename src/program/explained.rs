@@ -5,8 +5,10 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Program;
+use super::bound::Machine;
 use super::parts::{Applied, Id, Origin, Step, Value};
 use crate::array::Layout;
+use crate::error::Result;
 use crate::graph::Loops;
 use crate::graph::site::Site;
 use crate::kernel::copy::{IndexMap, Part};
@@ -19,6 +21,8 @@ pub struct Pass {
     /// How many bytes of values it reads that another pass or the caller has made, and how many it makes for others.
     pub read: usize,
     pub written: usize,
+    /// How many seconds this machine takes at least for these bytes and for the products of matrices.
+    pub least: f64,
 }
 
 /// The axes of a result, outermost first, and those that are folded. More have numbers.
@@ -41,22 +45,26 @@ impl Program {
     /// The passes over memory, in the order in which they run. A value that a caller gives is `x0`, `x1`, …, one that an op has
     /// made is `v0`, `v1`, …, and an array of constants is `c`. `v1[i, 2j + 1]` is an element of a value, `v1{2i + 1}` one at this
     /// place of its memory, and a colon stands for an axis that is folded.
-    pub fn explained(&self) -> Vec<Pass> {
+    ///
+    /// # Errors
+    /// For want of memory to measure the machine.
+    pub fn explained(&self) -> Result<Vec<Pass>> {
+        let mut machine = Machine::default();
         let names = self.names();
         // Steps are known by their op. One that was taken apart has several.
         let of: FxHashMap<*const (), &Step> =
             self.steps.iter().map(|step| (Arc::as_ptr(&step.op).cast(), step)).collect();
-        let pass = |outs: &[Id], ops: &[Applied]| {
+        let mut pass = |outs: &[Id], ops: &[Applied]| -> Result<Pass> {
             let found = |applied: &Applied| of.get(&Arc::as_ptr(&applied.op).cast()).copied();
             let steps: Vec<&Step> = ops.iter().filter_map(found).collect();
             let text = |own: &Applied| {
                 found(own).map_or_else(String::new, |step| self.text(step, &names) + &self.shape(step))
             };
-            Pass {
-                ops: ops.iter().map(|own| (own.op.name(), text(own), own.site)).collect(),
-                read: self.bytes_read(&steps),
-                written: outs.iter().map(|&id| self.values[id as usize].bytes()).sum(),
-            }
+            let read = self.bytes_read(&steps);
+            let written = outs.iter().map(|&id| self.values[id as usize].bytes()).sum();
+            let least = machine.least(&self.values, &steps, read, written)?;
+            let ops = ops.iter().map(|own| (own.op.name(), text(own), own.site)).collect();
+            Ok(Pass { ops, read, written, least })
         };
         self.schedule.items.iter().map(|made| pass(&made.outs, &made.ops)).collect()
     }

@@ -3,6 +3,7 @@
 
 mod apart;
 mod beside;
+mod bound;
 mod build;
 mod compile;
 mod costs;

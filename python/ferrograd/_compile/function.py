@@ -322,8 +322,11 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
 
         Of each program: how many ops the trace recorded, how many of them are no views, no repetitions and no
         constants, and how many a result needs; the passes over memory, with what each op computes, the line that
-        applied it, and the bytes that the pass reads and writes; the most memory that values take at a time; and
-        lists, dicts and sets of many items that each call is compared by, because code that is not known reads them.
+        applied it, the bytes that the pass reads and writes, and the microseconds that this machine takes at least to
+        move as many, or to compute the products of matrices; the most memory that values take at a time; and lists,
+        dicts and sets of many items that each call is compared by, because code that is not known reads them.
+
+        The machine is measured for this, which takes some milliseconds for each size.
         """
         lines = []
         for program in (program for programs in self._programs.values() for program in programs):
@@ -338,8 +341,9 @@ class CompiledFunction(_core.CompiledCalls, Generic[P, R]):
                     f"  {name}: {recorded} ops recorded, {distinct} without views, repetitions and constants, {needed} "
                     f"needed; {count} passes over memory; at most {peak:,} bytes of values"
                 )
-                for i, (ops, of_read, of_written) in enumerate(passes, 1):
-                    moved = f"  (reads {of_read:,} bytes, writes {of_written:,})"
+                for i, (ops, of_read, of_written, least) in enumerate(passes, 1):
+                    bound = f"at least {1e6 * least:,.{1 if least > 1e-6 else 3}f} us"
+                    moved = f"  (reads {of_read:,} bytes, writes {of_written:,}; {bound})"
                     for op, text, site in ops:
                         lines.append("  ".join((f"  {i:4}", op, text, *filter(None, [site]))) + moved)
                         moved = ""

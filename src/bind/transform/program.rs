@@ -11,6 +11,8 @@ use smallvec::SmallVec;
 use super::host::Source;
 use crate::array::Layout;
 use crate::bind::python::dialect::Dialect;
+use crate::bind::python::error::exception;
+use crate::bind::python::gil::without_gil;
 use crate::bind::value::storage::WeakPlace;
 use crate::bind::value::var::Slot;
 use crate::dtype::DType;
@@ -109,7 +111,7 @@ pub struct Compiled {
 }
 
 /// A pass over memory for people: see [`Compiled::passes`].
-type Described = (Vec<(&'static str, String, Option<String>)>, usize, usize);
+type Described = (Vec<(&'static str, String, Option<String>)>, usize, usize, f64);
 
 #[pymethods]
 impl Compiled {
@@ -133,12 +135,17 @@ impl Compiled {
     }
 
     /// The passes over memory of the program, and of the program for its gradients if there is one. Each has three parts: its
-    /// ops, of each the name, what it computes and the line that applied it; how many bytes of values it reads; and how many
-    /// it writes.
-    fn passes(&self) -> Vec<Vec<Described>> {
+    /// ops, of each the name, what it computes and the line that applied it; how many bytes of values it reads, and how many
+    /// it writes; and the seconds that this machine takes at least.
+    ///
+    /// # Errors
+    /// For want of memory to measure the machine.
+    fn passes(&self, py: Python<'_>) -> PyResult<Vec<Vec<Described>>> {
         let line = |(name, text, site): (&'static str, String, Site)| (name, text, site.describe());
-        let pass = |own: Pass| (own.ops.into_iter().map(line).collect(), own.read, own.written);
-        self.programs().map(|program| program.explained().into_iter().map(pass).collect()).collect()
+        let pass = |own: Pass| (own.ops.into_iter().map(line).collect(), own.read, own.written, own.least);
+        let explained = |program: &Arc<Program>| without_gil(py, || program.explained());
+        let passes = |passes: Vec<Pass>| passes.into_iter().map(pass).collect();
+        self.programs().map(|program| explained(program).map(passes).map_err(exception)).collect()
     }
 
     /// How many tensors from outside the program reads, and how many values it writes back.
