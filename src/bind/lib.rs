@@ -40,6 +40,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     call::register::add(m)?;
     call::inplace::add(m)?;
     call::indexing::add(m)?;
+    call::out::add(m)?;
     call::overrides::add(m)?;
     hooks::handle::add(m)?;
     hooks::methods::add(m)?;

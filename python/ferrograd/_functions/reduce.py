@@ -25,7 +25,8 @@ def nan_lower_median(x: Tensor) -> tuple[Any, Any, Any]:
     """
     # NaN is sorted to the end.
     values, at = ops.sort_with_index(x, -1)
-    values = ops.where(ops.equal(values, values), values, math.nan)
+    if x.dtype.kind not in "biu":
+        values = ops.where(ops.equal(values, values), values, math.nan)
     count = ops.sum(ops.equal(x, x), -1, keepdims=True)
     middle = ops.maximum(ops.floor_divide(count - 1, 2), 0)
     found = (

@@ -7,15 +7,15 @@ use pyo3::types::PyBool;
 use super::arguments::Arguments;
 use super::callable::Callable;
 use super::formats;
-use super::inplace;
 use super::operands::{BY_DTYPE, Operands};
+use super::out::write_out;
 use super::overrides::overridden;
 use super::parameters::match_arguments;
 use super::work::is_long;
 use crate::bind::convert::list::objects;
 use crate::bind::convert::numpy::dtype_object;
 use crate::bind::python::dialect::Dialect;
-use crate::bind::python::error::{OrRaise, exception, raise};
+use crate::bind::python::error::{OrRaise, exception};
 use crate::bind::python::gil::{ask_in_turn, listening, without_gil};
 use crate::bind::value::var::{Notes, Var};
 use crate::error::{Error, Result};
@@ -24,7 +24,7 @@ use crate::graph::{DetachReason, Tensor};
 use crate::ops::copy::alias;
 use crate::ops::entry::{Arg, Convention, Conventions, Entry, Value, take};
 use crate::ops::movement::{cast, reshape_to};
-use crate::ops::{Index, autocast, index, random};
+use crate::ops::{autocast, index, random};
 
 /// Makes a 0-d tensor a vector of one element, if an axis was given that only a vector has. Returns whether it did.
 fn as_vector(entry: &Entry, args: &mut [Arg]) -> bool {
@@ -246,31 +246,4 @@ pub fn call<'py>(
         };
         given.ok_or(error)
     })
-}
-
-/// Writes a result into the tensor that `out` names, and returns that tensor.
-#[cold]
-fn write_out<'py>(
-    op: &str,
-    result: &Bound<'py, PyAny>,
-    out: Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let (Ok(target), true) = (out.cast::<Var>(), result.is_instance_of::<Var>()) else {
-        let kind = out.get_type().name()?;
-        return Err(raise(
-            out.py(),
-            "ArgumentError",
-            format!("{op}: out takes one tensor for one result, not {kind}"),
-        ));
-    };
-    let meta = |v: &Var| v.look().meta();
-    let (own, new) = (meta(target.get()), meta(result.cast::<Var>()?.get()));
-    inplace::check_can_take(out.py(), op, own.dtype, new.dtype)?;
-    let (own, new) = (own.dims, new.dims);
-    if own != new && own.contains(&0) && target.get().dialect().empty_out_takes_shape() {
-        inplace::replace(target, op, true, || Ok(result.clone()))?;
-    } else {
-        inplace::write(target, op, &[Index::Ellipsis], result)?;
-    }
-    Ok(out)
 }

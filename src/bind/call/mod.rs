@@ -8,6 +8,7 @@ pub mod inplace;
 pub mod invoke;
 pub mod operands;
 pub mod operators;
+pub mod out;
 pub mod overrides;
 pub mod parameters;
 pub mod register;

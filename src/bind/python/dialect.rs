@@ -191,8 +191,8 @@ impl Dialect {
         self == Dialect::Torch
     }
 
-    /// `out` without elements: takes the shape of the result (torch), or has the wrong shape.
-    pub fn empty_out_takes_shape(self) -> bool {
+    /// `out` of another shape than the result: takes that shape, with a warning if it has elements (torch), or is refused.
+    pub fn resizes_out(self) -> bool {
         self == Dialect::Torch
     }
 

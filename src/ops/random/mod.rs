@@ -307,7 +307,7 @@ pub fn randn_like(x: &Tensor, #[default(None)] dtype: Option<DType>) -> Result<T
 }
 
 /// Integers from low up to but not including high (with one number, from 0 up to it), each as likely, int64
-/// unless another dtype is given.
+/// unless another dtype is given. Truth values hold 0 and 1.
 ///
 /// ```python
 /// >>> fg.randint(0, 10, (2, 3)).shape
@@ -325,14 +325,18 @@ pub fn randint(
     if low >= high {
         bail!(Argument, "randint", "no integer lies from {low} up to {high}");
     }
-    let fits = dtype.kind() != DTypeKind::Int
-        || (holds(dtype, i128::from(low)) && holds(dtype, i128::from(high) - 1));
-    if dtype == DType::Bool || !fits {
+    let fits = match dtype {
+        DType::Bool => low >= 0 && high <= 2,
+        _ if dtype.kind() != DTypeKind::Int => true,
+        _ => holds(dtype, i128::from(low)) && holds(dtype, i128::from(high) - 1),
+    };
+    if !fits {
         bail!(Dtype, "randint", "{dtype} does not hold the integers from {low} up to {high}");
     }
     let dims = sizes("randint", shape, dtype)?;
     let range = high.wrapping_sub(low) as u64;
-    shaped("randint", &dims, Numbers::Integers { low, range, dtype })
+    let drawn = if dtype == DType::Bool { DType::U8 } else { dtype };
+    cast(&shaped("randint", &dims, Numbers::Integers { low, range, dtype: drawn })?, dtype)
 }
 
 /// The integers below n in random order, every order as likely.

@@ -122,6 +122,45 @@ def test_var_mean_and_std_mean() -> None:
         assert tuple(both(t(x), dim=0, keepdim=True, correction=0)[1].shape) == (1, 3)
 
 
+def test_integers_keep_their_dtype_in_nanmedian() -> None:
+    x = torch.tensor([[3, 1, 2], [9, 7, 8]])
+    T: Any = torch
+    assert (T.nanmedian(x).item(), T.nanmedian(x).dtype) == (3, torch.int64)
+    found = T.nanmedian(x, 1)
+    assert (found.values.tolist(), found.values.dtype) == ([2, 8], torch.int64)
+
+
+def test_truth_values_are_drawn_as_integers() -> None:
+    T: Any = torch
+    drawn = T.randint(2, (1000,), dtype=torch.bool)
+    assert drawn.dtype == torch.bool
+    assert 400 < int(drawn.sum()) < 600
+    T.manual_seed(3)
+    truth = T.randint(0, 2, (9,), dtype=torch.bool)
+    T.manual_seed(3)
+    assert truth.tolist() == T.randint(0, 2, (9,)).bool().tolist()
+    assert T.randint(1, 2, (3,), dtype=torch.bool).all()
+    for low, high in ((0, 3), (-1, 1)):
+        with pytest.raises(TypeError, match="bool does not hold"):
+            T.randint(low, high, (3,), dtype=torch.bool)
+
+
+def test_places_that_are_no_integers_are_refused() -> None:
+    T: Any = torch
+    with pytest.raises(TypeError, match="integer dtype"):
+        T.unravel_index(torch.tensor([1.5]), (2, 2))
+    with pytest.raises(TypeError, match="'shape' to be an int or ints"):
+        T.unravel_index(torch.tensor([1]), (2, 2.5))
+
+
+def test_copies_of_views_are_in_c_order() -> None:
+    T: Any = torch
+    x = torch.arange(6.0).reshape(2, 3)
+    for copy in (T.t_copy(x), T.transpose_copy(x, 0, 1), T.slice_copy(x, 1, 0, 2), *T.unbind_copy(x, 1)):
+        assert copy.is_contiguous()
+    assert T.t_copy(x).tolist() == x.t().tolist()
+
+
 def test_nanmedian() -> None:
     nan = float("nan")
     x = np.array([[4.0, nan, 1.0, 3.0, 2.0], [nan, nan, 7.0, nan, nan], [nan] * 5])

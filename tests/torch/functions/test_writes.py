@@ -209,8 +209,37 @@ def test_out() -> None:
     assert values(whole) == [0, 5, 0]
     with pytest.raises(RuntimeError, match="out takes a tensor for each result"):
         T.sort(x, out=T.zeros(1))
-    with pytest.raises(RuntimeError, match="cannot be written into the shape"):
-        T.add(x, 1, out=T.zeros(5))
+
+
+def test_out_of_another_shape_takes_that_of_the_result() -> None:
+    x = t([[3.0, 4.0], [1.0, 2.0]])
+    f: Any
+    for f, shape in (
+        (lambda out: T.sum(x, 0, out=out), (2, 2)),
+        (lambda out: T.exp(x, out=out), (1,)),
+        (lambda out: T.cat([x, x], out=out), (2, 4, 2)),
+        (lambda out: T.nonzero(x, out=out), ()),
+        (lambda out: T.norm(x, dim=0, out=out), (2, 2)),
+    ):
+        want, out = f(None), T.zeros(shape, dtype=f(None).dtype)
+        with pytest.warns(UserWarning, match="was resized"):
+            assert f(out) is out
+        assert (out.shape, values(out)) == (want.shape, values(want))
+        # One of the right shape, and one without elements, take the result without a word.
+        for quiet in (T.zeros(want.shape, dtype=want.dtype), T.zeros(0, dtype=want.dtype)):
+            assert values(f(quiet)) == values(want)
+    # A part of another tensor has no room for more.
+    whole = T.zeros(3, 4)
+    with pytest.raises(ValueError, match="cannot be written into the shape"):
+        T.exp(x, out=whole[:1])
+    assert not whole.any()
+
+
+def test_out_of_another_shape_is_refused_elsewhere() -> None:
+    for library in (fg, fg.paddle):
+        x = library.ones([2, 3])
+        with pytest.raises(ValueError, match="cannot be written into the shape"):
+            library.sum(x, 0, out=library.zeros([2, 3]))
 
 
 def test_activations_in_place() -> None:

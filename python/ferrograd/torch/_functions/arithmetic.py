@@ -52,16 +52,17 @@ def _factor_last(first: Any, others: tuple[Any, ...], factor: float, count: int,
 
 def _whole(factor: Any, tensors: tuple[Any, ...], function: str) -> Any:
     """A factor of tensors as an integer or truth value if they are; raises if it is not whole beside integers."""
-    if all(x.dtype.kind == "b" for x in tensors if isinstance(x, Tensor)):
-        return bool(factor)
-    if not isinstance(factor, float) or any(x.dtype.kind not in "biu" for x in tensors if isinstance(x, Tensor)):
+    kinds = {x.dtype.kind for x in tensors if isinstance(x, Tensor)}
+    if not isinstance(factor, float):
+        return bool(factor) if kinds <= {"b"} else factor
+    if not kinds <= set("biu"):
         return factor
     if not factor.is_integer():
         raise ArgumentError(
             f"{function}: For integral input tensors, argument alpha must not be a floating point number, nor beta or "
             f"value, as {factor} is"
         )
-    return int(factor)
+    return bool(factor) if kinds <= {"b"} else int(factor)
 
 
 def add(input: Any, other: Any, *others: Any, alpha: float = 1) -> Tensor:

@@ -39,13 +39,18 @@ __all__ = [
 ]
 
 
+def _in_order(view: Tensor) -> Tensor:
+    """A copy in C order."""
+    return ops.clone(view) if view.is_contiguous() else view.contiguous()
+
+
 def _copy(view: Tensor, out: Tensor | None) -> Tensor:
-    copy: Tensor = into(out, ops.clone(view))
+    copy: Tensor = into(out, _in_order(view))
     return copy
 
 
 def _copies(views: tuple[Tensor, ...], out: Any) -> Any:
-    copies = tuple(map(ops.clone, views))
+    copies = tuple(map(_in_order, views))
     if out is None:
         return copies
     for to, copy in zip(out, copies, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -160,13 +160,19 @@ _segment_reduce = segment_reduce
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """The index along each axis of the elements at these places of a tensor of a shape.
 
-    Raises ArgumentError for a place outside.
+    Raises:
+        TypeError: the places or the sizes are not integers.
+        ArgumentError: a place is outside.
 
     >>> import ferrograd.torch as torch
     >>> torch.unravel_index(torch.tensor([5, 2]), (2, 3))
     (tensor([1, 0]), tensor([2, 2]))
     """
+    if _arguments.tensor(indices, "unravel_index", "indices").dtype.kind not in "iu":
+        raise TypeError(f"unravel_index: expected 'indices' to be integer dtype, but got {indices.dtype}")
     sizes = [shape] if isinstance(shape, int) else list(shape)
+    if not all(isinstance(size, SupportsIndex) for size in sizes):
+        raise TypeError(f"unravel_index: expected 'shape' to be an int or ints, but got {shape}")
     if ops.any(ops.logical_or(ops.less(indices, 0), ops.greater_equal(indices, math.prod(sizes)))):
         raise ArgumentError(f"unravel_index: a tensor of shape {sizes} has no element at one of the places")
     found = []

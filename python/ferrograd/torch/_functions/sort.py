@@ -47,9 +47,9 @@ def _tensor(x: Any) -> Tensor:
     return x if isinstance(x, Tensor) else ops.full([], x)
 
 
-def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> ValuesAndIndices:
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = False) -> ValuesAndIndices:
     """The elements sorted along an axis, and their indices before."""
-    return return_types.sort(*ops.sort_with_index(input, dim, descending, stable))
+    return return_types.sort(*ops.sort_with_index(input, dim, descending, bool(stable)))
 
 
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesAndIndices:
