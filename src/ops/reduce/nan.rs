@@ -2,7 +2,7 @@
 
 use super::sum::sum;
 use crate::array::Array;
-use crate::dtype::DType;
+use crate::dtype::{DType, bf16, f16};
 use crate::error::Result;
 use crate::graph::Tensor;
 use crate::ops::entry::{Axes, op};
@@ -65,7 +65,7 @@ pub fn nanmean(
 /// >>> fg.nan_to_num(fg.tensor([1.0, fg.nan, fg.inf]), posinf=9.0).tolist()
 /// [1.0, 0.0, 9.0]
 /// ```
-#[op(in_place)]
+#[op(in_place, half)]
 pub fn nan_to_num(
     x: &Tensor,
     #[default(None)] nan: Option<f64>,
@@ -79,7 +79,12 @@ pub fn nan_to_num(
     if !x.dtype().is_float() {
         return Ok(x.clone());
     }
-    let largest = if x.dtype() == DType::F32 { f64::from(f32::MAX) } else { f64::MAX };
+    let largest = match x.dtype() {
+        DType::F16 => f16::MAX.to_f64(),
+        DType::BF16 => bf16::MAX.to_f64(),
+        DType::F32 => f64::from(f32::MAX),
+        _ => f64::MAX,
+    };
     parametrised::<Numbered>(x, [nan.unwrap_or(0.0), posinf.unwrap_or(largest), neginf.unwrap_or(-largest)])
 }
 

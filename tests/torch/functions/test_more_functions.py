@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import ferrograd as fg
@@ -851,3 +852,39 @@ def test_bfloat16_where_numpy_computes() -> None:
         found.tolist()
         == F.fractional_max_pool2d(image.float(), 2, output_size=2, _random_samples=drawn.float()).tolist()
     )
+
+
+def test_infinities_of_half_floats_become_their_largest_numbers() -> None:
+    inf = float("inf")
+    for dtype, largest in ((torch.float16, 65504.0), (torch.bfloat16, 3.3895313892515355e38)):
+        x = torch.tensor([float("nan"), inf, -inf, 1.0], dtype=dtype, requires_grad=True)
+        y = torch.nan_to_num(x)
+        assert (y.dtype, y.tolist()) == (dtype, [0.0, largest, -largest, 1.0])
+        y.sum().backward()
+        assert x.grad.tolist() == [0, 0, 0, 1]
+        assert torch.nan_to_num(x, 2.0, 3.0, 4.0).tolist() == [2, 3, 4, 1]
+
+
+def test_numbers_in_a_row_are_written_to_out_in_its_shape() -> None:
+    f: Any
+    for f, want in (
+        (lambda out: torch.range(0, 3, out=out), [[0, 1], [2, 3]]),
+        (lambda out: torch.arange(4.0, out=out), [[0, 1], [2, 3]]),
+        (lambda out: torch.linspace(0, 3, 4, out=out), [[0, 1], [2, 3]]),
+        (lambda out: torch.logspace(0, 3, 4, 2, out=out), [[1, 2], [4, 8]]),
+    ):
+        whole = torch.zeros(2, 3)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            f(whole[:, 1:])
+        assert whole.tolist() == [[0, *row] for row in want]
+
+
+def test_rows_of_complex_numbers() -> None:
+    row = torch.linspace(1j, 2 + 3j, 3)
+    assert (row.dtype, row.tolist()) == (torch.complex64, [1j, 1 + 2j, 2 + 3j])
+    assert torch.linspace(torch.tensor(0j), 2, 3, dtype=torch.complex128).tolist() == [0, 1, 2]
+    want = 10 ** np.linspace(0, 1 + 1j, 3)
+    np.testing.assert_allclose(torch.logspace(0, 1 + 1j, 3, dtype=torch.complex128).numpy(), want)
+    with pytest.raises(TypeError, match="can't be safely cast"):
+        torch.linspace(0, 1j, 3, dtype=torch.float32)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._core import ArgumentError, ShapeError, TorchTensor, torch as ops
+from ferrograd._core import ArgumentError, DtypeError, ShapeError, TorchTensor, torch as ops
 from ferrograd._functions import create
 from ferrograd._kit import arguments as _arguments
 from ferrograd._kit.dialect import TORCH
@@ -351,7 +351,7 @@ def arange(
     if made.dtype.kind in "iu" and any(isinstance(x, float) for x in (start, end, step)):
         # As many as there are floats, counted from the whole part of the start by the whole part of the step.
         made = ops.arange(0, made.numel(), 1, made.dtype) * int(step) + (0 if end is None else int(start))
-    return placed(made, out, requires_grad)
+    return _in_a_row(made, out, requires_grad)
 
 
 def linspace(
@@ -368,11 +368,31 @@ def linspace(
 ) -> Tensor:
     """``steps`` evenly spaced numbers from ``start`` to ``end``, both included."""
     _core.check_device("linspace", device)
+    return _in_a_row(_spaced("linspace", start, end, steps, dtype), out, requires_grad)
+
+
+def _spaced(name: str, start: Any, end: Any, steps: int, dtype: Any) -> Any:
+    """Evenly spaced numbers, complex ones if an end is."""
+    if any(isinstance(x, complex) or (isinstance(x, Tensor) and x.dtype.kind == "c") for x in (start, end)):
+        parts = [
+            ops.linspace(from_, to, steps, "float64") for from_, to in zip(_parts(start), _parts(end), strict=True)
+        ]
+        made = ops.complex(*parts)
+        if dtype is None:
+            return ops.cast(made, "complex128" if ops.get_default_dtype() == np.float64 else "complex64")
+        if ops.zeros([], dtype).dtype.kind != "c":
+            raise DtypeError(f"{name}: complex numbers can't be safely cast to {dtype}")
+        return ops.cast(made, dtype)
     made = ops.linspace(start, end, steps, dtype)
     if made.dtype.kind in "iu":
         # Casts round towards 0, the core rounds down.
         made = ops.cast(ops.linspace(_whole(start), _whole(end), steps, "float64"), made.dtype)
-    return placed(made, out, requires_grad)
+    return made
+
+
+def _parts(x: Any) -> tuple[Any, Any]:
+    """The real and the imaginary part of a number."""
+    return (x.real, x.imag) if isinstance(x, complex) or (isinstance(x, Tensor) and x.dtype.kind == "c") else (x, 0.0)
 
 
 def logspace(
@@ -390,12 +410,12 @@ def logspace(
 ) -> Tensor:
     """The powers of ``base`` with ``steps`` evenly spaced exponents from ``start`` to ``end``, both included."""
     _core.check_device("logspace", device)
-    made = ops.zeros([], ops.get_default_dtype() if dtype is None else dtype)
-    if made.dtype.kind in "iu":
+    made = _spaced("logspace", start, end, 1, dtype).dtype
+    if made.kind in "iu":
         start, end = _whole(start), _whole(end)
-    exponents = ops.linspace(start, end, steps, "float64")
+    exponents = _spaced("logspace", start, end, steps, "complex128" if made.kind == "c" else "float64")
     powers = ops.pow(_core.make(float(base), "float64", False, TORCH), exponents)
-    return placed(ops.astype(powers, made.dtype), out, requires_grad)
+    return _in_a_row(ops.astype(powers, made), out, requires_grad)
 
 
 def _whole(end: Any) -> Any:
@@ -465,15 +485,35 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     return _core.require_grad(shared) if requires_grad else shared
 
 
-def range(start: float = 0, end: float | None = None, step: float = 1, **options: Any) -> Tensor:
+def range(
+    start: float = 0,
+    end: float | None = None,
+    step: float = 1,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    layout: object = None,
+    device: object = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
     """Numbers from ``start`` up to and with ``end``. torch deprecates it: ``arange`` leaves the end out."""
+    _core.check_device("range", device)
     if end is None:
         start, end = 0, start
     if step == 0 or not 0 <= (end - start) / step < math.inf:
         raise ArgumentError(f"range: the step {step} does not lead from {start} to {end}")
     count = int((end - start) / step) + 1
-    filled = full([count], start, **{"dtype": ops.get_default_dtype(), **options})
-    return filled + ops.arange(0, count, 1, filled.dtype) * step
+    filled = ops.full([count], start, ops.get_default_dtype() if dtype is None else dtype)
+    return _in_a_row(filled + ops.arange(0, count, 1, filled.dtype) * step, out, requires_grad)
+
+
+def _in_a_row(made: Tensor, out: Tensor | None, requires_grad: bool) -> Tensor:
+    """The numbers, or ``out`` with the numbers written to it. One of as many elements keeps its shape."""
+    if out is not None and out.numel() == made.numel():
+        made = ops.reshape(made, out.shape)
+    placed_: Tensor = placed(made, out, requires_grad)
+    return placed_
 
 
 def real(input: Tensor) -> Tensor:
