@@ -9,15 +9,12 @@ use crate::graph::{Loops, computed};
 use crate::kernel::copy::{IndexMap, Moves};
 use crate::kernel::matmul;
 use crate::kernel::reduce::{self, dot};
-use crate::kernel::sequence::{Arrays, Item, Kernel, Kind, Loop, Out, Part, Sequence, Source};
+use crate::kernel::sequence::{Arrays, Item, Kernel, Kind, Loop, Out, Part, SMALL, Sequence, Source};
 use crate::kernel::softmax;
 use crate::shape;
 
 /// A program whose items together write fewer bytes is short, if all of them are clusters.
 const SHORT: usize = 16 << 10;
-
-/// The most bytes of what a kernel reads and makes.
-const SMALL: usize = 16 << 10;
 
 impl Schedule {
     /// The schedule of these pieces.

@@ -13,6 +13,7 @@ mod steps;
 
 pub use arrays::{Arrays, Kind, Out};
 pub use items::{Item, Kernel, Part, Source, Times, Writes};
+pub use plan::SMALL;
 pub use run::{Failure, Sequence};
 pub use split::Loop;
 pub use steps::{From, Out as StepOut, Steps};

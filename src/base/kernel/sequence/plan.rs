@@ -7,8 +7,8 @@ use super::items::{Item, Part, Source};
 use super::run::{Address, Placed, Sequence};
 use super::scratch::Scratch;
 
-/// The most bytes of a result that lies in the scratch memory.
-const SMALL: usize = 16 << 10;
+/// The most bytes of a result that lies in the scratch memory, and of what a kernel of a program reads.
+pub const SMALL: usize = 16 << 10;
 
 /// A result of an item.
 struct Made {

@@ -3,8 +3,8 @@
 //! first-level cache. Rows of a result can be folded while a tile of it is there.
 
 mod checks;
+mod formulas;
 mod parts;
-mod pieces;
 mod room;
 mod single;
 mod walk;
@@ -22,8 +22,8 @@ use crate::kernel::pointwise::row::{Address, Instruction};
 use crate::kernel::reduce::tiles::Lengths;
 use crate::shape;
 use checks::checked;
+pub use formulas::Formulas;
 pub use parts::{End, Read, Reading, Write};
-pub use pieces::Formulas;
 use room::{ADDRESSES, Room, SPREAD, apart, is_of_numbers, tile_length};
 pub use room::{ALIGNMENT, has_room};
 use single::Single;
