@@ -33,6 +33,14 @@ __all__ = [
 ]
 
 
+def _of(drawn: Tensor, *parameters: Any) -> Tensor:
+    """The draws as a value that depends on the tracked ones of the parameters, with derivatives of zero."""
+    tracked = [x for x in parameters if isinstance(x, Tensor) and x.requires_grad]
+    if not tracked:
+        return drawn
+    return ops.where(ops.full((), False, "bool"), sum(tracked[1:], tracked[0]), drawn)
+
+
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """Random numbers of successes in ``count`` trials, each with the probability ``prob``."""
     n, p = (_arguments.tensor(x, "binomial", name) for x, name in ((count, "count"), (prob, "prob")))
@@ -41,9 +49,10 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 
 
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
-    """Random numbers of events, one for each rate."""
+    """Random numbers of events, one for each rate. Gradients and tangents are zero."""
+    rates = _arguments.tensor(input, "poisson", "input")
     with drawing(generator, "poisson"):
-        return random.poisson(_arguments.tensor(input, "poisson", "input"))
+        return _of(random.poisson(rates), rates)
 
 
 def _random(
@@ -208,20 +217,24 @@ def normal(
 ) -> Tensor:
     """Random numbers of the normal distribution. The shape is ``size``, or that of ``mean`` and ``std``.
 
-    No gradient flows to ``mean`` and ``std``: ``distributions.Normal(mean, std).rsample()`` has one.
+    The gradients of ``mean`` and ``std`` are zero: ``distributions.Normal(mean, std).rsample()`` has others.
     """
     _core.check_device("normal", device)
-    mean, std = (x.detach() if isinstance(x, Tensor) else x for x in (mean, std))
+    parameters = mean, std
+    mean, std = (x.detach() if isinstance(x, Tensor) else x for x in parameters)
     with drawing(generator, "normal"):
         if size is None or isinstance(mean, Tensor) or isinstance(std, Tensor):
             drawn = ops.normal(mean, std, size, dtype)
         else:
             drawn = mersenne.draw("normal", size, ops.get_default_dtype() if dtype is None else dtype, mean, std)
-    return placed(drawn, out, requires_grad)
+    return placed(_of(drawn, *parameters), out, requires_grad)
 
 
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
-    """Ones with the probabilities ``input``, or all with the probability ``p``, and zeros."""
+    """Ones with the probabilities ``input``, or all with the probability ``p``, and zeros.
+
+    The gradients and tangents of the probabilities are zero.
+    """
     with drawing(generator, "bernoulli"):
-        drawn = ops.bernoulli(input) if p is None else mersenne.draw("coin", input.shape, input.dtype, p)
+        drawn = _of(ops.bernoulli(input), input) if p is None else mersenne.draw("coin", input.shape, input.dtype, p)
     return placed(drawn if out is None else ops.cast(drawn, out.dtype), out, False)
