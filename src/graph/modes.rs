@@ -22,13 +22,21 @@ use crate::error::Result;
 pub enum Recording {
     #[default]
     On,
-    /// `why` is what is said of a value that is not recorded for that.
-    Off { why: DetachReason },
+    /// `why` is what is said of a value that is not recorded for that. With `tangents` the ops of values that have tangents
+    /// are recorded, for these alone.
+    Off { why: DetachReason, tangents: bool },
+}
+
+impl Recording {
+    /// Nothing is recorded.
+    pub fn off(why: DetachReason) -> Recording {
+        Recording::Off { why, tangents: false }
+    }
 }
 
 impl From<bool> for Recording {
     fn from(on: bool) -> Recording {
-        if on { Recording::On } else { Recording::Off { why: DetachReason::unrecorded(Site::default()) } }
+        if on { Recording::On } else { Recording::off(DetachReason::unrecorded(Site::default())) }
     }
 }
 
@@ -112,6 +120,8 @@ pub struct Modes {
     pub contracts: bool,
     /// The transforms of torch's whose functions run, outermost first. Ops do not look at them.
     pub transforms: Vec<Transform>,
+    /// Where the host switches recording off, tangents go on. Ops do not look at it.
+    pub passes_tangents: bool,
 }
 
 /// A transform of torch's.
@@ -180,6 +190,8 @@ impl Flags {
     pub const ROUNDS_FACTORS: Flags = Flags(1 << 11);
     /// A function runs that a transform of torch's was given. No op looks at it.
     pub const TRANSFORMED: Flags = Flags(1 << 12);
+    /// Ops are recorded for tangents alone; `NOT_RECORDING` is set too.
+    pub const TANGENTS: Flags = Flags(1 << 13);
 
     /// Whether any of `other` is set.
     #[inline]
@@ -347,6 +359,7 @@ impl Modes {
         host_rule: None,
         contracts: false,
         transforms: vec![],
+        passes_tangents: false,
     };
 
     /// A copy of this thread's modes.
@@ -406,7 +419,8 @@ impl Modes {
                 | Flags::HOST_CALL.when(self.host_call.is_some())
                 | Flags::HOST_RULE.when(self.host_rule.is_some())
                 | Flags::TAKERS.when(self.takers.is_some())
-                | Flags::TRANSFORMED.when(!self.transforms.is_empty()),
+                | Flags::TRANSFORMED.when(!self.transforms.is_empty())
+                | Flags::TANGENTS.when(matches!(self.recording, Recording::Off { tangents: true, .. })),
         )
     }
 }
@@ -426,8 +440,7 @@ impl Default for Modes {
 /// assert!(!no_grad(|| &x * &x).is_tracked());
 /// ```
 pub fn no_grad<R>(f: impl FnOnce() -> R) -> R {
-    let _modes =
-        Modes::enter(|m| m.recording = Recording::Off { why: DetachReason::unrecorded(Site::current()) });
+    let _modes = Modes::enter(|m| m.recording = Recording::off(DetachReason::unrecorded(Site::current())));
     f()
 }
 
@@ -448,7 +461,7 @@ mod tests {
     fn a_guard_puts_all_modes_back_and_a_worker_takes_them_over() {
         let level = LiveLevel { level: Level::new(3), randomness: Randomness::Same };
         let guard = Modes::enter(|m| {
-            m.recording = Recording::Off { why: DetachReason::unrecorded(Site(7)) };
+            m.recording = Recording::off(DetachReason::unrecorded(Site(7)));
             m.live_levels.push(level);
         });
         let modes = Modes::current();

@@ -36,8 +36,10 @@ impl Marks {
     const OWN: u32 = 1;
     /// Host objects hang on the node, or on a node below that had some when this one was made.
     const BELOW: u32 = 2;
+    /// The node is the beginning of tangents, or depends on one.
+    const MOVES: u32 = 4;
     /// How many bits the marks take; the others are the site.
-    const BITS: u32 = 2;
+    const BITS: u32 = 3;
 
     fn new(site: Site) -> Marks {
         let known = site.0 <= u32::MAX >> Marks::BITS;
@@ -108,12 +110,14 @@ impl Node {
             let saved = node.saved.get_mut();
             save(saved);
             let own = host || matches!(saved, SavedState::Packed(_));
-            let mut below = own;
+            let mut marks = u32::from(own) * (Marks::OWN | Marks::BELOW);
             for t in ins {
-                below |= t.edge.as_ref().is_some_and(|e| e.node.has_host_parts());
+                if let Some(edge) = &t.edge {
+                    marks |= edge.node.marks.0.load(Relaxed) & (Marks::BELOW | Marks::MOVES);
+                }
                 node.inputs.push(t.edge.clone());
             }
-            *node.marks.0.get_mut() |= (u32::from(own) * Marks::OWN) | (u32::from(below) * Marks::BELOW);
+            *node.marks.0.get_mut() |= marks;
         })
     }
 
@@ -178,6 +182,17 @@ impl Node {
     /// Whether host objects hang on this node, or on one below it that had some when this one was made.
     pub fn has_host_parts(&self) -> bool {
         self.marks.has(Marks::BELOW)
+    }
+
+    /// Makes the node one where tangents begin.
+    pub fn begin_tangents(&self) {
+        self.marks.set(Marks::MOVES);
+    }
+
+    /// Whether tangents begin at the node, or at one that it depends on.
+    #[inline]
+    pub fn may_have_tangents(&self) -> bool {
+        self.marks.has(Marks::MOVES)
     }
 
     /// Shows the host's objects in this node to the host's garbage collector.

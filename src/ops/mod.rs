@@ -35,6 +35,7 @@ pub mod samples;
 pub mod scan;
 pub mod search;
 pub mod sort;
+pub mod tangents;
 
 pub use args::Index;
 pub use entry::{Axes, Entry, Operand};

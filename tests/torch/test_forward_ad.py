@@ -359,3 +359,159 @@ def test_a_step_of_a_dual_tensor_has_a_tangent_of_zeros() -> None:
         assert fwd.unpack_dual(x.detach()).tangent is None
         assert fwd.unpack_dual(x > 0).tangent is None
         assert fwd.unpack_dual(torch.ones(2)).tangent is None
+
+
+def moved(f: Any, *more: Any) -> list[Any]:
+    """The value and the tangent of ``f`` at a dual tensor; the tangent is None if there is none."""
+    with fwd.dual_level():
+        primal, tangent = fwd.unpack_dual(f(fwd.make_dual(X.clone(), V), *more))
+    return [values(primal), None if tangent is None else values(tangent)]
+
+
+def unrecorded(f: Any) -> Any:
+    def called(x: Any) -> Any:
+        with torch.no_grad():
+            return f(x)
+
+    return called
+
+
+def written(x: Any) -> Any:
+    y = x.clone()
+    y.mul_(x).add_(1)
+    y[0] = x[1] * 3
+    y[1:].copy_(x[:1] * y[1:])
+    return y
+
+
+def overwritten(x: Any) -> Any:
+    y = x * x
+    y.fill_(2.0)
+    return y
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x * x.sin(),
+        written,
+        overwritten,
+        lambda x: x.view(2, 1).t() * 2,
+        lambda x: torch.cat([x, x]).cumsum(0),
+    ],
+)
+def test_tangents_pass_through_no_grad(f: Any) -> None:
+    assert moved(f)[1] is not None
+    assert moved(unrecorded(f)) == moved(f)
+    value, tangent = torch.func.jvp(f, (X,), (V,))
+    assert [values(value), values(tangent)] == moved(f)
+    of_unrecorded = torch.func.jvp(unrecorded(f), (X,), (V,))
+    assert [values(x) for x in of_unrecorded] == [values(value), values(tangent)]
+    assert values(torch.func.jacfwd(unrecorded(f))(X)) == values(torch.func.jacfwd(f)(X))
+    batched = torch.func.vmap(lambda v: torch.func.jvp(unrecorded(f), (X,), (v,))[1])(torch.stack([V, V]))
+    assert values(batched[1]) == values(tangent)
+    twice = torch.func.jvp(lambda x: torch.func.jvp(unrecorded(f), (x,), (V,))[1], (X,), (V,))[1]
+    assert values(twice) == values(torch.func.jvp(lambda x: torch.func.jvp(f, (x,), (V,))[1], (X,), (V,))[1])
+    with torch.no_grad():
+        assert moved(f) == moved(unrecorded(f))
+
+
+def test_gradients_do_not_pass_through_no_grad_in_a_level() -> None:
+    w = X.clone().requires_grad_()
+
+    def f(x: Any) -> Any:
+        with torch.no_grad():
+            y = x * w
+        return y * x
+
+    with fwd.dual_level():
+        x = X.clone().requires_grad_()
+        dual = fwd.make_dual(x, V)
+        primal, tangent = fwd.unpack_dual(f(dual))
+        assert values(torch.autograd.grad(primal.sum(), x, retain_graph=True)[0]) == values(X * X)
+        assert torch.autograd.grad(primal.sum(), w, allow_unused=True, retain_graph=True) == (None,)
+        assert values(tangent) == values(2 * X * X * V)
+        with torch.no_grad():
+            inside = fwd.unpack_dual(dual * w)
+        assert not inside.primal.requires_grad
+        assert not inside.tangent.requires_grad
+    assert values(torch.func.grad(lambda x: f(x).sum())(X)) == values(X * X)
+
+
+def test_a_write_under_no_grad_moves_the_tangent_and_keeps_the_gradient() -> None:
+    with fwd.dual_level():
+        x = X.clone().requires_grad_()
+        y = fwd.make_dual(x, V) * 1
+        with torch.no_grad():
+            y.mul_(3)
+            y[0] = 7.0
+        primal, tangent = fwd.unpack_dual(y)
+        assert values(primal) == [7.0, values(X)[1] * 3]
+        assert values(tangent) == [0.0, values(V)[1] * 3]
+        assert values(torch.autograd.grad(primal.sum(), x)[0]) == [1.0, 1.0]
+        base = torch.zeros(2, 2, dtype=X.dtype)
+        with torch.no_grad():
+            base[0].copy_(fwd.make_dual(X, V))
+        assert values(fwd.unpack_dual(base).tangent) == [values(V), [0.0, 0.0]]
+        w = X.clone().requires_grad_()
+        with torch.no_grad(), pytest.raises(RuntimeError, match="cannot take a value that has a tangent"):
+            w.sub_(fwd.make_dual(X, V))
+        with torch.no_grad():
+            w.sub_(X)
+            w[0] = 1.0
+        assert w.is_leaf
+
+
+def test_what_stops_tangents() -> None:
+    assert moved(lambda x: x.detach() * 2)[1] is None
+    assert moved(lambda x: x.data * 2)[1] is None
+    assert moved(unrecorded(lambda x: torch.ones_like(x)))[1] is None
+
+    class Forward(torch.autograd.Function):
+        @staticmethod
+        def forward(x: Any) -> Any:
+            return x * x
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any) -> Any:
+            return t * 100
+
+    assert moved(Forward.apply)[1] == moved(unrecorded(Forward.apply))[1] == values(V * 100)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: torch.bernoulli(x.sigmoid()),
+        lambda x: x.sigmoid().bernoulli(),
+        lambda x: torch.poisson(x.exp()),
+        lambda x: torch.normal(x, 1.0),
+        lambda x: torch.normal(0.0, x.exp()),
+        lambda x: torch.normal(x, x.exp()),
+        lambda x: x.clone().normal_(),
+        lambda x: x.sign(),
+    ],
+)
+def test_tangents_and_gradients_of_draws_and_steps_are_zero(f: Any) -> None:
+    assert moved(f)[1] == moved(unrecorded(f))[1] == [0.0, 0.0]
+    assert values(torch.func.jvp(f, (X,), (V,))[1]) == [0.0, 0.0]
+    x = X.clone().requires_grad_()
+    assert values(torch.autograd.grad(f(x).sum(), x)[0]) == [0.0, 0.0]
+    assert not f(X).requires_grad
+    with torch.no_grad():
+        assert not f(x).requires_grad
+
+
+def test_a_function_without_any_rule_is_refused_at_its_call() -> None:
+    class Bare(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.clone()
+
+    with fwd.dual_level(), pytest.raises(RuntimeError, match="must implement the jvp function"):
+        Bare.apply(fwd.make_dual(X, V))
+    assert values(Bare.apply(X.clone().requires_grad_())) == values(X)

@@ -19,10 +19,12 @@ use crate::bind::value::storage::{OldEdge, Region, writes_of_thread};
 use crate::bind::value::transformed::check_is_not_captured;
 use crate::bind::value::var::{State, Value, Var};
 use crate::dtype::DType;
+use crate::graph::modes::{Flags, flags};
 use crate::graph::{Tensor, for_all, takers};
 use crate::ops::copy::apart;
 use crate::ops::entry::{Convention, Conventions, Operand};
 use crate::ops::movement::cast;
+use crate::ops::tangents;
 use crate::ops::{Index, index};
 
 /// Checks that a tensor may be written to.
@@ -74,6 +76,26 @@ fn check_may_write(slf: &Bound<'_, Var>, op: &str) -> PyResult<()> {
     Ok(())
 }
 
+/// Whether a write of a value, which is an operand, is recorded for tangents alone: the value or the tensor may have one, and
+/// ops are not recorded.
+fn writes_tangents(slf: &Bound<'_, Var>, value: Option<&Tensor>) -> bool {
+    let may_have = |t: &Tensor| t.edge.as_ref().is_some_and(|e| e.node.may_have_tangents());
+    flags().has(Flags::TANGENTS) && (value.is_some_and(may_have) || may_have(&slf.get().look()))
+}
+
+/// The new value that such a write leaves.
+fn with_tangents(slf: &Bound<'_, Var>, op: &str, new: &Tensor) -> PyResult<Tensor> {
+    let old = slf.get().look();
+    if old.edge.as_ref().is_some_and(|e| e.node.is_leaf()) {
+        let text = format!(
+            "{op}: under no_grad, a leaf that requires grad cannot take a value that has a tangent: write to a tensor that is no \
+             leaf, such as x.clone(), or write the detach() of the value"
+        );
+        return Err(raise(slf.py(), "LeafInplaceError", text));
+    }
+    tangents::written(&old, new).or_raise()
+}
+
 fn batch_error(py: Python<'_>, op: &str) -> PyErr {
     let text = format!(
         "{op}: under vmap, the values of a batch cannot be written into a tensor that is the same for the whole batch: an \
@@ -122,6 +144,16 @@ pub fn write(slf: &Bound<'_, Var>, op: &str, index: &[Index], value: &Bound<'_, 
         let _all = for_all();
         let mut state = slf.get().lock();
         let done = state.assign(&new, grad_enabled());
+        finish_write(state, done)?;
+        return tell(slf);
+    }
+    if writes_tangents(slf, if let Operand::Tensor(t) = value { Some(t) } else { None }) {
+        let mut new = apart(&slf.get().operand()).or_raise()?;
+        let put = index::put_at(&mut new, None, index, value);
+        put.map_err(|e| slf.get().dialect().in_its_words(e)).or_raise()?;
+        let new = with_tangents(slf, op, &new)?;
+        let mut state = slf.get().lock();
+        let done = state.assign(&new, true);
         finish_write(state, done)?;
         return tell(slf);
     }
@@ -226,6 +258,10 @@ pub fn replace<'py>(
         }
         let region = if reshapes { result.get().region() } else { None };
         drop(result);
+        let moves = !reshapes && writes_tangents(slf, Some(&new));
+        if moves {
+            new = with_tangents(slf, op, &new)?;
+        }
         if reshapes {
             slf.get().meet_reshape();
         }
@@ -233,7 +269,11 @@ pub fn replace<'py>(
         if state.version() != before && writes_of_thread() == own {
             continue;
         }
-        let done = if reshapes { Ok(state.reshape(new, region)) } else { state.assign(&new, grad_enabled()) };
+        let done = if reshapes {
+            Ok(state.reshape(new, region))
+        } else {
+            state.assign(&new, moves || grad_enabled())
+        };
         drop(all);
         finish_write(state, done)?;
         return if reshapes { Ok(()) } else { tell(slf) };

@@ -98,7 +98,7 @@ impl FunctionCall {
     /// Begins the function: nothing is recorded from now on. What it computes knows from which inputs, if the call itself
     /// can be recorded; otherwise it knows from which inputs of the call around this one.
     fn begin(&self) {
-        let off = Recording::Off { why: DetachReason::in_function(Site::current()) };
+        let off = Recording::off(DetachReason::in_function(Site::current()));
         let is_tracked = self.needs().contains(&true);
         let host = self.host.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let before = Modes::update(|m| {

@@ -27,24 +27,34 @@ pub fn grad_enabled() -> bool {
 }
 
 /// Sets whether ops are recorded on this thread; returns what it was. With `of_function` it is a function of the library
-/// that switches recording off, since what it computes has no derivative.
+/// that switches recording off, since what it computes has no derivative; otherwise tangents may go on
+/// ([`pass_tangents`]).
 #[pyfunction]
 #[pyo3(signature = (on, of_function=false))]
 fn set_grad_mode(on: bool, of_function: bool) -> bool {
     let before = modes::is_recording();
     if before != on {
         let why = if of_function { DetachReason::by_function } else { DetachReason::unrecorded };
-        let mode = if on { Recording::On } else { Recording::Off { why: why(Site::current()) } };
-        Modes::update(|m| m.recording = mode);
+        let why = why(Site::current());
+        Modes::update(|m| {
+            let tangents = m.passes_tangents && !of_function;
+            m.recording = if on { Recording::On } else { Recording::Off { why, tangents } };
+        });
     }
     before
+}
+
+/// Sets whether tangents go on where Python switches recording off on this thread; returns what it was.
+#[pyfunction]
+fn pass_tangents(on: bool) -> bool {
+    Modes::update(|m| std::mem::replace(&mut m.passes_tangents, on))
 }
 
 /// The reason why an operand has no edge while ops are not recorded.
 pub fn not_recorded() -> DetachReason {
     match modes::with(|m| m.recording) {
         Recording::On => DetachReason::default(),
-        Recording::Off { why } => why,
+        Recording::Off { why, .. } => why,
     }
 }
 
@@ -159,6 +169,7 @@ fn search_saved(edge: Option<&Edge>) -> PyResult<()> {
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(grad_enabled, m)?)?;
     m.add_function(wrap_pyfunction!(set_grad_mode, m)?)?;
+    m.add_function(wrap_pyfunction!(pass_tangents, m)?)?;
     m.add_function(wrap_pyfunction!(inference_enabled, m)?)?;
     m.add_function(wrap_pyfunction!(set_inference_mode, m)?)?;
     m.add_function(wrap_pyfunction!(autocast_dtype, m)?)?;

@@ -139,6 +139,11 @@ impl Var {
         Ok(self.look().array.ptr() as usize)
     }
 
+    /// The address of the first element where it lies now, in memory that views may not share yet.
+    fn _address(&self) -> usize {
+        self.look().array.ptr() as usize
+    }
+
     /// The position of the first element in the memory, in elements.
     fn storage_offset(&self) -> isize {
         match &self.lock().value {

@@ -24,12 +24,22 @@ use crate::ops::copy::alias;
 fn fresh<'py>(py: Python<'py>, x: &Bound<'py, Var>) -> PyResult<Bound<'py, Var>> {
     stack::check().or_raise()?;
     let t = operand(&x.get().operand()).or_raise()?;
-    if t.is_tracked() {
-        return Var::result(py, alias(&t).or_raise()?, x.get().dialect());
+    let is_tracked = t.is_tracked();
+    let own = if is_tracked { alias(&t).or_raise()? } else { t };
+    let v = Var::result(py, own, x.get().dialect())?;
+    if !is_tracked {
+        Var::make_leaf(&v)?;
     }
-    let v = Var::result(py, t, x.get().dialect())?;
-    Var::make_leaf(&v)?;
+    if let Some(edge) = v.get().look().edge {
+        edge.node.begin_tangents();
+    }
     Ok(v)
+}
+
+/// Whether a tensor depends on one that [`fresh`] has made.
+#[pyfunction]
+fn may_have_tangent(x: &Bound<'_, Var>) -> bool {
+    x.get().look().edge.is_some_and(|e| e.node.may_have_tangents())
 }
 
 /// The tangents of `outputs` if `inputs`, tensors or edges, have these tangents: a tensor each, or None where no tangent arrives.
@@ -152,6 +162,7 @@ impl Scope {
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Scope>()?;
     m.add_function(wrap_pyfunction!(fresh, m)?)?;
+    m.add_function(wrap_pyfunction!(may_have_tangent, m)?)?;
     m.add_function(wrap_pyfunction!(push, m)?)?;
     m.add_function(wrap_pyfunction!(taylor, m)?)?;
     m.add_function(wrap_pyfunction!(reaches_other_leaves, m)?)

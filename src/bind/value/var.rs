@@ -18,6 +18,7 @@ use crate::error::Result;
 use crate::graph::modes::{self, Flags, flags};
 use crate::graph::{DetachReason, Edge, Stems, Tensor};
 use crate::ops::copy::shareable;
+use crate::ops::tangents::with_tangent_alone;
 use crate::ops::{Index, index};
 
 /// The value of a tensor.
@@ -287,6 +288,9 @@ impl Var {
         }
         if t.edge.is_none() {
             return t;
+        }
+        if modes.has(Flags::TANGENTS) && t.edge.as_ref().is_some_and(|e| e.node.may_have_tangents()) {
+            return with_tangent_alone(&t).unwrap_or_else(|error| error.throw());
         }
         let stems = if modes.has(Flags::HOST_CALL) { self.stems(&t) } else { Stems::default() };
         Tensor { edge: None, detach_reason: not_recorded().with_stems(stems), ..t }

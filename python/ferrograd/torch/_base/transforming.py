@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from ferrograd import _core
 from ferrograd._core import Tensor
 
@@ -16,9 +19,18 @@ _NO_HOOKS = (
 )
 
 
-def forward(given: list[Tensor]) -> _core.Transforming:
-    """The context of a transform of forward mode. Its function may write to these tensors, which it is given."""
-    return _core.Transforming(True, given)
+@contextmanager
+def forward(given: list[Tensor]) -> Iterator[None]:
+    """The context of a transform of forward mode. Its function may write to these tensors, which it is given.
+
+    Tangents pass through ``no_grad`` there, and gradients do not.
+    """
+    before = _core.pass_tangents(True)
+    try:
+        with _core.Transforming(True, given):
+            yield
+    finally:
+        _core.pass_tangents(before)
 
 
 def reverse(given: list[Tensor]) -> _core.Transforming:

@@ -68,8 +68,8 @@ class _Own(NamedTuple):
 _own: dict[int, _Own] = {}
 #: The leaf that the dual tensors of the current level depend on.
 _root: Tensor | None = None
-#: Whether the level was entered where nothing is recorded.
-_is_quiet = False
+#: Whether tangents passed through ``no_grad`` before the level was entered.
+_passed_before = False
 _current_level = -1
 #: Whether tensors that are made dual get tangents.
 _is_enabled = True
@@ -78,13 +78,13 @@ _is_enabled = True
 def enter_dual_level() -> int:
     """Enters the level on which tensors carry tangents, 0; raises if it is entered already.
 
-    Inside ``no_grad`` the level records what the tangents need, and what :func:`unpack_dual` gives has no graph.
+    Tangents pass through ``no_grad``, inside of the level and around it, and gradients do not.
     """
-    global _current_level, _root, _is_quiet
+    global _current_level, _root, _passed_before
     if _current_level >= 0:
         raise ArgumentError("enter_dual_level: Nested forward mode AD is not supported at the moment")
-    _is_quiet = not _core.set_grad_mode(True)
-    _current_level, _root = 0, _core.make(1.0, None, True, TORCH)
+    _passed_before = _pass_tangents(True)
+    _current_level, _root = 0, _core.fresh(_core.make(1.0, None, False, TORCH))
     Function._zero_tangents = _zero_tangents
     setattr(_core.TorchTensor, "__repr__", _shown)  # noqa: B010
     return 0
@@ -98,16 +98,26 @@ def exit_dual_level(*, level: int | None = None) -> None:
             "exit_dual_level: Trying to exit a forward AD level that was not the last one that was created. This is "
             "not supported."
         )
-    if _is_quiet:
-        _core.set_grad_mode(False)
+    _pass_tangents(_passed_before)
     _current_level, _root = -1, None
     _own.clear()
     Function._zero_tangents = None
     delattr(_core.TorchTensor, "__repr__")
 
 
+def _pass_tangents(on: bool) -> bool:
+    """Sets whether tangents pass through ``no_grad``, also through one that is on; returns what it was."""
+    before = _core.pass_tangents(on)
+    if not _core.is_grad_enabled():
+        _core.set_grad_mode(True)
+        _core.set_grad_mode(False)
+    return before
+
+
 def _depends(x: Tensor) -> bool:
     """Whether a tensor is computed from a dual tensor of the level."""
+    if not _core.may_have_tangent(x):
+        return False
     found, seen = [x.grad_fn], set()
     while found:
         node: Any = found.pop()
@@ -197,14 +207,13 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if (_current_level if level is None else level) < 0:
         return UnpackedDualTensor(tensor, None)
     # If the graph has other leaves, both are recorded so that they can be differentiated with respect to these.
-    records = _core.is_grad_enabled() and not _is_quiet
-    beyond = records and _core.reaches_other_leaves([tensor], [_root])
+    beyond = _core.is_grad_enabled() and _core.reaches_other_leaves([tensor], [_root])
     own = _own.get(id(tensor))
     if own is not None and own.node is tensor.grad_fn:
         return UnpackedDualTensor(tensor if beyond else tensor.detach(), own.tangent)
     [moved] = _core.push([tensor], [_root], [_core.make(1.0, None, False, TORCH)], beyond)
-    # What depends on dual tensors alone, as a step does, has a tangent of zeros.
-    if moved is None and _core.reaches_other_leaves([tensor], []) and not _core.reaches_other_leaves([tensor], [_root]):
+    # What depends on dual tensors by steps or draws alone has a tangent of zeros.
+    if moved is None and _depends(tensor):
         moved = ops.zeros_like(tensor.detach())
     return UnpackedDualTensor(tensor if beyond or moved is None else tensor.detach(), moved)
 

@@ -136,6 +136,11 @@ class Function(_function.Function):
             _check_saves_no_returned_input(ctx, inputs, output)
         found = tuple(map(seen, output)) if type(output) is tuple else seen(output)
         if not cls._has_jvp():
+            if cls._zero_tangents is not None and not cls._has_rule() and cls._zero_tangents(inputs) is not None:
+                raise NotImplementedError(
+                    f"{cls.__name__}: You must implement the jvp function for custom autograd.Function to use it with "
+                    "forward mode AD, or backward, which is transposed"
+                )
             return super()._record(ctx, inputs, found)
         results = found if isinstance(found, tuple) else (found,)
         ctx._results = tuple(_result(ctx, inputs, y) for y in results if isinstance(y, Tensor))
@@ -185,6 +190,12 @@ class Function(_function.Function):
                     f"{name}: A custom Function's forward is returning a view of an input but the jvp is not returning "
                     f"a view of {what}"
                 )
+
+    @classmethod
+    def _has_rule(cls) -> bool:
+        """Whether there is a gradient rule of the user's."""
+        own = _function.Function
+        return cls.vjp is not own.vjp or cls.backward is not own.backward
 
     @classmethod
     def _rule(cls) -> Callable[..., Any]:
