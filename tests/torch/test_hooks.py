@@ -357,3 +357,21 @@ def test_data_of_another_shape() -> None:
     x.data = torch.zeros(2)
     (x * 3).sum().backward()
     assert seen == [[2.0, 2.0], [3.0, 3.0]]
+
+
+def test_a_hook_of_one_result_is_called_with_none_where_gradients_arrive_at_others_only() -> None:
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    parts = x.unbind()
+    found: list[Any] = []
+    parts[0].register_hook(found.append)
+    parts[1].backward()
+    assert found == [None]
+    parts[0].backward()
+    assert values(found[1]) == 1.0
+    assert values(x.grad) == [1.0, 1.0, 0.0]
+    # What the hook returns is the gradient.
+    leaf = torch.tensor([4.0, 5.0], requires_grad=True)
+    first, second = leaf.unbind()
+    first.register_hook(lambda g: torch.tensor(7.0) if g is None else None)
+    second.backward()
+    assert values(leaf.grad) == [7.0, 1.0]

@@ -99,7 +99,9 @@ fn call_tensor_hook<'py>(
 ) -> PyResult<()> {
     match &hook.kind {
         HookKind::Tensor(out) => {
-            let Some(t) = g[*out as usize].take() else { return Ok(()) };
+            let Some(t) = g[*out as usize].take() else {
+                return call_without_gradient(py, hook, at, g, *out);
+            };
             let given = match last.take() {
                 Some((of, dialect, given)) if of == *out && dialect == hook.dialect => given,
                 _ => var(py, t, hook.dialect)?,
@@ -129,6 +131,26 @@ fn call_tensor_hook<'py>(
             }
         }
         _ => {}
+    }
+    Ok(())
+}
+
+/// Calls a hook on the gradient of a result at which none arrives, where others of the same call have one.
+fn call_without_gradient(
+    py: Python<'_>,
+    hook: &Hook,
+    at: &HookContext<'_>,
+    g: &mut [Option<Tensor>],
+    out: u32,
+) -> PyResult<()> {
+    if !hook.dialect.calls_hooks_with_none() || g.iter().all(Option::is_none) {
+        return Ok(());
+    }
+    let result = hook.function(py).call1((py.None(),))?;
+    if !result.is_none() {
+        let zeros = Tensor::zeros_of(&at.node.outs[out as usize]);
+        let new = replacement(hook, &result)?.get().tensor();
+        g[out as usize] = Some(checked(py, hook, &zeros, new)?);
     }
     Ok(())
 }

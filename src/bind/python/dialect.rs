@@ -122,6 +122,12 @@ impl Dialect {
         self == Dialect::Paddle
     }
 
+    /// Whether a hook on the gradient of one result of a call is called with None where gradients arrive at other results
+    /// only (torch).
+    pub fn calls_hooks_with_none(self) -> bool {
+        self == Dialect::Torch
+    }
+
     /// Whether a fresh `.grad` is itself tracked (Paddle).
     pub fn tracks_fresh_grad(self) -> bool {
         self == Dialect::Paddle
