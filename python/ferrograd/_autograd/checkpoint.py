@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from ferrograd import _core
@@ -94,10 +94,18 @@ class _Call:
         # For each saved array in order: its placeholder while a node holds it, and its shape and dtype.
         self._places: list[weakref.ref[_Placeholder]] = []
         self._kinds: list[tuple[Any, Any]] = []
+        #: What the first context notes of the arrays that are saved, and the list of it.
+        self._note: Callable[[Tensor], Any] | None = None
+        self._noted: list[Any] = []
+        #: The hook of the second run, while it runs, and the kinds of what it has found.
+        self._keep: Callable[[Tensor], Tensor] | None = None
+        self._found: list[tuple[Any, Any]] = []
         self.ended = False
 
     def pack(self, x: Tensor) -> _Placeholder:
         """The hook that replaces an array by a placeholder."""
+        if self._note is not None:
+            self._noted.append(self._note(x))
         place = _Placeholder()
         self._places.append(weakref.ref(place))
         self._kinds.append((tuple(x.shape), x.dtype))
@@ -112,9 +120,39 @@ class _Call:
             raise CheckpointError("checkpoint: what was kept the first time was not kept when the call was made again")
         return value
 
+    @property
+    def saved(self) -> int:
+        """How many arrays the first run has saved."""
+        return len(self._places)
+
+    @property
+    def recomputed(self) -> int:
+        """How many arrays the second run has found."""
+        return len(self._found)
+
+    @contextlib.contextmanager
+    def noting(self, note: Callable[[Tensor], Any]) -> Iterator[list[Any]]:
+        """A context in which the first run lists what ``note`` says of each array that is saved."""
+        self._note, self._noted = note, []
+        try:
+            yield self._noted
+        finally:
+            self._note = None
+
+    def ends_with(self, count: int) -> bool:
+        """Whether the second run needs so many more arrays and ends with them."""
+        return self._early_stop and self.ended and len(self._found) + count == len(self._places)
+
+    def supply(self, values: Iterable[Tensor]) -> None:
+        """Gives the second run arrays that it does not compute."""
+        if self._keep is not None:
+            for x in values:
+                self._keep(x.detach())
+
     def _again(self) -> None:
         """Runs the call again and fills the placeholders that nodes still hold."""
         found: list[tuple[Any, Any]] = []
+        before_keep = self._keep, self._found
 
         def keep(x: Tensor) -> Tensor:
             at, kind = len(found), (tuple(x.shape), x.dtype)
@@ -139,6 +177,7 @@ class _Call:
         if self._random is not None:
             _core.native.mersenne.set_streams(self._random)
         outside = _core.set_autocast(self._autocast)
+        self._keep, self._found = keep, found
         try:
             with enable_grad(), self._takers, saved_tensors_hooks(keep, lambda x: x), self._context:
                 _core.call_in_scope(self._scope, self._function, args, kwargs)
@@ -146,6 +185,7 @@ class _Call:
             if done.call is not self:
                 raise
         finally:
+            self._keep, self._found = before_keep
             _core.set_autocast(outside)
             if self._random is not None:
                 _core.native.mersenne.set_streams(before)
@@ -218,6 +258,9 @@ def checkpoint(
         "preserve_rng_state": preserve_rng_state,
     }
     call = _Call(function, args, kwargs, options)
+    for context in (first, second):
+        if (attach := getattr(context, "attach", None)) is not None:
+            attach(call)
     with saved_tensors_hooks(call.pack, call.unpack), first:
         result = function(*args, **kwargs)
     call.ended = True

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import PurePath
 from typing import Any, NoReturn
 
 from ferrograd._core import FerrogradError
 from ferrograd._kit import public as _public
+from ferrograd.torch._base import overriding
 from ferrograd.torch._tensor import Tensor
 
 __all__ = ["OpOverload", "OpOverloadPacket", "aten", "profiler"]
+
+
+class _Called(threading.local):
+    """The function of torch that a thread has called an op by, while a mode sees it."""
+
+    function: Callable[..., Any] | None = None
 
 
 class OpOverload:
@@ -21,10 +30,22 @@ class OpOverload:
         self.overloadpacket = packet
         self._overloadname = overload
         self.__name__ = f"{packet.__name__}.{overload}"
+        self._called = _Called()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The result of the op."""
-        return self.overloadpacket(*args, **kwargs)
+        if overriding.modes():
+            return overriding.ask(self, args, kwargs)
+        return (self._called.function or self.overloadpacket._function)(*args, **kwargs)
+
+    @contextmanager
+    def calling(self, function: Callable[..., Any]) -> Iterator[None]:
+        """A context in which this op is the function of torch that the program has called, with its parameters."""
+        before, self._called.function = self._called.function, function
+        try:
+            yield
+        finally:
+            self._called.function = before
 
     def name(self) -> str:
         """The name of the op with its namespace."""
@@ -49,6 +70,8 @@ class OpOverloadPacket:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The result of the op."""
+        if overriding.modes():
+            return self.default(*args, **kwargs)
         return self._function(*args, **kwargs)
 
     def __getattr__(self, overload: str) -> OpOverload:
@@ -123,6 +146,10 @@ def load_library(path: Any) -> None:
     loaded_libraries.add(str(path))
 
 
+#: The ops of namespaces that have been asked for, by their names.
+_packets: dict[str, OpOverloadPacket] = {}
+
+
 class _Namespace:
     """The ops that :func:`torch.library.custom_op` has defined under one namespace."""
 
@@ -133,7 +160,10 @@ class _Namespace:
         op = import_module("ferrograd.torch.library")._ops.get(f"{self._name}::{name}")
         if op is None:
             raise AttributeError(f"torch.ops.{self._name} has no op {name!r}: torch.library.custom_op defines one")
-        return OpOverloadPacket(name, op, self._name)
+        key = f"{self._name}::{name}"
+        if key not in _packets or _packets[key]._function is not op:
+            _packets[key] = OpOverloadPacket(name, op, self._name)
+        return _packets[key]
 
 
 class _Profiler(_Namespace):

@@ -47,6 +47,8 @@ _OPERATORS = {
     **{f"__i{name}__": f"{name}_" for name in ("add", "sub", "mul")},
     **{"__neg__": "neg", "__abs__": "abs", "__pow__": "pow"},
 }
+#: The modules whose calls a mode sees as it sees those of the program.
+_LAYERS = ("ferrograd.torch.nn.modules.", "ferrograd._layers.function_layer")
 #: Attributes that are tensors like the one that has them.
 _VIEWS = ("T", "H", "mT", "mH", "real", "imag", "data")
 #: The names of those attributes, by the objects whose ``__get__`` gives them.
@@ -109,6 +111,11 @@ def nobody() -> Iterator[None]:
         yield
     finally:
         _state.off -= 1
+
+
+def modes() -> list[Any]:
+    """The modes of this thread that are asked now, from the outermost one on."""
+    return [] if _state.off else _state.modes
 
 
 def answers(x: object) -> bool:
@@ -310,7 +317,7 @@ def asked(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return ask(function, args, kwargs)
     if _state.modes:
         caller = sys._getframe(1).f_globals.get("__name__", "")
-        is_layer = caller.startswith("ferrograd.torch.nn.modules.") and any(isinstance(x, TorchTensor) for x in args)
+        is_layer = caller.startswith(_LAYERS) and any(isinstance(x, TorchTensor) for x in args)
         if is_layer or not caller.startswith("ferrograd."):
             return ask(function, args, kwargs)
     return NotImplemented

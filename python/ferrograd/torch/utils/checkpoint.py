@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
@@ -13,7 +12,13 @@ from ferrograd._core import ArgumentError, require_grad
 from ferrograd._kit import public as _public
 from ferrograd.torch._base import warned as _warned
 from ferrograd.torch._tensor import Tensor
-from ferrograd.torch.ops import OpOverload, OpOverloadPacket
+from ferrograd.torch.utils._selective import (
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    _CachedTorchDispatchMode as _CachedTorchDispatchMode,
+    _CachingTorchDispatchMode as _CachingTorchDispatchMode,
+    create_selective_checkpoint_contexts,
+)
 
 __all__ = [
     "CheckpointError",
@@ -31,50 +36,6 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-
-
-class CheckpointPolicy(enum.Enum):
-    """What a policy says of an op."""
-
-    MUST_SAVE = 0
-    PREFER_SAVE = 1
-    MUST_RECOMPUTE = 2
-    PREFER_RECOMPUTE = 3
-
-
-class SelectiveCheckpointContext:
-    """What a policy gets as its first argument: ``is_recompute`` says in which of the two runs it is."""
-
-    def __init__(self, *, is_recompute: bool) -> None:
-        self.is_recompute = is_recompute
-
-
-def create_selective_checkpoint_contexts(
-    policy_fn_or_list: Callable[..., Any] | list[Any], allow_cache_entry_mutation: bool = False
-) -> tuple[nullcontext[None], nullcontext[None]]:
-    """Two contexts that do nothing: whatever the policy says, all is recomputed, which gives the same gradients.
-
-    >>> import functools
-    >>> import ferrograd.torch as torch
-    >>> from ferrograd.torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
-    >>> contexts = functools.partial(create_selective_checkpoint_contexts, [torch.ops.aten.mm.default])
-    >>> x = torch.ones(2, 2, requires_grad=True)
-    >>> checkpoint(lambda x: (x @ x).sum(), x, use_reentrant=False, context_fn=contexts).item()
-    8.0
-    """
-    if not callable(policy_fn_or_list) and not isinstance(policy_fn_or_list, list):
-        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
-    for op in policy_fn_or_list if isinstance(policy_fn_or_list, list) else ():
-        if not isinstance(op, OpOverload):
-            more = (
-                ". Please update the OpOverloadPacket to a specific OpOverload, such as torch.ops.aten.mm.default"
-                if isinstance(op, OpOverloadPacket)
-                else ""
-            )
-            raise ValueError(
-                f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op).__name__}{more}"
-            )
-    return noop_context_fn()
 
 
 def checkpoint(

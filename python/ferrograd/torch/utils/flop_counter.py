@@ -292,7 +292,7 @@ class FlopCounterMode(TorchFunctionMode):
             _core.give_up_trace("FlopCounterMode counts operations as they are computed")
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
-        name = getattr(func, "__name__", "")
+        name = getattr(getattr(func, "overloadpacket", func), "__name__", "")
         given = self.custom.get(name) or _registered.get(name)
         if given is not None:
             self._count([(name, given(*args, **kwargs, out_val=out))], [])
