@@ -336,3 +336,23 @@ def test_parameters_are_parameters_in_every_call() -> None:
     assert gradcheck(f, (w, x), check_forward_ad=True, check_batched_grad=True)
     assert gradgradcheck(f, (w, x))
     assert w.tolist() == [1.0, 2.0]
+
+
+def test_a_tangent_rule_that_draws_is_no_batched_rule() -> None:
+    class Noisy(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any) -> Any:
+            return t * 2 + torch.rand_like(t) * 0
+
+    x = torch.rand(2, dtype=torch.float64, requires_grad=True)
+    assert gradcheck(Noisy.apply, (x,), check_forward_ad=True)
+    with pytest.raises(GradcheckError, match="called random operation while in randomness error mode"):
+        gradcheck(Noisy.apply, (x,), check_forward_ad=True, check_batched_forward_grad=True)

@@ -260,12 +260,19 @@ def _batched_reverse(analytic: RecordedFunction) -> None:
 
 
 def _batched_forward(problem: FunctionAtPoint, analytic: RecordedFunction) -> None:
-    """Raises unless one batched pass along two directions of each input gives the values of single passes."""
+    """Raises unless one batched pass along two directions of each input gives the values of single passes.
+
+    A rule that draws random numbers is an error of ``vmap`` there.
+    """
     generator = np.random.default_rng(0)
     for j, a in enumerate(problem.at):
         directions = generator.normal(size=(2, *a.shape))
         one_by_one = zip(*(analytic.pushed(_at(problem, j, d)) for d in directions), strict=True)
-        for i, (got, want) in enumerate(zip(analytic.batched_pushed(j, directions), one_by_one, strict=True)):
+        try:
+            batched = analytic.batched_pushed(j, directions, "error")
+        except RuntimeError as e:
+            raise GradcheckError(f"While computing batched gradients, got: {e}") from e
+        for i, (got, want) in enumerate(zip(batched, one_by_one, strict=True)):
             _same(got, np.stack(want), i, j, "batched gradient computation with forward-mode AD")
 
 

@@ -212,10 +212,10 @@ class RecordedFunction:
                 row[j][:, k] = t
         return found
 
-    def batched_pushed(self, j: int, directions: Matrix) -> list[Matrix]:
+    def batched_pushed(self, j: int, directions: Matrix, randomness: str | None = None) -> list[Matrix]:
         """For each output ``[directions, elements]``: its tangents along directions of input ``j``, in one pass."""
         x, n = self.places[j], len(directions)
-        with _core.Level(n) as level:
+        with _core.Level(n, randomness) as level:
             given = _core.make(directions.astype(x.dtype), None, False, 0)
             found = _core.push(self.outputs, [x], [level.enter(given, 0)], False)
             moved = [t if t is None else np.asarray(level.leave(t, 0), np.float64) for t in found]
