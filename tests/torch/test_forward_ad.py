@@ -515,3 +515,26 @@ def test_a_function_without_any_rule_is_refused_at_its_call() -> None:
     with fwd.dual_level(), pytest.raises(RuntimeError, match="must implement the jvp function"):
         Bare.apply(fwd.make_dual(X, V))
     assert values(Bare.apply(X.clone().requires_grad_())) == values(X)
+
+
+def test_gradients_in_a_level_have_tangents_and_free_nothing() -> None:
+    x = X.clone().requires_grad_()
+    with fwd.dual_level():
+        dual = fwd.make_dual(x, V)
+        y = (dual**3).sum()
+        for wrt in (x, dual):
+            (g,) = torch.autograd.grad(y, wrt)
+            primal, tangent = fwd.unpack_dual(g)
+            torch.testing.assert_close(primal.detach(), 3 * X**2)
+            torch.testing.assert_close(tangent.detach(), 6 * X * V)
+            assert "tangent=" in repr(g)
+        y.backward()
+        torch.testing.assert_close(x.grad, 3 * X**2)
+        torch.testing.assert_close(fwd.unpack_dual(y).tangent.detach(), (3 * X**2 * V).sum())
+        with torch.no_grad():
+            (g,) = torch.autograd.grad(y, x)
+            torch.testing.assert_close(fwd.unpack_dual(g).tangent, 6 * X * V)
+    z = (x**3).sum()
+    z.backward()
+    with pytest.raises(RuntimeError, match="a second time"):
+        z.backward()

@@ -14,7 +14,7 @@ use crate::bind::python::facade::{WARN_OF_CREATE_GRAPH, WARN_OF_NOTHING};
 use crate::bind::value::accumulate::accumulate_grad;
 use crate::bind::value::var::{Slot, Var};
 use crate::engine::{Answer, Reached, Request, is_transformed};
-use crate::graph::modes::{host_call, is_recording};
+use crate::graph::modes::{self, host_call, is_recording};
 use crate::graph::site::Site;
 use crate::graph::{DetachReason, Edge, GradOwner, Node, Stems, Tensor};
 use crate::ops::movement::broadcast_to;
@@ -150,7 +150,7 @@ fn some_inputs<'py>(given: &Bound<'py, PyAny>) -> PyResult<Option<Vec<Endpoint<'
 /// that are used, but with derivatives that are all zero, get zeros, unless `unused` is "missing": then they get none. With
 /// `batched` every seed, and every gradient, has one more axis, the first. With `stops` no gradient flows through an input
 /// to what it was computed from, and hooks on inputs are not called. Where nobody says by `create_graph` whether the pass is
-/// recorded, it is if a running transform differentiates an output.
+/// recorded, it is if a running transform differentiates an output, or an output may have a tangent ([`have_tangents`]).
 #[pyfunction]
 #[pyo3(signature = (outputs, inputs, seeds, dialect, *, retain_graph=None, create_graph=None, leaves=false,
                     blocked=vec![], unused="none", batched=false, stops=false))]
@@ -175,9 +175,10 @@ fn grad<'py>(
         "missing" => Unused::Missing,
         _ => Unused::Nothing,
     };
-    let create_graph = create_graph.unwrap_or_else(|| is_differentiated(&outputs));
+    let moves = have_tangents(&outputs);
+    let create_graph = create_graph.unwrap_or_else(|| moves || is_differentiated(&outputs));
     let request = Request {
-        retain_graph: retain_graph.unwrap_or(create_graph),
+        retain_graph: moves || retain_graph.unwrap_or(create_graph),
         create_graph,
         leaves,
         blocked: blocked.iter().filter_map(Endpoint::edge).collect(),
@@ -243,6 +244,13 @@ fn is_differentiated(outputs: &[Endpoint<'_>]) -> bool {
     is_recording() && outputs.iter().filter_map(Endpoint::edge).any(|edge| is_transformed(&edge))
 }
 
+/// Whether an output may have a tangent where tangents pass through `no_grad`. They are pushed through the graph later, so no
+/// pass frees it.
+fn have_tangents(outputs: &[Endpoint<'_>]) -> bool {
+    modes::with(|m| m.passes_tangents)
+        && outputs.iter().filter_map(Endpoint::edge).any(|edge| edge.node.may_have_tangents())
+}
+
 /// The size of the first axis of batched seeds.
 fn batch_size_of(seeds: &Seeds<'_>) -> Option<usize> {
     seeds.iter().flatten().flatten().find_map(|g| g.get().look().dims().first().copied())
@@ -280,7 +288,7 @@ pub fn backward<'py>(
     #[pyo3(from_py_with = some_inputs)] inputs: Option<Vec<Endpoint<'py>>>,
 ) -> PyResult<()> {
     let request = Request {
-        retain_graph: retain_graph.unwrap_or(create_graph),
+        retain_graph: retain_graph.unwrap_or(create_graph) || have_tangents(&outputs),
         create_graph,
         leaves: inputs.is_none(),
         accumulates: inputs.is_some(),

@@ -146,7 +146,11 @@ def _shown(tensor: Tensor) -> str:
     except FreedGraphError:
         primal, tangent = tensor, None
     text = Tensor.__repr__(primal)
-    return text if tangent is None else _add_suffixes(text[:-1], [f"tangent={tangent}"], len("tensor("), False)
+    if tangent is None:
+        return text
+    # A tangent that can be differentiated depends on the level, too.
+    shown = Tensor.__repr__(tangent) if tangent.ndim else f"{tangent}"
+    return _add_suffixes(text[:-1], [f"tangent={shown}"], len("tensor("), False)
 
 
 def _floating(x: Any, what: str) -> None:
