@@ -493,6 +493,7 @@ def test_what_stops_tangents() -> None:
         lambda x: torch.normal(0.0, x.exp()),
         lambda x: torch.normal(x, x.exp()),
         lambda x: x.clone().normal_(),
+        lambda x: torch.zeros_like(x).bernoulli_(x.sigmoid()),
         lambda x: x.sign(),
     ],
 )

@@ -7,6 +7,7 @@ from typing import Any
 from ferrograd._core import ArgumentError, DtypeError, TorchTensor, torch as ops
 from ferrograd._core.torch import mersenne
 from ferrograd.torch._base.generator import drawing
+from ferrograd.torch._functions.random import bernoulli
 
 __all__ = ["bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_", "normal_", "random_", "uniform_"]
 
@@ -32,9 +33,7 @@ def bernoulli_(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
         if not 0 <= p <= 1:
             raise ArgumentError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
         return _draw(self, generator, "bernoulli_", "coin", p)
-    with drawing(generator, "bernoulli_"):
-        drawn = ops.bernoulli(ops.broadcast_to(p, self.shape))
-    return self.copy_(drawn)
+    return self.copy_(bernoulli(ops.broadcast_to(p, self.shape), generator=generator))
 
 
 def exponential_(self: Any, lambd: float = 1, *, generator: Any = None) -> Any:
