@@ -20,7 +20,7 @@ use crate::bind::value::transformed::check_is_not_captured;
 use crate::bind::value::var::{State, Value, Var};
 use crate::dtype::DType;
 use crate::graph::modes::{Flags, flags};
-use crate::graph::{Tensor, for_all, takers};
+use crate::graph::{Meta, Tensor, for_all, takers};
 use crate::ops::copy::apart;
 use crate::ops::entry::{Convention, Conventions, Operand};
 use crate::ops::movement::cast;
@@ -148,14 +148,7 @@ pub fn write(slf: &Bound<'_, Var>, op: &str, index: &[Index], value: &Bound<'_, 
         return tell(slf);
     }
     if writes_tangents(slf, if let Operand::Tensor(t) = value { Some(t) } else { None }) {
-        let mut new = apart(&slf.get().operand()).or_raise()?;
-        let put = index::put_at(&mut new, None, index, value);
-        put.map_err(|e| slf.get().dialect().in_its_words(e)).or_raise()?;
-        let new = with_tangents(slf, op, &new)?;
-        let mut state = slf.get().lock();
-        let done = state.assign(&new, true);
-        finish_write(state, done)?;
-        return tell(slf);
+        return write_tangents(slf, op, index, value);
     }
     let mut state = slf.get().lock();
     let copy;
@@ -180,6 +173,18 @@ pub fn write(slf: &Bound<'_, Var>, op: &str, index: &[Index], value: &Bound<'_, 
     }
     let done = state.write(grad_enabled(), |t, layout| index::put_at(t, layout, index, value));
     finish_write(state, done.map_err(|e| slf.get().dialect().in_its_words(e)))?;
+    tell(slf)
+}
+
+/// A write that is recorded for tangents alone.
+fn write_tangents(slf: &Bound<'_, Var>, op: &str, index: &[Index], value: Operand<'_>) -> PyResult<()> {
+    let mut new = apart(&slf.get().operand()).or_raise()?;
+    let put = index::put_at(&mut new, None, index, value);
+    put.map_err(|e| slf.get().dialect().in_its_words(e)).or_raise()?;
+    let new = with_tangents(slf, op, &new)?;
+    let mut state = slf.get().lock();
+    let done = state.assign(&new, true);
+    finish_write(state, done)?;
     tell(slf)
 }
 
@@ -210,6 +215,20 @@ pub fn check_can_take(py: Python<'_>, op: &str, own: DType, result: DType) -> Py
     Err(raise(py, "DtypeError", text))
 }
 
+/// Checks that a result has the batch axes of the tensor that it is written over, and its shape unless the op changes that.
+fn check_shape(py: Python<'_>, op: &str, new: &Tensor, own: &Meta, reshapes: bool) -> PyResult<()> {
+    if new.levels != own.levels {
+        return Err(batch_error(py, op));
+    }
+    if reshapes || new.dims() == own.dims.as_slice() {
+        return Ok(());
+    }
+    let (got, wanted) = (new.dims(), &own.dims);
+    let text =
+        format!("{op}: the result has shape {got:?}, which cannot be written into the shape {wanted:?}");
+    Err(raise(py, "ShapeError", text))
+}
+
 /// Makes the result of `f` the tensor's value, in the tensor's dtype. `f` is called again if another thread has written
 /// to the tensor meanwhile. What `f` itself has written is overwritten.
 pub fn replace<'py>(
@@ -236,17 +255,7 @@ pub fn replace<'py>(
         };
         let new = result.get().tensor();
         check_can_take(py, op, dtype, new.dtype())?;
-        if new.levels != meta.levels {
-            return Err(batch_error(py, op));
-        }
-        if !reshapes && new.dims() != meta.dims.as_slice() {
-            let text = format!(
-                "{op}: the result has shape {:?}, which cannot be written into the shape {:?}",
-                new.dims(),
-                meta.dims
-            );
-            return Err(raise(py, "ShapeError", text));
-        }
+        check_shape(py, op, &new, &meta, reshapes)?;
         let mut new = cast(&new, dtype).or_raise()?;
         let mut all = None;
         if let Some(takers) = takers().filter(|_| !reshapes)
