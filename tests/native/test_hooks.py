@@ -165,10 +165,11 @@ def test_a_hook_is_called_only_where_a_gradient_is_computed(d: Dialect) -> None:
     parts[0].register_hook(called.append)
     for i in (1, 2):
         d.backward([parts[i]], retain_graph=True)
-    assert called == []
+    # As in PyTorch, a hook of torch is called with None where a gradient arrives at other results of the call.
+    assert called == ([None, None] if d.name == "torch" else [])
     assert values(x.grad) == [0, 1, 1]
     d.backward([parts[0]])
-    assert values(called[0]) == 1
+    assert values(called[-1]) == 1
 
 
 @every
