@@ -701,7 +701,8 @@ class Names:
         if isinstance(value, BaseModule) and _EVERY in sys.modules:
             self.watch((vars(sys.modules[_EVERY]), "called"))
         if _is_of(type(value), _FRAMEWORKS):
-            for attribute in list(held.values()):
+            # Who reads the state of an optimizer, which changes with each of its steps, is not traced.
+            for attribute in [x for name, x in held.items() if name != "state"]:
                 self._meet(attribute, None)
         self._meet(held.get("__wrapped__"), None)
         if isinstance(value, functools.singledispatchmethod):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Real
 from typing import Any, TypeVar, cast
 
@@ -111,6 +111,8 @@ class _Numbers:
 
     def advance(self) -> tuple[list[float], State] | None:
         """The floats, and the state before. None if something else has changed since the trace."""
+        if isinstance(self._state.get("step"), Tensor):
+            self._state.update(plain(self._state))
         before = dict(self._state)
         try:
             values = self._compute()
@@ -207,14 +209,15 @@ def unscaled(grads: Iterable[Tensor], factor: Callable[[], float]) -> bool:
     return is_finite
 
 
-def watched(group: dict[str, Any], params: Sequence[Tensor], states: Mapping[Tensor, State], *rates: str) -> Any:
+def watched(group: dict[str, Any], params: Sequence[Tensor], states: dict[Tensor, State], *rates: str) -> Any:
     """What a compiled step of a group depends on besides :func:`numbers`: its options without the ``rates``, the
     parameters that the step changes, and the tensors of their states. A step without momentum is compiled apart.
     """
     options = {key: value for key, value in group.items() if key != "params" and key not in rates}
     if "momentum" in rates:
         options["momentum"] = bool(group["momentum"])
-    held = [[id(x) for x in states.get(p, {}).values() if isinstance(x, Tensor)] for p in params]
+    found: list[State] = [dict.get(states, p, {}) for p in params]
+    held = [[id(x) for key, x in state.items() if isinstance(x, Tensor) and key not in COUNTED] for state in found]
     return list(map(id, params)), options, held
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._optim import fused as _fused, rules
 from ferrograd.torch.optim._options import cycle_of, given, rate_of
+from ferrograd.torch.optim._state import has_no_numbers, state_of
 from ferrograd.torch.optim.optimizer import Optimizer, Params
 
 __all__ = ["Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "SparseAdam"]
@@ -57,13 +58,15 @@ class Adam(_WithBetas):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
+        if isinstance(lr, Tensor) and foreach and not capturable:
+            raise ArgumentError("lr as a Tensor is not supported for capturable=False and foreach=True")
         super().__init__(params, given(locals()))
 
     def _fg_update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         _fused.adam(
             p,
             g,
-            self.state[p],
+            state_of(self.state, p),
             rate=rate_of(group),
             betas=group["betas"],
             epsilon=group["eps"],
@@ -119,7 +122,7 @@ class Adamax(_WithBetas):
         rules.adamax(
             p,
             self._fg_decay(p, g, group),
-            self.state[p],
+            state_of(self.state, p),
             rate=rate_of(group),
             betas=group["betas"],
             epsilon=group["eps"],
@@ -157,7 +160,7 @@ class NAdam(_WithBetas):
         rules.nadam(
             p,
             self._fg_decay(p, g, group),
-            self.state[p],
+            state_of(self.state, p),
             rate=rate_of(group),
             betas=group["betas"],
             epsilon=group["eps"],
@@ -188,7 +191,7 @@ class RAdam(_WithBetas):
 
     def _fg_update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         g = self._fg_decay(p, g, group)
-        rules.radam(p, g, self.state[p], rate=rate_of(group), betas=group["betas"], epsilon=group["eps"])
+        rules.radam(p, g, state_of(self.state, p), rate=rate_of(group), betas=group["betas"], epsilon=group["eps"])
 
 
 class RMSprop(Optimizer):
@@ -225,7 +228,7 @@ class RMSprop(Optimizer):
         rules.rmsprop(
             p,
             rules.decayed(p, g, group["weight_decay"]),
-            self.state[p],
+            state_of(self.state, p),
             rate=rate_of(group),
             smoothing=group["alpha"],
             epsilon=group["eps"],
@@ -257,7 +260,8 @@ class Adagrad(Optimizer):
         super().__init__(params, given(locals()))
         for group in self.param_groups:
             for p in group["params"]:
-                rules.begin_adagrad(p, self.state[p], group["initial_accumulator_value"])
+                if not has_no_numbers(p):
+                    rules.begin_adagrad(p, state_of(self.state, p), group["initial_accumulator_value"])
 
     def _fg_check(self, group: dict[str, Any]) -> None:
         _fused.at_least("Adagrad", 0, **{"learning rate": group["lr"], "lr_decay value": group["lr_decay"]})
@@ -269,7 +273,7 @@ class Adagrad(Optimizer):
         rules.adagrad(
             p,
             rules.decayed(p, g, group["weight_decay"]),
-            self.state[p],
+            state_of(self.state, p),
             rate=rate_of(group),
             rate_decay=group["lr_decay"],
             epsilon=group["eps"],
@@ -305,7 +309,7 @@ class Adadelta(Optimizer):
 
     def _fg_update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         g = rules.decayed(p, g, group["weight_decay"])
-        rules.adadelta(p, g, self.state[p], rate=rate_of(group), smoothing=group["rho"], epsilon=group["eps"])
+        rules.adadelta(p, g, state_of(self.state, p), rate=rate_of(group), smoothing=group["rho"], epsilon=group["eps"])
 
 
 class Adafactor(Optimizer):
@@ -344,7 +348,7 @@ class Adafactor(Optimizer):
         rules.adafactor(
             p,
             g,
-            self.state[p],
+            state_of(self.state, p),
             rate=rate_of(group),
             beta2_decay=group["beta2_decay"],
             epsilons=group["eps"],
@@ -377,6 +381,10 @@ class SparseAdam(_WithBetas):
 
     def _fg_check(self, group: dict[str, Any]) -> None:
         super()._fg_check({**group, "weight_decay": 0})
+        if any(p.dtype.kind == "c" for p in group.get("params", ())):
+            raise ArgumentError("SparseAdam does not support complex parameters")
 
     def _fg_update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
-        rules.sparse_adam(p, g, self.state[p], rate=rate_of(group), betas=group["betas"], epsilon=group["eps"])
+        rules.sparse_adam(
+            p, g, state_of(self.state, p), rate=rate_of(group), betas=group["betas"], epsilon=group["eps"]
+        )

@@ -8,6 +8,7 @@ from typing import Any
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._optim import fused as _fused, rules
 from ferrograd.torch.optim._options import cycle_of, given, rate_of
+from ferrograd.torch.optim._state import state_of
 from ferrograd.torch.optim.optimizer import Optimizer, Params
 
 __all__ = ["ASGD", "SGD", "Muon", "Rprop"]
@@ -47,7 +48,7 @@ class SGD(Optimizer):
         _fused.descend(
             p,
             g,
-            self.state[p] if isinstance(momentum, Tensor) or momentum else {},
+            state_of(self.state, p) if isinstance(momentum, Tensor) or momentum else {},
             rate=rate_of(group),
             momentum=momentum,
             dampening=group["dampening"],
@@ -88,7 +89,7 @@ class ASGD(Optimizer):
         rules.averaged_sgd(
             p,
             rules.decayed(p, g, group["weight_decay"]),
-            self.state[p],
+            state_of(self.state, p),
             rate=rate_of(group),
             decay=group["lambd"],
             power=group["alpha"],
@@ -125,7 +126,9 @@ class Rprop(Optimizer):
             raise ArgumentError(f"Invalid eta values: {group['etas'][0]}, {group['etas'][1]}")
 
     def _fg_update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
-        rules.rprop(p, g, self.state[p], rate=rate_of(group), factors=group["etas"], bounds=group["step_sizes"])
+        rules.rprop(
+            p, g, state_of(self.state, p), rate=rate_of(group), factors=group["etas"], bounds=group["step_sizes"]
+        )
 
 
 class Muon(Optimizer):
@@ -168,7 +171,7 @@ class Muon(Optimizer):
                 )
 
     def _fg_update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
-        state, momentum, rate = self.state[p], group["momentum"], rate_of(group)
+        state, momentum, rate = state_of(self.state, p), group["momentum"], rate_of(group)
         if "momentum_buffer" not in state:
             state["momentum_buffer"] = _fused.zeros(p)
         held = state["momentum_buffer"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from numbers import Real
 from typing import Any
 
@@ -26,6 +26,7 @@ from ferrograd.torch.optim._hooks import (
     register_optimizer_step_pre_hook,
     with_hooks,
 )
+from ferrograd.torch.optim._state import States, as_tensors, has_no_numbers, state_of
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
 
@@ -67,8 +68,6 @@ class Optimizer:
     _fg_takes_cycles = False
     _opt_called = False
     _fg_is_stepping = False
-    #: By loaded tensor that a step wants as a number: the state, the key, the tensor, its version and its number.
-    _fg_held: Sequence[tuple[dict[str, Any], str, Tensor, int, Any]] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -78,7 +77,7 @@ class Optimizer:
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
         #: By parameter, and what a rule of the user's keeps under names of its own.
-        self.state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
+        self.state: defaultdict[Any, dict[str, Any]] = States(self._fg_counted)
         self.param_groups: list[dict[str, Any]] = []
         if not any(value is required for value in defaults.values()):
             self._fg_check(defaults)
@@ -100,6 +99,8 @@ class Optimizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
+        if type(self.state) is defaultdict:
+            self.state = States(self._fg_counted, self.state.items())
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Adds a group ``{"params": ...}``, with the options that differ from the defaults.
@@ -187,8 +188,8 @@ class Optimizer:
             return loss
         if self.defaults.get("fused") and not self._fg_unscale():
             return loss
-        if self._fg_held:
-            self._fg_take_numbers()
+        if isinstance(self.state, States):
+            self.state.take()
         with no_grad():
             for group in self.param_groups:
                 if _core.is_tracing():
@@ -204,8 +205,14 @@ class Optimizer:
     def _fg_unscale(self) -> bool:
         """Whether ``found_inf`` allows a step; the gradients are then divided by ``grad_scale``.
 
-        Who scales losses sets these attributes, numbers or None, on an optimizer with ``fused=True``.
+        Who scales losses sets these attributes, numbers or None, on an optimizer with ``fused=True``. Such a step
+        raises RuntimeError for parameters without numbers.
         """
+        if any(has_no_numbers(p) and p.grad is not None for group in self.param_groups for p in group["params"]):
+            raise RuntimeError(
+                "`fused=True` requires all the params to be floating point Tensors of the device 'cpu': one is on "
+                "'meta'. Module.to_empty(device='cpu') gives a module its numbers"
+            )
         if (found := getattr(self, "found_inf", None)) is not None and _get_value(found):
             return False
         if (scale := getattr(self, "grad_scale", None)) is not None:
@@ -229,7 +236,7 @@ class Optimizer:
                             "in-place operation, which differentiable=True records. Give the optimizer a copy with "
                             "a history: p = p.clone()"
                         )
-                    _fused.begin_record(self.state[p])
+                    _fused.begin_record(state_of(self.state, p))
                     g = -p.grad if group.get("maximize") else p.grad
                     options = {**_fused.options_for(group, p), "records": True}
                     if p.dtype.kind == "c" or p.dtype.itemsize == 2:
@@ -239,7 +246,7 @@ class Optimizer:
 
     def _fg_watched_of_record(self, group: dict[str, Any]) -> Any:
         """What a recorded step of a compiled function depends on: tensors are known by their ids."""
-        states = [self.state.get(p, {}) for p in group["params"]]
+        states = [dict.get(self.state, p, {}) for p in group["params"]]
         return _fused.known([group, states]), len(self.param_groups)
 
     def _patch_step_function(self) -> None:
@@ -257,15 +264,16 @@ class Optimizer:
         """Updates a complex parameter as pairs of real numbers, and one of a half dtype in float32."""
         if p.dtype.kind == "c" and not self._fg_takes_complex:
             raise ArgumentError(f"{type(self).__name__} does not support complex parameters")
-        parts, state = _parts(p), self.state.get(p, {})
+        parts, state = _parts(p), dict.get(self.state, p, {})
         self.state[parts] = {key: _parts(value) for key, value in state.items()}
         try:
             self._fg_update(parts, _parts(g), group)
         finally:
-            new = self.state.pop(parts)
+            new = dict.pop(self.state, parts)
         _fused.write(p, _whole(parts, p))
+        state = state_of(self.state, p)
         for key, x in new.items():
-            self.state[p][key] = _whole(x, p) if isinstance(x, Tensor) and x.shape == parts.shape else x
+            state[key] = _whole(x, p) if isinstance(x, Tensor) and x.shape == parts.shape else x
 
     def _fg_watched(self, group: dict[str, Any]) -> Any:
         """See :func:`steps.watched`."""
@@ -308,7 +316,7 @@ class Optimizer:
             numbers.setdefault(id(p), len(numbers))
         groups = [{**group, "params": [numbers[id(p)] for p in group["params"]]} for group in self.param_groups]
         found: dict[str, Any] = {
-            "state": dict(self._fg_numbered(*item, numbers) for item in self.state.items()),
+            "state": dict(self._fg_numbered(*item, numbers) for item in dict.items(self.state)),
             "param_groups": groups,
         }
         for hook in hooks_of(self, "save_post").values():
@@ -317,22 +325,19 @@ class Optimizer:
 
     def _fg_numbered(self, key: Any, state: Any, numbers: dict[int, int]) -> tuple[Any, Any]:
         """What a saved state has for a parameter, or for a key of the user's own."""
-        return (numbers[id(key)], self._fg_saved(state)) if isinstance(key, Tensor) else (key, state)
+        return (
+            (key, state)
+            if not isinstance(key, Tensor)
+            else (
+                numbers[id(key)],
+                {**state, **as_tensors(state, self._fg_counted)},
+            )
+        )
 
     @property
     def _fg_counted(self) -> tuple[str, ...]:
-        """The numbers that are saved as tensors. What only an optimizer of the user's counts stays a number."""
+        """The numbers that users see as tensors. What only an optimizer of the user's counts stays a number."""
         return tuple(key for key in self._fg_numbers if key in self._fg_kept)
-
-    def _fg_saved(self, state: dict[str, Any]) -> dict[str, Any]:
-        """The state of a parameter with tensors in place of some numbers."""
-        dtype = native.get_default_dtype()
-        numbers = {
-            key: _core.make(state[key], dtype, False, TORCH)
-            for key in self._fg_counted
-            if isinstance(state.get(key), int | float)
-        }
-        return {**state, **numbers}
 
     def _fg_loaded(self, state: dict[str, Any], p: Tensor, number: Any) -> dict[str, Any]:
         """A copy of the state of a parameter. Raises if no step could be taken with it."""
@@ -353,22 +358,6 @@ class Optimizer:
                 found = f"of shape {list(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
                 raise ArgumentError(f"{start}: {key!r} must be {wanted}, not {found}")
         return {key: _own(value, p, key) for key, value in state.items()}
-
-    def _fg_hold_numbers(self) -> None:
-        """Remembers the numbers of loaded tensors that steps count in Python: a compiled step cannot ask for them."""
-        self._fg_held = [
-            (state, key, x, x.inplace_version, x.item())
-            for state in self.state.values()
-            for key in self._fg_counted
-            if isinstance(x := state.get(key), Tensor)
-        ]
-
-    def _fg_take_numbers(self) -> None:
-        """Puts the numbers of loaded tensors in their place, before a step counts on."""
-        for state, key, x, version, number in self._fg_held:
-            if state.get(key) is x:
-                state[key] = number if x.inplace_version == version else x.item()
-        self._fg_held = []
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Loads the :meth:`state_dict` of an optimizer that has the same number of parameters.
@@ -402,10 +391,9 @@ class Optimizer:
         options = [{key: copy.deepcopy(value) for key, value in g.items() if key != "params"} for g in groups]
         for given in options:
             self._fg_check_kinds(given, "load_state_dict")
-        self.state.clear()
-        self.state.update(states)
-        if not self.defaults.get("differentiable"):
-            self._fg_hold_numbers()
+        if not isinstance(self.state, States):
+            self.state = States(self._fg_counted)
+        self.state.load(states, counts=not self.defaults.get("differentiable"))
         for mine, theirs in zip(self.param_groups, options, strict=True):
             mine.update(theirs)
         for hook in hooks_of(self, "load_post").values():
