@@ -185,7 +185,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: types.ModuleType) -> None:
         place = module.__name__.replace(".", "/") + ".py"
-        if module.__name__.split(".")[0] in FOLDERS and (tree / "test" / place).exists():
+        if module.__name__.split(".")[0] in self.first and (tree / "test" / place).exists():
             load(tree / "test" / place, module)
         elif module.__name__ in TABLES:
             load(tree / place, module)
@@ -683,31 +683,21 @@ def run(file: str, word: str, is_verbose: bool) -> None:
             print(f"{count:6} {kind}")
 
 
-def main() -> None:
+def prepare(place: Path, folders: tuple[str, ...], is_peer: bool = False) -> None:
+    """Makes the library, the helpers and the files of tests in ``folders`` of the tree importable."""
     global torch, tree
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tree", type=Path)
-    parser.add_argument("files", nargs="+")
-    parser.add_argument("-k", default="", dest="word")
-    parser.add_argument("-v", action="store_true", dest="is_verbose")
-    parser.add_argument("--peer", action="store_true")
-    given = parser.parse_args()
-    tree = given.tree.resolve()
-    if not given.peer:
+    tree = place
+    if not is_peer:
         import ferrograd
 
         ferrograd.install_as("torch")
-        # Programs that tests start have the library under PyTorch's name too.
-        start = tempfile.TemporaryDirectory()
-        Path(start.name, "sitecustomize.py").write_text("import ferrograd\nferrograd.install_as('torch')\n")
-        os.environ["PYTHONPATH"] = os.pathsep.join([start.name, str(Path(ferrograd.__file__).parents[1])])
         importlib.import_module("torch.testing").__path__ = []
         for module, names in PRIVATE.items():
             for name in names.split():
                 setattr(importlib.import_module(module), name, missing(f"{module}.{name}"))
         vars(importlib.import_module("torch.utils.data._utils"))["MP_STATUS_CHECK_INTERVAL"] = 5.0
     torch = importlib.import_module("torch")
-    if not given.peer:
+    if not is_peer:
         # Tests take much more of the compiled module than the library has for others.
         sys.modules["torch._C"] = torch._C = _Insides("torch._C", importlib.import_module("torch._C"))
     else:
@@ -717,9 +707,30 @@ def main() -> None:
     HELPERS.update(helpers())
     sys.modules.update(HELPERS)
     # Folders of tests come before installed packages of the same name, such as autograd; the insides after the library.
-    sys.meta_path.insert(0, _Finder(*FOLDERS))
+    sys.meta_path.insert(0, _Finder(*folders))
     sys.meta_path.append(_Finder(*ROOTS))
     sys.path.insert(0, str(tree / "test"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tree", type=Path)
+    parser.add_argument("files", nargs="+")
+    parser.add_argument("-k", default="", dest="word")
+    parser.add_argument("-v", action="store_true", dest="is_verbose")
+    parser.add_argument("--peer", action="store_true")
+    given = parser.parse_args()
+    prepare(given.tree.resolve(), FOLDERS, given.peer)
+    if not given.peer:
+        # Programs that tests start, and processes that begin anew, have the same library, helpers and files.
+        start = tempfile.TemporaryDirectory()
+        found = (str(given.tree.resolve()), (*FOLDERS, *(Path(file).stem for file in given.files)))
+        Path(start.name, "sitecustomize.py").write_text(
+            f"import pathlib, torch_tests\ntorch_tests.prepare(pathlib.Path({found[0]!r}), {found[1]!r})\n"
+        )
+        library = Path(inspect.getfile(importlib.import_module("ferrograd"))).parents[1]
+        places = [start.name, str(Path(__file__).parent), str(library)]
+        os.environ["PYTHONPATH"] = os.pathsep.join(places)
     sys.argv = sys.argv[:1]
     for file in given.files:
         run(file, given.word, given.is_verbose)

@@ -436,3 +436,19 @@ def test_what_a_worker_knows_of_itself_cannot_be_changed() -> None:
         with pytest.raises(RuntimeError, match="Cannot assign attributes to WorkerInfo objects"):
             setattr(info, name, 1)
     assert repr(info) == "WorkerInfo(id=0, num_workers=2, seed=7, dataset=None)"
+
+
+def test_processes_of_an_iterator_stay_known() -> None:
+    batches: Any = iter(DataLoader(Numbers(8), 2, num_workers=2))
+    workers = batches._workers
+    assert [w.is_alive() for w in workers] == [True, True]
+    assert list(batches)
+    assert [w.exitcode for w in batches._workers] == [0, 0]
+    assert batches._workers is workers
+
+
+def test_numpy_draws_from_the_seed_that_pytorch_gives_a_worker() -> None:
+    from ferrograd.torch.utils.data._utils import worker
+
+    assert worker._generate_state(13434589827475259383, 4) == (2884386318, 1088094898, 3523808998, 3860348662)
+    assert worker.get_worker_info() is None

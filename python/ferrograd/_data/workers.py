@@ -74,6 +74,12 @@ def seed_native(seed: int) -> None:
     _core.native.manual_seed(seed - (1 << 64) if seed >= 1 << 63 else seed)
 
 
+def state_of_numpy(seed: int, worker: int) -> tuple[int, ...]:
+    """The four numbers of 32 bits that seed NumPy's generator in a worker of a loader with a seed below 2**64."""
+    words = [worker, seed & 0xFFFFFFFF, seed >> 32, 0]
+    return tuple(map(int, np.random.SeedSequence(words).generate_state(4)))
+
+
 class Failure(NamedTuple):
     """An error in a worker: its class, the name of that and its traceback as text."""
 
@@ -132,8 +138,7 @@ def _work(link: Any, parents_ends: list[Any], source: Source, number: int, optio
     seed = options.seed + number
     random.seed(seed)
     options.seeded(seed)
-    words = [number, options.seed & 0xFFFFFFFF, options.seed >> 32, 0]
-    np.random.seed(np.random.SeedSequence(words).generate_state(4))
+    np.random.seed(state_of_numpy(options.seed, number))
     set_worker_info(WorkerInfo(number, options.workers, seed, source.dataset))
 
     # One thread reads and one writes, so that the parent never waits for a worker that is loading, and a worker goes
@@ -262,20 +267,22 @@ class WorkerBatches(Iterator[Any]):
 
     def __init__(self, source: Source, indices: Iterator[Any], options: Options) -> None:
         self._options, self._epoch, self._error = options, -1, ""
-        self._workers: list[_Worker] = []
-        self._finalizer = weakref.finalize(self, _stop, self._workers, os.getpid())
+        self._running: list[_Worker] = []
+        self._finalizer = weakref.finalize(self, _stop, self._running, os.getpid())
         try:
             for number in range(options.workers):
-                self._workers.append(_Worker(source, number, options, list(self._workers)))
+                self._running.append(_Worker(source, number, options, list(self._running)))
         except BaseException:
             self.stop()
             raise
+        #: The processes, which stay in this list when they have ended. Programs know them under this name.
+        self._workers = [w.process for w in self._running]
         self.restart(indices)
 
     @property
     def is_running(self) -> bool:
         """Whether there are worker processes."""
-        return bool(self._workers)
+        return bool(self._running)
 
     def restart(self, indices: Iterator[Any]) -> None:
         """Begins again with other indices; streams begin anew."""
@@ -284,14 +291,14 @@ class WorkerBatches(Iterator[Any]):
         self._tasks: dict[int, int] = {}
         self._arrived: dict[int, tuple[int, bytes]] = {}
         self._sent, self._turn = 0, 0
-        self._active = [True] * len(self._workers)
-        for _ in range(self._options.prefetch * len(self._workers)):
+        self._active = [True] * len(self._running)
+        for _ in range(self._options.prefetch * len(self._running)):
             self._assign()
 
     def stop(self, patience: float = PATIENCE) -> None:
         """Ends the workers. One that does not end by itself within ``patience`` seconds is terminated."""
         if patience != PATIENCE:
-            _stop(self._workers, os.getpid(), patience)
+            _stop(self._running, os.getpid(), patience)
         self._finalizer()
 
     def _assign(self) -> None:
@@ -308,9 +315,9 @@ class WorkerBatches(Iterator[Any]):
         self._tasks[task] = number
         self._sent, self._turn = task + 1, (number + 1) % len(self._active)
         try:
-            self._workers[number].link.send((self._epoch, task, index))
+            self._running[number].link.send((self._epoch, task, index))
         except OSError:
-            self._give_up([self._workers[number]])
+            self._give_up([self._running[number]])
 
     def _give_up(self, dead: list[_Worker]) -> None:
         """Ends all workers and raises because some have died."""
@@ -326,8 +333,8 @@ class WorkerBatches(Iterator[Any]):
 
     def _receive(self) -> None:
         """Waits for answers and keeps them."""
-        links = {w.link: w for w in self._workers}
-        ends = {w.process.sentinel: w for w in self._workers}
+        links = {w.link: w for w in self._running}
+        ends = {w.process.sentinel: w for w in self._running}
         ready = connection.wait([*links, *ends], self._options.timeout or None)
         if not ready:
             self._fail(self._options.texts.timed_out.format(seconds=self._options.timeout))

@@ -56,10 +56,20 @@ class Distribution:
         if validate_args is not None:
             self._validate_args = validate_args
         if self._validate_args:
+            if self.arg_constraints is Distribution.arg_constraints:
+                self._fg_miss_constraints()
             for name, constraint in self.arg_constraints.items():
                 if constraints.is_dependent(constraint) or name not in vars(self):
                     continue
                 self._fg_require(name, vars(self)[name])
+
+    def _fg_miss_constraints(self) -> None:
+        """Warns where a class of a user's, of no family, says nothing of its parameters."""
+        if type(self) is not self._fg_library_class() and self._fg_library_class() in (Distribution, ExponentialFamily):
+            warn(
+                f"{type(self)} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or initialize "
+                "the distribution with `validate_args=False` to turn off validation."
+            )
 
     def _fg_require(self, name: str, value: Any) -> None:
         """Raises unless a parameter satisfies its constraint."""

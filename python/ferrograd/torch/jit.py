@@ -24,6 +24,7 @@ from ferrograd.torch._base import archives, module_files
 from ferrograd.torch._base.written import write
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.futures import Future
+from ferrograd.torch.nn.modules.lazy import LazyModuleMixin
 from ferrograd.torch.nn.modules.module import Module
 from ferrograd.torch.nn.parameter import Parameter
 
@@ -69,6 +70,11 @@ def script(obj: T, *args: Any, **kwargs: Any) -> T:
     >>> double(torch.ones(1)).item()
     2.0
     """
+    given: Any = obj
+    if isinstance(given, LazyModuleMixin) and given.has_uninitialized_params():
+        raise RuntimeError(
+            f"torch.jit.script: {type(obj).__name__} has parameters without shapes; run a forward pass before scripting"
+        )
     warn("torch.jit.script: there is no TorchScript here; the program runs as Python")
     return obj
 

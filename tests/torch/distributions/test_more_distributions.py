@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import warnings
 from typing import Any
 
 import ferrograd.torch as _torch
@@ -482,8 +483,27 @@ def test_a_distribution_without_support_warns_and_takes_the_value() -> None:
             self._validate_sample(value)
             return -(value**2)
 
+    with pytest.warns(UserWarning, match="does not define `arg_constraints`"):
+        point = Point(validate_args=True)
     with pytest.warns(UserWarning, match="does not define `support`"):
-        assert Point(validate_args=True).log_prob(t(2.0)).item() == -4
+        assert point.log_prob(t(2.0)).item() == -4
+
+
+def test_a_distribution_that_names_its_constraints_or_checks_nothing_does_not_warn() -> None:
+    class Point(D.Distribution):  # type: ignore[misc]
+        pass
+
+    class Named(D.Distribution):  # type: ignore[misc]
+        arg_constraints: dict[str, Any] = {}  # noqa: RUF012
+
+    class Sharper(D.Normal):  # type: ignore[misc]
+        pass
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Point(validate_args=False)
+        Named(validate_args=True)
+        Sharper(0.0, 1.0, validate_args=True)
 
 
 @pytest.mark.parametrize(("n", "diag"), [(1, 0), (3, 0), (3, -1), (4, 1), (4, 3), (4, -3)])

@@ -160,3 +160,12 @@ def test_an_empty_tensor_of_another_class_is_computed_with() -> None:
 
     assert torch.cat([Mine(torch.zeros(0)), torch.ones(1)]).tolist() == [1]
     assert torch.sin(torch.zeros(0, 3)).shape == (0, 3)
+
+
+def test_a_module_without_shapes_is_not_scripted() -> None:
+    layer = nn.LazyLinear(2)
+    with pytest.raises(RuntimeError, match="run a forward pass"):
+        torch.jit.script(layer)
+    layer(torch.ones(1, 3))
+    with pytest.warns(UserWarning, match="there is no TorchScript here"):
+        assert torch.jit.script(layer) is layer

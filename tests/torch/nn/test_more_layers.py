@@ -31,8 +31,10 @@ def test_fractional_pools() -> None:
     assert nn.FractionalMaxPool3d(2, output_size=2)(normal(3, 4, 5, 6)).shape == (3, 2, 2, 2)
     with pytest.raises(ValueError, match="exactly one of output_size and output_ratio"):
         nn.FractionalMaxPool2d(2)
-    with pytest.raises(ValueError, match="do not fit"):
+    with pytest.raises(ValueError, match=r"pool .* too large relative to input .* do not fit"):
         F.fractional_max_pool2d(x, 3, output_size=1)
+    with pytest.raises(ValueError, match="pool width 2 too large relative to input width 3, into which 3 windows"):
+        F.fractional_max_pool2d(normal(1, 1, 4, 3), 2, output_size=(2, 3))
 
 
 def test_adaptive_softmax() -> None:

@@ -288,8 +288,11 @@ def _fractional(
         wanted = [int(n * r) for n, r in zip(sizes, ratios, strict=True)]
     else:
         wanted = _each(output_size, axes, function, "output_size")
-    if any(k < 1 or m < 0 or m + k - 1 > n for n, k, m in zip(sizes, kernel, wanted, strict=True)):
-        raise ArgumentError(f"{function}: {wanted} windows of {kernel} do not fit into {list(sizes)}")
+    for name, n, k, m in zip(("time", "height", "width")[-axes:], sizes, kernel, wanted, strict=True):
+        if k < 1 or m < 0 or m + k - 1 > n:
+            raise ArgumentError(
+                f"{function}: pool {name} {k} too large relative to input {name} {n}, into which {m} windows do not fit"
+            )
     lead = (1, *shape)[-axes - 2 : -axes] if len(shape) == axes + 1 else shape[:2]
     drawn = ops.rand([*lead, axes]) if samples is None else samples
     if tuple(drawn.shape) != (*lead, axes):

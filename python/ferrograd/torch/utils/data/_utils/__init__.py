@@ -1,3 +1,3 @@
-"""The place of ``collate`` in PyTorch, from which programs import it."""
+"""The place of ``collate`` and ``worker`` in PyTorch, from which programs import them."""
 
-from ferrograd.torch.utils.data._utils import collate as collate
+from ferrograd.torch.utils.data._utils import collate as collate, worker as worker
