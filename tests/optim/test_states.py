@@ -166,5 +166,16 @@ def test_what_adam_and_sparse_adam_refuse() -> None:
         with pytest.raises(ValueError, match="lr as a Tensor is not supported for capturable=False and foreach=True"):
             make([torch.ones(1, requires_grad=True)], lr=torch.tensor(0.1), foreach=True)
         make([torch.ones(1, requires_grad=True)], lr=torch.tensor(0.1), foreach=True, capturable=True)
+        x = torch.tensor(0.9)
+        for betas, options, error in (
+            ((0.9, x), {}, "betas must be either both floats or both Tensors"),
+            ((x, 0.9), {}, "betas must be either both floats or both Tensors"),
+            ((x, x), {"foreach": True}, r"betas\[0\] as a Tensor is not supported for capturable=False and foreach"),
+            ((x, x.expand(2)), {}, r"Tensor betas\[1\] must be 1-element"),
+        ):
+            with pytest.raises(ValueError, match=error):
+                make([torch.ones(1, requires_grad=True)], betas=betas, **options)
+        make([torch.ones(1, requires_grad=True)], betas=(x, x))
+        make([torch.ones(1, requires_grad=True)], betas=(0, 0.9))
     with pytest.raises(ValueError, match="SparseAdam does not support complex parameters"):
         torch.optim.SparseAdam([torch.ones(1, dtype=torch.complex64)])

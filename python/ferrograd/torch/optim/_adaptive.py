@@ -35,6 +35,18 @@ class _WithBetas(Optimizer):
         return g
 
 
+def _check_tensors(lr: Any, betas: Any, is_one_by_one: bool) -> None:
+    """Raises for options of Adam that are tensors where PyTorch takes none."""
+    pair = list(betas) if isinstance(betas, tuple | list) else []
+    if len({isinstance(beta, Tensor) for beta in pair}) > 1:
+        raise ArgumentError("betas must be either both floats or both Tensors")
+    for name, value in (("lr", lr), *((f"betas[{i}]", beta) for i, beta in enumerate(pair))):
+        if isinstance(value, Tensor) and not is_one_by_one:
+            raise ArgumentError(f"{name} as a Tensor is not supported for capturable=False and foreach=True")
+        if isinstance(value, Tensor) and value.numel() != 1:
+            raise ArgumentError(f"Tensor {name} must be 1-element")
+
+
 class Adam(_WithBetas):
     """Adam: D. Kingma, J. Ba, "Adam: a method for stochastic optimization" (2015)."""
 
@@ -58,8 +70,7 @@ class Adam(_WithBetas):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        if isinstance(lr, Tensor) and foreach and not capturable:
-            raise ArgumentError("lr as a Tensor is not supported for capturable=False and foreach=True")
+        _check_tensors(lr, betas, is_one_by_one=not foreach or capturable)
         super().__init__(params, given(locals()))
 
     def _fg_update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
