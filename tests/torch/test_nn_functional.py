@@ -207,6 +207,9 @@ def test_sizes_of_pools_and_unpools() -> None:
     x = torch.ones(1, 3, 2, 2)
     with pytest.raises(RuntimeError, match="max_unpool2d: kernel_size is one number or 2"):
         F.max_unpool2d(x, torch.zeros(x.shape, dtype=torch.int64), [1, 1, 1])
+    for place in (-1, 10_000):
+        with pytest.raises(RuntimeError, match=f"max_unpool2d: Found an invalid max index: index {place} is out of"):
+            F.max_unpool2d(x, torch.full(x.shape, place), 2)
     assert tuple(F.fractional_max_pool2d(torch.ones(2, 3, 8, 8), 2, output_size=(0, 1)).shape) == (2, 3, 0, 1)
     with pytest.raises(RuntimeError, match="Expect _random_samples"):
         F.fractional_max_pool2d(x, 1, output_size=1, _random_samples=torch.ones(0, 3, 2))

@@ -76,4 +76,9 @@ def max_unpool(
     flat = ops.broadcast_to(ops.zeros_like(ops.sum(x[..., :1], list(range(-axes, 0)))), outer)
     zeros = ops.broadcast_to(ops.expand_dims(flat, -1), [*outer, math.prod(sizes)])
     values, places = (ops.reshape(part, [*outer, math.prod(shape[-axes:])]) for part in (x, indices))
-    return ops.reshape(_core.from_zero(ops.scatter, zeros, -1, places, values), [*outer, *sizes])
+    try:
+        found = _core.from_zero(ops.scatter, zeros, -1, places, values)
+    except IndexError as error:
+        text = str(error).partition("\n")[0].removeprefix(f"{function}: ")
+        raise type(error)(f"{function}: Found an invalid max index: {text}, the pixels of {sizes}") from None
+    return ops.reshape(found, [*outer, *sizes])
