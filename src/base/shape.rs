@@ -52,7 +52,8 @@ fn product(dims: &[usize]) -> usize {
 pub fn contiguous_strides(dims: &[usize]) -> Strides {
     let mut strides = Strides::from_elem(1, dims.len());
     for i in (1..dims.len()).rev() {
-        strides[i - 1] = strides[i] * dims[i].max(1) as isize;
+        // It is beyond all numbers only in shapes of no elements, in which no stride is used.
+        strides[i - 1] = strides[i].wrapping_mul(dims[i].max(1) as isize);
     }
     strides
 }
@@ -107,6 +108,18 @@ pub fn axis(op: &'static str, axis: i64, rank: usize) -> Result<usize> {
         bail!(Index, op, "axis {axis} is out of range for {rank} dimensions");
     }
     Ok(if axis < 0 { axis + n } else { axis } as usize)
+}
+
+/// Whether a list names each of `n` axes once.
+pub fn is_order(axes: &[usize], n: usize) -> bool {
+    axes.len() == n && (0..n).all(|a| axes.contains(&a))
+}
+
+/// The shape with another size on the axis that is `back` from the end. None if there is no such axis.
+pub fn resized(dims: &[usize], back: usize, size: usize) -> Option<Dims> {
+    let mut all = Dims::from_slice(dims);
+    *all.get_mut(dims.len().checked_sub(back)?)? = size;
+    Some(all)
 }
 
 /// Sorts a short list, such as one of axes; equal ones keep their order. The sort of the standard library would be compiled

@@ -8,6 +8,7 @@ use super::compute::{align, computed};
 use super::detach_reason::DetachReason;
 use super::levels::Levels;
 use super::lower::{Loops, Operands};
+use super::made::Made;
 use super::modes::{self, Flags};
 use super::record::{Cotangents, Edge, Grads, Node, Op, Outputs, Saved, Tensor};
 use super::saved::{self, SavedArray, SavedList, SavedState};
@@ -124,6 +125,11 @@ pub trait Kernel: Send + Sync + 'static {
     fn lower(&self, _ins: &Operands<'_>) -> Option<Loops> {
         None
     }
+
+    /// See [`Op::makes`].
+    fn makes(&self, _ins: &Operands<'_>) -> Option<Made> {
+        None
+    }
 }
 
 /// Applies a kernel. None if an operand has an edge, because the result would have to be recorded.
@@ -192,6 +198,10 @@ impl<K: Kernel> Op for Unrecorded<K> {
 
     fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
         self.0.lower(ins)
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        self.0.makes(ins)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 
 use super::levels::Levels;
 use super::lower::{Loops, Operands};
+use super::made::Made;
 use super::record::{Op, Outputs, Tensor};
 use crate::array::Array;
 use crate::dtype::DType;
@@ -16,10 +17,73 @@ use crate::shape::Dims;
 #[inline(always)]
 #[doc(hidden)]
 pub fn computed(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+    let outs = applied(op, ins, batch_ndim);
+    #[cfg(debug_assertions)]
+    assert_made(op, ins, batch_ndim, &outs);
+    outs
+}
+
+#[inline(always)]
+pub fn applied(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
     if ins.iter().any(|x| x.dtype().is_half()) && !op.takes_half() {
         return in_float32(op, ins, batch_ndim);
     }
     forward(op, ins, batch_ndim)
+}
+
+/// What an op makes of such operands, of which some may be of half dtypes. None if it refuses them, whatever their numbers
+/// are.
+#[doc(hidden)]
+pub fn made_by(op: &dyn Op, ins: &Operands<'_>) -> Option<Made> {
+    // What hides axes is an operand.
+    ins.hidden().filter(|_| ins.batch_ndim == 0 || !ins.dims.is_empty())?;
+    if op.takes_half() || !ins.dtypes.iter().any(|d| d.is_half()) {
+        return said(op, ins);
+    }
+    let dtypes = wide(ins.dtypes.iter().copied());
+    let mut made = said(op, &Operands { dtypes: &dtypes, ..*ins })?;
+    if let Some(dtype) = rounded(ins.dtypes.iter().copied()) {
+        made.iter_mut().filter(|out| out.0 == DType::F32).for_each(|out| out.0 = dtype);
+    }
+    Some(made)
+}
+
+/// The dtypes in which an op that does not take half dtypes computes with operands of these.
+fn wide(dtypes: impl Iterator<Item = DType>) -> SmallVec<[DType; 4]> {
+    dtypes.map(|d| if d.is_half() { DType::F32 } else { d }).collect()
+}
+
+/// The half dtype to which the results of such an op are rounded, unless an operand has another float dtype.
+fn rounded(dtypes: impl Iterator<Item = DType>) -> Option<DType> {
+    dtypes.filter(|d| d.is_differentiable()).reduce(DType::promote).filter(|d| d.is_half())
+}
+
+/// What an op says that it makes, by its loops where it has some.
+fn said(op: &dyn Op, ins: &Operands<'_>) -> Option<Made> {
+    match op.lower(ins) {
+        None | Some(Loops::Kernel(_)) => op.makes(ins),
+        Some(loops) => loops.makes(ins),
+    }
+}
+
+/// In debug builds, each application of an op that files know is compared with what the op says that it makes.
+#[cfg(debug_assertions)]
+fn assert_made(op: &dyn Op, ins: &[&Array], batch_ndim: usize, outs: &Result<Outputs>) {
+    let Ok(outs) = outs else { return };
+    if op.decides() || super::stored::write_op(op, &mut vec![]).is_none() {
+        return;
+    }
+    let (dtypes, dims): (Vec<_>, Vec<_>) = ins.iter().map(|x| (x.dtype(), x.dims())).unzip();
+    let made = made_by(op, &Operands { dtypes: &dtypes, dims: &dims, batch_ndim });
+    let is_so = made.as_ref().is_some_and(|made| {
+        made.iter().map(|(dtype, dims)| (*dtype, &dims[..])).eq(outs.iter().map(|x| (x.dtype(), x.dims())))
+    });
+    let outs: Vec<_> = outs.iter().map(|x| (x.dtype(), x.dims())).collect();
+    assert!(
+        is_so,
+        "{} makes {outs:?} of {dtypes:?} {dims:?} with {batch_ndim} hidden axes, and says {made:?}",
+        op.name()
+    );
 }
 
 /// A kernel throws an error when it is interrupted or memory has run out. The border to a host language catches it; in a
@@ -36,10 +100,8 @@ fn forward(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
 /// dtype.
 #[cold]
 fn in_float32(op: &dyn Op, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
-    let floats = ins.iter().map(|x| x.dtype()).filter(|d| d.is_differentiable());
-    let rounded = floats.reduce(DType::promote).filter(|d| d.is_half());
-    let dtypes: SmallVec<[DType; 4]> =
-        ins.iter().map(|x| if x.dtype().is_half() { DType::F32 } else { x.dtype() }).collect();
+    let of = || ins.iter().map(|x| x.dtype());
+    let (rounded, dtypes) = (rounded(of()), wide(of()));
     let dims: SmallVec<[&[usize]; 4]> = ins.iter().map(|x| x.dims()).collect();
     let loops = op.lower(&Operands { dtypes: &dtypes, dims: &dims, batch_ndim });
     if let Some(Loops::Pointwise(row)) = &loops

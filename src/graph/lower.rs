@@ -25,8 +25,8 @@ pub struct Operands<'a> {
 pub enum Loops {
     /// A loop over the elements at the same place of the inputs, broadcast against each other.
     Pointwise(Row),
-    /// These axes of the one input, in ascending order, are folded.
-    Fold(&'static ReduceLoops, Dims),
+    /// These axes of the one input, in ascending order, are folded. The result has this shape.
+    Fold(&'static ReduceLoops, Dims, Dims),
     /// Each element is an element of an input, or zero.
     Moves(IndexMap),
     /// The product of the matrices in the last two axes of the two inputs.
@@ -44,51 +44,14 @@ pub enum Loops {
 pub type Template = Box<dyn Fn(&[(DType, Layout)]) -> Option<Box<dyn Kernel>>>;
 
 impl Loops {
-    /// Whether the result can have this dtype and shape. Those of a kernel are known when it is made.
+    /// Whether a program can believe that this is the result. A kernel tells that when it is made, and what is computed of operands
+    /// of other dtypes than those of the loops is an op to the program.
     pub fn can_make(&self, ins: &Operands<'_>, dtype: DType, dims: &[usize]) -> bool {
-        let Operands { dtypes, dims: of, batch_ndim } = *ins;
-        let is_of_one = dtypes.iter().all(|&d| d == dtype);
         match self {
-            // Operands of other dtypes are cast, by `forward`.
-            Loops::Pointwise(row) => {
-                !row.takes(dtypes.iter().copied()) || row.out == dtype && are_broadcast(of, batch_ndim, dims)
-            }
-            Loops::Fold(table, axes) => {
-                let kept = of[0].iter().enumerate().filter(|(a, _)| !axes.contains(a)).map(|(_, d)| d);
-                let is_long = |d: &&usize| **d != 1;
-                table.out.unwrap_or(dtypes[0]) == dtype
-                    && kept.filter(is_long).eq(dims.iter().filter(is_long))
-            }
             Loops::Kernel(_) => true,
-            _ if !is_of_one => false,
-            Loops::Moves(map) => map.dims[..] == *dims,
-            Loops::Product => match (of, dims) {
-                (&[&[ref x @ .., m, k], &[ref y @ .., rows, n]], &[ref lead @ .., down, across]) => {
-                    (m, k, n) == (down, rows, across) && are_broadcast(&[x, y], batch_ndim, lead)
-                }
-                _ => false,
-            },
-            Loops::Dot => match of {
-                &[&[ref x @ .., n], &[ref y @ .., same]] => {
-                    n == same && are_broadcast(&[x, y], batch_ndim, dims)
-                }
-                _ => false,
-            },
-            Loops::Rows(softmax::Formula::LogSumExp) => match (of, dims) {
-                (&[&[ref x @ .., _]], &[ref lead @ .., 1]) => x == lead,
-                _ => false,
-            },
-            Loops::Rows(_) => are_broadcast(of, batch_ndim, dims),
+            Loops::Pointwise(row) if !row.takes(ins.dtypes.iter().copied()) => true,
+            Loops::Fold(..) if ins.dtypes.iter().any(|d| d.is_half()) => true,
+            _ => self.makes(ins).is_some_and(|made| made[0].0 == dtype && made[0].1[..] == *dims),
         }
     }
-}
-
-/// Whether arrays of these shapes are broadcast to this one, the first `batch_ndim` axes matched from the left.
-fn are_broadcast(of: &[&[usize]], batch_ndim: usize, dims: &[usize]) -> bool {
-    let layouts =
-        of.iter().map(|x| Layout::contiguous(x).broadcast(dims, batch_ndim)).collect::<Option<Vec<_>>>();
-    layouts.is_some_and(|all| {
-        let has = |a: usize| all.iter().any(|x| x.strides[a] != 0);
-        dims.iter().enumerate().all(|(a, &d)| d < 2 || dims.contains(&0) || has(a))
-    })
 }

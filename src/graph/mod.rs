@@ -10,6 +10,7 @@ mod host;
 mod host_call;
 mod levels;
 mod lower;
+mod made;
 mod meta;
 pub mod modes;
 mod node;
@@ -34,14 +35,18 @@ pub(crate) use apply::{
     Kernel, Unrecorded, checked, recorded, unrecorded, unrecorded_pass, unrecorded_pass_of,
 };
 pub use apply::{apply, apply_all, apply_each};
+#[cfg(test)]
+pub(crate) use compute::applied;
 #[doc(hidden)]
-pub use compute::{align, computed};
+pub use compute::{align, computed, made_by};
 pub use detach_reason::DetachReason;
 pub use host::{LateHostObject, visit_owned_host_objects};
 pub use host_call::{HostCall, HostRule};
 pub use levels::{Level, Levels, LiveLevel, Randomness};
 #[doc(hidden)]
 pub use lower::{Loops, Operands};
+#[doc(hidden)]
+pub use made::Made;
 pub use meta::{Meta, Metas};
 pub use modes::{Conversion, Modes, ModesGuard, Observer, Recording, Takers, Watch, no_grad};
 pub use node::live_nodes;
@@ -59,6 +64,8 @@ pub use saved::{Packed, Packer, SavedArray, SavedKind};
 pub use saved::{SavedState, unpack};
 pub use saves::{NeedsGrad, Saves};
 pub use stems::Stems;
+#[cfg(test)]
+pub(crate) use stored::names;
 #[doc(hidden)]
 pub use stored::ready;
 pub(crate) use stored::{

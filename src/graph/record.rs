@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use super::detach_reason::{DetachReason, Why};
 use super::levels::Levels;
 use super::lower::{Loops, Operands};
+use super::made::Made;
 use super::meta::Metas;
 use super::one_or_many::OneOrMany;
 use super::saved::{SavedArray, SavedState};
@@ -150,6 +151,12 @@ pub trait Op: Any + Send + Sync {
 
     /// What `forward` computes as its one output, as loops. None where it does more, or something else.
     fn lower(&self, _ins: &Operands<'_>) -> Option<Loops> {
+        None
+    }
+
+    /// The dtypes and shapes of what `forward` makes of such operands. None if it refuses them, or if numbers decide that
+    /// ([`decides`](Op::decides)). It is asked where [`lower`](Op::lower) does not tell it.
+    fn makes(&self, _ins: &Operands<'_>) -> Option<Made> {
         None
     }
 

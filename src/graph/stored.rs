@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use rustc_hash::FxHashMap;
 
 use super::lower::{Loops, Operands};
+use super::made::Made;
 use super::record::{Cotangents, Grads, Op, Outputs, Saved};
 use super::saves::{NeedsGrad, Saves};
 use crate::array::Array;
@@ -130,6 +131,10 @@ impl Op for RowOfTable {
         self.0.lower(ins)
     }
 
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        self.0.makes(ins)
+    }
+
     fn saves(&self, _: NeedsGrad) -> Saves {
         Saves::NOTHING
     }
@@ -197,6 +202,14 @@ impl Stored for Formula {
             Some(Formula { name, key: known.key, pass })
         })
     }
+}
+
+/// The names of all ops that files know.
+#[cfg(test)]
+pub fn names() -> Vec<&'static str> {
+    let mut all: Vec<_> = KNOWN.by_name.keys().copied().collect();
+    all.sort_unstable();
+    all
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use super::compute::{align, computed};
 use super::levels::Levels;
 use super::lower::{Loops, Operands};
+use super::made::Made;
 use super::record::{Cotangents, Grads, Op, Outputs, Saved, Tangents, Tensor};
 use super::saves::{NeedsGrad, Saves};
 use super::site::Site;
@@ -84,6 +85,10 @@ impl Op for Shared {
 
     fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
         self.0.lower(ins)
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        self.0.makes(ins)
     }
 
     fn is_view(&self) -> bool {

@@ -4,7 +4,9 @@
 use crate::array::Array;
 use crate::dtype::{Bool8, DType, Ordered, dispatch};
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, checked, modes};
+use crate::graph::{
+    Cotangents, Grads, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tensor, apply, checked, modes,
+};
 use crate::shape::Dims;
 use crate::stored::Stored;
 
@@ -60,6 +62,11 @@ impl Op for Check {
             bail!(Argument, self.op, "{}", self.refusal);
         }
         Ok([].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        ins.each::<1>()?;
+        Some(Made::new())
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

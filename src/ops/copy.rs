@@ -21,7 +21,7 @@ impl Linear for Clone {
     }
 
     fn lower(&self, x: &Operands<'_>) -> Option<Loops> {
-        Some(Loops::Moves(IndexMap::of(Layout::contiguous(x.dims[0]))))
+        Some(Loops::Moves(IndexMap::of(Layout::contiguous(x.dims.first()?))))
     }
 
     fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {
@@ -61,7 +61,7 @@ impl Linear for Alias {
     }
 
     fn lower(&self, x: &Operands<'_>) -> Option<Loops> {
-        Some(Loops::Moves(IndexMap::of(Layout::contiguous(x.dims[0]))))
+        Some(Loops::Moves(IndexMap::of(Layout::contiguous(x.dims.first()?))))
     }
 
     fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {

@@ -6,7 +6,9 @@ use super::entry::{Order, op};
 use super::promote::{Class, promoted, promoted_float, promoted_inexact};
 use crate::array::Array;
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, only};
+use crate::graph::{
+    Cotangents, Grads, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tensor, apply, only,
+};
 use crate::kernel::broadcast::{broadcast_batch, broadcast_batch_pair};
 use crate::kernel::distance;
 use crate::ops::contract::matmul;
@@ -113,6 +115,14 @@ impl Op for Distances {
         Ok([distance::euclidean(self.name(), &x, &y)?].into())
     }
 
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, [&[ref lead @ .., m, k], &[ref same @ .., n, width]]) = ins.of_one_dtype()? else {
+            return None;
+        };
+        let fits = lead == same && k == width && dtype.is_float();
+        if fits { ins.make(&[(dtype, &[lead, &[m, n]])]) } else { None }
+    }
+
     fn saves(&self, _: NeedsGrad) -> Saves {
         Saves::inputs(3).and(Saves::outputs(1))
     }
@@ -142,6 +152,13 @@ impl Op for Pulls {
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let [w, x, y] = broadcast_batch([ins[0], ins[1], ins[2]], batch_ndim);
         Ok([distance::pulls(self.name(), &w, &x, &y)?].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, [w, x, y]) = ins.of_one_dtype()?;
+        let (&[ref lead @ .., m, k], &[ref same @ .., n, width]) = (x, y) else { return None };
+        let fits = lead == same && k == width && dtype.is_float() && *w == *[lead, &[m, n]].concat();
+        if fits { ins.make(&[(dtype, &[x])]) } else { None }
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {

@@ -3,15 +3,16 @@
 use smallvec::smallvec;
 
 use crate::array::Array;
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, Kernel, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor,
+    Cotangents, Grads, Kernel, Loops, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor,
     Unrecorded, apply, only, unrecorded,
 };
 use crate::kernel::broadcast;
 use crate::kernel::index::{self, Indexed, along_axis};
 use crate::ops::movement::reshape_to;
-use crate::shape::Dims;
+use crate::shape::{self, Dims};
 use crate::stored::Stored;
 
 /// The meaning of positions in a tensor, for [`Gather`] and [`ScatterAdd`].
@@ -29,6 +30,8 @@ pub(in crate::ops) trait Positions: Clone + Send + Sync + 'static {
         values: &Array,
         batch_ndim: usize,
     ) -> Result<Array>;
+    /// The shape of the elements at positions, without hidden axes. None if they are not for such a tensor.
+    fn values(&self, whole: &[usize], at: &[usize]) -> Option<Dims>;
     /// Which axes of a whole tensor the positions index.
     fn indexed(&self) -> Indexed;
 }
@@ -63,6 +66,11 @@ impl<P: Positions> Op for Gather<P> {
         Some(Loops::Kernel(Box::new(move |ins| index::gather_kernel(indexed, ins, batch_ndim))))
     }
 
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let [(dtype, x), (DType::I64, at)] = ins.each()? else { return None };
+        ins.make(&[(dtype, &[&self.0.values(x, at)?])])
+    }
+
     fn carries_integers(&self) -> u64 {
         1
     }
@@ -93,6 +101,14 @@ impl<P: Positions> Op for ScatterAdd<P> {
     fn lower(&self, &Operands { batch_ndim, .. }: &Operands<'_>) -> Option<Loops> {
         let (indexed, dims) = (self.positions.indexed(), self.dims.clone());
         Some(Loops::Kernel(Box::new(move |ins| index::scatter_add_kernel(indexed, &dims, ins, batch_ndim))))
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let [(dtype, values), (DType::I64, at)] = ins.first(2)?.each()? else { return None };
+        let onto = if ins.dims.len() > 2 { Some(ins.each::<3>()?[2]) } else { None };
+        let fits = dtype != DType::Bool && onto.is_none_or(|x| x == (dtype, &self.dims[..]));
+        self.positions.values(&self.dims, at).filter(|own| fits && **own == *values)?;
+        ins.make(&[(dtype, &[&self.dims])])
     }
 
     fn carries_integers(&self) -> u64 {
@@ -182,6 +198,12 @@ impl Positions for AlongAxis {
         along_axis::scatter_add_to_zeros(self.name, &values, &at, axis, dims[dims.len() - self.back])
     }
 
+    fn values(&self, whole: &[usize], at: &[usize]) -> Option<Dims> {
+        let axis = whole.len().checked_sub(self.back)?;
+        let fits = *shape::resized(whole, self.back, *at.get(axis)?)? == *at;
+        fits.then(|| at.into())
+    }
+
     fn indexed(&self) -> Indexed {
         Indexed::Along(self.back)
     }
@@ -229,6 +251,12 @@ impl Kernel for Scatter {
         let [x, at, values] = broadcast::broadcast_batch([ins[0], ins[1], ins[2]], batch_ndim);
         along_axis::scatter(self.0.name, &x, &at, &values, x.rank() - self.0.back)
     }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let [(dtype, x), (DType::I64, at), (same, values)] = ins.each()? else { return None };
+        self.0.values(x, at).filter(|own| same == dtype && **own == *values)?;
+        ins.make(&[(dtype, &[x])])
+    }
 }
 
 /// An op whose outputs are some elements of a tensor along an axis, and their indices. The tensor is input 0; another input
@@ -238,6 +266,8 @@ pub(in crate::ops) trait WithIndices: Send + Sync + 'static {
     /// The axis, counted from the end.
     fn back(&self) -> usize;
     fn choose(&self, ins: &[&Array]) -> Result<(Array, Array)>;
+    /// The shape of the outputs after the hidden axes. None if there are none for such operands.
+    fn chosen(&self, ins: &Operands<'_>) -> Option<Dims>;
 }
 
 #[derive(Stored)]
@@ -251,6 +281,11 @@ impl<C: WithIndices> Op for WithIndicesOp<C> {
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         let (values, indices) = self.0.choose(ins)?;
         Ok([values, indices].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, dims) = (*ins.dtypes.first()?, self.0.chosen(ins)?);
+        ins.make(&[(dtype, &[&dims]), (DType::I64, &[&dims])])
     }
 
     fn carries_integers(&self) -> u64 {

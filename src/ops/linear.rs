@@ -5,7 +5,8 @@ use smallvec::smallvec;
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply, only,
+    Cotangents, Grads, Loops, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply,
+    only,
 };
 use crate::shape::{self, Dims};
 use crate::stored::Stored;
@@ -21,6 +22,10 @@ pub(in crate::ops) trait Linear: Clone + Send + Sync + 'static {
     fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array>;
     /// See [`Op::lower`].
     fn lower(&self, _x: &Operands<'_>) -> Option<Loops> {
+        None
+    }
+    /// See [`Op::makes`].
+    fn makes(&self, _x: &Operands<'_>) -> Option<Made> {
         None
     }
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor>;
@@ -43,7 +48,12 @@ impl<L: Linear> Op for LinearOp<L> {
     }
 
     fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
+        ins.each::<1>()?;
         self.0.lower(ins)
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        self.0.makes(ins)
     }
 
     fn is_view(&self) -> bool {

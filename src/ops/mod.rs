@@ -31,6 +31,8 @@ pub mod nn;
 pub mod pointwise;
 pub mod random;
 pub mod reduce;
+#[cfg(test)]
+mod said;
 pub mod samples;
 pub mod scan;
 pub mod search;

@@ -5,7 +5,7 @@ use super::promote::{Class, promoted, promoted_float};
 use crate::array::{Array, Item};
 use crate::dtype::{DType, Ordered, dispatch};
 use crate::error::{Result, bail};
-use crate::graph::{Kernel, Tensor, Unrecorded, unrecorded};
+use crate::graph::{Kernel, Made, Operands, Tensor, Unrecorded, unrecorded};
 use crate::ops::create::linspace;
 use crate::ops::index::{index_add, narrow, take};
 use crate::ops::movement::parts::conj;
@@ -198,6 +198,12 @@ impl Kernel for Edges {
         }
         let edges = linspace(a, b, self.count + 1, Some(x.dtype()), true)?.array;
         Ok(edges.with_rank(batch_ndim + 1, 0))
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, _) = ins.alike::<1>()?;
+        let count = usize::try_from(self.count.checked_add(1)?).ok().filter(|_| dtype.is_float())?;
+        Some(Made::from_elem((dtype, shape::resized(&vec![1; ins.batch_ndim + 1], 1, count)?), 1))
     }
 }
 

@@ -12,7 +12,9 @@ use super::terms::add_terms;
 use crate::array::Array;
 use crate::dtype::{DType, dispatch};
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
+use crate::graph::{
+    Cotangents, Grads, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply, only,
+};
 use crate::kernel::broadcast;
 use crate::kernel::reduce::extreme;
 use crate::kernel::reduce::scan::{self, ScanAxis};
@@ -35,6 +37,11 @@ struct Direction {
 }
 
 impl Direction {
+    /// What is made of `N` operands that are alike, if they have the axis: a result like them.
+    fn makes<const N: usize>(self, ins: &Operands<'_>, takes: fn(DType) -> bool) -> Option<Made> {
+        if self.back > 0 { ins.like::<N>(self.back, takes) } else { None }
+    }
+
     fn way(self, rank: usize) -> ScanAxis {
         ScanAxis { axis: rank - self.back, reverse: self.reverse }
     }
@@ -55,6 +62,10 @@ impl Linear for CumSum {
         scan::cumsum("cumsum", x, self.0.way(x.rank()))
     }
 
+    fn makes(&self, x: &Operands<'_>) -> Option<Made> {
+        self.0.makes::<1>(x, |dtype| dtype != DType::Bool)
+    }
+
     fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {
         apply(LinearOp(CumSum(self.0.reversed())), &[g])
     }
@@ -71,6 +82,10 @@ impl Linear for Shift {
 
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
         scan::shift("shift", x, self.0.way(x.rank()))
+    }
+
+    fn makes(&self, x: &Operands<'_>) -> Option<Made> {
+        self.0.makes::<1>(x, |_| true)
     }
 
     fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {
@@ -109,6 +124,10 @@ impl Op for Recur {
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let (a, b) = broadcast::broadcast_batch_pair(ins[0], ins[1], batch_ndim);
         Ok([scan::linear_recurrence("cumprod", &a, &b, self.direction.way(b.rank()), self.own)?].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        self.direction.makes::<2>(ins, DType::is_differentiable)
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {
@@ -171,6 +190,10 @@ impl Op for CumProd {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok([scan::cumprod("cumprod", ins[0], self.0.way(ins[0].rank()))?].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        self.0.makes::<1>(ins, |dtype| dtype != DType::Bool)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -282,6 +305,10 @@ impl Op for LogCumSumExp {
         Ok([scan::logcumsumexp("logcumsumexp", ins[0], self.0.way(ins[0].rank()))?].into())
     }
 
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        self.0.makes::<1>(ins, DType::is_differentiable)
+    }
+
     fn saves(&self, _: NeedsGrad) -> Saves {
         Saves::inputs(1).and(Saves::outputs(1))
     }
@@ -333,6 +360,12 @@ impl WithIndices for Running {
     fn choose(&self, ins: &[&Array]) -> Result<(Array, Array)> {
         let x = ins[0];
         extreme::cumulative(self.op, x, x.rank() - self.back, self.largest)
+    }
+
+    fn chosen(&self, ins: &Operands<'_>) -> Option<Dims> {
+        let (dtype, dims) = ins.alike::<1>()?;
+        let fits = (1..=dims.len()).contains(&self.back) && !dtype.is_complex();
+        fits.then(|| dims.into())
     }
 }
 

@@ -12,8 +12,8 @@ use crate::array::{Array, Item};
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{
-    Cotangents, Grads, Kernel, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, Unrecorded, apply,
-    unrecorded,
+    Cotangents, Grads, Kernel, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor,
+    Unrecorded, apply, unrecorded,
 };
 use crate::kernel::broadcast;
 use crate::kernel::sort::{self, Ranks};
@@ -133,6 +133,13 @@ impl WithIndices for Around {
         let want = Ranks::Around { parts, ignores_nan: self.ignores_nan };
         sort::sort(self.op, x, x.rank() - 1, false, want)
     }
+
+    fn chosen(&self, ins: &Operands<'_>) -> Option<Dims> {
+        // The parts are the same for the whole batch.
+        let [(dtype, dims), (DType::F64, &[parts])] = ins.each()? else { return None };
+        let is_one = ins.dims[1][..ins.batch_ndim].iter().all(|&d| d == 1) && !dtype.is_complex();
+        shape::resized(dims, 1, parts.checked_mul(2)?).filter(|_| is_one)
+    }
 }
 
 /// The numbers below which the parts q of the elements lie, over axes (all by default). Between two elements they are
@@ -186,6 +193,14 @@ impl Op for Search {
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let (rows, values) = broadcast::broadcast_batch_pair(ins[0], ins[1], batch_ndim);
         Ok([sort::search(self.name(), &rows, &values, self.right)?].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, [rows, values]) = ins.of_one_dtype()?;
+        let (_, lead) = rows.split_last()?;
+        let has_rows = || values.split_last().is_some_and(|(_, of)| of == lead);
+        let fits = (lead.is_empty() || has_rows()) && !dtype.is_complex();
+        if fits { ins.make(&[(DType::I64, &[values])]) } else { None }
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -280,6 +295,15 @@ impl Kernel for Distinct {
     fn compute(&self, ins: &[&Array], _: usize) -> Result<Array> {
         let [_, inverse, _] = sort::unique(self.op, ins[0], self.equal_nan)?;
         Ok(inverse)
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, dims) = ins.alike::<1>()?;
+        if dtype.is_complex() || ins.batch_ndim > 0 {
+            None
+        } else {
+            ins.make(&[(DType::I64, &[&[shape::checked_len(dims)?]])])
+        }
     }
 }
 

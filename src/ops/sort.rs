@@ -4,9 +4,9 @@ use super::entry::op;
 use super::gather::{WithIndices, WithIndicesOp, one_with_index, with_indices};
 use crate::array::Array;
 use crate::error::{Result, bail};
-use crate::graph::Tensor;
+use crate::graph::{Operands, Tensor};
 use crate::kernel::sort::{self, Ranks};
-use crate::shape;
+use crate::shape::{self, Dims};
 use crate::stored::Stored;
 
 /// The first `k` elements in sorted order.
@@ -31,6 +31,12 @@ impl WithIndices for Sorted {
     fn choose(&self, ins: &[&Array]) -> Result<(Array, Array)> {
         let x = ins[0];
         sort::sort(self.op, x, x.rank() - self.back, self.descending, Ranks::First(self.k))
+    }
+
+    fn chosen(&self, ins: &Operands<'_>) -> Option<Dims> {
+        let (dtype, dims) = ins.alike::<1>()?;
+        let n = *dims.get(dims.len().checked_sub(self.back)?)?;
+        if dtype.is_complex() { None } else { shape::resized(dims, self.back, self.k.min(n)) }
     }
 }
 
@@ -161,6 +167,11 @@ impl WithIndices for One {
             Which::Nth(k) => sort::sort(self.op, x, axis, false, Ranks::Nth(k)),
             Which::Mode => sort::mode(self.op, x, axis),
         }
+    }
+
+    fn chosen(&self, ins: &Operands<'_>) -> Option<Dims> {
+        let (dtype, dims) = ins.alike::<1>()?;
+        if dtype.is_complex() { None } else { shape::resized(dims, self.back, 1) }
     }
 }
 

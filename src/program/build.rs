@@ -245,7 +245,7 @@ impl Building {
 /// The call as a fold.
 fn folded(call: &Call, loops: &Loops) -> Option<Way> {
     match (loops, &call.ins[..], &call.outs[..]) {
-        (Loops::Fold(table, axes), [x], [out]) => Way::fold((table, axes), &laid_out(x), &laid_out(out)),
+        (Loops::Fold(table, axes, _), [x], [out]) => Way::fold((table, axes), &laid_out(x), &laid_out(out)),
         _ => None,
     }
 }

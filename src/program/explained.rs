@@ -113,7 +113,7 @@ impl Program {
                 let axis = |x: &Value, a: usize| if a < step.batch_ndim { a } else { a + behind(x) };
                 list(&|_, x| (0..x.dims.len()).map(|a| Axis::Result(axis(x, a))).collect())
             }
-            (Some(Loops::Fold(_, axes)), _) => list(&|_, x| along(x, &axes)),
+            (Some(Loops::Fold(_, axes, _)), _) => list(&|_, x| along(x, &axes)),
             (Some(Loops::Product), _) => list(&|k, x| along(x, &[x.dims.len().saturating_sub(1 + k)])),
             (Some(Loops::Dot), _) => list(&|_, x| along(x, &[x.dims.len().saturating_sub(1)])),
             (Some(Loops::Moves(map)), &[_]) => return self.moves(&map, step, names),

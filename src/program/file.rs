@@ -1,7 +1,7 @@
 //! Programs in files: values and steps, each op by the name under which `stored_op` made it known. A file holds no
 //! code. Whoever reads one believes nothing that it says: each value lies where it may, is made before it is read, and has the dtype and
-//! shape that its op makes of what it reads ([`Loops::can_make`](crate::graph::Loops::can_make)). An op that does not say that checks its operands
-//! when it runs, and its results are compared with the values.
+//! shape that its op makes of what it reads ([`Op::makes`](crate::graph::Op::makes)). Where numbers decide the shape of a result, it is compared
+//! with the value when the program runs.
 
 use std::sync::Arc;
 
@@ -319,7 +319,7 @@ impl Program {
                 }
             }
             let step = Step { op, batch_ndim, ins, outs, site: Site(0) };
-            let way = step.way(&values)?;
+            let way = if step.is_so(&values) { step.way(&values)? } else { return None };
             steps.push((step, way));
         }
         let outputs: Vec<Id> = Vec::read(from)?;

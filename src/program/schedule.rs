@@ -99,7 +99,7 @@ fn kernel(values: &[Value], step: &Step) -> Option<Box<dyn Kernel>> {
     let (out, is_laid_out) =
         (values[out as usize].laid_out(), matches!(loops, Loops::Fold(..) | Loops::Moves(_)));
     kernel_for(values, &step.ins, &step.outs, |ins| match (loops, ins) {
-        (Loops::Fold(table, axes), [x]) => reduce::kernel(table, x, &axes, &out.1),
+        (Loops::Fold(table, axes, _), [x]) => reduce::kernel(table, x, &axes, &out.1),
         (Loops::Moves(map), ins) => moves(&map, ins, &out).map(|moves| Box::new(moves) as _),
         (Loops::Product, ins) => matmul::kernel(ins, step.batch_ndim),
         (Loops::Dot, ins) => dot::kernel(ins),

@@ -9,8 +9,8 @@ use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::modes::{self, Flags};
 use crate::graph::{
-    Cotangents, Grads, Level, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply,
-    only,
+    Cotangents, Grads, Level, Loops, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor,
+    apply, only,
 };
 use crate::kernel::broadcast::broadcast_batch_pair;
 use crate::kernel::matmul;
@@ -73,6 +73,10 @@ impl Op for RoundedMatmul {
 
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         Ok([matmul::rounded_matmul("matmul", ins[0], ins[1], batch_ndim)?].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        Loops::Product.makes(ins)
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {

@@ -9,14 +9,14 @@ use smallvec::SmallVec;
 use crate::array::Array;
 use crate::dtype::{DType, Element, dispatch};
 use crate::error::{Result, bail};
-use crate::graph::{Saved, Tensor, apply};
+use crate::graph::{Made, Operands, Saved, Tensor, apply};
 use crate::kernel::fft::{self as kernel, Transform};
 use crate::ops::entry::{Axes, Operand, op};
 use crate::ops::linear::{Linear, LinearOp};
 use crate::ops::movement::{cast, pad, roll};
 use crate::ops::promote::{default_float, promoted_float, promoted_inexact};
 use crate::ops::sizes::sizes;
-use crate::shape;
+use crate::shape::{self, Dims};
 use crate::stored::Stored;
 
 pub mod stft;
@@ -35,6 +35,12 @@ impl Linear for Complex {
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
         let axes: SmallVec<[usize; 4]> = self.backs.iter().map(|back| x.rank() - back).collect();
         kernel::complex(Self::NAME, x, &axes, self.transform)
+    }
+
+    fn makes(&self, x: &Operands<'_>) -> Option<Made> {
+        let (dtype, dims) = x.alike::<1>()?;
+        let fits = dtype.is_complex() && self.backs.iter().all(|back| (1..=dims.len()).contains(back));
+        if fits { x.make(&[(dtype, &[dims])]) } else { None }
     }
 
     fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {
@@ -56,6 +62,12 @@ impl Half {
         kernel::Half { axis: x.rank() - self.back, n: self.n, weighted: self.weighted }
     }
 
+    /// A shape with `to` elements along the axis in the place of `from`.
+    fn between(&self, dims: &[usize], from: usize, to: usize) -> Option<Dims> {
+        let axis = dims.len().checked_sub(self.back)?;
+        if dims.get(axis) == Some(&from) { shape::resized(dims, self.back, to) } else { None }
+    }
+
     fn transposed(&self) -> Half {
         Half { weighted: !self.weighted, ..self.clone() }
     }
@@ -73,6 +85,12 @@ impl Linear for HalfOfReal {
         kernel::half_of_real(Self::NAME, x, self.0.along(x), self.0.transform)
     }
 
+    fn makes(&self, x: &Operands<'_>) -> Option<Made> {
+        let (dtype, dims) = x.alike::<1>()?;
+        let made = self.0.between(dims, self.0.n, self.0.n / 2 + 1).filter(|_| dtype.is_float())?;
+        x.make(&[(dtype.complex(), &[&made])])
+    }
+
     fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {
         apply(LinearOp(RealOfHalf(self.0.transposed())), &[g])
     }
@@ -88,6 +106,12 @@ impl Linear for RealOfHalf {
 
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
         kernel::real_of_half(Self::NAME, x, self.0.along(x), self.0.transform)
+    }
+
+    fn makes(&self, x: &Operands<'_>) -> Option<Made> {
+        let (dtype, dims) = x.alike::<1>()?;
+        let made = self.0.between(dims, self.0.n / 2 + 1, self.0.n).filter(|_| dtype.is_complex())?;
+        x.make(&[(dtype.real(), &[&made])])
     }
 
     fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {

@@ -160,7 +160,7 @@ impl Expression {
             None => self.dims.clone(),
             Some(list) => {
                 let dims: Dims = list.order.iter().map(|&a| self.dims[a]).collect();
-                list.rows.values(&dims, list.positions.dims())
+                list.rows.values(&dims, list.positions.dims()).expect("they index axes of the view")
             }
         }
     }

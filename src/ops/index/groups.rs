@@ -8,7 +8,9 @@ use super::write::put;
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
+use crate::graph::{
+    Cotangents, Grads, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply,
+};
 use crate::kernel::{index, interrupt};
 use crate::memory::TryPush;
 use crate::ops::Index;
@@ -73,6 +75,12 @@ impl Op for Extremes {
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let ins = [ins[0], ins[1], ins[2]];
         Ok([index::extremes(self.name, ins, self.least, self.include_self, batch_ndim)?].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let [(dtype, x @ &[_]), (DType::I64, at @ &[_]), (same, values)] = ins.each()? else { return None };
+        let fits = same == dtype && values == at && !dtype.is_complex();
+        if fits { ins.make(&[(dtype, &[x])]) } else { None }
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

@@ -4,7 +4,7 @@ use super::expression::get;
 use crate::array::Array;
 use crate::dtype::{Bool8, DType, DTypeKind};
 use crate::error::{Result, bail};
-use crate::graph::{Kernel, Tensor, Unrecorded, unrecorded};
+use crate::graph::{Kernel, Made, Operands, Tensor, Unrecorded, unrecorded};
 use crate::kernel::{index, interrupt};
 use crate::ops::Index;
 use crate::ops::entry::{Operand, Value, op};
@@ -108,6 +108,11 @@ impl Kernel for Places {
             bail!(Shape, self.name(), "{} elements for {most} places", self.elements);
         }
         Ok(places)
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, dims) = ins.alike::<1>()?;
+        if dtype == DType::Bool { ins.make(&[(DType::I64, &[dims])]) } else { None }
     }
 }
 

@@ -5,14 +5,16 @@ use std::cell::Cell;
 use smallvec::{SmallVec, smallvec};
 
 use crate::array::{Array, Layout};
+use crate::dtype::{DType, DTypeKind};
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply,
+    Cotangents, Grads, Loops, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply,
 };
 use crate::kernel::index::{self, Indexed, IndexedAxes};
 use crate::kernel::output;
 use crate::ops::gather::{self, Gather, Positions, ScatterAdd};
 use crate::ops::switch;
+use crate::shape::Dims;
 use crate::stored::Stored;
 
 /// Positions on merged axes, in C order.
@@ -42,6 +44,10 @@ impl Positions for OnAxes {
         batch_ndim: usize,
     ) -> Result<Array> {
         index::scatter_add(self.name, (dims, x), self.rows, at, values, batch_ndim)
+    }
+
+    fn values(&self, whole: &[usize], at: &[usize]) -> Option<Dims> {
+        self.rows.values(whole, at)
     }
 
     fn indexed(&self) -> Indexed {
@@ -128,6 +134,12 @@ impl Op for Join {
         let Join { name, from_zero, .. } = *self;
         let (sizes, axes) = (self.sizes.clone(), self.axes.clone());
         Some(Loops::Kernel(Box::new(move |ins| index::join_kernel(name, ins, &sizes, &axes, from_zero))))
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let are_ints = ins.dtypes.iter().all(|dtype| dtype.kind() == DTypeKind::Int);
+        let fits = are_ints && ins.dims.len() == self.sizes.len() && self.axes.len() == self.sizes.len();
+        if fits { Some(Made::from_elem((DType::I64, ins.broadcast(0)?), 1)) } else { None }
     }
 
     fn is_flat(&self) -> bool {

@@ -5,7 +5,9 @@ use smallvec::smallvec;
 use crate::array::Array;
 use crate::dtype::{DType, DTypeKind};
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
+use crate::graph::{
+    Cotangents, Grads, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply, only,
+};
 use crate::kernel::broadcast::broadcast_batch;
 use crate::kernel::index::weighted::{Factor, derivative};
 use crate::ops::entry::{Operand, op};
@@ -43,6 +45,21 @@ impl Op for Form {
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let [at, a, b] = broadcast_batch([ins[0], ins[1], ins[2]], batch_ndim);
         Ok([derivative(NAME, self.by, &at, (&a, &b), self.elements)?].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let [(DType::I64, at), (dtype, a), (same, b)] = ins.each()? else { return None };
+        let &[ref lead @ .., parts, places] = at else { return None };
+        let &[.., rows, _] = b else { return None };
+        // The shapes that the operands and the result have, each after the leading axes.
+        let [weight, x, g] = [[parts, places], [rows, self.elements], [rows, places]];
+        let (own, made) = match self.by {
+            Factor::Weight => ([x, g], weight),
+            Factor::X => ([weight, g], x),
+            Factor::G => ([weight, x], g),
+        };
+        let fits = [a, b].iter().zip(own).all(|(dims, own)| **dims == *[lead, &own].concat());
+        if fits && same == dtype && dtype.is_float() { ins.make(&[(dtype, &[lead, &made])]) } else { None }
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {

@@ -10,8 +10,8 @@ use crate::array::{Array, Layout};
 use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{
-    Cotangents, Grads, Kernel, Levels, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, Unrecorded,
-    apply, modes, only, recorded, unrecorded,
+    Cotangents, Grads, Kernel, Levels, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents,
+    Tensor, Unrecorded, apply, modes, only, recorded, unrecorded,
 };
 use crate::kernel::index::{self, IndexedAxes};
 use crate::ops::Index;
@@ -22,7 +22,7 @@ use crate::ops::movement::{broadcast_to, cast, expand_dims, reshape_to, strided}
 use crate::ops::pointwise::arithmetic::add_same;
 use crate::ops::pointwise::select::select;
 use crate::ops::promote::as_tensor;
-use crate::shape::{self, Dims};
+use crate::shape::{self, Dims, is_order};
 use crate::stored::Stored;
 
 /// Input 0 with input 1, broadcast, written over a region, or at the positions of input 2 in the region.
@@ -44,15 +44,31 @@ impl IndexPut {
         if x.dims() != sizes.as_slice() {
             *x = x.expand(&sizes, batch_ndim);
         }
-        let to = self.region.of(&Layout::contiguous(x.dims()), batch_ndim);
+        let positions = ins.get(1).map(|p| p.dims());
+        let (to, dims) = self.target(x.dims(), positions, batch_ndim).expect("it is a part of the tensor");
+        let values = ins[0].expand(&dims, batch_ndim);
+        match &self.at {
+            None => x.write(&to, &values),
+            Some((_, rows)) => index::scatter(x, &to, *rows, ins[1], &values, batch_ndim),
+        }
+    }
+
+    /// What is written over of a tensor of this shape, and the shape of all that is written there, from that of the positions.
+    /// None if it is no part of such a tensor.
+    fn target(&self, x: &[usize], positions: Option<&[usize]>, batch_ndim: usize) -> Option<(Layout, Dims)> {
+        let to = self.region.of(&Layout::contiguous(x), batch_ndim)?;
         let Some((order, rows)) = &self.at else {
-            return x.write(&to, &ins[0].expand(&to.dims, batch_ndim));
+            let dims = to.dims.clone();
+            return Some((to, dims));
         };
-        let order: Dims = (0..batch_ndim).chain(order.iter().map(|a| a + batch_ndim)).collect();
+        let order: Dims = (0..batch_ndim).chain(order.iter().map(|a| a.saturating_add(batch_ndim))).collect();
+        if !is_order(&order, to.dims.len()) {
+            return None;
+        }
         let to = to.permute(&order);
         let mut dims: Dims = to.dims[..batch_ndim].into();
-        dims.extend(rows.values(&to.dims[batch_ndim..], &ins[1].dims()[batch_ndim..]));
-        index::scatter(x, &to, *rows, ins[1], &ins[0].expand(&dims, batch_ndim), batch_ndim)
+        dims.extend(rows.values(&to.dims[batch_ndim..], &positions?[batch_ndim..])?);
+        Some((to, dims))
     }
 
     fn apply(&self, x: &Tensor, value: &Tensor, positions: Option<&Tensor>) -> Result<Tensor> {
@@ -103,6 +119,11 @@ impl Kernel for LastWritten {
     fn compute(&self, ins: &[&Array], batch_ndim: usize) -> Result<Array> {
         Ok(index::last_occurrences(ins[0], batch_ndim)?.0)
     }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, dims) = ins.alike::<1>()?;
+        if dtype == DType::I64 { ins.make(&[(DType::Bool, &[dims])]) } else { None }
+    }
 }
 
 impl Op for IndexPut {
@@ -118,6 +139,16 @@ impl Op for IndexPut {
         let mut x = ins[0].clone();
         self.write(&mut x, &ins[1..], batch_ndim)?;
         Ok([x].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let positions = if self.at.is_some() { Some(ins.each::<3>()?[2]) } else { None };
+        let (dtype, [x, value]) = ins.first(2)?.of_one_dtype()?;
+        let is_known = positions.map_or(ins.dims.len() == 2, |p| p.0 == DType::I64);
+        let (to, dims) = self.target(x, positions.map(|p| p.1), 0)?;
+        let fits = is_known && to.fits(shape::checked_len(x)?);
+        Layout::contiguous(value).broadcast(&dims, 0).filter(|_| fits)?;
+        ins.make(&[(dtype, &[x])])
     }
 
     fn carries_integers(&self) -> u64 {
@@ -248,7 +279,7 @@ fn fill<'a>(dims: &[usize], index: &'a [Index], value: Operand<'a>) -> Option<(&
 
 /// The region that an expression writes, for an index into the elements of a layout.
 fn written(e: &Expression, layout: &Layout) -> Result<Layout> {
-    let region = e.region().of(layout, 0);
+    let region = e.region().of(layout, 0).expect("the expression is of these axes");
     if region.overlaps() {
         bail!(
             Argument,
@@ -266,7 +297,7 @@ fn written(e: &Expression, layout: &Layout) -> Result<Layout> {
 /// As [`super::expression::get`].
 pub fn region(layout: &Layout, index: &[Index]) -> Result<Option<Layout>> {
     let e = Expression::new("setitem", &layout.dims, index)?;
-    Ok(e.list.is_none().then(|| e.region().of(layout, 0)))
+    Ok(if e.list.is_none() { e.region().of(layout, 0) } else { None })
 }
 
 /// A tensor written over a region of another one.
@@ -276,7 +307,7 @@ pub(in crate::ops) fn put_region(
     region: Region,
     value: &Tensor,
 ) -> Result<Tensor> {
-    let dims = region.of(&Layout::contiguous(x.dims()), 0).dims;
+    let dims = region.of(&Layout::contiguous(x.dims()), 0).expect("it is a region of the tensor").dims;
     let value = fitted(name, value.into(), x.dtype(), &dims)?;
     IndexPut { name, region, at: None }.apply(x, &value, None)
 }

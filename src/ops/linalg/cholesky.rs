@@ -6,10 +6,11 @@ use smallvec::smallvec;
 
 use super::parts::weigh;
 use super::solve::{failures, lowered, triangle};
+use super::squares_of;
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tensor, apply, only,
+    Cotangents, Grads, Loops, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tensor, apply, only,
 };
 use crate::linalg as kernel;
 use crate::ops::entry::op;
@@ -46,6 +47,11 @@ impl Op for Cholesky {
 
     fn lower(&self, _: &Operands<'_>) -> Option<Loops> {
         lowered(self.name(), kernel::Matrices::Cholesky, self.strict)
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, lead, n) = squares_of(ins)?;
+        ins.make(&[(dtype, &[lead, &[n, n]])])
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

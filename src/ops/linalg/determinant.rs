@@ -4,12 +4,13 @@ use smallvec::smallvec;
 
 use super::parts::{columns, epsilon, weigh};
 use super::solve::{inverse_or_nan, lowered};
-use super::svd;
+use super::{squares_of, svd};
 use crate::array::Array;
 use crate::dtype::{Ordered, dispatch};
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tensor, apply, apply_each, only,
+    Cotangents, Grads, Loops, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tensor, apply,
+    apply_each, only,
 };
 use crate::linalg as kernel;
 use crate::ops::check::{decided, decision};
@@ -42,6 +43,11 @@ impl Op for Det {
         lowered(self.name(), kernel::Matrices::Determinant, false)
     }
 
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, lead, _) = squares_of(ins)?;
+        ins.make(&[(dtype, &[lead])])
+    }
+
     fn saves(&self, _: NeedsGrad) -> Saves {
         Saves::inputs(1).and(Saves::outputs(1))
     }
@@ -66,6 +72,11 @@ impl Op for SlogDet {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok(kernel::slogdet(self.name(), ins[0])?.into_iter().collect())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, lead, _) = squares_of(ins)?;
+        ins.make(&[(dtype, &[lead]), (dtype.real(), &[lead])])
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

@@ -5,10 +5,12 @@ use smallvec::smallvec;
 use super::parts::{equal_values, reciprocal_gaps};
 use super::solve::solve_or_nan;
 use super::spectrum::{gathered, undetermined};
+use super::squares_of;
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_each, only,
+    Cotangents, Grads, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply,
+    apply_each, only,
 };
 use crate::linalg as kernel;
 use crate::ops::entry::op;
@@ -33,6 +35,11 @@ impl Op for Eigh {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok(kernel::eigh(self.name(), ins[0], self.upper, true)?.into_iter().collect())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, lead, n) = squares_of(ins)?;
+        ins.make(&[(dtype.real(), &[lead, &[n]]), (dtype, &[lead, &[n, n]])])
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -97,6 +104,11 @@ impl Op for EigvalsOnly {
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         let [w, _] = kernel::eigh(self.name(), ins[0], self.upper, false)?;
         Ok([w].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, lead, n) = squares_of(ins)?;
+        ins.make(&[(dtype.real(), &[lead, &[n]])])
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -169,6 +181,11 @@ impl Op for Eig {
         Ok(kernel::eig(self.name(), ins[0], true)?.into_iter().collect())
     }
 
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, lead, n) = squares_of(ins)?;
+        ins.make(&[(dtype.complex(), &[lead, &[n]]), (dtype.complex(), &[lead, &[n, n]])])
+    }
+
     fn saves(&self, _: NeedsGrad) -> Saves {
         Saves::outputs(3)
     }
@@ -220,6 +237,11 @@ impl Op for EigvalsGeneral {
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         let [w, _] = kernel::eig(self.name(), ins[0], false)?;
         Ok([w].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, lead, n) = squares_of(ins)?;
+        ins.make(&[(dtype.complex(), &[lead, &[n]])])
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

@@ -6,13 +6,15 @@ use super::norms::norm;
 use super::parts::{columns, epsilon, weigh};
 use super::solve::{identity, inv, inverse_or_nan, solve};
 use super::svd::{compared_svdvals, svdvals};
+use super::{matrices, squares_of};
 use crate::array::{Array, Item};
 use crate::dtype::{DType, Ordered, dispatch};
 use crate::error::{Result, bail};
 use crate::graph::{
-    Cotangents, Grads, Kernel, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, Unrecorded, apply,
-    only, unrecorded,
+    Cotangents, Grads, Kernel, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor,
+    Unrecorded, apply, only, unrecorded,
 };
+use crate::kernel::broadcast::broadcast_batch_pair;
 use crate::kernel::matmul::matmul;
 use crate::kernel::pointwise::{binary, expressions};
 use crate::linalg as kernel;
@@ -48,6 +50,11 @@ impl Op for Pinv {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok([kernel::pinv(self.name(), ins[0], self.atol, self.rtol)?].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, lead, m, n) = matrices(ins)?;
+        ins.make(&[(dtype, &[lead, &[n, m]])])
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -279,6 +286,11 @@ impl Kernel for Scale {
         let times = if largest.is_finite() { libm::frexp(largest / THETA).1.max(0) } else { 0 };
         Ok(Array::full_of(dtype, &Dims::from_elem(1, batch_ndim), libm::ldexp(1.0, -times)))
     }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, _) = ins.alike::<1>()?;
+        Some(Made::from_elem((dtype, Dims::from_elem(1, ins.batch_ndim)), 1))
+    }
 }
 
 /// How often a matrix is squared that was scaled by this number.
@@ -305,6 +317,12 @@ impl Op for Squared {
             x = matmul(self.name(), &x, &x, batch_ndim)?;
         }
         Ok([x].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        ins.each::<2>()?;
+        let (dtype, lead, n) = squares_of(&ins.first(1)?)?;
+        ins.first(1)?.make(&[(dtype, &[lead, &[n, n]])])
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -345,7 +363,7 @@ impl Op for SquaredChange {
     }
 
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
-        let (mut x, mut d) = (ins[0].clone(), ins[1].clone());
+        let (mut x, mut d) = broadcast_batch_pair(ins[0], ins[1], batch_ndim);
         let product = |x: &Array, y: &Array| matmul(self.name(), x, y, batch_ndim);
         for _ in 0..squarings(ins[2]) {
             let (left, right) = (product(&d, &x)?, product(&x, &d)?);
@@ -353,6 +371,15 @@ impl Op for SquaredChange {
             x = product(&x, &x)?;
         }
         Ok([d].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        ins.each::<3>()?;
+        let both = ins.first(2)?;
+        match both.alike::<2>()? {
+            (dtype, dims @ &[.., m, n]) if m == n => both.make(&[(dtype, &[dims])]),
+            _ => None,
+        }
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

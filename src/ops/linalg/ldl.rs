@@ -4,10 +4,13 @@ use smallvec::smallvec;
 
 use super::parts::weigh;
 use super::solve::{identity, solve, solve_or_nan, triangle};
+use super::squares_of;
 use crate::array::Array;
 use crate::dtype::{DType, DTypeKind};
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply_each};
+use crate::graph::{
+    Cotangents, Grads, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply_each,
+};
 use crate::linalg as kernel;
 use crate::ops::entry::op;
 use crate::ops::index::take_along_axis;
@@ -31,6 +34,13 @@ impl Op for Places {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok(kernel::places_of_pivots(self.name(), ins[0])?.into_iter().collect())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, dims @ &[.., n]) = ins.alike::<1>()? else { return None };
+        let made: [(DType, &[&[usize]]); 3] =
+            [(DType::I64, &[dims]), (DType::I64, &[dims, &[n]]), (DType::Bool, &[dims, &[n]])];
+        if dtype == DType::I64 { ins.make(&made) } else { None }
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -101,6 +111,11 @@ impl Op for Ldl {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok(kernel::symmetric_factors(self.name(), ins[0], self.hermitian)?.into_iter().collect())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, lead, n) = squares_of(ins)?;
+        ins.make(&[(dtype, &[lead, &[n, n]]), (DType::I32, &[lead, &[n]]), (DType::I32, &[lead])])
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

@@ -5,13 +5,15 @@
 
 use smallvec::smallvec;
 
+use super::matrices;
 use super::parts::{beside_each_other, columns, weigh};
 use super::solve::{identity, triangle};
 use crate::array::{Array, Item};
 use crate::dtype::{DType, DTypeKind};
 use crate::error::{Result, bail};
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_each,
+    Cotangents, Grads, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply,
+    apply_each,
 };
 use crate::linalg as kernel;
 use crate::ops::create::eye;
@@ -37,6 +39,12 @@ impl Op for Lu {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok(kernel::factors(self.name(), ins[0])?.into_iter().collect())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, lead, m, n) = matrices(ins)?;
+        let rows: (DType, &[&[usize]]) = (DType::I64, &[lead, &[m]]);
+        ins.make(&[(dtype, &[lead, &[m, n]]), rows, rows, (DType::I64, &[lead, &[m.min(n)]])])
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -153,6 +161,13 @@ impl Op for PermutedRows {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok([kernel::permuted_rows(self.name(), ins[0], self.0)?].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        match ins.alike::<1>()? {
+            (DType::I64, &[ref lead @ .., k]) if k <= self.0 => ins.make(&[(DType::I64, &[lead, &[self.0]])]),
+            _ => None,
+        }
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

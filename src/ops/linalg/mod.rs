@@ -5,8 +5,9 @@
 //! conjugate of a cotangent and return the conjugate of a gradient: in that convention, which is PyTorch's, the rules of
 //! complex matrices are those of real ones with ᴴ for ᵀ.
 
+use crate::dtype::DType;
 use crate::error::{Result, bail};
-use crate::graph::{Tensor, apply};
+use crate::graph::{Operands, Tensor, apply};
 use crate::ops::contract::matmul::Matmul;
 use crate::ops::movement::{cast, conj, matrix_transpose, real, reshape_to};
 use crate::shape::Dims;
@@ -69,6 +70,29 @@ fn over_matrices(x: &Tensor) -> Result<Tensor> {
 fn over_columns(x: &Tensor) -> Result<Tensor> {
     let (&n, lead) = x.dims().split_last().expect("a list of numbers");
     reshape_to(x, &lead.iter().copied().chain([1, n]).collect::<Dims>())
+}
+
+/// The dtype of the matrices in one operand of an op, their leading axes, and the numbers of rows and columns.
+fn matrices<'a>(ins: &Operands<'a>) -> Option<(DType, &'a [usize], usize, usize)> {
+    match ins.alike::<1>()? {
+        (dtype, &[ref lead @ .., m, n]) if dtype.is_differentiable() => Some((dtype, lead, m, n)),
+        _ => None,
+    }
+}
+
+/// The dtype of the square matrices in one operand of an op, their leading axes, and the number of rows.
+fn squares_of<'a>(ins: &Operands<'a>) -> Option<(DType, &'a [usize], usize)> {
+    matrices(ins).filter(|&(_, _, m, n)| m == n).map(|(dtype, lead, n, _)| (dtype, lead, n))
+}
+
+/// The dtype of the equations of two operands, the numbers of rows and of right-hand sides, and the leading axes.
+fn equations(ins: &Operands<'_>) -> Option<(DType, usize, usize, Dims)> {
+    match ins.of_one_dtype()? {
+        (dtype, [&[.., m, n], &[.., rows, columns]]) if m == n && n == rows && dtype.is_differentiable() => {
+            Some((dtype, n, columns, ins.broadcast(2)?))
+        }
+        _ => None,
+    }
 }
 
 /// The numbers of rows and columns.

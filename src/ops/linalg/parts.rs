@@ -6,7 +6,9 @@ use smallvec::smallvec;
 use crate::array::Array;
 use crate::dtype::{DType, Element, dispatch};
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, only};
+use crate::graph::{
+    Cotangents, Grads, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tensor, apply, only,
+};
 use crate::kernel::num::{Field, Inexact};
 use crate::kernel::output;
 use crate::ops::entry::Operand;
@@ -47,6 +49,10 @@ impl Linear for Weigh {
                 *o = by(if i > j { self.below } else if i < j { self.above } else { self.on }, v);
             }
         }), else bail!(Dtype, Self::NAME, "not defined for {}", x.dtype()))
+    }
+
+    fn makes(&self, x: &Operands<'_>) -> Option<Made> {
+        x.like::<1>(2, DType::is_differentiable)
     }
 
     fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {
@@ -101,6 +107,11 @@ impl Op for Reciprocals {
             }
         }), else bail!(Dtype, self.name(), "not defined for {}", w.dtype()))?;
         Ok([out].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, dims @ &[.., n]) = ins.alike::<1>()? else { return None };
+        if dtype.is_float() { ins.make(&[(dtype, &[dims, &[n]])]) } else { None }
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

@@ -5,9 +5,12 @@ use smallvec::smallvec;
 
 use super::cholesky::cholesky;
 use super::solve::{aligned, inverse_or_nan};
+use super::{equations, matrices};
 use crate::array::Array;
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, only};
+use crate::graph::{
+    Cotangents, Grads, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tensor, apply, only,
+};
 use crate::kernel::matmul::matmul;
 use crate::linalg as kernel;
 use crate::ops::entry::op;
@@ -29,6 +32,15 @@ impl Op for Sylvester {
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let (a, c) = aligned(self.name(), ins[0], ins[1], batch_ndim)?;
         Ok([kernel::sylvester(self.name(), &a, &c)?].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, n, columns, lead) = equations(ins)?;
+        if n == columns {
+            Some(Made::from_elem((dtype, lead.into_iter().chain([n, n]).collect()), 1))
+        } else {
+            None
+        }
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {
@@ -61,6 +73,11 @@ impl Op for Polar {
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let [u, _, vh] = kernel::svd(self.name(), ins[0], true)?;
         Ok([matmul(self.name(), &u, &vh, batch_ndim)?].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, lead, m, n) = matrices(ins)?;
+        ins.make(&[(dtype, &[lead, &[m, n]])])
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

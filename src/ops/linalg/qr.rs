@@ -6,12 +6,13 @@
 use smallvec::smallvec;
 
 use super::lu::factored_gradient;
+use super::matrices;
 use super::parts::{beside_each_other, columns, weigh};
 use super::solve::triangle;
 use crate::array::{Array, Item};
 use crate::error::{Result, bail};
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, apply_each, only,
+    Cotangents, Grads, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tensor, apply, apply_each, only,
 };
 use crate::linalg as kernel;
 use crate::ops::entry::{Operand, op};
@@ -38,6 +39,12 @@ impl Op for Qr {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok(kernel::qr(self.name(), ins[0])?.into_iter().collect())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, lead, m, n) = matrices(ins)?;
+        let k = m.min(n);
+        ins.make(&[(dtype, &[lead, &[m, k]]), (dtype, &[lead, &[k, n]])])
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -73,6 +80,11 @@ impl Op for Complement {
         Ok([kernel::complement(self.name(), ins[0])?].into())
     }
 
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, lead, m, k) = matrices(ins)?;
+        ins.make(&[(dtype, &[lead, &[m, m.checked_sub(k)?]])])
+    }
+
     fn saves(&self, _: NeedsGrad) -> Saves {
         Saves::inputs(1).and(Saves::outputs(1))
     }
@@ -101,6 +113,11 @@ impl Op for Reflections {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok([kernel::reflections(self.name(), ins[0])?].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, lead, m, n) = matrices(ins)?;
+        ins.make(&[(dtype, &[lead, &[m, n]])])
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

@@ -3,10 +3,12 @@
 use smallvec::smallvec;
 
 use super::parts::weigh;
+use super::{equations, squares_of};
 use crate::array::Array;
+use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{
-    Cotangents, Grads, Kernel, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor,
+    Cotangents, Grads, Kernel, Loops, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor,
     Unrecorded, apply, only, unrecorded,
 };
 use crate::linalg as kernel;
@@ -98,6 +100,11 @@ impl Op for Solve {
         lowered(self.name(), of, strict)
     }
 
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, n, columns, lead) = equations(ins)?;
+        Some(Made::from_elem((dtype, lead.into_iter().chain([n, columns]).collect()), 1))
+    }
+
     fn saves(&self, needs: NeedsGrad) -> Saves {
         Saves::inputs(1).and(Saves::outputs(1).when(needs.has(0)))
     }
@@ -135,6 +142,11 @@ impl Op for Inverse {
 
     fn lower(&self, _: &Operands<'_>) -> Option<Loops> {
         lowered(self.name(), kernel::Matrices::Inverse, self.strict)
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, lead, n) = squares_of(ins)?;
+        ins.make(&[(dtype, &[lead, &[n, n]])])
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -190,6 +202,11 @@ impl Kernel for Failure {
         } else {
             kernel::first_zero_pivot(self.op, &x, &result)
         }
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (_, _, _, lead) = equations(ins)?;
+        Some(Made::from_elem((DType::I32, lead), 1))
     }
 }
 

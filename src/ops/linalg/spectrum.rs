@@ -13,11 +13,13 @@ use smallvec::smallvec;
 
 use super::parts::{epsilon, equal_values, reciprocal_gaps, sizes, weigh};
 use crate::array::Array;
-use crate::dtype::{Element, dispatch};
+use crate::dtype::{DType, Element, dispatch};
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Edge, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply, only, recorded,
+    Cotangents, Edge, Grads, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tensor, apply, only,
+    recorded,
 };
+use crate::kernel::broadcast::broadcast_batch_pair;
 use crate::kernel::num::{Field, Inexact};
 use crate::ops::check;
 use crate::ops::entry::Operand;
@@ -49,8 +51,9 @@ impl Op for Undetermined {
         "undetermined_vectors"
     }
 
-    fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
-        let (rates, same) = (ins[0].contiguous()?, ins[1].contiguous()?);
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        let (rates, same) = broadcast_batch_pair(ins[0], ins[1], batch_ndim);
+        let (rates, same) = (rates.contiguous()?, same.contiguous()?);
         let [.., m, n] = *rates.dims() else { unreachable!("a matrix has two axes") };
         let pairs = self.pairs;
         let out = dispatch!(rates.dtype(), float T => Array::build::<T>(self.name(), rates.dims(), |out| {
@@ -69,6 +72,10 @@ impl Op for Undetermined {
             }
         }), else unreachable!("the values are real"))?;
         Ok([out].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        ins.like::<2>(2, DType::is_float)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

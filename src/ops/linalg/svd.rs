@@ -2,6 +2,7 @@
 
 use smallvec::smallvec;
 
+use super::matrices;
 use super::parts::{equal_values, reciprocal_gaps, reciprocal_sums, weigh};
 use super::qr::with_complement;
 use super::spectrum::{place, slopes, undetermined};
@@ -9,8 +10,8 @@ use crate::array::Array;
 use crate::dtype::dispatch;
 use crate::error::{Result, bail};
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_each, only,
-    recorded,
+    Cotangents, Grads, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply,
+    apply_each, only, recorded,
 };
 use crate::linalg as kernel;
 use crate::ops::entry::op;
@@ -99,6 +100,12 @@ impl Op for Svd {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok(kernel::svd(self.name(), ins[0], true)?.into_iter().collect())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, lead, m, n) = matrices(ins)?;
+        let k = m.min(n);
+        ins.make(&[(dtype, &[lead, &[m, k]]), (dtype.real(), &[lead, &[k]]), (dtype, &[lead, &[k, n]])])
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -220,6 +227,11 @@ impl Op for SvdvalsOnly {
             );
         }
         Ok([s].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, lead, m, n) = matrices(ins)?;
+        ins.make(&[(dtype.real(), &[lead, &[m.min(n)]])])
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

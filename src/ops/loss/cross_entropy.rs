@@ -9,8 +9,8 @@ use crate::array::Array;
 use crate::dtype::{DType, DTypeKind};
 use crate::error::{Result, bail};
 use crate::graph::{
-    Cotangents, Grads, Kernel, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, Unrecorded, apply,
-    only, unrecorded,
+    Cotangents, Grads, Kernel, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor,
+    Unrecorded, apply, only, unrecorded,
 };
 use crate::kernel::broadcast::{broadcast_batch, broadcast_batch_pair};
 use crate::kernel::{output, softmax};
@@ -45,6 +45,13 @@ impl Op for CrossEntropy {
         Ok([loss, lse].into())
     }
 
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let [(dtype, &[ref lead @ .., _]), (DType::I64, classes)] = ins.each()? else { return None };
+        let fits = dtype.is_float() && shape::checked_len(classes) == shape::checked_len(lead);
+        let column: (DType, &[&[usize]]) = (dtype, &[lead, &[1]]);
+        if fits { ins.make(&[column, column]) } else { None }
+    }
+
     fn saves(&self, _: NeedsGrad) -> Saves {
         Saves::inputs(3).and(Saves::outputs(2))
     }
@@ -69,6 +76,16 @@ impl Op for CrossEntropyGrad {
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let all = broadcast_batch([ins[0], ins[1], ins[2], ins[3]], batch_ndim);
         Ok([softmax::cross_entropy_gradient(self.name(), all.each_ref())?].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let [(of_g, g), (dtype, x @ &[ref lead @ .., _]), (same, lse), (DType::I64, classes)] = ins.each()?
+        else {
+            return None;
+        };
+        let are_rows = [g, lse, classes].iter().all(|x| shape::checked_len(x) == shape::checked_len(lead));
+        let fits = are_rows && of_g == dtype && same == dtype && dtype.is_float();
+        if fits { ins.make(&[(dtype, &[x])]) } else { None }
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {
@@ -127,6 +144,10 @@ impl Kernel for Clamped {
             out.iter_mut().zip(&named[first..]).for_each(|(o, &c)| *o = c.min(0));
         })
     }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        ins.like::<1>(0, |dtype| dtype == DType::I64)
+    }
 }
 
 /// Logits as rows, one for each sample.
@@ -166,6 +187,10 @@ impl Kernel for Targets {
 
     fn compute(&self, ins: &[&Array], _: usize) -> Result<Array> {
         without_ignored(self.op, &self.checked(ins[0])?.0, self.ignore)
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        ins.like::<1>(0, |dtype| dtype == DType::I64)
     }
 }
 

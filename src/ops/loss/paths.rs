@@ -7,7 +7,9 @@ use smallvec::smallvec;
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
+use crate::graph::{
+    Cotangents, Grads, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply, only,
+};
 use crate::kernel::broadcast::{broadcast_batch, broadcast_batch_pair};
 use crate::kernel::reduce::paths;
 use crate::ops::entry::op;
@@ -32,6 +34,14 @@ impl Op for Scores {
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let (skips, x) = broadcast_batch_pair(ins[0], ins[1], batch_ndim);
         Ok([paths::scores(NAME, &skips, &x)?].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let [(DType::Bool, skips), (dtype, x @ &[ref lead @ .., _, states])] = ins.each()? else {
+            return None;
+        };
+        let fits = dtype.is_float() && *skips == *[lead, &[states]].concat();
+        if fits { ins.make(&[(dtype, &[x])]) } else { None }
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -65,6 +75,13 @@ impl Op for Weights {
         Ok([paths::weights("ctc_weights", &skips, &x, &y)?].into())
     }
 
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let [(DType::Bool, skips), (dtype, x), y] = ins.each()? else { return None };
+        let &[ref lead @ .., steps, states] = x else { return None };
+        let fits = dtype.is_float() && *skips == *[lead, &[states]].concat() && y == (dtype, x);
+        if fits { ins.make(&[(dtype, &[lead, &[steps, 3, states]])]) } else { None }
+    }
+
     fn saves(&self, _: NeedsGrad) -> Saves {
         Saves::outputs(1)
     }
@@ -95,6 +112,12 @@ impl Op for Flow {
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let (w, x) = broadcast_batch_pair(ins[0], ins[1], batch_ndim);
         Ok([paths::flow("ctc_flow", &w, &x, self.transposed)?].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, [w, x @ &[ref lead @ .., steps, states]]) = ins.of_one_dtype()? else { return None };
+        let fits = dtype.is_float() && *w == *[lead, &[steps, 3, states]].concat();
+        if fits { ins.make(&[(dtype, &[x])]) } else { None }
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {

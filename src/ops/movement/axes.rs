@@ -19,7 +19,7 @@ struct Permute(SmallVec<[usize; 4]>);
 impl Permute {
     /// The order of all axes.
     fn order(&self, batch_ndim: usize) -> Dims {
-        (0..batch_ndim).chain(self.0.iter().map(|&a| a + batch_ndim)).collect()
+        (0..batch_ndim).chain(self.0.iter().map(|&a| a.saturating_add(batch_ndim))).collect()
     }
 }
 
@@ -33,8 +33,9 @@ impl Linear for Permute {
     }
 
     fn lower(&self, x: &Operands<'_>) -> Option<Loops> {
-        let order = self.order(x.batch_ndim);
-        Some(Loops::Moves(IndexMap::of(Layout::contiguous(x.dims[0]).permute(&order))))
+        let (whole, order) = (Layout::contiguous(x.dims.first()?), self.order(x.batch_ndim));
+        let is_order = shape::is_order(&order, whole.dims.len());
+        is_order.then(|| Loops::Moves(IndexMap::of(whole.permute(&order))))
     }
 
     fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {

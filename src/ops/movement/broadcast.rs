@@ -28,8 +28,9 @@ impl Linear for Expand {
     }
 
     fn lower(&self, x: &Operands<'_>) -> Option<Loops> {
-        let dims = with_hidden(x.dims[0], x.batch_ndim, &self.0);
-        Some(Loops::Moves(IndexMap::of(Layout::contiguous(x.dims[0]).broadcast(&dims, x.batch_ndim)?)))
+        let [own] = x.dims else { return None };
+        let dims = with_hidden(own, x.batch_ndim, &self.0);
+        Some(Loops::Moves(IndexMap::of(Layout::contiguous(own).broadcast(&dims, x.batch_ndim)?)))
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
@@ -144,8 +145,12 @@ impl Linear for SumTo {
     }
 
     fn lower(&self, x: &Operands<'_>) -> Option<Loops> {
-        let fits = x.batch_ndim + self.0.len() <= x.dims[0].len();
-        fits.then(|| Loops::Fold(SUM, self.axes(x.dims[0], x.batch_ndim)))
+        let [own] = x.dims else { return None };
+        let extra = own.len().checked_sub(x.batch_ndim)?.checked_sub(self.0.len())?;
+        let mut kept = own[x.batch_ndim + extra..].iter().zip(&self.0);
+        let fits = kept.all(|(&from, &to)| from == to || to == 1);
+        let dims = || with_hidden(own, x.batch_ndim, &self.0);
+        fits.then(|| Loops::Fold(SUM, self.axes(own, x.batch_ndim), dims()))
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {

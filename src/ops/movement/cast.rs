@@ -4,7 +4,7 @@ use super::parts::real;
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
-use crate::graph::{Loops, Operands, Saved, Tensor, apply};
+use crate::graph::{Loops, Made, Operands, Saved, Tensor, apply};
 use crate::kernel;
 use crate::ops::entry::op;
 use crate::ops::linear::{Linear, LinearOp};
@@ -23,7 +23,13 @@ impl Linear for Cast {
     }
 
     fn lower(&self, x: &Operands<'_>) -> Option<Loops> {
-        kernel::pointwise::cast::row(x.dtypes[0], self.0).map(Loops::Pointwise)
+        kernel::pointwise::cast::row(*x.dtypes.first()?, self.0).map(Loops::Pointwise)
+    }
+
+    fn makes(&self, x: &Operands<'_>) -> Option<Made> {
+        let (dtype, dims) = x.alike::<1>()?;
+        let keeps_all = !dtype.is_complex() || self.0.is_complex() || self.0 == DType::Bool;
+        if keeps_all { x.make(&[(self.0, &[dims])]) } else { None }
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {

@@ -5,7 +5,7 @@ use super::region::{Region, place, view};
 use super::shapes::reshape_to;
 use crate::array::Array;
 use crate::error::{Error, Result, bail};
-use crate::graph::{Saved, Tensor, apply};
+use crate::graph::{Made, Operands, Saved, Tensor, apply};
 use crate::kernel;
 use crate::ops::entry::op;
 use crate::ops::linear::{Linear, LinearOp};
@@ -141,6 +141,10 @@ impl Linear for Triangle {
 
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
         kernel::index::triangle(x, self.upper, self.k)
+    }
+
+    fn makes(&self, x: &Operands<'_>) -> Option<Made> {
+        x.like::<1>(2, |_| true)
     }
 
     fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {

@@ -191,12 +191,12 @@ impl Linear for Roll {
     }
 
     fn lower(&self, x: &Operands<'_>) -> Option<Loops> {
-        let whole = Layout::contiguous(x.dims[0]);
-        let axis = x.dims[0].len().checked_sub(self.back)?;
-        let kept = x.dims[0].get(axis)?.checked_sub(self.by)?;
+        let whole = Layout::contiguous(x.dims.first()?);
+        let axis = whole.dims.len().checked_sub(self.back)?;
+        let kept = whole.dims.get(axis)?.checked_sub(self.by)?;
         let rows = |start: usize, count: usize| {
             let mut rows = whole.clone();
-            rows.offset = start as isize * rows.strides[axis];
+            rows.offset = (start as isize).wrapping_mul(rows.strides[axis]);
             rows.dims[axis] = count;
             rows
         };

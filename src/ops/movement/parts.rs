@@ -7,8 +7,11 @@
 use smallvec::smallvec;
 
 use crate::array::Array;
+use crate::dtype::DType;
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
+use crate::graph::{
+    Cotangents, Grads, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply, only,
+};
 use crate::kernel::pointwise::{complex, unary};
 use crate::ops::entry::op;
 use crate::ops::linear::{Linear, LinearOp};
@@ -26,6 +29,11 @@ impl Op for FromParts {
 
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         Ok([complex::from_parts(ins[0], ins[1], batch_ndim)?].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, _) = ins.of_one_dtype::<2>()?;
+        if dtype.is_float() { Some(smallvec![(dtype.complex(), ins.broadcast(0)?)]) } else { None }
     }
 
     fn is_pointwise(&self) -> bool {
@@ -60,9 +68,11 @@ pub(in crate::ops) fn times_i(x: &Tensor) -> Result<Tensor> {
     from_parts(&Tensor::scalar_of(x.dtype(), 0.0), x)
 }
 
-/// Linear ops of one complex tensor: `Name: name, whether it is a view, x => array; g => transpose;`.
+/// Linear ops of one complex tensor: `Name: name, whether it is a view, x => array; dtype, dims => made; g => transpose;`. Of an
+/// operand that the op takes, `made` is the dtype of the result, and its axes in two lists.
 macro_rules! linear {
-    ($($Name:ident: $name:literal, $view:literal, $x:ident => $array:expr; $g:ident => $transpose:expr;)*) => { $(
+    ($($Name:ident: $name:literal, $view:literal, $x:ident => $array:expr;
+        $d:ident, $dims:ident => $made:expr; $g:ident => $transpose:expr;)*) => { $(
         #[derive(Clone, Stored)]
         #[stored(in LinearOp)]
         struct $Name;
@@ -72,6 +82,11 @@ macro_rules! linear {
             fn array(&self, $x: &Array, _: usize) -> Result<Array> {
                 $array
             }
+            fn makes(&self, $x: &Operands<'_>) -> Option<Made> {
+                let ($d, $dims) = $x.alike::<1>()?;
+                let made: Option<(DType, &[usize], &[usize])> = $made;
+                made.and_then(|(dtype, dims, last)| $x.make(&[(dtype, &[dims, last])]))
+            }
             fn transpose(&self, $g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {
                 $transpose
             }
@@ -79,11 +94,17 @@ macro_rules! linear {
     )* };
 }
 linear! {
-    Real: "real", true, x => Ok(x.parts().0); g => from_parts(g, &Tensor::scalar_of(g.dtype(), 0.0));
-    Imag: "imag", true, x => Ok(x.parts().1); g => times_i(&-g);
-    Conj: "conj", false, x => unary::apply("conj", complex::CONJ, x); g => conj(g);
-    AsReal: "view_as_real", true, x => Ok(x.as_real()); g => conj(&view_as_complex(g)?);
-    AsComplex: "view_as_complex", false, x => pairs(x); g => view_as_real(&conj(g)?);
+    Real: "real", true, x => Ok(x.parts().0); d, dims => d.is_complex().then(|| (d.real(), dims, &[][..]));
+        g => from_parts(g, &Tensor::scalar_of(g.dtype(), 0.0));
+    Imag: "imag", true, x => Ok(x.parts().1); d, dims => d.is_complex().then(|| (d.real(), dims, &[][..]));
+        g => times_i(&-g);
+    Conj: "conj", false, x => unary::apply("conj", complex::CONJ, x);
+        d, dims => d.is_complex().then_some((d, dims, &[][..])); g => conj(g);
+    AsReal: "view_as_real", true, x => Ok(x.as_real()); d, dims => d.is_complex().then(|| (d.real(), dims, &[2][..]));
+        g => conj(&view_as_complex(g)?);
+    AsComplex: "view_as_complex", false, x => pairs(x);
+        d, dims => dims.strip_suffix(&[2]).filter(|_| d.is_float()).map(|dims| (d.complex(), dims, &[][..]));
+        g => view_as_real(&conj(g)?);
 }
 
 /// The complex numbers of the pairs on the last axis.

@@ -7,7 +7,7 @@ use smallvec::{SmallVec, smallvec};
 use crate::array::{Array, Layout};
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply,
+    Cotangents, Grads, Loops, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply,
     apply_all, only,
 };
 use crate::kernel::broadcast::{dense_order, inverse};
@@ -68,10 +68,11 @@ impl Region {
         Region::Box(parts)
     }
 
-    /// The region of an array of this layout; its first `batch_ndim` axes are hidden and stay.
-    pub fn of(&self, whole: &Layout, batch_ndim: usize) -> Layout {
+    /// The region of an array of this layout; its first `batch_ndim` axes are hidden and stay. None if it is of other axes.
+    pub fn of(&self, whole: &Layout, batch_ndim: usize) -> Option<Layout> {
         if let Region::At(layout) = self {
-            return layout.under(&whole.dims, batch_ndim);
+            let is_layout = layout.dims.len() == layout.strides.len();
+            return is_layout.then(|| layout.under(&whole.dims, batch_ndim));
         }
         let mut offset = whole.offset;
         let mut dims: Dims = whole.dims[..batch_ndim].into();
@@ -84,18 +85,22 @@ impl Region {
                     if *part == AxisPart::New {
                         // The step over the axis that follows, which is what PyTorch gives it.
                         dims.push(1);
-                        strides.push(axes.clone().next().map_or(1, |(d, stride)| d as isize * stride));
+                        strides.push(
+                            axes.clone().next().map_or(1, |(d, stride)| (d as isize).wrapping_mul(stride)),
+                        );
                         continue;
                     }
-                    let (_, stride) = axes.next().expect("a part for each axis");
+                    let (_, stride) = axes.next()?;
+                    // Whoever reads the elements looks whether they are there.
+                    let step_to = |i: usize| (i as isize).wrapping_mul(stride);
                     match *part {
-                        AxisPart::At(i) => offset += i as isize * stride,
+                        AxisPart::At(i) => offset = offset.wrapping_add(step_to(i)),
                         AxisPart::Span { start, step, count } => {
                             if count > 0 {
-                                offset += start as isize * stride;
+                                offset = offset.wrapping_add(step_to(start));
                             }
                             dims.push(count);
-                            strides.push(stride * step);
+                            strides.push(stride.wrapping_mul(step));
                         }
                         AxisPart::New => {}
                     }
@@ -106,22 +111,26 @@ impl Region {
             }
             Region::Diagonal { axes: (a, b), offset: k } => {
                 let all: SmallVec<[(usize, isize); 4]> = axes.collect();
+                let (first, second) = (*all.get(*a)?, *all.get(*b)?);
                 for (_, &(d, s)) in all.iter().enumerate().filter(|(i, _)| i != a && i != b) {
                     dims.push(d);
                     strides.push(s);
                 }
-                let (count, row, column) = diagonal_of(all[*a].0, all[*b].0, *k);
+                let (count, row, column) = diagonal_of(first.0, second.0, *k);
                 if count > 0 {
-                    offset += row as isize * all[*a].1 + column as isize * all[*b].1;
+                    offset += row as isize * first.1 + column as isize * second.1;
                 }
                 dims.push(count);
-                strides.push(all[*a].1 + all[*b].1);
+                strides.push(first.1.wrapping_add(second.1));
             }
             Region::At(_) => unreachable!("answered above"),
         }
-        Layout { dims, strides, offset }
+        Some(Layout { dims, strides, offset })
     }
 }
+
+/// Why a region that is applied has a layout.
+const IS_OF: &str = "the region is of an array with these axes";
 
 /// How many elements a diagonal has, and the row and column of the first.
 fn diagonal_of(rows: usize, columns: usize, offset: i64) -> (usize, usize, usize) {
@@ -153,14 +162,21 @@ impl Op for Views {
 
     fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
         let [region] = &self.regions[..] else { return None };
-        Some(Loops::Moves(IndexMap::of(region.of(&Layout::contiguous(ins.dims[0]), ins.batch_ndim))))
+        Some(Loops::Moves(IndexMap::of(region.of(&Layout::contiguous(ins.dims.first()?), ins.batch_ndim)?)))
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        ins.each::<1>()?;
+        let whole = Layout::contiguous(ins.dims[0]);
+        let one = |r: &Region| Loops::Moves(IndexMap::of(r.of(&whole, ins.batch_ndim)?)).makes(ins);
+        self.regions.iter().map(|r| one(r)?.pop()).collect()
     }
 
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let packs = self.regions.iter().any(|r| matches!(r, Region::At(_)));
         let x = if packs { ins[0].contiguous()? } else { ins[0].clone() };
         let whole = x.layout();
-        Ok(self.regions.iter().map(|r| x.at(&r.of(&whole, batch_ndim))).collect())
+        Ok(self.regions.iter().map(|r| x.at(&r.of(&whole, batch_ndim).expect(IS_OF))).collect())
     }
 
     fn carries_integers(&self) -> u64 {
@@ -201,6 +217,22 @@ impl Embed {
         (0..batch_ndim).map(|a| hidden_size(ins.clone(), a)).chain(self.dims.iter().copied()).collect()
     }
 
+    /// From where the elements come that are not filled in.
+    fn map(&self, ins: &Operands<'_>) -> Option<IndexMap> {
+        if ins.dims.len() != self.regions.len() {
+            return None;
+        }
+        let dims = self.all_dims(ins.dims.iter().copied(), ins.batch_ndim);
+        let whole = Layout::contiguous(&dims);
+        let part = |(operand, (region, x)): (usize, (&Region, &&[usize]))| {
+            let to = region.of(&whole, ins.batch_ndim)?;
+            let from = Layout::contiguous(x).broadcast(&to.dims, ins.batch_ndim)?;
+            Some(Part { operand, from, to })
+        };
+        let parts = self.regions.iter().zip(ins.dims).enumerate().map(part).collect::<Option<_>>()?;
+        Some(IndexMap { dims, parts })
+    }
+
     /// The order of axes in which all parts lie in memory, if it is not C order. The result lies so too.
     fn order(&self, ins: &[&Array], dims: &[usize]) -> Option<Dims> {
         let order = dense_order(ins[0])?;
@@ -222,25 +254,19 @@ impl Op for Embed {
     }
 
     fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
-        if self.fill.is_some() || ins.dims.len() != self.regions.len() {
-            return None;
-        }
-        let dims = self.all_dims(ins.dims.iter().copied(), ins.batch_ndim);
-        let whole = Layout::contiguous(&dims);
-        let part = |(operand, (region, x)): (usize, (&Region, &&[usize]))| {
-            let to = region.of(&whole, ins.batch_ndim);
-            let from = Layout::contiguous(x).broadcast(&to.dims, ins.batch_ndim)?;
-            Some(Part { operand, from, to })
-        };
-        let parts = self.regions.iter().zip(ins.dims).enumerate().map(part).collect::<Option<_>>()?;
-        Some(Loops::Moves(IndexMap { dims, parts }))
+        if self.fill.is_none() { self.map(ins).map(Loops::Moves) } else { None }
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let fits = self.fill.as_ref().is_none_or(|x| x.rank() == 0 && Some(&x.dtype()) == ins.dtypes.first());
+        Loops::Moves(self.map(ins).filter(|_| fits)?).makes(ins)
     }
 
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let dims = self.all_dims(ins.iter().map(|x| x.dims()), batch_ndim);
         let parts = |whole: &Layout| -> SmallVec<[(Layout, Array); 4]> {
             let part = |(x, region): (&&Array, &Region)| {
-                let to = region.of(whole, batch_ndim);
+                let to = region.of(whole, batch_ndim).expect(IS_OF);
                 let x = x.expand(&to.dims, batch_ndim);
                 (to, x)
             };

@@ -24,8 +24,10 @@ impl Linear for Reshape {
     }
 
     fn lower(&self, x: &Operands<'_>) -> Option<Loops> {
-        let dims = with_hidden(x.dims[0], x.batch_ndim, &self.0);
-        Some(Loops::Moves(IndexMap::reshaped(x.dims[0], dims)))
+        let [own] = x.dims else { return None };
+        let dims = with_hidden(own, x.batch_ndim, &self.0);
+        let fits = shape::checked_len(&dims)? == shape::checked_len(own)?;
+        fits.then(|| Loops::Moves(IndexMap::reshaped(own, dims)))
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {

@@ -31,7 +31,7 @@ impl Linear for Strided {
     }
 
     fn lower(&self, x: &Operands<'_>) -> Option<Loops> {
-        Some(Loops::Moves(IndexMap::of(self.0.under(x.dims[0], x.batch_ndim))))
+        Some(Loops::Moves(IndexMap::of(self.0.under(x.dims.first()?, x.batch_ndim))))
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {

@@ -7,10 +7,12 @@ use smallvec::smallvec;
 
 use super::spatial::{Spatial, places};
 use crate::array::Array;
-use crate::dtype::DTypeKind;
+use crate::dtype::{DType, DTypeKind};
 use crate::error::{Result, bail};
 use crate::graph::modes::{self, Flags};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
+use crate::graph::{
+    Cotangents, Grads, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply, only,
+};
 use crate::kernel::conv::{self, Axes, ConvArray, Geometry};
 use crate::ops::entry::{IntsOrStr, op};
 use crate::ops::movement::reshape_to;
@@ -67,6 +69,12 @@ impl Conv {
         Ok(smallvec![add_terms([one(0).transpose()?, one(1).transpose()?])])
     }
 
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, dims) = ins.of_one_dtype::<2>()?;
+        let fits = dtype != DType::Bool && self.geometry.fits(self.out, dims);
+        if fits { ins.make(&[(dtype, &[&self.geometry.dims(self.out)])]) } else { None }
+    }
+
     fn computed(&self, rounds: bool, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let Conv { name, geometry, out } = self;
         Ok([conv::convolve(name, geometry, *out, ins[0], ins[1], batch_ndim, rounds)?].into())
@@ -83,6 +91,10 @@ macro_rules! op_of_conv {
 
             fn forward(&$self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
                 $conv.computed($rounds, ins, batch_ndim)
+            }
+
+            fn makes(&$self, ins: &Operands<'_>) -> Option<Made> {
+                $conv.makes(ins)
             }
 
             fn saves(&$self, needs: NeedsGrad) -> Saves {

@@ -6,7 +6,7 @@ use super::spatial::{Spatial, places};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Error, Result, bail};
-use crate::graph::{Saved, Tensor, apply};
+use crate::graph::{Made, Operands, Saved, Tensor, apply};
 use crate::kernel::conv::Axes;
 use crate::kernel::conv::pooling::{self, WindowOp, Windows};
 use crate::memory;
@@ -39,6 +39,13 @@ impl WithIndices for MaxPool {
         let x = ins[0];
         pooling::max(self.name, &self.windows, x)
     }
+
+    fn chosen(&self, ins: &Operands<'_>) -> Option<Dims> {
+        let (dtype, dims) = ins.alike::<1>()?;
+        let [pixels, spots] = self.windows.sizes()?;
+        let fits = dims.last() == Some(&pixels) && !dtype.is_complex() && dtype != DType::Bool;
+        if fits { shape::resized(dims, 1, spots) } else { None }
+    }
 }
 
 /// The sums of windows, or their transpose.
@@ -55,6 +62,16 @@ impl Linear for Sums {
 
     fn array(&self, x: &Array, _: usize) -> Result<Array> {
         pooling::window_op(Self::NAME, self.way, &self.windows, self.axes, x)
+    }
+
+    fn makes(&self, x: &Operands<'_>) -> Option<Made> {
+        let (dtype, dims) = x.alike::<1>()?;
+        let (from, to) = pooling::from_to(self.way, &self.windows);
+        let (lead, own) = dims.split_at_checked(dims.len().checked_sub(self.axes)?)?;
+        let unused = 3usize.checked_sub(self.axes)?;
+        let is_one = |sizes: &Axes| sizes[..unused].iter().all(|&d| d == 1);
+        let fits = *own == from[unused..] && is_one(&from) && is_one(&to) && dtype.is_float();
+        if fits { x.make(&[(dtype, &[lead, &to[unused..]])]) } else { None }
     }
 
     fn transpose(&self, g: &Tensor, _: &Saved<'_>) -> Result<Tensor> {

@@ -3,8 +3,11 @@
 use smallvec::smallvec;
 
 use crate::array::Array;
+use crate::dtype::DType;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, apply_each};
+use crate::graph::{
+    Cotangents, Grads, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tensor, apply_each,
+};
 use crate::kernel::{interrupt, recurrent};
 use crate::memory;
 use crate::ops::contract::matmul::matmul;
@@ -40,6 +43,15 @@ impl Op for LstmGradient {
         Ok(recurrent::lstm_gradient("lstm_layer", ins, batch_ndim)?.into())
     }
 
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, [of_outputs, of_last, active, cells, c, weight]) = ins.of_one_dtype()?;
+        let (&[steps, rows, four], &[_, units]) = (active, weight) else { return None };
+        let (state, all): (&[usize], &[usize]) = (&[rows, units], &[steps, rows, units]);
+        let fits = units.checked_mul(4) == Some(four) && *weight == [four, units] && dtype.is_float();
+        let are_states = of_last == state && c == state && of_outputs == all && cells == all;
+        if fits && are_states { ins.make(&[(dtype, &[active]), (dtype, &[state])]) } else { None }
+    }
+
     fn saves(&self, _: NeedsGrad) -> Saves {
         Saves::NOTHING
     }
@@ -57,6 +69,24 @@ impl Op for Lstm {
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let ins = [ins[0], ins[1], ins[2], ins[3]];
         Ok(recurrent::lstm(self.name(), ins, batch_ndim, self.keeps, SIGMOID)?.into_iter().collect())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, [&[steps, rows, four], weight @ &[_, units], h, c]) = ins.of_one_dtype()? else {
+            return None;
+        };
+        let state: &[usize] = &[rows, units];
+        let fits = units.checked_mul(4) == Some(four) && *weight == [four, units] && h == state && c == state;
+        if !fits || steps == 0 || !dtype.is_float() {
+            return None;
+        }
+        let outs: [(DType, &[&[usize]]); 4] = [
+            (dtype, &[&[steps], state]),
+            (dtype, &[state]),
+            (dtype, &[&[steps, rows, four]]),
+            (dtype, &[&[steps], state]),
+        ];
+        ins.make(&outs[..if self.keeps { 4 } else { 2 }])
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

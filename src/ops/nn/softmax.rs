@@ -5,9 +5,11 @@ use std::f64::consts::{LN_2, LOG2_E};
 use smallvec::smallvec;
 
 use crate::array::Array;
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply, only,
+    Cotangents, Grads, Loops, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply,
+    only,
 };
 use crate::kernel::broadcast::broadcast_batch_pair;
 use crate::kernel::softmax::{self, Formula, Softmax};
@@ -148,6 +150,10 @@ impl Op for Centred {
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let (g, z) = broadcast_batch_pair(ins[0], ins[1], batch_ndim);
         Ok([softmax::centred(self.name(), &g, &z, self.log)?].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        ins.like::<2>(1, DType::is_float)
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {

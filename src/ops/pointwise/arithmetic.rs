@@ -9,7 +9,7 @@ use super::unary::{in_one_pass, zero};
 use crate::array::Array;
 use crate::dtype::{DType, DTypeKind};
 use crate::error::{Result, bail};
-use crate::graph::{Kernel, Saved, Saves, Tensor, Unrecorded, apply, unrecorded};
+use crate::graph::{Kernel, Loops, Made, Operands, Saved, Saves, Tensor, Unrecorded, apply, unrecorded};
 use crate::kernel::pointwise::row::Pass;
 use crate::kernel::pointwise::{division, expressions, power};
 use crate::ops::check::{self, Test};
@@ -171,6 +171,12 @@ impl Kernel for PowGradient {
     fn compute(&self, ins: &[&Array], batch_ndim: usize) -> Result<Array> {
         let exponent = ins[2].item().to_f64().unwrap_or(f64::NAN);
         Pass::Binary(power::GRADIENT, [exponent, 0.0, 0.0]).apply("pow", &ins[..2], batch_ndim)
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        ins.each::<3>()?;
+        let row = Pass::Binary(power::GRADIENT, [0.0; 3]).row(ins.dtypes)?;
+        Loops::Pointwise(row).makes(&ins.first(2)?)
     }
 }
 

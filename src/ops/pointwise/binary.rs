@@ -5,7 +5,7 @@ use smallvec::smallvec;
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, only,
+    Cotangents, Grads, Loops, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, only,
 };
 use crate::kernel::pointwise::binary::{self, BinaryLoops};
 use crate::ops::terms::add_terms;
@@ -55,7 +55,12 @@ impl<B: Binary> Op for BinaryOp<B> {
     }
 
     fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
-        B::TABLE.row(ins.dtypes[0], [0.0; 3]).map(Loops::Pointwise)
+        B::TABLE.row(*ins.dtypes.first()?, [0.0; 3]).map(Loops::Pointwise)
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        // A division whose divisors are looked at first is no loop of a program.
+        Loops::Pointwise(B::TABLE.any_row(*ins.dtypes.first()?, [0.0; 3])?).makes(ins)
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {

@@ -48,7 +48,7 @@ impl Op for Share {
     }
 
     fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
-        TABLE.row(ins.dtypes[0], [0.0; 3]).map(Loops::Pointwise)
+        TABLE.row(*ins.dtypes.first()?, [0.0; 3]).map(Loops::Pointwise)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

@@ -90,7 +90,7 @@ impl Op for Betainc {
     }
 
     fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
-        BETAINC.row(ins.dtypes[0], [0.0; 3]).map(Loops::Pointwise)
+        BETAINC.row(*ins.dtypes.first()?, [0.0; 3]).map(Loops::Pointwise)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

@@ -45,7 +45,7 @@ impl<B: Parametrised> Op for ParametrisedOp<B> {
     }
 
     fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
-        B::TABLE.row(ins.dtypes[0], self.0).map(Loops::Pointwise)
+        B::TABLE.row(*ins.dtypes.first()?, self.0).map(Loops::Pointwise)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

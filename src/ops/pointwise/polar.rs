@@ -6,14 +6,16 @@ use smallvec::smallvec;
 use super::safe::reciprocal_or_zero;
 use crate::array::Array;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
+use crate::graph::{
+    Cotangents, Grads, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply, only,
+};
 use crate::kernel::pointwise::{complex, unary};
 use crate::ops::movement::parts::{conj, from_parts, imag, real, times_i};
 use crate::stored::Stored;
 
-/// Ops of one complex tensor: `Name: name, saves, x => array; g, s => gradient; t, s => tangent;`.
+/// Ops of one complex tensor: `Name: name, saves, dtype => that of the result; x => array; g, s => gradient; t, s => tangent;`.
 macro_rules! ops {
-    ($($Name:ident: $name:literal, $saves:expr, $x:ident => $array:expr; $g:ident, $s:ident => $vjp:expr;
+    ($($Name:ident: $name:literal, $saves:expr, $d:ident => $made:expr; $x:ident => $array:expr; $g:ident, $s:ident => $vjp:expr;
         $t:ident, $r:ident => $jvp:expr;)*) => { $(
         #[derive(Stored)]
         #[stored(op)]
@@ -25,6 +27,10 @@ macro_rules! ops {
             fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
                 let $x = ins[0];
                 Ok([$array?].into())
+            }
+            fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+                let ($d, dims) = ins.alike::<1>()?;
+                if $d.is_complex() { ins.make(&[($made, &[dims])]) } else { None }
             }
             fn is_pointwise(&self) -> bool {
                 true
@@ -44,13 +50,13 @@ macro_rules! ops {
     )* };
 }
 ops! {
-    Modulus: "abs", Saves::inputs(1), x => complex::abs(x);
+    Modulus: "abs", Saves::inputs(1), d => d.real(); x => complex::abs(x);
         g, s => as_complex(g)? * conj(&sgn(&s.input(0))?)?;
         t, s => real(&(conj(&sgn(&s.input(0))?)? * t))?;
-    Angle: "angle", Saves::inputs(1), x => complex::angles(x);
+    Angle: "angle", Saves::inputs(1), d => d.real(); x => complex::angles(x);
         g, s => times_i(&-g)? * reciprocal_or_zero(&s.input(0))?;
         t, s => imag(&(t * reciprocal_or_zero(&s.input(0))?))?;
-    Sgn: "sgn", Saves::inputs(1).and(Saves::outputs(1)), x => unary::apply("sgn", complex::SGN, x);
+    Sgn: "sgn", Saves::inputs(1).and(Saves::outputs(1)), d => d; x => unary::apply("sgn", complex::SGN, x);
         g, s => turned(&(g * s.output(0)), s)? * conj(&s.output(0))?;
         t, s => turned(&(conj(&s.output(0))? * t), s)? * s.output(0);
 }

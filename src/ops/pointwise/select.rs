@@ -45,7 +45,7 @@ impl Op for Select {
     }
 
     fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
-        Some(Loops::Pointwise(kernel::pointwise::select::row(ins.dtypes[1])))
+        Some(Loops::Pointwise(kernel::pointwise::select::row(*ins.dtypes.get(1)?)))
     }
 
     fn carries_integers(&self) -> u64 {

@@ -15,7 +15,10 @@ use super::{exp, exp2, reciprocal, sin, trunc};
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
+use crate::graph::{
+    Cotangents, Grads, Loops, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply,
+    only,
+};
 use crate::kernel::pointwise::bessel;
 use crate::kernel::pointwise::binary::{self, BinaryLoops, binary_loops};
 use crate::kernel::pointwise::cast::cast;
@@ -393,6 +396,11 @@ impl Op for Polynomial {
         }
         let p = [self.family, self.order, 0.0];
         Ok([binary::apply_with(self.name(), POLYNOMIAL, ins[0], ins[1], batch_ndim, &p)?].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let row = POLYNOMIAL.row(*ins.dtypes.first()?, [0.0; 3])?;
+        Loops::Pointwise(row).makes(ins)
     }
 
     fn is_pointwise(&self) -> bool {

@@ -71,7 +71,7 @@ impl<U: Unary> Op for UnaryOp<U> {
     }
 
     fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
-        U::TABLE.row(ins.dtypes[0], [0.0; 3]).map(Loops::Pointwise)
+        U::TABLE.row(*ins.dtypes.first()?, [0.0; 3]).map(Loops::Pointwise)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

@@ -20,7 +20,9 @@ use super::sizes::sizes;
 use crate::array::Array;
 use crate::dtype::{DType, DTypeKind, Element, bf16, dispatch, f16};
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, Levels, NeedsGrad, Op, Outputs, Saved, Saves, Tensor, modes};
+use crate::graph::{
+    Cotangents, Grads, Levels, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tensor, modes,
+};
 use crate::kernel::interrupt;
 use crate::kernel::random::{
     Stream, below, fill, join_words, normal32, normal64, per_block, uniform32, uniform64,
@@ -155,6 +157,16 @@ impl Numbers {
         Numbers::PyTorch(law, dtype)
     }
 
+    /// The dtype of the numbers. None if there are none of it.
+    fn dtype(self) -> Option<DType> {
+        match self {
+            Numbers::Uniform(dtype) | Numbers::Normal(dtype) => Some(dtype).filter(|d| d.is_differentiable()),
+            Numbers::Integers { dtype, .. } | Numbers::Kept { dtype, .. } => Some(dtype),
+            Numbers::PyTorch(_, dtype) => Some(dtype),
+            Numbers::Orders(_) => Some(DType::I64),
+        }
+    }
+
     fn draw(self, op: &'static str, dims: &[usize]) -> Result<Array> {
         match self {
             Numbers::Uniform(dtype) => uniform_array(op, dims, dtype),
@@ -234,6 +246,11 @@ impl Op for Draw {
 
     fn forward(&self, _: &[&Array], _: usize) -> Result<Outputs> {
         Ok([self.numbers.draw(self.op, &self.dims)?].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        ins.each::<0>()?;
+        Some(Made::from_elem((self.numbers.dtype()?, self.dims.clone()), 1))
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

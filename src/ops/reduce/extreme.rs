@@ -7,7 +7,8 @@ use super::fold::Folded;
 use crate::array::Array;
 use crate::error::{Result, bail};
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, apply_all, only,
+    Cotangents, Grads, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply,
+    apply_all, only,
 };
 use crate::kernel::reduce::{self, extreme};
 use crate::kernel::sort::{self, Ranks};
@@ -76,6 +77,15 @@ impl Op for ExtremeOp {
         })
     }
 
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, dims) = ins.alike::<1>()?;
+        let made = self.folded.makes(ins, extreme::MAX.makes(dtype))?;
+        if self.folded.count(dims) == 0 {
+            return None;
+        }
+        Some(Made::from_elem(made[0].clone(), if self.which == Extreme::Middle { 2 } else { 1 }))
+    }
+
     fn saves(&self, _: NeedsGrad) -> Saves {
         Saves::inputs(1).and(Saves::outputs(if self.which == Extreme::Middle { 3 } else { 1 }))
     }
@@ -120,6 +130,12 @@ impl Op for Shares {
 
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         Ok([extreme::tie_weights("shares", ins[0], ins[1], &self.0.axes(ins[0].rank()), batch_ndim)?].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, [x, _]) = ins.of_one_dtype()?;
+        self.0.checked_dims(x, 0).filter(|_| dtype.is_float())?;
+        Some(Made::from_elem((dtype, ins.broadcast(0)?), 1))
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -213,6 +229,12 @@ impl WithIndices for ExtremeWithIndex {
             return Ok((values.slice_axis(axis, 0, 1, 1), indices.slice_axis(axis, 0, 1, 1)));
         }
         extreme::arg_extreme(self.op, x, axis, self.which == Extreme::Max)
+    }
+
+    fn chosen(&self, ins: &Operands<'_>) -> Option<Dims> {
+        let (dtype, dims) = ins.alike::<1>()?;
+        let n = *dims.get(dims.len().checked_sub(self.back)?)?;
+        if n > 0 && !dtype.is_complex() { shape::resized(dims, self.back, 1) } else { None }
     }
 }
 

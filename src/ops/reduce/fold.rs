@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use crate::array::Array;
 use crate::dtype::{DType, DTypeKind};
 use crate::error::Result;
-use crate::graph::{Loops, Operands, Saved, Tensor, apply};
+use crate::graph::{Loops, Made, Operands, Saved, Tensor, apply};
 use crate::kernel::reduce::{self};
 use crate::ops::entry::Axes;
 use crate::ops::linear::{Linear, LinearOp};
@@ -45,9 +45,22 @@ impl Folded {
         self.back.iter().map(|b| rank - b).collect()
     }
 
-    /// [`Folded::axes`], or None if an array of this rank has not all of them.
-    pub(super) fn checked_axes(&self, rank: usize) -> Option<Dims> {
-        self.back.iter().map(|&b| rank.checked_sub(b)).collect()
+    /// [`Folded::axes`], or None if an array of this rank has not all of them, or they are not in order.
+    fn checked_axes(&self, rank: usize) -> Option<Dims> {
+        let are_in_order = self.back.windows(2).all(|pair| pair[0] > pair[1]) && self.back.last() != Some(&0);
+        self.back.iter().map(|&b| rank.checked_sub(b).filter(|_| are_in_order)).collect()
+    }
+
+    /// [`Folded::dims`] of a shape with hidden axes, or None if an array of this shape has not all of the axes.
+    pub(super) fn checked_dims(&self, dims: &[usize], batch_ndim: usize) -> Option<Dims> {
+        self.checked_axes(dims.len().checked_sub(batch_ndim)?)?;
+        Some(self.dims(dims))
+    }
+
+    /// What a fold of one operand makes, if its results are of this dtype.
+    pub(super) fn makes(&self, ins: &Operands<'_>, dtype: Option<DType>) -> Option<Made> {
+        let [dims] = ins.dims else { return None };
+        Some(Made::from_elem((dtype?, self.checked_dims(dims, ins.batch_ndim)?), 1))
     }
 
     /// The number of elements that are reduced to one.
@@ -144,7 +157,8 @@ impl Linear for Sum {
     }
 
     fn lower(&self, x: &Operands<'_>) -> Option<Loops> {
-        Some(Loops::Fold(SUM, self.0.checked_axes(x.dims[0].len())?))
+        let [dims] = x.dims else { return None };
+        Some(Loops::Fold(SUM, self.0.checked_axes(dims.len())?, self.0.checked_dims(dims, x.batch_ndim)?))
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {

@@ -6,7 +6,9 @@ use super::fold::Folded;
 use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply};
+use crate::graph::{
+    Cotangents, Grads, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply,
+};
 use crate::kernel::pointwise::cast::cast;
 use crate::kernel::reduce::{self, ReduceLoops, reduce_loops};
 use crate::ops::entry::{Axes, op};
@@ -52,6 +54,10 @@ impl Op for Ask {
         let (op, table) = self.question.parts();
         let x = cast(ins[0], DType::Bool)?;
         Ok([self.folded.fold(&x, |axes| reduce::apply(op, table, &x, axes))?].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        self.folded.makes(ins, self.question.parts().1.makes(DType::Bool))
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

@@ -8,7 +8,9 @@ use super::logic::count_nonzero;
 use crate::array::Array;
 use crate::dtype::{DType, Element, Ordered, dispatch};
 use crate::error::{Result, bail};
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
+use crate::graph::{
+    Cotangents, Grads, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply, only,
+};
 use crate::kernel::distance::range_of_squares;
 use crate::kernel::pointwise::binary::{self, binary_loops};
 use crate::kernel::pointwise::power::POWER;
@@ -37,6 +39,11 @@ impl Op for Euclidean {
         let squares = |x: &Array| self.0.fold(x, |axes| reduce::apply("norm", SQUARES, x, axes));
         let (squares, scales) = in_range(ins[0], &self.0, extreme::MAX, squares)?;
         Ok([scaled(unary::apply("norm", ROOT, &squares)?, scales)?].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let dtype = *ins.dtypes.first()?;
+        self.0.makes(ins, dtype.is_float().then_some(dtype))
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -148,6 +155,11 @@ impl Op for Ratio {
         Ok([binary::apply("ratio", TABLE, ins[0], ins[1], batch_ndim)?].into())
     }
 
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, _) = ins.of_one_dtype::<2>()?;
+        if dtype.is_float() { Some(Made::from_elem((dtype, ins.broadcast(0)?), 1)) } else { None }
+    }
+
     fn saves(&self, needs: NeedsGrad) -> Saves {
         Saves::inputs(2).and(Saves::outputs(1).when(needs.has(1)))
     }
@@ -215,6 +227,10 @@ impl Op for AbsPow {
         Ok([out].into())
     }
 
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        ins.like::<1>(0, DType::is_float)
+    }
+
     fn saves(&self, _: NeedsGrad) -> Saves {
         Saves::inputs(1).when(self.p != 0.0)
     }
@@ -264,6 +280,11 @@ impl Op for PowerNorm {
         let which = if self.p < 0.0 { extreme::MIN } else { extreme::MAX };
         let (sums, scales) = in_range(ins[0], &self.folded, which, sums)?;
         Ok([scaled(power(&sums, 1.0 / self.p)?, scales)?].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let dtype = *ins.dtypes.first()?;
+        self.folded.makes(ins, dtype.is_float().then_some(dtype))
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

@@ -8,8 +8,8 @@ use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, Kernel, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, Unrecorded, apply,
-    only, unrecorded,
+    Cotangents, Grads, Kernel, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor,
+    Unrecorded, apply, only, unrecorded,
 };
 use crate::kernel::reduce::{self, ReduceLoops, reduce_loops, scan};
 use crate::ops::entry::{Axes, op};
@@ -30,6 +30,10 @@ impl Op for Prod {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok([self.0.fold(ins[0], |axes| reduce::apply("prod", PROD, ins[0], axes))?].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        self.0.makes(ins, PROD.makes(*ins.dtypes.first()?))
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -61,6 +65,10 @@ impl Kernel for Others {
 
     fn compute(&self, ins: &[&Array], _: usize) -> Result<Array> {
         scan::product_of_others("prod", ins[0], ins[0].rank() - self.back)
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        if self.back > 0 { ins.like::<1>(self.back, DType::is_differentiable) } else { None }
     }
 }
 

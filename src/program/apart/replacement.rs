@@ -148,7 +148,7 @@ impl Apart<'_> {
                 let gain = if are_columns { ITEM + MOVED * (len * n) as i64 } else { i64::MAX };
                 (self.moves(step, &map, len, n)?, gain)
             }
-            (Loops::Fold(table, axes), &[x]) if !are_columns => {
+            (Loops::Fold(table, axes, _), &[x]) if !are_columns => {
                 let terms = shape::len(&self.values[x as usize].dims) as i64;
                 (self.sums(step, table, &axes, x)?, STEP - NUMBER * terms)
             }

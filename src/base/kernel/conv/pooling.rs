@@ -25,6 +25,11 @@ impl Windows {
         std::array::from_fn(|a| self.spans[a].len())
     }
 
+    /// The numbers of pixels and of places. None if there are more than any array has.
+    pub fn sizes(&self) -> Option<[usize; 2]> {
+        Some([shape::checked_len(&self.image)?, shape::checked_len(&self.places())?])
+    }
+
     fn spots(&self) -> usize {
         self.places().iter().product()
     }
@@ -389,9 +394,14 @@ pub enum WindowOp {
     Scatter,
 }
 
+/// The sizes of what a [`WindowOp`] is applied to, and of what it makes.
+pub fn from_to(way: WindowOp, w: &Windows) -> (Axes, Axes) {
+    if way == WindowOp::Sums { (w.image, w.places()) } else { (w.places(), w.image) }
+}
+
 /// Applies a [`WindowOp`] to arrays whose last `axes` axes are those of images or of places.
 pub fn window_op(op: &'static str, way: WindowOp, w: &Windows, axes: usize, x: &Array) -> Result<Array> {
-    let (from, to) = if way == WindowOp::Sums { (w.image, w.places()) } else { (w.places(), w.image) };
+    let (from, to) = from_to(way, w);
     let (x, channels) = if way == WindowOp::Sums { pixels_of(x, axes)? } else { (x.contiguous()?, None) };
     let first = x.rank() - axes - usize::from(channels.is_some());
     let dims: Dims = x.dims()[..first].iter().chain(&to[3 - axes..]).copied().chain(channels).collect();

@@ -31,16 +31,31 @@ impl IndexMap {
         IndexMap { dims, parts: smallvec![Part { operand: 0, from: all.clone(), to: all }] }
     }
 
+    /// Whether all parts lie inside of the result, and of operands of these numbers of elements.
+    pub fn fits(&self, lens: impl Iterator<Item = usize>) -> bool {
+        let lens: SmallVec<[usize; 4]> = lens.collect();
+        let lies =
+            |layout: &Layout, len: usize| layout.dims.len() == layout.strides.len() && layout.fits(len);
+        shape::checked_len(&self.dims).is_some_and(|len| {
+            self.parts.iter().all(|Part { operand, from, to }| {
+                let n = shape::checked_len(&from.dims);
+                lens.get(*operand).is_some_and(|&x| lies(from, x))
+                    && lies(to, len)
+                    && n.is_some()
+                    && n == shape::checked_len(&to.dims)
+            })
+        })
+    }
+
     /// By element of the result, in C order: the operand that it comes from, and its place there in C order; None for a zero.
     /// None if a part leaves the result, or an operand of these numbers of elements.
     pub fn places(&self, lens: impl Iterator<Item = usize>) -> Option<Vec<Option<(usize, usize)>>> {
-        let lens: SmallVec<[usize; 4]> = lens.collect();
+        if !self.fits(lens) {
+            return None;
+        }
         let mut places = vec![None; shape::checked_len(&self.dims)?];
         for Part { operand, from, to } in &self.parts {
-            let (n, fits) = (shape::len(&from.dims), from.fits(*lens.get(*operand)?));
-            if !fits || !to.fits(places.len()) || n != shape::len(&to.dims) {
-                return None;
-            }
+            let n = shape::len(&from.dims);
             let at = |i: usize, of: &Layout| (of.offset + shape::offset(i, &of.dims, &of.strides)) as usize;
             for i in 0..n {
                 places[at(i, to)] = Some((*operand, at(i, from)));

@@ -20,11 +20,9 @@ pub fn gather(
     let hidden = |a| if x.dims()[a] == 1 { positions.dims()[a] } else { x.dims()[a] };
     let hidden: Dims = (0..batch_ndim).map(hidden).collect();
     let x = x.expand(&hidden.iter().chain(&x.dims()[batch_ndim..]).copied().collect::<Dims>(), batch_ndim);
-    let dims: Dims = hidden
-        .iter()
-        .copied()
-        .chain(rows.values(&x.dims()[batch_ndim..], &positions.dims()[batch_ndim..]))
-        .collect();
+    let own =
+        rows.values(&x.dims()[batch_ndim..], &positions.dims()[batch_ndim..]).expect("its axes are indexed");
+    let dims: Dims = hidden.iter().copied().chain(own).collect();
     let (list, lead) = (flat(positions, batch_ndim)?, batch_ndim + rows.outer);
     // Every element is written below.
     let mut out = Array::build_raw(op, x.dtype(), &dims, |_| ())?;

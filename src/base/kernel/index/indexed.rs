@@ -21,10 +21,11 @@ pub struct IndexedAxes {
 }
 
 impl IndexedAxes {
-    /// The shape of the values, from the shapes of the array and of the positions, all without batch axes.
-    pub fn values(self, whole: &[usize], positions: &[usize]) -> Dims {
-        let (outer, rest) = whole.split_at(self.outer);
-        outer.iter().chain(positions).chain(&rest[self.merged..]).copied().collect()
+    /// The shape of the values, from the shapes of the array and of the positions, all without batch axes. None if the array
+    /// lacks the axes.
+    pub fn values(self, whole: &[usize], positions: &[usize]) -> Option<Dims> {
+        let (outer, rest) = whole.split_at_checked(self.outer)?;
+        Some(outer.iter().chain(positions).chain(rest.get(self.merged..)?).copied().collect())
     }
 }
 

@@ -151,9 +151,11 @@ impl UnaryLoops {
 impl BinaryLoops {
     /// The loop for this dtype, if there is one that needs no look at the numbers first.
     pub fn row(&self, dtype: DType, scalars: Scalars) -> Option<Row> {
-        if self.divides && !dtype.is_differentiable() {
-            return None;
-        }
+        if self.divides && !dtype.is_differentiable() { None } else { self.any_row(dtype, scalars) }
+    }
+
+    /// The loop for this dtype, if there is one.
+    pub fn any_row(&self, dtype: DType, scalars: Scalars) -> Option<Row> {
         let (apply, out) = (Loop::Binary(self.loops[dtype as usize]?), self.out.unwrap_or(dtype));
         Some(Row { has_forms: self.has_forms, ..Row::new(apply, self.formula, scalars, dtype, out) })
     }
@@ -193,8 +195,8 @@ impl Pass {
     /// The loop for operands of these dtypes, if there is one.
     pub fn row(&self, ins: &[DType]) -> Option<Row> {
         match self {
-            Pass::Binary(table, p) => table.row(ins[0], *p),
-            Pass::Ternary(table, p) => table.row(ins[0], *p),
+            Pass::Binary(table, p) => table.row(*ins.first()?, *p),
+            Pass::Ternary(table, p) => table.row(*ins.first()?, *p),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The loops of a fold, and the cuts of what they fold.
 
-use crate::dtype::{DTYPES, DType};
+use crate::dtype::{DTYPES, DType, DTypeKind};
 use crate::kernel::par;
 use crate::kernel::reduce::pairwise::COLUMNS;
 
@@ -28,6 +28,15 @@ pub struct ReduceLoops {
 }
 
 impl ReduceLoops {
+    /// The dtype of the results of elements of this one, which may be folded as 64-bit integers. None if they are not folded.
+    pub fn makes(&self, dtype: DType) -> Option<DType> {
+        match self.loops[dtype as usize] {
+            Some(_) => Some(self.out.unwrap_or(dtype)),
+            None if dtype.kind() == DTypeKind::Int => self.loops[DType::I64 as usize].map(|_| dtype),
+            None => None,
+        }
+    }
+
     pub const fn of_sums(&self, sums: fn(DType) -> Option<TileLoops>) -> ReduceLoops {
         ReduceLoops { loops: self.loops, combines: self.combines, out: self.out, sums: Some(sums) }
     }

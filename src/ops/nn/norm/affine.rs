@@ -7,13 +7,15 @@ use super::standardize::{Standardize, by_scale, by_standard, mean_rows, projecte
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply_all, apply_each,
+    Cotangents, Grads, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply_all,
+    apply_each,
 };
 use crate::kernel::norm::{self, Channels};
 use crate::ops::movement::{broadcast_to, permute_dims, reshape_to, sum_to};
 use crate::ops::nn::softmax::sum_rows;
 use crate::ops::reduce::sum;
 use crate::ops::terms::add_terms;
+use crate::shape::{self, Dims};
 use crate::stored::Stored;
 
 /// Which elements are standardised together.
@@ -58,6 +60,12 @@ impl Op for Norm {
         Ok([y, stats].into())
     }
 
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, [x, w, b]) = ins.of_one_dtype()?;
+        let stats = self.together.stats(x, w).filter(|_| b == w && dtype.is_float())?;
+        ins.make(&[(dtype, &[x]), (dtype, &[&stats])])
+    }
+
     fn saves(&self, _: NeedsGrad) -> Saves {
         Saves::inputs(3).and(Saves::outputs(2))
     }
@@ -96,6 +104,12 @@ impl Op for NormGrads {
             Together::Batch => norm::batch_norm_gradients(self.name(), ins, self.eps, batch_ndim)?,
         }
         .into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, [g, x, w, stats]) = ins.of_one_dtype()?;
+        self.together.stats(x, w).filter(|own| **own == *stats && g == x && dtype.is_float())?;
+        ins.make(&[(dtype, &[x]), (dtype, &[w]), (dtype, &[w])])
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -168,6 +182,18 @@ fn standard(x: &Tensor, eps: f64) -> Result<(Tensor, Tensor)> {
 }
 
 impl Together {
+    /// The shape of the numbers that [`Norm`] keeps of `x`. None if there are other channels than weights.
+    fn stats(self, x: &[usize], w: &[usize]) -> Option<Dims> {
+        match (self, x, w) {
+            (Together::Batch, &[_, channels, _], &[count]) if channels == count => Some(smallvec![count, 2]),
+            (Together::Row(Channels { groups, own, width }), [.., n], &[count]) => {
+                let fits = groups.checked_mul(own) == Some(count) && own.checked_mul(width) == Some(*n);
+                if fits { shape::resized(x, 1, 2) } else { None }
+            }
+            _ => None,
+        }
+    }
+
     /// The elements that are standardised together as rows.
     fn rows(self, x: &Tensor) -> Result<Tensor> {
         let (Together::Batch, &[batch, channels, width]) = (self, x.dims()) else { return Ok(x.clone()) };

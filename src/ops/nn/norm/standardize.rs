@@ -4,7 +4,9 @@ use smallvec::smallvec;
 
 use crate::array::Array;
 use crate::error::Result;
-use crate::graph::{Cotangents, Grads, NeedsGrad, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only};
+use crate::graph::{
+    Cotangents, Grads, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply, only,
+};
 use crate::kernel::broadcast::broadcast_batch;
 use crate::kernel::norm;
 use crate::ops::reduce::mean;
@@ -26,6 +28,11 @@ impl Op for Standardize {
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         let (y, scale) = norm::standardize("layer_norm", ins[0], self.eps)?;
         Ok([y, scale].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, x @ [lead @ .., _]) = ins.alike::<1>()? else { return None };
+        if dtype.is_float() { ins.make(&[(dtype, &[x]), (dtype, &[lead, &[1]])]) } else { None }
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -80,6 +87,12 @@ impl Op for StandardizeGrad {
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
         let all = broadcast_batch([ins[0], ins[1], ins[2]], batch_ndim);
         Ok([norm::standardize_gradient(self.name(), all.each_ref())?].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let (dtype, [g, y @ [lead @ .., _], r]) = ins.of_one_dtype()? else { return None };
+        let fits = g == y && *r == *[lead, &[1]].concat() && dtype.is_float();
+        if fits { ins.make(&[(dtype, &[y])]) } else { None }
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
