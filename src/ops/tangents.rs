@@ -5,7 +5,8 @@ use smallvec::smallvec;
 use crate::array::Array;
 use crate::error::Result;
 use crate::graph::{
-    Cotangents, Grads, NeedsGrad, Node, NodeKind, Op, Outputs, Saved, Saves, Tangents, Tensor, apply, only,
+    Cotangents, Grads, Made, NeedsGrad, Node, NodeKind, Op, Operands, Outputs, Saved, Saves, Tangents,
+    Tensor, apply, only,
 };
 use crate::stored::Stored;
 
@@ -29,6 +30,10 @@ impl Op for Moving {
 
     fn is_view(&self) -> bool {
         true
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        ins.like::<1>(0, |_| true)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -74,6 +79,11 @@ impl Op for Written {
 
     fn forward(&self, ins: &[&Array], _: usize) -> Result<Outputs> {
         Ok([ins[1].clone()].into())
+    }
+
+    fn makes(&self, ins: &Operands<'_>) -> Option<Made> {
+        let [_, (dtype, _)] = ins.each()?;
+        Some(Made::from_elem((dtype, ins.dims[1].into()), 1))
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
