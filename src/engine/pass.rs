@@ -13,7 +13,7 @@ use crate::graph::modes;
 use crate::graph::site::Site;
 use crate::graph::{Edge, Grads, HookContext, HookState, Hooks, Levels, Meta, Node, NodeKind, Saved, Tensor};
 use crate::ops::batch::{expand_batch, sum_batch};
-use crate::ops::movement::{broadcast_to, cast, sum_to};
+use crate::ops::movement::{broadcast_to, sum_to, tracked_cast};
 use crate::shape;
 
 /// What all nodes of one backward pass share.
@@ -257,7 +257,7 @@ fn sum_to_meta(t: &mut Tensor, meta: &Meta, of: &Node, live: &Levels, node: &Nod
     }
     if !meta.dtype.is_differentiable() {
         // The sum of integers of few bits has more of them.
-        *t = cast(t, meta.dtype)?;
+        *t = tracked_cast(t, meta.dtype)?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::graph::{Edge, GradOwner, Node, NodeKind, Tensor};
-use crate::ops::movement::{cast, conj};
+use crate::ops::movement::{conj, tracked_cast};
 
 /// One call of `grad` or `backward`, with the options of all dialects. [`Request::run`] answers it.
 #[derive(Default)]
@@ -62,7 +62,7 @@ pub struct Answer {
 /// # Errors
 /// For want of memory.
 pub fn seed(edge: &Edge, g: &Tensor) -> Result<Tensor> {
-    if takes_any_dtype(&edge.node) { Ok(g.clone()) } else { cast(g, edge.meta().dtype) }
+    if takes_any_dtype(&edge.node) { Ok(g.clone()) } else { tracked_cast(g, edge.meta().dtype) }
 }
 
 /// A cotangent of a pass as the gradient that users see, and the reverse. The rules of ops are plain transposes: they

@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use super::compute::{align, computed};
 use super::detach_reason::DetachReason;
+use super::integers::{is_tracked_integer, with_integers};
 use super::levels::Levels;
 use super::lower::{Loops, Operands};
 use super::made::Made;
@@ -20,8 +21,8 @@ use super::takers;
 use super::traced::{self, Shared};
 use super::watch;
 use crate::array::Array;
-use crate::dtype::{DType, DTypeKind};
-use crate::error::{Result, bail};
+use crate::dtype::DType;
+use crate::error::Result;
 use crate::host;
 use crate::kernel::pointwise::row::Pass;
 use crate::memory;
@@ -249,7 +250,7 @@ fn first(
         Some(op) if ins.iter().any(is_tracked_integer) => {
             return Ok(with_integers(op, ins, [array].into(), levels, modes)?.swap_remove(0));
         }
-        Some(op) if array.dtype().is_differentiable() => op,
+        Some(op) if array.dtype().is_differentiable() || op.gives_integers_history() => op,
         op => {
             let detach_reason = why_untracked(op.is_some(), ins, array.dtype(), modes);
             return Ok(Tensor { array, edge: None, levels, detach_reason });
@@ -268,13 +269,14 @@ fn all(
 ) -> Result<SmallVec<[Tensor; 1]>> {
     match op {
         Some(op) if ins.iter().any(is_tracked_integer) => with_integers(op, ins, outs, levels, modes),
+        Some(op) if op.gives_integers_history() => results(Some(op), ins, outs, levels, modes, |_, _| true),
         op => results(op, ins, outs, levels, modes, |_, dtype| dtype.is_differentiable()),
     }
 }
 
 /// The results of an op that is recorded if one of them has a history: `has_history` says it, given the place of a result
 /// and its dtype.
-fn results(
+pub(super) fn results(
     op: Option<Box<dyn Op>>,
     ins: &[&Tensor],
     outs: Outputs,
@@ -300,66 +302,6 @@ fn results(
         Tensor { array, edge, levels: levels.clone(), detach_reason }
     };
     Ok(outs.into_iter().enumerate().map(tensor).collect())
-}
-
-/// Whether a tensor is of integers or truth values with a history, as the dialect of Paddle has them.
-#[inline]
-fn is_tracked_integer(t: &&Tensor) -> bool {
-    t.edge.is_some() && !t.dtype().is_differentiable()
-}
-
-/// [`all`] with tracked integers among the operands. An op whose rule holds for integers carries their histories on. To
-/// every other op they are constants: if it makes other integers of them that are no steps, a gradient that goes through
-/// the first of these is an error.
-#[cold]
-fn with_integers(
-    op: Box<dyn Op>,
-    ins: &[&Tensor],
-    outs: Outputs,
-    levels: Levels,
-    modes: Flags,
-) -> Result<SmallVec<[Tensor; 1]>> {
-    let carried = op.carries_integers();
-    let stays = |i: usize, t: &Tensor| t.dtype().is_differentiable() || carried >> i.min(63) & 1 == 1;
-    let kept: SmallVec<[Tensor; 4]> =
-        ins.iter().enumerate().map(|(i, t)| if stays(i, t) { (*t).clone() } else { t.detach() }).collect();
-    let kept: SmallVec<[&Tensor; 4]> = kept.iter().collect();
-    if kept.iter().any(is_tracked_integer) {
-        return results(Some(op), &kept, outs, levels, modes, |_, _| true);
-    }
-    if kept.iter().any(|t| t.edge.is_some()) {
-        return results(Some(op), &kept, outs, levels, modes, |_, dtype| dtype.is_differentiable());
-    }
-    if op.is_flat() {
-        return results(None, &kept, outs, levels, modes, |_, _| false);
-    }
-    let refusal = Box::new(NotOfIntegers(op.name()));
-    results(Some(refusal), ins, outs, levels, modes, |i, dtype| i == 0 && dtype.kind() == DTypeKind::Int)
-}
-
-/// In the place of an op whose rule does not hold for integers, which it was given: an error where a gradient goes through it.
-struct NotOfIntegers(&'static str);
-
-impl Op for NotOfIntegers {
-    fn name(&self) -> &'static str {
-        self.0
-    }
-
-    fn forward(&self, _: &[&Array], _: usize) -> Result<Outputs> {
-        unreachable!("the op itself has computed the result")
-    }
-
-    fn saves(&self, _: NeedsGrad) -> Saves {
-        Saves::NOTHING
-    }
-
-    fn vjp(&self, _: &Cotangents, _: &Saved<'_>) -> Result<Grads> {
-        bail!(
-            Dtype,
-            self.0,
-            "it has no gradient for integers: cast them to float32 before, or write x.detach()"
-        )
-    }
 }
 
 /// The modes in which the result of an op is made: what has no derivative is no part of what a function keeps of its

@@ -8,6 +8,7 @@ mod drop;
 mod hooks;
 mod host;
 mod host_call;
+mod integers;
 mod levels;
 mod lower;
 mod made;
@@ -42,6 +43,8 @@ pub use compute::{align, computed, made_by};
 pub use detach_reason::DetachReason;
 pub use host::{LateHostObject, visit_owned_host_objects};
 pub use host_call::{HostCall, HostRule};
+#[doc(hidden)]
+pub use integers::no_rule_of_integers;
 pub use levels::{Level, Levels, LiveLevel, Randomness};
 #[doc(hidden)]
 pub use lower::{Loops, Operands};

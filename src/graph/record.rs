@@ -9,6 +9,7 @@ use once_cell::race::OnceBox;
 use smallvec::SmallVec;
 
 use super::detach_reason::{DetachReason, Why};
+use super::integers::no_rule_of_integers;
 use super::levels::Levels;
 use super::lower::{Loops, Operands};
 use super::made::Made;
@@ -131,6 +132,19 @@ pub trait Op: Any + Send + Sync {
     /// integers too. Only the dialect of Paddle gives integers a history.
     fn carries_integers(&self) -> u64 {
         0
+    }
+
+    /// Whether integers that it makes of floats with a history have one too.
+    fn gives_integers_history(&self) -> bool {
+        false
+    }
+
+    /// The gradients of integers that the op does not carry: see [`vjp`](Op::vjp).
+    ///
+    /// # Errors
+    /// [`crate::Error::Dtype`] where the op has no such rule.
+    fn vjp_of_integers(&self, _g: &Cotangents, _s: &Saved<'_>) -> Result<Grads> {
+        no_rule_of_integers(self.name())
     }
 
     /// The type of the op.

@@ -83,6 +83,14 @@ impl Op for Shared {
         self.0.carries_integers()
     }
 
+    fn gives_integers_history(&self) -> bool {
+        self.0.gives_integers_history()
+    }
+
+    fn vjp_of_integers(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        self.0.vjp_of_integers(g, s)
+    }
+
     fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
         self.0.lower(ins)
     }

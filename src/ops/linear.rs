@@ -19,6 +19,8 @@ pub(in crate::ops) trait Linear: Clone + Send + Sync + 'static {
     const TAKES_HALF: bool = false;
     /// See [`Op::is_view`].
     const IS_VIEW: bool = false;
+    /// See [`Op::gives_integers_history`].
+    const GIVES_INTEGERS_HISTORY: bool = false;
     fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array>;
     /// See [`Op::lower`].
     fn lower(&self, _x: &Operands<'_>) -> Option<Loops> {
@@ -62,6 +64,10 @@ impl<L: Linear> Op for LinearOp<L> {
 
     fn carries_integers(&self) -> u64 {
         1
+    }
+
+    fn gives_integers_history(&self) -> bool {
+        L::GIVES_INTEGERS_HISTORY
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {

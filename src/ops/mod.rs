@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 pub(crate) mod args;
 pub mod check;
 pub mod entry;
+mod integers;
 mod linear;
 mod operators;
 pub mod promote;

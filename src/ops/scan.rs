@@ -19,6 +19,7 @@ use crate::kernel::broadcast;
 use crate::kernel::reduce::extreme;
 use crate::kernel::reduce::scan::{self, ScanAxis};
 use crate::ops::index::narrow;
+use crate::ops::integers::in_floats;
 use crate::ops::movement::{cast, concat, real, reshape_to};
 use crate::ops::pointwise::arithmetic::{add, multiply, subtract, subtract_same};
 use crate::ops::pointwise::compare::{and_same, less_same, not_equal};
@@ -204,6 +205,10 @@ impl Op for CumProd {
         let g = only(g);
         let flow = Recur { direction: self.0.reversed(), own: false }.of(&s.input(0), g)?;
         Ok(smallvec![Some(flow * self.before(&s.output(0))?)])
+    }
+
+    fn vjp_of_integers(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        in_floats(self, g, s)
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {

@@ -19,7 +19,7 @@ set_ short to_dense to_sparse_coo to_sparse_csr type type_as values
 PADDLE = """
 _copy_gradient_from _copy_to _is_shared_underline_tensor_with _place_str _set_grad_ivar _share_buffer_to
 _share_underline_tensor_to abs_ apply argwhere bitwise_and_ bitwise_or_ bitwise_xor_ cast_ cholesky_inverse
-combinations complex128 complex64 cond corrcoef cov cumsum_ data_ptr eig eigvals eigvalsh eq_ equal_
+combinations complex128 complex64 cond copy_ corrcoef cov cumsum_ data_ptr eig eigvals eigvalsh eq_ equal_
 fill_diagonal_tensor fill_diagonal_tensor_ float16 float32 float64 floor_divide_ fmax_ fmin_ ge_ get_strides
 get_tensor _grad_ivar _grad_value greater_ greater_equal_ greater_than_ gt_ heaviside_ householder_product hypot_ imag
 initialize _inplace_version int16 int32 int64 int8 is_dense _is_initialized is_same_shape _is_shared_buffer_with

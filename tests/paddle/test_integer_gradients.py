@@ -39,6 +39,28 @@ FUNCTIONS: list[tuple[Callable[[Any], Any], list[int]]] = [
     (lambda i: i.topk(2)[0], [0, 1, 1]),
     (lambda i: i * 2.75, [2, 2, 2]),
     (lambda i: i.astype("float32") / 2, [0, 0, 0]),
+    (paddle.max, [0, 0, 1]),
+    (paddle.amin, [1, 0, 0]),
+    (lambda i: paddle.max(i % 2), [0, 0, 0]),
+    (paddle.prod, [6, 3, 2]),
+    (lambda i: paddle.prod(i - 1), [2, 0, 0]),
+    (lambda i: paddle.cumprod(i, 0), [9, 4, 2]),
+    (lambda i: i**3, [3, 12, 27]),
+    (lambda i: (i - 1) ** 0, [0, 0, 0]),
+    (lambda i: 2**i, [1, 2, 5]),
+    (paddle.square, [2, 4, 6]),
+    (lambda i: i.clip(0, 2), [1, 1, 0]),
+    (lambda i: paddle.clip(i, paddle.to_tensor(2), paddle.to_tensor(5)), [0, 1, 1]),
+    (lambda i: paddle.maximum(i, paddle.full([3], 2, "int64")), [0, 0, 1]),
+    (lambda i: paddle.minimum(i, paddle.full([3], 2, "int64")), [1, 0, 0]),
+    (lambda i: paddle.fmax(i, paddle.full([3], 2, "int64")), [0, 1, 1]),
+    (lambda i: i @ i, [2, 4, 6]),
+    (lambda i: paddle.to_tensor([[1, 2, 3], [4, 5, 6]]) @ i, [5, 7, 9]),
+    (lambda i: paddle.einsum("i,j->ij", i, i), [12, 12, 12]),
+    (lambda i: paddle.max(i * i) * i.sum(), [9, 9, 45]),
+    (F.relu, [1, 1, 1]),
+    (paddle.mean, [0, 0, 0]),
+    (lambda i: paddle.cross(i, paddle.to_tensor([3, 2, 1])), [1, -2, 1]),
 ]
 
 
@@ -136,23 +158,98 @@ def test_indices_are_constants(f: Callable[[Any, Any], Any]) -> None:
 
 def test_steps_cut_integers_off() -> None:
     i = leaf([3, 1, 2])
-    for y in (i.argmax(), i.argsort(), i > 1, i // 2, i & 1, paddle.unique(i), paddle.sign(i), i.nonzero()):
+    for y in (i.argmax(), i.argsort(), i > 1, i // 2, i & 1, paddle.unique(i), paddle.sign(i), i.nonzero(), i.floor()):
         assert y.stop_gradient
+    assert paddle.count_nonzero(i).stop_gradient
 
 
-@pytest.mark.parametrize("f", [paddle.max, paddle.prod, lambda i: i**2, lambda i: i.clip(0, 2), lambda i: i @ i])
-def test_other_functions_of_integers_refuse_a_gradient(f: Callable[[Any], Any]) -> None:
-    i = leaf([1, 2, 3])
-    y = f(i)
-    assert y.sum().item() > 0
+def test_other_functions_of_integers_refuse_a_gradient() -> None:
+    i = leaf([[[[1, 2], [3, 4]]]])
+    y = F.conv2d(i, i)
+    assert y.item() == 30
     with pytest.raises(fg.DtypeError, match="it has no gradient for integers: cast them to float32"):
         y.sum().backward()
 
 
-def test_a_cast_to_integers_ends_the_history() -> None:
-    x = leaf([1.5], "float32")
-    assert x.astype("int32").stop_gradient
-    assert (x.astype("int32") * leaf([2], "int32")).stop_gradient is False
+def test_recorded_gradients_that_read_results_are_refused() -> None:
+    i = leaf([1, 2, 3])
+    (g,) = paddle.grad((i**3).sum(), i, create_graph=True)
+    assert g.tolist() == [3, 12, 27]
+    (second,) = paddle.grad(g.sum(), i)
+    assert second.tolist() == [6, 12, 18]
+    y = paddle.cumprod(i, 0).sum()
+    with pytest.raises(fg.DtypeError, match="it has no gradient for integers"):
+        paddle.grad(y, i, create_graph=True)
+
+
+#: Integers that are made of the floats [1.5, 2, 3], and the gradients of their sum.
+CASTS: list[tuple[Callable[[Any], Any], list[float]]] = [
+    (lambda x: x.astype("int32"), [1, 1, 1]),
+    (lambda x: paddle.cast(x, "int64") * 5, [5, 5, 5]),
+    (lambda x: x.to("uint8").astype("float32"), [1, 1, 1]),
+    (lambda x: x.astype("int32").astype("float32") * 0.5, [0, 0, 0]),
+    (lambda x: x.astype("int32").astype("float32") * -1.5, [-1, -1, -1]),
+    (lambda x: x.astype("bool").astype("float32") * 0.5, [1, 1, 1]),
+    (lambda x: x.astype("int64") ** 2, [2, 4, 6]),
+    (lambda x: x.astype("int64").clip(2, 5) * x, [2 + 0, 4, 6]),
+    (lambda x: paddle.where(x > 2, x.astype("int64"), 0), [0, 0, 1]),
+    (lambda x: (x.astype("int64") // 2).astype("float32") + x, [1, 1, 1]),
+    (lambda x: x[(x - 1).astype("int64")], [1, 1, 1]),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize(("f", "wanted"), CASTS)
+def test_gradients_go_through_casts_to_integers(f: Callable[[Any], Any], wanted: list[float], dtype: str) -> None:
+    x = leaf([1.5, 2.0, 3.0], dtype)
+    y = f(x)
+    assert not y.stop_gradient
+    y.astype("float64").sum().backward()
+    assert x.grad.dtype == x.dtype
+    assert x.grad.tolist() == wanted
+
+
+def test_casts_to_integers_are_tracked_in_compiled_functions_and_under_vmap() -> None:
+    def f(x: Any) -> Any:
+        return (x.astype("int32") * 3).astype("float32") * x
+
+    x = leaf([1.5, 2.0], "float32")
+    paddle.jit.to_static(f)(x).sum().backward()
+    assert x.grad.tolist() == [3 + 3 * 1, 6 + 3 * 2]
+    x.clear_grad()
+    fg.func.vmap(f)(x).sum().backward()
+    assert x.grad.tolist() == [6, 12]
+    with paddle.no_grad():
+        assert x.astype("int32").stop_gradient
+    assert x.detach().astype("int32").stop_gradient
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, "bool"])
+def test_custom_functions_give_integers_a_history(dtype: str) -> None:
+    class Cast(paddle.autograd.PyLayer):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> tuple[Any, Any]:
+            chosen = x.argmax()
+            ctx.mark_non_differentiable(chosen)
+            return x.astype(dtype), chosen
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, unused: Any) -> Any:
+            assert str(g.dtype) == f"paddle.{dtype}"
+            return g.astype("float32") * 3
+
+    x = leaf([1.0, 0.0], "float32")
+    y, chosen = Cast.apply(x)
+    assert (y.stop_gradient, chosen.stop_gradient) == (False, True)
+    y.astype("float32").sum().backward()
+    assert x.grad.tolist() == [3, 3]
+
+
+def test_layers_of_numbers_that_are_cast_to_indices() -> None:
+    x, w = leaf([0.5, 1.5], "float32"), leaf([[1.0, 2.0], [3.0, 4.0]], "float32")
+    F.embedding(x.astype("int64"), w).sum().backward()
+    assert x.grad is None
+    assert w.grad.tolist() == [[1, 1], [1, 1]]
 
 
 def test_other_dialects_track_no_integers() -> None:

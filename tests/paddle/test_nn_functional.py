@@ -95,6 +95,15 @@ def test_running_averages() -> None:
     same(y, (x - np.asarray(mean).reshape(column)) / np.sqrt(np.asarray(var).reshape(column) + 1e-5))
 
 
+def test_statistics_of_the_batch_outside_of_training() -> None:
+    x = normal(4, 3, 5)
+    layer = paddle.nn.BatchNorm1D(3, momentum=0.8, data_format="NCL", use_global_stats=False)
+    layer.eval()
+    y = layer(paddle.to_tensor(x.astype("float32")))
+    np.testing.assert_allclose(y.numpy().mean((0, 2)), 0, atol=1e-6)
+    np.testing.assert_allclose(layer._mean.numpy(), 0.2 * x.mean((0, 2)), rtol=1e-5)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_normalizations_keep_the_dtype_of_their_input(dtype: str) -> None:
     x, w = paddle.to_tensor(normal(3, 4, 2)).astype(dtype), paddle.ones([4])

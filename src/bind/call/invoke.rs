@@ -23,7 +23,7 @@ use crate::graph::site::Site;
 use crate::graph::{DetachReason, Tensor};
 use crate::ops::copy::alias;
 use crate::ops::entry::{Arg, Convention, Conventions, Entry, Value, take};
-use crate::ops::movement::{cast, reshape_to};
+use crate::ops::movement::{reshape_to, tracked_cast};
 use crate::ops::{autocast, index, random};
 
 /// Makes a 0-d tensor a vector of one element, if an axis was given that only a vector has. Returns whether it did.
@@ -121,7 +121,7 @@ fn run<'py>(
             return Ok(o.clone());
         }
         if let Some(dtype) = given_as {
-            *t = cast(t, dtype).or_raise()?;
+            *t = tracked_cast(t, dtype).or_raise()?;
         }
     }
     let var = |t: Tensor| match base {
@@ -139,7 +139,10 @@ fn run<'py>(
 }
 
 /// The conventions of functions that [`in_own_way`] calls otherwise than their entry says.
-const OWN_WAY: Conventions = Conventions::NONE.and(Convention::QuotientOfRemainder).and(Convention::FromZero);
+const OWN_WAY: Conventions = Conventions::NONE
+    .and(Convention::QuotientOfRemainder)
+    .and(Convention::FromZero)
+    .and(Convention::TracksIntegers);
 
 /// Calls what is not called as it is: for a dialect's conventions, half operands, or autocast.
 fn in_own_way(
@@ -152,6 +155,9 @@ fn in_own_way(
     if conventions.has(Convention::QuotientOfRemainder) {
         let floor_divide = dialect.floor_divide().of_any;
         return floor_divide(take(name, args, 0)?, take(name, args, 1)?).map(Value::Tensor);
+    }
+    if conventions.has(Convention::TracksIntegers) {
+        return tracked_cast(take(name, args, 0)?, take(name, args, 1)?).map(Value::Tensor);
     }
     let call = || autocast::call(entry, args);
     if conventions.has(Convention::FromZero) {

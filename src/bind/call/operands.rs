@@ -18,7 +18,7 @@ use crate::dtype::{DType, DTypeKind};
 use crate::error::Result;
 use crate::graph::Tensor;
 use crate::ops::entry::{Arg, Convention, Conventions, Entry, Param, ParamKind};
-use crate::ops::movement::cast;
+use crate::ops::movement::tracked_cast;
 use crate::ops::promote::{range, weak_beside};
 
 /// The objects that Python gave, by parameter. None stands for an argument that is missing.
@@ -193,7 +193,7 @@ impl Operands {
         {
             let wanted = if let Arg::DType(dtype) = dtype { *dtype } else { own };
             if !wanted.is_differentiable() {
-                *x = cast(x, wanted).or_raise()?;
+                *x = tracked_cast(x, wanted).or_raise()?;
                 *dtype = Arg::DType(DType::F64);
                 return Ok(Some(wanted));
             }

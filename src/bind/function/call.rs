@@ -15,6 +15,7 @@ use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::stack;
 use crate::bind::value::storage::OldEdge;
 use crate::bind::value::var::{Value, Var};
+use crate::dtype::DType;
 use crate::engine::differentiated_by;
 use crate::error::interned;
 use crate::graph::site::Site;
@@ -233,7 +234,7 @@ impl FunctionCall {
         let node = node.upgrade();
         let levels = node.as_ref().map_or_else(Levels::default, |n| n.outs[i].levels.clone());
         let edge =
-            node.filter(|_| array.dtype().is_differentiable()).map(|node| Edge { node, out: i as u32 });
+            node.filter(|_| has_history(array.dtype(), *dialect)).map(|node| Edge { node, out: i as u32 });
         Var::result(py, Tensor::made(array.clone(), edge, levels), *dialect).map(Some)
     }
 
@@ -310,7 +311,7 @@ impl<'py> Out<'py> {
 
     fn is_tracked(&self) -> bool {
         !matches!(self.role, OutputKind::Fixed | OutputKind::FixedAlias)
-            && self.tensor.dtype().is_differentiable()
+            && has_history(self.tensor.dtype(), self.object.get().dialect())
     }
 
     /// Notes if the function has returned a value that is differentiated and depends on no argument: in the place of its own
@@ -360,6 +361,11 @@ impl<'py> Out<'py> {
         track(&self.object);
         Ok(self.object)
     }
+}
+
+/// Whether an output of this dtype has a history where the call is recorded.
+fn has_history(dtype: DType, dialect: Dialect) -> bool {
+    dtype.is_differentiable() || dialect.tracks_integers()
 }
 
 /// Whether a result has no edge yet, or that of this call.

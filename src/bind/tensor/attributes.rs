@@ -310,7 +310,11 @@ impl Var {
             return Ok(slf.clone());
         }
         let made = listening(ask_in_turn, || {
-            let made = if let Some(d) = dtype { movement::cast(&t, d)? } else { copy::copy(&t)? };
+            let made = match dtype {
+                Some(d) if dialect.tracks_integers() => movement::tracked_cast(&t, d)?,
+                Some(d) => movement::cast(&t, d)?,
+                None => copy::copy(&t)?,
+            };
             let keeps = dialect == Dialect::Torch && !t.array.is_contiguous() && t.levels.is_empty();
             if keeps { formats::laid_out_like(made, &t.array.layout()) } else { Ok(made) }
         });

@@ -53,6 +53,10 @@ impl Op for Matmul {
         Some(Loops::Product)
     }
 
+    fn carries_integers(&self) -> u64 {
+        0b11
+    }
+
     fn saves(&self, needs: NeedsGrad) -> Saves {
         Saves::inputs(2).when(needs.has(0)).and(Saves::inputs(1).when(needs.has(1)))
     }
@@ -163,6 +167,10 @@ impl Op for Dot {
 
     fn lower(&self, _: &Operands<'_>) -> Option<Loops> {
         Some(Loops::Dot)
+    }
+
+    fn carries_integers(&self) -> u64 {
+        0b11
     }
 
     fn saves(&self, needs: NeedsGrad) -> Saves {

@@ -38,6 +38,39 @@ impl Linear for Cast {
     }
 }
 
+/// [`Cast`] of floats to integers that have a history.
+#[derive(Clone, Stored)]
+#[stored(in LinearOp)]
+struct TrackedCast(DType);
+
+impl Linear for TrackedCast {
+    const NAME: &'static str = Cast::NAME;
+    const TAKES_HALF: bool = Cast::TAKES_HALF;
+    const GIVES_INTEGERS_HISTORY: bool = true;
+
+    fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array> {
+        Cast(self.0).array(x, batch_ndim)
+    }
+
+    fn lower(&self, x: &Operands<'_>) -> Option<Loops> {
+        Cast(self.0).lower(x)
+    }
+
+    fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
+        Cast(self.0).transpose(g, s)
+    }
+}
+
+/// The elements converted to another dtype as by [`cast`], where integers that are made of floats with a history go on
+/// with it, as the dialect of Paddle has them. Their gradients are rounded towards 0.
+///
+/// # Errors
+/// Those of [`cast`].
+pub fn tracked_cast(x: &Tensor, dtype: DType) -> Result<Tensor> {
+    let cuts = x.is_tracked() && x.dtype().is_float() && !dtype.is_differentiable();
+    if cuts { apply(LinearOp(TrackedCast(dtype)), &[x]) } else { cast(x, dtype) }
+}
+
 /// The elements converted to another dtype. A float becomes an integer by cutting off its fraction. Complex numbers
 /// become truth values or other complex numbers; a real dtype would lose the imaginary part, and is refused.
 ///
@@ -51,7 +84,7 @@ impl Linear for Cast {
     half,
     reads_lent,
     light,
-    paddle(GivesBack = "astype", TakesRealPart),
+    paddle(GivesBack = "astype", TakesRealPart, TracksIntegers),
     torch(LaidAsOperand)
 )]
 pub fn cast(x: &Tensor, dtype: DType) -> Result<Tensor> {

@@ -16,7 +16,7 @@ pub(super) mod strided;
 pub use axes::{matrix_transpose, moveaxis, permute_dims, swapaxes, transpose};
 pub(super) use broadcast::SUM;
 pub use broadcast::{broadcast_to, expand, meshgrid, sum_to};
-pub use cast::cast;
+pub use cast::{cast, tracked_cast};
 pub use diagonal::{diagonal, tril, triu};
 pub(super) use diagonal::{diagonal_of, on_diagonal};
 pub use join::{concat, stack};

@@ -8,6 +8,7 @@ use crate::graph::{
     Cotangents, Grads, Loops, Made, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, only,
 };
 use crate::kernel::pointwise::binary::{self, BinaryLoops};
+use crate::ops::integers::in_floats;
 use crate::ops::terms::add_terms;
 
 /// A row of the family.
@@ -77,6 +78,10 @@ impl<B: Binary> Op for BinaryOp<B> {
             grads[1] = B::rule(1, g, s)?;
         }
         Ok(grads)
+    }
+
+    fn vjp_of_integers(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        in_floats(self, g, s)
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {

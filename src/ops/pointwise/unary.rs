@@ -12,6 +12,7 @@ use crate::graph::{
 use crate::kernel::pointwise::binary;
 use crate::kernel::pointwise::row::Pass;
 use crate::kernel::pointwise::unary::{Scalars, UnaryLoops};
+use crate::ops::integers::in_floats;
 
 /// A row of the family.
 pub(in crate::ops) trait Unary: Send + Sync + 'static {
@@ -89,6 +90,10 @@ impl<U: Unary> Op for UnaryOp<U> {
         Ok(smallvec![U::rule(g, s)?])
     }
 
+    fn vjp_of_integers(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        in_floats(self, g, s)
+    }
+
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
         self.vjp(t, s)
     }
@@ -160,7 +165,7 @@ macro_rules! unary_rows {
     (@apply table $Row:ident, $x:ident) => { $crate::ops::pointwise::unary::unary_rows!(@apply real $Row, $x) };
     (@apply test $Row:ident, $x:ident) => { $crate::ops::pointwise::unary::unary_rows!(@apply real $Row, $x) };
     (@apply whole $Row:ident, $x:ident) => {
-        if $x.dtype().kind() == DTypeKind::Int { Ok($x.clone()) } else { $crate::ops::pointwise::unary::unary_rows!(@apply num $Row, $x) }
+        if $x.dtype().kind() == DTypeKind::Int { Ok($x.detach()) } else { $crate::ops::pointwise::unary::unary_rows!(@apply num $Row, $x) }
     };
     (@apply $class:ident $Row:ident, $x:ident) => { apply($crate::ops::pointwise::unary::UnaryOp::<$Row>(std::marker::PhantomData), &[$x]) };
 }

@@ -14,6 +14,7 @@ use crate::kernel::reduce::{self, extreme};
 use crate::kernel::sort::{self, Ranks};
 use crate::ops::entry::{Axes, op};
 use crate::ops::gather::{WithIndices, WithIndicesOp, one_with_index};
+use crate::ops::integers::in_floats;
 use crate::ops::movement::reshape_to;
 use crate::ops::pointwise::arithmetic::subtract_same;
 use crate::ops::promote::promoted_float;
@@ -101,6 +102,10 @@ impl Op for ExtremeOp {
             });
         }
         Ok(smallvec![sum])
+    }
+
+    fn vjp_of_integers(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        in_floats(self, g, s)
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {

@@ -60,6 +60,10 @@ impl Op for Ask {
         self.folded.makes(ins, self.question.parts().1.makes(DType::Bool))
     }
 
+    fn is_flat(&self) -> bool {
+        true
+    }
+
     fn saves(&self, _: NeedsGrad) -> Saves {
         Saves::NOTHING
     }

@@ -13,6 +13,7 @@ use crate::graph::{
 };
 use crate::kernel::reduce::{self, ReduceLoops, reduce_loops, scan};
 use crate::ops::entry::{Axes, op};
+use crate::ops::integers::in_floats;
 use crate::ops::movement::cast;
 use crate::ops::scan::before;
 use crate::stored::Stored;
@@ -43,6 +44,10 @@ impl Op for Prod {
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let g = only(g);
         Ok(smallvec![Some(self.0.unfold(g, s.dims(0))? * others(&s.input(0), &self.0)?)])
+    }
+
+    fn vjp_of_integers(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        in_floats(self, g, s)
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {

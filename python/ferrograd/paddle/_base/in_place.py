@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from ferrograd import _core
+from ferrograd._autograd.modes import no_grad
 from ferrograd._core import PaddleTensor
 from ferrograd._kit.adapters import RESHAPING
 
-__all__ = ["install", "overwrite", "taking_the_dtype"]
+__all__ = ["install", "leaf_kept", "overwrite", "taking_the_dtype"]
 
 #: Methods of the core whose results may have another dtype than the tensor.
 _OF_THE_CORE = """abs_ bitwise_and_ bitwise_or_ bitwise_xor_ copysign_ eq_ equal_ floor_divide_ fmax_ fmin_ ge_ greater_
@@ -21,6 +23,11 @@ true_divide_"""
 
 class _OtherDtype(Exception):
     """Carries a result whose dtype the tensor is to take out of the core, which has checked that it may be written."""
+
+
+def leaf_kept(x: Any) -> AbstractContextManager[Any]:
+    """A context in which a write to a leaf that requires a gradient is not recorded, so that it stays one."""
+    return no_grad() if x.is_leaf and not x.stop_gradient else nullcontext()
 
 
 def overwrite(x: Any, name: str, f: Callable[[Any], Any]) -> Any:

@@ -11,6 +11,7 @@ from ferrograd import _core
 from ferrograd._core import ArgumentError, ShapeError, paddle as ops
 from ferrograd._functions.arithmetic import quotient
 from ferrograd._kit import arguments as _arguments
+from ferrograd.paddle._base.in_place import leaf_kept
 from ferrograd.paddle._tensor import Tensor
 
 __all__ = [
@@ -99,10 +100,15 @@ def frac(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def increment(x: Tensor, value: float = 1.0, name: str | None = None) -> Tensor:
-    """Adds ``value`` in place to ``x``, which has one element; returns ``x``. To an integer its whole part is added."""
+    """Adds ``value`` in place to ``x``, which has one element; returns ``x``. To an integer its whole part is added.
+
+    A leaf that requires a gradient stays one, with the new number.
+    """
     if math.prod(_arguments.tensor(x, "increment", "x").shape) != 1:
         raise ShapeError(f"increment: x has one element, not shape {list(x.shape)}")
-    return x.add_(int(value) if x.dtype.kind in "iu" else value)
+    number = int(value) if x.dtype.kind in "iu" else value
+    with leaf_kept(x):
+        return x.add_(number)
 
 
 def logit(x: Tensor, eps: float | None = None, name: str | None = None) -> Tensor:

@@ -80,7 +80,8 @@ def log_normal(mean: Any = 1.0, std: Any = 2.0, shape: Any = None, name: str | N
 
 def poisson(x: Tensor, name: str | None = None) -> Tensor:
     """Random numbers of events, one for each rate."""
-    return random.poisson(_arguments.tensor(x, "poisson", "x"))
+    drawn = random.poisson(_arguments.tensor(x, "poisson", "x"))
+    return drawn if x.stop_gradient else ops.where(ops.zeros_like(x, "bool"), x, drawn)
 
 
 def binomial(count: Tensor, prob: Tensor, name: str | None = None) -> Tensor:

@@ -15,7 +15,7 @@ from ferrograd._functions.casts import in_inexact
 from ferrograd._functions.methods import set_ as _shared_set
 from ferrograd._kit import arguments as _arguments
 from ferrograd._kit.specialize import specialize
-from ferrograd.paddle._base.in_place import overwrite, taking_the_dtype
+from ferrograd.paddle._base.in_place import leaf_kept, overwrite, taking_the_dtype
 from ferrograd.paddle._functions import index, reduce, shapes
 from ferrograd.paddle._functions.create import full
 from ferrograd.paddle._functions.predicates import is_complex, is_empty, is_integer
@@ -51,6 +51,7 @@ __all__ = [
     "combinations",
     "complex64",
     "complex128",
+    "copy_",
     "cuda",
     "cumsum_",
     "cumulative_trapezoid",
@@ -102,6 +103,18 @@ def cuda(x: Tensor, device_id: int | None = None, blocking: bool = True) -> Any:
         "cuda: there is no GPU; the tensor stays on the CPU if the call is left out, or guarded by "
         "paddle.is_compiled_with_cuda()"
     )
+
+
+_recorded_copy = PaddleTensor.copy_
+
+
+def copy_(x: Tensor, other: Tensor, blocking: bool = True) -> Tensor:
+    """Writes the values of another tensor over those of ``x``, broadcast and cast; returns ``x``.
+
+    A leaf that requires a gradient stays one, with the new values. Otherwise gradients flow to the other tensor.
+    """
+    with leaf_kept(x):
+        return _recorded_copy(x, other, blocking)
 
 
 def cast_(x: Tensor, dtype: Any) -> Tensor:

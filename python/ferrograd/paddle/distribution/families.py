@@ -17,6 +17,7 @@ from ferrograd._kit import public as _public
 from ferrograd._kit.dialect import PADDLE
 from ferrograd._tensor.dtypes import finfo
 from ferrograd.paddle._tensor import Tensor
+from ferrograd.paddle.distribution._complex_normal import ComplexNormal, is_complex
 from ferrograd.paddle.distribution.distribution import Distribution, ExponentialFamily, parameters
 from ferrograd.paddle.distribution.transform import TransformedDistribution
 
@@ -67,6 +68,8 @@ class _Seeded(Distribution):
 class Normal(_Seeded, _shared.Normal):
     """The normal distribution with mean ``loc`` and standard deviation ``scale``.
 
+    A complex ``loc`` makes it one of complex numbers, each of whose parts has the variance ``scale**2 / 2``.
+
     >>> import ferrograd.paddle as paddle
     >>> loc = paddle.to_tensor(1.0, stop_gradient=False)
     >>> paddle.distribution.Normal(loc, 2.0).log_prob(paddle.to_tensor(3.0)).backward()
@@ -74,9 +77,20 @@ class Normal(_Seeded, _shared.Normal):
     0.5
     """
 
+    def __new__(cls, loc: Any = None, *args: Any, **kwargs: Any) -> Normal:
+        """The distribution, of the class of complex ones if ``loc`` is complex."""
+        return object.__new__(_ComplexNormal if cls is Normal and is_complex(loc) else cls)
+
     def __init__(self, loc: Any, scale: Any, name: str | None = None) -> None:
         self.name = name or "Normal"
+        self._fg_take(loc, scale)
+
+    def _fg_take(self, loc: Any, scale: Any) -> None:
         _shared.Normal.__init__(self, *parameters(loc, scale))
+
+
+class _ComplexNormal(ComplexNormal, Normal):
+    """A :class:`Normal` of complex numbers."""
 
 
 class Uniform(_Seeded, _shared.Uniform):

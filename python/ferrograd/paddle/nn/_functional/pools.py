@@ -331,10 +331,10 @@ def batch_norm(
 ) -> Tensor:
     """Normalizes each channel to mean 0 and variance 1, then scales by ``weight`` and shifts by ``bias``.
 
-    In training without ``use_global_stats`` the statistics are those of the batch, and the running ones are updated
-    with share ``1 - momentum``. Otherwise the running statistics are used.
+    In training the statistics are those of the batch, and the running ones are updated with share ``1 - momentum``.
+    Otherwise the running statistics are used. ``use_global_stats`` says which in both cases.
     """
-    fresh = training and not use_global_stats
+    fresh = training if use_global_stats is None else not use_global_stats
     running, scale = (running_mean, running_var), (weight, bias)
 
     def run(x: Tensor) -> Tensor:

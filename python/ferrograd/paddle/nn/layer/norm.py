@@ -196,7 +196,7 @@ class SyncBatchNorm(_BatchNormBase):
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalized input. In training the running statistics are updated."""
-        fresh = self.training and not self._use_global_stats
+        fresh = self.training if self._use_global_stats is None else not self._use_global_stats
         together = blocks.current() if fresh else None
         if not fresh or (together is None and (not is_initialized() or get_world_size() == 1)):
             return super().forward(input)
