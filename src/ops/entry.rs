@@ -71,7 +71,8 @@ pub enum Convention {
     TakesOut,
     /// A cast of complex numbers to a real dtype takes their real part, with a warning; natively it is refused.
     TakesRealPart,
-    /// Integers that are made of floats with a history go on with it; natively they have none.
+    /// With a dtype of integers the operand is cast to it first, and these integers go on with its history; natively they
+    /// have none.
     TracksIntegers,
     /// Results lie in the order of the operands that are not broadcast, as those of what is computed element by element.
     /// Natively the order is any that is fast; without one of these words it is C order, or that of the elements if the

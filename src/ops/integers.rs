@@ -5,9 +5,9 @@ use smallvec::SmallVec;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{Cotangents, Grads, Op, Saved, SavedArray, SavedList, Tensor, no_rule_of_integers};
-use crate::ops::movement::cast;
+use crate::ops::movement::{cast, tracked_cast};
 
-/// The gradients of an op's integers by its rule for floats, computed in float64. The engine rounds them towards 0.
+/// The gradients of an op's integers by its rule for floats, computed in float64 and rounded towards 0.
 ///
 /// # Errors
 /// Those of the rule; [`crate::Error::Dtype`] where the gradient is recorded and the rule reads results, which would be
@@ -29,5 +29,9 @@ pub(in crate::ops) fn in_floats(op: &dyn Op, g: &Cotangents, s: &Saved<'_>) -> R
     }
     let float = |g: &Option<Tensor>| g.as_ref().map(|g| cast(g, DType::F64)).transpose();
     let g: SmallVec<[_; 2]> = g.iter().map(float).collect::<Result<_>>()?;
-    op.vjp(&g, &Saved { arrays: &arrays, edges: &edges, ..*s })
+    let grads = op.vjp(&g, &Saved { arrays: &arrays, edges: &edges, ..*s })?;
+    let rounded = |(i, g): (usize, Option<Tensor>)| {
+        g.filter(|_| s.needs(i)).map(|g| tracked_cast(&g, s.dtype(i))).transpose()
+    };
+    grads.into_iter().enumerate().map(rounded).collect()
 }

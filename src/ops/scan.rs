@@ -239,7 +239,7 @@ fn along_axis(op: &'static str, x: &Tensor, axis: Option<i64>) -> Result<(Tensor
 /// >>> fg.cumsum(fg.tensor([1., 2., 3.])).tolist()
 /// [1.0, 3.0, 6.0]
 /// ```
-#[op(in_place, paddle(SignedSums), torch(LaidInCOrder, SignedSums))]
+#[op(in_place, paddle(SignedSums, TracksIntegers), torch(LaidInCOrder, SignedSums))]
 pub fn cumsum(
     x: &Tensor,
     #[default(None)] axis: Option<i64>,
@@ -259,7 +259,7 @@ pub fn cumsum(
 /// >>> fg.cumprod(fg.tensor([1., 2., 3.])).tolist()
 /// [1.0, 2.0, 6.0]
 /// ```
-#[op(in_place, paddle(SignedSums), torch(LaidInCOrder, SignedSums))]
+#[op(in_place, paddle(SignedSums, TracksIntegers), torch(LaidInCOrder, SignedSums))]
 pub fn cumprod(
     x: &Tensor,
     #[default(None)] axis: Option<i64>,

@@ -105,6 +105,16 @@ def test_median() -> None:
     assert [values(f) for f in found] == [2, 3]
     with pytest.raises(ValueError, match="mode"):
         paddle.median(x, mode="max")
+    for median in (paddle.median, paddle.nanmedian):
+        none = paddle.zeros([0, 3])
+        none.stop_gradient = False
+        found = median(none, axis=0, keepdim=True)
+        assert found.shape == [1, 3]
+        assert paddle.isnan(found).all()
+        found.sum().backward()
+        assert none.grad.shape == [0, 3]
+        assert str(median(none.astype("int64")).numpy()) == "nan"
+        assert median(none, axis=1).shape == [0]
 
 
 def test_sorting() -> None:

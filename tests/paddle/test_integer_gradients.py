@@ -83,6 +83,16 @@ def test_a_gradient_has_the_dtype_of_its_tensor(dtype: str) -> None:
     assert i.grad.tolist() == [2, 4]
 
 
+def test_gradients_of_broadcast_operands_are_rounded_before_they_are_summed() -> None:
+    i, j = leaf([[2], [1]]), leaf([2, 2, 1])
+    paddle.maximum(i, j).sum().backward()
+    # The halves of ties are rounded to 0 each.
+    assert (i.grad.tolist(), j.grad.tolist()) == ([[1], [0]], [1, 1, 0])
+    flags = leaf([True, False], "bool")
+    (flags.reshape([2, 1]) * leaf([[1.0, 2.0], [3.0, 4.0]], "float32")).sum().backward()
+    assert flags.grad.tolist() == [True, True]
+
+
 def test_gradients_of_integers_are_differentiated_again() -> None:
     i = leaf([1, 2, 3])
     (g,) = paddle.grad(i * i * i, i, create_graph=True)
@@ -195,6 +205,10 @@ CASTS: list[tuple[Callable[[Any], Any], list[float]]] = [
     (lambda x: paddle.where(x > 2, x.astype("int64"), 0), [0, 0, 1]),
     (lambda x: (x.astype("int64") // 2).astype("float32") + x, [1, 1, 1]),
     (lambda x: x[(x - 1).astype("int64")], [1, 1, 1]),
+    (lambda x: paddle.sum(x * 1.5, dtype="int32"), [1.5, 1.5, 1.5]),
+    (lambda x: x.prod(dtype="int64"), [6, 3, 2]),
+    (lambda x: paddle.cumsum(x, dtype="int64"), [3, 2, 1]),
+    (lambda x: paddle.cumprod(x, 0, dtype="int64"), [9, 4, 2]),
 ]
 
 

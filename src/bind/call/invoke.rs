@@ -139,10 +139,7 @@ fn run<'py>(
 }
 
 /// The conventions of functions that [`in_own_way`] calls otherwise than their entry says.
-const OWN_WAY: Conventions = Conventions::NONE
-    .and(Convention::QuotientOfRemainder)
-    .and(Convention::FromZero)
-    .and(Convention::TracksIntegers);
+const OWN_WAY: Conventions = Conventions::NONE.and(Convention::QuotientOfRemainder).and(Convention::FromZero);
 
 /// Calls what is not called as it is: for a dialect's conventions, half operands, or autocast.
 fn in_own_way(
@@ -155,9 +152,6 @@ fn in_own_way(
     if conventions.has(Convention::QuotientOfRemainder) {
         let floor_divide = dialect.floor_divide().of_any;
         return floor_divide(take(name, args, 0)?, take(name, args, 1)?).map(Value::Tensor);
-    }
-    if conventions.has(Convention::TracksIntegers) {
-        return tracked_cast(take(name, args, 0)?, take(name, args, 1)?).map(Value::Tensor);
     }
     let call = || autocast::call(entry, args);
     if conventions.has(Convention::FromZero) {

@@ -179,11 +179,20 @@ impl Operands {
         {
             *x = real;
         }
-        if conventions.has(Convention::SignedSums) && own.is_unsigned() {
-            let dtype = entry.params.iter().position(|param| param.kind.base == ParamKind::DType);
-            if let Some(arg @ Arg::None) = dtype.and_then(|i| self.args.get_mut(i)) {
-                *arg = Arg::DType(DType::I64);
-            }
+        let place = || entry.params.iter().position(|param| param.kind.base == ParamKind::DType);
+        if conventions.has(Convention::SignedSums)
+            && own.is_unsigned()
+            && let Some(arg @ Arg::None) = place().and_then(|i| self.args.get_mut(i))
+        {
+            *arg = Arg::DType(DType::I64);
+        }
+        if conventions.has(Convention::TracksIntegers)
+            && let Some(&Arg::DType(dtype)) = place().and_then(|i| self.args.get(i))
+            && let Some(Arg::Tensor(x)) = self.args.first_mut()
+            && x.is_tracked()
+            && !dtype.is_differentiable()
+        {
+            *x = tracked_cast(x, dtype).or_raise()?;
         }
         if conventions.has(Convention::ByteTest) && own == DType::U8 {
             return Ok(Some(DType::U8));
@@ -207,7 +216,8 @@ pub const BY_DTYPE: Conventions = Conventions::NONE
     .and(Convention::SignedSums)
     .and(Convention::ByteTest)
     .and(Convention::WholeMean)
-    .and(Convention::TakesRealPart);
+    .and(Convention::TakesRealPart)
+    .and(Convention::TracksIntegers);
 
 /// The conventions that [`beside`] keeps.
 const WRAPPING: Conventions = Conventions::NONE.and(Convention::Wraps).and(Convention::WrapsNegative);

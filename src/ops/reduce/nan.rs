@@ -24,7 +24,7 @@ fn replaced(x: &Tensor, condition: &Tensor, by: f64) -> Result<Tensor> {
 /// >>> fg.nansum(fg.tensor([1.0, fg.nan, 2.0])).item()
 /// 3.0
 /// ```
-#[op(method, paddle(AllAxes, SignedSums), torch(AllAxes, SignedSums))]
+#[op(method, paddle(AllAxes, SignedSums, TracksIntegers), torch(AllAxes, SignedSums))]
 pub fn nansum(
     x: &Tensor,
     #[default(None)] axis: Axes<'_>,

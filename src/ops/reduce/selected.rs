@@ -45,7 +45,15 @@ fn check_condition(op: &'static str, selected: &Tensor) -> Result<()> {
 /// >>> fg.sum(x, where=x > 1).item()
 /// 6.0
 /// ```
-#[op(method, names("sum"), reads_lent, light, row, paddle(AllAxes, SignedSums), torch(AllAxes, SignedSums))]
+#[op(
+    method,
+    names("sum"),
+    reads_lent,
+    light,
+    row,
+    paddle(AllAxes, SignedSums, TracksIntegers),
+    torch(AllAxes, SignedSums)
+)]
 pub fn sum_where(
     x: &Tensor,
     #[default(None)] axis: Axes<'_>,
@@ -67,7 +75,7 @@ pub fn sum_where(
 /// >>> fg.prod(fg.tensor([2., 3., 4.])).item()
 /// 24.0
 /// ```
-#[op(method, names("prod"), light, paddle(AllAxes, SignedSums), torch(NeedsAxes, SignedSums))]
+#[op(method, names("prod"), light, paddle(AllAxes, SignedSums, TracksIntegers), torch(NeedsAxes, SignedSums))]
 pub fn prod_where(
     x: &Tensor,
     #[default(None)] axis: Axes<'_>,

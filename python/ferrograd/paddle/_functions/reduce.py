@@ -62,15 +62,21 @@ def cummin(x: Tensor, axis: int | None = None, dtype: Any = "int64", name: Any =
     return values, ops.cast(indices, dtype)
 
 
+def _mean_of_none(x: Tensor, axis: Any, keepdim: bool) -> Tensor:
+    """NaN in the shape that a mean of a tensor without elements has."""
+    x = x if x.dtype.kind == "f" else ops.cast(x, ops.get_default_dtype())
+    return ops.mean(x, _arguments.axes_or_all(axis), keepdim)
+
+
 def median(
     x: Tensor, axis: Any = None, keepdim: bool = False, mode: str = "avg", name: str | None = None
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """The median: the mean of the two middle elements, or with ``mode="min"`` the smaller of them.
+    """The median: the mean of the two middle elements, NaN of none, or with ``mode="min"`` the smaller of them.
 
     With an axis and ``mode="min"`` also its index.
     """
     if mode == "avg":
-        found = ops.median(x, axis, keepdim)
+        found = _mean_of_none(x, axis, keepdim) if 0 in x.shape else ops.median(x, axis, keepdim)
         return ops.cast(found, "float32") if found.dtype.itemsize == 2 else found
     if mode != "min":
         raise ArgumentError(f"median: mode must be 'avg' or 'min', not {mode!r}")
@@ -143,6 +149,8 @@ def nanmedian(x: Tensor, axis: Any = None, keepdim: bool = False, mode: str = "a
     if mode not in ("avg", "min"):
         raise ArgumentError(f"nanmedian: mode must be 'avg' or 'min', not {mode!r:.40}")
     x = _arguments.tensor(x, "nanmedian", "x")
+    if 0 in x.shape and mode == "avg":
+        return _mean_of_none(x, axis, keepdim)
     is_one = isinstance(axis, int)
     if x.ndim == 0 and is_one:
         _arguments.axis(axis, "nanmedian", 1)
