@@ -8,13 +8,12 @@ use smallvec::SmallVec;
 use super::arena::{Arena, NONE};
 use super::checks::Checks;
 use super::request::{Request, conjugated, takes_any_dtype};
-use crate::dtype::DType;
 use crate::error::{Error, Result, bail};
 use crate::graph::modes;
 use crate::graph::site::Site;
 use crate::graph::{Edge, Grads, HookContext, HookState, Hooks, Levels, Meta, Node, NodeKind, Saved, Tensor};
 use crate::ops::batch::{expand_batch, sum_batch};
-use crate::ops::movement::{broadcast_to, cast, sum_to, tracked_cast};
+use crate::ops::movement::{broadcast_to, sum_to, tracked_cast};
 use crate::shape;
 
 /// What all nodes of one backward pass share.
@@ -249,11 +248,7 @@ fn sum_to_meta(t: &mut Tensor, meta: &Meta, of: &Node, live: &Levels, node: &Nod
     let is_alike = has_dtype(t, meta, of);
     assert!(is_alike || !meta.dtype.is_differentiable(), "{}: a gradient has its input's dtype", node.name());
     if !shape::same(t.dims(), &meta.dims) {
-        *t = if t.dtype() == DType::Bool {
-            sum_to(&cast(t, DType::I64)?, &meta.dims)?
-        } else {
-            sum_to(t, &meta.dims)?
-        };
+        *t = sum_to(t, &meta.dims)?;
     }
     if !t.levels.is_empty() {
         let own = t.levels.as_slice().iter().copied();

@@ -41,7 +41,8 @@ def test_casts(d: Dialect, name: str, dtype: str) -> None:
 def test_casts_to_floats_are_tracked_and_to_integers_are_not(d: Dialect) -> None:
     x = d.leaf([1.5, 2.5])
     assert not x.double().stop_gradient
-    assert x.long().stop_gradient
+    # In Paddle integers have a history too.
+    assert x.long().stop_gradient == (d.name != "paddle")
     d.backward([(x.double() * 3).sum()])
     assert x.grad.dtype == np.float32
     assert values(x.grad) == [3, 3]

@@ -89,9 +89,11 @@ def test_a_gradient_in_the_loss(d: Dialect, create_graph: bool) -> None:
 def test_a_cast_to_integers_cuts_the_gradient_off(d: Dialect) -> None:
     x = d.leaf([1.5, 2.5])
     through = x.astype("int64").astype("float32")
-    assert through.stop_gradient
+    # In Paddle the gradient goes through.
+    through_it = d.name == "paddle"
+    assert through.stop_gradient != through_it
     d.backward([2 * x + through])
-    assert values(x.grad) == [2, 2]
+    assert values(x.grad) == [2 + through_it] * 2
 
 
 @every

@@ -86,6 +86,13 @@ WRITES: dict[str, Callable[[Dialect, Any], Any]] = {
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 def test_a_leaf_is_refused_while_recording(d: Dialect, write: Callable[[Dialect, Any], Any]) -> None:
     x = d.leaf(np.array([[1.0, 2.0]]))
+    if d.name == "paddle" and write is WRITES["copy"]:
+        # Paddle writes the numbers, and the leaf stays one.
+        write(d, x)
+        assert values(x) == [[3, 4]]
+        assert x.is_leaf
+        assert not x.stop_gradient
+        return
     texts = {
         "native": "a leaf tensor with requires_grad=True is not written in place.",
         "paddle": "Leaf Var that doesn't stop gradient can't use inplace strategy.",

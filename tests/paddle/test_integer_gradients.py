@@ -91,6 +91,10 @@ def test_gradients_of_broadcast_operands_are_rounded_before_they_are_summed() ->
     flags = leaf([True, False], "bool")
     (flags.reshape([2, 1]) * leaf([[1.0, 2.0], [3.0, 4.0]], "float32")).sum().backward()
     assert flags.grad.tolist() == [True, True]
+    for spread in (flags.expand([3, 2]), paddle.tile(flags, [3]), paddle.kron(flags, paddle.to_tensor([1, 2]))):
+        flags.clear_gradient(set_to_zero=False)
+        spread.astype("float32").sum().backward()
+        assert flags.grad.tolist() == [True, True]
 
 
 def test_gradients_of_integers_are_differentiated_again() -> None:

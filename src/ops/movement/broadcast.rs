@@ -2,8 +2,10 @@
 
 use smallvec::{SmallVec, smallvec};
 
+use super::cast::cast;
 use super::shapes::{flatten, reshape_to};
 use crate::array::{Array, Layout};
+use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::{Loops, Operands, Saved, Tensor, apply};
 use crate::kernel::copy::IndexMap;
@@ -168,9 +170,15 @@ impl SumTo {
     }
 }
 
-/// The sum down to a shape that broadcasts to the tensor's: broadcasting undone.
+/// The sum down to a shape that broadcasts to the tensor's: broadcasting undone. Truth values are counted in int64.
 pub fn sum_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
-    if x.dims() == dims { Ok(x.clone()) } else { apply(LinearOp(SumTo(shape::dims(dims))), &[x]) }
+    if x.dims() == dims {
+        return Ok(x.clone());
+    }
+    if x.dtype() == DType::Bool {
+        return sum_to(&cast(x, DType::I64)?, dims);
+    }
+    apply(LinearOp(SumTo(shape::dims(dims))), &[x])
 }
 
 /// The sum down to a shape that broadcasts to the tensor's. Raises ShapeError for any other.
