@@ -105,7 +105,8 @@ def test_median() -> None:
     assert [values(f) for f in found] == [2, 3]
     with pytest.raises(ValueError, match="mode"):
         paddle.median(x, mode="max")
-    for median in (paddle.median, paddle.nanmedian):
+    medians: list[Any] = [paddle.median, paddle.nanmedian]
+    for median in medians:
         none = paddle.zeros([0, 3])
         none.stop_gradient = False
         found = median(none, axis=0, keepdim=True)
