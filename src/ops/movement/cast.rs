@@ -56,6 +56,10 @@ impl Linear for TrackedCast {
         Cast(self.0).lower(x)
     }
 
+    fn makes(&self, x: &Operands<'_>) -> Option<Made> {
+        Cast(self.0).makes(x)
+    }
+
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
         Cast(self.0).transpose(g, s)
     }

@@ -26,8 +26,9 @@ impl Linear for Reshape {
     fn lower(&self, x: &Operands<'_>) -> Option<Loops> {
         let [own] = x.dims else { return None };
         let dims = with_hidden(own, x.batch_ndim, &self.0);
-        let fits = shape::checked_len(&dims)? == shape::checked_len(own)?;
-        fits.then(|| Loops::Moves(IndexMap::reshaped(own, dims)))
+        let elements = shape::checked_len(own)?;
+        let fits = shape::checked_len(&dims)? == elements;
+        fits.then(|| Loops::Moves(IndexMap::reshaped(elements, dims)))
     }
 
     fn transpose(&self, g: &Tensor, s: &Saved<'_>) -> Result<Tensor> {

@@ -25,9 +25,9 @@ impl IndexMap {
         IndexMap { dims, parts: smallvec![Part { operand: 0, from, to }] }
     }
 
-    /// The map of a result that is an operand of this shape under another shape.
-    pub fn reshaped(from: &[usize], dims: Dims) -> IndexMap {
-        let all = Layout::contiguous(&[shape::len(from)]);
+    /// The map of a result that is an operand of so many elements under this shape.
+    pub fn reshaped(elements: usize, dims: Dims) -> IndexMap {
+        let all = Layout::contiguous(&[elements]);
         IndexMap { dims, parts: smallvec![Part { operand: 0, from: all.clone(), to: all }] }
     }
 
