@@ -26,7 +26,12 @@ def floats(case: Case) -> bool:
     )
 
 
-ROWS = [case for case in all_cases() if floats(case) and case.op not in DRAWN]
+def reads_limits(case: Case) -> bool:
+    """Whether the result depends on the largest number of the dtype: that of float32 is another one."""
+    return case.op == "nan_to_num" and not case.kw and not np.isfinite(case.inputs[0]).all()
+
+
+ROWS = [case for case in all_cases() if floats(case) and case.op not in DRAWN and not reads_limits(case)]
 
 
 def is_prepared(case: Case) -> bool:

@@ -75,6 +75,7 @@ def median(
 
     With an axis and ``mode="min"`` also its index.
     """
+    x = _arguments.tensor(x, "median", "x")
     if mode == "avg":
         found = _mean_of_none(x, axis, keepdim) if 0 in x.shape else ops.median(x, axis, keepdim)
         return ops.cast(found, "float32") if found.dtype.itemsize == 2 else found
