@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::compute::{align, computed};
 use super::detach_reason::DetachReason;
-use super::integers::{is_tracked_integer, with_integers};
+use super::integers::{OfIntegers, is_tracked_integer};
 use super::levels::Levels;
 use super::lower::{Loops, Operands};
 use super::made::Made;
@@ -21,7 +21,7 @@ use super::takers;
 use super::traced::{self, Shared};
 use super::watch;
 use crate::array::Array;
-use crate::dtype::DType;
+use crate::dtype::{DType, DTypeKind};
 use crate::error::Result;
 use crate::host;
 use crate::kernel::pointwise::row::Pass;
@@ -274,9 +274,38 @@ fn all(
     }
 }
 
+/// The results of an op with tracked integers among the operands. An op whose rule holds for integers carries their
+/// histories on. To every other op they are constants, unless it makes other integers of them and is no step: then its rule
+/// of integers is recorded.
+#[cold]
+fn with_integers(
+    op: Box<dyn Op>,
+    ins: &[&Tensor],
+    outs: Outputs,
+    levels: Levels,
+    modes: Flags,
+) -> Result<SmallVec<[Tensor; 1]>> {
+    let carried = op.carries_integers();
+    let stays = |i: usize, t: &Tensor| t.dtype().is_differentiable() || carried >> i.min(63) & 1 == 1;
+    let kept: SmallVec<[Tensor; 4]> =
+        ins.iter().enumerate().map(|(i, t)| if stays(i, t) { (*t).clone() } else { t.detach() }).collect();
+    let kept: SmallVec<[&Tensor; 4]> = kept.iter().collect();
+    if kept.iter().any(is_tracked_integer) {
+        return results(Some(op), &kept, outs, levels, modes, |_, _| true);
+    }
+    if kept.iter().any(|t| t.edge.is_some()) {
+        return results(Some(op), &kept, outs, levels, modes, |_, dtype| dtype.is_differentiable());
+    }
+    if op.is_flat() {
+        return results(None, &kept, outs, levels, modes, |_, _| false);
+    }
+    let op = Box::new(OfIntegers(op));
+    results(Some(op), ins, outs, levels, modes, |i, dtype| i == 0 && dtype.kind() == DTypeKind::Int)
+}
+
 /// The results of an op that is recorded if one of them has a history: `has_history` says it, given the place of a result
 /// and its dtype.
-pub(super) fn results(
+fn results(
     op: Option<Box<dyn Op>>,
     ins: &[&Tensor],
     outs: Outputs,

@@ -44,7 +44,6 @@ pub use detach_reason::DetachReason;
 pub use host::{LateHostObject, visit_owned_host_objects};
 pub use host_call::{HostCall, HostRule};
 #[doc(hidden)]
-pub use integers::no_rule_of_integers;
 pub use levels::{Level, Levels, LiveLevel, Randomness};
 #[doc(hidden)]
 pub use lower::{Loops, Operands};
@@ -54,12 +53,12 @@ pub use meta::{Meta, Metas};
 pub use modes::{Conversion, Modes, ModesGuard, Observer, Recording, Takers, Watch, no_grad};
 pub use node::live_nodes;
 pub use op::only;
-#[doc(hidden)]
-pub use record::HookState;
 pub use record::{
     Cotangents, Edge, GradOwner, Grads, HookContext, Hooks, Node, NodeKind, Op, Outputs, Owner, Saved,
     Tangents, Tensor,
 };
+#[doc(hidden)]
+pub use record::{HookState, no_rule_of_integers};
 #[doc(hidden)]
 pub use saved::SavedList;
 pub use saved::{Packed, Packer, SavedArray, SavedKind};

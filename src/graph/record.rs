@@ -9,7 +9,6 @@ use once_cell::race::OnceBox;
 use smallvec::SmallVec;
 
 use super::detach_reason::{DetachReason, Why};
-use super::integers::no_rule_of_integers;
 use super::levels::Levels;
 use super::lower::{Loops, Operands};
 use super::made::Made;
@@ -18,7 +17,7 @@ use super::one_or_many::OneOrMany;
 use super::saved::{SavedArray, SavedState};
 use super::saves::{NeedsGrad, Saves};
 use crate::array::Array;
-use crate::error::Result;
+use crate::error::{Result, bail};
 use crate::fork::Lock;
 
 /// An immutable value with the edge to the node that computed it.
@@ -202,6 +201,15 @@ pub trait Op: Any + Send + Sync {
         let transposed = s.transposed.expect("the engine gives it to every jvp");
         transposed(t, s)
     }
+}
+
+/// The error of an op without a rule for integers, where a gradient goes through it.
+///
+/// # Errors
+/// Always.
+#[doc(hidden)]
+pub fn no_rule_of_integers<T>(name: &'static str) -> Result<T> {
+    bail!(Dtype, name, "it has no gradient for integers: cast them to float32 before, or write x.detach()")
 }
 
 /// What a rule can read of the application that it differentiates.
