@@ -81,7 +81,16 @@ def believed(function: Callable[..., Any], inputs: list[Any]) -> list[str]:
     return texts
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def one_by_op() -> list[Any]:
+    """The first case of each op, and the others, which take minutes."""
+    params, met = [], set()
+    for name, case in CASES.items():
+        params.append(pytest.param(case, id=name, marks=[pytest.mark.long] if case.op in met else []))
+        met.add(case.op)
+    return params
+
+
+@pytest.mark.parametrize("case", one_by_op())
 def test_every_op_says_what_it_makes(case: Case) -> None:
     function, inputs = compute(case), tensors(case.inputs)
     for of in [function, *([gradients(case)] if differentiated(case) else [])]:
