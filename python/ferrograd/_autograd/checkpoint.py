@@ -140,7 +140,7 @@ class _Call:
             self._note = None
 
     def ends_with(self, count: int) -> bool:
-        """Whether the second run needs so many more arrays and ends with them."""
+        """Whether the second run ends as soon as it has found so many more arrays."""
         return self._early_stop and self.ended and len(self._found) + count == len(self._places)
 
     def supply(self, values: Iterable[Tensor]) -> None:

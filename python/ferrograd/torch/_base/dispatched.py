@@ -21,10 +21,8 @@ Caller = Callable[..., Any]
 
 #: The names of ops by those of functions that are called otherwise.
 _NAMES = {
-    **{f"__{name}__": name for name in ("add", "sub", "mul", "eq", "ne", "lt", "le", "gt", "ge", "pow", "neg", "abs")},
-    **{f"__i{name}__": f"{name}_" for name in ("add", "sub", "mul")},
-    **{f"__r{name}__": name for name in ("add", "mul")},
-    **{"__truediv__": "div", "__itruediv__": "div_", "__rsub__": "rsub", "true_divide": "div", "divide": "div"},
+    **overriding.OPERATORS,
+    **{"__itruediv__": "div_", "__rsub__": "rsub", "true_divide": "div", "divide": "div"},
     **{
         "multiply": "mul",
         "subtract": "sub",

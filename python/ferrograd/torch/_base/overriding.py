@@ -41,7 +41,7 @@ _OWN = frozenset(
     )
 )
 #: The methods by which operators are known to those who answer for them.
-_OPERATORS = {
+OPERATORS = {
     **{f"__{name}__": name for name in ("add", "sub", "mul", "matmul", "eq", "ne", "lt", "le", "gt", "ge")},
     **{"__truediv__": "div", "__radd__": "add", "__rmul__": "mul"},
     **{f"__i{name}__": f"{name}_" for name in ("add", "sub", "mul")},
@@ -164,7 +164,7 @@ def _methods() -> list[str]:
 
 def _method(name: str, function: Any) -> Any:
     """A method that asks who answers for it. Those who answer for ``x + y`` are asked for ``torch.Tensor.add``."""
-    public = getattr(TorchTensor, _OPERATORS[name]) if name in _OPERATORS else function
+    public = getattr(TorchTensor, OPERATORS[name]) if name in OPERATORS else function
 
     @functools.wraps(function)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -185,7 +185,7 @@ def _let_super_ask(name: str) -> None:
     plain = getattr(TorchTensor, name)
     if name in _asking_methods:
         return
-    if name in _OPERATORS:
+    if name in OPERATORS:
         method = _method(name, plain)
     else:
 

@@ -373,7 +373,7 @@ def linspace(
 
 def _spaced(name: str, start: Any, end: Any, steps: int, dtype: Any) -> Any:
     """Evenly spaced numbers, complex ones if an end is."""
-    if any(isinstance(x, complex) or (isinstance(x, Tensor) and x.dtype.kind == "c") for x in (start, end)):
+    if _is_complex(start) or _is_complex(end):
         parts = [
             ops.linspace(from_, to, steps, "float64") for from_, to in zip(_parts(start), _parts(end), strict=True)
         ]
@@ -390,9 +390,13 @@ def _spaced(name: str, start: Any, end: Any, steps: int, dtype: Any) -> Any:
     return made
 
 
+def _is_complex(x: Any) -> bool:
+    return isinstance(x, complex) or (isinstance(x, Tensor) and x.dtype.kind == "c")
+
+
 def _parts(x: Any) -> tuple[Any, Any]:
     """The real and the imaginary part of a number."""
-    return (x.real, x.imag) if isinstance(x, complex) or (isinstance(x, Tensor) and x.dtype.kind == "c") else (x, 0.0)
+    return (x.real, x.imag) if _is_complex(x) else (x, 0.0)
 
 
 def logspace(
@@ -509,11 +513,11 @@ def range(
 
 
 def _in_a_row(made: Tensor, out: Tensor | None, requires_grad: bool) -> Tensor:
-    """The numbers, or ``out`` with the numbers written to it. One of as many elements keeps its shape."""
+    """The numbers, or ``out`` with the numbers written to it, which keeps its shape if it has as many elements."""
     if out is not None and out.numel() == made.numel():
         made = ops.reshape(made, out.shape)
-    placed_: Tensor = placed(made, out, requires_grad)
-    return placed_
+    found: Tensor = placed(made, out, requires_grad)
+    return found
 
 
 def real(input: Tensor) -> Tensor:

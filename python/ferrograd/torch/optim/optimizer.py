@@ -325,14 +325,9 @@ class Optimizer:
 
     def _fg_numbered(self, key: Any, state: Any, numbers: dict[int, int]) -> tuple[Any, Any]:
         """What a saved state has for a parameter, or for a key of the user's own."""
-        return (
-            (key, state)
-            if not isinstance(key, Tensor)
-            else (
-                numbers[id(key)],
-                {**state, **as_tensors(state, self._fg_counted)},
-            )
-        )
+        if not isinstance(key, Tensor):
+            return key, state
+        return numbers[id(key)], {**state, **as_tensors(state, self._fg_counted)}
 
     @property
     def _fg_counted(self) -> tuple[str, ...]:

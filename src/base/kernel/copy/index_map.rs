@@ -25,7 +25,7 @@ impl IndexMap {
         IndexMap { dims, parts: smallvec![Part { operand: 0, from, to }] }
     }
 
-    /// The map of a result that is an operand of so many elements under this shape.
+    /// The map that gives an operand of so many elements this shape.
     pub fn reshaped(elements: usize, dims: Dims) -> IndexMap {
         let all = Layout::contiguous(&[elements]);
         IndexMap { dims, parts: smallvec![Part { operand: 0, from: all.clone(), to: all }] }

@@ -18,7 +18,7 @@ use crate::kernel::pointwise::numbers::Numbers;
 /// After so many steps a loop looks for an interrupt.
 const STRETCH: usize = 256;
 
-/// What computes something in all steps of a block.
+/// What a task computes in the steps of a block.
 pub(super) enum Work<'a> {
     /// An item of the sequence, where a block is one step.
     Item,
@@ -122,7 +122,7 @@ impl<'a> Task<'a> {
     }
 }
 
-/// Copies what `n` steps from step `start` on copy.
+/// Runs these moves for `n` steps from step `start` on.
 ///
 /// # Safety
 /// As [`Move::run`], of each.
@@ -132,7 +132,7 @@ unsafe fn copy(moves: &[Move], start: usize, n: usize) {
     moves.iter().for_each(|m| unsafe { m.run(start, n) });
 }
 
-/// Copies what the last one of these steps copies.
+/// Runs these moves for the last one of these steps.
 ///
 /// # Safety
 /// As [`Move::run`], of each.

@@ -1,4 +1,4 @@
-//! Instructions that each compute as many elements, and which of them run together, as machine code.
+//! Instructions on the elements of a tile. Those of floats that stand together run as one function of machine code.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
