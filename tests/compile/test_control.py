@@ -380,6 +380,28 @@ def test_tensors_that_share_numbers_inside_of_a_loop(name: str) -> None:
     assert np.allclose(slopes[0], slopes[1], rtol=1e-12)
 
 
+@pytest.mark.parametrize("share", [lambda w, v: w * v, lambda w, v: (fg.sin(v), w * w)[1]])
+def test_examples_that_take_branches_with_tensors_that_share_numbers(share: Callable[[Any, Any], Any]) -> None:
+    def slope(w: Any) -> Any:
+        return func.grad(lambda v: cond(w > 0, lambda: share(w, v) * w, lambda: v * 3))(w)
+
+    agrees(func.vmap(slope), (x(1, 5),), (x(2, 5),), (-abs(x(3, 5)),))
+
+
+def test_what_a_branch_reads_and_does_not_use_besides_what_was_computed_of_it() -> None:
+    def f(x: Any) -> Any:
+        exponent = fg.exp(x)
+        sine = fg.sin(exponent)
+
+        def first(y: Any) -> Any:
+            fg.cos(exponent)
+            return y * sine
+
+        return cond(x.sum() > 0, first, lambda y: y - sine, x).sum()
+
+    is_close(func.grad(f), (x(1),), (-x(1),), (x(2),))
+
+
 @pytest.mark.parametrize("ops", [fg, torch, paddle], ids=lambda ops: ops.__name__)
 def test_loops_and_branches_of_each_dialect(ops: Any) -> None:
     def f(x: Any, rows: Any) -> Any:

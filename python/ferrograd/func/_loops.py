@@ -444,11 +444,10 @@ def _pulled_back(
     keeps: dict[str, Any] = {"retain_graph": True, "create_graph": creates, "stops": True}
     found: list[Any] = _core.grad(ends, wanted, seeds, NATIVE, unused="missing", **keeps)
     reached: list[bool | None] = [None if d is None else True for d in found]
-    missing = [i for i, d in enumerate(found) if d is None]
-    if missing:
-        zeros = _core.grad(ends, [wanted[i] for i in missing], seeds, NATIVE, **keeps)
-        for i, d in zip(missing, zeros, strict=True):
-            reached[i] = None if d is None else False
+    if None in reached:
+        # No gradient goes on behind any of the wanted tensors, so all of them are asked for again.
+        zeros = _core.grad(ends, wanted, seeds, NATIVE, **keeps)
+        reached = [is_one or (None if d is None else False) for is_one, d in zip(reached, zeros, strict=True)]
     return found, reached
 
 

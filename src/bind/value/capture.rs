@@ -276,12 +276,12 @@ impl Var {
             let mut read = None;
             if captured.meets_again(sealed.unsealed().place().0) {
                 // Tensors that have equal numbers now may have others in the next run.
-                let copied = if found.is_sealed() && all.levels.is_empty() {
+                let copied = if found.is_sealed() {
                     let outer = Captures::outer(trace).cloned();
-                    let _guard = Modes::enter(|m| m.trace = outer);
-                    apart(&Tensor::constant(found.clone())).map(|copy| copy.array)
-                } else if found.is_sealed() {
-                    return trace.give_up("two tensors that it reads have their numbers in common");
+                    // The copy is one of all examples of a batch, also where fewer take the branch that reads it.
+                    let _guard = Modes::enter(|m| (m.trace, m.takers) = (outer, None));
+                    let whole = Tensor { levels: all.levels.clone(), ..Tensor::constant(found.clone()) };
+                    apart(&whole).map(|copy| copy.array)
                 } else {
                     sealed.unsealed().packed()
                 };
