@@ -13,19 +13,11 @@ from ferrograd._autograd.modes import no_grad
 from ferrograd._core import ArgumentError, ShapeError, Tensor, native
 from ferrograd._kit import tree as _tree
 from ferrograd._kit.warning import warn
-from ferrograd.func._loops import (
-    Branches,
-    Flat,
-    Loop,
-    Part,
-    Repeated,
-    entered,
-    left,
-    meet_batches,
-    part,
-    unbatched,
-    zeros_like_part,
-)
+from ferrograd.func._loops.branches import Branches
+from ferrograd.func._loops.parts import Flat, Part, meet_batches, part, zeros_like_part
+from ferrograd.func._loops.scans import Loop
+from ferrograd.func._loops.tensors import entered, left, unbatched
+from ferrograd.func._loops.whiles import Repeated
 from ferrograd.func._record import tensor
 
 #: With fewer steps a scan is unrolled: that takes less time.
