@@ -83,10 +83,14 @@ models:
 NIGHTLY = cargo +nightly
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
-# Miri interprets the tests of arrays, shapes, memory, stored values and kernels at small sizes: no undefined behaviour.
+# Miri interprets the tests of arrays, shapes, memory, stored values and kernels at small sizes: no undefined behaviour. It uses one
+# core, so two halves of about the same length run at a time.
+MIRI = RUST_BACKTRACE=0 MIRIFLAGS="-Zmiri-strict-provenance -Zmiri-disable-isolation" RUSTFLAGS="--cfg exact_buffers" \
+	$(NIGHTLY) miri test --quiet --package ferrograd-base --lib --target-dir target/miri
+HALF = kernel::copy kernel::reduce kernel::sequence
 miri:
-	RUST_BACKTRACE=0 MIRIFLAGS="-Zmiri-strict-provenance -Zmiri-disable-isolation" RUSTFLAGS="--cfg exact_buffers" \
-		$(NIGHTLY) miri test --package ferrograd-base --lib --target-dir target/miri
+	$(MIRI) --no-run
+	$(MIRI) -- $(HALF) & $(MIRI) -- $(HALF:%=--skip %) && wait $$!
 
 # AddressSanitizer watches the fuzzers and the tests that touch memory by addresses.
 ASAN = target/asan/$(HOST)/quick
