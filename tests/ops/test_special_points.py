@@ -193,6 +193,36 @@ def test_derivatives_by_shapes(name: str, arguments: tuple[float, ...], of: int,
     np.testing.assert_allclose(found, want, rtol=1e-11)
 
 
+#: Function, arguments, how many times it is differentiated by each, and that derivative, by mpmath with 60 digits.
+MIXED: list[tuple[str, tuple[float, ...], tuple[int, ...], float]] = [
+    ("betainc", (2.0, 3.0, 0.3), (1, 1, 1), 0.34217896930852504),
+    ("betainc", (0.4, 0.7, 0.8), (2, 1, 2), 8.952033592507588),
+    ("betainc", (0.2, 30.0, 0.001), (1, 1, 1), 4.591163626910474),
+    ("betainc", (5.0, 0.5, 0.99), (0, 2, 1), -43.418876099158105),
+    ("gammainc", (2.0, 5.0), (2, 1), 0.025712431780652634),
+    ("gammainc", (0.4, 0.7), (2, 2), 2.9901982888461682),
+    ("gammainc", (30.0, 25.0), (1, 2), 0.0007362337482191959),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "orders", "want"), MIXED)
+def test_mixed_derivatives_by_shapes(
+    name: str, arguments: tuple[float, ...], orders: tuple[int, ...], want: float
+) -> None:
+    x = [fg.tensor(a, dtype="float64", requires_grad=True) for a in arguments]
+    y = getattr(fg, name)(*x)
+    for of, order in zip(x, orders, strict=True):
+        for _ in range(order):
+            (y,) = fg.grad(y, [of], create_graph=True)
+    np.testing.assert_allclose(y.item(), want, rtol=1e-12)
+
+
+def test_derivatives_by_small_shapes() -> None:
+    a, b = (fg.tensor(s, dtype="float64", requires_grad=True) for s in (0.0104271315038342, 292.36588896091314))
+    (g,) = fg.grad(fg.betainc(a, b, 7.62042640072503e-05), [a])
+    np.testing.assert_allclose(g.item(), -3.1580414509373036, rtol=1e-10)
+
+
 def test_derivatives_by_shapes_at_ends() -> None:
     def slopes(f: Callable[..., Any], shape: float, points: list[float], *more: float) -> list[float]:
         a = fg.tensor([shape] * len(points), requires_grad=True)

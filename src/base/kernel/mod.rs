@@ -11,6 +11,7 @@ use crate::error::{Result, bail};
 
 pub mod bessel_k;
 pub mod broadcast;
+pub mod by_shape;
 pub mod channels;
 pub mod conv;
 pub mod copy;

@@ -9,8 +9,7 @@ use super::{scope, site};
 use crate::bind::transform::tracer;
 use crate::kernel::pointwise::machine;
 use crate::kernel::simd::{Isa, isa};
-use crate::kernel::{fft, par, remainder};
-use crate::ops::pointwise::incomplete;
+use crate::kernel::{by_shape, fft, par, remainder};
 use crate::ops::random;
 use crate::{engine, fork, graph, memory};
 
@@ -100,7 +99,7 @@ static HOLDS: &[fork::Hold] = &[
 /// Makes what is made at its first use, so that no thread of the parent is in the middle of that.
 fn made() -> Option<Box<dyn Any>> {
     remainder::ready();
-    incomplete::ready();
+    by_shape::ready();
     graph::ready();
     Some(Box::new(()))
 }

@@ -1,26 +1,27 @@
-//! The incomplete gamma and beta functions, and the zeta function. Their derivatives by the shapes of the distributions, and
-//! by the exponent, are sums of functions of the arguments, so they have derivatives of any order. These sums are computed
-//! in float64.
+//! The incomplete gamma and beta functions, and the zeta function. Derivatives by the shapes of the distributions are ops of their
+//! own, which have those of the next order. That by the exponent of the zeta function is a sum of functions of the arguments,
+//! computed in float64, so it has derivatives of any order.
 
 use std::f64::consts::PI;
-use std::sync::LazyLock;
 
 use smallvec::smallvec;
 
 use super::arithmetic::xlogy_same;
 use super::binary::{binary_ops, binary_rows};
-use super::compare::{and_same, equal_same, less_equal_same, less_same};
+use super::compare::{and_same, equal_same, less_same};
 use super::select::select;
-use super::special::{betaln_same, digamma, lgamma, xlog1py_same};
-use super::{exp, isnan, log, log1p, sqrt};
+use super::special::{betaln_same, lgamma, polygamma_of, xlog1py_same};
+use super::{exp, isnan, log, log1p};
 use crate::array::Array;
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Result, bail};
 use crate::graph::{
     Cotangents, Grads, Loops, NeedsGrad, Op, Operands, Outputs, Saved, Saves, Tangents, Tensor, apply, only,
 };
+use crate::kernel::pointwise::binary::{self, BinaryLoops, binary_loops};
 use crate::kernel::pointwise::ternary::{self, TernaryLoops, special_ternary_loops};
-use crate::kernel::special;
+use crate::kernel::pointwise::unary::Scalars;
+use crate::kernel::{by_shape, special};
 use crate::ops::entry::{Operand, op};
 use crate::ops::movement::cast;
 use crate::ops::promote::{Class, alike, as_tensor, converted, promoted};
@@ -48,31 +49,119 @@ fn gamma_density(x: &Tensor, y: &Tensor) -> Result<Tensor> {
     exp(&(xlogy_same(&(x - 1.0), y)? - y - lgamma(x)?))
 }
 
-/// The regularised incomplete beta function of three tensors.
+/// The derivative of this order by the first argument of `gammainc`.
 #[derive(Stored)]
 #[stored(op)]
-struct Betainc;
+struct GammaincByShape {
+    order: u32,
+}
 
-const BETAINC: &TernaryLoops = special_ternary_loops!(special::betainc);
+const GAMMAINC: &BinaryLoops = binary_loops!(special x, y; p => by_shape::gammainc(p[0] as usize, x, y));
+
+fn gammainc_by_x(x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    apply(GammaincByShape { order: 1 }, &[x, y])
+}
+
+impl GammaincByShape {
+    /// The products of numbers, of which some are missing, with the derivatives by the inputs.
+    fn rules(&self, t: [Option<&Tensor>; 2], s: &Saved<'_>) -> Result<[Option<Tensor>; 2]> {
+        let (x, y) = (&s.input(0), &s.input(1));
+        let by_x = |t: &Tensor| -> Result<Tensor> {
+            Ok(t * apply(GammaincByShape { order: self.order + 1 }, &[x, y])?)
+        };
+        let by_y = |t: &Tensor| -> Result<Tensor> {
+            let [x, y] = [cast(x, DType::F64)?, cast(y, DType::F64)?];
+            let density = gamma_density(&x, &y)?;
+            let log_y = log(&where_positive(&density, &y)?)?;
+            let slope = |k, _| if k == 1 { &log_y - polygamma(1, &x) } else { -polygamma(k, &x) };
+            let found = by_shape::of_exponential(density, [self.order as usize, 0], slope);
+            Ok(t * cast(&where_defined(&s.output(0), &found)?, t.dtype())?)
+        };
+        Ok([t[0].map(by_x).transpose()?, t[1].map(by_y).transpose()?])
+    }
+}
+
+impl Op for GammaincByShape {
+    fn name(&self) -> &'static str {
+        "gammainc"
+    }
+
+    fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
+        let p = by_orders(self.name(), [self.order, 0])?;
+        Ok([binary::apply_with(self.name(), GAMMAINC, ins[0], ins[1], batch_ndim, &p)?].into())
+    }
+
+    fn is_pointwise(&self) -> bool {
+        true
+    }
+
+    fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
+        let p = by_orders(self.name(), [self.order, 0]).ok()?;
+        GAMMAINC.row(*ins.dtypes.first()?, p).map(Loops::Pointwise)
+    }
+
+    fn saves(&self, _: NeedsGrad) -> Saves {
+        Saves::inputs(3).and(Saves::outputs(1))
+    }
+
+    fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
+        let wanted = [0, 1].map(|i| s.needs(i).then(|| only(g)));
+        Ok(self.rules(wanted, s)?.into_iter().collect())
+    }
+
+    fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
+        Ok(smallvec![add_terms(self.rules([t[0].as_ref(), t[1].as_ref()], s)?)])
+    }
+}
+
+/// The derivative of these orders by the first two arguments of the regularised incomplete beta function, or the function itself.
+#[derive(Stored)]
+#[stored(op)]
+struct Betainc {
+    orders: [u32; 2],
+}
+
+const BETAINC: &TernaryLoops =
+    special_ternary_loops!(a, b, x; p => by_shape::betainc([p[0] as usize, p[1] as usize], a, b, x));
 
 impl Betainc {
     /// `t` times the derivative by the last input.
-    fn by_x(t: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
-        let (a, b, x) = (s.input(0), s.input(1), s.input(2));
+    fn by_x(&self, t: &Tensor, s: &Saved<'_>) -> Result<Tensor> {
+        let orders = self.orders.map(|order| order as usize);
+        let dtype = if orders == [0, 0] { t.dtype() } else { DType::F64 };
+        let [a, b, x] = [cast(&s.input(0), dtype)?, cast(&s.input(1), dtype)?, cast(&s.input(2), dtype)?];
         let near_one = xlog1py_same(&(&b - 1.0), &-&x)?;
         let density = exp(&(xlogy_same(&(&a - 1.0), &x)? + near_one - betaln_same(&a, &b)?))?;
+        let found = if orders == [0, 0] {
+            density
+        } else {
+            let (x, sum) = (where_positive(&density, &x)?, &a + &b);
+            let logs = [log(&x)?, log1p(&-&x)?];
+            by_shape::of_exponential(density, orders, |i, j| {
+                let both = polygamma(i + j, &sum);
+                match (i, j) {
+                    (1, 0) => both - polygamma(1, &a) + &logs[0],
+                    (0, 1) => both - polygamma(1, &b) + &logs[1],
+                    (_, 0) => both - polygamma(i, &a),
+                    (0, _) => both - polygamma(j, &b),
+                    _ => both,
+                }
+            })
+        };
         // Outside of [0, 1] the function has no values, and the density would have some.
-        Ok(t * select(&isnan(&s.output(0))?, &s.output(0).detach(), &density)?)
+        Ok(t * cast(&where_defined(&s.output(0), &found)?, t.dtype())?)
     }
 
     /// The products of numbers, of which some are missing, with the derivatives by the inputs.
-    fn rules(t: [Option<&Tensor>; 3], s: &Saved<'_>) -> Result<[Option<Tensor>; 3]> {
-        let by_x = t[2].map(|t| Betainc::by_x(t, s)).transpose()?;
-        if t[0].is_none() && t[1].is_none() {
-            return Ok([None, None, by_x]);
-        }
-        let [by_a, by_b] = betainc_by_shapes(&s.input(0), &s.input(1), &s.input(2))?;
-        Ok([t[0].map(|t| t * by_a), t[1].map(|t| t * by_b), by_x])
+    fn rules(&self, t: [Option<&Tensor>; 3], s: &Saved<'_>) -> Result<[Option<Tensor>; 3]> {
+        let by_shape = |i: usize, t: &Tensor| -> Result<Tensor> {
+            let mut orders = self.orders;
+            orders[i] += 1;
+            Ok(t * apply(Betainc { orders }, &[&s.input(0), &s.input(1), &s.input(2)])?)
+        };
+        let [a, b, x] = t;
+        let (by_a, by_b) = (a.map(|t| by_shape(0, t)), b.map(|t| by_shape(1, t)));
+        Ok([by_a.transpose()?, by_b.transpose()?, x.map(|t| self.by_x(t, s)).transpose()?])
     }
 }
 
@@ -82,7 +171,8 @@ impl Op for Betainc {
     }
 
     fn forward(&self, ins: &[&Array], batch_ndim: usize) -> Result<Outputs> {
-        Ok([ternary::apply(self.name(), BETAINC, [ins[0], ins[1], ins[2]], batch_ndim, &[0.0; 3])?].into())
+        let p = by_orders(self.name(), self.orders)?;
+        Ok([ternary::apply(self.name(), BETAINC, [ins[0], ins[1], ins[2]], batch_ndim, &p)?].into())
     }
 
     fn is_pointwise(&self) -> bool {
@@ -90,7 +180,8 @@ impl Op for Betainc {
     }
 
     fn lower(&self, ins: &Operands<'_>) -> Option<Loops> {
-        BETAINC.row(*ins.dtypes.first()?, [0.0; 3]).map(Loops::Pointwise)
+        let p = by_orders(self.name(), self.orders).ok()?;
+        BETAINC.row(*ins.dtypes.first()?, p).map(Loops::Pointwise)
     }
 
     fn saves(&self, _: NeedsGrad) -> Saves {
@@ -99,12 +190,39 @@ impl Op for Betainc {
 
     fn vjp(&self, g: &Cotangents, s: &Saved<'_>) -> Result<Grads> {
         let wanted = [0, 1, 2].map(|i| s.needs(i).then(|| only(g)));
-        Ok(Betainc::rules(wanted, s)?.into_iter().collect())
+        Ok(self.rules(wanted, s)?.into_iter().collect())
     }
 
     fn jvp(&self, t: &Tangents, s: &Saved<'_>) -> Result<Grads> {
-        Ok(smallvec![add_terms(Betainc::rules([t[0].as_ref(), t[1].as_ref(), t[2].as_ref()], s)?)])
+        Ok(smallvec![add_terms(self.rules([t[0].as_ref(), t[1].as_ref(), t[2].as_ref()], s)?)])
     }
+}
+
+/// Derivatives by shapes are computed up to this order, those of two shapes together.
+const HIGHEST: u32 = 100;
+
+/// The numbers that the loops read. Raises ArgumentError above the highest order.
+fn by_orders(op: &'static str, [first, second]: [u32; 2]) -> Result<Scalars> {
+    if first > HIGHEST || second > HIGHEST {
+        bail!(Argument, op, "derivatives by the shapes are computed up to order {HIGHEST}");
+    }
+    Ok([f64::from(first), f64::from(second), 0.0])
+}
+
+/// The derivative of order `n` of lgamma, for rules.
+fn polygamma(n: usize, x: &Tensor) -> Tensor {
+    polygamma_of((n - 1) as f64, x).unwrap_or_else(|error| error.throw())
+}
+
+/// `x`, and 1/2 where the density is 0: there the logarithm of `x` does not matter.
+fn where_positive(density: &Tensor, x: &Tensor) -> Result<Tensor> {
+    select(&equal_same(&density.detach(), &number(0.0))?, &number(0.5), x)
+}
+
+/// Numbers, and NaN where the function has no value.
+fn where_defined(value: &Tensor, numbers: &Tensor) -> Result<Tensor> {
+    let value = cast(&value.detach(), numbers.dtype())?;
+    select(&isnan(&value)?, &value, numbers)
 }
 
 /// The regularised incomplete beta function: the integral of t^(alpha - 1) (1 - t)^(beta - 1) / B(alpha, beta) from 0 to
@@ -121,175 +239,16 @@ pub fn betainc(alpha: Operand<'_>, beta: Operand<'_>, x: Operand<'_>) -> Result<
     let b = as_tensor(Operand::Tensor(&b), x.dtype())?;
     let dims = shape::broadcast("betainc", a.dims(), b.dims())?;
     shape::broadcast("betainc", &dims, x.dims())?;
-    apply(Betainc, &[&a, &b, &x])
+    apply(Betainc { orders: [0, 0] }, &[&a, &b, &x])
 }
-
-/// What is cut off from an integral is smaller than the largest value of the function by this exponent.
-const CUT: f64 = 40.0;
-
-/// Small shapes are raised by so many steps of a recurrence. Then the functions under the integrals have no steep part.
-const RAISE: usize = 4;
-
-/// Makes the table of this file: see [`crate::fork`].
-#[doc(hidden)]
-pub fn ready() {
-    LazyLock::force(&GAUSS);
-}
-
-/// Nodes in [0, 1] and weights of Gauss's quadrature, which is exact for polynomials of degree 95.
-static GAUSS: LazyLock<Vec<(f64, f64)>> = LazyLock::new(|| {
-    const N: usize = 48;
-    let node = |i: usize| {
-        let mut x = ((i as f64 + 0.75) / (N as f64 + 0.5) * PI).cos();
-        let mut slope = 1.0;
-        for _ in 0..10 {
-            // Legendre's polynomials by their recurrence, and Newton's method for the roots of the last one.
-            let (mut p, mut before) = (x, 1.0);
-            for n in (2..=N).map(|n| n as f64) {
-                (p, before) = (((2.0 * n - 1.0) * x * p - (n - 1.0) * before) / n, p);
-            }
-            slope = N as f64 * (x * p - before) / (x * x - 1.0);
-            x -= p / slope;
-        }
-        ((1.0 + x) / 2.0, 1.0 / ((1.0 - x * x) * slope * slope))
-    };
-    (0..N).map(node).collect()
-});
 
 fn number(value: f64) -> Tensor {
     Tensor::scalar_of(DType::F64, value)
 }
 
-/// The smaller one of two numbers.
-fn least(x: &Tensor, y: &Tensor) -> Result<Tensor> {
-    select(&less_same(x, y)?, x, y)
-}
-
 /// Whether a number is between two others.
 fn between(low: f64, x: &Tensor, high: f64) -> Result<Tensor> {
     and_same(&less_same(&number(low), x)?, &less_same(x, &number(high))?)
-}
-
-/// What the derivatives by shapes are where no integral is taken: 0 at an end of the range of `x`, and else NaN.
-fn at_ends(x: &Tensor, shapes: &Tensor, high: f64) -> Result<Tensor> {
-    let low_or_nan = select(&equal_same(x, &number(0.0))?, &number(0.0), &number(f64::NAN))?;
-    let ends = select(&equal_same(x, &number(high))?, &number(0.0), &low_or_nan)?;
-    select(shapes, &ends, &number(f64::NAN))
-}
-
-/// The derivative of `gammainc` by its first argument. With `t = y e^u`, `Γ(x) gammainc` is the integral of
-/// `exp(x (log y + u) - y e^u)` over `u < 0`, and `Γ(x)` is that over all `u`.
-fn gammainc_by_x(x: &Tensor, y: &Tensor) -> Result<Tensor> {
-    let dtype = x.dtype();
-    let (x, y) = (cast(x, DType::F64)?, cast(y, DType::F64)?);
-    let shapes = between(0.0, &x.detach(), f64::INFINITY)?;
-    let inside = and_same(&shapes, &between(0.0, &y.detach(), f64::INFINITY)?)?;
-    let ends = at_ends(&y.detach(), &shapes, f64::INFINITY)?;
-    let (x, y) = (select(&inside, &x, &number(1.0))?, select(&inside, &y, &number(1.0))?);
-    let (log_y, lower) = (log(&y)?, less_equal_same(&y.detach(), &x.detach())?);
-    let raised = &x + select(&lower, &number(RAISE as f64), &number(0.0))?;
-    // The end of the integral over the shorter tail: bounds of where the function has fallen by the cut.
-    let end = {
-        let (shape, y) = (raised.detach(), y.detach());
-        let curved = 3.0 * CUT / &y;
-        let is_near = less_equal_same(&curved, &number(1.0))?;
-        let near = select(&is_near, &sqrt(&curved)?, &number(f64::INFINITY))?;
-        let below = -least(&((&y + CUT) / &shape), &near)?;
-        let few = select(&less_same(&y, &number(10.0))?, &log1p(&(2.0 * CUT / &y))?, &number(f64::INFINITY))?;
-        let above = least(&least(&sqrt(&(2.0 * CUT / &y))?, &(CUT / (&y - &shape)))?, &few)?;
-        select(&lower, &below, &above)?
-    };
-    let (slope, scale) = (digamma(&raised)?, lgamma(&raised)?);
-    let mut total = number(0.0);
-    for &(node, weight) in GAUSS.iter() {
-        let u = &end * node;
-        let log_t = &log_y + &u;
-        let density = exp(&(&raised * &log_t - &y * exp(&u)? - &scale))?;
-        total = total + density * (log_t - &slope) * weight;
-    }
-    // gammainc(x, y) = gammainc(x + 1, y) + y^x e^-y / Γ(x + 1).
-    let mut steps = number(0.0);
-    for step in 0..RAISE {
-        let x = &x + step as f64;
-        let next = &x + 1.0;
-        let term = exp(&(&x * &log_y - &y - lgamma(&next)?))?;
-        steps = steps + term * (&log_y - digamma(&next)?);
-    }
-    let found = select(&lower, &steps, &number(0.0))? - end * total;
-    cast(&select(&inside, &found, &ends)?, dtype)
-}
-
-/// The derivatives of `betainc` by its first two arguments.
-fn betainc_by_shapes(a: &Tensor, b: &Tensor, x: &Tensor) -> Result<[Tensor; 2]> {
-    let dtype = a.dtype();
-    let [a, b, x] = [cast(a, DType::F64)?, cast(b, DType::F64)?, cast(x, DType::F64)?];
-    let shapes =
-        and_same(&between(0.0, &a.detach(), f64::INFINITY)?, &between(0.0, &b.detach(), f64::INFINITY)?)?;
-    let inside = and_same(&shapes, &between(0.0, &x.detach(), 1.0)?)?;
-    let ends = at_ends(&x.detach(), &shapes, 1.0)?;
-    let [a, b] = [select(&inside, &a, &number(1.0))?, select(&inside, &b, &number(1.0))?];
-    let x = select(&inside, &x, &number(0.5))?;
-    // Above the mean betainc(a, b, x) = 1 - betainc(b, a, 1 - x) is computed.
-    let mean = a.detach() / (&a + &b).detach();
-    let upper = less_same(&mean, &x.detach())?;
-    let rest = 1.0 + -&x;
-    let [by_first, by_second] = lower_tail(
-        [&select(&upper, &b, &a)?, &select(&upper, &a, &b)?],
-        [&select(&upper, &rest, &x)?, &select(&upper, &x, &rest)?],
-    )?;
-    let by_a = select(&upper, &-&by_second, &by_first)?;
-    let by_b = select(&upper, &-&by_first, &by_second)?;
-    Ok([cast(&select(&inside, &by_a, &ends)?, dtype)?, cast(&select(&inside, &by_b, &ends)?, dtype)?])
-}
-
-/// The derivatives of `betainc` by `a` and `b` for `x` up to the mean; `rest` is `1 - x`.
-fn lower_tail([a, b]: [&Tensor; 2], [x, rest]: [&Tensor; 2]) -> Result<[Tensor; 2]> {
-    let (log_x, log_rest) = (log(x)?, log(rest)?);
-    // Both derivatives of the exponential of `power - betaln(a, b)`, where the derivatives of `power` are given.
-    let derivatives = |power: &Tensor, a: &Tensor, b: &Tensor, by: [&Tensor; 2]| -> Result<[Tensor; 2]> {
-        let (term, both) = (exp(&(power - betaln_same(a, b)?))?, digamma(&(a + b))?);
-        Ok([&term * (by[0] - digamma(a)? + &both), &term * (by[1] - digamma(b)? + &both)])
-    };
-    let mut found = [number(0.0), number(0.0)];
-    let mut add = |terms: [Tensor; 2], times: &Tensor| {
-        for (sum, term) in found.iter_mut().zip(terms) {
-            *sum = &*sum + term * times;
-        }
-    };
-    // betainc(a, b, x) = betainc(a, b + 1, x) - x^a (1 - x)^b / (b B(a, b)), for small b only, as terms could cancel.
-    let small = less_same(&b.detach(), &number(1.0))?;
-    let minus = select(&small, &number(-1.0), &number(0.0))?;
-    for step in 0..RAISE {
-        let b = b + step as f64;
-        let power = a * &log_x + &b * &log_rest - log(&b)?;
-        add(derivatives(&power, a, &b, [&log_x, &(&log_rest - 1.0 / &b)])?, &minus);
-    }
-    let b = &(b + select(&small, &number(RAISE as f64), &number(0.0))?);
-    // betainc(a, b, x) = betainc(a + 1, b, x) + x^a (1 - x)^b / (a B(a, b)).
-    for step in 0..RAISE {
-        let a = a + step as f64;
-        let power = &a * &log_x + b * &log_rest - log(&a)?;
-        add(derivatives(&power, &a, b, [&(&log_x - 1.0 / &a), &log_rest])?, &number(1.0));
-    }
-    let a = &(a + RAISE as f64);
-    // With t = x e^u the rest is an integral over u < 0, which ends where the function has fallen by the cut.
-    let end = {
-        let [a, b, x, log_rest] = [a, b, x, &log_rest].map(Tensor::detach);
-        let more = b - 1.0;
-        let curved = 2.0 * CUT / (&more * x * 0.37);
-        let is_near = less_equal_same(&curved, &number(1.0))?;
-        let near = select(&is_near, &sqrt(&curved)?, &number(f64::INFINITY))?;
-        -least(&((CUT + -(more * log_rest)) / a), &near)?
-    };
-    let minus_end = -&end;
-    for &(node, weight) in GAUSS.iter() {
-        let u = &end * node;
-        let log_t = &log_x + &u;
-        let log_left = log1p(&-(x * exp(&u)?))?;
-        let power = a * &log_t + (b - 1.0) * &log_left;
-        add(derivatives(&power, a, b, [&log_t, &log_left])?, &(&minus_end * weight));
-    }
-    Ok(found)
 }
 
 /// The derivative of `zeta` by its first argument, the exponent: that of the formula of Euler and Maclaurin, for `x > 1`

@@ -123,7 +123,7 @@ fn log_ndtr_of(n: f64, x: &Tensor) -> Result<Tensor> {
 }
 
 /// `polygamma` of a float tensor.
-fn polygamma_of(n: f64, x: &Tensor) -> Result<Tensor> {
+pub(super) fn polygamma_of(n: f64, x: &Tensor) -> Result<Tensor> {
     if n == 1.0 { trigamma(x) } else { parametrised::<Polygamma>(x, [n, 0.0, 0.0]) }
 }
 

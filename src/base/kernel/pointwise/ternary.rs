@@ -84,14 +84,19 @@ macro_rules! ternary_loops {
 }
 pub use ternary_loops;
 
-/// The loops of a function of three numbers that is computed in f64.
+/// The loops of a formula `x, y, z; p => expression` that is computed in f64, which reads [`Scalars`] as `p[i]`.
 #[macro_export]
 macro_rules! special_ternary_loops {
-    ($f:path) => {{
+    ($x:ident, $y:ident, $z:ident; $p:ident => $e:expr) => {{
         use $crate::kernel::{
             num::Plain,
             pointwise::{formula, ternary, unary},
         };
+        // One copy of the formula for both dtypes.
+        #[inline(never)]
+        fn wide($x: f64, $y: f64, $z: f64, $p: &unary::Scalars) -> f64 {
+            $e
+        }
         /// # Safety
         /// As [`ternary::zip3`].
         unsafe fn all<T: Plain>(
@@ -99,13 +104,13 @@ macro_rules! special_ternary_loops {
             from: [*const u8; 3],
             steps: [usize; 3],
             out: *mut u8,
-            _: &unary::Scalars,
+            p: &unary::Scalars,
         ) {
             for i in 0..n {
                 // SAFETY: as the function's `# Safety` section requires.
                 unsafe {
                     let at = |k: usize| (*from[k].cast::<T>().add(i * steps[k])).to_f64();
-                    out.cast::<T>().add(i).write(T::from_f64($f(at(0), at(1), at(2))));
+                    out.cast::<T>().add(i).write(T::from_f64(wide(at(0), at(1), at(2), p)));
                 }
             }
         }
