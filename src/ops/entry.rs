@@ -54,6 +54,8 @@ pub enum Convention {
     AllAxes,
     /// An empty list of axes is refused.
     NeedsAxes,
+    /// One of the arguments after the first one is given; natively all may be None.
+    NeedsOther,
     /// Where there is nothing to do, the result is the operand; natively a new tensor.
     GivesBack,
     /// Results share no memory with the operand; natively they are views where they can be.

@@ -105,3 +105,12 @@ def test_weak_references() -> None:
     gc.collect()
     assert ref() is None
     assert not table
+
+
+def test_deepcopy_copies_a_gradient_that_was_set() -> None:
+    for dialect in (PADDLE, TORCH):
+        x = _core.make([1.0, 1.0], "float32", False, dialect)
+        x.grad = x * 3
+        copied = copy.deepcopy(x)
+        assert copied.grad.tolist() == [3.0, 3.0]
+        assert copied.grad is not x.grad

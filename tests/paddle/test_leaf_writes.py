@@ -63,5 +63,6 @@ def test_poisson_has_a_gradient_of_zeros() -> None:
     y = paddle.poisson(x)
     paddle.seed(3)
     assert y.tolist() == paddle.poisson(x.detach()).tolist()
+    assert type(y) is paddle.Tensor
     y.sum().backward()
     assert x.grad.tolist() == [0, 0]

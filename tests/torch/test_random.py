@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -137,3 +138,24 @@ def test_draws_that_distributions_are_made_of() -> None:
     p = torch._sample_dirichlet(torch.tensor([[1.0, 2.0, 5.0]] * 5000))
     assert torch.allclose(p.sum(-1), torch.ones(5000))
     assert torch.allclose(p.mean(0), torch.tensor([0.125, 0.25, 0.625]), atol=0.02)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        torch.bernoulli,
+        torch.poisson,
+        lambda p: torch.normal(p, 1.0),
+        lambda p: torch.normal(0.0, p),
+        lambda p: torch.normal(p, p),
+    ],
+)
+@pytest.mark.parametrize("shape", [(), (3,), (0,)])
+def test_draws_of_tracked_parameters_are_tensors_of_torch(draw: Callable[..., Any], shape: Any) -> None:
+    p = torch.full(shape, 0.5, requires_grad=True)
+    found = draw(p)
+    assert type(found) is torch.Tensor
+    assert found.requires_grad
+    found.sum().backward()
+    assert torch.equal(p.grad, torch.zeros(shape))
+    assert type(p.grad) is torch.Tensor

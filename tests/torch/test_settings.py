@@ -394,6 +394,10 @@ def test_devices_that_are_not_here_have_names() -> None:
     assert torch.ones(1).device != cuda
     assert repr(torch.ones(1).device) == "device(type='cpu')"
     assert type(torch.device("cuda").type) is str
+    first = torch.device("cpu:0")
+    assert (first.type, first.index, str(first)) == ("cpu", 0, "cpu:0")
+    assert first == torch.device("cpu", 0) == torch.device(type="cpu", index=0) != torch.device("cpu")
+    assert repr(torch.ones(1, device=first).to("cpu:0").device) == "device(type='cpu')"
     assert pickle.loads(pickle.dumps(cuda)).index == 1
     calls: list[Any] = [
         lambda: torch.ones(1, device=cuda),

@@ -28,6 +28,7 @@ from ferrograd._core import CompiledCalls, Tensor
 from ferrograd._kit.forks import Lock
 from ferrograd._kit.tree import children
 from ferrograd._layers.module import BaseModule
+from ferrograd._optim.states import States
 
 #: Values that are told apart by what they are, not by their identity.
 PLAIN = (bool, int, str, bytes, complex, type(None), type(...))
@@ -702,7 +703,7 @@ class Names:
             self.watch((vars(sys.modules[_EVERY]), "called"))
         if _is_of(type(value), _FRAMEWORKS):
             # Who reads the state of an optimizer, which changes with each of its steps, is not traced.
-            for attribute in [x for name, x in held.items() if name != "state"]:
+            for attribute in [x for x in held.values() if not isinstance(x, States)]:
                 self._meet(attribute, None)
         self._meet(held.get("__wrapped__"), None)
         if isinstance(value, functools.singledispatchmethod):
@@ -841,7 +842,7 @@ class Names:
                 read = held if self.any and not is_ours else names & held.keys()
                 # The counts in the state of an optimizer change with each of its steps, which asks for them anew.
                 yield from (
-                    ((held, name), False) for name in held if name in read and not (is_ours and name == "state")
+                    ((held, name), False) for name, x in held.items() if name in read and not isinstance(x, States)
                 )
         for base in self._bases(value):
             for name, attribute in base.__dict__.items():

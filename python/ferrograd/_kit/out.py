@@ -7,17 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ferrograd import _core
-from ferrograd._core import DtypeError, Tensor
-
-#: The kinds of dtypes, each of which holds the values of those before it. NumPy's kind of bfloat16 is V.
-_KINDS = {kind: i for i, kinds in enumerate(("b", "iu", "fV", "c")) for kind in kinds}
-
-
-def check_can_take(function: str, out: Tensor, result: Tensor) -> None:
-    """Raises unless the dtype of ``out`` holds numbers of the result's kind: integers take no floats."""
-    if _KINDS[result.dtype.kind] > _KINDS[out.dtype.kind]:
-        text = f"result type {result.dtype} can't be cast to the desired output type {out.dtype}"
-        raise DtypeError(f"{function}: {text}")
+from ferrograd._core import Tensor
 
 
 def placed(result: Tensor, out: Tensor | None, requires_grad: bool) -> Any:

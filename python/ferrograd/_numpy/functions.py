@@ -20,7 +20,6 @@ from ferrograd._functions.differences import derivatives
 from ferrograd._functions.sort import distinct
 from ferrograd._kit import arguments as _arguments
 from ferrograd._kit.dialect import NATIVE
-from ferrograd._kit.out import check_can_take
 
 __all__ = [
     "append",
@@ -95,7 +94,7 @@ def deliver(f: Any, result: Any, out: tuple[Any, ...]) -> Any:
     for target, value in zip(out, results, strict=True):
         if isinstance(target, Tensor):
             if isinstance(value, Tensor):
-                check_can_take(f"numpy.{f.__name__}", target, value)
+                _core.check_can_take(f"numpy.{f.__name__}", target, value)
             target[...] = value
         elif getattr(value, "requires_grad", False):
             raise TypeError(

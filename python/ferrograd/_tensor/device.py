@@ -65,8 +65,8 @@ class Place(Device):
     __str__ = __repr__
 
 
-#: The kinds of devices that torch has, and that no tensor can be on here.
-_KINDS = ("cuda", "hpu", "ipu", "meta", "mps", "mtia", "privateuseone", "vulkan", "xla", "xpu")
+#: The kinds of devices that torch has. All tensors are on the CPU here.
+_KINDS = ("cpu", "cuda", "hpu", "ipu", "meta", "mps", "mtia", "privateuseone", "vulkan", "xla", "xpu")
 
 
 class TorchDevice(Device):
@@ -84,13 +84,14 @@ class TorchDevice(Device):
 
     def __new__(cls, type: object = "cpu", index: int | None = None) -> TorchDevice:
         """The device of a name; raises if torch has none of this name."""
-        kind, _, number = str(type).partition(":")
-        if kind in _KINDS and (number.isdecimal() or not number):
-            number = number or ("" if index is None else str(int(index)))
+        kind, colon, number = str(type).partition(":")
+        if kind in _KINDS and (number.isdecimal() or not colon):
+            if index is not None:
+                if colon:
+                    raise _core.ArgumentError(f"device: {type} has a number; leave out the index {index}")
+                number = str(int(index))
             return super().__new__(cls, f"{kind}:{number}" if number else kind)
         _core.check_device("device", type)
-        if index not in (None, 0):
-            raise _core.ArgumentError(f"device: there is one CPU, and no number {index}")
         return super().__new__(cls, "cpu")
 
     @property

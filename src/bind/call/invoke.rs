@@ -18,7 +18,7 @@ use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::{OrRaise, exception};
 use crate::bind::python::gil::{ask_in_turn, listening, without_gil};
 use crate::bind::value::var::{Notes, Var};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, bail};
 use crate::graph::site::Site;
 use crate::graph::{DetachReason, Tensor};
 use crate::ops::copy::alias;
@@ -139,7 +139,10 @@ fn run<'py>(
 }
 
 /// The conventions of functions that [`in_own_way`] calls otherwise than their entry says.
-const OWN_WAY: Conventions = Conventions::NONE.and(Convention::QuotientOfRemainder).and(Convention::FromZero);
+const OWN_WAY: Conventions = Conventions::NONE
+    .and(Convention::QuotientOfRemainder)
+    .and(Convention::FromZero)
+    .and(Convention::NeedsOther);
 
 /// Calls what is not called as it is: for a dialect's conventions, half operands, or autocast.
 fn in_own_way(
@@ -149,6 +152,10 @@ fn in_own_way(
     args: &[Arg],
 ) -> Result<Value> {
     let &Callable { entry, name, .. } = callable;
+    if conventions.has(Convention::NeedsOther) && args[1..].iter().all(|arg| matches!(arg, Arg::None)) {
+        let others: Vec<&str> = entry.params[1..].iter().map(|param| param.name).collect();
+        bail!(Argument, name, "one of {} is given", others.join(" and "));
+    }
     if conventions.has(Convention::QuotientOfRemainder) {
         let floor_divide = dialect.floor_divide().of_any;
         return floor_divide(take(name, args, 0)?, take(name, args, 1)?).map(Value::Tensor);

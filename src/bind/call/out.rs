@@ -8,6 +8,12 @@ use crate::bind::python::error::raise;
 use crate::bind::value::var::Var;
 use crate::ops::Index;
 
+/// Raises unless the dtype of `out` holds numbers of the kind of the result's: integers take no floats.
+#[pyfunction]
+pub fn check_can_take(op: &str, out: &Bound<'_, Var>, result: &Bound<'_, Var>) -> PyResult<()> {
+    inplace::check_can_take(out.py(), op, out.get().look().dtype(), result.get().look().dtype())
+}
+
 /// Raises unless a result can be written to `out`, which has its shape, or takes it in a dialect in which it does.
 #[pyfunction]
 pub fn check_out(op: &str, result: &Bound<'_, PyAny>, out: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -54,6 +60,7 @@ pub fn write_out<'py>(
 }
 
 pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(check_can_take, m)?)?;
     m.add_function(wrap_pyfunction!(check_out, m)?)?;
     m.add_function(wrap_pyfunction!(write_out, m)?)
 }

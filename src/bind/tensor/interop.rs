@@ -34,8 +34,8 @@ impl Var {
         if name.is_some() {
             state.extras().name = name;
         }
-        if let (Some(slot), Some(g)) = (&state.slot, grad) {
-            slot.set_grad(Some(g.unbind()));
+        if let Some(g) = grad {
+            state.slot.get_or_insert_default().set_grad(Some(g.unbind()));
         }
         drop(state);
         Ok(copy)

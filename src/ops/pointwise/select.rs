@@ -121,7 +121,7 @@ parametrised_rows! {
 /// >>> fg.clip(fg.tensor([-1.0, 0.5, 2.0]), 0, 1).tolist()
 /// [0.0, 0.5, 1.0]
 /// ```
-#[op(in_place, names("clip", "clamp"), light)]
+#[op(in_place, names("clip", "clamp"), light, torch(NeedsOther))]
 pub fn clip(
     x: &Tensor,
     #[default(None)] min: Option<Operand<'_>>,

@@ -888,3 +888,30 @@ def test_rows_of_complex_numbers() -> None:
     np.testing.assert_allclose(torch.logspace(0, 1 + 1j, 3, dtype=torch.complex128).numpy(), want)
     with pytest.raises(TypeError, match="can't be safely cast"):
         torch.linspace(0, 1j, 3, dtype=torch.float32)
+
+
+def test_clamp_needs_a_bound() -> None:
+    x = torch.tensor([-1.0, 2.0])
+    for call in (
+        lambda: torch.clamp(x),
+        lambda: x.clamp(min=None),
+        lambda: x.clip(None, None),
+        lambda: x.clamp_(),
+        lambda: torch.clip(x, out=torch.ones(2)),
+        lambda: torch.func.vmap(torch.clamp)(x),
+        lambda: torch.compile(torch.clamp)(x),
+    ):
+        with pytest.raises(RuntimeError, match="one of min and max is given"):
+            call()
+    assert x.clamp(max=torch.tensor(1.0)).tolist() == [-1, 1]
+
+
+def test_block_diag_of_nothing() -> None:
+    found = torch.block_diag()
+    assert (type(found), found.shape, found.dtype) == (torch.Tensor, (1, 0), torch.float32)
+
+
+@pytest.mark.parametrize("x", [torch.tensor([1, 2]), torch.tensor([True]), torch.tensor([1j])])
+def test_frexp_is_of_floats(x: Any) -> None:
+    with pytest.raises(RuntimeError, match="floating-point dtypes"):
+        torch.frexp(x)

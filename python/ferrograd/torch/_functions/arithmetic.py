@@ -167,7 +167,10 @@ def fill(input: Tensor, value: Any) -> Any:
 
 def frexp(input: Tensor) -> Any:
     """The elements as ``mantissa * 2**exponent``, with the mantissa in [0.5, 1) and the exponent an int32."""
-    return return_types.frexp(*ops.frexp(input))
+    x: Any = _arguments.tensor(input, "frexp", "input")
+    if x.dtype.kind not in "fV":
+        raise DtypeError(f"torch.frexp() only supports floating-point dtypes, not {x.dtype}")
+    return return_types.frexp(*ops.frexp(x))
 
 
 def logit(input: Tensor, eps: float | None = None) -> Tensor:

@@ -23,6 +23,7 @@ __all__ = [
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
+    "block_diag",
     "broadcast_shapes",
     "conj",
     "constant_pad_nd",
@@ -81,6 +82,11 @@ def atleast_3d(*tensors: Any) -> Any:
         return ops.reshape(x, [1, *shape, 1] if x.ndim == 1 else shape + [1] * (3 - x.ndim) if x.ndim else [1, 1, 1])
 
     return _each(one, tensors, "atleast_3d")
+
+
+def block_diag(*tensors: Tensor) -> Tensor:
+    """A matrix with matrices along its diagonal, and zeros elsewhere. Of none it has one row without elements."""
+    return ops.block_diag(tensors)
 
 
 def broadcast_shapes(*shapes: Any) -> TorchSize:

@@ -7,8 +7,8 @@ from typing import Any
 
 from ferrograd._core import ArgumentError, Tensor
 from ferrograd._optim import fused as _fused, rules
+from ferrograd._optim.states import state_of
 from ferrograd.torch.optim._options import cycle_of, given, rate_of
-from ferrograd.torch.optim._state import state_of
 from ferrograd.torch.optim.optimizer import Optimizer, Params
 
 __all__ = ["ASGD", "SGD", "Muon", "Rprop"]

@@ -17,6 +17,7 @@ from ferrograd._kit.dialect import TORCH
 from ferrograd._kit.warning import warn
 from ferrograd._layers.hooks import RemovableHandle, add
 from ferrograd._optim import fused as _fused
+from ferrograd._optim.states import States, as_tensors, has_no_numbers, state_of
 from ferrograd._tensor.dtypes import dtype_of
 from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.optim._hooks import (
@@ -26,7 +27,6 @@ from ferrograd.torch.optim._hooks import (
     register_optimizer_step_pre_hook,
     with_hooks,
 )
-from ferrograd.torch.optim._state import States, as_tensors, has_no_numbers, state_of
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
 

@@ -316,6 +316,11 @@ adaptive_max_pool2d = for_dimension("adaptive_max_pool{ndim}d", 2, _adaptive_max
 adaptive_max_pool3d = for_dimension("adaptive_max_pool{ndim}d", 3, _adaptive_max_pool)
 
 
+def takes_batch(training: bool, use_global_stats: bool | None) -> bool:
+    """Whether a batch normalization takes the statistics of the batch, not the running ones."""
+    return training if use_global_stats is None else not use_global_stats
+
+
 def batch_norm(
     x: Tensor,
     running_mean: Tensor,
@@ -334,7 +339,7 @@ def batch_norm(
     In training the statistics are those of the batch, and the running ones are updated with share ``1 - momentum``.
     Otherwise the running statistics are used. ``use_global_stats`` says which in both cases.
     """
-    fresh = training if use_global_stats is None else not use_global_stats
+    fresh = takes_batch(training, use_global_stats)
     running, scale = (running_mean, running_var), (weight, bias)
 
     def run(x: Tensor) -> Tensor:

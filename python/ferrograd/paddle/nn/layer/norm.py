@@ -13,6 +13,7 @@ from ferrograd._layers.reparametrized import as_matrix, power_iteration
 from ferrograd.paddle._base.process_groups import found, get_world_size, is_initialized
 from ferrograd.paddle._tensor import Tensor
 from ferrograd.paddle.nn import functional as F
+from ferrograd.paddle.nn._functional.pools import takes_batch
 from ferrograd.paddle.nn._parameter import ParamAttr
 from ferrograd.paddle.nn.initializer import Constant, Normal
 from ferrograd.paddle.nn.layer.layers import FunctionLayer, Layer
@@ -196,7 +197,7 @@ class SyncBatchNorm(_BatchNormBase):
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalized input. In training the running statistics are updated."""
-        fresh = self.training if self._use_global_stats is None else not self._use_global_stats
+        fresh = takes_batch(self.training, self._use_global_stats)
         together = blocks.current() if fresh else None
         if not fresh or (together is None and (not is_initialized() or get_world_size() == 1)):
             return super().forward(input)

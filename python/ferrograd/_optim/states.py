@@ -7,9 +7,8 @@ from collections.abc import ItemsView, Iterable, ValuesView
 from typing import Any
 
 from ferrograd import _core
-from ferrograd._core import native
+from ferrograd._core import Tensor, native
 from ferrograd._kit.dialect import TORCH
-from ferrograd.torch._tensor import Tensor
 
 State = dict[str, Any]
 
