@@ -203,6 +203,9 @@ def main() -> None:
     box = os.open(Path(sys.argv[1]), os.O_RDWR | os.O_CREAT)
     Walk.share = int(sys.argv[2])
     rows = all_cases()
+    # What has been imported need not be looked through after each function.
+    gc.collect()
+    gc.freeze()
     for names, params, _method in _core.registry():
         if names[0] in sys.argv[3:]:
             own = [r for r in rows if r.op in names or r.op.split(".")[-1] in names]
