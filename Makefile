@@ -137,7 +137,7 @@ ARM := aarch64-unknown-linux-gnu
 # The public names of the crate, which rustdoc lists for nightly compilers only, or for those that are told that they are.
 SURFACE := RUSTC_BOOTSTRAP=1 cargo rustdoc --quiet --lib --target-dir target/surface
 JSON := -- -Zunstable-options --output-format json
-check: install .venv/ready
+check: install .venv/ready .venv/checkers
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets --all-features -- -D warnings
 	! rustup target list --installed | grep --quiet $(ARM) || cargo check --quiet --workspace --exclude ferrograd-python --target $(ARM)
@@ -166,7 +166,7 @@ wheel: .venv/ready
 # What a release consists of, in dist/: the changelog and tags fit the version, the archives are well formed, and each of
 # them installs in an empty environment and passes its self-test. The crates compile from what would be published.
 EMPTY := target/empty
-release: .venv/ready
+release: .venv/ready .venv/checkers
 	$(BIN)/python -m tests.project.release
 	rm -rf dist
 	$(MAKE) wheel
@@ -219,7 +219,11 @@ $(WHEELS)/built: .venv/build Cargo.toml Cargo.lock pyproject.toml $(SOURCES)
 	touch $@
 
 .venv/ready: .venv/build
-	$(PIP) --group dev
+	$(PIP) --group test
+	touch $@
+
+.venv/checkers: .venv/build
+	$(PIP) --group check
 	touch $@
 
 clean:
