@@ -206,6 +206,31 @@ def test_assert_close() -> None:
             close(a, b)
 
 
+def test_tolerances_are_those_of_the_dtypes() -> None:
+    from ferrograd.torch.testing._comparison import default_tolerances, get_tolerances
+
+    half, single = torch.tensor(1.0, dtype=torch.bfloat16), torch.tensor(1.0)
+    assert get_tolerances(half, single) == default_tolerances(torch.bfloat16, single) == (1.6e-2, 1e-5)
+    assert get_tolerances(single, single.double()) == (1.3e-6, 1e-5)
+    assert get_tolerances(torch.tensor(1), torch.tensor(True)) == (0.0, 0.0)
+    assert get_tolerances(single, rtol=0.5, atol=0.25) == (0.5, 0.25)
+    with pytest.raises(ValueError, match=r"both be unspecified, item \['a'\]\[0\]"):
+        get_tolerances(single, rtol=0.5, id=("a", 0))
+    with pytest.raises(TypeError, match=r"Expected a torch\.Tensor or a torch\.dtype"):
+        default_tolerances(1.0)
+
+
+def test_bfloat16_is_compared_with_its_own_tolerances() -> None:
+    one = torch.tensor([1.0, 2.0], dtype=torch.bfloat16)
+    near, far = (torch.tensor([x, 2.0], dtype=torch.bfloat16) for x in (1.0078125, 1.03125))
+    torch.testing.assert_close(near, one)
+    torch.testing.assert_close(near, one.float(), check_dtype=False)
+    with pytest.raises(AssertionError, match=r"Greatest absolute difference: 0\.03125 .*0\.016 times"):
+        torch.testing.assert_close(far, one)
+    with pytest.raises(AssertionError, match="dtype"):
+        torch.testing.assert_close(one.float(), one)
+
+
 def test_make_tensor() -> None:
     x = torch.testing.make_tensor((40,), dtype=torch.int64, device="cpu", low=0, high=3, exclude_zero=True)
     assert set(x.tolist()) <= {1, 2}

@@ -12,18 +12,9 @@ from ferrograd._kit import public as _public
 from ferrograd.torch._functions.create import tensor
 from ferrograd.torch._functions.random import rand, randint
 from ferrograd.torch._tensor import Tensor
+from ferrograd.torch.testing._comparison import get_tolerances
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
-
-#: The default tolerances (relative, absolute) of the dtypes; those of others are zero.
-_TOLERANCES = {
-    "float16": (1e-3, 1e-5),
-    "bfloat16": (1.6e-2, 1e-5),
-    "float32": (1.3e-6, 1e-5),
-    "float64": (1e-7, 1e-7),
-    "complex64": (1.3e-6, 1e-5),
-    "complex128": (1e-7, 1e-7),
-}
 
 
 def assert_close(
@@ -47,8 +38,7 @@ def assert_close(
     >>> import ferrograd.torch as torch
     >>> torch.testing.assert_close(torch.tensor(1.0), torch.tensor(1.0 + 1e-7))
     """
-    if (rtol is None) != (atol is None):
-        raise ValueError("rtol and atol must both be specified or both be unspecified")
+    get_tolerances(rtol=rtol, atol=atol)
 
     def fail(text: str) -> None:
         raise AssertionError(msg(text) if callable(msg) else text if msg is None else msg)
@@ -82,7 +72,11 @@ def assert_close(
             fail(f"The values for attribute 'dtype' do not match: {a.dtype} != {b.dtype}.{where}")
         if check_stride and both and a.stride() != b.stride():
             fail(f"The values for attribute 'stride()' do not match: {a.stride()} != {b.stride()}.{where}")
-        relative, absolute = _tolerances(x.dtype, y.dtype) if rtol is None or atol is None else (rtol, atol)
+        relative, absolute = get_tolerances(
+            *(one.dtype if isinstance(one, Tensor) else array.dtype for one, array in ((a, x), (b, y))),
+            rtol=rtol,
+            atol=atol,
+        )
         kind = np.result_type(x.dtype, y.dtype)
         if kind.kind in "fc":
             x, y = x.astype(kind), y.astype(kind)
@@ -123,18 +117,14 @@ def _is_sequence(value: Any) -> bool:
 
 
 def _array(value: Any) -> np.ndarray[Any, Any]:
-    """The numbers of a tensor, an array or a number."""
+    """The numbers of a tensor, an array or a number; NumPy has no bfloat16, so these are widened."""
     if isinstance(value, Tensor):
-        return np.asarray(value.detach().numpy())
+        value = value.detach()
+        return np.asarray((value.float() if value.dtype.name == "bfloat16" else value).numpy())
     found = np.asarray(value)
     if found.dtype.kind not in "biufc":
         raise TypeError(f"assert_close: {type(value).__name__} is no tensor, array or number")
     return found
-
-
-def _tolerances(*dtypes: np.dtype[Any]) -> tuple[float, float]:
-    found = [_TOLERANCES.get(dtype.name, (0.0, 0.0)) for dtype in dtypes]
-    return max(r for r, _ in found), max(a for _, a in found)
 
 
 def make_tensor(
