@@ -74,6 +74,25 @@ def test_module() -> None:
     assert not is_fx_tracing()
 
 
+def test_layers_are_traced_as_roots() -> None:
+    traced = fx.symbolic_trace(torch.nn.LeakyReLU(0.25))
+    assert [node.target for node in traced.graph.nodes if node.op == "placeholder"] == ["input"]
+    assert traced(torch.tensor([-4.0, 2.0])).tolist() == [-1.0, 2.0]
+    loss = fx.symbolic_trace(torch.nn.MSELoss(reduction="sum"))
+    assert loss(torch.tensor([1.0, 2.0]), target=torch.tensor([0.0, 0.0])).item() == 5.0
+
+
+def test_regions_of_the_profiler_are_steps() -> None:
+    graph = fx.Graph()
+    handle = fx.Proxy(graph.call_function(torch.ops.profiler._record_function_enter, ("region",)))
+    torch.ops.profiler._record_function_exit(handle)
+    assert [node.args for node in graph.nodes] == [("region",), (handle.node,)]
+    graph.output(None)
+    with torch.profiler.profile() as profile:
+        fx.GraphModule(torch.nn.Module(), graph)()
+    assert "region" in profile.key_averages().table()
+
+
 def test_copies_and_files() -> None:
     traced = fx.symbolic_trace(Model())
     file = io.BytesIO()

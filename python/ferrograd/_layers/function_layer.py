@@ -10,6 +10,15 @@ from ferrograd._core import Tensor
 from ferrograd._layers.module import BaseModule
 
 
+def _forward_of(names: list[str], owner: str) -> Callable[..., Any]:
+    """The ``forward`` of a layer whose inputs have these names, which tools read that trace modules or ask for signatures."""
+    inputs, space = ", ".join(names), {"__name__": __name__}
+    exec(f"def forward(self, {inputs}):\n    return self._fg_call({inputs})", space)
+    made: Any = space["forward"]
+    made.__qualname__, made.__doc__, made._fg_made = f"{owner}.forward", OfFunction.forward.__doc__, True
+    return made  # type: ignore[no-any-return]
+
+
 class OfFunction(BaseModule):
     """The base of layers that call one function.
 
@@ -17,19 +26,22 @@ class OfFunction(BaseModule):
     in the order of ``parameters`` (by default the function's) and with the defaults of the function or those in
     ``defaults``, and keeps them as attributes. A call of the layer is a call of the function with these attributes.
     The parameter ``training`` is the mode of the layer. ``shown`` is a format of the attributes for ``repr``.
+    ``inputs`` may be the names of the tensors instead, where those of the function are others.
     """
 
     _fg_function: Callable[..., Any]
     _fg_names: tuple[str, ...] = ()
     _fg_inputs = 1
     _fg_shown = ""
+    #: What inputs are called whose name in the function is another.
+    _fg_renamed: dict[str, str] = {}
     _fg_signature = inspect.Signature()
 
     def __init_subclass__(
         cls,
         *,
         function: Callable[..., Any] | None = None,
-        inputs: int = 1,
+        inputs: int | tuple[str, ...] = 1,
         parameters: tuple[str, ...] | None = None,
         defaults: dict[str, Any] | None = None,
         shown: str | None = None,
@@ -40,17 +52,24 @@ class OfFunction(BaseModule):
             cls._fg_shown = shown
         if function is None:
             return
-        own = {p.name: p for p in list(inspect.signature(function).parameters.values())[inputs:]}
+        listed = list(inspect.signature(function).parameters.values())
+        count = inputs if isinstance(inputs, int) else len(inputs)
+        names = [p.name for p in listed[:count]] if isinstance(inputs, int) else list(inputs)
+        own = {p.name: p for p in listed[count:]}
         taken = [name for name in own if name != "training"] if parameters is None else list(parameters)
         given = defaults or {}
         kept = []
         for name in taken:
             default = given.get(name, own[name].default if name in own else inspect.Parameter.empty)
             kept.append(inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default))
-        cls._fg_function, cls._fg_inputs = staticmethod(function), inputs
+        cls._fg_function, cls._fg_inputs = staticmethod(function), count
         cls._fg_names = tuple(name for name in own if name in taken or name == "training")
         cls._fg_signature = inspect.Signature(kept)
         cls.__signature__ = cls._fg_signature  # type: ignore[attr-defined]
+        if listed[0].kind is not inspect.Parameter.VAR_POSITIONAL and (
+            cls.forward is OfFunction.forward or hasattr(cls.forward, "_fg_made")
+        ):
+            cls.forward = _forward_of([cls._fg_renamed.get(name, name) for name in names], cls.__qualname__)  # type: ignore[method-assign]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -76,6 +95,9 @@ class OfFunction(BaseModule):
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """The function of the inputs with the arguments of the constructor."""
+        return self._fg_call(*inputs, **named)
+
+    def _fg_call(self, *inputs: Any, **named: Any) -> Any:
         return self._fg_function(*inputs, **named, **{name: getattr(self, name) for name in self._fg_names})
 
     def extra_repr(self) -> str:

@@ -13,6 +13,7 @@ from ferrograd._core import FerrogradError
 from ferrograd._kit import public as _public
 from ferrograd.torch._base import overriding
 from ferrograd.torch._tensor import Tensor
+from ferrograd.torch.overrides import handle_torch_function, has_torch_function_unary
 
 __all__ = ["OpOverload", "OpOverloadPacket", "aten", "profiler"]
 
@@ -177,7 +178,10 @@ class _Profiler(_Namespace):
 
     def _record_function_exit(self, handle: Any) -> None:
         """Ends a region."""
-        handle.__exit__()
+        if has_torch_function_unary(handle):
+            handle_torch_function(profiler._record_function_exit, (handle,), handle)
+        else:
+            handle.__exit__()
 
 
 profiler = _Profiler("profiler")

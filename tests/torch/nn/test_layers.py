@@ -141,6 +141,30 @@ def test_a_layer_computes_its_formula(layer: Any, text: str, formula: Callable[[
     np.testing.assert_allclose(y.detach().numpy(), formula(X), rtol=1e-7, atol=1e-9)
 
 
+def test_calls_name_their_inputs() -> None:
+    for layer, names in (
+        (torch.nn.Sigmoid, ["input"]),
+        (torch.nn.Softmax, ["input"]),
+        (torch.nn.CosineSimilarity, ["x1", "x2"]),
+        (torch.nn.PoissonNLLLoss, ["log_input", "target"]),
+        (torch.nn.CrossEntropyLoss, ["input", "target"]),
+        (torch.nn.CTCLoss, ["log_probs", "targets", "input_lengths", "target_lengths"]),
+        (torch.nn.TripletMarginLoss, ["anchor", "positive", "negative"]),
+        (torch.nn.MaxUnpool2d, ["input", "indices", "output_size"]),
+    ):
+        assert list(inspect.signature(layer.forward).parameters) == ["self", *names]
+    with pytest.raises(TypeError, match=r"ReLU\.forward\(\) missing 1 required positional argument: 'input'"):
+        torch.nn.ReLU()()
+    with pytest.raises(TypeError, match=r"Tanh\.forward\(\) takes 2 positional arguments but 3 were given"):
+        torch.nn.Tanh()(torch.ones(1), 2)
+
+    class Doubled(torch.nn.ReLU):
+        def forward(self, x: Any) -> Any:
+            return 2 * super().forward(x)
+
+    assert Doubled()(torch.tensor([-1.0, 1.0])).tolist() == [0.0, 2.0]
+
+
 def test_signatures_are_torchs() -> None:
     for layer, text in (
         (nn.MaxPool2d, "(kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False)"),

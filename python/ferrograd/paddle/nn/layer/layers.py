@@ -347,13 +347,13 @@ class FunctionLayer(OfFunction, Layer):
         cls,
         *,
         function: Any = None,
-        inputs: int = 1,
+        inputs: int | tuple[str, ...] = 1,
         parameters: tuple[str, ...] | None = None,
         defaults: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         if function is not None and parameters is None:
-            own = list(inspect.signature(function).parameters)[inputs:]
+            own = list(inspect.signature(function).parameters)[inputs if isinstance(inputs, int) else len(inputs) :]
             parameters = (*(name for name in own if name not in ("training", "name")), "name")
         given = {"name": None, **(defaults or {})}
         super().__init_subclass__(function=function, inputs=inputs, parameters=parameters, defaults=given, **kwargs)

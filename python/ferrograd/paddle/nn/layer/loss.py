@@ -62,7 +62,7 @@ class CrossEntropyLoss(_Loss, function=F.cross_entropy, inputs=2):
     """
 
 
-class MSELoss(_Loss, function=F.mse_loss, inputs=2, parameters=("reduction",)):
+class MSELoss(_Loss, function=F.mse_loss, inputs=("input", "label"), parameters=("reduction",)):
     """The squared difference of predictions and labels."""
 
 
@@ -70,7 +70,9 @@ class L1Loss(_Loss, function=F.l1_loss, inputs=2):
     """The absolute difference of predictions and labels."""
 
 
-class NLLLoss(_Loss, function=F.nll_loss, inputs=2, parameters=("weight", "ignore_index", "reduction", "name")):
+class NLLLoss(
+    _Loss, function=F.nll_loss, inputs=("input", "label"), parameters=("weight", "ignore_index", "reduction", "name")
+):
     """The negative log-likelihood of each sample's class, from log-probabilities along axis 1."""
 
 

@@ -8,3 +8,5 @@ from ferrograd.torch.nn.modules.module import Module
 
 class Layer(OfFunction, Module):
     """A module that keeps the arguments of a function and calls it."""
+
+    _fg_renamed = {"x": "input"}
