@@ -197,3 +197,15 @@ def test_float_power_in_place_is_of_double_precision() -> None:
             torch.ones(2, dtype=dtype).float_power_(2)
     with pytest.raises(DtypeError, match=r"write cfloat\(\)"):
         x.chalf()
+
+
+def test_sizes_are_integers() -> None:
+    made = torch.Size([torch.tensor(3), np.int64(2), True])
+    assert made == (3, 2, 1)
+    assert {type(n) for n in made} == {int}
+    joined = torch.ones(2).shape + (torch.tensor(4),)
+    assert type(joined) is torch.Size and type(joined[1]) is int and joined == (2, 4)
+    assert torch.Size() == () and torch.Size(n for n in (1, 2)) == (1, 2)
+    for sizes in ([1, 1.5], [1, None], [1, torch.tensor(1.5)], [1, torch.tensor([1, 2])], [1, "a"]):
+        with pytest.raises(TypeError, match=r"torch\.Size\(\) takes an iterable of 'int' \(item 1 is "):
+            torch.Size(sizes)

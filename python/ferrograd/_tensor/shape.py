@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, SupportsIndex, overload
 
 
@@ -43,7 +45,7 @@ class Size(tuple[int, ...]):
 
     def __mul__(self, n: SupportsIndex) -> Size:
         """The sizes repeated."""
-        return type(self)(tuple.__mul__(self, n))
+        return tuple.__new__(type(self), tuple.__mul__(self, n))
 
     __rmul__ = __mul__
 
@@ -54,7 +56,7 @@ class Size(tuple[int, ...]):
     def __getitem__(self, key: Any, /) -> Any:
         """One size, or a slice of them."""
         part = tuple.__getitem__(self, key)
-        return type(self)(part) if isinstance(key, slice) else part
+        return tuple.__new__(type(self), part) if isinstance(key, slice) else part
 
     def __repr__(self) -> str:
         """The text of a tuple, or of the dialect's own class."""
@@ -127,13 +129,37 @@ class PaddleSize(list[int]):
 
 
 class TorchSize(Size):
-    """The shape of a tensor of the torch dialect."""
+    """The shape of a tensor of the torch dialect: integers, which it makes of tensors and arrays that are integers.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.Size([torch.tensor(3), 2])
+    torch.Size([3, 2])
+    """
 
     __slots__ = ()
     _prefix = "torch.Size"
 
+    def __new__(cls, sizes: Iterable[SupportsIndex] = ()) -> TorchSize:
+        """The sizes as integers.
 
-SIZES = (Size, PaddleSize, TorchSize)
+        Raises:
+            TypeError: one of them is no integer.
+        """
+        made = tuple.__new__(cls, sizes)
+        if set(map(type, made)) <= {int}:
+            return made
+        whole = []
+        for i, n in enumerate(made):
+            try:
+                whole.append(int(operator.index(n)))
+            except TypeError:
+                text = f"torch.Size() takes an iterable of 'int' (item {i} is '{type(n).__name__}')"
+                raise TypeError(text) from None
+        return tuple.__new__(cls, whole)
+
+
+#: What makes a shape of sizes that are integers, by dialects.
+SIZES = (Size, PaddleSize, partial(tuple.__new__, TorchSize))
 
 
 class SizeMethod:
