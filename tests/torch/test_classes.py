@@ -203,9 +203,12 @@ def test_sizes_are_integers() -> None:
     made = torch.Size([torch.tensor(3), np.int64(2), True])
     assert made == (3, 2, 1)
     assert {type(n) for n in made} == {int}
-    joined = torch.ones(2).shape + (torch.tensor(4),)
-    assert type(joined) is torch.Size and type(joined[1]) is int and joined == (2, 4)
-    assert torch.Size() == () and torch.Size(n for n in (1, 2)) == (1, 2)
+    joined = torch.ones(2).shape.__add__((torch.tensor(4),))
+    assert type(joined) is torch.Size
+    assert type(joined[1]) is int
+    assert joined == (2, 4)
+    assert torch.Size() == ()
+    assert torch.Size(n for n in (1, 2)) == (1, 2)
     for sizes in ([1, 1.5], [1, None], [1, torch.tensor(1.5)], [1, torch.tensor([1, 2])], [1, "a"]):
         with pytest.raises(TypeError, match=r"torch\.Size\(\) takes an iterable of 'int' \(item 1 is "):
             torch.Size(sizes)

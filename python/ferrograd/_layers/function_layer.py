@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from ferrograd._core import Tensor
 from ferrograd._layers.module import BaseModule
 
 
 def _forward_of(names: list[str], owner: str) -> Callable[..., Any]:
-    """The ``forward`` of a layer whose inputs have these names, which tools read that trace modules or ask for signatures."""
+    """The ``forward`` of a layer whose inputs have these names, which tracers and tools read from its signature."""
     inputs, space = ", ".join(names), {"__name__": __name__}
     exec(f"def forward(self, {inputs}):\n    return self._fg_call({inputs})", space)
     made: Any = space["forward"]
@@ -34,7 +34,7 @@ class OfFunction(BaseModule):
     _fg_inputs = 1
     _fg_shown = ""
     #: What inputs are called whose name in the function is another.
-    _fg_renamed: dict[str, str] = {}
+    _fg_renamed: ClassVar[dict[str, str]] = {}
     _fg_signature = inspect.Signature()
 
     def __init_subclass__(

@@ -225,8 +225,15 @@ def test_atleast_1d_2d_and_3d() -> None:
 def test_shapes_broadcast() -> None:
     assert torch.broadcast_shapes((2, 1), (3,), ()) == torch.Size([2, 3])
     assert isinstance(torch.broadcast_shapes(2), torch.Size)
-    with pytest.raises(RuntimeError, match="shape mismatch"):
+    assert torch.broadcast_shapes() == torch.Size([])
+    assert torch.broadcast_shapes([0], (4, 1)) == torch.Size([4, 0])
+    text = r"Shape mismatch: .* Attempting to broadcast a dimension of length 3 at -1! Mismatching argument at index 1 had \(3,\)"
+    with pytest.raises(RuntimeError, match=text):
         torch.broadcast_shapes((2,), (3,))
+    with pytest.raises(RuntimeError, match="negative length"):
+        torch.broadcast_shapes((-1,))
+    with pytest.raises(TypeError, match="iterable of 'int'"):
+        torch.broadcast_shapes((1.5,))
 
 
 def test_splits_by_axis() -> None:

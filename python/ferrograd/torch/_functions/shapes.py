@@ -90,13 +90,30 @@ def block_diag(*tensors: Tensor) -> Tensor:
 
 
 def broadcast_shapes(*shapes: Any) -> TorchSize:
-    """The shape that these shapes broadcast to."""
-    try:
-        return TorchSize(np.broadcast_shapes(*shapes))
-    except ValueError as error:
-        raise ShapeError(
-            f"broadcast_shapes: shape mismatch: objects cannot be broadcast to a single shape: {error}"
-        ) from None
+    """The shape that these shapes, or sizes of one axis, broadcast to.
+
+    Raises:
+        ShapeError: two shapes have different sizes at an axis, none of them 1, or a size is negative.
+
+    >>> import ferrograd.torch as torch
+    >>> torch.broadcast_shapes((2, 1), 3)
+    torch.Size([2, 3])
+    """
+    read = [TorchSize(shape if isinstance(shape, (tuple, list)) else [shape]) for shape in shapes]
+    common = [1] * max(map(len, read), default=0)
+    for i, shape in enumerate(read):
+        for at in range(-1, -1 - len(shape), -1):
+            if shape[at] < 0:
+                raise ShapeError("broadcast_shapes: Attempting to broadcast a dimension with negative length!")
+            if common[at] == 1:
+                common[at] = shape[at]
+            elif shape[at] not in (1, common[at]):
+                raise ShapeError(
+                    "broadcast_shapes: Shape mismatch: objects cannot be broadcast to a single shape. "
+                    f"Attempting to broadcast a dimension of length {shape[at]} at {at}! Mismatching argument at "
+                    f"index {i} had {tuple(shape)}; but expected shape should be broadcastable to {common}"
+                )
+    return TorchSize(common)
 
 
 def adjoint(input: Tensor) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from ferrograd._layers.function_layer import OfFunction
 from ferrograd.torch.nn.modules.module import Module
 
@@ -9,4 +11,4 @@ from ferrograd.torch.nn.modules.module import Module
 class Layer(OfFunction, Module):
     """A module that keeps the arguments of a function and calls it."""
 
-    _fg_renamed = {"x": "input"}
+    _fg_renamed: ClassVar[dict[str, str]] = {"x": "input"}
