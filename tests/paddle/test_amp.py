@@ -53,9 +53,27 @@ def test_auto_cast() -> None:
     with paddle.amp.auto_cast(dtype="bfloat16", level="O2"):
         assert paddle.amp.get_autocast_dtype() == "bfloat16"
         assert (x @ x).dtype == paddle.bfloat16
-    for wrong in ({"custom_white_list": {"add"}}, {"level": "O3"}, {"dtype": "float64"}):
+    wrong: Any
+    for wrong in (
+        {"custom_black_list": {"softmax", "matmul_v2"}},
+        {"custom_white_list": ["gelu"], "custom_black_list": ["gelu"]},
+        {"custom_white_list": "gelu"},
+        {"level": "O3"},
+        {"dtype": "float64"},
+    ):
         with pytest.raises(ValueError, match="auto_cast"):
             paddle.amp.auto_cast(**wrong)
+
+
+def test_lists_of_ops() -> None:
+    """An op that is no product computes in float32, whether a list has it or not."""
+    x = paddle.full([2, 2], 1 / 3)
+    lists = {"custom_white_list": {"softmax", "conv2d"}, "custom_black_list": ["reduce_sum", "flatten_contiguous_range"]}
+    with paddle.amp.auto_cast(dtype="bfloat16", **lists):
+        assert F.softmax(x).dtype == x.sum().dtype == paddle.float32
+        assert (x @ x).dtype == paddle.bfloat16
+        half = (x @ x).sum()
+    assert half.item() == float((x @ x).astype("bfloat16").astype("float32").sum().astype("bfloat16"))
 
 
 @pytest.mark.parametrize("level", ["O1", "O2"])

@@ -230,3 +230,71 @@ def test_lbfgs_has_the_names_of_paddle() -> None:
     again.set_state_dict({"state": {**state, "al": [None]}})
     again.step(closure)
     assert p.tolist() == wanted
+
+
+#: Optimizers with an option of a group, and the name that the constructor gives it.
+OWN: list[tuple[str, dict[str, Any]]] = [
+    *((name, own) for name in ("Adam", "AdamW", "Adamax", "NAdam", "RAdam", "Lamb") for own in ({"beta1": 0.5}, {"beta2": 0.9}, {"epsilon": 0.1})),
+    ("NAdam", {"momentum_decay": 0.5}),
+    ("Lamb", {"lamb_weight_decay": 0.5}),
+    ("Lamb", {"exclude_from_weight_decay_fn": lambda p: True}),
+    ("RMSProp", {"rho": 0.5}),
+    ("RMSProp", {"epsilon": 0.1, "momentum": 0.9}),
+    ("RMSProp", {"centered": True}),
+    ("Adagrad", {"epsilon": 0.1, "initial_accumulator_value": 0.5}),
+    ("Adadelta", {"rho": 0.5, "epsilon": 0.1}),
+    ("Momentum", {"momentum": 0.5, "use_nesterov": True, "rescale_grad": 0.5}),
+]
+
+
+@pytest.mark.parametrize(("name", "own"), OWN)
+def test_a_group_has_options_of_its_own(name: str, own: dict[str, Any]) -> None:
+    """A group with options steps as an optimizer that has them alone, and its state is loaded with them."""
+
+    def parameters() -> list[Any]:
+        return [paddle.to_tensor([1.0, -2.0, 0.5], stop_gradient=False) for _ in range(2)]
+
+    def steps(optimizers: list[Any], ps: list[Any], count: int = 4) -> None:
+        for _ in range(count):
+            for p in ps:
+                (p**3 + p).sum().backward()
+            for o in optimizers:
+                o.step()
+                o.clear_grad()
+
+    make = getattr(P, name)
+    (a, b), (c, d) = parameters(), parameters()
+    grouped = make(learning_rate=0.1, parameters=[{"params": [a]}, {"params": [b], **own}])
+    steps([grouped], [a, b])
+    steps([make(learning_rate=0.1, parameters=[c]), make(learning_rate=0.1, parameters=[d], **own)], [c, d])
+    assert a.tolist() == c.tolist()
+    assert b.tolist() == d.tolist()
+    assert a.tolist() != b.tolist() or name == "RAdam"
+    # The copy goes on as the optimizer does.
+    e, f = a.detach(), b.detach()
+    e.stop_gradient = f.stop_gradient = False
+    copy = make(learning_rate=0.1, parameters=[{"params": [e]}, {"params": [f], **own}])
+    copy.set_state_dict(grouped.state_dict())
+    steps([grouped], [a, b])
+    steps([copy], [e, f])
+    np.testing.assert_allclose(e.numpy(), a.numpy(), rtol=1e-6)
+    np.testing.assert_allclose(f.numpy(), b.numpy(), rtol=1e-6)
+
+
+def test_options_of_groups_are_checked() -> None:
+    w = paddle.to_tensor([1.0], stop_gradient=False)
+    with pytest.raises(ArgumentError, match="beta1"):
+        P.Adam(parameters=[{"params": [w], "beta1": 1.5}])
+    with pytest.raises(ArgumentError, match="more than one parameter group"):
+        P.SGD(0.1, parameters=[{"params": [w]}, {"params": [w]}])
+
+
+def test_an_option_of_a_group_has_a_gradient() -> None:
+    rho = paddle.to_tensor(0.5, stop_gradient=False)
+    v = paddle.to_tensor(2.0, stop_gradient=False).clone()
+    optimizer = P.RMSProp(0.1, parameters=[{"params": [v], "rho": rho}], differentiable=True)
+    (v.grad,) = paddle.grad(v * v, v, create_graph=True)
+    optimizer.step()
+    (found,) = paddle.grad(v, rho)
+    # The step is 0.1 * 4 / sqrt((1 - rho) * 16).
+    assert found.item() == pytest.approx(-0.05 * 0.5**-1.5, rel=1e-4)

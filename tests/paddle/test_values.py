@@ -352,3 +352,39 @@ def test_a_write_to_a_copy_is_no_write_to_the_leaf(f: Callable[[Any], Any]) -> N
     np.testing.assert_array_equal(slope.numpy(), copied.numpy())
     np.testing.assert_array_equal(x.numpy().ravel(), np.arange(9))
     assert x.inplace_version == 0
+
+
+def test_numbers_in_lists_get_the_default_dtypes() -> None:
+    def kind(x: Any) -> str:
+        return str(paddle.to_tensor(x).dtype.name)
+
+    wide = np.ones(2)
+    assert kind([wide, wide]) == kind((wide, [1.0, 2.0])) == kind([np.float64(1), 2.0]) == "float32"
+    assert kind([wide.astype("float16")]) == "float32"
+    assert kind([wide.astype("int32")]) == kind([np.int64(1)]) == "int64"
+    assert kind([np.int8(3)]) == "int8"
+    assert kind([wide.astype("complex128")]) == "complex64"
+    # Arrays, scalars of NumPy's and tensors keep their dtype.
+    assert kind(wide) == kind(np.float64(1)) == kind([paddle.ones([2], "float64")] * 2) == "float64"
+    assert kind(wide.astype("int32")) == "int32"
+    paddle.set_default_dtype("float64")
+    try:
+        assert kind([np.float32(1)]) == "float64"
+        assert kind([np.complex64(1)]) == "complex128"
+    finally:
+        paddle.set_default_dtype("float32")
+    x = paddle.to_tensor([wide, 2 * wide], stop_gradient=False)
+    assert not x.stop_gradient
+    assert x.is_leaf
+    assert x.tolist() == [[1.0, 1.0], [2.0, 2.0]]
+
+
+def test_assign_and_full_take_the_dtype_of_numbers() -> None:
+    for value, dtype in (([1.0, 2.0], "float64"), (1.0, "float64"), ([1, 2], "int64"), (1j, "complex128"), ([True], "bool")):
+        found = paddle.assign(value)
+        assert found.dtype == dtype
+        assert found.tolist() == (value if isinstance(value, list) else [value])
+    assert paddle.assign([np.ones(2, "int32")]).dtype == "int32"
+    assert paddle.assign(np.float16(1)).shape == [1]
+    assert paddle.full([2], 1 + 2j).dtype == "complex128"
+    assert paddle.full([2], 1 + 2j).tolist() == [1 + 2j, 1 + 2j]

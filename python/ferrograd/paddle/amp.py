@@ -72,6 +72,30 @@ _KEPT = (norm._BatchNormBase,)
 _KEPT_IN_FLOAT16 = (*_KEPT, norm._InstanceNormBase, norm.LayerNorm)
 
 
+#: Paddle's names of the ops whose results are rounded to the half dtype.
+_PRODUCTS = frozenset(
+    "addmm baddbmm bmm conv1d conv2d conv3d conv1d_transpose conv2d_transpose conv3d_transpose deform_conv2d "
+    "deformable_conv depthwise_conv2d depthwise_conv2d_transpose einsum flash_attn flash_attention fused_gemm_epilogue "
+    "linear matmul matmul_v2 matmul_with_flatten mul prelu scaled_dot_product_attention tensordot".split()
+)
+
+
+def _check_lists(white: Any, black: Any) -> None:
+    """Raises unless these are lists of the names of ops that can be had."""
+    given = []
+    for name, names in (("custom_white_list", white), ("custom_black_list", black)):
+        if not isinstance(names, list | tuple | set | frozenset | type(None)):
+            raise ArgumentError(f"auto_cast: {name} must be a list or a set of names, not {type(names).__name__}")
+        given.append(set(names or ()))
+    if both := given[0] & given[1]:
+        raise ArgumentError(f"auto_cast: custom_white_list and custom_black_list both have {sorted(both)}")
+    if products := given[1] & _PRODUCTS:
+        raise ArgumentError(
+            f"auto_cast: custom_black_list has {sorted(products)}, whose results are always in the half dtype; compute them "
+            "in `with paddle.amp.auto_cast(enable=False)`"
+        )
+
+
 class auto_cast(Autocast):
     """A context in which products are computed in a half dtype, by default float16.
 
@@ -80,8 +104,11 @@ class auto_cast(Autocast):
     nothing. Paddle itself does this on GPUs only. Where the processor has instructions for bfloat16, products take less
     time in it; elsewhere a warning says once that they do not.
 
+    The lists of ops change nothing: an op that is no product computes in float32 as it is, and its result has the dtype of
+    its operands, whether a list has it or not.
+
     Raises:
-        ArgumentError: lists of the program's own are given; cast those tensors with ``astype`` instead.
+        ArgumentError: ``custom_black_list`` has a product, or both lists have an op.
 
     >>> import ferrograd.paddle as paddle
     >>> x = paddle.ones([2, 2])
@@ -99,10 +126,7 @@ class auto_cast(Autocast):
         dtype: Any = "float16",
         use_promote: bool = True,
     ) -> None:
-        if custom_white_list or custom_black_list:
-            raise ArgumentError(
-                "auto_cast: the lists of ops cannot be changed here; cast the tensors of such an op with astype()"
-            )
+        _check_lists(custom_white_list, custom_black_list)
         on = enable and _level("auto_cast", level) != "O0"
         name = _half("auto_cast", dtype) if on else None
         if name is not None:

@@ -61,14 +61,35 @@ __all__ = [
 def to_tensor(data: Any, dtype: Any = None, place: object = None, stop_gradient: bool = True) -> Tensor:
     """A tensor with a copy of numbers, nested lists, arrays or tensors.
 
-    Python floats get the default float dtype. Arrays and tensors keep their dtype.
+    Floats get the default float dtype, also arrays of them in a list, whose int32 becomes int64. An array or a tensor keeps
+    its dtype, and so do tensors in a list.
 
     >>> import ferrograd.paddle as paddle
     >>> paddle.to_tensor([[1, 2], [3, 4]], dtype="float32").stop_gradient
     True
     """
     _core.check_device("to_tensor", place)
-    return _core.make(data, dtype, not stop_gradient, PADDLE)
+    made = _core.make(data, dtype, not stop_gradient, PADDLE)
+    if dtype is None and isinstance(data, list | tuple):
+        wanted = _of_numbers(made.dtype)
+        if made.dtype != wanted and not isinstance(_first_leaf(data), Tensor):
+            return _core.make(data, wanted, not stop_gradient, PADDLE)
+    return made
+
+
+def _of_numbers(dtype: Any) -> str:
+    """The dtype that numbers of a dtype get in a list."""
+    default = ops.get_default_dtype()
+    if dtype.kind == "c":
+        return "complex128" if default == "float64" else "complex64"
+    return default if dtype.kind == "f" else "int64" if dtype == "int32" else dtype.name
+
+
+def _first_leaf(data: Any) -> Any:
+    """The first item of nested lists that is no list."""
+    while isinstance(data, list | tuple) and data:
+        data = data[0]
+    return data
 
 
 def as_tensor(
@@ -206,9 +227,14 @@ def full(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A tensor of a shape filled with one number. The dtype is by default the default float, or bool for a bool."""
+    """A tensor of a shape filled with one number.
+
+    The dtype is by default the default float, bool for a bool, and complex128 for a complex number.
+    """
     _core.check_device("full", device)
-    if dtype is None and not isinstance(fill_value, bool):
+    if dtype is None and isinstance(fill_value, complex):
+        dtype = "complex128"
+    elif dtype is None and not isinstance(fill_value, bool):
         fill_value = fill_value if isinstance(fill_value, Tensor) else float(fill_value)
         dtype = ops.get_default_dtype()
     return placed(ops.full(shape, fill_value, dtype), out, requires_grad)
@@ -340,12 +366,12 @@ def eye(
 
 
 def assign(x: Any, output: Tensor | None = None) -> Tensor:
-    """A copy through which gradients flow. A number gives a vector. If ``output`` is given, it gets the values and
-    shape.
+    """A copy through which gradients flow. A number gives a vector. Numbers and lists get the dtype that NumPy gives them:
+    float64, int64 or complex128. If ``output`` is given, it gets the values and shape.
 
     A leaf that gets the values of a constant stays a leaf.
     """
-    source = x if isinstance(x, Tensor) else to_tensor([x] if isinstance(x, (int, float, complex)) else x)
+    source = x if isinstance(x, Tensor) else to_tensor(_as_numpy_has_it(x))
     if output is None:
         return ops.clone(source)
     _arguments.tensor(output, "assign", "output")
@@ -353,6 +379,12 @@ def assign(x: Any, output: Tensor | None = None) -> Tensor:
     with set_grad_enabled(is_grad_enabled() and not (output.is_leaf and source.stop_gradient)):
         _core.overwrite(output, "assign", reshapes, lambda _: ops.clone(source), (), {})
     return output
+
+
+def _as_numpy_has_it(x: Any) -> Any:
+    """Numbers and lists of numbers as an array with at least one axis; other things as they are."""
+    is_number = isinstance(_first_leaf(x), int | float | complex | np.generic | np.ndarray)
+    return np.atleast_1d(x) if is_number and not isinstance(x, np.ndarray) else x
 
 
 def randint(low: int = 0, high: Any = None, shape: Any = (1,), dtype: Any = None, name: str | None = None) -> Tensor:

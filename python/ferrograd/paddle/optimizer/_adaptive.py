@@ -16,7 +16,18 @@ __all__ = ["Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Lamb", "NAdam", "R
 _MOMENTS = {"exp_avg": "moment1", "exp_avg_sq": "moment2"}
 
 
-class Adam(Optimizer):
+class _WithBetas(Optimizer):
+    """An optimizer with means of gradients and of their squares."""
+
+    _accumulators: Mapping[str, str] = _MOMENTS
+
+    def _set(self, *, beta1: Any, beta2: Any, epsilon: Any) -> None:
+        self._betas, self._epsilon = (self._number(beta1), self._number(beta2)), self._number(epsilon)
+        fused.at_least(type(self).__name__, 0, 1, beta1=self._betas[0], beta2=self._betas[1])
+        fused.at_least(type(self).__name__, 0, epsilon=self._epsilon)
+
+
+class Adam(_WithBetas):
     """Adam: D. Kingma, J. Ba, "Adam: a method for stochastic optimization" (2015)."""
 
     _decoupled = False
@@ -39,15 +50,9 @@ class Adam(Optimizer):
         differentiable: bool = False,
     ) -> None:
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, differentiable=differentiable)
-        self._multi_precision = multi_precision
-        self._betas, self._epsilon, self._amsgrad = (
-            (self._number(beta1), self._number(beta2)),
-            self._number(epsilon),
-            amsgrad,
-        )
+        self._multi_precision, self._amsgrad = multi_precision, amsgrad
         self._accumulators = _MOMENTS | ({"max_exp_avg_sq": "moment2_max"} if amsgrad else {})
-        fused.at_least(type(self).__name__, 0, 1, beta1=self._betas[0], beta2=self._betas[1])
-        fused.at_least(type(self).__name__, 0, epsilon=self._epsilon)
+        self._take(beta1=beta1, beta2=beta2, epsilon=epsilon)
 
     def _powers(self) -> dict[str, float]:
         return {"beta1_pow_acc": self._betas[0], "beta2_pow_acc": self._betas[1]}
@@ -120,17 +125,6 @@ class AdamW(Adam):
         super()._fg_update(p, g, rate, decay)
 
 
-class _WithBetas(Optimizer):
-    """An optimizer with means of gradients and of their squares."""
-
-    _accumulators: Mapping[str, str] = _MOMENTS
-
-    def _set_betas(self, beta1: Any, beta2: Any, epsilon: Any) -> None:
-        self._betas, self._epsilon = (self._number(beta1), self._number(beta2)), self._number(epsilon)
-        fused.at_least(type(self).__name__, 0, 1, beta1=self._betas[0], beta2=self._betas[1])
-        fused.at_least(type(self).__name__, 0, epsilon=self._epsilon)
-
-
 class Adamax(_WithBetas):
     """Adam with the largest gradient in place of the root of the mean square: D. Kingma, J. Ba (2015)."""
 
@@ -150,7 +144,7 @@ class Adamax(_WithBetas):
         differentiable: bool = False,
     ) -> None:
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, differentiable=differentiable)
-        self._set_betas(beta1, beta2, epsilon)
+        self._take(beta1=beta1, beta2=beta2, epsilon=epsilon)
 
     def _powers(self) -> dict[str, float]:
         return {"beta1_pow_acc": self._betas[0]}
@@ -180,7 +174,10 @@ class NAdam(_WithBetas):
         differentiable: bool = False,
     ) -> None:
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, differentiable=differentiable)
-        self._set_betas(beta1, beta2, epsilon)
+        self._take(beta1=beta1, beta2=beta2, epsilon=epsilon, momentum_decay=momentum_decay)
+
+    def _set(self, *, momentum_decay: Any, **options: Any) -> None:
+        super()._set(**options)
         fused.at_least("NAdam", 0, momentum_decay=momentum_decay)
         self._momentum_decay = self._number(momentum_decay)
 
@@ -218,7 +215,7 @@ class RAdam(_WithBetas):
         differentiable: bool = False,
     ) -> None:
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, differentiable=differentiable)
-        self._set_betas(beta1, beta2, epsilon)
+        self._take(beta1=beta1, beta2=beta2, epsilon=epsilon)
 
     def _powers(self) -> dict[str, float]:
         return {"beta1_pow": self._betas[0], "beta2_pow": self._betas[1]}
@@ -258,10 +255,19 @@ class Lamb(_WithBetas):
         differentiable: bool = False,
     ) -> None:
         super().__init__(learning_rate, parameters, None, grad_clip, name, differentiable=differentiable)
-        self._multi_precision = multi_precision
-        self._set_betas(beta1, beta2, epsilon)
+        self._multi_precision, self._adapts = multi_precision, always_adapt
+        self._take(
+            beta1=beta1,
+            beta2=beta2,
+            epsilon=epsilon,
+            lamb_weight_decay=lamb_weight_decay,
+            exclude_from_weight_decay_fn=exclude_from_weight_decay_fn,
+        )
+
+    def _set(self, *, lamb_weight_decay: float, exclude_from_weight_decay_fn: Any, **options: Any) -> None:
+        super()._set(**options)
         fused.at_least("Lamb", 0, lamb_weight_decay=lamb_weight_decay)
-        self._fg_decay, self._excludes, self._adapts = lamb_weight_decay, exclude_from_weight_decay_fn, always_adapt
+        self._fg_decay, self._excludes = lamb_weight_decay, exclude_from_weight_decay_fn
 
     def _powers(self) -> dict[str, float]:
         return {"beta1_pow_acc": self._betas[0], "beta2_pow_acc": self._betas[1]}
@@ -306,6 +312,9 @@ class RMSProp(Optimizer):
         differentiable: bool = False,
     ) -> None:
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, differentiable=differentiable)
+        self._take(rho=rho, epsilon=epsilon, momentum=momentum, centered=centered)
+
+    def _set(self, *, rho: Any, epsilon: Any, momentum: Any, centered: bool) -> None:
         fused.at_least("RMSProp", 0, rho=rho, epsilon=epsilon, momentum=momentum)
         self._options: dict[str, Any] = {
             "smoothing": self._number(rho),
@@ -336,6 +345,9 @@ class Adagrad(Optimizer):
         differentiable: bool = False,
     ) -> None:
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, differentiable=differentiable)
+        self._take(epsilon=epsilon, initial_accumulator_value=initial_accumulator_value)
+
+    def _set(self, *, epsilon: Any, initial_accumulator_value: Any) -> None:
         fused.at_least("Adagrad", 0, epsilon=epsilon, initial_accumulator_value=initial_accumulator_value)
         self._epsilon, self._initial = self._number(epsilon), self._number(initial_accumulator_value)
 
@@ -365,6 +377,9 @@ class Adadelta(Optimizer):
         differentiable: bool = False,
     ) -> None:
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, differentiable=differentiable)
+        self._take(epsilon=epsilon, rho=rho)
+
+    def _set(self, *, epsilon: Any, rho: Any) -> None:
         fused.at_least("Adadelta", 0, epsilon=epsilon, rho=rho)
         self._epsilon, self._smoothing = self._number(epsilon), self._number(rho)
 

@@ -57,6 +57,9 @@ class Momentum(Optimizer):
     ) -> None:
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, differentiable=differentiable)
         self._multi_precision = multi_precision
+        self._take(momentum=momentum, use_nesterov=use_nesterov, rescale_grad=rescale_grad)
+
+    def _set(self, *, momentum: Any, use_nesterov: bool, rescale_grad: float) -> None:
         fused.at_least("Momentum", 0, momentum=momentum)
         self._momentum, self._nesterov, self._rescale = self._number(momentum), use_nesterov, float(rescale_grad)
 

@@ -26,11 +26,15 @@ Rate = float | LRScheduler | Tensor
 #: The coefficient of an L2 penalty, or a penalty.
 Decay = float | WeightDecayRegularizer | Tensor | None
 #: Attributes that are no options of rules.
-_NO_OPTIONS = ("_learning_rate", "_groups", "_parameter_list", "_state", "_masters")
+_NO_OPTIONS = ("_learning_rate", "_groups", "_parameter_list", "_state", "_masters", "_given")
 
 
 class Optimizer:
-    """The base of optimizers: groups of parameters with options, and the state of each parameter."""
+    """The base of optimizers: groups of parameters with options, and the state of each parameter.
+
+    ``parameters`` are tensors, or dicts with a list of them under ``"params"`` and options of this group: a factor of the
+    learning rate under ``"learning_rate"``, ``"weight_decay"``, ``"grad_clip"``, and those of the class, such as ``"beta1"``.
+    """
 
     #: Paddle's names of what is kept for each parameter, by the names in the rules.
     _accumulators: Mapping[str, str] = {}
@@ -80,6 +84,10 @@ class Optimizer:
         found = [_fused.leaves(g["params"], op, records=differentiable) for g in groups]
         self._groups = [{**common, **g, "params": params} for g, params in zip(groups, found, strict=True)]
         self._parameter_list = [p for g in self._groups for p in g["params"]]
+        if len(self._groups) > 1 and not differentiable:
+            _once(self._parameter_list)
+        #: The options of the rule, by the names that they have in groups.
+        self._given: dict[str, Any] = {}
         self._state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         #: Whether parameters of a half dtype have float32 copies, which are updated.
         self._multi_precision = False
@@ -89,6 +97,25 @@ class Optimizer:
     def _number(self, value: Any) -> Any:
         """An option as a number, or as a tensor where steps are recorded."""
         return value if self._differentiable and isinstance(value, Tensor) else float(value)
+
+    def _take(self, **options: Any) -> None:
+        """Sets the options of the rule. A group may have values of its own under the same names."""
+        self._given = options
+        self._set(**options)
+        for group in self._groups:
+            self._within(group)
+
+    def _set(self, **options: Any) -> None:
+        """Checks and sets the options of the rule."""
+
+    def _within(self, group: dict[str, Any]) -> Optimizer:
+        """The optimizer with the options of a group."""
+        own = {name: group[name] for name in self._given if name in group}
+        if not own:
+            return self
+        here = copy.copy(self)
+        here._set(**{**self._given, **own})
+        return here
 
     def get_lr(self) -> float:
         """The learning rate."""
@@ -162,6 +189,7 @@ class Optimizer:
         for group, gradients in [(group, self._gradients(group)) for group in self._groups]:
             if not self._is_traced:
                 _fused.watch(functools.partial(self._watched_of_record, group))
+            own = self._within(group)
             for p, g, decay in gradients:
                 if p.is_leaf:
                     raise RuntimeError(
@@ -172,7 +200,7 @@ class Optimizer:
                 state = self._state[p]
                 _fused.begin_record(state)
                 wide = p.astype("float32") if p.dtype.itemsize == 2 else p
-                options = {key: value for key, value in vars(self).items() if key not in _NO_OPTIONS}
+                options = {key: value for key, value in vars(own).items() if key not in _NO_OPTIONS}
                 given = {**options, "lr": self._rate_now() * group["learning_rate"], "decay": decay}
                 options = _fused.options_for(given, wide)
                 now, decay = options.pop("lr"), options.pop("decay")
@@ -194,10 +222,10 @@ class Optimizer:
         """A step that is not recorded."""
         for group, gradients in [(group, self._gradients(group)) for group in self._groups]:
             _fused.watch(functools.partial(self._fg_watched, group))
-            rate = functools.partial(self._rate, group)
+            rate, own = functools.partial(self._rate, group), self._within(group)
             for p, g, decay in gradients:
                 master = self._master(p)
-                self._fg_update(master, g.astype(master.dtype), rate, decay)
+                own._fg_update(master, g.astype(master.dtype), rate, decay)
                 if master is not p:
                     p.set_value(master)
 
@@ -293,6 +321,12 @@ class Optimizer:
         """The reverse of :meth:`_to_accumulators`."""
         return accumulators.state_of(kept, p, self._accumulators, self._powers())
 
+    def _owners(self) -> Iterator[tuple[Tensor, Optimizer]]:
+        """The parameters, and the optimizer with the options of their groups."""
+        for group in self._groups:
+            own = self._within(group)
+            yield from ((p, own) for p in group["params"])
+
     def state_dict(self) -> dict[str, Any]:
         """The state as Paddle names it: ``linear_0.w_0_moment1_0`` is ``moment1`` of the parameter ``linear_0.w_0``.
 
@@ -302,10 +336,10 @@ class Optimizer:
         found: dict[str, Any] = {}
         if len({p.name for p in self._parameter_list}) < len(self._parameter_list):
             raise ArgumentError("state_dict: two parameters have the same name")
-        for p in self._parameter_list:
+        for p, own in self._owners():
             master = self._masters.get(p, p)
             if state := self._state.get(master):
-                parts = self._to_accumulators(_fused.plain(state), master)
+                parts = own._to_accumulators(_fused.plain(state), master)
                 start = f"{master.name}_{self._name}" if self._name else master.name
                 found.update({f"{start}_{kind}_0": x for kind, x in parts.items()})
         for name, x in found.items():
@@ -332,7 +366,9 @@ class Optimizer:
         kinds = {*self._accumulators.values(), *self._powers(), *self._derived}
         masters, parts = accumulators.by_parameter(self._parameter_list, state_dict, kinds, type(self).__name__)
         owners = {p: masters.get(p, p) for p in parts}
-        states = {owners[p]: self._from_accumulators(kept, owners[p]) for p, kept in parts.items()}
+        states = {
+            owners[p]: own._from_accumulators(parts[p], owners[p]) for p, own in self._owners() if p in parts
+        }
         if isinstance(mine, LRScheduler) and schedule is not None:
             mine.set_state_dict(schedule)
         self._masters = masters
@@ -340,6 +376,12 @@ class Optimizer:
         self._state.update(states)
 
     load_state_dict = set_state_dict
+
+
+def _once(parameters: list[Tensor]) -> None:
+    """Raises if a parameter is in two groups."""
+    if len(set(map(id, parameters))) < len(parameters):
+        raise ArgumentError("some parameters appear in more than one parameter group")
 
 
 def _itself(rate: Any) -> Any:
