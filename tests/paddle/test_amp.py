@@ -68,7 +68,10 @@ def test_auto_cast() -> None:
 def test_lists_of_ops() -> None:
     """An op that is no product computes in float32, whether a list has it or not."""
     x = paddle.full([2, 2], 1 / 3)
-    lists = {"custom_white_list": {"softmax", "conv2d"}, "custom_black_list": ["reduce_sum", "flatten_contiguous_range"]}
+    lists = {
+        "custom_white_list": {"softmax", "conv2d"},
+        "custom_black_list": ["reduce_sum", "flatten_contiguous_range"],
+    }
     with paddle.amp.auto_cast(dtype="bfloat16", **lists):
         assert F.softmax(x).dtype == x.sum().dtype == paddle.float32
         assert (x @ x).dtype == paddle.bfloat16

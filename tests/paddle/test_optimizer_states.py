@@ -234,7 +234,11 @@ def test_lbfgs_has_the_names_of_paddle() -> None:
 
 #: Optimizers with an option of a group, and the name that the constructor gives it.
 OWN: list[tuple[str, dict[str, Any]]] = [
-    *((name, own) for name in ("Adam", "AdamW", "Adamax", "NAdam", "RAdam", "Lamb") for own in ({"beta1": 0.5}, {"beta2": 0.9}, {"epsilon": 0.1})),
+    *(
+        (name, own)
+        for name in ("Adam", "AdamW", "Adamax", "NAdam", "RAdam", "Lamb")
+        for own in ({"beta1": 0.5}, {"beta2": 0.9}, {"epsilon": 0.1})
+    ),
     ("NAdam", {"momentum_decay": 0.5}),
     ("Lamb", {"lamb_weight_decay": 0.5}),
     ("Lamb", {"exclude_from_weight_decay_fn": lambda p: True}),
@@ -298,3 +302,278 @@ def test_an_option_of_a_group_has_a_gradient() -> None:
     (found,) = paddle.grad(v, rho)
     # The step is 0.1 * 4 / sqrt((1 - rho) * 16).
     assert found.item() == pytest.approx(-0.05 * 0.5**-1.5, rel=1e-4)
+
+
+def _two_layers() -> Any:
+    """A network with a rate, penalties and a gradient that is not clipped in its parameters' attributes."""
+    a = paddle.ParamAttr(learning_rate=0.1, regularizer=paddle.regularizer.L1Decay(0.1))
+    b = paddle.ParamAttr(need_clip=False)
+    c = paddle.ParamAttr(regularizer=paddle.regularizer.L2Decay(0.5))
+    net = paddle.nn.Sequential(paddle.nn.Linear(2, 2, a, b), paddle.nn.Linear(2, 1, c, False))
+    for p, value in zip(net.parameters(), ([[0.4, -0.2], [0.3, 0.5]], [0.1, -0.1], [[0.7], [-0.6]]), strict=True):
+        p.set_value(np.array(value, "float32"))
+    return net
+
+
+#: What Paddle 3.3.1 makes of the parameters of that network in three steps with an optimizer and clipping.
+WITH_ATTRIBUTES: dict[str, list[float]] = {
+    "SGD": [
+        0.397638,
+        -0.197759,
+        0.298094,
+        0.498849,
+        0.0297072,
+        -0.0395373,
+        0.640869,
+        -0.555242,
+        0.3868,
+        -0.19187,
+        0.291261,
+        0.490585,
+        0.0604842,
+        -0.0657584,
+        0.680331,
+        -0.586103,
+    ],
+    "Momentum": [
+        0.395586,
+        -0.195811,
+        0.296434,
+        0.497849,
+        -0.0344651,
+        0.0155823,
+        0.589007,
+        -0.51595,
+        0.375306,
+        -0.184796,
+        0.283631,
+        0.482382,
+        0.0252533,
+        -0.0352537,
+        0.663161,
+        -0.573975,
+    ],
+    "Adam": [
+        0.384995,
+        -0.184998,
+        0.285002,
+        0.484996,
+        -0.0455485,
+        0.0452997,
+        0.550442,
+        -0.450767,
+        0.32506,
+        -0.125132,
+        0.225409,
+        0.425078,
+        0.0262714,
+        -0.026321,
+        0.625121,
+        -0.525103,
+    ],
+    "AdamW": [
+        0.384936,
+        -0.184969,
+        0.284958,
+        0.484921,
+        -0.0456135,
+        0.0453665,
+        0.549471,
+        -0.449948,
+        0.31658,
+        -0.121055,
+        0.218968,
+        0.414304,
+        0.0247609,
+        -0.0248111,
+        0.610067,
+        -0.512299,
+    ],
+    "RMSProp": [
+        0.351672,
+        -0.151508,
+        0.250331,
+        0.446198,
+        -0.152501,
+        0.149592,
+        0.268222,
+        -0.188875,
+        0.172578,
+        0.00149409,
+        0.133122,
+        0.250515,
+        -0.042608,
+        0.0404848,
+        0.470499,
+        -0.359242,
+    ],
+    "Adagrad": [
+        0.388539,
+        -0.18856,
+        0.288593,
+        0.48854,
+        0.000609452,
+        -0.00116022,
+        0.588584,
+        -0.490062,
+        0.34337,
+        -0.143846,
+        0.245069,
+        0.443541,
+        0.0480208,
+        -0.0481585,
+        0.643731,
+        -0.543664,
+    ],
+    "Adamax": [
+        0.385067,
+        -0.18503,
+        0.285014,
+        0.485068,
+        -0.0280943,
+        0.0274685,
+        0.555016,
+        -0.457498,
+        0.325845,
+        -0.126717,
+        0.228786,
+        0.426172,
+        0.0331023,
+        -0.0332816,
+        0.62651,
+        -0.526395,
+    ],
+    "Lamb": [
+        0.394513,
+        -0.194524,
+        0.294517,
+        0.494506,
+        0.0857336,
+        -0.0857414,
+        0.606917,
+        -0.507093,
+        0.373072,
+        -0.173136,
+        0.273118,
+        0.473047,
+        0.0926853,
+        -0.0926866,
+        0.652286,
+        -0.552343,
+    ],
+    "Adadelta": [
+        0.399932,
+        -0.199932,
+        0.299932,
+        0.499932,
+        0.0993221,
+        -0.0993221,
+        0.699322,
+        -0.599322,
+        0.399661,
+        -0.199661,
+        0.299661,
+        0.499661,
+        0.099661,
+        -0.099661,
+        0.699661,
+        -0.599661,
+    ],
+    "NAdam": [
+        0.387095,
+        -0.187119,
+        0.287155,
+        0.487096,
+        -0.0118558,
+        0.0112293,
+        0.574513,
+        -0.476186,
+        0.336216,
+        -0.136744,
+        0.238178,
+        0.436382,
+        0.0414772,
+        -0.0416337,
+        0.636634,
+        -0.536538,
+    ],
+    "RAdam": [
+        0.397646,
+        -0.197766,
+        0.298086,
+        0.498855,
+        0.0248546,
+        -0.0354644,
+        0.640095,
+        -0.554643,
+        0.386788,
+        -0.191873,
+        0.291203,
+        0.490574,
+        0.0590295,
+        -0.0645342,
+        0.680223,
+        -0.586042,
+    ],
+    "ASGD": [
+        0.397638,
+        -0.197759,
+        0.298094,
+        0.498849,
+        0.0297072,
+        -0.0395373,
+        0.640869,
+        -0.555242,
+        0.3868,
+        -0.19187,
+        0.291261,
+        0.490585,
+        0.0604842,
+        -0.0657584,
+        0.680331,
+        -0.586103,
+    ],
+}
+
+
+@pytest.mark.parametrize("name", WITH_ATTRIBUTES)
+@pytest.mark.parametrize("grouped", [False, True])
+def test_attributes_of_parameters_change_the_step(name: str, grouped: bool) -> None:
+    net = _two_layers()
+    given: Any = net.parameters()
+    if grouped:
+        given = [{"params": given, "learning_rate": 0.5, "weight_decay": 0.3}]
+    decay = {} if name in ("Lamb", "Rprop") else {"weight_decay": 0.01}
+    clip = paddle.nn.ClipGradByGlobalNorm(0.1)
+    optimizer = getattr(P, name)(learning_rate=0.05, parameters=given, grad_clip=clip, **decay)
+    for _ in range(3):
+        (net(paddle.to_tensor([[1.0, 2.0], [0.5, -1.0]])) ** 2).mean().backward()
+        optimizer.step()
+        optimizer.clear_grad()
+    found = np.concatenate([p.numpy().ravel() for p in net.parameters()])
+    np.testing.assert_allclose(found, WITH_ATTRIBUTES[name][8 * grouped :][:8], rtol=2e-4, atol=1e-6)
+
+
+def test_gradients_that_are_not_clipped() -> None:
+    g = paddle.to_tensor([3.0, 4.0])
+    kept, other = paddle.create_parameter([2], attr=paddle.ParamAttr(need_clip=False)), paddle.create_parameter([2])
+    pairs = [(kept, g), (other, g)]
+    for clip in (paddle.nn.ClipGradByNorm(1.0), paddle.nn.ClipGradByGlobalNorm(1.0), paddle.nn.ClipGradByValue(0.5)):
+        (_, a), (_, b) = clip(pairs)
+        assert a.tolist() == [3.0, 4.0]
+        wanted = [0.5, 0.5] if isinstance(clip, paddle.nn.ClipGradByValue) else [0.6, 0.8]
+        np.testing.assert_allclose(b.numpy(), wanted, rtol=1e-6)
+        assert clip([(kept, g)])[0][1].tolist() == [3.0, 4.0]
+
+
+def test_the_rate_of_a_parameter_may_change() -> None:
+    w = paddle.create_parameter(
+        [1], attr=paddle.ParamAttr(learning_rate=0.5, initializer=paddle.nn.initializer.Constant(4.0))
+    )
+    sgd = P.SGD(1.0, parameters=[w])
+    for wanted in (3.5, 1.5):
+        w.sum().backward()
+        sgd.step()
+        sgd.clear_grad()
+        assert w.item() == wanted
+        w.optimize_attr["learning_rate"] = 2.0

@@ -380,7 +380,13 @@ def test_numbers_in_lists_get_the_default_dtypes() -> None:
 
 
 def test_assign_and_full_take_the_dtype_of_numbers() -> None:
-    for value, dtype in (([1.0, 2.0], "float64"), (1.0, "float64"), ([1, 2], "int64"), (1j, "complex128"), ([True], "bool")):
+    for value, dtype in (
+        ([1.0, 2.0], "float64"),
+        (1.0, "float64"),
+        ([1, 2], "int64"),
+        (1j, "complex128"),
+        ([True], "bool"),
+    ):
         found = paddle.assign(value)
         assert found.dtype == dtype
         assert found.tolist() == (value if isinstance(value, list) else [value])

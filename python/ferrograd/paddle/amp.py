@@ -74,9 +74,33 @@ _KEPT_IN_FLOAT16 = (*_KEPT, norm._InstanceNormBase, norm.LayerNorm)
 
 #: Paddle's names of the ops whose results are rounded to the half dtype.
 _PRODUCTS = frozenset(
-    "addmm baddbmm bmm conv1d conv2d conv3d conv1d_transpose conv2d_transpose conv3d_transpose deform_conv2d "
-    "deformable_conv depthwise_conv2d depthwise_conv2d_transpose einsum flash_attn flash_attention fused_gemm_epilogue "
-    "linear matmul matmul_v2 matmul_with_flatten mul prelu scaled_dot_product_attention tensordot".split()
+    (
+        "addmm",
+        "baddbmm",
+        "bmm",
+        "conv1d",
+        "conv2d",
+        "conv3d",
+        "conv1d_transpose",
+        "conv2d_transpose",
+        "conv3d_transpose",
+        "deform_conv2d",
+        "deformable_conv",
+        "depthwise_conv2d",
+        "depthwise_conv2d_transpose",
+        "einsum",
+        "flash_attn",
+        "flash_attention",
+        "fused_gemm_epilogue",
+        "linear",
+        "matmul",
+        "matmul_v2",
+        "matmul_with_flatten",
+        "mul",
+        "prelu",
+        "scaled_dot_product_attention",
+        "tensordot",
+    )
 )
 
 
@@ -91,8 +115,8 @@ def _check_lists(white: Any, black: Any) -> None:
         raise ArgumentError(f"auto_cast: custom_white_list and custom_black_list both have {sorted(both)}")
     if products := given[1] & _PRODUCTS:
         raise ArgumentError(
-            f"auto_cast: custom_black_list has {sorted(products)}, whose results are always in the half dtype; compute them "
-            "in `with paddle.amp.auto_cast(enable=False)`"
+            f"auto_cast: custom_black_list has {sorted(products)}, whose results are always in the half dtype; "
+            "compute them in `with paddle.amp.auto_cast(enable=False)`"
         )
 
 
@@ -104,8 +128,8 @@ class auto_cast(Autocast):
     nothing. Paddle itself does this on GPUs only. Where the processor has instructions for bfloat16, products take less
     time in it; elsewhere a warning says once that they do not.
 
-    The lists of ops change nothing: an op that is no product computes in float32 as it is, and its result has the dtype of
-    its operands, whether a list has it or not.
+    The lists of ops change nothing: an op that is no product computes in float32 as it is, and its result has the
+    dtype of its operands, whether a list has it or not.
 
     Raises:
         ArgumentError: ``custom_black_list`` has a product, or both lists have an op.

@@ -61,8 +61,8 @@ __all__ = [
 def to_tensor(data: Any, dtype: Any = None, place: object = None, stop_gradient: bool = True) -> Tensor:
     """A tensor with a copy of numbers, nested lists, arrays or tensors.
 
-    Floats get the default float dtype, also arrays of them in a list, whose int32 becomes int64. An array or a tensor keeps
-    its dtype, and so do tensors in a list.
+    Floats get the default float dtype, also arrays of them in a list, whose int32 becomes int64. An array or a tensor
+    keeps its dtype, and so do tensors in a list.
 
     >>> import ferrograd.paddle as paddle
     >>> paddle.to_tensor([[1, 2], [3, 4]], dtype="float32").stop_gradient
@@ -366,8 +366,8 @@ def eye(
 
 
 def assign(x: Any, output: Tensor | None = None) -> Tensor:
-    """A copy through which gradients flow. A number gives a vector. Numbers and lists get the dtype that NumPy gives them:
-    float64, int64 or complex128. If ``output`` is given, it gets the values and shape.
+    """A copy through which gradients flow. A number gives a vector. Numbers and lists get the dtype that NumPy gives
+    them: float64, int64 or complex128. If ``output`` is given, it gets the values and shape.
 
     A leaf that gets the values of a constant stays a leaf.
     """

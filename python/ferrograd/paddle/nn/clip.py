@@ -1,4 +1,7 @@
-"""``paddle.nn.ClipGradBy…``: clipping of gradients before the step of an optimizer."""
+"""``paddle.nn.ClipGradBy…``: clipping of gradients before the step of an optimizer.
+
+Gradients of parameters whose ``ParamAttr`` has ``need_clip=False`` stay as they are.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,11 @@ __all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"]
 Pairs = list[tuple[Tensor, Tensor]]
 
 
+def _is_clipped(p: Tensor) -> bool:
+    """Whether the ``ParamAttr`` of a parameter lets its gradient be clipped."""
+    return getattr(p, "need_clip", True) is not False
+
+
 class ClipGradByValue:
     """Clips every element to ``[min, max]``. The default of ``min`` is ``-max``."""
 
@@ -26,7 +34,7 @@ class ClipGradByValue:
 
     def __call__(self, params_grads: Pairs) -> Pairs:
         """The pairs (parameter, gradient) with clipped gradients."""
-        return [(p, native.clip(g, self.min, self.max)) for p, g in params_grads]
+        return [(p, native.clip(g, self.min, self.max) if _is_clipped(p) else g) for p, g in params_grads]
 
 
 def _scale(norm: Any, largest: float, g: Tensor) -> Any:
@@ -45,7 +53,7 @@ class ClipGradByNorm:
 
     def __call__(self, params_grads: Pairs) -> Pairs:
         """The pairs (parameter, gradient) with clipped gradients."""
-        return [(p, g * _scale(native.norm(g), self.clip_norm, g)) for p, g in params_grads]
+        return [(p, g * _scale(native.norm(g), self.clip_norm, g) if _is_clipped(p) else g) for p, g in params_grads]
 
 
 class ClipGradByGlobalNorm:
@@ -62,8 +70,11 @@ class ClipGradByGlobalNorm:
 
     def __call__(self, params_grads: Pairs) -> Pairs:
         """The pairs (parameter, gradient) with clipped gradients."""
-        total = _steps.total_norm([g for _, g in params_grads], 2.0)
-        return [(p, g * _scale(total, self.clip_norm, g)) for p, g in params_grads]
+        clipped = [g for p, g in params_grads if _is_clipped(p)]
+        if not clipped:
+            return params_grads
+        total = _steps.total_norm(clipped, 2.0)
+        return [(p, g * _scale(total, self.clip_norm, g) if _is_clipped(p) else g) for p, g in params_grads]
 
 
 __dir__ = _public.names(globals())

@@ -30,8 +30,6 @@ class _WithBetas(Optimizer):
 class Adam(_WithBetas):
     """Adam: D. Kingma, J. Ba, "Adam: a method for stochastic optimization" (2015)."""
 
-    _decoupled = False
-
     def __init__(
         self,
         learning_rate: Rate = 0.001,
@@ -275,7 +273,7 @@ class Lamb(_WithBetas):
     def _fg_update(self, p: Tensor, g: Tensor, rate: fused.Rate, decay: float) -> None:
         rules.lamb(
             p,
-            g,
+            rules.decayed(p, g, decay),
             self._state[p],
             rate=rate,
             betas=self._betas,

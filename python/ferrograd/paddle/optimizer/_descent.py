@@ -153,5 +153,9 @@ class Rprop(Optimizer):
             raise ArgumentError("'0.0 < etas[0] < 1.0 < etas[1]' must be true")
         self._range, self._factors = (low, high), (self._number(etas[0]), self._number(etas[1]))
 
+    def _factor(self, group: dict[str, Any], p: Tensor) -> float:
+        return 1.0  # All parameters begin with the same step, as in Paddle.
+
     def _fg_update(self, p: Tensor, g: Tensor, rate: fused.Rate, decay: float) -> None:
+        g = rules.decayed(p, g, decay)
         rules.rprop(p, g, self._state[p], rate=rate, factors=self._factors, bounds=self._range)

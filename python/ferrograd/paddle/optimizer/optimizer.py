@@ -26,20 +26,23 @@ Rate = float | LRScheduler | Tensor
 #: The coefficient of an L2 penalty, or a penalty.
 Decay = float | WeightDecayRegularizer | Tensor | None
 #: Attributes that are no options of rules.
-_NO_OPTIONS = ("_learning_rate", "_groups", "_parameter_list", "_state", "_masters", "_given")
+_NO_OPTIONS = ("_learning_rate", "_groups", "_is_grouped", "_parameter_list", "_state", "_masters", "_given")
 
 
 class Optimizer:
     """The base of optimizers: groups of parameters with options, and the state of each parameter.
 
-    ``parameters`` are tensors, or dicts with a list of them under ``"params"`` and options of this group: a factor of the
-    learning rate under ``"learning_rate"``, ``"weight_decay"``, ``"grad_clip"``, and those of the class, such as ``"beta1"``.
+    ``parameters`` are tensors, or dicts with a list of them under ``"params"`` and options of this group: a factor of
+    the learning rate under ``"learning_rate"``, ``"weight_decay"``, ``"grad_clip"``, and those of the class, such as
+    ``"beta1"``.
     """
 
     #: Paddle's names of what is kept for each parameter, by the names in the rules.
     _accumulators: Mapping[str, str] = {}
     #: Paddle's names of what follows from the rest.
     _derived: ClassVar[tuple[str, ...]] = ()
+    #: Whether the decay of weights is no part of the gradient.
+    _decoupled = False
 
     def __init__(
         self,
@@ -76,7 +79,9 @@ class Optimizer:
         if not isinstance(weight_decay, WeightDecayRegularizer):
             _fused.at_least(op, 0, weight_decay=0 if weight_decay is None else weight_decay)
         groups: list[Any] = list(parameters)
-        if groups and not isinstance(groups[0], dict):
+        #: Whether parameters are given in groups, whose options take the place of those of the parameters.
+        self._is_grouped = bool(groups) and isinstance(groups[0], dict)
+        if groups and not self._is_grouped:
             groups = [{"params": groups}]
         common = {"learning_rate": 1.0, "weight_decay": weight_decay, "grad_clip": grad_clip}
         is_schedule = isinstance(learning_rate, LRScheduler)
@@ -201,7 +206,7 @@ class Optimizer:
                 _fused.begin_record(state)
                 wide = p.astype("float32") if p.dtype.itemsize == 2 else p
                 options = {key: value for key, value in vars(own).items() if key not in _NO_OPTIONS}
-                given = {**options, "lr": self._rate_now() * group["learning_rate"], "decay": decay}
+                given = {**options, "lr": self._rate_now() * self._factor(group, p), "decay": decay}
                 options = _fused.options_for(given, wide)
                 now, decay = options.pop("lr"), options.pop("decay")
                 # The rules of the classes read options from attributes.
@@ -222,16 +227,21 @@ class Optimizer:
         """A step that is not recorded."""
         for group, gradients in [(group, self._gradients(group)) for group in self._groups]:
             _fused.watch(functools.partial(self._fg_watched, group))
-            rate, own = functools.partial(self._rate, group), self._within(group)
+            own = self._within(group)
             for p, g, decay in gradients:
-                master = self._master(p)
+                master, rate = self._master(p), functools.partial(self._rate, group, p)
                 own._fg_update(master, g.astype(master.dtype), rate, decay)
                 if master is not p:
                     p.set_value(master)
 
-    def _rate(self, group: dict[str, Any]) -> float:
-        """The learning rate of a group."""
-        return float(self._rate_now() * group["learning_rate"])
+    def _factor(self, group: dict[str, Any], p: Tensor) -> Any:
+        """What the learning rate of a parameter is multiplied by: of its group, or else of its ``ParamAttr``."""
+        own = None if self._is_grouped else getattr(p, "optimize_attr", None)
+        return (own or group).get("learning_rate", 1.0)
+
+    def _rate(self, group: dict[str, Any], p: Tensor) -> float:
+        """The learning rate of a parameter."""
+        return float(self._rate_now() * self._factor(group, p))
 
     def _fg_watched(self, group: dict[str, Any]) -> Any:
         """See :func:`steps.watched`."""
@@ -248,14 +258,20 @@ class Optimizer:
     def _gradients(self, group: dict[str, Any]) -> list[tuple[Tensor, Tensor, float]]:
         """The parameters of a group with their clipped gradients, and the coefficients of L2 penalties.
 
-        Other penalties are in the gradients.
+        Other penalties are in the gradients. That of a ``ParamAttr`` takes the place of the optimizer's.
         """
         pairs = [(p, p.grad) for p in group["params"] if p.grad is not None and not p.stop_gradient]
-        clip, decay = group["grad_clip"], 0.0 if group["weight_decay"] is None else group["weight_decay"]
-        pairs = clip(pairs) if clip else pairs
-        if isinstance(decay, WeightDecayRegularizer):
-            return [(p, g + decay.gradient(p), 0.0) for p, g in pairs]
-        return [(p, g, self._number(decay)) for p, g in pairs]
+        clip, common = group["grad_clip"], 0.0 if group["weight_decay"] is None else group["weight_decay"]
+        found = []
+        for p, g in clip(pairs) if clip else pairs:
+            own = None if self._is_grouped and not self._decoupled else getattr(p, "regularizer", None)
+            penalty = common if own is None else own
+            if isinstance(penalty, WeightDecayRegularizer):
+                rest = common if self._decoupled and penalty is not common else 0.0
+                found.append((p, g + penalty.gradient(p), self._number(rest)))
+            else:
+                found.append((p, g, self._number(penalty)))
+        return found
 
     def backward(
         self,
@@ -366,9 +382,7 @@ class Optimizer:
         kinds = {*self._accumulators.values(), *self._powers(), *self._derived}
         masters, parts = accumulators.by_parameter(self._parameter_list, state_dict, kinds, type(self).__name__)
         owners = {p: masters.get(p, p) for p in parts}
-        states = {
-            owners[p]: own._from_accumulators(parts[p], owners[p]) for p, own in self._owners() if p in parts
-        }
+        states = {owners[p]: own._from_accumulators(parts[p], owners[p]) for p, own in self._owners() if p in parts}
         if isinstance(mine, LRScheduler) and schedule is not None:
             mine.set_state_dict(schedule)
         self._masters = masters
