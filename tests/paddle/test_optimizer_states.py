@@ -577,3 +577,15 @@ def test_the_rate_of_a_parameter_may_change() -> None:
         sgd.clear_grad()
         assert w.item() == wanted
         w.optimize_attr["learning_rate"] = 2.0
+
+
+def test_minimize_steps_with_the_parameters_that_are_given() -> None:
+    a, b = (paddle.to_tensor([3.0], stop_gradient=False) for _ in range(2))
+    sgd = P.SGD(0.5, parameters=[a, b], grad_clip=paddle.nn.ClipGradByGlobalNorm(1.0))
+    loss = (a * 3 + b * 4).sum()
+    loss.backward()
+    _, pairs = sgd.minimize(loss, parameters=[a])
+    assert [(p is a, g.tolist()) for p, g in pairs] == [(True, [3.0])]
+    # The gradient of `b` takes no part in the norm.
+    assert (a.item(), b.item()) == (2.5, 3.0)
+    assert b.grad.tolist() == [4.0]

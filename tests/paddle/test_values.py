@@ -394,3 +394,18 @@ def test_assign_and_full_take_the_dtype_of_numbers() -> None:
     assert paddle.assign(np.float16(1)).shape == [1]
     assert paddle.full([2], 1 + 2j).dtype == "complex128"
     assert paddle.full([2], 1 + 2j).tolist() == [1 + 2j, 1 + 2j]
+
+
+def test_take_along_axis_without_broadcast() -> None:
+    x = t(A[0])
+    x.stop_gradient = False
+    at = i([[0, 2], [1, 1]])
+    for function in (P.take_along_axis, P.take_along_dim):
+        assert function(x, at, 0, broadcast=False).tolist() == [[0.0, 9.0], [4.0, 5.0]]
+        assert function(x, at, -1, False).tolist() == [[0.0, 2.0], [5.0, 5.0]]
+        assert function(x, i([[1]]), 1, False).tolist() == [[1.0]]
+        assert function(x, i([[1]]), 1).tolist() == [[1.0], [5.0], [9.0]]
+    P.take_along_axis(x, at, 1, False).sum().backward()
+    assert x.grad.tolist() == [[1.0, 0.0, 1.0, 0.0], [0.0, 2.0, 0.0, 0.0], [0.0] * 4]
+    with pytest.raises(ValueError, match="reach beyond"):
+        P.take_along_axis(x, i([[0]] * 4), 1, False)

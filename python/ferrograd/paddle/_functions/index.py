@@ -199,8 +199,15 @@ def slices(x: Tensor, axes: Any, starts: Any, ends: Any, strides: Any, function:
 
 
 def take_along_axis(arr: Tensor, indices: Tensor, axis: int, broadcast: bool = True) -> Tensor:
-    """The elements at positions along an axis."""
-    return ops.take_along_axis(arr, indices, axis)
+    """The elements at positions along an axis. With ``broadcast`` the other axes broadcast. Without, the result has the
+    shape of the indices, which are no larger than the array on the other axes.
+
+    >>> import ferrograd.paddle as paddle
+    >>> x = paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> paddle.take_along_axis(x, paddle.to_tensor([[1]]), 0, broadcast=False).tolist()
+    [[3.0]]
+    """
+    return ops.take_along_axis(arr, indices, axis) if broadcast else ops.gather(arr, axis, indices)
 
 
 def where(condition: Tensor, x: Any = None, y: Any = None, name: str | None = None) -> Any:
@@ -280,8 +287,10 @@ def take(x: Tensor, index: Tensor, mode: str = "raise", name: str | None = None)
 
 
 def take_along_dim(arr: Tensor, indices: Tensor, axis: int | None = None, broadcast: bool = True) -> Tensor:
-    """Elements by their indices along an axis, or in the flat tensor. The other axes broadcast."""
-    return ops.take_along_axis(arr, ops.reshape(indices, [-1]) if axis is None else indices, axis)
+    """Elements by their indices along an axis, or in the flat tensor. See :func:`take_along_axis`."""
+    if axis is None:
+        return ops.take_along_axis(arr, ops.reshape(indices, [-1]), None)
+    return take_along_axis(arr, indices, axis, broadcast)
 
 
 def shard_index(input: Tensor, index_num: int, nshards: int, shard_id: int, ignore_value: int = -1) -> Tensor:

@@ -291,9 +291,14 @@ class Optimizer:
         parameters: list[Tensor] | None = None,
         no_grad_set: object = None,
     ) -> tuple[list[Any], list[tuple[Tensor, Tensor]]]:
-        """Runs :meth:`step` with the gradients of ``loss.backward()``; ``([], [(parameter, gradient), ...])``."""
-        pairs = self.backward(loss, startup_program, self._parameter_list)
-        self.step()
+        """Runs :meth:`step` with the gradients of ``loss.backward()``; ``([], [(parameter, gradient), ...])``. If
+        ``parameters`` are given, the others stay as they are.
+        """
+        pairs = self.backward(loss, startup_program, list(parameters) if parameters else None)
+        if parameters:
+            self.apply_gradients(pairs)
+        else:
+            self.step()
         return [], pairs
 
     def get_opti_var_name_list(self) -> list[str]:
