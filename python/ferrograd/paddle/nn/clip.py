@@ -70,10 +70,9 @@ class ClipGradByGlobalNorm:
 
     def __call__(self, params_grads: Pairs) -> Pairs:
         """The pairs (parameter, gradient) with clipped gradients."""
-        clipped = [g for p, g in params_grads if _is_clipped(p)]
-        if not clipped:
+        if not any(_is_clipped(p) for p, _ in params_grads):
             return params_grads
-        total = _steps.total_norm(clipped, 2.0)
+        total = _steps.total_norm([g for p, g in params_grads if _is_clipped(p)], 2.0)
         return [(p, g * _scale(total, self.clip_norm, g) if _is_clipped(p) else g) for p, g in params_grads]
 
 

@@ -174,7 +174,7 @@ class NAdam(_WithBetas):
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, differentiable=differentiable)
         self._take(beta1=beta1, beta2=beta2, epsilon=epsilon, momentum_decay=momentum_decay)
 
-    def _set(self, *, momentum_decay: Any, **options: Any) -> None:
+    def _set(self, *, momentum_decay: Any = 0.0, **options: Any) -> None:
         super()._set(**options)
         fused.at_least("NAdam", 0, momentum_decay=momentum_decay)
         self._momentum_decay = self._number(momentum_decay)
@@ -262,7 +262,7 @@ class Lamb(_WithBetas):
             exclude_from_weight_decay_fn=exclude_from_weight_decay_fn,
         )
 
-    def _set(self, *, lamb_weight_decay: float, exclude_from_weight_decay_fn: Any, **options: Any) -> None:
+    def _set(self, *, lamb_weight_decay: float = 0.0, exclude_from_weight_decay_fn: Any = None, **options: Any) -> None:
         super()._set(**options)
         fused.at_least("Lamb", 0, lamb_weight_decay=lamb_weight_decay)
         self._fg_decay, self._excludes = lamb_weight_decay, exclude_from_weight_decay_fn

@@ -43,6 +43,8 @@ class Optimizer:
     _derived: ClassVar[tuple[str, ...]] = ()
     #: Whether the decay of weights is no part of the gradient.
     _decoupled = False
+    #: Checks and sets the options of the rule, which are its parameters.
+    _set: Callable[..., None]
 
     def __init__(
         self,
@@ -109,9 +111,6 @@ class Optimizer:
         self._set(**options)
         for group in self._groups:
             self._within(group)
-
-    def _set(self, **options: Any) -> None:
-        """Checks and sets the options of the rule."""
 
     def _within(self, group: dict[str, Any]) -> Optimizer:
         """The optimizer with the options of a group."""
