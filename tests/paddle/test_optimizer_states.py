@@ -589,3 +589,32 @@ def test_minimize_steps_with_the_parameters_that_are_given() -> None:
     # The gradient of `b` takes no part in the norm.
     assert (a.item(), b.item()) == (2.5, 3.0)
     assert b.grad.tolist() == [4.0]
+
+
+def test_a_compiled_step_follows_the_attributes() -> None:
+    """Shares of the rate, penalties and clipping may change between the calls of a compiled step."""
+
+    def train(compiled: bool) -> Any:
+        attr = paddle.ParamAttr(learning_rate=0.5, regularizer=paddle.regularizer.L1Decay(0.1))
+        w, v = (paddle.create_parameter([2], attr=a) for a in (attr, paddle.ParamAttr(need_clip=False)))
+        for p in (w, v):
+            p.set_value(np.array([1.0, -2.0], "float32"))
+        adam = P.Adam(0.1, parameters=[w, v], grad_clip=paddle.nn.ClipGradByGlobalNorm(1.0))
+
+        def step(x: Any) -> None:
+            ((w * x) ** 2 + v**3).sum().backward()
+            adam.step()
+            adam.clear_grad()
+
+        run = paddle.jit.to_static(step) if compiled else step
+        for i in range(7):
+            if i == 2:
+                w.optimize_attr["learning_rate"] = 2.0
+            if i == 4:
+                w.regularizer = None
+            if i == 5:
+                w.need_clip = False
+            run(paddle.full([2], 1.0 + i))
+        return np.concatenate([w.numpy(), v.numpy()])
+
+    np.testing.assert_allclose(train(True), train(False), rtol=1e-6)

@@ -219,7 +219,8 @@ class Optimizer:
         """What a recorded step of a compiled function depends on: tensors are known by their ids."""
         options = {key: value for key, value in vars(self).items() if key not in _NO_OPTIONS}
         states = [self._state.get(p, {}) for p in group["params"]]
-        return _fused.known([options, group, states, self._rate_now()]), len(self._groups)
+        said = _said_of(group["params"])
+        return _fused.known([options, group, states, self._rate_now(), said]), len(self._groups)
 
     @no_grad()
     def _update(self) -> None:
@@ -245,7 +246,8 @@ class Optimizer:
     def _fg_watched(self, group: dict[str, Any]) -> Any:
         """See :func:`steps.watched`."""
         masters = [self._masters.get(p, p) for p in group["params"]]
-        return _fused.watched(group, masters, self._state, "learning_rate"), len(self._groups)
+        found = _fused.watched(group, masters, self._state, "learning_rate")
+        return found, len(self._groups), _said_of(group["params"])
 
     def _master(self, p: Tensor) -> Tensor:
         """The float32 copy of a parameter that is updated in its place, or the parameter itself."""
@@ -394,6 +396,11 @@ class Optimizer:
         self._state.update(states)
 
     load_state_dict = set_state_dict
+
+
+def _said_of(parameters: list[Tensor]) -> list[Any]:
+    """What the attributes of parameters say besides shares of the rate, which are numbers of a compiled step."""
+    return [(getattr(p, "regularizer", None), getattr(p, "need_clip", True)) for p in parameters]
 
 
 def _once(parameters: list[Tensor]) -> None:
