@@ -33,6 +33,9 @@ pub enum Error {
     /// An index outside its axis.
     #[error("{op}: {what}")]
     Index { op: &'static str, what: String },
+    /// An axis that is not there.
+    #[error("{op}: axis {axis} is out of range for {rank} dimensions")]
+    Axis { op: &'static str, axis: i64, rank: usize },
     /// A matrix without the property that a factorisation needs.
     #[error("{op}: {what}")]
     Singular { op: &'static str, what: String },
@@ -137,6 +140,7 @@ impl Error {
             | Error::Shape { op, .. }
             | Error::Dtype { op, .. }
             | Error::Index { op, .. }
+            | Error::Axis { op, .. }
             | Error::Singular { op, .. }
             | Error::Memory { op, .. }
             | Error::NotDifferentiable { op, .. } => *op = name,

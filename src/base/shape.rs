@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use crate::error::{Result, bail};
+use crate::error::{Error, Result, bail};
 
 pub type Dims = SmallVec<[usize; 2]>;
 pub type Strides = SmallVec<[isize; 4]>;
@@ -105,7 +105,7 @@ pub fn broadcast(op: &'static str, a: &[usize], b: &[usize]) -> Result<Dims> {
 pub fn axis(op: &'static str, axis: i64, rank: usize) -> Result<usize> {
     let n = rank as i64;
     if axis < -n || axis >= n {
-        bail!(Index, op, "axis {axis} is out of range for {rank} dimensions");
+        return Err(Box::new(Error::Axis { op, axis, rank }));
     }
     Ok(if axis < 0 { axis + n } else { axis } as usize)
 }
@@ -138,8 +138,8 @@ pub fn sort_by_key<T, K: Ord>(list: &mut [T], key: impl Fn(&T) -> K) {
 pub fn axes(op: &'static str, list: &[i64], rank: usize) -> Result<SmallVec<[usize; 4]>> {
     let mut out = list.iter().map(|&a| axis(op, a, rank)).collect::<Result<SmallVec<[usize; 4]>>>()?;
     sort_by_key(&mut out, |&a| a);
-    if out.windows(2).any(|w| w[0] == w[1]) {
-        bail!(Argument, op, "axes {list:?} name an axis twice");
+    if let Some(w) = out.windows(2).find(|w| w[0] == w[1]) {
+        bail!(Argument, op, "axis {} appears multiple times in the list of axes {list:?}", w[0]);
     }
     Ok(out)
 }

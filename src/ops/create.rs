@@ -165,7 +165,7 @@ pub fn arange(
     }
     if let Some(((start, stop), step)) = whole {
         if step == 0 {
-            bail!(Argument, "arange", "a step of 0 never arrives");
+            bail!(Argument, "arange", "step must be nonzero: with 0 it never arrives");
         }
         // 128 bits hold every difference of 64-bit numbers.
         let span = stop.checked_sub(start).filter(|s| s.checked_abs().is_some());
@@ -244,6 +244,9 @@ pub fn linspace(
     #[default(true)] endpoint: bool,
 ) -> Result<Tensor> {
     let dtype = dtype.unwrap_or_else(default_float);
+    if num < 0 {
+        bail!(Argument, "linspace", "number of steps must be non-negative, not {num}");
+    }
     let n = sizes("linspace", &[num], dtype)?[0];
     let parts = if endpoint { n.saturating_sub(1) } else { n }.max(1) as f64;
     let step = (stop - start) / parts;

@@ -81,11 +81,12 @@ pub(in crate::ops) fn common(x: Operand<'_>, y: Operand<'_>) -> DType {
     }
 }
 
-/// A 0-d tensor in the dtype of an operand that has axes, unless its kind is stronger: so it acts like a number. Only
+/// A 0-d tensor in the dtype of an operand that has axes, or in its complex one, so that it acts like a number. Only
 /// beside floats and complex numbers, where no digits before the point get lost.
 pub fn weak_beside<'a>(x: &'a Tensor, other: &Tensor) -> Result<Cow<'a, Tensor>> {
-    let (own, dtype) = (x.dtype(), other.dtype());
-    let acts = x.rank() == 0 && other.rank() > 0 && dtype.is_differentiable() && own.kind() <= dtype.kind();
+    let own = x.dtype();
+    let dtype = if own.is_complex() { other.dtype().complex() } else { other.dtype() };
+    let acts = x.rank() == 0 && other.rank() > 0 && other.dtype().is_differentiable();
     if acts && own != dtype { cast(x, dtype).map(Cow::Owned) } else { Ok(Cow::Borrowed(x)) }
 }
 

@@ -420,7 +420,7 @@ pub fn diff(
     const OP: &str = "diff";
     let at = shape::axis(OP, axis, x.rank())?;
     if n < 0 {
-        bail!(Argument, OP, "differences cannot be taken {n} times");
+        bail!(Argument, OP, "order must be non-negative but got {n}");
     }
     if n == 0 {
         return Ok(x.clone());

@@ -53,7 +53,12 @@ fn quantiles(
     let kept: Dims = (0..x.rank()).filter(|a| !axes.contains(a)).collect();
     let n: usize = axes.iter().map(|&a| x.dims()[a]).product();
     if n == 0 {
-        bail!(Argument, op, "{:?} has no elements on the axes", x.dims());
+        bail!(
+            Argument,
+            op,
+            "{:?} has no elements on the axes of the reduction, which has no identity",
+            x.dims()
+        );
     }
     let lead: Dims = kept.iter().map(|&a| x.dims()[a]).collect();
     let with_last = |size: usize| lead.iter().copied().chain([size]).collect::<Dims>();
@@ -266,7 +271,12 @@ pub fn searchsorted(
 #[op(method)]
 pub fn bucketize(x: Operand<'_>, boundaries: &Tensor, #[default(false)] right: bool) -> Result<Tensor> {
     if boundaries.rank() != 1 {
-        bail!(Shape, "bucketize", "boundaries are a vector, not of shape {:?}", boundaries.dims());
+        bail!(
+            Shape,
+            "bucketize",
+            "boundaries tensor must be 1 dimension, not of shape {:?}",
+            boundaries.dims()
+        );
     }
     searchsorted(boundaries, x, right, None, None)
 }

@@ -119,7 +119,12 @@ pub fn topk(
     let axis = shape::axis("topk", axis, x.rank())?;
     let n = x.dims()[axis];
     let Some(k) = usize::try_from(k).ok().filter(|&k| k <= n) else {
-        bail!(Argument, "topk", "k = {k} of the {n} elements on axis {axis} of {:?}", x.dims());
+        bail!(
+            Argument,
+            "topk",
+            "selected index k out of range: {k} of the {n} elements on axis {axis} of {:?}",
+            x.dims()
+        );
     };
     with_indices(Sorted { op: "topk", back: x.rank() - axis, descending: largest, k }, &[x])
 }
@@ -194,7 +199,7 @@ pub fn kthvalue(
     let axis = shape::axis(OP, axis, x.rank())?;
     let n = x.dims()[axis];
     let Some(k) = usize::try_from(k).ok().filter(|k| (1..=n).contains(k)) else {
-        bail!(Argument, OP, "k = {k} of the {n} elements on axis {axis} of {:?}", x.dims());
+        bail!(Argument, OP, "selected number k out of range for dimension {axis}: {k} of {n}");
     };
     one_with_index(One { op: OP, back: x.rank() - axis, which: Which::Nth(k - 1) }, x, keepdims)
 }

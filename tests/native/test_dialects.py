@@ -139,7 +139,8 @@ def test_axis_0_of_a_0d_tensor(d: Dialect, name: str, args: tuple[Any, ...], wan
 @both
 def test_other_axes_of_a_0d_tensor_raise(d: Dialect) -> None:
     for axis in (1, -2):
-        with pytest.raises(IndexError, match=f"axis {axis}"):
+        # Paddle's text, and torch's.
+        with pytest.raises(IndexError, match=f"axis {axis} is out of range|but got {axis}"):
             d.tensor(2.5).sum(axis)
 
 

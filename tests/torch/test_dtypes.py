@@ -297,3 +297,34 @@ def test_a_part_and_its_tensor_are_freed_together() -> None:
     del x
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("call", ["add", "clamp", "clip", "clamp_min", "addcmul", "addcdiv", "where", "ldexp"])
+def test_tensors_without_axes_act_like_numbers(call: str) -> None:
+    """The dtype of the tensor with axes stays, also where it is not the operand that promotes."""
+    x, b = torch.ones(3, requires_grad=True), torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
+    results = {
+        "add": lambda: (x + b, b - x, torch.mul(x, b)),
+        "clamp": lambda: (torch.clamp(x, b, 2), x.clamp(min=b, max=b), torch.clamp(b, x, x)),
+        "clip": lambda: (torch.clip(x, max=b),),
+        "clamp_min": lambda: (torch.clamp_min(x, b), torch.clamp_max(b, x)),
+        "addcmul": lambda: (torch.addcmul(x, b, b), torch.addcmul(b, x, x)),
+        "addcdiv": lambda: (torch.addcdiv(x, b, b), torch.addcdiv(b, x, b, value=2)),
+        "where": lambda: (torch.where(x > 0, x, b),),
+        "ldexp": lambda: (torch.ldexp(x, b),),
+    }
+    for y in results[call]():
+        assert y.dtype is torch.float32
+    gradients = torch.autograd.grad(torch.clamp(x, b, 2).sum() + torch.addcmul(x, b, b).sum(), (x, b))
+    assert [g.dtype for g in gradients] == [torch.float32, torch.float64]
+    assert gradients[1].item() == 3.0
+
+
+@pytest.mark.parametrize(
+    ("real", "made"), [("float32", "complex64"), ("float64", "complex128"), ("int32", "complex128")]
+)
+def test_complex_tensors_without_axes_keep_the_width_of_floats(real: str, made: str) -> None:
+    x, z = torch.ones(2, dtype=getattr(torch, real)), torch.tensor(2j, dtype=torch.complex128)
+    for y in (x * z, z + x, torch.where(x > 0, x, z), torch.multiply(z, x)):
+        assert y.dtype is getattr(torch, made)
+    assert (x * z).tolist() == [2j, 2j]

@@ -7,7 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from ferrograd import _core
-from ferrograd._core import Tensor
+from ferrograd._core import ArgumentError, Tensor
+
+
+def dtype_beside(out: Tensor | None, dtype: Any) -> Any:
+    """The dtype in which numbers are made for ``out``: its own. Raises where another one is asked for."""
+    if out is None:
+        return dtype
+    if dtype is not None and dtype != out.dtype:
+        raise ArgumentError(f"dtype {dtype} does not match dtype of out parameter ({out.dtype})")
+    return out.dtype
 
 
 def placed(result: Tensor, out: Tensor | None, requires_grad: bool) -> Any:

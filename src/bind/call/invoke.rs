@@ -100,7 +100,7 @@ fn run<'py>(
     let result = if !is_long(entry, args, bytes) {
         match listening(ask_in_turn, || call(args)) {
             Err(error)
-                if matches!(*error, Error::Index { .. })
+                if matches!(*error, Error::Axis { .. } | Error::Index { .. })
                     && dialect.numbers_have_an_axis()
                     && as_vector(entry, args) =>
             {

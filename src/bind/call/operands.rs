@@ -17,7 +17,7 @@ use crate::bind::value::var::{Notes, Var};
 use crate::dtype::{DType, DTypeKind};
 use crate::error::Result;
 use crate::graph::Tensor;
-use crate::ops::entry::{Arg, Convention, Conventions, Entry, Param, ParamKind};
+use crate::ops::entry::{Arg, Convention, Conventions, Entry, InPlace, Param, ParamKind};
 use crate::ops::movement::tracked_cast;
 use crate::ops::promote::{range, weak_beside};
 
@@ -327,9 +327,11 @@ fn widen(args: &mut [Arg], given: &[Option<Bound<'_, PyAny>>]) -> PyResult<()> {
     Ok(())
 }
 
-/// Casts 0-d operands as [`weak_beside`] does, beside the widest of the operands with axes.
+/// Casts 0-d operands as [`weak_beside`] does, beside the widest of the operands with axes. The tensor that an in-place form
+/// writes to is one of them.
 fn weaken(entry: &Entry, args: &mut [Arg]) -> Result<()> {
-    let is_operand = |i: usize| entry.params[i].kind.base == ParamKind::Operand;
+    let writes_first = entry.in_place != InPlace::None;
+    let is_operand = |i: usize| entry.params[i].kind.base == ParamKind::Operand || i == 0 && writes_first;
     let with_axes = args.iter().enumerate().filter_map(|(i, arg)| match arg {
         Arg::Tensor(t) if t.rank() > 0 && is_operand(i) => Some(t),
         _ => None,

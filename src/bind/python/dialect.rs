@@ -389,9 +389,20 @@ impl Dialect {
         }
         match &mut *error {
             Error::Index { what, .. } => *what = what.replace(" for axis ", " for dimension "),
+            &mut Error::Axis { op, axis, rank } => {
+                let n = rank.max(1);
+                let what = format!(
+                    "Dimension out of range (expected to be in range of [-{n}, {}], but got {axis})",
+                    n - 1
+                );
+                *error = Error::Index { op, what };
+            }
             Error::Dtype { what, .. } | Error::Argument { what, .. } | Error::Shape { what, .. } => {
                 for (native, own) in CASTS {
                     *what = what.replace(native, own);
+                }
+                if what.contains(" appears multiple times in the list of axes ") {
+                    *what = what.replacen("axis ", "dim ", 1).replacen("list of axes ", "list of dims ", 1);
                 }
             }
             _ => {}

@@ -162,7 +162,7 @@ pub fn exception(error: Box<Error>) -> PyErr {
         Error::Shape { .. } => "ShapeError",
         Error::Dtype { .. } => "DtypeError",
         Error::Vmap { .. } => "VmapError",
-        Error::Index { .. } => "IndexOutOfRange",
+        Error::Index { .. } | Error::Axis { .. } => "IndexOutOfRange",
         Error::Singular { .. } => "LinAlgError",
         Error::Freed { .. } => "FreedGraphError",
         Error::NotFinite { .. } => "NotFiniteError",

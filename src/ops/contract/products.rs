@@ -160,8 +160,15 @@ pub fn linear(
     let flip = transpose && weight.rank() == 2;
     let wanted = weight.dims()[usize::from(flip)];
     if let Some(&own) = x.dims().last().filter(|&&own| own != wanted) {
+        let rows = shape::len(x.dims()) / own.max(1);
+        let columns = if weight.rank() == 1 { 1 } else { weight.dims()[usize::from(!flip)] };
         let (x, weight) = (x.dims(), weight.dims());
-        bail!(Shape, "linear", "the input {x:?} has {own} features, the weight {weight:?} expects {wanted}");
+        bail!(
+            Shape,
+            "linear",
+            "the input {x:?} has {own} features, the weight {weight:?} expects {wanted}: mat1 and mat2 shapes cannot be \
+             multiplied ({rows}x{own} and {wanted}x{columns})"
+        );
     }
     let product = if flip {
         matmul(x.into(), (&matrix_transpose(weight)?).into())
@@ -286,7 +293,13 @@ pub fn cross(x: &Tensor, y: &Tensor, #[default(-1)] axis: i64) -> Result<Tensor>
     for t in [x, y] {
         let at = shape::axis(OP, axis, t.rank())?;
         if t.dims()[at] != 3 {
-            bail!(Shape, OP, "axis {axis} of {:?} has size {}, not 3", t.dims(), t.dims()[at]);
+            bail!(
+                Shape,
+                OP,
+                "inputs dimension {axis} must have length 3, that of {:?} has {}",
+                t.dims(),
+                t.dims()[at]
+            );
         }
     }
     let ahead = |t: &Tensor, n: i64| roll(t, &[-n], Some(&[axis]));

@@ -3,7 +3,9 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::groups::reduced;
-use super::places::{all, at_least_vector, broadcast_others, covers, line, positions, same_rank, within};
+use super::places::{
+    all, at_least_vector, broadcast_others, covers, line, positions, same_rank, to_write, within,
+};
 use super::rows::{add_onto, gather_at, join};
 use super::slices::narrow;
 use super::write::{index_put, put};
@@ -14,7 +16,6 @@ use crate::kernel::index::IndexedAxes;
 use crate::ops::entry::{Operand, op};
 use crate::ops::movement::region::{AxisPart, Region, view};
 use crate::ops::movement::{broadcast_to, cast, reshape_to};
-use crate::ops::promote::as_tensor;
 use crate::ops::{self, Index};
 use crate::shape::{self, Dims};
 
@@ -148,7 +149,7 @@ pub fn put_along_axis(
     let at = same_rank(OP, x, indices, axis)?;
     let mut dims: Dims = x.dims().into();
     dims[at] = indices.dims()[at];
-    let values = as_tensor(values, x.dtype())?;
+    let values = to_write(OP, values, x.dtype())?;
     written(OP, x, at, &broadcast_to(indices, &dims)?, &broadcast_to(&values, &dims)?, reduce, include_self)
 }
 
@@ -196,7 +197,7 @@ fn written(
 
 /// The leading part of the values, of the shape of the indices.
 fn cut(op: &'static str, src: Operand<'_>, x: &Tensor, index: &Tensor) -> Result<Tensor> {
-    let src = as_tensor(src, x.dtype())?;
+    let src = to_write(op, src, x.dtype())?;
     if src.rank() == 0 {
         return broadcast_to(&src, index.dims());
     }
@@ -337,7 +338,7 @@ pub fn index_reduce(
     let mut own: Dims = smallvec![1; x.rank()];
     own[at] = dims[at];
     let index = broadcast_to(&reshape_to(index, &own)?, &dims)?;
-    let source = as_tensor(source.into(), x.dtype())?;
+    let source = to_write(OP, source.into(), x.dtype())?;
     written(OP, x, at, &index, &source, reduction(OP, reduce)?, include_self)
 }
 
@@ -349,7 +350,7 @@ pub fn index_reduce(
 /// ```
 #[op(in_place, torch(FromZero, LaidInCOrder))]
 pub fn index_copy(x: &Tensor, axis: i64, index: &Tensor, source: &Tensor) -> Result<Tensor> {
-    put(x, &along("index_copy", x, axis, index)?, Operand::Tensor(source))
+    index_put(x, &along("index_copy", x, axis, index)?, Operand::Tensor(source), false)
 }
 
 /// `x` with a number written over the slices at the indices of a vector along an axis.

@@ -1,6 +1,7 @@
 //! Elements chosen by truth values.
 
 use super::expression::get;
+use super::places::to_write;
 use crate::array::Array;
 use crate::dtype::{Bool8, DType, DTypeKind};
 use crate::error::{Result, bail};
@@ -22,7 +23,7 @@ pub const SIZE_DEPENDS: &str = "vmap: We do not support batching operators that 
 
 fn truth<'a>(op: &'static str, mask: &'a Tensor) -> Result<&'a Tensor> {
     if mask.dtype() != DType::Bool {
-        bail!(Dtype, op, "a mask holds truth values, not {}", mask.dtype());
+        bail!(Dtype, op, "only supports boolean masks, but got mask with dtype {}", mask.dtype());
     }
     Ok(mask)
 }
@@ -37,7 +38,12 @@ fn truth<'a>(op: &'static str, mask: &'a Tensor) -> Result<&'a Tensor> {
 pub fn masked_fill(x: &Tensor, mask: &Tensor, value: Operand<'_>) -> Result<Tensor> {
     let value = as_tensor(value, x.dtype())?;
     if value.rank() != 0 {
-        bail!(Shape, "masked_fill", "the value is a number or 0-d, not of shape {:?}", value.dims());
+        bail!(
+            Shape,
+            "masked_fill",
+            "only supports a 0-dimensional value tensor, but got tensor with {} dimension(s)",
+            value.rank()
+        );
     }
     select(truth("masked_fill", mask)?, &value, x)
 }
@@ -66,7 +72,8 @@ pub fn masked_scatter(x: &Tensor, mask: &Tensor, source: &Tensor) -> Result<Tens
     let dims = shape::broadcast("masked_scatter", x.dims(), mask.dims())?;
     let x = &broadcast_to(x, &dims)?;
     let mask = broadcast_to(truth("masked_scatter", mask)?, &dims)?;
-    let source = reshape_to(&*as_tensor(source.into(), x.dtype())?, &[shape::len(source.dims())])?;
+    let source = to_write("masked_scatter", source.into(), x.dtype())?;
+    let source = reshape_to(&source, &[shape::len(source.dims())])?;
     let places =
         unrecorded(Places { elements: source.dims()[0] }, &[&mask]).expect("truth values have no edge")?;
     let taken = gather("masked_scatter", &source, &reshape_to(&places, &[shape::len(&dims)])?, 1)?;

@@ -1,13 +1,18 @@
 //! Indices along one axis as positions in the whole tensor.
 
+use std::borrow::Cow;
+
 use smallvec::{SmallVec, smallvec};
 
 use super::rows::join;
 use crate::array::Array;
+use crate::dtype::DType;
 use crate::error::{Result, bail};
 use crate::graph::Tensor;
 use crate::kernel::index::IndexedAxes;
+use crate::ops::entry::Operand;
 use crate::ops::movement::{broadcast_to, reshape_to};
+use crate::ops::promote::as_tensor;
 use crate::shape::{self, Dims};
 
 /// Numbers as a vector.
@@ -48,7 +53,13 @@ pub(in crate::ops) fn all(rank: usize) -> IndexedAxes {
 /// The axis, for a tensor and indices of the same rank.
 pub(in crate::ops) fn same_rank(op: &'static str, x: &Tensor, index: &Tensor, axis: i64) -> Result<usize> {
     if x.rank() != index.rank() {
-        bail!(Shape, op, "the indices have {} axes, the tensor {}", index.rank(), x.rank());
+        bail!(
+            Shape,
+            op,
+            "Index tensor must have the same number of dimensions as self tensor: the indices have {} axes, the tensor {}",
+            index.rank(),
+            x.rank()
+        );
     }
     shape::axis(op, axis, x.rank())
 }
@@ -60,16 +71,38 @@ pub(in crate::ops) fn at_least_vector(t: &Tensor) -> Result<Tensor> {
 
 /// Checks that the indices are no larger than the tensor on the other axes.
 pub(in crate::ops) fn within(op: &'static str, x: &Tensor, at: usize, index: &Tensor) -> Result<()> {
-    if (0..x.rank()).any(|a| a != at && index.dims()[a] > x.dims()[a]) {
+    if let Some(a) = (0..x.rank()).find(|&a| a != at && index.dims()[a] > x.dims()[a]) {
         bail!(
             Shape,
             op,
-            "indices of shape {:?} reach beyond {:?} on another axis than {at}",
+            "Size does not match at dimension {a}: indices of shape {:?} reach beyond {:?} there, which they may on {at} alone",
             index.dims(),
             x.dims()
         );
     }
     Ok(())
+}
+
+/// What is written into a tensor, in the dtype of that. A tensor of floats with axes is refused where it would lose what stands
+/// after the point; a number, and a tensor without axes, is cast.
+pub(in crate::ops) fn to_write<'a>(
+    op: &'static str,
+    from: Operand<'a>,
+    into: DType,
+) -> Result<Cow<'a, Tensor>> {
+    if let Operand::Tensor(t) = from
+        && t.rank() > 0
+        && t.dtype().is_differentiable()
+        && !into.is_differentiable()
+    {
+        bail!(
+            Dtype,
+            op,
+            "{} numbers are not written into {into}: expected both to have the same dtype; cast one of them",
+            t.dtype()
+        );
+    }
+    as_tensor(from, into)
 }
 
 /// The tensor and the indices with their other axes broadcast against each other.

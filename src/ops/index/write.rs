@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use smallvec::{SmallVec, smallvec};
 
 use super::expression::{Expression, List};
+use super::places::to_write;
 use super::rows::{add_at, add_onto, gather_at};
 use crate::array::{Array, Layout};
 use crate::dtype::DType;
@@ -329,15 +330,16 @@ pub fn index_put(
     #[default(false)] accumulate: bool,
 ) -> Result<Tensor> {
     const OP: &str = "index_put";
+    let value = &*to_write(OP, value, x.dtype())?;
     if !accumulate {
-        return put(x, indices, value);
+        return put(x, indices, value.into());
     }
     if x.dtype() == DType::Bool {
-        let value = cast(&*as_tensor(value, DType::Bool)?, DType::I64)?;
+        let value = cast(value, DType::I64)?;
         return cast(&index_put(&cast(x, DType::I64)?, indices, (&value).into(), true)?, DType::Bool);
     }
     let e = Expression::new(OP, x.dims(), indices)?;
-    let value = broadcast_to(&*fitted(OP, value, x.dtype(), &e.values())?, &e.values())?;
+    let value = broadcast_to(&*fitted(OP, value.into(), x.dtype(), &e.values())?, &e.values())?;
     let part = match &e.list {
         None => value,
         Some(List { order, rows, positions }) if e.is_whole(x.dims()) && order.is_sorted() => {

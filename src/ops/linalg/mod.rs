@@ -99,7 +99,11 @@ fn equations(ins: &Operands<'_>) -> Option<(DType, usize, usize, Dims)> {
 fn matrix(op: &'static str, x: &Tensor) -> Result<(usize, usize)> {
     match *x.dims() {
         [.., m, n] => Ok((m, n)),
-        ref dims => bail!(Shape, op, "{dims:?} is not the shape of a matrix or of a batch of them"),
+        ref dims => bail!(
+            Shape,
+            op,
+            "{dims:?} is not the shape of a matrix or of a batch of them: the input must have at least 2 dimensions"
+        ),
     }
 }
 

@@ -45,7 +45,12 @@ pub fn matrix_norm(
         bail!(Argument, op, "a matrix lies on two axes, not on {axis:?}");
     };
     if x.rank() < 2 {
-        bail!(Shape, op, "{:?} is not the shape of a matrix or of a batch of them", x.dims());
+        bail!(
+            Shape,
+            op,
+            "{:?} is not the shape of a matrix or of a batch of them: the input must have at least 2 dimensions",
+            x.dims()
+        );
     }
     let x = moveaxis(&*promoted_inexact(x)?, axis, &[-2, -1])?;
     let sums = |over: i64| reduce::norm(&x, Order::Number(1.0), Some(&[over]), false);

@@ -18,7 +18,7 @@ impl Reduction {
             "none" => Reduction::None,
             "sum" => Reduction::Sum,
             "mean" => Reduction::Mean,
-            _ => bail!(Argument, op, "reduction is 'none', 'sum' or 'mean', not '{name}'"),
+            _ => bail!(Argument, op, "{name} is not a valid value for reduction, which is none, sum or mean"),
         })
     }
 

@@ -124,7 +124,12 @@ pub fn swapaxes(x: &Tensor, axis1: i64, axis2: i64) -> Result<Tensor> {
 #[op(view, names("moveaxis", "movedim"))]
 pub fn moveaxis(x: &Tensor, source: &[i64], destination: &[i64]) -> Result<Tensor> {
     if source.len() != destination.len() {
-        bail!(Argument, "moveaxis", "{} axes do not go to {} places", source.len(), destination.len());
+        bail!(
+            Argument,
+            "moveaxis",
+            "Invalid source or destination dims: source ({source:?} dims) should contain the same number of dims as \
+             destination ({destination:?} dims)"
+        );
     }
     shape::axes("moveaxis", source, x.rank())?;
     shape::axes("moveaxis", destination, x.rank())?;

@@ -194,7 +194,7 @@ pub fn sum_to_size(x: &Tensor, shape: &[i64]) -> Result<Tensor> {
     let fits = dims.len() <= x.rank()
         && dims.iter().rev().zip(x.dims().iter().rev()).all(|(&to, &from)| to == from || to == 1);
     if !fits {
-        bail!(Shape, OP, "{:?} does not broadcast to {:?}", dims, x.dims());
+        bail!(Shape, OP, "size {:?} is not expandable to size {:?}", dims, x.dims());
     }
     sum_to(x, &dims)
 }

@@ -39,7 +39,7 @@ pub(in crate::ops) fn region(
 ) -> Result<Region> {
     let axes = (shape::axis(op, axis1, rank)?, shape::axis(op, axis2, rank)?);
     if axes.0 == axes.1 {
-        bail!(Argument, op, "axes {axis1} and {axis2} are the same");
+        bail!(Argument, op, "diagonal dimensions cannot be identical {axis1}, {axis2}");
     }
     Ok(Region::Diagonal { axes, offset })
 }
@@ -112,7 +112,7 @@ pub fn diag(x: &Tensor, #[default(0)] k: i64) -> Result<Tensor> {
     match x.rank() {
         1 => diag_embed(x, k, 0, 1),
         2 => diagonal(x, k, 0, 1),
-        _ => bail!(Shape, "diag", "a vector or a matrix is needed, not the shape {:?}", x.dims()),
+        _ => bail!(Shape, "diag", "a vector or a matrix (1D or 2D) is needed, not the shape {:?}", x.dims()),
     }
 }
 
@@ -154,7 +154,7 @@ impl Linear for Triangle {
 
 fn triangle(op: &'static str, x: &Tensor, upper: bool, k: i64) -> Result<Tensor> {
     if x.rank() < 2 {
-        bail!(Shape, op, "a matrix has two axes, {:?} has {}", x.dims(), x.rank());
+        bail!(Shape, op, "input tensor must have at least 2 dimensions, {:?} has {}", x.dims(), x.rank());
     }
     apply(LinearOp(Triangle { upper, k }), &[x])
 }

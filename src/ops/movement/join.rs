@@ -19,7 +19,7 @@ const PART: usize = 512;
 fn promoted<'a>(op: &'static str, tensors: &'a [Tensor]) -> Result<Vec<Cow<'a, Tensor>>> {
     let dtypes = tensors.iter().map(Tensor::dtype);
     let Some(common) = dtypes.reduce(DType::promote) else {
-        bail!(Argument, op, "there are no tensors to join")
+        bail!(Argument, op, "expected a non-empty list of Tensors")
     };
     memory::ensure(tensors.len() * PART)?;
     let one = |t: &'a Tensor| -> Result<_> {

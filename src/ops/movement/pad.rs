@@ -249,7 +249,9 @@ pub fn roll(x: &Tensor, shift: &[i64], #[default(None)] axis: Axes<'_>) -> Resul
 /// ```
 #[op(method)]
 pub fn rot90(x: &Tensor, #[default(1)] k: i64, #[default([0, 1])] axes: &[i64]) -> Result<Tensor> {
-    let &[a, b] = axes else { bail!(Argument, "rot90", "a plane has two axes, not {}", axes.len()) };
+    let &[a, b] = axes else {
+        bail!(Argument, "rot90", "expected total rotation dims == 2, but got dims = {}", axes.len())
+    };
     shape::axes("rot90", axes, x.rank())?;
     match k.rem_euclid(4) {
         0 => Ok(x.clone()),

@@ -45,9 +45,9 @@ pub fn reshape_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
         bail!(
             Shape,
             "reshape",
-            "{:?} has {} elements, which do not fill {dims:?}",
-            x.dims(),
-            shape::len(x.dims())
+            "shape '{dims:?}' is invalid for input of size {}, which has the shape {:?}",
+            shape::len(x.dims()),
+            x.dims()
         );
     }
     apply(LinearOp(Reshape(shape::dims(dims))), &[x])
@@ -64,7 +64,7 @@ fn filled(op: &'static str, n: usize, shape: &[i64]) -> Result<Dims> {
     }
     let fits = if free == 1 { known != 0 && n.is_multiple_of(known) } else { known == n };
     if !fits {
-        bail!(Shape, op, "{n} elements do not fill the shape {shape:?}");
+        bail!(Shape, op, "shape '{shape:?}' is invalid for input of size {n}");
     }
     Ok(shape.iter().map(|&d| usize::try_from(d).unwrap_or_else(|_| n / known)).collect())
 }

@@ -204,6 +204,8 @@ pub fn gelu(x: &Tensor, #[default("none")] approximate: Choice<'_>) -> Result<Te
     match approximate {
         Choice::Bool(false) | Choice::Name("none") => gelu_exact(&x),
         Choice::Bool(true) | Choice::Name("tanh") => gelu_tanh(&x),
-        Choice::Name(other) => bail!(Argument, "gelu", "approximate is 'none' or 'tanh', not '{other}'"),
+        Choice::Name(other) => {
+            bail!(Argument, "gelu", "approximate argument must be either none or tanh, not '{other}'")
+        }
     }
 }

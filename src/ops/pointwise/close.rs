@@ -26,8 +26,10 @@ pub fn isclose(
     #[default(1e-8)] atol: f64,
     #[default(false)] equal_nan: bool,
 ) -> Result<Tensor> {
-    if !(rtol >= 0.0 && atol >= 0.0) {
-        bail!(Argument, "isclose", "tolerances are not negative, rtol is {rtol} and atol {atol}");
+    for (name, tolerance) in [("rtol", rtol), ("atol", atol)] {
+        if tolerance.is_nan() || tolerance < 0.0 {
+            bail!(Argument, "isclose", "{name} must be greater than or equal to zero, but got {tolerance}");
+        }
     }
     let (x, y) = promoted(Class::Num, x.into(), y)?;
     let wide = |t: &Tensor| {

@@ -154,7 +154,7 @@ pub fn selu(
 #[op(in_place, light)]
 pub fn hardtanh(x: &Tensor, #[default(-1.0)] min: f64, #[default(1.0)] max: f64) -> Result<Tensor> {
     if min > max {
-        bail!(Argument, "hardtanh", "min {min} is above max {max}");
+        bail!(Argument, "hardtanh", "min_val cannot be greater than max_val, as {min} is than {max}");
     }
     parametrised::<Ramp>(&*promoted_float(x)?, [min, max, 0.0])
 }

@@ -51,7 +51,8 @@ impl Op for ExtremeOp {
             bail!(
                 Argument,
                 self.op,
-                "{:?} has no elements on the axes to be folded",
+                "{:?} has no elements on the axes to be folded: cannot compute an extreme over an empty dimension as the operation has \
+                 no identity",
                 &x.dims()[batch_ndim..]
             );
         }

@@ -353,3 +353,66 @@ def test_attributes_that_cannot_be_deleted() -> None:
     with pytest.raises(RuntimeError):
         x.data = None
     assert values(x) == [1]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "bool"])
+def test_floats_are_not_written_into_integers(dtype: str) -> None:
+    """What stands after the point would be lost. A number, and a tensor without axes, is cast."""
+    x, source = torch.zeros(2, 3, dtype=getattr(torch, dtype)), torch.full((2, 3), 1.7)
+    index, rows = torch.zeros(2, 3, dtype=torch.long), torch.tensor([0, 1])
+    writes: dict[str, Any] = {
+        "scatter": lambda s: x.scatter(0, index, s),
+        "scatter_add": lambda s: x.scatter_add(0, index, s),
+        "scatter_reduce": lambda s: x.scatter_reduce(0, index, s, "sum"),
+        "index_put": lambda s: x.index_put((rows,), s),
+        "index_put with accumulate": lambda s: x.index_put((rows,), s, accumulate=True),
+        "index_add": lambda s: x.index_add(0, rows, s),
+        "index_copy": lambda s: x.clone().index_copy_(0, rows, s),
+        "index_reduce": lambda s: x.index_reduce(0, rows, s, "prod"),
+        "masked_scatter": lambda s: x.masked_scatter(x == 0, s),
+        "put": lambda s: x.put(rows, s[0, :2]),
+    }
+    for name, write in writes.items():
+        with pytest.raises(
+            RuntimeError, match=r"float32 numbers are not written into [a-z0-9]+: expected both to have"
+        ):
+            write(source)
+        assert write(source.to(x.dtype)).dtype is x.dtype, name
+    assert x.scatter(0, index, 1.7).dtype is x.dtype
+    assert x.index_put((rows,), torch.tensor(1.7)).dtype is x.dtype
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex64", "int64", "float16"])
+def test_what_is_made_for_out_has_its_dtype(dtype: str) -> None:
+    """The numbers are drawn and computed in the dtype of ``out``, not cast to it."""
+    kind = getattr(torch, dtype)
+    makers: dict[str, Any] = {
+        "zeros": lambda **k: T.zeros(2, 3, **k),
+        "ones": lambda **k: T.ones((2,), **k),
+        "empty": lambda **k: T.empty(0, **k),
+        "full": lambda **k: T.full((2,), 3, **k),
+        "eye": lambda **k: T.eye(2, **k),
+        "linspace": lambda **k: T.linspace(0, 1, 4, **k),
+        "logspace": lambda **k: T.logspace(0, 1, 3, **k),
+        "arange": lambda **k: T.arange(3, **k),
+        "range": lambda **k: T.range(0, 3, **k),
+        "rand": lambda **k: T.rand(3, **k),
+        "randn": lambda **k: T.randn(17, **k),
+        "randint": lambda **k: T.randint(9, (3,), **k),
+    }
+    for name, make in makers.items():
+        if dtype == "int64" and name in ("rand", "randn"):
+            with pytest.raises(RuntimeError, match="random floats are no int64"):
+                make(out=T.empty(0, dtype=kind))
+            continue
+        T.manual_seed(0)
+        wanted = make(dtype=kind)
+        T.manual_seed(0)
+        out = T.empty(0, dtype=kind)
+        assert make(out=out) is out, name
+        assert out.dtype is kind
+        assert values(out) == values(wanted), name
+    with pytest.raises(
+        RuntimeError, match=f"dtype torch.bool does not match dtype of out parameter \\(torch.{dtype}\\)"
+    ):
+        T.zeros(2, dtype=torch.bool, out=T.empty(0, dtype=kind))

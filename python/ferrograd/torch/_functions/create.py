@@ -16,7 +16,7 @@ from ferrograd._core import ArgumentError, DtypeError, ShapeError, TorchTensor, 
 from ferrograd._functions import create
 from ferrograd._kit import arguments as _arguments
 from ferrograd._kit.dialect import TORCH
-from ferrograd._kit.out import placed
+from ferrograd._kit.out import dtype_beside, placed
 from ferrograd._kit.specialize import specialize
 from ferrograd._kit.warning import warn
 from ferrograd.torch._base.formats import in_format
@@ -214,7 +214,7 @@ def _constant(
 ) -> Tensor:
     if is_meta(_op.__name__, device):
         return MetaTensor(_shape(sizes, size), dtype, requires_grad)
-    return placed(in_format(_op(_shape(sizes, size), dtype), memory_format), out, requires_grad)
+    return placed(in_format(_op(_shape(sizes, size), dtype_beside(out, dtype)), memory_format), out, requires_grad)
 
 
 zeros = specialize(
@@ -279,7 +279,7 @@ def full(
     """A tensor of a shape filled with one number."""
     if is_meta("full", device):
         return MetaTensor(_shape((size,), None), ops.full([], fill_value, dtype).dtype, requires_grad)
-    return placed(ops.full(size, fill_value, dtype), out, requires_grad)
+    return placed(ops.full(size, fill_value, dtype_beside(out, dtype)), out, requires_grad)
 
 
 def _constant_like(
@@ -347,7 +347,7 @@ def arange(
             raise ArgumentError("arange: upper bound and lower bound inconsistent with step sign")
         if not all(map(math.isfinite, bounds)):
             raise ArgumentError(f"arange: unsupported range: {bounds[0]} -> {bounds[1]}")
-    made = ops.arange(start, end, step, dtype)
+    made = ops.arange(start, end, step, dtype_beside(out, dtype))
     if made.dtype.kind in "iu" and any(isinstance(x, float) for x in (start, end, step)):
         # As many as there are floats, counted from the whole part of the start by the whole part of the step.
         made = ops.arange(0, made.numel(), 1, made.dtype) * int(step) + (0 if end is None else int(start))
@@ -368,7 +368,7 @@ def linspace(
 ) -> Tensor:
     """``steps`` evenly spaced numbers from ``start`` to ``end``, both included."""
     _core.check_device("linspace", device)
-    return _in_a_row(_spaced("linspace", start, end, steps, dtype), out, requires_grad)
+    return _in_a_row(_spaced("linspace", start, end, steps, dtype_beside(out, dtype)), out, requires_grad)
 
 
 def _spaced(name: str, start: Any, end: Any, steps: int, dtype: Any) -> Any:
@@ -414,7 +414,7 @@ def logspace(
 ) -> Tensor:
     """The powers of ``base`` with ``steps`` evenly spaced exponents from ``start`` to ``end``, both included."""
     _core.check_device("logspace", device)
-    made = _spaced("logspace", start, end, 1, dtype).dtype
+    made = _spaced("logspace", start, end, 1, dtype_beside(out, dtype)).dtype
     if made.kind in "iu":
         start, end = _whole(start), _whole(end)
     exponents = _spaced("logspace", start, end, steps, "complex128" if made.kind == "c" else "float64")
@@ -472,7 +472,7 @@ def eye(
 ) -> Tensor:
     """A matrix with ones on the diagonal and zeros elsewhere."""
     _core.check_device("eye", device)
-    return placed(ops.eye(n, m, 0, dtype), out, requires_grad)
+    return placed(ops.eye(n, m, 0, dtype_beside(out, dtype)), out, requires_grad)
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
@@ -508,6 +508,7 @@ def range(
     if step == 0 or not 0 <= (end - start) / step < math.inf:
         raise ArgumentError(f"range: the step {step} does not lead from {start} to {end}")
     count = int((end - start) / step) + 1
+    dtype = dtype_beside(out, dtype)
     filled = ops.full([count], start, ops.get_default_dtype() if dtype is None else dtype)
     return _in_a_row(filled + ops.arange(0, count, 1, filled.dtype) * step, out, requires_grad)
 

@@ -9,7 +9,7 @@ from ferrograd._core import torch as ops
 from ferrograd._core.torch import mersenne
 from ferrograd._functions import random
 from ferrograd._kit import arguments as _arguments
-from ferrograd._kit.out import placed
+from ferrograd._kit.out import dtype_beside, placed
 from ferrograd._kit.specialize import specialize
 from ferrograd.torch._base.formats import in_format
 from ferrograd.torch._base.generator import Generator, drawing
@@ -70,7 +70,7 @@ def _random(
     if is_meta(_op.__name__, device):
         return MetaTensor(_shape(sizes, size), dtype, requires_grad)
     with drawing(generator, _op.__name__):
-        drawn = _op(_shape(sizes, size), dtype)
+        drawn = _op(_shape(sizes, size), dtype_beside(out, dtype))
     return placed(drawn, out, requires_grad)
 
 
@@ -100,7 +100,7 @@ def randint(
     elif high is None:
         low, high = 0, low
     with drawing(generator, "randint"):
-        drawn = ops.randint(low, high, size, dtype)
+        drawn = ops.randint(low, high, size, dtype_beside(out, dtype))
     return placed(drawn, out, requires_grad)
 
 
@@ -164,7 +164,7 @@ def randperm(
     """The integers below ``n`` in random order, every order as likely."""
     _core.check_device("randperm", device)
     with drawing(generator, "randperm"):
-        drawn = ops.randperm(n, dtype)
+        drawn = ops.randperm(n, dtype_beside(out, dtype))
     return placed(drawn, out, requires_grad)
 
 
@@ -220,7 +220,7 @@ def normal(
     The gradients of ``mean`` and ``std`` are zero: ``distributions.Normal(mean, std).rsample()`` has others.
     """
     _core.check_device("normal", device)
-    parameters = mean, std
+    parameters, dtype = (mean, std), dtype_beside(out, dtype)
     mean, std = (x.detach() if isinstance(x, Tensor) else x for x in parameters)
     with drawing(generator, "normal"):
         if size is None or isinstance(mean, Tensor) or isinstance(std, Tensor):

@@ -174,7 +174,10 @@ def conj(input: Tensor) -> Tensor:
 
 def _split(name: str, input: Tensor, parts: Any, axis: int, least: int) -> tuple[Tensor, ...]:
     if _arguments.tensor(input, name, "input").ndim < least:
-        raise ShapeError(f"torch.{name} requires a tensor with at least {least} dimension, but got {input.ndim}")
+        raise ShapeError(
+            f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with "
+            f"{input.ndim} dimensions"
+        )
     if isinstance(parts, int) and (parts < 1 or input.shape[axis] % parts):
         raise ShapeError(
             f"torch.{name} attempted to split along dimension {axis}, but the size of the dimension "
@@ -390,7 +393,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix. A tensor with fewer axes gives a view of itself."""
     if _arguments.tensor(input, "t", "input").ndim > 2:
-        raise ArgumentError(f"t: expects a tensor with at most 2 axes, {list(input.shape)} has {input.ndim}")
+        raise ArgumentError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
     return ops.matrix_transpose(input) if input.ndim == 2 else ops.transpose(input)
 
 
@@ -423,9 +426,17 @@ def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor,
 
 
 def repeat(input: Tensor, *sizes: Any, repeats: Any = None) -> Tensor:
-    """The tensor repeated along each axis as often as ``repeats`` says, which may be given as several numbers."""
+    """The tensor repeated along each axis as often as ``repeats`` says, which may be given as several numbers.
+
+    Raises ``ShapeError`` where there are fewer numbers than axes; :func:`tile` takes these.
+    """
     repeats = sizes if repeats is None else (repeats,)
     times = repeats[0] if len(repeats) == 1 and not isinstance(repeats[0], int) else repeats
+    if isinstance(times, tuple | list) and len(times) < _arguments.tensor(input, "repeat", "input").ndim:
+        raise ShapeError(
+            f"repeat: Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor: "
+            f"{len(times)} numbers for the shape {list(input.shape)}"
+        )
     return ops.tile(input, times)
 
 

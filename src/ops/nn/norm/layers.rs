@@ -80,7 +80,12 @@ pub fn layer_norm(
     let trailing = x.rank().checked_sub(rank).map(|lead| &x.dims()[lead..]);
     let fits = trailing.is_some_and(|dims| dims.iter().zip(normalized_shape).all(|(&d, &n)| d as i64 == n));
     if rank == 0 || !fits {
-        bail!(Shape, "layer_norm", "{:?} does not end in the shape {normalized_shape:?}", x.dims());
+        bail!(
+            Shape,
+            "layer_norm",
+            "{:?} does not end in normalized_shape={normalized_shape:?}, which has at least one axis",
+            x.dims()
+        );
     }
     let trailing = &x.dims()[x.rank() - rank..];
     for (name, t) in [("weight", weight), ("bias", bias)] {
@@ -114,7 +119,12 @@ pub fn rms_norm(
     let fits =
         lead.is_some_and(|lead| x.dims()[lead..].iter().zip(normalized_shape).all(|(&d, &n)| d as i64 == n));
     if !fits {
-        bail!(Shape, "rms_norm", "{:?} does not end in the shape {normalized_shape:?}", x.dims());
+        bail!(
+            Shape,
+            "rms_norm",
+            "{:?} does not end in normalized_shape={normalized_shape:?}, which has at least one axis",
+            x.dims()
+        );
     }
     let axes: Vec<i64> = (0..rank).map(|a| -1 - a as i64).collect();
     let y = x * rsqrt(&(mean(&square(x)?, Some(&axes), true, None)? + eps))?;

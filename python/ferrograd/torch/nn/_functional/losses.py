@@ -176,7 +176,11 @@ def triplet_margin_loss(
     """``max(d(anchor, positive) - d(anchor, negative) + margin, 0)`` with the distance of the ``p``-norm.
 
     With ``swap`` the negative is compared with the anchor or the positive, whichever is nearer.
+
+    Raises ``ValueError`` where the margin is not positive.
     """
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
     return losses.triplet_margin_loss(
         anchor, positive, negative, margin, p, eps, swap, reduction_of(size_average, reduce, reduction)
     )
@@ -194,6 +198,8 @@ def triplet_margin_with_distance_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """:func:`triplet_margin_loss` with another distance, by default that of the 2-norm."""
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
     return losses.triplet_margin_with_distance_loss(
         anchor, positive, negative, distance_function, margin, swap, reduction
     )
