@@ -20,6 +20,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import inspect
+import itertools
 import json
 import os
 import random
@@ -44,7 +45,7 @@ ROOTS = ("torch", "functorch", "torchvision", "expecttest", "caffe2", "common_ut
 #: Folders of ``test/`` whose files import each other, and helpers that are tables of cases and run as they are.
 FOLDERS = ("optim", "nn", "distributions", "autograd")
 INTERNAL = "torch.testing._internal"
-TABLES = tuple(f"{INTERNAL}.common_{name}" for name in ("nn", "modules", "optimizers"))
+TABLES = tuple(f"{INTERNAL}.common_{name}" for name in ("nn", "modules", "optimizers", "dtype"))
 #: What modules of PyTorch have besides their public names, as far as files of tests read it while they load.
 PRIVATE = {
     "torch": "_C _dynamo _mkldnn _nnpack_available sparse_coo sparse_csr sparse_csc sparse_bsr sparse_bsc quint8 qint8",
@@ -271,6 +272,13 @@ class Case(unittest.TestCase):
             if np.allclose(a.reshape(b.shape), b, rtol=rtol, atol=atol, equal_nan=options.get("equal_nan", True)):
                 return None
             return f"values differ by at most {np.nanmax(np.abs(a.reshape(b.shape).astype(complex) - b))}"
+
+    def compare_with_numpy(
+        self, own: Any, numpys: Any, value: Any, device: Any = None, dtype: Any = None, **options: Any
+    ) -> None:
+        x = value if isinstance(value, torch.Tensor) else torch.tensor(value, dtype=dtype)
+        found = self._difference(numpys(_array(x)), own(x), options)
+        assert not found, found
 
     def assertExpectedInline(self, actual: str, expect: str, skip: int = 0) -> None:
         assert actual.strip() == textwrap.dedent(expect).strip()
@@ -524,19 +532,10 @@ def helpers() -> dict[str, _Module]:
     skipped = {
         name: skipping(name) for name in ("onlyCUDA", "onlyCUDAAndPRIVATEUSE1", "deviceCountAtLeast", "skipIfNoDill")
     }
-    floats, complexes = (t.float32, t.float64), (t.cfloat, t.cdouble)
-    integers = (t.uint8, t.int8, t.int16, t.int32, t.int64)
-    groups = {"floating_types": floats, "floating_and_complex_types": floats + complexes, "integral_types": integers}
-    groups |= {"all_types": integers + floats, "complex_types": complexes}
-    dtype_groups = {name: lambda found=found: found for name, found in groups.items()}
-    dtype_groups |= {f"{name}_and": lambda *more, found=found: (*found, *more) for name, found in groups.items()}
+    names = ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "float16", "float32", "float64")
+    numpy_dtypes = {np.dtype(n).type: getattr(t, n) for n in (*names, "complex64", "complex128")} | {np.bool_: t.bool}
     modules: dict[str, dict[str, Any]] = {
         INTERNAL: {},
-        f"{INTERNAL}.common_dtype": {
-            **dtype_groups,
-            "get_all_fp_dtypes": lambda **_: [*floats, t.half, t.bfloat16],
-            "get_all_math_dtypes": lambda _: [*integers, *floats, *complexes],
-        },
         f"{INTERNAL}.common_utils": {
             **flags,
             **left,
@@ -568,6 +567,10 @@ def helpers() -> dict[str, _Module]:
             "run_tests": _nothing,
             "load_tests": None,
             "get_function_arglist": lambda f: inspect.getfullargspec(f).args,
+            "iter_indices": lambda x: itertools.product(*map(range, x.shape)) if x.dim() != 1 else range(x.numel()),
+            "numpy_to_torch_dtype_dict": numpy_dtypes,
+            "torch_to_numpy_dtype_dict": {t.bfloat16: np.float32, **{own: np_ for np_, own in numpy_dtypes.items()}},
+            "make_tensor": t.testing.make_tensor,
             "is_iterable_of_tensors": lambda values: all(isinstance(v, t.Tensor) for v in values),
         },
         f"{INTERNAL}.common_device_type": {
