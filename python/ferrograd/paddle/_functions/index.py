@@ -201,11 +201,6 @@ def slices(x: Tensor, axes: Any, starts: Any, ends: Any, strides: Any, function:
 def take_along_axis(arr: Tensor, indices: Tensor, axis: int, broadcast: bool = True) -> Tensor:
     """The elements at positions along an axis. With ``broadcast`` the other axes broadcast. Without, the result has the
     shape of the indices, which are no larger than the array on the other axes.
-
-    >>> import ferrograd.paddle as paddle
-    >>> x = paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]])
-    >>> paddle.take_along_axis(x, paddle.to_tensor([[1]]), 0, broadcast=False).tolist()
-    [[3.0]]
     """
     return ops.take_along_axis(arr, indices, axis) if broadcast else ops.gather(arr, axis, indices)
 
