@@ -303,7 +303,7 @@ def test_a_part_and_its_tensor_are_freed_together() -> None:
 def test_tensors_without_axes_act_like_numbers(call: str) -> None:
     """The dtype of the tensor with axes stays, also where it is not the operand that promotes."""
     x, b = torch.ones(3, requires_grad=True), torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
-    results = {
+    results: dict[str, Callable[[], Any]] = {
         "add": lambda: (x + b, b - x, torch.mul(x, b)),
         "clamp": lambda: (torch.clamp(x, b, 2), x.clamp(min=b, max=b), torch.clamp(b, x, x)),
         "clip": lambda: (torch.clip(x, max=b),),

@@ -88,7 +88,8 @@ def test_axes_that_are_not_there(name: str) -> None:
 def test_axes_of_what_has_none_or_gets_one() -> None:
     with pytest.raises(IndexError, match=re.escape(RANGE.format(-1, 0, 1))):
         S.sum(1)
-    for new in (lambda: X.unsqueeze(3), lambda: torch.stack([X, X], 3)):
+    longer: list[Callable[[], Any]] = [lambda: X.unsqueeze(3), lambda: torch.stack([X, X], 3)]
+    for new in longer:
         with pytest.raises(IndexError, match=re.escape(RANGE.format(-3, 2, 3))):
             new()
     # The native namespace says axis.
