@@ -569,7 +569,11 @@ def helpers() -> dict[str, _Module]:
             "get_function_arglist": lambda f: inspect.getfullargspec(f).args,
             "iter_indices": lambda x: itertools.product(*map(range, x.shape)) if x.dim() != 1 else range(x.numel()),
             "numpy_to_torch_dtype_dict": numpy_dtypes,
-            "torch_to_numpy_dtype_dict": {t.bfloat16: np.float32, **{own: np_ for np_, own in numpy_dtypes.items()}},
+            "torch_to_numpy_dtype_dict": {
+                t.bfloat16: np.float32,
+                t.complex32: np.complex64,
+                **{own: np_ for np_, own in numpy_dtypes.items()},
+            },
             "make_tensor": t.testing.make_tensor,
             "is_iterable_of_tensors": lambda values: all(isinstance(v, t.Tensor) for v in values),
         },

@@ -327,4 +327,5 @@ def test_complex_tensors_without_axes_keep_the_width_of_floats(real: str, made: 
     x, z = torch.ones(2, dtype=getattr(torch, real)), torch.tensor(2j, dtype=torch.complex128)
     for y in (x * z, z + x, torch.where(x > 0, x, z), torch.multiply(z, x)):
         assert y.dtype is getattr(torch, made)
+    assert torch.result_type(x, z) is torch.result_type(z, x) is getattr(torch, made)
     assert (x * z).tolist() == [2j, 2j]

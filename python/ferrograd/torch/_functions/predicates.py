@@ -160,9 +160,10 @@ def result_type(tensor1: Any, tensor2: Any) -> Any:
     """
     for one, other in ((tensor1, tensor2), (tensor2, tensor1)):
         if isinstance(one, Tensor) and isinstance(other, Tensor) and one.ndim and not other.ndim:
-            order = "biufc"
-            kinds = [t.dtype.kind.replace("V", "f") for t in (one, other)]
-            if kinds[0] in "fc" and order.index(kinds[1]) <= order.index(kinds[0]):
+            kind = one.dtype.kind.replace("V", "f")
+            if kind == "f" and other.dtype.kind == "c":
+                return dtypes.dtype_of("complex128" if one.dtype == "float64" else "complex64", TORCH)
+            if kind in "fc":
                 return one.dtype
     return dtypes.dtype_of(str(array_api.result_type(tensor1, tensor2)), TORCH)
 
