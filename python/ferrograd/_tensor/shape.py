@@ -129,12 +129,7 @@ class PaddleSize(list[int]):
 
 
 class TorchSize(Size):
-    """The shape of a tensor of the torch dialect: integers, which it makes of tensors and arrays that are integers.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.Size([torch.tensor(3), 2])
-    torch.Size([3, 2])
-    """
+    """The shape of a tensor of the torch dialect: integers, which it makes of tensors and arrays that are integers."""
 
     __slots__ = ()
     _prefix = "torch.Size"

@@ -94,10 +94,7 @@ def broadcast_shapes(*shapes: Any) -> TorchSize:
 
     Raises:
         ShapeError: two shapes have different sizes at an axis, none of them 1, or a size is negative.
-
-    >>> import ferrograd.torch as torch
-    >>> torch.broadcast_shapes((2, 1), 3)
-    torch.Size([2, 3])
+        TypeError: a size is no integer.
     """
     read = [TorchSize(shape if isinstance(shape, (tuple, list)) else [shape]) for shape in shapes]
     common = [1] * max(map(len, read), default=0)

@@ -42,6 +42,7 @@ def get_tolerances(
 
     Raises ValueError where one of them is given alone, with ``id``, the keys of the item.
 
+    >>> import ferrograd.torch as torch
     >>> get_tolerances(torch.ones(2), torch.ones(2), rtol=1e-3, atol=0.0)
     (0.001, 0.0)
     """
