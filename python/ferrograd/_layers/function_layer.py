@@ -16,7 +16,7 @@ def _forward_of(names: list[str], owner: str) -> Callable[..., Any]:
     exec(f"def forward(self, {inputs}):\n    return self._fg_call({inputs})", space)
     made: Any = space["forward"]
     made.__qualname__, made.__doc__, made._fg_made = f"{owner}.forward", OfFunction.forward.__doc__, True
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 class OfFunction(BaseModule):
