@@ -211,11 +211,8 @@ pub fn matmul(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     let outer = b[b.len().saturating_sub(2)];
     if inner != outer {
         if let (&[m, k], &[l, n]) = (a, b) {
-            bail!(
-                Shape,
-                "matmul",
-                "mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {l}x{n}): inner sizes {k} and {l} differ"
-            );
+            let sizes = format!("mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {l}x{n})");
+            bail!(Shape, "matmul", "{a:?} @ {b:?}: {sizes}");
         }
         bail!(Shape, "matmul", "{a:?} @ {b:?}: inner sizes {inner} and {outer} differ");
     }
