@@ -43,7 +43,6 @@ pub use compute::{align, computed, made_by};
 pub use detach_reason::DetachReason;
 pub use host::{LateHostObject, visit_owned_host_objects};
 pub use host_call::{HostCall, HostRule};
-#[doc(hidden)]
 pub use levels::{Level, Levels, LiveLevel, Randomness};
 #[doc(hidden)]
 pub use lower::{Loops, Operands};

@@ -1,6 +1,6 @@
 //! Programs in files: values and steps, each op by the name under which `stored_op` made it known. A file holds no
 //! code. Whoever reads one believes nothing that it says: each value lies where it may, is made before it is read, and has the dtype and
-//! shape that its op makes of what it reads ([`Op::makes`](crate::graph::Op::makes)). Where numbers decide the shape of a result, it is compared
+//! shape that its op makes of what it reads ([`Op::makes`]). Where numbers decide the shape of a result, it is compared
 //! with the value when the program runs.
 
 use std::sync::Arc;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import ferrograd as fg
@@ -892,7 +893,7 @@ def test_rows_of_complex_numbers() -> None:
 
 def test_clamp_needs_a_bound() -> None:
     x = torch.tensor([-1.0, 2.0])
-    for call in (
+    calls: tuple[Callable[[], Any], ...] = (
         lambda: torch.clamp(x),
         lambda: x.clamp(min=None),
         lambda: x.clip(None, None),
@@ -900,7 +901,8 @@ def test_clamp_needs_a_bound() -> None:
         lambda: torch.clip(x, out=torch.ones(2)),
         lambda: torch.func.vmap(torch.clamp)(x),
         lambda: torch.compile(torch.clamp)(x),
-    ):
+    )
+    for call in calls:
         with pytest.raises(RuntimeError, match="one of min and max is given"):
             call()
     assert x.clamp(max=torch.tensor(1.0)).tolist() == [-1, 1]

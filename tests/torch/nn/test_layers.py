@@ -158,7 +158,7 @@ def test_calls_name_their_inputs() -> None:
     with pytest.raises(TypeError, match=r"Tanh\.forward\(\) takes 2 positional arguments but 3 were given"):
         torch.nn.Tanh()(torch.ones(1), 2)
 
-    class Doubled(torch.nn.ReLU):
+    class Doubled(torch.nn.ReLU):  # type: ignore[misc]
         def forward(self, x: Any) -> Any:
             return 2 * super().forward(x)
 
