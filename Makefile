@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 WHEELS := target/wheels
 SOURCES := $(shell find src python -name '*.rs' -o -name '*.py' -o -name '*.pyi' -o -name py.typed -o -name Cargo.toml)
 
-.PHONY: demo test test-all arm microkernels rust dev t docs fuzz models miri asan tsan careful accuracy memcheck reliability check wheel release wheels-here bench install clean
+.PHONY: demo test test-all arm microkernels rust python dev t docs fuzz models miri asan tsan careful accuracy memcheck reliability check wheel release wheels-here bench install clean
 
 # Packages are fetched while the library is compiled.
 demo:
@@ -13,11 +13,14 @@ demo:
 	$(MAKE) --no-print-directory install
 	$(BIN)/python -m ferrograd demo
 
-# What a test measures of memory and time is that of its own process, so two tests run at once; the one that is idle takes
-# from the other.
+# What a test measures of memory and time is that of its own process, so tests run at a time, those of Rust beside those of Python;
+# one that is idle takes from no other.
 test:
 	$(MAKE) --no-print-directory -j2 $(WHEELS)/built .venv/ready
-	$(MAKE) --no-print-directory install rust
+	$(MAKE) --no-print-directory install
+	$(MAKE) --no-print-directory -j2 --output-sync=line rust python
+
+python:
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 # The crates are tested as they are in the wheel, with what was compiled for it. Their unit tests, which compile them again, do
@@ -27,7 +30,8 @@ rust:
 	cargo test --release --package ferrograd-c --lib
 	cargo test --release --package ferrograd --package ferrograd-base --doc
 	cargo test --config tests/unit.toml --release --lib \
-		--package ferrograd --package ferrograd-base --package ferrograd-linalg --package ferrograd-house
+		--package ferrograd --package ferrograd-linalg --package ferrograd-house
+	cargo test --config tests/unit_base.toml --release --lib --package ferrograd-base
 
 # What `make test` leaves out besides: tests that take many minutes, and all tests of Rust with the checks of debug builds.
 test-all: test
@@ -40,7 +44,7 @@ test-all: test
 arm:
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64-static -cpu cortex-a72 -L /usr/aarch64-linux-gnu" \
-	cargo test --config tests/unit.toml --release --lib --package ferrograd-base --target $(ARM)
+	cargo test --config tests/unit_base.toml --release --lib --package ferrograd-base --target $(ARM)
 
 # Loops that multiply registers call nothing, whatever the profile.
 microkernels: dev

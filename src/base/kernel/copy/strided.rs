@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn every_order_and_direction_of_axes_is_copied_right() {
         let all = [[1, 8, 8], [3, 70, 9], [2, 200, 133], [300, 8, 65], [1, 777, 1030], [5, 3, 2]];
-        for &dims in sized(&all[..], &[[1, 8, 8], [3, 9, 5]]) {
+        for &dims in sized(&all[..], &[[1, 8, 8], [2, 9, 3]]) {
             let n: usize = dims.iter().product();
             let bytes: Vec<u8> = (0..n).map(|i| (i % 251) as u8).collect();
             let narrow: Vec<i32> = (0..n as i32).collect();
