@@ -13,8 +13,8 @@ demo:
 	$(MAKE) --no-print-directory install
 	$(BIN)/python -m ferrograd demo
 
-# What a test measures of memory and time is that of its own process, so tests run at a time, those of Rust beside those of Python;
-# one that is idle takes from no other.
+# What a test measures of memory and time is that of its own process, so two tests of Python run at once, beside those of Rust. A
+# worker that is idle takes tests from the other.
 test:
 	$(MAKE) --no-print-directory -j2 $(WHEELS)/built .venv/ready
 	$(MAKE) --no-print-directory install
