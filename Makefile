@@ -25,13 +25,15 @@ python:
 
 # The crates are tested as they are in the wheel, with what was compiled for it. Their unit tests, which compile them again, do
 # without optimisation and have the checks of debug builds.
+# A cargo that is told of make's jobs would look for them in vain.
+TEST := env -u MAKEFLAGS cargo test
 rust:
-	cargo test --release --package ferrograd --package ferrograd-c --test '*'
-	cargo test --release --package ferrograd-c --lib
-	cargo test --release --package ferrograd --package ferrograd-base --doc
-	cargo test --config tests/unit.toml --release --lib \
+	$(TEST) --release --package ferrograd --package ferrograd-c --test '*'
+	$(TEST) --release --package ferrograd-c --lib
+	$(TEST) --release --package ferrograd --package ferrograd-base --doc
+	$(TEST) --config tests/unit.toml --release --lib \
 		--package ferrograd --package ferrograd-linalg --package ferrograd-house
-	cargo test --config tests/unit_base.toml --release --lib --package ferrograd-base
+	$(TEST) --config tests/unit_base.toml --release --lib --package ferrograd-base
 
 # What `make test` leaves out besides: tests that take many minutes, and all tests of Rust with the checks of debug builds.
 test-all: test
