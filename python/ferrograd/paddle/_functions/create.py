@@ -16,6 +16,7 @@ from ferrograd._kit.adapters import accept_synonyms
 from ferrograd._kit.dialect import PADDLE
 from ferrograd._kit.out import placed
 from ferrograd._kit.specialize import specialize
+from ferrograd.paddle._base.dtypes import complex64, complex128, int64
 from ferrograd.paddle._tensor import Tensor
 
 __all__ = [
@@ -70,19 +71,22 @@ def to_tensor(data: Any, dtype: Any = None, place: object = None, stop_gradient:
     """
     _core.check_device("to_tensor", place)
     made = _core.make(data, dtype, not stop_gradient, PADDLE)
-    if dtype is None and isinstance(data, list | tuple):
-        wanted = _of_numbers(made.dtype)
-        if made.dtype != wanted and not isinstance(_first_leaf(data), Tensor):
-            return _core.make(data, wanted, not stop_gradient, PADDLE)
+    # Python's own numbers have these dtypes already, which takes no further look at the list.
+    if dtype is None and isinstance(data, (list, tuple)):
+        found = made.dtype
+        if found is not int64 and found is not ops.get_default_dtype():
+            wanted = _of_numbers(found)
+            if found is not wanted and not isinstance(_first_leaf(data), Tensor):
+                return _core.make(data, wanted, not stop_gradient, PADDLE)
     return made
 
 
-def _of_numbers(dtype: Any) -> str:
+def _of_numbers(dtype: Any) -> Any:
     """The dtype that numbers of a dtype get in a list."""
     default = ops.get_default_dtype()
     if dtype.kind == "c":
-        return "complex128" if default == "float64" else "complex64"
-    return default if dtype.kind == "f" else "int64" if dtype == "int32" else dtype.name
+        return complex128 if default == "float64" else complex64
+    return default if dtype.kind == "f" else int64 if dtype == "int32" else dtype
 
 
 def _first_leaf(data: Any) -> Any:
