@@ -24,9 +24,8 @@ python:
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 # The crates are tested as they are in the wheel, with what was compiled for it. Their unit tests, which compile them again, do
-# without optimisation and have the checks of debug builds.
-# A cargo that is told of make's jobs would look for them in vain.
-TEST := env -u MAKEFLAGS cargo test
+# without optimisation and have the checks of debug builds. A cargo that is told of make's jobs would look for them in vain.
+TEST := env -u MAKEFLAGS -u MFLAGS cargo test
 rust:
 	$(TEST) --release --package ferrograd --package ferrograd-c --test '*'
 	$(TEST) --release --package ferrograd-c --lib
