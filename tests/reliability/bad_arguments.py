@@ -203,7 +203,7 @@ def main() -> None:
     box = os.open(Path(sys.argv[1]), os.O_RDWR | os.O_CREAT)
     Walk.share = int(sys.argv[2])
     rows = all_cases()
-    # What has been imported need not be looked through after each function.
+    # The collection after each function skips what has been imported.
     gc.collect()
     gc.freeze()
     for names, params, _method in _core.registry():

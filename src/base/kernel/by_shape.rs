@@ -13,13 +13,13 @@ use super::num::Real;
 use super::simd;
 use super::special::{self, betaln, lgamma, polygamma};
 
-/// What is cut off from an integral is smaller than the largest value of the function by this exponent.
+/// An integral ends where the function has fallen to e^-40 of its largest value.
 const CUT: f64 = 40.0;
 
-/// Small shapes are raised by so many steps.
+/// How many steps of the recurrence raise a shape.
 const RAISE: usize = 4;
 
-/// Where terms fall fast, so many are added.
+/// How many terms the sum has where they fall fast.
 const SERIES: usize = 40;
 
 /// Makes the table of this file: see [`crate::fork`].
@@ -59,7 +59,7 @@ where
 {
     let mut found: SmallVec<[T; 4]> = SmallVec::from_iter([value]);
     for (i, j) in (0..=m).flat_map(|i| (0..=n).map(move |j| (i, j))).skip(1) {
-        // What is left of the orders once the function has been differentiated by the first number, or else by the second.
+        // One derivative is that of the function, by the first number if its order is above 0, else by the second. These orders are left.
         let (rows, columns) = if i > 0 { (i - 1, j) } else { (0, j - 1) };
         let mut sum: Option<T> = None;
         let mut weight = 1.0;
@@ -93,7 +93,7 @@ impl Slopes {
         Slopes { orders, table: both.map(|(i, j)| if i + j == 0 { 0.0 } else { slope(i, j) }).collect() }
     }
 
-    /// Those of `lgamma(sum) - lgamma(a) - lgamma(b)`, where `a` and `b` differ from the shapes by constants.
+    /// The derivatives of `lgamma(sum) - lgamma(a) - lgamma(b)`. Here `a` and `b` are the shapes plus constants.
     fn of_beta(orders: [usize; 2], [a, b, sum]: [f64; 3]) -> Slopes {
         Slopes::of(orders, |i, j| {
             let other = match (i, j) {
@@ -262,7 +262,7 @@ fn raised(orders: [usize; 2], [mut a, b]: [f64; 2], x: f64, logs: [f64; 2], coun
 /// The derivative for `x` up to the mean. The second one of a pair is that of `1 - x`.
 fn lower_tail(orders: [usize; 2], [mut a, mut b]: [f64; 2], [x, rest]: [f64; 2], logs: [f64; 2]) -> f64 {
     let mut found = 0.0;
-    // Of small shapes only, as terms could cancel.
+    // Only a small shape is raised: the terms of this sum could cancel others.
     if b < 1.0 {
         found -= raised([orders[1], orders[0]], [b, a], rest, [logs[1], logs[0]], 2 * RAISE);
         b += 2.0 * RAISE as f64;

@@ -192,6 +192,11 @@ impl Op for Dot {
     }
 }
 
+/// The error text of two matrices whose inner sizes differ.
+pub(super) fn unequal([m, k]: [usize; 2], [l, n]: [usize; 2]) -> String {
+    format!("mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {l}x{n})")
+}
+
 /// The matrix product over the last two axes: z[…, i, j] = Σₖ x[…, i, k] · y[…, k, j].
 ///
 /// The axes before them broadcast. A vector on the left is a row, on the right a column, and that axis is
@@ -211,8 +216,7 @@ pub fn matmul(x: Operand<'_>, y: Operand<'_>) -> Result<Tensor> {
     let outer = b[b.len().saturating_sub(2)];
     if inner != outer {
         if let (&[m, k], &[l, n]) = (a, b) {
-            let sizes = format!("mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {l}x{n})");
-            bail!(Shape, "matmul", "{a:?} @ {b:?}: {sizes}");
+            bail!(Shape, "matmul", "{a:?} @ {b:?}: {}", unequal([m, k], [l, n]));
         }
         bail!(Shape, "matmul", "{a:?} @ {b:?}: inner sizes {inner} and {outer} differ");
     }

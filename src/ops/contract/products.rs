@@ -1,7 +1,7 @@
 //! Products of vectors and matrices, made of the matrix product and of element-wise ones.
 
 use super::einsum::tensordot;
-use super::matmul::{inner_products, matmul, numbers};
+use super::matmul::{inner_products, matmul, numbers, unequal};
 use crate::array::Item;
 use crate::dtype::DType;
 use crate::error::{Result, bail};
@@ -166,8 +166,8 @@ pub fn linear(
         bail!(
             Shape,
             "linear",
-            "the input {x:?} has {own} features, the weight {weight:?} expects {wanted}: mat1 and mat2 shapes cannot be \
-             multiplied ({rows}x{own} and {wanted}x{columns})"
+            "the input {x:?} has {own} features, the weight {weight:?} expects {wanted}: {}",
+            unequal([rows, own], [wanted, columns])
         );
     }
     let product = if flip {

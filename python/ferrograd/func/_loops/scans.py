@@ -289,7 +289,7 @@ class Loop(Holder):
 
 
 def _concatenated(parts: list[list[Tensor]], reverse: bool) -> list[Tensor]:
-    """Results of parts of a loop, of which the first one made the last rows if ``reverse``."""
+    """The results of the parts of a loop as one. With ``reverse`` the first part made the last rows."""
     parts = parts[::-1] if reverse else parts
     return [x[0] if len(x) == 1 else native.concat(list(x)) for x in zip(*parts, strict=True)]
 

@@ -98,7 +98,7 @@ class Repeated(Holder):
         first = [*g, *(kind.zeros() for kind in constants)]
         if batches := _core.batches(g):
             refuse_batch(tensors)
-            # What the last steps give a batch has one from the beginning.
+            # If the last steps give a gradient a batch, it has that batch from the beginning.
             whole = [*(True for _ in first), *(False for _ in carry)]
             parts = [in_batches(part, [*first, *carry], batches, len(first), whole) for part in back]
             first = [left(x, batches) for x in first]
