@@ -36,7 +36,7 @@ rust:
 
 # What `make test` leaves out besides: tests that take many minutes, and all tests of Rust with the checks of debug builds.
 test-all: test
-	cargo test --workspace --exclude ferrograd-python --all-features
+	cargo test --workspace --exclude ferrograd-python --exclude ferrograd-bind --all-features
 	FERROGRAD_MUTATIONS=3000 $(BIN)/python -m pytest tests/reliability/test_damaged_files.py
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m long
 
@@ -145,7 +145,7 @@ JSON := -- -Zunstable-options --output-format json
 check: install .venv/ready .venv/checkers
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets --all-features -- -D warnings
-	! rustup target list --installed | grep --quiet $(ARM) || cargo check --quiet --workspace --exclude ferrograd-python --target $(ARM)
+	! rustup target list --installed | grep --quiet $(ARM) || cargo check --quiet --workspace --exclude ferrograd-python --exclude ferrograd-bind --target $(ARM)
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --workspace --all-features
 	$(SURFACE) --package ferrograd-base $(JSON)
 	$(SURFACE) --package ferrograd --all-features $(JSON)
@@ -165,7 +165,7 @@ check: install .venv/ready .venv/checkers
 
 # The wheel of a release, with the licences of the crates in it. It needs cargo-about.
 wheel: .venv/ready
-	cargo about generate --locked --fail --manifest-path src/bind/Cargo.toml --output-file THIRD_PARTY_LICENSES about.hbs
+	cargo about generate --locked --fail --manifest-path src/module/Cargo.toml --output-file THIRD_PARTY_LICENSES about.hbs
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 # What a release consists of, in dist/: the changelog and tags fit the version, the archives are well formed, and each of

@@ -17,11 +17,12 @@ mod value;
 
 use pyo3::prelude::*;
 
-#[global_allocator]
-static ALLOCATOR: memory::WithReserve = memory::WithReserve::new();
-
-#[pymodule(name = "_core", gil_used = true)]
-fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+/// Fills the module.
+///
+/// # Errors
+///
+/// NumPy may not import, and memory may end.
+pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     host::set_present();
     // Ctrl-C during the first use of NumPy would be a panic there.
     m.py().import("numpy")?;
