@@ -53,8 +53,9 @@ def test_wrong_arguments() -> None:
 
 
 @needs_mpi
-def test_every_function_with_every_dtype_inside_every_transform() -> None:
-    assert passed(4, "-m", "tests.distributed.walk") == "all the same\n"
+@pytest.mark.parametrize("n", [2, pytest.param(4, marks=pytest.mark.long)])
+def test_every_function_with_every_dtype_inside_every_transform(n: int) -> None:
+    assert passed(n, "-m", "tests.distributed.walk") == "all the same\n"
 
 
 @needs_mpi

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -33,6 +34,7 @@ EXCEPT = {
 LEVEL = {room: level for level, floor in enumerate(FLOORS) for room in floor}
 
 
+@cache
 def modules() -> dict[str, Path]:
     """The modules of the package by dotted name; the extension and its stubs are left out."""
     found = {}
@@ -45,10 +47,6 @@ def modules() -> dict[str, Path]:
 def room(module: str) -> str:
     """The room of a module: its first folder below the package. The package itself is in ``_native``, and programs."""
     return "_native" if module.endswith(".__main__") else [*module.split("."), "_native"][1]
-
-
-def parsed(file: Path) -> ast.Module:
-    return ast.parse(file.read_text(encoding="utf-8"))
 
 
 def imported(tree: ast.Module, file: str = "") -> set[str]:
@@ -72,6 +70,13 @@ def written(tree: ast.Module) -> set[str]:
     return {text.rstrip(".") for text in texts if re.fullmatch(r"ferrograd(\.\w+)+\.?", text)}
 
 
+@cache
+def named(file: Path) -> tuple[set[str], set[str]]:
+    """What the imports of a file name, and what its strings name."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    return imported(tree, str(file)), written(tree)
+
+
 def known(name: str, all_modules: dict[str, Path]) -> str | None:
     """The module that a dotted name is, or the one that it is a part of."""
     while name and name not in all_modules and not name.startswith("ferrograd._core"):
@@ -84,8 +89,8 @@ def graph(by_name: bool) -> dict[str, set[str]]:
     all_modules = modules()
     found = {}
     for module, file in all_modules.items():
-        tree = parsed(file)
-        names = imported(tree, str(file)) | (written(tree) if by_name else set())
+        by_import, by_string = named(file)
+        names = by_import | by_string if by_name else by_import
         # `from ferrograd import _core` runs nothing of `ferrograd` that is not running already.
         found[module] = {part for name in names if (part := known(name, all_modules)) and part != module}
     return found

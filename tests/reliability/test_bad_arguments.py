@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 PARTS = 2
 
 #: A parameter gets one of so many wrong values, and in the long run all.
-SHARES = [16, pytest.param(1, marks=pytest.mark.long)]
+SHARES = [24, pytest.param(1, marks=pytest.mark.long)]
 
 
 def check_calls(worker: str, share: int, names: list[str], folder: Path) -> None:

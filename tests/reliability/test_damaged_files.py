@@ -12,7 +12,7 @@ import pytest
 from tests.reliability.test_hostile_objects import limited
 from tests.waiting import LONG
 
-MUTATIONS = int(os.environ.get("FERROGRAD_MUTATIONS", "1000"))
+MUTATIONS = int(os.environ.get("FERROGRAD_MUTATIONS", "400"))
 #: Reading a file takes far less than a second.
 pytestmark = pytest.mark.timeout(2 * LONG + MUTATIONS)
 

@@ -186,7 +186,7 @@ CALLS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.long) for part in (1, 2, 3))])
 def test_ctrl_c_in_calls_of_every_kind(part: int) -> None:
     """It is heard, inputs stay as they were, and the library goes on."""
     names = list(CALLS)[part::4]

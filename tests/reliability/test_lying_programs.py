@@ -73,8 +73,8 @@ def believed(function: Callable[..., Any], inputs: list[Any]) -> list[str]:
                 for k, value in enumerate(values)
                 if value.origin == lying_programs.MADE and [size for _, size in value.sizes][-1:] != [0]
             ]
-            # About ten results of a long program stand for all.
-            some = made[:: 1 + len(made) // 10]
+            # Some results of a long program stand for all.
+            some = made[:: 1 + len(made) // 6]
             for text, data in lying_programs.lies("", whole, some):
                 if data != whole and is_read(data):
                     texts.append(text)

@@ -47,7 +47,7 @@ WORK = {
     "matmul": ("x = fg.ones((1200, 1200))", "x @ x"),
     "matmul of float64": ("x = fg.tensor(np.ones((500, 300)))", "x @ x.mT"),
     "batched matmul": ("x = fg.ones((64, 100, 100))", "x @ x"),
-    "small matmuls": ("x = fg.ones((60, 100))", "[x.mT @ x for _ in range(10_000)]"),
+    "small matmuls": ("x = fg.ones((60, 100))", "[x.mT @ x for _ in range(4_000)]"),
     "diagonal matmul": ("x = fg.eye(1500)", "x @ x"),
     "einsum": ("x = fg.ones((40, 50, 60))", "fg.einsum('ijk,ijl,kl->i', x, x, x[0].mT @ x[0])"),
     "conv": ("x = fg.ones((8, 16, 100, 100)); w = fg.ones((32, 16, 3, 3))", "fg.conv2d(x, w)"),
@@ -85,7 +85,8 @@ import ctypes, gc, resource
 getattr(ctypes.CDLL(None), "mallopt", lambda *of: 0)(-3, 1 << 16)
 
 #: Bytes that a round may take beyond what the process has: the first rounds meet the library cold, the others warm.
-ROOMS = [0, 1 << 16, 1 << 20, 1 << 22, 1 << 24, 1 << 25, 1 << 26, 1 << 27, 1 << 30]
+COLD = [0, 1 << 16, 1 << 20, 1 << 22, 1 << 24, 1 << 25, 1 << 26, 1 << 27, 1 << 30]
+WARM = [0, 1 << 16, 1 << 20, 1 << 22, 1 << 24, 1 << 30]
 
 def chain(x, n):
     for _ in range(n):
@@ -126,7 +127,7 @@ inputs = [v for v in list(globals().values()) if isinstance(v, fg.Tensor)]
 state = [np.asarray(v.detach()).tobytes() for v in inputs]
 _, hard = resource.getrlimit(resource.RLIMIT_AS)
 failures = 0
-for room in ROOMS + ROOMS:
+for room in COLD + WARM:
     # What the last round left goes back to the system.
     gc.collect()
     fg._core.empty_cache()

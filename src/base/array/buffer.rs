@@ -360,12 +360,11 @@ pub fn set_cache_limit(bytes: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::sized;
 
     #[test]
     fn a_size_has_the_class_of_its_own_size() {
-        // Miri takes a minute for what a processor does in a millisecond.
-        let step = if cfg!(miri) { 997 } else { 1 };
-        for bytes in (SMALLEST..1 << 16).step_by(step).chain([1 << 20, (1 << 20) + 1, LARGEST - 1]) {
+        for bytes in (SMALLEST..1 << 16).step_by(sized(1, 997)).chain([1 << 20, (1 << 20) + 1, LARGEST - 1]) {
             let (found, rounded) = class(bytes);
             assert!(rounded >= bytes && rounded <= bytes + bytes / 4, "{bytes} {rounded}");
             if let Some(found) = found {
@@ -378,7 +377,7 @@ mod tests {
 
     #[test]
     fn memory_is_used_again_and_zeroed_where_it_is_asked_for() {
-        let bytes = 123_457;
+        let bytes = sized(123_457, 4099);
         let first = Buffer::new(bytes).expect("memory");
         // SAFETY: the buffer has `bytes` bytes.
         unsafe { first.ptr().write_bytes(7, bytes) };

@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn products_are_those_of_rounded_factors() {
         let all = [(64, 64, 64), (49, 17, 65), (33, 1025, 90)];
-        for &(m, k, n) in sized(&all[..], &all[1..2]) {
+        for &(m, k, n) in sized(&all[..], &[(17, 5, 33)]) {
             let (x, y) = (numbers(&[m, k]), numbers(&[k, n]));
             let rounded = |x: &Array| {
                 let all: Vec<f32> = x.to_vec::<f32>().iter().map(|&v| bf16::from_f32(v).to_f32()).collect();

@@ -346,9 +346,11 @@ mod tests {
             let n: usize = dims.iter().product();
             let data: Vec<f64> = (0..n).map(|i| (i % 17) as f64 - 3.0).collect();
             let x = Array::from_slice(&data, dims).unwrap();
-            for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
-                let x = x.permute(&order);
-                for axes in [&[][..], &[0], &[1], &[2], &[0, 1], &[0, 2], &[1, 2], &[0, 1, 2]] {
+            let orders = [[0, 1, 2], [1, 2, 0], [2, 1, 0]];
+            for order in sized(&orders[..], &orders[..2]) {
+                let x = x.permute(order);
+                let all = [&[][..], &[0], &[1], &[2], &[0, 2], &[0, 1], &[1, 2], &[0, 1, 2]];
+                for &axes in sized(&all[..], &all[1..5]) {
                     let got = apply("t", SUM, &x, axes).unwrap();
                     assert_eq!(got.to_vec::<f64>(), plain(&x, axes), "{dims:?} {order:?} {axes:?}");
                 }
