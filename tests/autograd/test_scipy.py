@@ -122,6 +122,12 @@ def test_stats(name: str) -> None:
     compare(own, getattr(getattr(scipy.stats, distribution), function), args, argnums, 1)
 
 
+def test_named_locations_and_scales() -> None:
+    for name in ("pdf", "cdf", "logcdf"):
+        own, of_scipy = getattr(stats.t, name), getattr(scipy.stats.t, name)
+        compare(lambda x, f=own: f(x, 3.0, loc=0.2, scale=Q), lambda x, f=of_scipy: f(x, 3.0, 0.2, Q), (X,), (0,), 1)
+
+
 def test_covariances() -> None:
     normal, of_scipy = stats.multivariate_normal, scipy.stats.multivariate_normal
     for f in (normal.pdf, normal.logpdf):

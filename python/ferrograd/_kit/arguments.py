@@ -152,7 +152,7 @@ def output_sizes(own: Sequence[int], given: Any) -> Any:
 
 def formula(operands: Sequence[Any]) -> Sequence[Any]:
     """The arguments of ``einsum`` as text and operands; the axes may be lists: ``x, [0, 1], y, [1, 2], [0, 2]``."""
-    if not operands or not isinstance(operands[0], Tensor):
+    if not operands or isinstance(operands[0], str):
         return operands
     letters = dict(enumerate(map(chr, (*range(ord("A"), ord("Z") + 1), *range(ord("a"), ord("z") + 1)))))
 

@@ -206,8 +206,47 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
 # Shapes
 
 
+def _reshape(a: Any, shape: Any = None, order: Any = "C", *, newshape: Any = None, copy: Any = None) -> Any:
+    """``numpy.reshape``, with the elements in C order or, as those of the transpose are, in Fortran's."""
+    shape = newshape if shape is None else shape
+    if _is_in_c_order("reshape", order):
+        return ops.reshape(a, shape, copy=copy)
+    sizes = (shape,) if np.ndim(shape) == 0 else tuple(shape)
+    return ops.reshape(a.T, sizes[::-1], copy=copy).T
+
+
+def _ravel(a: Any, order: Any = "C") -> Any:
+    return ops.ravel(a if _is_in_c_order("ravel", order) else a.T)
+
+
+def _is_in_c_order(name: str, order: Any) -> bool:
+    if order not in ("C", "F", None):
+        raise TypeError(f"numpy.{name}: order is 'C' or 'F' for Tensors, not {order!r:.20}")
+    return order != "F"
+
+
 def _transpose(a: Any, axes: Any = None) -> Any:
     return a.T if axes is None else ops.permute_dims(a, axes)
+
+
+def _triangle(part: Callable[[Any, int], Any]) -> Callable[..., Any]:
+    """``numpy.tril`` or ``triu``: a vector stands for the rows of a square matrix."""
+
+    def triangle(m: Any, k: int = 0) -> Any:
+        return part(m if m.ndim != 1 else ops.broadcast_to(m, (m.shape[0], m.shape[0])), k)
+
+    return triangle
+
+
+def _sorting(compute: Callable[[Any, int], Any]) -> Callable[..., Any]:
+    """``numpy.sort`` or ``argsort``, which are stable; without an axis, of all elements."""
+
+    def sorting(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+        if order is not None:
+            raise TypeError(f"numpy.{compute.__name__}: order= is not taken for Tensors")
+        return compute(*_along(a, axis))
+
+    return sorting
 
 
 def _broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple[Any, ...]:
@@ -856,6 +895,12 @@ SPECIAL: dict[Callable[..., Any], Callable[..., Any]] = {
     np.ediff1d: _ediff1d,
     np.extract: _extract,
     np.piecewise: _piecewise,
+    np.argsort: _sorting(ops.argsort),
+    np.sort: _sorting(ops.sort),
+    np.ravel: _ravel,
+    np.reshape: _reshape,
+    np.tril: _triangle(ops.tril),
+    np.triu: _triangle(ops.triu),
     np.broadcast_arrays: _broadcast_arrays,
     np.diff: _diff,
     np.dot: _dot,

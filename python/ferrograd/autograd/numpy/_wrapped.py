@@ -108,7 +108,7 @@ def of_function(f: Callable[..., Any], name: str) -> Callable[..., Any]:
     """A function for which one of ``ferrograd`` answers."""
     direct = _Direct(f, name) if name in FUNCTIONS else None
     is_unary = direct is not None and direct.first == 1 and not direct.never
-    is_of_several = name.rpartition(".")[2] in SEQUENCES or f in (np.block, np.select, np.einsum, np.meshgrid)
+    is_of_several = name in SEQUENCES or f in (np.block, np.select, np.einsum, np.meshgrid)
 
     def wrapped(*args: Any, **options: Any) -> Any:
         if is_unary and not options and len(args) == 1 and type(args[0]) is Tensor:

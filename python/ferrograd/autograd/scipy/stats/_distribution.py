@@ -36,15 +36,17 @@ def with_density(
     """SciPy's cumulative function of ``x``, a location and a scale, whose derivative is ``density``."""
     made, (at, of) = primitive(f), places
 
-    def scaled(args: Any) -> Any:
-        loc, scale = args[at] if len(args) > at else 0.0, args[of] if len(args) > of else 1.0
+    def scaled(args: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+        loc, scale = args[at] if len(args) > at else loc, args[of] if len(args) > of else scale
         return (args[0] - loc) / scale
 
     defvjp(
         made,
-        lambda ans, *args: unbroadcast_f(args[0], lambda g: g * density(ans, *args)),
-        lambda ans, *args: unbroadcast_f(args[at], lambda g: -g * density(ans, *args)),
-        lambda ans, *args: unbroadcast_f(args[of], lambda g: -g * density(ans, *args) * scaled(args)),
+        lambda ans, *args, **named: unbroadcast_f(args[0], lambda g: g * density(ans, *args, **named)),
+        lambda ans, *args, **named: unbroadcast_f(args[at], lambda g: -g * density(ans, *args, **named)),
+        lambda ans, *args, **named: unbroadcast_f(
+            args[of], lambda g: -g * density(ans, *args, **named) * scaled(args, **named)
+        ),
         argnums=(0, at, of),
     )
     return made

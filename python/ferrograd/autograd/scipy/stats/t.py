@@ -24,7 +24,7 @@ def _logpdf(x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
 _t = scipy.stats.t
 logpdf = with_formula(_t.logpdf, _logpdf)
 pdf = with_formula(_t.pdf, lambda *args, **kwargs: ops.exp(_logpdf(*args, **kwargs)))
-cdf = with_density(_t.cdf, lambda ans, *args: pdf(*args), (2, 3))
-logcdf = with_density(_t.logcdf, lambda ans, *args: np.exp(logpdf(*args) - ans), (2, 3))
+cdf = with_density(_t.cdf, lambda ans, *args, **named: pdf(*args, **named), (2, 3))
+logcdf = with_density(_t.logcdf, lambda ans, *args, **named: np.exp(logpdf(*args, **named) - ans), (2, 3))
 
 __dir__ = _public.names(globals())
