@@ -7,20 +7,19 @@ use smallvec::SmallVec;
 
 use super::apart::{numbers, taken_apart};
 use super::beside::beside;
-use super::lowered::loops_of;
+use super::lowered::{loops_of, way_of};
 use super::outer::outer_products;
 use super::parts::{Id, Origin, Schedule, Step, Value};
 use super::plan::planned;
-use super::way::{Pointwise, PointwiseKey, Way, share_slopes};
+use super::way::{PointwiseKey, Way, share_slopes};
 use super::{Counts, Program};
-use crate::array::{Array, Layout};
+use crate::array::Array;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::graph::Loops;
 use crate::graph::modes;
 use crate::graph::trace::Call;
 use crate::graph::write_op;
-use crate::kernel::pointwise::row::Row;
+use crate::kernel::sequence::Loop;
 use crate::memory;
 
 /// The values of a trace, found by the memory they lie in.
@@ -149,20 +148,13 @@ impl Values {
         }
     }
 
-    /// Whether a value is a constant, each element of which is this number, and not its negative.
-    fn is_all(&self, id: Id, number: f64) -> bool {
-        let Origin::Constant(a) = &self.values[id as usize].origin else { return false };
-        a.len() > 0
-            && a.dims().iter().zip(a.strides()).all(|(&d, s)| d == 1 || s == 0)
-            && a.item().to_f64().is_some_and(|x| x.to_bits() == number.to_bits())
-    }
-
-    /// A call of one result as a step that computes element by element, from these values.
-    fn pointwise(&self, call: &Call, row: Row, ins: &[Id]) -> Option<Pointwise> {
-        let [out] = &call.outs[..] else { return None };
-        let layouts: SmallVec<[_; 3]> = call.ins.iter().map(laid_out).collect();
-        let p = Pointwise::new(row, &layouts, ins, &laid_out(out), call.batch_ndim)?;
-        Some(p.with_exponent(|k, number| self.is_all(ins[k], number)))
+    /// How a call is run, from these values.
+    fn way(&self, call: &Call, ins: &[Id]) -> Way {
+        let [out] = &call.outs[..] else { return Way::Op };
+        // A view is no step, or a copy.
+        let loops = if call.op.is_view() { None } else { loops_of(call) };
+        let out = (out.dtype(), out.layout());
+        loops.map_or(Way::Op, |loops| way_of(&self.values, &loops, ins, &out, call.batch_ndim))
     }
 
     /// The value whose memory a value lies in.
@@ -192,20 +184,16 @@ impl Building {
     fn add(&mut self, call: &Call) -> Option<()> {
         let v = &mut self.values;
         let ins: SmallVec<[Id; 4]> = call.ins.iter().map(|x| v.find_or_constant(x)).collect();
-        // A view is no step, or a copy.
-        let loops = if call.op.is_view() { None } else { loops_of(call) };
-        let pointwise = match &loops {
-            Some(Loops::Pointwise(row)) => v.pointwise(call, *row, &ins),
-            _ => None,
-        };
-        let same = pointwise.as_ref().and_then(|p| p.unchanged(|k, number| v.is_all(ins[k], number)));
+        let way = v.way(call, &ins);
+        let is_all = |k: usize, number| v.values[ins[k] as usize].is_all(number);
+        let same = way.pointwise().and_then(|p| p.unchanged(is_all));
         if let Some(id) = same.map(|k| ins[k])
             && v.are_like(&call.outs, &[id])
         {
             v.also(&call.outs[0], id);
             return Some(());
         }
-        let expression = match &pointwise {
+        let expression = match way.pointwise() {
             Some(p) => Some(Expression::Pointwise(p.key())),
             None => fields(call)
                 .map(|fields| Expression::Op(call.op.kind(), fields, ins.clone(), call.batch_ndim)),
@@ -231,27 +219,11 @@ impl Building {
         if let Some(expression) = expression {
             self.known.insert(expression, outs.clone());
         }
-        let way = match pointwise {
-            Some(p) => Way::Pointwise(p),
-            None => loops.and_then(|loops| folded(call, &loops)).unwrap_or(Way::Op),
-        };
         let Call { op, batch_ndim, site, .. } = call;
         let (op, batch_ndim, site) = (op.clone(), *batch_ndim, *site);
         self.steps.push((Step { op, batch_ndim, ins, outs, site }, way));
         Some(())
     }
-}
-
-/// The call as a fold.
-fn folded(call: &Call, loops: &Loops) -> Option<Way> {
-    match (loops, &call.ins[..], &call.outs[..]) {
-        (Loops::Fold(table, axes, _), [x], [out]) => Way::fold((table, axes), &laid_out(x), &laid_out(out)),
-        _ => None,
-    }
-}
-
-fn laid_out(x: &Array) -> (DType, Layout) {
-    (x.dtype(), x.layout())
 }
 
 /// The bytes that a call takes while a program is made, and each number that it is taken apart into.
@@ -306,7 +278,8 @@ impl Program {
         outputs: Vec<Id>,
         counts: Counts,
     ) -> Program {
-        let all = steps.iter().map(|(step, _)| step.clone()).collect();
+        let all: Vec<Step> = steps.iter().map(|(step, _)| step.clone()).collect();
+        let can_repeat = all.iter().all(|step| !step.is_in_order() && !step.op.decides());
         let steps = beside(&values, steps);
         let steps = outer_products(&mut values, steps);
         let mut steps = taken_apart(&mut values, steps, &outputs);
@@ -329,6 +302,7 @@ impl Program {
             values,
             steps: all,
             schedule,
+            repeated: can_repeat.then(Loop::default),
             outputs,
             places,
             is_short,

@@ -93,7 +93,7 @@ pub(super) fn gathered(memory: Memory<'_>, parts: &Parts, outside: &FxHashSet<Id
     let steps = steps.filter(|step| named.insert(Arc::as_ptr(&step.op).cast::<()>()));
     let ops = steps.map(Applied::of).collect();
     let cluster = Cluster::new(n, instructions, all.readings, results, ends, registers, widest);
-    Some(Piece::Together(Part::Cluster(Box::new(cluster)), all.reads, Made { outs, ops }))
+    Some(Piece { part: Part::Cluster(Box::new(cluster)), ins: all.reads, made: Made { outs, ops } })
 }
 
 impl<'a> Gathering<'a> {

@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 
 use super::parts::{Id, Step, Value};
 use super::way::{Pointwise, Way};
+use crate::array::Layout;
 use crate::dtype::DType;
 use crate::graph::trace::Call;
 use crate::graph::{Loops, Made, Operands, made_by};
@@ -22,6 +23,24 @@ fn with_operands<'a, R>(
 pub(super) fn loops_of(call: &Call) -> Option<Loops> {
     let ins = call.ins.iter().map(|x| (x.dtype(), x.dims()));
     with_operands(ins, call.batch_ndim, |operands| call.op.lower(operands))
+}
+
+/// How a program runs loops over these values, whose one result has this dtype and layout.
+pub(super) fn way_of(
+    values: &[Value],
+    loops: &Loops,
+    ids: &[Id],
+    out: &(DType, Layout),
+    batch_ndim: usize,
+) -> Way {
+    let ins: SmallVec<[_; 4]> = ids.iter().map(|&id| values[id as usize].laid_out()).collect();
+    let way = match (loops, &ins[..]) {
+        (Loops::Pointwise(row), ins) => Pointwise::new(*row, ins, ids, out, batch_ndim)
+            .map(|p| Way::Pointwise(p.with_exponent(|k, number| values[ids[k] as usize].is_all(number)))),
+        (Loops::Fold(table, axes, _), [x]) => Way::fold((table, axes), x, out),
+        _ => None,
+    };
+    way.unwrap_or(Way::Op)
 }
 
 impl Step {
@@ -53,14 +72,6 @@ impl Step {
         if !self.with_operands(values, |ins| loops.can_make(ins, out.dtype, &out.dims)) {
             return None;
         }
-        let ins: SmallVec<[_; 4]> = self.ins.iter().map(|&id| values[id as usize].laid_out()).collect();
-        let way = match (loops, &ins[..]) {
-            (Loops::Pointwise(row), [_] | [_, _] | [_, _, _]) => {
-                Pointwise::new(row, &ins, &self.ins, &out.laid_out(), self.batch_ndim).map(Way::Pointwise)
-            }
-            (Loops::Fold(table, axes, _), [x]) => Way::fold((table, &axes), x, &out.laid_out()),
-            _ => None,
-        };
-        Some(way.unwrap_or(Way::Op))
+        Some(way_of(values, &loops, &self.ins, &out.laid_out(), self.batch_ndim))
     }
 }

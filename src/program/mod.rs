@@ -32,7 +32,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::site::Site;
 use crate::graph::watch;
-use crate::kernel::sequence::Failure;
+use crate::kernel::sequence::{Failure, Loop};
 pub use drawn::{Drawn, DrawnNode, Source};
 pub use explained::Pass;
 use parts::{Applied, Id, Made, Origin, Schedule, Step, Value};
@@ -45,6 +45,8 @@ pub struct Program {
     /// In the order of the trace. What runs is `schedule`.
     steps: Vec<Step>,
     schedule: Schedule,
+    /// Its sequence as the steps of loops. None if a step decides, or stays in order.
+    repeated: Option<Loop>,
     outputs: Vec<Id>,
     /// By output: the result of the schedule that it lies in, if it lies in one.
     places: Vec<Option<usize>>,

@@ -8,7 +8,7 @@ use crate::array::{Array, Layout};
 use crate::dtype::DType;
 use crate::graph::Op;
 use crate::graph::site::Site;
-use crate::kernel::sequence::{Loop, Part, Sequence};
+use crate::kernel::sequence::{Part, Sequence};
 use crate::shape::{self, Dims, Strides};
 
 /// The number of a value of a program.
@@ -51,6 +51,14 @@ impl Value {
     /// The bytes of its elements.
     pub fn bytes(&self) -> usize {
         shape::len(&self.dims).saturating_mul(self.dtype.size())
+    }
+
+    /// Whether it is a constant, each element of which is this number, and not its negative.
+    pub fn is_all(&self, number: f64) -> bool {
+        let Origin::Constant(a) = &self.origin else { return false };
+        a.len() > 0
+            && a.dims().iter().zip(a.strides()).all(|(&d, s)| d == 1 || s == 0)
+            && a.item().to_f64().is_some_and(|x| x.to_bits() == number.to_bits())
     }
 
     /// The number of the value whose memory this one, which has number `id`, lies in.
@@ -113,17 +121,16 @@ impl Applied {
     }
 }
 
-/// A step, or what computes steps together, with the values that it reads and what it makes.
-pub enum Piece {
-    Op(Step),
-    Together(Part, Vec<Id>, Made),
+/// What computes steps, with the values that it reads and what it makes.
+pub struct Piece {
+    pub part: Part,
+    pub ins: Vec<Id>,
+    pub made: Made,
 }
 
 /// The work of a program: a sequence, and the values that it reads and makes. What it reads are whole values, no views.
 pub struct Schedule {
     pub sequence: Sequence,
-    /// The sequence as the steps of loops. None if a step decides, or stays in order.
-    pub repeated: Option<Loop>,
     pub reads: Vec<Id>,
     pub results: Vec<Id>,
     pub items: Vec<Made>,

@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::gather::{Parts, gathered};
 use super::order::asked_for;
 use super::parts::{Applied, Id, Made, Memory, Piece, Step, Value};
+use super::schedule::alone;
 use super::way::{Pointwise, Way};
 use crate::kernel::reduce::tiles::Lengths;
 use crate::kernel::sequence::Part;
@@ -56,9 +57,9 @@ pub(super) fn planned(values: &[Value], steps: Vec<(Step, Way)>, outputs: &[Id])
                 Way::Kernel(kernel, other) => {
                     let ops = [Applied::of(&step), other].into_iter().collect();
                     let made = Made { outs: step.outs, ops };
-                    work.push(Piece::Together(Part::Kernel(kernel), step.ins.into_vec(), made));
+                    work.push(Piece { part: Part::Kernel(kernel), ins: step.ins.into_vec(), made });
                 }
-                _ => work.push(Piece::Op(step)),
+                _ => work.push(alone(values, step)),
             }
         }
         let outside = made_for(&members, &outside);
@@ -171,7 +172,7 @@ fn clusters(memory: Memory<'_>, mut parts: Parts, outside: &FxHashSet<Id>, work:
         let outside = outside.iter().copied().chain(read).collect();
         let folds = std::mem::take(folds);
         work.push(gathered(memory, &parts, &outside).expect("there is room for one step"));
-        work.extend(folds.into_iter().map(|(step, _)| Piece::Op(step)));
+        work.extend(folds.into_iter().map(|(step, _)| alone(memory.0, step)));
         return;
     }
     let second = members.split_off(members.len() / 2);

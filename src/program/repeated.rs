@@ -22,9 +22,8 @@ impl Program {
         reverse: bool,
         keeps: bool,
     ) -> Result<Option<Vec<Array>>> {
-        let Schedule { sequence, repeated: Some(repeated), reads, .. } = &self.schedule else {
-            return Ok(None);
-        };
+        let Some(repeated) = &self.repeated else { return Ok(None) };
+        let Schedule { sequence, reads, .. } = &self.schedule;
         let mut given = inputs.to_vec();
         if !self.takes_rows(inputs, [carries, columns]) {
             return Ok(None);

@@ -9,7 +9,7 @@ use crate::graph::{Loops, computed};
 use crate::kernel::copy::{IndexMap, Moves};
 use crate::kernel::matmul;
 use crate::kernel::reduce::{self, dot};
-use crate::kernel::sequence::{Arrays, Item, Kernel, Kind, Loop, Out, Part, SMALL, Sequence, Source};
+use crate::kernel::sequence::{Arrays, Item, Kernel, Kind, Out, Part, SMALL, Sequence, Source};
 use crate::kernel::softmax;
 use crate::shape;
 
@@ -23,16 +23,8 @@ impl Schedule {
         let outputs: FxHashSet<Id> = outputs.iter().map(whole).collect();
         let mut sources: FxHashMap<Id, Source> = FxHashMap::default();
         let (mut reads, mut results, mut items, mut made) = (vec![], vec![], vec![], vec![]);
-        let (mut count, mut can_repeat) = (0, true);
-        for piece in pieces {
-            let (part, ins, own) = match piece {
-                Piece::Op(step) => {
-                    can_repeat &= !step.is_in_order() && !step.op.decides();
-                    let (part, ops) = (part(values, &step), [Applied::of(&step)].into_iter().collect());
-                    (part, step.ins.into_vec(), Made { outs: step.outs, ops })
-                }
-                Piece::Together(part, reads, made) => (part, reads, made),
-            };
+        let mut count = 0;
+        for Piece { part, ins, made: own } in pieces {
             let operand = |id: Id| {
                 let (whole, start) = Memory(values).whole(id);
                 let source = sources.entry(whole).or_insert_with(|| {
@@ -56,7 +48,7 @@ impl Schedule {
             made.push(own);
         }
         let sequence = Sequence::new(reads.len(), items);
-        Schedule { sequence, repeated: can_repeat.then(Loop::default), reads, results, items: made }
+        Schedule { sequence, reads, results, items: made }
     }
 
     /// Whether a run takes so little time that nobody need know that it runs.
@@ -74,6 +66,12 @@ fn is_small(values: &[Value], step: &Step) -> bool {
     !step.is_in_order()
         && step.outs.iter().all(|id| fits(id) && is_dense(id))
         && step.ins.iter().all(|id| fits(id) || is_input(id) && values[*id as usize].bytes() > 0)
+}
+
+/// A step that runs alone.
+pub(super) fn alone(values: &[Value], step: Step) -> Piece {
+    let (part, ops) = (part(values, &step), [Applied::of(&step)].into_iter().collect());
+    Piece { part, ins: step.ins.into_vec(), made: Made { outs: step.outs, ops } }
 }
 
 /// What computes a step: a kernel if it is small and has one, else its op.
