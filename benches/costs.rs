@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use ferrograd_base::dtype::DType;
 use ferrograd_base::kernel::par::SendPtr;
-use ferrograd_base::kernel::pointwise::cluster::{Cluster, Read, Reading, Write};
+use ferrograd_base::kernel::pointwise::cluster::{Cluster, Read, Reading, ScalarProgram, Write};
 use ferrograd_base::kernel::pointwise::expressions::{LOG, MULTIPLY};
 use ferrograd_base::kernel::pointwise::row::{Instruction, Operand, Row};
 
@@ -24,9 +24,8 @@ fn main() {
     }
 }
 
-/// The time of a run of a cluster that applies a formula so many times, each time to the last result.
+/// The time of a run of a cluster, or of a scalar program, that applies a formula so many times, each time to the last result.
 fn nanoseconds(n: usize, times: u32, row: Row) -> f64 {
-    const RUNS: u32 = 1000;
     let operand = |address| Operand { address, step: 1 };
     let register = |i: u32| 2 + i % 2;
     let instruction = |i: u32| {
@@ -36,18 +35,28 @@ fn nanoseconds(n: usize, times: u32, row: Row) -> f64 {
     };
     let reads = vec![Read { reading: Reading::Along, dtype: DType::F64, start: 0 }];
     let writes = vec![Write { dtype: DType::F64, from: None }];
-    let cluster = Cluster::new(n, (0..times).map(instruction).collect(), reads, writes, vec![], 2, 8);
+    let instructions = (0..times).map(instruction).collect();
+    if n == 1 {
+        let program = ScalarProgram::new(instructions, &reads, &writes, 2);
+        // SAFETY: as `least` says.
+        return least(n, program.room(), |x, z, room| unsafe { program.run(x, z, room) });
+    }
+    let cluster = Cluster::new(n, instructions, reads, writes, vec![], 2);
+    // SAFETY: as above.
+    least(n, cluster.room(), |x, z, room| unsafe { cluster.run(x, z, room) })
+}
+
+/// The least time of a run, which gets an operand and a result of `n` elements, and aligned memory of so many bytes.
+fn least(n: usize, bytes: usize, run: impl Fn(&[SendPtr], &[SendPtr], *mut u8)) -> f64 {
+    const RUNS: u32 = 1000;
     let (x, mut z) = (vec![1.01f64; n], vec![0.0f64; n]);
-    let mut room = vec![0u8; cluster.room() + 64];
+    let mut room = vec![0u8; bytes + 64];
     let room = room.as_mut_ptr().wrapping_add(room.as_ptr().align_offset(64));
     let (x, z) = ([SendPtr(x.as_ptr().cast_mut().cast())], [SendPtr(z.as_mut_ptr().cast())]);
-    let run = || {
+    let timed = || {
         let start = Instant::now();
-        for _ in 0..RUNS {
-            // SAFETY: the operand and the result have as many elements, and the room is as large as it says, and aligned.
-            unsafe { cluster.run(black_box(&x), &z, room) };
-        }
+        (0..RUNS).for_each(|_| run(black_box(&x), &z, room));
         start.elapsed().as_secs_f64() * 1e9 / f64::from(RUNS)
     };
-    (0..200).map(|_| run()).fold(f64::INFINITY, f64::min)
+    (0..200).map(|_| timed()).fold(f64::INFINITY, f64::min)
 }

@@ -1,4 +1,4 @@
-//! The steps of a group as one cluster.
+//! The steps of a group as one cluster, or as one scalar program.
 
 use std::sync::Arc;
 
@@ -7,7 +7,9 @@ use smallvec::SmallVec;
 
 use super::parts::{Applied, Id, Made, Memory, Piece, Step};
 use super::way::{Place, Pointwise};
-use crate::kernel::pointwise::cluster::{Cluster, End, Read, Reading, Walk, Write, has_room};
+use crate::kernel::pointwise::cluster::{
+    Cluster, End, Read, Reading, ScalarProgram, Walk, Write, are_scalars, has_room,
+};
 use crate::kernel::pointwise::row::{Address, Instruction, Loop, Operand, PairLoop};
 use crate::kernel::reduce::tiles::{Lengths, RowFold};
 use crate::kernel::sequence::Part;
@@ -59,7 +61,7 @@ struct Gathering<'a> {
     operands: Vec<SmallVec<[(From, u8); 3]>>,
 }
 
-/// The steps as one cluster. None if it would need too many registers or addresses.
+/// The steps as one cluster or scalar program. None if it would need too many registers or addresses.
 pub(super) fn gathered(memory: Memory<'_>, parts: &Parts, outside: &FxHashSet<Id>) -> Option<Piece> {
     let Parts { members, folds, packs } = parts;
     let n = members.first().map_or(1, |(_, p)| p.n);
@@ -70,7 +72,7 @@ pub(super) fn gathered(memory: Memory<'_>, parts: &Parts, outside: &FxHashSet<Id
         all.add_result(k, outside);
     }
     let packed: Vec<Vec<From>> = packs.iter().map(|step| all.pack(step)).collect();
-    let (registers, widest) = (all.registers, all.widest(packs));
+    let (registers, widest) = (all.registers, all.widest());
     let addresses = all.reads.len() + all.writes.len() + registers;
     if !has_room(n, widest, registers, addresses, lengths) {
         return None;
@@ -92,8 +94,12 @@ pub(super) fn gathered(memory: Memory<'_>, parts: &Parts, outside: &FxHashSet<Id
     let steps = members.iter().map(|(step, _)| step).chain(folds).chain(packs);
     let steps = steps.filter(|step| named.insert(Arc::as_ptr(&step.op).cast::<()>()));
     let ops = steps.map(Applied::of).collect();
-    let cluster = Cluster::new(n, instructions, all.readings, results, ends, registers, widest);
-    Some(Piece { part: Part::Cluster(Box::new(cluster)), ins: all.reads, made: Made { outs, ops } })
+    let part = if are_scalars(n, widest) {
+        Part::Scalars(Box::new(ScalarProgram::new(instructions, &all.readings, &results, registers)))
+    } else {
+        Part::Cluster(Box::new(Cluster::new(n, instructions, all.readings, results, ends, registers)))
+    };
+    Some(Piece { part, ins: all.reads, made: Made { outs, ops } })
 }
 
 impl<'a> Gathering<'a> {
@@ -133,9 +139,8 @@ impl<'a> Gathering<'a> {
     }
 
     /// The bytes of the largest element that is read or made.
-    fn widest(&self, packs: &[Step]) -> usize {
-        let read = self.members.iter().map(|(step, _)| step).chain(packs).flat_map(|step| &step.ins);
-        let read = read.map(|&id| self.memory.dtype(id).size());
+    fn widest(&self) -> usize {
+        let read = self.readings.iter().map(|read| read.dtype.size());
         read.chain(self.members.iter().map(|(_, p)| p.row.out.size())).max().unwrap_or(1)
     }
 

@@ -13,7 +13,7 @@ use crate::kernel::sequence::{Arrays, Item, Kernel, Kind, Out, Part, SMALL, Sequ
 use crate::kernel::softmax;
 use crate::shape;
 
-/// A program whose items together write fewer bytes is short, if all of them are clusters.
+/// A program whose items together write fewer bytes is short, if all of them are clusters and scalar programs.
 const SHORT: usize = 16 << 10;
 
 impl Schedule {
@@ -53,7 +53,11 @@ impl Schedule {
 
     /// Whether a run takes so little time that nobody need know that it runs.
     pub fn is_short(&self) -> bool {
-        let bytes = |part: &Part| if let Part::Cluster(cluster) = part { cluster.bytes() } else { SHORT };
+        let bytes = |part: &Part| match part {
+            Part::Cluster(cluster) => cluster.bytes(),
+            Part::Scalars(program) => program.bytes(),
+            Part::Kernel(_) | Part::Arrays(_) => SHORT,
+        };
         self.sequence.parts().map(bytes).sum::<usize>() < SHORT
     }
 }

@@ -36,8 +36,7 @@ pub fn by_tiles(op: &'static str, table: &ReduceLoops, x: &Array, axes: &[usize]
     let instruction = Instruction { row, from, to: 1, also: 1 };
     let read = Read { reading: Reading::Along, dtype: x.dtype(), start: 0 };
     let end = End { fold, of: 0, address: 1 };
-    let size = DType::F32.size();
-    let cluster = Cluster::new(x.len(), vec![instruction], vec![read], vec![], vec![end], 1, size);
+    let cluster = Cluster::new(x.len(), vec![instruction], vec![read], vec![], vec![end], 1);
     let lines = cluster.room().div_ceil(ALIGNMENT);
     Error::ensure_memory(lines * ALIGNMENT);
     let mut room = vec![Line([0; ALIGNMENT]); lines];

@@ -23,7 +23,7 @@ pub(super) enum Work<'a> {
     /// An item of the sequence, where a block is one step.
     Item,
     /// Formulas, each of which is computed for all steps before the next one, by address.
-    Together(&'a Formulas, Vec<MaybeUninit<*mut u8>>),
+    Together(&'a Formulas, &'a [MaybeUninit<*mut u8>]),
     /// Formulas, of which a step computes all before the next step does, from the first cell on.
     InTurn(&'a Numbers, *mut u8),
     /// The kernel of an item: how far from each other the operands and then the results of steps lie.

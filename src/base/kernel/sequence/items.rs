@@ -8,7 +8,7 @@ use super::arrays::{Arrays, Out};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernel::par::SendPtr;
-use crate::kernel::pointwise::cluster::Cluster;
+use crate::kernel::pointwise::cluster::{Cluster, ScalarProgram};
 use crate::shape;
 
 /// By result: its dtype and its number of elements.
@@ -67,6 +67,7 @@ pub unsafe trait Times {
 /// How results are computed.
 pub enum Part {
     Cluster(Box<Cluster>),
+    Scalars(Box<ScalarProgram>),
     Kernel(Box<dyn Kernel>),
     Arrays(Arrays),
 }
@@ -92,6 +93,7 @@ impl Part {
     pub(super) fn reach(&self, operand: usize) -> Range<isize> {
         match self {
             Part::Cluster(cluster) => cluster.reach(operand),
+            Part::Scalars(program) => program.reach(operand),
             Part::Kernel(kernel) => kernel.reach(operand),
             Part::Arrays(arrays) => arrays.reach(operand),
         }
@@ -101,6 +103,7 @@ impl Part {
     pub(super) fn scratch(&self) -> usize {
         match self {
             Part::Cluster(cluster) => cluster.room(),
+            Part::Scalars(program) => program.room(),
             Part::Kernel(kernel) => kernel.scratch(),
             Part::Arrays(_) => 0,
         }
@@ -111,6 +114,9 @@ impl Part {
         match self {
             Part::Cluster(cluster) => {
                 cluster.reads() == ins && cluster.result_bytes().eq(outs.iter().map(Out::bytes))
+            }
+            Part::Scalars(program) => {
+                program.loads.len() == ins && program.results.iter().copied().eq(outs.iter().map(Out::bytes))
             }
             Part::Kernel(kernel) => {
                 kernel.writes().into_iter().eq(outs.iter().map(|out| (out.dtype, shape::len(&out.dims))))

@@ -314,6 +314,7 @@ impl Sequence {
                     Some(all) => cluster.run_at(all, outs, own),
                     None => cluster.run(ins, outs, own),
                 },
+                Part::Scalars(program) => program.run(ins, outs, own),
                 Part::Kernel(kernel) => {
                     let ran = kernel.run(ins, outs, own);
                     ran.map_err(|error| Failure { item: i, error })?;

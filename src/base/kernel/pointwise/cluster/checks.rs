@@ -1,12 +1,12 @@
 //! Whether the parts of a cluster go together.
 
 use super::parts::{End, Read, Write};
-use super::room::{has_room, is_of_numbers};
+use super::room::has_room;
 use crate::dtype::DType;
 use crate::kernel::pointwise::row::{Address, Instruction, Loop};
 use crate::kernel::reduce::tiles::Lengths;
 
-/// The lengths that the tiles can have.
+/// The lengths that the tiles can have, and the bytes of the largest element that is read or made.
 ///
 /// # Panics
 /// As [`Cluster::new`](super::Cluster::new).
@@ -15,8 +15,10 @@ pub(super) fn checked(
     instructions: &[Instruction],
     (reads, writes, ends): (&[Read], &[Write], &[End]),
     registers: usize,
-    widest: usize,
-) -> Lengths {
+) -> (Lengths, usize) {
+    let sizes =
+        reads.iter().map(|read| read.dtype.size()).chain(instructions.iter().map(|own| own.row.out.size()));
+    let widest = sizes.max().unwrap_or(1);
     let lengths = ends.iter().try_fold(Lengths::ANY, |lengths, end| lengths.with(&end.fold));
     let lengths = lengths.expect("a tile suits all folds");
     assert!(ends.iter().all(|end| end.of < instructions.len() && end.fold.elements() == n && n > 1));
@@ -32,12 +34,11 @@ pub(super) fn checked(
     let is_register = |address: Address| (first..addresses).contains(&(address as usize));
     assert!(reads.iter().filter_map(Read::register).all(is_register));
     for from in writes.iter().filter_map(|write| write.from.as_deref()) {
-        assert!(is_of_numbers(n, widest), "single numbers become an array");
         assert!(from.iter().all(is_there));
     }
     let are_fit = are_of_their_dtypes(instructions, reads, writes, ends, registers);
     assert!(are_fit, "a loop gets elements that it is not for");
-    lengths
+    (lengths, widest)
 }
 
 /// Whether each instruction, and each fold, finds elements of the dtype that its loop is for where it reads, and each result has

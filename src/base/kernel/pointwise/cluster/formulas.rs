@@ -17,7 +17,7 @@ const WAYS: usize = 8;
 /// Instructions on the elements of a tile.
 pub struct Formulas {
     pub instructions: Box<[Instruction]>,
-    /// In the order in which they run. None where the instructions compute single numbers.
+    /// In the order in which they run.
     pieces: Box<[Piece]>,
     code: Option<CodeOfTiles>,
 }
@@ -75,11 +75,6 @@ fn runs(n: usize, instructions: &[Instruction], ends: &[End], registers: usize) 
 }
 
 impl Formulas {
-    /// Instructions that do not run, since they compute single numbers.
-    pub(super) fn of_numbers(instructions: Vec<Instruction>) -> Formulas {
-        Formulas { instructions: instructions.into(), pieces: [].into(), code: None }
-    }
-
     /// Instructions on tiles of about `n` elements: those of floats that stand together become machine code. Addresses from
     /// `registers` on are those of registers, in which results stay only as long as they are read. `used` gets the addresses whose
     /// memory the pieces read or write.

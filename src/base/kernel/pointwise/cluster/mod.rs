@@ -6,7 +6,7 @@ mod checks;
 mod formulas;
 mod parts;
 mod room;
-mod single;
+mod scalars;
 mod walk;
 
 use std::mem::MaybeUninit;
@@ -24,10 +24,9 @@ use crate::shape;
 use checks::checked;
 pub use formulas::Formulas;
 pub use parts::{End, Read, Reading, Write};
-use room::{ADDRESSES, Room, SPREAD, apart, is_of_numbers, tile_length};
-pub use room::{ALIGNMENT, has_room};
-use single::Single;
-pub use single::Store;
+use room::{ADDRESSES, Room, SPREAD, apart, tile_length};
+pub use room::{ALIGNMENT, are_scalars, has_room};
+pub use scalars::{ScalarProgram, Store};
 pub use walk::{Walk, copy_number};
 
 /// Instructions that compute `n` elements each.
@@ -49,15 +48,13 @@ pub struct Cluster {
     register_bytes: usize,
     /// The bytes that all instructions write.
     bytes: usize,
-    /// How it runs if it computes single numbers.
-    numbers: Option<Single>,
 }
 
 /// By fold: the address of the memory that it needs, and that of its results.
 type Folds = SmallVec<[(SendPtr, SendPtr); 2]>;
 
 impl Cluster {
-    /// A cluster that reads arrays, writes results, folds others, and has `registers` for elements of at most `widest` bytes.
+    /// A cluster that reads arrays, writes results, folds others, and has `registers`.
     ///
     /// # Panics
     /// If it has too many registers or addresses, an instruction has an operand that is not there or has not the dtype of its loop, a
@@ -69,20 +66,16 @@ impl Cluster {
         writes: Vec<Write>,
         mut ends: Vec<End>,
         registers: usize,
-        widest: usize,
     ) -> Cluster {
         shape::sort_by_key(&mut ends, |end| end.of);
-        let lengths = checked(n, &instructions, (&reads, &writes, &ends), registers, widest);
+        assert!(writes.iter().all(|write| write.from.is_none()), "single numbers are a scalar program");
+        let (lengths, widest) = checked(n, &instructions, (&reads, &writes, &ends), registers);
         let first = reads.len() + writes.len();
         // The addresses whose memory is read or written.
         let mut used: FxHashSet<Address> = ends.iter().map(|end| end.address).collect();
         used.extend(reads.iter().filter_map(Read::register));
-        let numbers = is_of_numbers(n, widest).then(|| Single::new(&instructions, &reads, &writes));
         let bytes = n * instructions.iter().map(|i| i.row.out.size()).sum::<usize>();
-        let formulas = match &numbers {
-            Some(_) => Formulas::of_numbers(instructions),
-            None => Formulas::new(n, instructions, &ends, first, &mut used),
-        };
+        let formulas = Formulas::new(n, instructions, &ends, first, &mut used);
         let mut rooms = 0;
         let mut room = |address: usize| {
             let room = used.contains(&(address as Address)).then_some(rooms);
@@ -95,7 +88,7 @@ impl Cluster {
         let tile = tile_length(n, widest, moving, lengths);
         let register_bytes = apart(tile * widest, rooms);
         let memory = rooms * register_bytes;
-        assert!(is_of_numbers(n, widest) || memory <= SPREAD);
+        assert!(memory <= SPREAD);
         let walks = (0..reads.len()).filter(|&i| reads[i].register().is_some()).collect();
         Cluster {
             n,
@@ -110,7 +103,6 @@ impl Cluster {
             memory,
             register_bytes,
             bytes,
-            numbers,
         }
     }
 
@@ -138,16 +130,12 @@ impl Cluster {
 
     /// How many bytes each result has, those that are written before those of the folds.
     pub fn result_bytes(&self) -> impl Iterator<Item = usize> {
-        let len = |w: &Write| w.from.as_ref().map_or(self.n, |from| from.len());
-        let writes = self.writes.iter().map(move |w| len(w) * w.dtype.size());
+        let writes = self.writes.iter().map(|w| self.n * w.dtype.size());
         writes.chain(self.ends.iter().map(|end| end.fold.result_bytes()))
     }
 
     /// How many bytes of memory it works in, aligned to [`ALIGNMENT`].
     pub fn room(&self) -> usize {
-        if self.numbers.is_some() {
-            return self.addresses() * size_of::<u64>();
-        }
         let folds: usize = self.ends.iter().map(|end| end.fold.room().next_multiple_of(ALIGNMENT)).sum();
         folds + if self.is_shared() { 0 } else { self.room_of_part() }
     }
@@ -157,7 +145,7 @@ impl Cluster {
         self.memory + self.addresses() * size_of::<*mut u8>()
     }
 
-    /// How many addresses the instructions have. Single numbers have a cell for each.
+    /// How many addresses the instructions have.
     fn addresses(&self) -> usize {
         self.reads.len() + self.writes.len() + self.registers.len()
     }
@@ -174,10 +162,6 @@ impl Cluster {
     /// room for each result. `room` is the address of as many bytes as [`room`](Cluster::room) says, aligned. Nobody else uses the
     /// memory of the results and the room.
     pub unsafe fn run(&self, reads: &[SendPtr], outs: &[SendPtr], room: *mut u8) {
-        if let Some(single) = &self.numbers {
-            // SAFETY: as the function's `# Safety` section requires.
-            return unsafe { single.run(room.cast(), reads, outs) };
-        }
         let writes = &outs[..self.writes.len()];
         let mut folds = SmallVec::new();
         let rest = self.folds(outs, room, &mut folds);
@@ -232,10 +216,10 @@ impl Cluster {
         }
     }
 
-    /// The addresses of what it reads, of its results and of its registers, for [`run_at`](Cluster::run_at). None if it computes
-    /// single numbers or has several tiles.
+    /// The addresses of what it reads, of its results and of its registers, for [`run_at`](Cluster::run_at). None if it has several
+    /// tiles.
     pub fn addresses_of(&self, reads: &[SendPtr], outs: &[SendPtr], room: *mut u8) -> Option<Addresses> {
-        if self.numbers.is_some() || self.is_shared() {
+        if self.is_shared() {
             return None;
         }
         let mut addresses = vec![MaybeUninit::uninit(); self.addresses()];
@@ -278,27 +262,6 @@ impl Cluster {
             let addresses = std::slice::from_raw_parts_mut(addresses, ADDRESSES);
             self.part(range, reads, writes, folds, own.as_mut_ptr().cast(), addresses);
         }
-    }
-
-    /// Whether it computes single numbers, each of which fits into a cell.
-    pub fn is_of_numbers(&self) -> bool {
-        self.numbers.is_some()
-    }
-
-    /// By what it reads, if it computes single numbers: how many bytes after the beginning of the array the number begins, and how
-    /// many it has. Each goes to the cell of its number.
-    pub fn loads(&self) -> &[(isize, usize)] {
-        self.numbers.as_ref().map_or(&[], |single| &single.loads)
-    }
-
-    /// What it computes.
-    pub fn instructions(&self) -> &[Instruction] {
-        &self.formulas.instructions
-    }
-
-    /// The numbers that are parts of results, if it computes single numbers.
-    pub fn stores(&self) -> &[Store] {
-        self.numbers.as_ref().map_or(&[], |single| &single.stores)
     }
 
     /// Computes a range of the elements.

@@ -11,7 +11,7 @@ const REGISTERS: usize = 32 << 10;
 const TILE: Range<usize> = 64..2048;
 /// The most addresses that a cluster has: those of what it reads, what it writes, and its registers.
 pub(super) const ADDRESSES: usize = 4096;
-/// The most cells that a cluster of single numbers has.
+/// The most cells that a scalar program has.
 const CELLS: usize = 1 << 20;
 /// The alignment of a register, in bytes: a cache line.
 pub const ALIGNMENT: usize = 64;
@@ -46,15 +46,15 @@ pub(super) fn tile_length(n: usize, widest: usize, moving: usize, lengths: Lengt
     lengths.longest(whole.clamp(TILE.start, TILE.end)).min(n)
 }
 
-/// Whether a cluster of `n` elements of at most `widest` bytes computes single numbers, which fit into cells.
-pub(super) fn is_of_numbers(n: usize, widest: usize) -> bool {
+/// Whether `n` elements of at most `widest` bytes are single numbers that fit into the cells of a scalar program.
+pub fn are_scalars(n: usize, widest: usize) -> bool {
     n == 1 && widest <= size_of::<u64>()
 }
 
 /// Whether a cluster of `n` elements, of at most `widest` bytes each, has room for this many registers and, with
-/// them, this many addresses, if its tiles have one of these lengths.
+/// them, this many addresses, if its tiles have one of these lengths. Of single numbers, whether a scalar program has.
 pub fn has_room(n: usize, widest: usize, registers: usize, addresses: usize, lengths: Lengths) -> bool {
-    if is_of_numbers(n, widest) {
+    if are_scalars(n, widest) {
         return addresses <= CELLS;
     }
     let bytes = (n.min(lengths.longest(TILE.start)) * widest).next_multiple_of(ALIGNMENT);

@@ -1,12 +1,12 @@
 //! Loops whose steps compute single numbers, by loop distribution: what the next step does not wait for is computed for many steps
 //! at a time, by the loops of the formulas, and only the rest is computed step by step.
 //!
-//! `nodes.rs` makes a dependence graph of a step, and `components.rs` finds its strongly connected components, whose nodes wait for
-//! each other from step to step. `schedule.rs` puts the components into phases. `run.rs` runs all phases for a tile of steps, whose
-//! numbers stay in the cache, and then for the next tile.
+//! `inlined.rs` makes one scalar program of a step, and `components.rs` finds the strongly connected components of its dependence
+//! graph, whose instructions wait for each other from step to step. `schedule.rs` puts the components into phases. `run.rs` runs all
+//! phases for a tile of steps, whose numbers stay in the cache, and then for the next tile.
 
 mod components;
-mod nodes;
+mod inlined;
 mod run;
 mod schedule;
 
@@ -75,6 +75,8 @@ impl Loop {
 struct Split {
     kind: Kind,
     tile: Tile,
+    /// By cell of a step: its address in the tile in the first step.
+    places: Vec<Address>,
     phases: Vec<Phase>,
     /// What is copied to a tile: numbers that are the same in all steps, numbers of rows, and the carries before the first step.
     constants: Vec<Copied>,
@@ -114,8 +116,8 @@ impl Kind {
     }
 }
 
-/// The memory of some steps. It has a slot for each number of a step, where those of all its steps lie one after the other, `width`
-/// bytes apart. All addresses are counted in such numbers.
+/// The memory of some steps. It has a slot for each cell of a step, where the numbers of all its steps lie one after the other,
+/// `width` bytes apart. All addresses are counted in such numbers.
 #[derive(Clone, Copy)]
 struct Tile {
     slots: usize,
@@ -142,31 +144,35 @@ impl Tile {
 
 /// What runs for all steps of a tile, before the next phase does.
 enum Phase {
-    /// Formulas, each as one loop over the steps, and the places of their addresses.
-    Together(Formulas, Vec<Address>),
-    /// The kernel of an item, with the address of its result.
-    Call(usize, Vec<Operand<Address>>, Address),
+    /// Formulas, each as one loop over the steps. Their addresses are cells.
+    Together(Formulas),
+    /// The kernel of an item, with its result.
+    Call(usize, Vec<Operand>, Cell),
     /// Formulas, of which a step computes all before the next step does.
     InTurn(Numbers),
 }
 
+/// The cell of a number of a step. Each number that a step reads or makes has one of its own.
+type Cell = Address;
+
 /// An operand of a kernel.
-enum Operand<Place> {
+#[derive(Clone)]
+enum Operand {
     /// A number of the step.
-    Number(Place),
+    Number(Cell),
     /// What begins so many bytes after the beginning of an array that is given or of its row, and the bytes that are read from there.
     Given(usize, isize, Range<isize>),
 }
 
 /// A number that is copied between a tile and an array.
+#[derive(Clone, Copy)]
 struct Copied {
     /// Which of the arrays that are given, or of those that are made.
     array: usize,
     /// How many bytes after the beginning of the array or its row it begins.
     start: isize,
     size: usize,
-    /// Its address in the tile in the first step.
-    at: Address,
+    cell: Cell,
 }
 
 #[cfg(test)]

@@ -3,13 +3,12 @@
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use super::{Copied, Operand, Phase, Split};
+use super::{Cell, Copied, Operand, Phase, Split};
 use crate::array::{Array, Unwritten};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernel::par::SendPtr;
 use crate::kernel::pointwise::cluster::ALIGNMENT;
-use crate::kernel::pointwise::row::Address;
 use crate::kernel::sequence::blocks::{Blocks, Last, Task, Work};
 use crate::kernel::sequence::items::Part;
 use crate::kernel::sequence::run::{Failure, Lists, Sequence};
@@ -32,9 +31,11 @@ impl Split {
     ) -> std::result::Result<Vec<Array>, Failure> {
         let (_memory, tile, scratch) = self.memory(sequence, steps).map_err(Failure::first)?;
         let places = Places { split: self, sequence, given, steps, tile };
+        let cells: Vec<_> =
+            (0..).take(self.places.len()).map(|cell| MaybeUninit::new(places.place(cell))).collect();
         let mut run = Blocks::new(sequence, given, steps, self.tile.steps, SendPtr(scratch));
         places.add_moves(&mut run).map_err(Failure::first)?;
-        run.tasks = self.phases.iter().map(|phase| places.task(phase)).collect();
+        run.tasks = self.phases.iter().map(|phase| places.task(phase, &cells)).collect();
         places.begin();
         // SAFETY: the schedule gave each number that is read or made a place with room for all steps of a tile. What a phase reads is
         // the same in all steps, is in a row, is copied to the tile before, or is made by an earlier phase, by a formula before in
@@ -73,14 +74,14 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// Where a number of the tile lies.
-    fn place(&self, at: Address) -> *mut u8 {
-        self.tile.wrapping_add(at as usize * self.split.tile.width)
+    /// Where the number of a cell lies in the first step of the tile.
+    fn place(&self, cell: Cell) -> *mut u8 {
+        self.tile.wrapping_add(self.split.places[cell as usize] as usize * self.split.tile.width)
     }
 
-    /// The numbers of all steps of the tile that begin there.
-    fn numbers(&self, at: Address) -> Strided {
-        Strided { first: self.place(at), step: self.split.tile.width as isize, apart: 0 }
+    /// The numbers of a cell in all steps of the tile.
+    fn numbers(&self, cell: Cell) -> Strided {
+        Strided { first: self.place(cell), step: self.split.tile.width as isize, apart: 0 }
     }
 
     /// What begins so many bytes after the beginning of an array that is no carry, or of its row, and of which these bytes are read.
@@ -111,8 +112,8 @@ impl<'a> Places<'a> {
         }
         // The next carry is one place behind the carry.
         let next = |part: &Copied| {
-            let (from, to) = (self.numbers(part.at + 1), Strided::fixed(self.place(part.at)));
-            Move { from, to, bytes: part.size }
+            let carry = self.numbers(part.cell);
+            Move { from: carry.after(carry.step), to: Strided::fixed(carry.first), bytes: part.size }
         };
         run.next.extend(split.carried.iter().map(next));
         Ok(())
@@ -121,14 +122,14 @@ impl<'a> Places<'a> {
     /// What is copied from an array or its rows to the tile.
     fn moved(&self, part: &Copied) -> Move {
         let from = self.source(part.array, part.start, &(0..part.size as isize));
-        Move { from, to: self.numbers(part.at), bytes: part.size }
+        Move { from, to: self.numbers(part.cell), bytes: part.size }
     }
 
     /// Adds the copies to column `k` of those parts that are for it.
     fn add_results(&self, run: &mut Blocks<'_>, k: usize, rows: Strided, parts: &[Copied]) {
         let own = parts.iter().filter(|part| part.array == k);
         let moved = own.map(|part| Move {
-            from: self.numbers(part.at),
+            from: self.numbers(part.cell),
             to: rows.after(part.start),
             bytes: part.size,
         });
@@ -147,7 +148,7 @@ impl<'a> Places<'a> {
             let x = given[part.array];
             let end = part.start + part.size as isize;
             let x = x.bytes(0, part.start.min(0)..end.max(1)).cast_mut().wrapping_offset(part.start);
-            let moved = Move { from: Strided::fixed(x), to: self.numbers(part.at), bytes: part.size };
+            let moved = Move { from: Strided::fixed(x), to: self.numbers(part.cell), bytes: part.size };
             // SAFETY: `bytes` checked that the number lies in the array, and the tile has room for as many steps.
             unsafe { moved.run(0, most) };
         }
@@ -155,22 +156,19 @@ impl<'a> Places<'a> {
             let x = given[part.array];
             assert!(part.start as usize + part.size <= bytes_of(x), "a read leaves the carry");
             let from = Strided::fixed(x.ptr().cast_mut().wrapping_offset(part.start));
-            let moved = Move { from, to: self.numbers(part.at), bytes: part.size };
+            let moved = Move { from, to: self.numbers(part.cell), bytes: part.size };
             // SAFETY: the number lies in the carry, which is contiguous, and the tile has a place for it.
             unsafe { moved.run(0, 1) };
         }
     }
 
-    /// A phase with its addresses.
+    /// A phase with its addresses, of which these are those of the cells.
     ///
     /// # Panics
     /// If an array is too small for what is read of it.
-    fn task(&self, phase: &'a Phase) -> Task<'a> {
+    fn task(&self, phase: &'a Phase, cells: &'a [MaybeUninit<*mut u8>]) -> Task<'a> {
         let (item, operands, to) = match phase {
-            Phase::Together(formulas, places) => {
-                let addresses = places.iter().map(|&at| MaybeUninit::new(self.place(at))).collect();
-                return Task::new(Work::Together(formulas, addresses));
-            }
+            Phase::Together(formulas) => return Task::new(Work::Together(formulas, cells)),
             Phase::InTurn(formulas) => return Task::new(Work::InTurn(formulas, self.tile)),
             Phase::Call(item, operands, to) => (*item, operands, self.numbers(*to)),
         };
@@ -190,9 +188,9 @@ impl<'a> Places<'a> {
     ///
     /// # Panics
     /// If an array is too small for what is read of it.
-    fn operand(&self, operand: &Operand<Address>) -> Strided {
+    fn operand(&self, operand: &Operand) -> Strided {
         match operand {
-            Operand::Number(at) => self.numbers(*at),
+            Operand::Number(cell) => self.numbers(*cell),
             Operand::Given(array, start, reach) => self.source(*array, *start, reach),
         }
     }
@@ -207,7 +205,7 @@ impl<'a> Places<'a> {
         let carried = split.carried.iter().map(move |part| Last {
             carry: part.array,
             start: part.start,
-            from: self.place(part.at),
+            from: self.place(part.cell),
             bytes: part.size,
         });
         kept.chain(carried)
