@@ -71,6 +71,18 @@ def test_whole_functions(name: str, tmp_path: Path) -> None:
     assert holds_after_a_file(f, list(inputs[0]), list(inputs[1]), tmp_path)
 
 
+@pytest.mark.parametrize("shape", [(), (1000,)])
+@pytest.mark.parametrize("exponent", [-1.0, 0.5, 1.5, 2.0, 2.5, 3.0, 4.0])
+def test_powers_of_constants(exponent: float, shape: tuple[int, ...], tmp_path: Path) -> None:
+    def f(x: Any) -> Any:
+        return x**exponent * 2, func.grad(lambda x: fg.sum(x**exponent))(x)
+
+    special = np.resize([0.3, -0.0, 0.0, -2.5, np.inf, -np.inf, np.nan, 1e200], shape)
+    assert holds_after_a_file(
+        f, [fg.tensor(special)], [fg.tensor(special[::-1].copy() if shape else special * 7)], tmp_path
+    )
+
+
 @pytest.mark.parametrize("name", VIEWS)
 def test_views_among_the_results_are_refused(name: str, tmp_path: Path) -> None:
     f, inputs, _ = COMPILED[name]()
