@@ -179,6 +179,10 @@ def multi_margin_loss(
     at = ops.expand_dims(target, -1)
     violations = ops.pow(ops.relu(margin - _core.from_zero(ops.gather, input, -1, at) + input), p)
     if weight is not None:
+        if list(weight.shape) != [classes]:
+            raise ShapeError(
+                f"multi_margin_loss: inconsistent weight size, expected [{classes}] but got {list(weight.shape)}"
+            )
         violations = violations * ops.reshape(ops.index_select(weight, 0, ops.reshape(target, [-1])), list(at.shape))
     others = ops.where(ops.one_hot(target, classes) == 1, 0.0, violations)
     return _reduced(ops.sum(others, -1) / classes, reduction)

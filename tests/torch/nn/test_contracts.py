@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ferrograd import torch as _torch
+from ferrograd._core import ShapeError
 
 torch: Any = _torch
 F: Any = torch.nn.functional
@@ -85,5 +86,7 @@ def test_words_of_margin_losses() -> None:
             loss(torch.randn(10, 0), torch.ones(10, 0, dtype=torch.int64))
     with pytest.raises(RuntimeError, match="Expected a class for each sample"):
         F.multi_margin_loss(torch.randn(4, 3), torch.ones(3, dtype=torch.int64))
+    with pytest.raises(ShapeError, match=r"inconsistent weight size, expected \[3\] but got \[4\]"):
+        F.multi_margin_loss(torch.randn(2, 3), torch.tensor([0, 1]), weight=torch.ones(4))
     with pytest.raises(RuntimeError, match="Expected labels for each sample"):
         F.multilabel_margin_loss(torch.randn(4, 3), torch.ones(3, 3, dtype=torch.int64))

@@ -277,6 +277,14 @@ def test_dropout_of_channels_drops_whole_channels() -> None:
         nn.Dropout2d()(torch.ones(2, 3, 4))
 
 
+@pytest.mark.parametrize("layer", [nn.AlphaDropout, nn.FeatureAlphaDropout])
+def test_alpha_dropout_never_writes_to_its_input(layer: Any) -> None:
+    x = torch.ones(8, 4, requires_grad=True)
+    y = layer(0.5, inplace=True)(x)
+    assert x.detach().tolist() == [[1.0] * 4] * 8
+    assert y.detach().tolist() != x.detach().tolist()
+
+
 LOSSES: list[tuple[Any, list[Any], Callable[..., Array]]] = [
     (nn.L1Loss, [X, X + 1], lambda x, y: np.abs(x - y)),
     (nn.MSELoss, [X, X + 2], lambda x, y: (x - y) ** 2),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from ferrograd import torch as _torch
+from ferrograd._core import ArgumentError
 
 torch: Any = _torch
 nn: Any = torch.nn
@@ -184,6 +186,24 @@ def test_a_causal_transformer_does_not_look_ahead() -> None:
     reach = x.grad.abs().sum(-1)[0] > 0
     assert reach.tolist() == [True, True, True, False, False]
     assert net.layers[0].linear1.weight is not net.layers[1].linear1.weight
+
+
+def test_a_transformer_refuses_to_be_causal_without_a_mask() -> None:
+    net, x = nn.Transformer(4, 2, 1, 1, 8, 0.0).eval(), torch.ones(3, 2, 4)
+    mask = nn.Transformer.generate_square_subsequent_mask(3)
+    calls: list[tuple[Callable[..., Any], str, str]] = [
+        (lambda **given: net.encoder.layers[0](x, **given), "src_mask", "is_causal"),
+        (lambda **given: net.encoder(x, **given), "mask", "is_causal"),
+        (lambda **given: net.decoder.layers[0](x, x, **given), "tgt_mask", "tgt_is_causal"),
+        (lambda **given: net.decoder(x, x, **given), "memory_mask", "memory_is_causal"),
+        (lambda **given: net(x, x, **given), "src_mask", "src_is_causal"),
+    ]
+    for call, name, hint in calls:
+        with pytest.raises(ArgumentError, match="Need attn_mask if specifying the is_causal hint"):
+            call(**{hint: True})
+        np.testing.assert_array_equal(
+            call(**{hint: True, name: mask}).detach().numpy(), call(**{name: mask}).detach().numpy()
+        )
 
 
 def test_a_transformer_is_its_encoder_and_decoder() -> None:

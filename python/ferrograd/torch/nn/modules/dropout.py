@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd._kit import public as _public
+from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional as F
 from ferrograd.torch.nn.modules._layer import Layer
 
@@ -36,11 +37,22 @@ class Dropout3d(_DropoutNd, function=F.dropout3d):
 
 
 class AlphaDropout(_DropoutNd, function=F.alpha_dropout):
-    """Dropout that keeps mean 0 and variance 1, for networks of SELU."""
+    """Dropout that keeps mean 0 and variance 1, for networks of SELU.
+
+    As in PyTorch, ``inplace`` does not write to the input.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input with elements dropped in training."""
+        return F.alpha_dropout(input, self.p, self.training)
 
 
 class FeatureAlphaDropout(_DropoutNd, function=F.feature_alpha_dropout):
-    """Alpha dropout of whole channels."""
+    """Alpha dropout of whole channels. As in PyTorch, ``inplace`` does not write to the input."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input with channels dropped in training."""
+        return F.feature_alpha_dropout(input, self.p, self.training)
 
 
 __dir__ = _public.names(globals())

@@ -96,7 +96,10 @@ class TransformerEncoderLayer(_Layer):
     def forward(
         self, src: Tensor, src_mask: Mask = None, src_key_padding_mask: Mask = None, is_causal: bool = False
     ) -> Any:
-        """The encoded sequence, [length, batch, size], or with ``batch_first`` [batch, length, size]."""
+        """The encoded sequence, [length, batch, size], or with ``batch_first`` [batch, length, size].
+
+        ``is_causal`` says that ``src_mask`` is causal. It makes no mask: without one it is refused.
+        """
 
         def attend(x: Tensor) -> Tensor:
             found: Tensor = self.self_attn(
@@ -106,7 +109,7 @@ class TransformerEncoderLayer(_Layer):
                 attn_mask=src_mask,
                 key_padding_mask=src_key_padding_mask,
                 need_weights=False,
-                is_causal=is_causal and src_mask is not None,
+                is_causal=is_causal,
             )[0]
             return found
 
@@ -129,16 +132,19 @@ class TransformerDecoderLayer(_Layer):
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
     ) -> Any:
-        """The decoded sequence, [length, batch, size], or with ``batch_first`` [batch, length, size]."""
+        """The decoded sequence, [length, batch, size], or with ``batch_first`` [batch, length, size].
 
-        def attend(layer: Any, x: Tensor, to: Tensor, mask: Mask, hidden: Mask) -> Tensor:
-            found: Tensor = layer(x, to, to, attn_mask=mask, key_padding_mask=hidden, need_weights=False)[0]
+        ``tgt_is_causal`` and ``memory_is_causal`` say that a mask is causal. Without that mask they are refused.
+        """
+
+        def attend(layer: Any, x: Tensor, to: Tensor, **masks: Any) -> Tensor:
+            found: Tensor = layer(x, to, to, need_weights=False, **masks)[0]
             return found
 
-        x = self._fg_around(1, tgt, lambda x: attend(self.self_attn, x, x, tgt_mask, tgt_key_padding_mask))
-        x = self._fg_around(
-            2, x, lambda x: attend(self.multihead_attn, x, memory, memory_mask, memory_key_padding_mask)
-        )
+        own = {"attn_mask": tgt_mask, "key_padding_mask": tgt_key_padding_mask, "is_causal": tgt_is_causal}
+        other = {"attn_mask": memory_mask, "key_padding_mask": memory_key_padding_mask, "is_causal": memory_is_causal}
+        x = self._fg_around(1, tgt, lambda x: attend(self.self_attn, x, x, **own))
+        x = self._fg_around(2, x, lambda x: attend(self.multihead_attn, x, memory, **other))
         return self._fg_around(3, x, self._fg_feed)
 
 
