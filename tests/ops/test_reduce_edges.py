@@ -274,6 +274,17 @@ def test_large_arrays_and_threads() -> None:
     np.testing.assert_array_equal(np.asarray(fg.sort(x, axis=0)), np.sort(a, axis=0))
 
 
+@pytest.mark.parametrize("norm", [fg.layer_norm, fg.rms_norm])
+def test_norms_of_the_last_axes_check_shapes(norm: Any) -> None:
+    x = fg.ones((2, 3))
+    for shape in ([], [2], [3, 3], [2, 2, 3]):
+        with pytest.raises(ValueError, match="does not end in normalized_shape"):
+            norm(x, shape)
+    for weight in (fg.ones((1,)), fg.ones((2, 3))):
+        with pytest.raises(ValueError, match=r"weight has shape .*, not \[3\]"):
+            norm(x, [3], weight)
+
+
 def test_layer_norm_differentiates_its_weight_and_bias() -> None:
     a = np.random.default_rng(0).normal(size=(4, 3))
     w = fg.tensor(np.array([0.5, 1.0, 2.0]), requires_grad=True)

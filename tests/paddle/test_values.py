@@ -49,6 +49,7 @@ ROWS: dict[str, tuple[Callable[[], Any], Any]] = {
     "diag": (lambda: P.diag(t([1.0, 2]), 1, padding_value=9), [[9, 1, 9], [9, 9, 2], [9, 9, 9]]),
     "diag of a matrix": (lambda: P.diag(t(M), 1), [1, 6, 11]),
     "logit": (lambda: P.logit(t([0.0, 0.5]), 0.1), [-2.1972, 0]),
+    "logit without bounds": (lambda: P.logit(t([-0.5, 0.5, 1.5]), 0.0), [np.nan, 0, np.nan]),
     "tensordot of a list": (lambda: P.tensordot(t(A), t(A), [1, 2]), np.tensordot(A, A, ([1, 2], [1, 2]))),
     "tensordot goes on": (lambda: P.tensordot(t(A), t(A), [[0, 1], [0]]), np.tensordot(A, A, ([0, 1], [0, 1]))),
     "tensordot over one": (lambda: P.tensordot(t(M), t(M[:1]), [0]), M.sum(0)[:, None] * M[0]),

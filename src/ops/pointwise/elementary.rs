@@ -135,8 +135,13 @@ unary_ops! {
     Entr entr: real [x] x => if x == T::ZERO { T::ZERO } else if x < T::ZERO { T::INFINITY.neg() } else { x.mul(x.ln()).neg() }; g => -(g * (log(x)? + 1.0));
         "The entropy -x log(x) of each element, 0 at 0 and -inf below. Its derivative at 0 is inf.",
         "fg.entr(fg.tensor([1.0, 0.0])).tolist()" => "[-0.0, 0.0]";
-    Logit logit: real [x] x => x.ln().sub(x.neg().ln_1p()); g => g * (reciprocal(x)? + reciprocal(&(1.0 - x))?);
-        "log(x / (1 - x)), which `sigmoid` undoes.",
+    Logit logit: real [x] x => x.ln().sub(x.neg().ln_1p());
+        g => {
+            // 0 outside of [0, 1], where 0 / 0 makes the derivative NaN, as the function is.
+            let inside = sign(&(x * (1.0 - x)))? + 1.0;
+            g * (reciprocal(x)? + reciprocal(&(1.0 - x))?) * (&inside / &inside)
+        };
+        "log(x / (1 - x)), which `sigmoid` undoes; NaN outside of [0, 1], as its derivative.",
         "fg.logit(fg.tensor([0.5])).tolist()" => "[0.0]";
     DegToRad deg2rad(radians): plain [] x => x.mul(T::lit(PI / 180.0)); g => g * (PI / 180.0);
         "Degrees as radians.",

@@ -112,8 +112,11 @@ def increment(x: Tensor, value: float = 1.0, name: str | None = None) -> Tensor:
 
 
 def logit(x: Tensor, eps: float | None = None, name: str | None = None) -> Tensor:
-    """``log(x / (1 - x))``, with ``x`` clipped to [``eps``, ``1 - eps``] if ``eps`` is given."""
-    return ops.logit(x if eps is None else ops.clip(x, eps, 1.0 - eps))
+    """``log(x / (1 - x))``, with ``x`` clipped to [``eps``, ``1 - eps``] if ``eps`` is given and not 0.
+
+    If ``eps`` is above one half, the lower bound counts.
+    """
+    return ops.logit(ops.clip(x, eps, max(eps, 1.0 - eps)) if eps else x)
 
 
 def multiplex(inputs: Sequence[Tensor], index: Tensor, name: str | None = None) -> Tensor:

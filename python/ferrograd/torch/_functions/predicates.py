@@ -12,6 +12,7 @@ from ferrograd._core import TorchTensor
 from ferrograd._functions import array_api
 from ferrograd._kit import arguments as _arguments
 from ferrograd._kit.dialect import TORCH
+from ferrograd._kit.ops import ops
 from ferrograd._tensor import dtypes
 from ferrograd._tensor.device import TorchDevice
 from ferrograd._tensor.shape import TorchSize
@@ -158,13 +159,10 @@ def result_type(tensor1: Any, tensor2: Any) -> Any:
     >>> torch.result_type(torch.ones(2), torch.tensor(1.0, dtype=torch.float64))
     torch.float32
     """
-    for one, other in ((tensor1, tensor2), (tensor2, tensor1)):
-        if isinstance(one, Tensor) and isinstance(other, Tensor) and one.ndim and not other.ndim:
-            kind = one.dtype.kind.replace("V", "f")
-            if kind == "f" and other.dtype.kind == "c":
-                return dtypes.dtype_of("complex128" if one.dtype == "float64" else "complex64", TORCH)
-            if kind in "fc":
-                return one.dtype
+    if isinstance(tensor1, Tensor) and isinstance(tensor2, Tensor):
+        # What an operator makes of operands with the same dtypes, and with axes where these have some.
+        one, other = (ops.zeros([0] if x.ndim else [], x.dtype) for x in (tensor1, tensor2))
+        return (one * other).dtype
     return dtypes.dtype_of(str(array_api.result_type(tensor1, tensor2)), TORCH)
 
 

@@ -60,6 +60,31 @@ fn each_channel(op: &'static str, channels: usize, given: [(&str, Option<&Tensor
     Ok(())
 }
 
+/// The trailing axes of x, which have `normalized_shape`, as the given tensors do.
+fn normalized<'a>(
+    op: &'static str,
+    x: &'a Tensor,
+    normalized_shape: &[i64],
+    given: &[(&str, Option<&Tensor>)],
+) -> Result<&'a [usize]> {
+    let trailing = x.rank().checked_sub(normalized_shape.len()).map(|lead| &x.dims()[lead..]);
+    let fits = |dims: &&[usize]| dims.iter().zip(normalized_shape).all(|(&d, &n)| d as i64 == n);
+    let Some(trailing) = trailing.filter(|dims| !dims.is_empty()).filter(fits) else {
+        bail!(
+            Shape,
+            op,
+            "{:?} does not end in normalized_shape={normalized_shape:?}, which has at least one axis",
+            x.dims()
+        );
+    };
+    for (name, t) in given {
+        if let Some(t) = t.filter(|t| t.dims() != trailing) {
+            bail!(Shape, op, "{name} has shape {:?}, not {trailing:?}", t.dims());
+        }
+    }
+    Ok(trailing)
+}
+
 /// (x - mean) / sqrt(variance + eps) over the trailing axes, whose shape is given, times `weight` plus
 /// `bias`, which have that shape. Raises ShapeError where the shapes do not fit.
 ///
@@ -76,31 +101,16 @@ pub fn layer_norm(
     #[default(1e-5)] eps: f64,
 ) -> Result<Tensor> {
     let x = &*promoted_float(x)?;
-    let rank = normalized_shape.len();
-    let trailing = x.rank().checked_sub(rank).map(|lead| &x.dims()[lead..]);
-    let fits = trailing.is_some_and(|dims| dims.iter().zip(normalized_shape).all(|(&d, &n)| d as i64 == n));
-    if rank == 0 || !fits {
-        bail!(
-            Shape,
-            "layer_norm",
-            "{:?} does not end in normalized_shape={normalized_shape:?}, which has at least one axis",
-            x.dims()
-        );
-    }
-    let trailing = &x.dims()[x.rank() - rank..];
-    for (name, t) in [("weight", weight), ("bias", bias)] {
-        if let Some(t) = t.filter(|t| t.dims() != trailing) {
-            bail!(Shape, "layer_norm", "{name} has shape {:?}, not {trailing:?}", t.dims());
-        }
-    }
+    let trailing = normalized("layer_norm", x, normalized_shape, &[("weight", weight), ("bias", bias)])?;
     let n = shape::len(trailing);
-    let rows: Dims = x.dims()[..x.rank() - rank].iter().copied().chain([n]).collect();
+    let rows: Dims = x.dims()[..x.rank() - trailing.len()].iter().copied().chain([n]).collect();
     let flat = |t: Option<&Tensor>| t.map(|t| reshape_to(t, &[n])).transpose();
     normed(x, &rows, flat(weight)?, flat(bias)?, eps, Channels { groups: 1, own: n, width: 1 })
 }
 
 /// The elements divided by the root of their mean square (plus `eps`) over the trailing axes, whose shape is
-/// given, times the weight. Complex numbers are squared too, as in PyTorch, not their absolute values.
+/// given, times the weight, which has that shape. Complex numbers are squared too, as in PyTorch, not their
+/// absolute values.
 ///
 /// ```python
 /// >>> fg.rms_norm(fg.tensor([3., 3.]), [2], eps=0.0).tolist()
@@ -114,18 +124,7 @@ pub fn rms_norm(
     #[default(1e-5)] eps: f64,
 ) -> Result<Tensor> {
     let x = &*promoted_inexact(x)?;
-    let rank = normalized_shape.len();
-    let lead = x.rank().checked_sub(rank).filter(|_| rank > 0);
-    let fits =
-        lead.is_some_and(|lead| x.dims()[lead..].iter().zip(normalized_shape).all(|(&d, &n)| d as i64 == n));
-    if !fits {
-        bail!(
-            Shape,
-            "rms_norm",
-            "{:?} does not end in normalized_shape={normalized_shape:?}, which has at least one axis",
-            x.dims()
-        );
-    }
+    let rank = normalized("rms_norm", x, normalized_shape, &[("weight", weight)])?.len();
     let axes: Vec<i64> = (0..rank).map(|a| -1 - a as i64).collect();
     let y = x * rsqrt(&(mean(&square(x)?, Some(&axes), true, None)? + eps))?;
     weight.map_or(Ok(y.clone()), |w| multiply((&y).into(), w.into()))
