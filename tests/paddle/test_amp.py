@@ -26,6 +26,15 @@ def test_dtypes() -> None:
     assert repr(x).startswith("Tensor(shape=[2], dtype=bfloat16, place=Place(cpu), stop_gradient=True,")
 
 
+def test_minimize_steps_with_the_given_parameters_alone() -> None:
+    a, b = (paddle.to_tensor([1.0], stop_gradient=False) for _ in range(2))
+    optimizer, scaler = paddle.optimizer.SGD(0.5, [a, b]), paddle.amp.GradScaler(init_loss_scaling=4.0)
+    loss = scaler.scale((a + b).sum())
+    loss.backward()
+    scaler.minimize(optimizer, loss, parameters=[a])
+    assert (a.item(), b.item()) == (0.5, 1.0)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_files(dtype: str) -> None:
     x = paddle.randn([3, 2]).astype(dtype)

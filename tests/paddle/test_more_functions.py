@@ -273,6 +273,25 @@ def test_embeddings_and_attention() -> None:
     q, kv = t(A[:, :, None].repeat(4, 2)), t(A[:, :, None].repeat(2, 2))
     few = F.scaled_dot_product_attention(q, kv, kv)
     near(few, F.scaled_dot_product_attention(q, q, q).numpy())
+    near(
+        F.scaled_dot_product_attention(q[0], kv[0], kv[0], is_causal=True),
+        F.scaled_dot_product_attention(q, kv, kv, is_causal=True)[0].numpy(),
+    )
+
+
+def test_hinge_embedding_loss_leaves_out_other_labels() -> None:
+    x = t([2.0, 0.25, 3.0, 4.0])
+    x.stop_gradient = False
+    loss = F.hinge_embedding_loss(x, t([1.0, -1.0, 0.0, 0.5]), reduction="none")
+    near(loss, [2, 0.75, 0, 0])
+    loss.sum().backward()
+    near(x.grad, [1, -1, 0, 0])
+
+
+def test_least_squares_of_full_rank_take_no_bound() -> None:
+    a, b = np.diag([1.0, 0.1]), np.ones((2, 1))
+    near(paddle.linalg.lstsq(t(a), t(b), 0.5, "gels")[0], [[1], [10]])
+    near(paddle.linalg.lstsq(t(a), t(b), 0.5, "gelsd")[0], [[1], [0]])
 
 
 def test_transposed_convolutions_take_groups_where_paddle_does() -> None:

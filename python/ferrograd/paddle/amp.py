@@ -276,8 +276,11 @@ class AmpScaler(Scaler):
         _fused.change(vars(self), make)
 
     def minimize(self, optimizer: Any, *args: Any, **kwargs: Any) -> None:
-        """:meth:`step` and :meth:`update`; the arguments are those of ``optimizer.minimize``."""
-        self.step(optimizer)
+        """:meth:`step`, with ``optimizer.minimize`` of the other arguments for its ``step``, and :meth:`update`."""
+        if self._enable:
+            self._step(optimizer, lambda: optimizer.minimize(*args, **kwargs))
+        else:
+            optimizer.minimize(*args, **kwargs)
         self.update()
 
     def is_enable(self) -> bool:

@@ -65,6 +65,7 @@ _own = _public.gathered(globals(), _functions, _dtypes, _generator, _typed_tenso
 
 #: Functions of layers, whose module imports those of ``nn``.
 _LAYERS = (
+    "adaptive_max_pool1d",
     "batch_norm",
     "binary_cross_entropy_with_logits",
     "group_norm",
@@ -256,6 +257,7 @@ _ELSEWHERE = {
     "save": "serialization",
     "vmap": "_base.vmap",
     **dict.fromkeys(_LAYERS, "nn._functional.root_norms"),
+    "adaptive_max_pool1d": "nn._functional.root_forms",
 }
 
 if _TYPE_CHECKING:
@@ -273,6 +275,7 @@ if _TYPE_CHECKING:
     from ferrograd.torch._base.vmap import vmap as vmap
     from ferrograd.torch.amp import GradScaler as GradScaler, autocast as autocast
     from ferrograd.torch.compiler import compile as compile
+    from ferrograd.torch.nn._functional.root_forms import adaptive_max_pool1d as adaptive_max_pool1d
     from ferrograd.torch.nn._functional.root_norms import *
     from ferrograd.torch.serialization import load as load, save as save
 else:

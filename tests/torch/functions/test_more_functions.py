@@ -353,6 +353,16 @@ def test_shapes_of_one_row_none_and_nothing() -> None:
     a, b = torch.eye(5, 2), torch.ones(5, 3)
     assert torch.linalg.lstsq(a, b).residuals.shape == (0,)
     assert torch.linalg.lstsq(a, b, driver="gelsd").residuals.shape == (3,)
+    small = torch.tensor([[1.0, 0.0], [0.0, 0.125]])
+    for driver, last in (("gels", 8.0), ("gelsd", 0.0)):
+        found = torch.linalg.lstsq(small, torch.ones(2, 1), 0.5, driver=driver).solution
+        np.testing.assert_allclose(numbers(found), [[1.0], [last]], atol=1e-6)
+
+
+def test_maxima_of_sequences_and_their_indices() -> None:
+    x = torch.tensor([[1.0, 3.0, 2.0, 0.0]])
+    assert [y.tolist() for y in torch.adaptive_max_pool1d(x, 2)] == [[[3.0, 2.0]], [[1, 2]]]
+    assert F.adaptive_max_pool1d(x, 2).tolist() == [[3.0, 2.0]]
 
 
 def test_windows_are_those_of_numpy() -> None:

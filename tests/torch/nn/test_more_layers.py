@@ -107,6 +107,9 @@ def test_losses_of_targets_of_another_size() -> None:
         with pytest.warns(UserWarning, match="different to the input size") as caught:
             assert loss(x, y, reduction="none").shape == (3, 3)
         assert caught[0].filename == __file__
+    for loss in (F.mse_loss, F.l1_loss, F.huber_loss):
+        with pytest.raises(ValueError, match="Weights and input must have the same size"):
+            loss(x, x, weight=y)
     for loss in (F.binary_cross_entropy, F.binary_cross_entropy_with_logits):
         with pytest.raises(ValueError, match="must be the same as input size"):
             loss(torch.sigmoid(x), torch.sigmoid(y))

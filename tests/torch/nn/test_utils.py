@@ -36,6 +36,7 @@ def test_norms_and_clipping() -> None:
     w = torch.tensor([3.0, 4.0], requires_grad=True)
     (w * w).sum().backward()
     assert utils.get_total_norm(w.grad).item() == pytest.approx(10)
+    assert not utils.get_total_norm([w, w]).requires_grad
     assert utils.get_total_norm([w.grad, w.grad], float("inf")).item() == 8
     utils.clip_grads_with_norm_(w, 5.0, torch.tensor(10.0))
     np.testing.assert_allclose(w.grad.numpy(), [3.0, 4.0], rtol=1e-6)

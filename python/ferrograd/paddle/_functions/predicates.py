@@ -128,7 +128,7 @@ class LazyGuard(nullcontext[None]):
     """Layers that are made inside of it have their parameters at once; Paddle's get them by ``initialize``."""
 
 
-def numel(x: Tensor) -> Any:
+def numel(x: Tensor, name: str | None = None) -> Any:
     """The number of elements, as a 0-d tensor."""
     return _arguments.tensor(x, "numel", "x").numel()
 

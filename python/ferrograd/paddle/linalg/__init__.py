@@ -116,14 +116,14 @@ def lstsq(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The solution of ``x @ z = y`` of least squares and least norm, the residuals, the rank and the singular values.
 
-    All drivers use the singular value decomposition. Only "gelsd" and "gelss" return the singular values, and "gels"
-    returns no rank.
+    All drivers use the singular value decomposition. Only "gelsd" and "gelss" return the singular values. "gels" takes
+    every singular value, whatever ``rcond`` is, and returns no rank.
     """
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
         raise ArgumentError(f"lstsq: the driver is 'gels', 'gelsy', 'gelsd' or 'gelss', not {driver!r:.40}")
     if len(_arguments.tensor(y, "lstsq", "y").shape) < 2:
         raise ShapeError(f"lstsq: y is a matrix or a batch of them, not of the shape {list(y.shape)}")
-    solution, left, rank, values = _linalg.lstsq(x, y, rcond)
+    solution, left, rank, values = _linalg.lstsq(x, y, None if driver == "gels" else rcond)
     ranked = _ops.cast(rank, "int32") if driver != "gels" else _ops.zeros([0], "int32")
     return solution, left, ranked, values if driver in ("gelsd", "gelss") else _ops.zeros([0], values.dtype)
 

@@ -275,7 +275,9 @@ def lstsq(
             f"torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), not {driver}"
         )
     vector = linalg.are_vectors(A, B)
-    solution, left, rank, values = _lstsq(A, ops.expand_dims(B, -1) if vector else B, rcond)
+    solution, left, rank, values = _lstsq(
+        A, ops.expand_dims(B, -1) if vector else B, None if driver == "gels" else rcond
+    )
     if vector:
         solution = ops.squeeze(solution, -1)
     none = ops.zeros([0], values.dtype)

@@ -212,12 +212,16 @@ def _difference_loss(
         return result
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"Invalid reduction mode: {reduction}. Expected one of 'none', 'mean', 'sum'.")
-    if _arguments.tensor(weight, _op.__name__, "weight").shape != _arguments.tensor(input, _op.__name__, "input").shape:
-        raise ValueError("Weights and input must have the same size.")
+    _check_weight(input, weight, _op.__name__)
     loss: Tensor = ops.multiply(_op(input, target, "none"), weight)
     if reduction == "none":
         return loss
     return ops.sum(loss) if reduction == "sum" else ops.divide(ops.sum(loss), ops.sum(weight))
+
+
+def _check_weight(input: Tensor, weight: Tensor, function: str) -> None:
+    if _arguments.tensor(weight, function, "weight").shape != _arguments.tensor(input, function, "input").shape:
+        raise ValueError("Weights and input must have the same size.")
 
 
 def _warn_of_broadcasting(input: Tensor, target: Tensor) -> None:
@@ -375,6 +379,7 @@ def huber_loss(
     _warn_of_broadcasting(input, target)
     if weight is None:
         return ops.huber_loss(input, target, reduction, delta)
+    _check_weight(input, weight, "huber_loss")
     loss = ops.multiply(ops.huber_loss(input, target, "none", delta), weight)
     if reduction == "none":
         return loss

@@ -20,19 +20,27 @@ __all__ = [
 ]
 
 
-def channels_last(data_format: Any, function: str) -> bool:
-    """Whether a format like NCHW or NHWC has the channels last."""
+def channels_last(data_format: Any, function: str, axes: int | None = None) -> bool:
+    """Whether a format like NCHW or NHWC has the channels last. With ``axes``, it has a letter for each of so many."""
     if not isinstance(data_format, str):
         raise ArgumentError(f"{function}: data_format must be a str, not {type(data_format).__name__}")
     if data_format not in ("NC", "NCL", "NLC", "NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"):
         raise ArgumentError(f"{function}: data_format is one like 'NCHW' or 'NHWC', not {data_format!r:.60}")
+    if axes is not None and len(data_format) != axes:
+        raise ArgumentError(f"{function}: data_format has a letter for each of {axes} axes, unlike {data_format!r}")
     return data_format.endswith("C")
 
 
-def channels_first(x: Tensor, data_format: Any, function: str, f: Callable[[Tensor], Any]) -> Any:
-    """``f`` of ``x`` with the channels moved to axis 1 and back. ``f`` returns a tensor or a tuple of tensors."""
+def channels_first(
+    x: Tensor, data_format: Any, function: str, f: Callable[[Tensor], Any], axes: int | None = None
+) -> Any:
+    """``f`` of ``x`` with the channels moved to axis 1 and back. ``f`` returns a tensor or a tuple of tensors.
+
+    Raises:
+        ArgumentError: ``data_format`` is none, or has another number of letters than ``axes``.
+    """
     x = _arguments.tensor(x, function, "x")
-    if not channels_last(data_format, function) or x.ndim < 3:
+    if not channels_last(data_format, function, axes) or x.ndim < 3:
         return f(x)
     y = f(ops.moveaxis(x, -1, 1))
     return tuple(ops.moveaxis(t, 1, -1) for t in y) if isinstance(y, tuple) else ops.moveaxis(y, 1, -1)
@@ -126,7 +134,7 @@ def _conv(
         x, pads = padded(x, pads_of(x, padding, window, steps, data_format, function))
         return getattr(ops, function)(x, weight, bias, steps, pads, 1 if same else dilation, groups)
 
-    result: Tensor = channels_first(x, data_format, function, run)
+    result: Tensor = channels_first(x, data_format, function, run, count + 2)
     return result
 
 
@@ -164,7 +172,7 @@ def _transposed(function: str, count: int, x: Tensor, weight: Tensor, data_forma
         cut = tuple(slice(before, n - after) for (before, after), n in zip(pairs, y.shape[-count:], strict=True))
         return y[(..., *cut)]
 
-    result: Tensor = channels_first(x, data_format, function, run)
+    result: Tensor = channels_first(x, data_format, function, run, count + 2)
     return result
 
 

@@ -38,9 +38,10 @@ __all__ = [
 
 def _channel_dropout(x: Tensor, p: float, training: bool, data_format: str, function: str) -> Tensor:
     x = _arguments.tensor(x, function, "x")
+    last = channels_last(data_format, function, int(function[-2]) + 2)
     if not training or p == 0:
         return x
-    channel = x.ndim - 1 if channels_last(data_format, function) else 1
+    channel = x.ndim - 1 if last else 1
     shape = [n if axis in (0, channel) else 1 for axis, n in enumerate(x.shape)]
     return ops.multiply(x, ops.dropout(ops.ones(shape, x.dtype), p, True))
 
@@ -133,14 +134,16 @@ def bilinear(x1: Tensor, x2: Tensor, weight: Tensor, bias: Tensor | None = None,
 
 def pixel_shuffle(x: Tensor, upscale_factor: int, data_format: str = "NCHW", name: str | None = None) -> Tensor:
     """[N, C * r**2, H, W] as [N, C, H * r, W * r] with the factor r."""
-    found: Tensor = channels_first(x, data_format, "pixel_shuffle", lambda x: images.pixel_shuffle(x, upscale_factor))
+    found: Tensor = channels_first(
+        x, data_format, "pixel_shuffle", lambda x: images.pixel_shuffle(x, upscale_factor), 4
+    )
     return found
 
 
 def pixel_unshuffle(x: Tensor, downscale_factor: int, data_format: str = "NCHW", name: str | None = None) -> Tensor:
     """[N, C, H * r, W * r] as [N, C * r**2, H, W] with the factor r."""
     found: Tensor = channels_first(
-        x, data_format, "pixel_unshuffle", lambda x: images.pixel_unshuffle(x, downscale_factor)
+        x, data_format, "pixel_unshuffle", lambda x: images.pixel_unshuffle(x, downscale_factor), 4
     )
     return found
 
@@ -243,7 +246,8 @@ def interpolate(
         wanted = [int(n) for n in sizes]
         return images.resize(x, wanted, factors, _MODES[mode], align_corners, align_mode == 0, antialias)
 
-    found: Tensor = channels_first(x, data_format or "NCHW", "interpolate", run)
+    axes = x.ndim if data_format else None
+    found: Tensor = channels_first(x, data_format or "NCHW", "interpolate", run, axes)
     return found
 
 
@@ -294,17 +298,17 @@ def scaled_dot_product_attention(
     enable_gqa: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """``softmax(query @ key.T / sqrt(size) + attn_mask) @ value``, all [batch, length, heads, size].
+    """``softmax(query @ key.T / sqrt(size) + attn_mask) @ value``, all [batch, length, heads, size] or without a batch.
 
     A boolean mask is true where a query may see a key. ``is_causal`` hides keys after the query. With ``enable_gqa``
     the keys and values may have fewer heads, each for as many heads of the queries.
     """
     q, k, v = (
-        ops.swapaxes(_arguments.tensor(x, "scaled_dot_product_attention", "each input"), 1, 2)
+        ops.swapaxes(_arguments.tensor(x, "scaled_dot_product_attention", "each input"), -3, -2)
         for x in (query, key, value)
     )
-    heads, groups = q.shape[1], k.shape[1]
+    heads, groups = q.shape[-3], k.shape[-3]
     if enable_gqa and groups and heads != groups and heads % groups == 0:
-        k, v = (ops.repeat_interleave(x, heads // groups, 1) for x in (k, v))
+        k, v = (ops.repeat_interleave(x, heads // groups, -3) for x in (k, v))
     weights = attention.weights(q, k, attn_mask, is_causal, scale, dropout_p if training else 0.0)
-    return ops.swapaxes(ops.matmul(weights, v), 1, 2)
+    return ops.swapaxes(ops.matmul(weights, v), -3, -2)

@@ -78,8 +78,10 @@ def kl_div(
 def hinge_embedding_loss(
     input: Tensor, label: Tensor, margin: float = 1.0, reduction: str = "mean", name: str | None = None
 ) -> Tensor:
-    """``input`` where the label is 1, ``max(margin - input, 0)`` where it is -1."""
-    return losses.hinge_embedding_loss(input, label, margin, reduction)
+    """``input`` where the label is 1, ``max(margin - input, 0)`` where it is -1, and 0 where it is neither."""
+    # Where the label is neither the loss of `input` is that of its bound.
+    inside = ops.where(ops.equal(ops.abs(label), 1), input, margin)
+    return losses.hinge_embedding_loss(inside, ops.where(ops.equal(label, 1), 1, -1), margin, reduction)
 
 
 @typed(input=Tensor, label=Tensor, reduction=str)

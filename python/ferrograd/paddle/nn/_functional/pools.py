@@ -56,7 +56,7 @@ def _max(function: str, count: int, x: Tensor, data_format: Any, *rest: Any) -> 
         y, positions = getattr(ops, f"{function}_with_indices")(x, window, steps, pads, 1, ceil_mode)
         return y, ops.cast(positions, "int32")
 
-    return channels_first(x, data_format, function, run)
+    return channels_first(x, data_format, function, run, count + 2)
 
 
 def _avg(function: str, count: int, x: Tensor, data_format: Any, *rest: Any) -> Tensor:
@@ -72,7 +72,7 @@ def _avg(function: str, count: int, x: Tensor, data_format: Any, *rest: Any) -> 
         inside, _ = padded(ops.ones([1, 1, *x.shape[-count:]], x.dtype), pairs)
         return ops.divide(pool(wide, window, steps, pads, ceil_mode), pool(inside, window, steps, pads, ceil_mode))
 
-    result: Tensor = channels_first(x, data_format, function, run)
+    result: Tensor = channels_first(x, data_format, function, run, count + 2)
     return result
 
 
@@ -256,7 +256,7 @@ def _max_unpool(
 ) -> Tensor:
     """{items} in which the maxima of windows are at their old positions, and zeros elsewhere."""
     function = f"max_unpool{_dimension.ndim}d"
-    if channels_last(data_format, function):
+    if channels_last(data_format, function, _dimension.ndim + 2):
         raise ArgumentError(f"{function}: the channels come first, not {data_format!r}")
     places = ops.cast(_arguments.tensor(indices, function, "indices"), "int64")
     return max_unpool(x, places, kernel_size, stride, padding, output_size, _dimension.ndim)
@@ -282,8 +282,8 @@ def _adaptive_avg_pool(
 ) -> Tensor:
     """The means over ``output_size`` nearly equal parts of {items}. A size of None is that of the input."""
     function = f"adaptive_avg_pool{_dimension.ndim}d"
-    sizes = _sizes(x, output_size, _dimension.ndim, data_format, function)
-    result: Tensor = channels_first(x, data_format, function, lambda x: getattr(ops, function)(x, sizes))
+    sizes, axes = _sizes(x, output_size, _dimension.ndim, data_format, function), _dimension.ndim + 2
+    result: Tensor = channels_first(x, data_format, function, lambda x: getattr(ops, function)(x, sizes), axes)
     return result
 
 

@@ -258,6 +258,11 @@ def cross_entropy(
         _arguments.tensor(label, "cross_entropy", "label"),
     )
     axis = _arguments.axis(axis, "cross_entropy", input.ndim)
+    if soft_label and list(label.shape) != list(input.shape):
+        raise ShapeError(
+            f"cross_entropy: with soft_label the labels are probabilities of the shape {list(input.shape)}, not "
+            f"{list(label.shape)}"
+        )
     if label_smoothing > 0 and label.ndim == input.ndim and label.shape[axis] == input.shape[axis] > 1:
         soft_label, label = True, ops.cast(label, input.dtype)
     kept = not soft_label and label.ndim == input.ndim

@@ -20,9 +20,11 @@ from ferrograd.torch._tensor import Tensor
 from ferrograd.torch.nn import functional
 from ferrograd.torch.nn._functional import dropout
 from ferrograd.torch.nn._functional.embedding import _constant
+from ferrograd.torch.nn._functional.pools import adaptive_max_pool1d_with_indices
 from ferrograd.torch.nn._functional.root_norms import named, reduction_of
 
 __all__ = [
+    "adaptive_max_pool1d",
     "affine_grid_generator",
     "alpha_dropout_",
     "cosine_embedding_loss",
@@ -48,6 +50,16 @@ __all__ = [
     "rrelu_",
     "triplet_margin_loss",
 ]
+
+
+def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+    """The maxima over ``output_size`` nearly equal parts of sequences, and their indices.
+
+    >>> import ferrograd.torch as torch
+    >>> [y.tolist() for y in torch.adaptive_max_pool1d(torch.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)]
+    [[[3.0, 2.0]], [[1, 2]]]
+    """
+    return adaptive_max_pool1d_with_indices(input, output_size)
 
 
 def ctc_loss(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ferrograd._autograd.modes import no_grad as _no_grad
 from ferrograd._kit import public as _public
 from ferrograd._kit.ops import ops as _ops
 from ferrograd._optim import fused as _steps
@@ -41,13 +42,14 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, f
     _steps.clip_value(parameters, clip_value)
 
 
+@_no_grad()
 def get_total_norm(
     tensors: Tensor | Iterable[Tensor],
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """The norm of the vector of all elements of several tensors.
+    """The norm of the vector of all elements of several tensors, without a graph.
 
     >>> import ferrograd.torch as torch
     >>> torch.nn.utils.get_total_norm([torch.tensor([3.0]), torch.tensor([4.0])]).item()
