@@ -36,9 +36,9 @@ __all__ = [
 ]
 
 
-def _channel_dropout(x: Tensor, p: float, training: bool, data_format: str, function: str) -> Tensor:
+def _channel_dropout(x: Tensor, p: float, training: bool, data_format: str, function: str, axes: int) -> Tensor:
     x = _arguments.tensor(x, function, "x")
-    last = channels_last(data_format, function, int(function[-2]) + 2)
+    last = channels_last(data_format, function, axes)
     if not training or p == 0:
         return x
     channel = x.ndim - 1 if last else 1
@@ -55,22 +55,22 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     if x.ndim not in (2, 3):
         raise ShapeError(f"dropout1d expects 2D or 3D input, got {x.ndim}D")
     if x.ndim == 3:
-        return _channel_dropout(x, p, training, "NCL", "dropout1d")
-    return ops.squeeze(_channel_dropout(ops.expand_dims(x, 0), p, training, "NCL", "dropout1d"), [0])
+        return _channel_dropout(x, p, training, "NCL", "dropout1d", 3)
+    return ops.squeeze(_channel_dropout(ops.expand_dims(x, 0), p, training, "NCL", "dropout1d", 3), [0])
 
 
 def dropout2d(
     x: Tensor, p: float = 0.5, training: bool = True, data_format: str = "NCHW", name: str | None = None
 ) -> Tensor:
     """In training sets whole channels of images to zero with probability ``p``, and divides the others by ``1 - p``."""
-    return _channel_dropout(x, p, training, data_format, "dropout2d")
+    return _channel_dropout(x, p, training, data_format, "dropout2d", 4)
 
 
 def dropout3d(
     x: Tensor, p: float = 0.5, training: bool = True, data_format: str = "NCDHW", name: str | None = None
 ) -> Tensor:
     """Sets whole channels of volumes to zero in training; see :func:`dropout2d`."""
-    return _channel_dropout(x, p, training, data_format, "dropout3d")
+    return _channel_dropout(x, p, training, data_format, "dropout3d", 5)
 
 
 def alpha_dropout(x: Tensor, p: float = 0.5, training: bool = True, name: str | None = None) -> Tensor:
