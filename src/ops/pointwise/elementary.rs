@@ -137,9 +137,9 @@ unary_ops! {
         "fg.entr(fg.tensor([1.0, 0.0])).tolist()" => "[-0.0, 0.0]";
     Logit logit: real [x] x => x.ln().sub(x.neg().ln_1p());
         g => {
-            // 0 outside of [0, 1], where 0 / 0 makes the derivative NaN, as the function is.
+            // `inside` is 0 outside of [0, 1], where infinity times 0 makes the derivative NaN, as the function is.
             let inside = sign(&(x * (1.0 - x)))? + 1.0;
-            g * (reciprocal(x)? + reciprocal(&(1.0 - x))?) * (&inside / &inside)
+            g * ((reciprocal(x)? + reciprocal(&(1.0 - x))?) / &inside * inside)
         };
         "log(x / (1 - x)), which `sigmoid` undoes; NaN outside of [0, 1], as its derivative.",
         "fg.logit(fg.tensor([0.5])).tolist()" => "[0.0]";
