@@ -317,6 +317,8 @@ pub(in crate::ops) fn put_region(
 /// `accumulate` it is added instead, and positions named twice get both; of truth values, whether any holds. Without it
 /// the last value for a position stays.
 ///
+/// Raises DtypeError where `value` is a tensor of floats and `x` one of integers.
+///
 /// ```python
 /// >>> i = fg.tensor([0, 2, 0])
 /// >>> fg.index_put(fg.zeros((3,)), (i,), 1.0, accumulate=True).numpy()
