@@ -265,3 +265,18 @@ def test_a_view_of_a_tensor_without_elements_is_one() -> None:
     leaf = make(np.ones(3))
     with pytest.raises(fg.LeafInplaceError, match="view of a leaf"):
         leaf[0:0].zero_()
+
+
+def test_data_set_to_a_part_of_memory_share_it() -> None:
+    """A result takes the memory of a part of another tensor with its own history."""
+    whole = fg.torch.arange(4.0)
+    x: Any = fg.torch.tensor([1.0, 2.0], requires_grad=True)
+    y: Any = x * 5
+    y.data = whole[1:3]
+    assert not whole.requires_grad
+    whole[1] = 7.0
+    assert y.tolist() == [7.0, 2.0]
+    y.mul_(3)
+    assert whole.tolist() == [0.0, 21.0, 6.0, 3.0]
+    y[0] = y[1]
+    np.testing.assert_array_equal(fg.grad(y.sum(), [x])[0], [0.0, 30.0])

@@ -539,3 +539,13 @@ def test_gradients_in_a_level_have_tangents_and_free_nothing() -> None:
     z.backward()
     with pytest.raises(RuntimeError, match="a second time"):
         z.backward()
+
+
+def test_a_dual_tensor_of_a_part_of_memory_is_written_to() -> None:
+    whole = torch.ones(3)
+    with fwd.dual_level():
+        dual = fwd.make_dual(whole[:2], torch.tensor([1.0, 2.0]))
+        dual.mul_(3)
+        assert values(fwd.unpack_dual(dual).tangent) == [3.0, 6.0]
+        assert values(fwd.unpack_dual(dual.sum()).tangent) == 9.0
+    assert values(whole) == [3.0, 3.0, 1.0]

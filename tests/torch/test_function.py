@@ -485,3 +485,34 @@ def test_a_tangent_of_a_result_without_gradients_is_refused(gives_one: bool) -> 
             y, signs = Both.apply(dual)
             assert values(forward_ad.unpack_dual(y).tangent) == [2.0, 2.0]
             assert forward_ad.unpack_dual(signs).tangent is None
+
+
+@pytest.mark.parametrize("part", [lambda x: x[:2], lambda x: x[1:], lambda x: x[::2], lambda x: x.expand(2, 3)[0, 1:]])
+def test_a_result_in_a_part_of_memory_can_be_written_to(part: Any) -> None:
+    """The memory has other elements, too, which have no part in the gradient."""
+    whole = torch.arange(3.0)
+    inside = part(torch.arange(3))
+
+    def forward(ctx: Any, x: Any) -> Any:
+        out = part(whole).detach()
+        return out.copy_(x * 2)
+
+    f = made(forward, lambda ctx, g: g * 2)
+    x = leaf(1.0, 2.0)
+    y = f.apply(x)
+    assert y.grad_fn.name() == "SBackward"
+    y.mul_(3)
+    assert values(y) == [6.0, 12.0]
+    assert values(whole[inside]) == [6.0, 12.0]
+    y[0] = y[1] * 5
+    (g,) = torch.autograd.grad(y.sum(), x)
+    assert values(g) == [0.0, 36.0]
+    assert not whole.requires_grad
+
+
+def test_an_expanded_result_can_be_written_to() -> None:
+    f = made(lambda ctx, x: x.detach().expand(2, 2).detach(), lambda ctx, g: g.sum(0))
+    x = leaf(1.0, 2.0)
+    y = f.apply(x * 1)
+    y[0] *= 3
+    assert values(torch.autograd.grad(y.sum(), x)[0]) == [4.0, 4.0]

@@ -346,6 +346,7 @@ impl<'py> Out<'py> {
             }
             (Value::Shared(p), OutputKind::Result)
                 if p.base.is_none()
+                    && !p.layout.overlaps()
                     && is_new(p.last_edge(), &new.edge)
                     && new.levels == self.tensor.levels =>
             {

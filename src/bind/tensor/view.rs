@@ -128,9 +128,9 @@ impl Var {
         Var::object(slf.py(), Value::Shared(Box::new(memory)), slf.get().dialect())
     }
 
-    /// Whether this is a view of another tensor.
+    /// Whether this is a view of another tensor. Inference tensors are none, since nothing follows what they share.
     fn _is_view(&self, py: Python<'_>) -> bool {
-        self._base(py).is_some()
+        self._base(py).is_some() && !self.lock().is_inference()
     }
 
     /// The address of the first element, in memory that views share. A write may move it.
@@ -175,8 +175,8 @@ impl Var {
         let shared = {
             let mut state = source.lock();
             let shared = state.shared();
-            // The history of a result is that of all elements of a storage.
-            (!inner || shared.all(|_| ()).is_some())
+            // What a result is computed of cannot stand twice in a storage.
+            (!inner || !shared.layout.overlaps())
                 .then(|| shared.detached(edge.clone(), DetachReason::default()))
         };
         let value = match shared {

@@ -12,9 +12,11 @@ use smallvec::SmallVec;
 use crate::array::{Array, Layout, Loan};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::graph::{DetachReason, Edge, Tensor};
+use crate::graph::{DetachReason, Edge, Modes, Recording, Tensor};
 use crate::kernel::broadcast::{dense_order, inverse};
+use crate::ops::Index;
 use crate::ops::copy::{alias, shareable};
+use crate::ops::index::put_at;
 use crate::ops::movement::{permute_dims, strided};
 use crate::shape::{self, Dims, Strides};
 
@@ -120,11 +122,13 @@ pub struct History {
     /// The axes in the order of the storage, if the edge is that of the elements in another order. A result in such an order needs no
     /// node for its storage, unless it is written to.
     order: Option<Box<Dims>>,
+    /// The elements that the edge is of, if it is not that of all. The others are constants.
+    part: Option<Box<Layout>>,
 }
 
 impl History {
     fn new(edge: Option<Edge>) -> History {
-        History { edge, changes: 0, order: None }
+        History { edge, changes: 0, order: None, part: None }
     }
 
     /// The edge of all elements of the storage, in its order.
@@ -137,6 +141,16 @@ impl History {
             let before = Tensor { array: whole.array.permute(&back), edge: Some(edge), ..whole.clone() };
             let axes: SmallVec<[i64; 4]> = order.iter().map(|&a| a as i64).collect();
             self.edge = permute_dims(&before, &axes).expect("an order of all axes").edge;
+        }
+        if let Some(layout) = self.part.take() {
+            // Whoever reads the history may do so while ops are not recorded.
+            let _recorded = Modes::enter(|m| m.recording = Recording::On);
+            let array = whole.array.part(&layout, whole.levels.len());
+            let part = Tensor { array, edge: self.edge.take(), ..whole.clone() };
+            let mut all = whole.clone();
+            let written = put_at(&mut all, Some(&layout), &[Index::Ellipsis], (&part).into());
+            written.unwrap_or_else(|error| error.throw());
+            self.edge = all.edge;
         }
         self.edge.clone()
     }
@@ -330,7 +344,7 @@ impl SharedValue {
         let mut old = None;
         if changes > 0 {
             history.changes += 1;
-            history.order = None;
+            (history.order, history.part) = (None, None);
             old = std::mem::replace(&mut history.edge, edge);
         }
         self.layout.clone_from(&other.layout);
@@ -368,7 +382,7 @@ impl SharedValue {
     pub fn detached(&self, edge: Option<Edge>, detach_reason: DetachReason) -> SharedValue {
         SharedValue {
             storage: self.storage.clone(),
-            history: shared(History::new(edge.clone())),
+            history: shared(self.history_of(edge.clone())),
             layout: self.layout.clone(),
             edge,
             detach_reason,
@@ -584,6 +598,13 @@ impl SharedValue {
         OldEdge(self.edge.take())
     }
 
+    /// A new history that begins with the edge of this value, which may be a part of the storage.
+    fn history_of(&self, edge: Option<Edge>) -> History {
+        let is_result = edge.as_ref().is_some_and(|e| !e.node.is_leaf());
+        let is_part = is_result && !self.is_whole(&lock(&self.storage));
+        History { part: is_part.then(|| Box::new(self.layout.clone())), ..History::new(edge) }
+    }
+
     /// Begins a new history: the tensor becomes a leaf, or untracked. The views of a tensor that becomes a leaf follow
     /// it.
     pub fn restart(&mut self, edge: Option<Edge>) -> OldEdge {
@@ -591,10 +612,11 @@ impl SharedValue {
         if edge.is_some() && self.base.is_none() && whole {
             let mut history = lock(&self.history);
             history.edge = edge.clone();
+            history.part = None;
             history.changes += 1;
             self.changes_seen = history.changes;
         } else {
-            self.history = shared(History::new(edge.clone()));
+            self.history = shared(self.history_of(edge.clone()));
             self.changes_seen = 0;
         }
         OldEdge(std::mem::replace(&mut self.edge, edge))
