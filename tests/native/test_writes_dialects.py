@@ -23,6 +23,28 @@ def gradient(d: Dialect, y: Any, x: Any) -> Any:
     return values(d.grad([y.sum()], [x], retain_graph=True)[0])
 
 
+class _Reflecting:
+    """An object with a reflected operator of its own."""
+
+    def __radd__(self, other: Any) -> Any:
+        return "reflected", other
+
+
+@every
+def test_an_augmented_assignment_leaves_other_objects_the_last_word(d: Dialect) -> None:
+    x = d.tensor(np.ones(2, np.float32))
+    y = x
+    y += _Reflecting()
+    assert y[0] == "reflected"
+    assert y[1] is x
+    with pytest.raises(TypeError, match="unsupported operand"):
+        x += object()
+    if x.__iadd__(1.0) is x:
+        assert x.__iadd__(object()) is NotImplemented
+        assert x.__ipow__("a word") is NotImplemented
+        np.testing.assert_array_equal(values(x), [2.0, 2.0])
+
+
 @every
 def test_every_write_increments_the_version(d: Dialect) -> None:
     x = d.tensor(np.ones((4, 2, 3), np.float32))

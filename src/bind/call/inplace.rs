@@ -10,7 +10,7 @@ use pyo3::types::{PyDict, PyFloat, PyTuple};
 use super::operands::beside;
 use crate::bind::convert::array::from_object;
 use crate::bind::convert::number::number;
-use crate::bind::convert::tensor::{real_part_for, tensor};
+use crate::bind::convert::tensor::{package_of, real_part_for, tensor};
 use crate::bind::python::capi::track;
 use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::modes::{grad_enabled, with_grad_mode};
@@ -325,13 +325,21 @@ pub const AUGMENTED: &[(&str, Operator)] = &[
     ("__irshift__", |x, y| x.rshift(y)),
 ];
 
+/// Whether the operators of tensors compute with an object, or raise an error of their own. Any other one has the last word.
+fn is_operand(y: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(y.is_instance_of::<Var>() || number(y)?.is_some() || tensor(y)?.is_some() || package_of(y)?.is_some())
+}
+
 /// An augmented assignment such as `x += y`, by its number in [`AUGMENTED`]. Returns the object that the name `x` is
-/// bound to afterwards.
+/// bound to afterwards, or `NotImplemented` if `y` is no operand.
 pub fn augmented<'py>(i: usize, x: &Bound<'py, PyAny>, y: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let (name, operator) = AUGMENTED[i];
     let var = x.cast::<Var>()?;
     if !var.get().dialect().augments_in_place() {
         return operator(x, y);
+    }
+    if !is_operand(y)? {
+        return Ok(x.py().NotImplemented().into_bound(x.py()));
     }
     replace(var, name, false, || operator(x, y))?;
     Ok(x.clone())
