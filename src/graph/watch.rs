@@ -20,10 +20,13 @@ pub struct OpCost {
     pub calls: u64,
     pub time: Duration,
     pub bytes: u64,
+    /// When the first call began.
+    pub first: Option<Instant>,
 }
 
 impl OpCost {
-    fn add(&mut self, time: Duration, bytes: usize) {
+    fn add(&mut self, start: Instant, time: Duration, bytes: usize) {
+        self.first.get_or_insert(start);
         self.calls += 1;
         self.time += time;
         self.bytes += bytes as u64;
@@ -104,7 +107,7 @@ fn count<'a>(
     arrays: impl Iterator<Item = &'a Array>,
 ) {
     let (time, bytes) = (start.elapsed(), arrays.map(|a| a.len() * a.dtype().size()).sum());
-    PROFILE.with_borrow_mut(|p| p.entry(key).or_default()[direction].add(time, bytes));
+    PROFILE.with_borrow_mut(|p| p.entry(key).or_default()[direction].add(start, time, bytes));
 }
 
 /// Whether the ops of this thread are profiled.
@@ -128,7 +131,11 @@ pub fn count_together(
         for (i, &(name, at)) in ops.iter().enumerate() {
             // The memory is that of what the last one computes.
             let bytes = if i + 1 == ops.len() { bytes } else { 0 };
-            profile.entry((name, site(watch, || at))).or_default()[0].add(share, bytes);
+            profile.entry((name, site(watch, || at))).or_default()[0].add(
+                start + share * i as u32,
+                share,
+                bytes,
+            );
         }
     });
 }

@@ -14,8 +14,10 @@ import ferrograd.paddle
 import ferrograd.torch
 import numpy as np
 import pytest
+from ferrograd.torch._base import warned
 
-MAKERS = [fg.tensor, fg.asarray, fg.torch.tensor, fg.torch.as_tensor, fg.paddle.to_tensor]
+MAKERS = [fg.tensor, fg.asarray, fg.paddle.to_tensor]
+TORCH_MAKERS = [fg.torch.tensor, fg.torch.as_tensor, fg.torch.FloatTensor, fg.torch.ones(1).new_tensor]
 
 
 @pytest.mark.parametrize("make", MAKERS)
@@ -29,15 +31,37 @@ def test_a_list_of_tracked_numbers_is_stacked_with_its_graph(make: Any) -> None:
     np.testing.assert_array_equal(g, [1.0, 2.0])
 
 
-def test_the_jacobian_of_a_field_written_as_a_list() -> None:
-    def field(v: Any) -> Any:
-        return fg.tensor([v[1], -v[0] * v[1]])
+@pytest.mark.parametrize("make", TORCH_MAKERS)
+def test_torch_takes_the_numbers_of_a_list(make: Any) -> None:
+    x: Any = fg.torch.tensor([1.0, 2.0], requires_grad=True)
+    warned._given.clear()
+    with pytest.warns(UserWarning, match="requires_grad=True to a scalar"):
+        y = make([[x[1], -x[0]], [3, x[0] * x[1]]])
+    assert not y.requires_grad
+    np.testing.assert_array_equal(y.numpy(), [[2.0, -1.0], [3.0, 2.0]])
+    # The warning is given once a process.
+    assert not make([x[0]]).requires_grad
 
-    x = fg.tensor([3.0, 2.0])
+
+def test_a_list_of_torch_can_become_a_leaf() -> None:
+    x: Any = fg.torch.tensor([1.0, 2.0], requires_grad=True)
+    w: Any = fg.torch.tensor([x[0], x[1] * 3], requires_grad=True)
+    assert w.is_leaf
+    (w * w).sum().backward()
+    np.testing.assert_array_equal(w.grad, [2.0, 12.0])
+    assert x.grad is None
+
+
+@pytest.mark.parametrize("make", [fg.tensor, fg.torch.tensor])
+def test_the_jacobian_of_a_field_written_as_a_list(make: Any) -> None:
+    def field(v: Any) -> Any:
+        return make([v[1], -v[0] * v[1]])
+
+    x = make([3.0, 2.0])
     want = [[0.0, 1.0], [-2.0, -3.0]]
     np.testing.assert_array_equal(fg.func.jacrev(field)(x), want)
     np.testing.assert_array_equal(fg.func.jacfwd(field)(x), want)
-    np.testing.assert_array_equal(fg.func.vmap(field)(fg.tensor([[3.0, 2.0], [0.0, 1.0]])), [[2, -6], [1, 0]])
+    np.testing.assert_array_equal(fg.func.vmap(field)(make([[3.0, 2.0], [0.0, 1.0]])), [[2, -6], [1, 0]])
 
 
 def test_a_write_of_a_list_keeps_the_graph() -> None:

@@ -31,12 +31,12 @@ def test_ops_rules_and_regions_are_counted() -> None:
         y.sum().backward()
     x.cos()
     assert counts(prof) == {
-        "multiply": 2,
-        "multiply backward": 1,
-        "sin": 2,
-        "sin backward": 1,
-        "sum": 1,
-        "sum backward": 1,
+        "aten::mul": 2,
+        "MulBackward0": 1,
+        "aten::sin": 2,
+        "SinBackward0": 1,
+        "aten::sum": 1,
+        "SumBackward0": 1,
         "outer": 2,
         "inner": 2,
     }
@@ -44,7 +44,7 @@ def test_ops_rules_and_regions_are_counted() -> None:
     assert rows["outer"].cpu_time_total > rows["inner"].cpu_time_total > 20_000
     assert rows["inner"].cpu_time == rows["inner"].cpu_time_total / 2
     assert rows["inner"].self_cpu_time_total == 0
-    assert rows["sin"].self_cpu_time_total == rows["sin"].cpu_time_total > 0
+    assert rows["aten::sin"].self_cpu_time_total == rows["aten::sin"].cpu_time_total > 0
     total = prof.total_average()
     assert total.count == 12
     assert total.self_cpu_time_total == prof.self_cpu_time_total < total.cpu_time_total
@@ -97,7 +97,7 @@ def test_nested_profiles_and_other_threads() -> None:
         x.cos()
         with record_function("region"), profile(enabled=False) as off:
             pass
-    assert counts(prof) == {"cos": 1, "region": 1}
+    assert counts(prof) == {"aten::cos": 1, "region": 1}
     assert str(off) == "<unfinished torch.autograd.profile>"
 
 
@@ -127,21 +127,22 @@ def test_events_lie_between_the_marks_of_regions(tmp_path: Path) -> None:
     events: Any = prof.events()
     regions = {e.key: e for e in events if e.is_user_annotation}
     ops = [e for e in events if not e.is_user_annotation]
-    assert [e.key for e in events if e.start < regions["b"].start][:2] == ["a", "sin"]
+    assert [e.key for e in events if e.start < regions["b"].start][:2] == ["a", "aten::sin"]
     assert all(e.start >= regions["a"].start for e in ops)
-    assert [e.key for e in ops if e.start >= regions["b"].start] == ["cos"]
-    assert {e.key: e.cpu_memory_usage for e in prof.key_averages()}["cos"] == 12
+    assert [e.key for e in ops if e.start >= regions["b"].start] == ["aten::cos"]
+    assert {e.key: e.cpu_memory_usage for e in prof.key_averages()}["aten::cos"] == 12
     # The two calls of the sine stand in two lines.
-    assert [e.count for e in prof.key_averages(group_by_stack_n=1) if e.key == "sin"] == [1, 1]
-    assert all("test_profiler.py:" in e.stack[0] for e in ops if "backward" not in e.key)
+    assert [e.count for e in prof.key_averages(group_by_stack_n=1) if e.key == "aten::sin"] == [1, 1]
+    assert all("test_profiler.py:" in e.stack[0] for e in ops if "Backward" not in e.key)
     table = prof.key_averages().table("self_cpu_memory_usage").splitlines()
     assert "CPU Mem  Self CPU Mem" in table[0]
-    assert table[1].split()[0] == "sin"
+    assert table[1].split()[0] == "aten::sin"
     assert "24 b" in table[1]
     path = tmp_path / "trace.json.gz"
     prof.export_chrome_trace(path)
     trace = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
-    assert {e["name"] for e in trace} == {"a", "b", "sin", "sin backward", "sum", "sum backward", "cos"}
+    ops = {"aten::sin", "SinBackward0", "aten::sum", "SumBackward0", "aten::cos"}
+    assert {e["name"] for e in trace} == {"a", "b", *ops}
     assert all(e["ph"] == "X" and e["dur"] >= 0 and e["ts"] >= 0 for e in trace)
 
 
@@ -165,7 +166,26 @@ def test_regions_by_handle() -> None:
         x.sin()
         torch.ops.profiler._record_function_exit(handle)
     [region] = [e for e in prof.function_events if e.key == "bar"]
-    assert [child.key for child in region.cpu_children] == ["sin"]
+    assert [child.key for child in region.cpu_children] == ["aten::sin"]
+
+
+def test_events_stand_in_the_order_of_first_calls_and_keep_names_of_custom_functions() -> None:
+    class Doubled(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2
+
+    x = torch.ones(2, requires_grad=True)
+    with profile() as prof:
+        y = (x.sin() + 1).cos()
+    assert [e.name for e in prof.function_events] == ["aten::sin", "aten::add", "aten::cos"]
+    with profile() as prof:
+        Doubled.apply(y).sum().backward()
+    assert {"DoubledBackward", "aten::mul", "CosBackward0"} <= counts(prof).keys()
 
 
 def test_stacks(tmp_path: Path) -> None:
@@ -174,7 +194,7 @@ def test_stacks(tmp_path: Path) -> None:
         x @ x
     prof.export_stacks(path)
     where, us = path.read_text().split()
-    assert where.endswith(";matmul")
+    assert where.endswith(";aten::mm")
     assert "test_profiler.py:" in where
     assert int(us) > 0
     with pytest.raises(ValueError, match="metric should be one of"):
@@ -213,8 +233,8 @@ def test_a_profile_honours_its_schedule(accumulates: bool) -> None:
         for n in range(10):
             [torch.ones(2).sin() for _ in range(n)]
             prof.step()
-    once = {"ones": 5, "sin": 5, "ProfilerStep*": 2}
-    again = {"ones": 13, "sin": 13, "ProfilerStep*": 2}
+    once = {"aten::ones": 5, "aten::sin": 5, "ProfilerStep*": 2}
+    again = {"aten::ones": 13, "aten::sin": 13, "ProfilerStep*": 2}
     both = {key: once[key] + again[key] for key in once}
     assert [step for step, _ in found] == [4, 8]
     wanted = [once, both if accumulates else again]

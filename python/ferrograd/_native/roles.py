@@ -30,6 +30,7 @@ _ROLES = {
     "pictures": ("paddle._base.backward_graph_files", "pictures"),
     "warn_of_nothing": ("_autograd.untracked", "warn"),
     "warn_of_create_graph": ("torch._base.warned", "create_graph"),
+    "warn_of_list": ("torch._base.warned", "list_of_tracked"),
     "is_within": ("_kit.adapters", "is_within"),
     "ask": ("torch._base.overriding", "asked"),
     "gradient_context": ("_compile.gradient", "context"),

@@ -294,6 +294,11 @@ impl Dialect {
         self == Dialect::Torch
     }
 
+    /// A tensor made of a list of tracked tensors: it is computed of them, or (torch) a copy of their numbers.
+    pub fn copies_lists(self) -> bool {
+        self == Dialect::Torch
+    }
+
     /// `2 + x` and `2 * x`: recorded in this order, or (torch) with the tensor as the first operand.
     pub fn puts_tensor_first(self) -> bool {
         self == Dialect::Torch
@@ -482,6 +487,15 @@ fn camel_case(name: &str) -> String {
         joined.push_str(letters.as_str());
     }
     joined
+}
+
+/// The name of an op as torch's profilers write it, and that of its rule: `aten::mul` and `MulBackward0`. What no function
+/// of the library is called, such as the class of a custom function, stays as it is.
+pub fn event_names(op: &str) -> (String, String) {
+    match registry().flat_map(|e| e.names).find(|name| **name == op) {
+        Some(known) => (format!("aten::{}", shortest(known)), camel_case(shortest(known)) + "Backward0"),
+        None => (op.to_owned(), format!("{op}Backward")),
+    }
 }
 
 /// The shortest of an op's names that abbreviates it: `mul` for `multiply`, `acos` for `arccos`.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use pyo3::prelude::*;
 
+use super::dialect;
 use super::error::raise;
 use crate::graph::watch::{self, OpCost};
 use crate::graph::{Modes, Watch};
@@ -41,15 +42,19 @@ fn field<'a>(py: Python<'_>, watch: &'a mut Watch, what: &str) -> PyResult<&'a m
 /// The name of an op, its call site, and the calls, seconds and bytes of the op and of its rule.
 type Row = (&'static str, Option<String>, [(u64, f64, u64); 2]);
 
-/// What this thread has measured since this was last called.
+/// What this thread has measured since this was last called, in the order of the first calls.
 #[pyfunction]
 fn take_profile() -> Vec<Row> {
     let plain = |c: OpCost| (c.calls, c.time.as_secs_f64(), c.bytes);
-    let taken = watch::take_profile().into_iter();
-    let mut rows: Vec<Row> =
-        taken.map(|((name, site), costs)| (name, site.describe(), costs.map(plain))).collect();
-    rows.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
-    rows
+    let mut taken: Vec<_> = watch::take_profile().into_iter().collect();
+    taken.sort_by_key(|(_, costs)| costs.iter().filter_map(|c| c.first).min());
+    taken.into_iter().map(|((name, site), costs)| (name, site.describe(), costs.map(plain))).collect()
+}
+
+/// What the events of torch's profilers are called for an op: the one of its calls and the one of its rule.
+#[pyfunction]
+fn event_names(op: &str) -> (String, String) {
+    dialect::event_names(op)
 }
 
 /// The seconds that rules have run since this thread last called this, by the key of their node.
@@ -62,5 +67,6 @@ pub fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(set, m)?)?;
     m.add_function(wrap_pyfunction!(watching, m)?)?;
     m.add_function(wrap_pyfunction!(take_profile, m)?)?;
+    m.add_function(wrap_pyfunction!(event_names, m)?)?;
     m.add_function(wrap_pyfunction!(take_seconds, m)?)
 }

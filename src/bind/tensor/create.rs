@@ -8,6 +8,7 @@ use crate::bind::convert::number::Flag;
 use crate::bind::convert::numpy::{copied, dtype_in, meet_array, memory_of, no_dtype};
 use crate::bind::python::dialect::Dialect;
 use crate::bind::python::error::raise;
+use crate::bind::python::facade::WARN_OF_LIST;
 use crate::bind::value::storage::SharedValue;
 use crate::bind::value::var::{Value, Var};
 use crate::graph::Tensor;
@@ -41,8 +42,14 @@ fn make<'py>(
     if let (Ok(x), false) = (data.cast::<Var>(), track) {
         Var::check_not_differentiated(&x.get().look(), "tensor")?;
     }
-    let v = Var::result(py, from_object(data, dtype)?, dialect)?;
-    // A list of tracked tensors is tracked without being asked.
+    let mut made = from_object(data, dtype)?;
+    // Where a transform would lose a derivative, a list stays what it was computed of.
+    if made.is_tracked() && dialect.copies_lists() && Var::check_not_differentiated(&made, "tensor").is_ok() {
+        made = made.detach();
+        WARN_OF_LIST.get(py)?.call0()?;
+    }
+    let v = Var::result(py, made, dialect)?;
+    // In the other dialects a list of tracked tensors is tracked without being asked.
     if track {
         Var::require_grad(&v, track)?;
     }

@@ -238,7 +238,7 @@ class Methods:
 
     def storage(self: Any) -> Any:
         """The memory that the tensor and its views share, counted in elements."""
-        whole, size = self if self._base is None else self._base, self.element_size()
+        whole, size = self._memory(), self.element_size()
         return Storage(self.data_ptr() - self.storage_offset() * size, int(whole.numel() * whole.element_size()), size)
 
     def untyped_storage(self: Any) -> Any:

@@ -197,7 +197,7 @@ class FunctionEvent(_Costs):
 
 
 class FunctionEventAvg(_Costs):
-    """The cost of one op, of its gradient rule (``"... backward"``) or of a region: calls and microseconds in total.
+    """The cost of one op (``aten::sin``), of its gradient rule (``SinBackward0``) or of a region: calls and times.
 
     It is empty until events are added, all of them with one key.
     """
@@ -377,7 +377,7 @@ class _Running(threading.local):
         """Gives the costs since the last mark to all profiles, and makes a mark; the time in seconds."""
         now = time.perf_counter()
         if self.profiles:
-            rows = sorted(_core.take_profile(), key=lambda row: (row[0], row[1] or ""))
+            rows = _core.take_profile()
             for running in self.profiles:
                 running._add(rows, self.mark)
         self.mark = time.perf_counter()
@@ -404,7 +404,7 @@ class profile:
     ...     with torch.autograd.profiler.record_function("mine"):
     ...         x.sin().sum().backward()
     >>> [(e.key, e.count) for e in prof.key_averages()]
-    [('sin', 1), ('sin backward', 1), ('sum', 1), ('sum backward', 1), ('mine', 1)]
+    [('SinBackward0', 1), ('SumBackward0', 1), ('aten::sin', 1), ('aten::sum', 1), ('mine', 1)]
     """
 
     def __init__(
@@ -465,7 +465,7 @@ class profile:
         at, thread = (mark - self._begun) * 1e6, threading.get_native_id()
         for op, site, costs in rows:
             stack = [site] if site and self.with_stack else []
-            for name, (calls, seconds, size) in zip((op, f"{op} backward"), costs, strict=True):
+            for name, (calls, seconds, size) in zip(_core.event_names(op), costs, strict=True):
                 if calls:
                     us = seconds * 1e6
                     event = FunctionEvent(
