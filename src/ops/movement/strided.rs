@@ -27,7 +27,10 @@ impl Linear for Strided {
     const IS_VIEW: bool = true;
 
     fn array(&self, x: &Array, batch_ndim: usize) -> Result<Array> {
-        Ok(x.contiguous()?.part(&self.0, batch_ndim))
+        match within(&self.0, x, batch_ndim) {
+            Some(view) => Ok(view),
+            None => Ok(x.contiguous()?.part(&self.0, batch_ndim)),
+        }
     }
 
     fn lower(&self, x: &Operands<'_>) -> Option<Loops> {
@@ -47,7 +50,37 @@ impl Linear for Strided {
     }
 }
 
-/// The elements at a layout of the tensor's C order, without a copy if the tensor is contiguous.
+/// The elements at a layout of the C order of an array that lies in another one, without a copy. None where a step of the layout
+/// runs over the end of an axis, so that it is no step of the same length in memory everywhere.
+fn within(layout: &Layout, x: &Array, batch_ndim: usize) -> Option<Array> {
+    let (hidden, dims) = x.dims().split_at(batch_ndim);
+    let steps = x.strides();
+    let (hidden_steps, strides) = steps.split_at(batch_ndim);
+    if x.is_contiguous() || dims.contains(&0) || layout.dims.contains(&0) {
+        return None;
+    }
+    let coordinates = |n: isize| {
+        let (mut n, mut at) = (usize::try_from(n).ok()?, Dims::from_slice(dims));
+        for c in at.iter_mut().rev() {
+            (n, *c) = (n / *c, n % *c);
+        }
+        (n == 0).then_some(at)
+    };
+    let length = |at: &Dims| -> isize { at.iter().zip(strides).map(|(&c, s)| c as isize * s).sum() };
+    let mut last = coordinates(layout.offset)?;
+    let (start, mut all) = (length(&last), Strides::from_slice(hidden_steps));
+    for (&d, &s) in layout.dims.iter().zip(&layout.strides) {
+        let step = coordinates(if d == 1 { 0 } else { s })?;
+        for ((l, c), n) in last.iter_mut().zip(&step).zip(dims) {
+            *l = l.checked_add(c.checked_mul(d - 1)?).filter(|l| l < n)?;
+        }
+        all.push(length(&step));
+    }
+    let shape: Dims = hidden.iter().chain(&layout.dims).copied().collect();
+    Some(x.restride(&shape, &all, start))
+}
+
+/// The elements at a layout of the tensor's C order, without a copy if the tensor is contiguous, or each step goes along its axes.
 ///
 /// # Panics
 /// When the layout leaves the tensor.

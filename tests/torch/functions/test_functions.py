@@ -283,9 +283,44 @@ def test_unfold_returns_views_and_checks_its_arguments() -> None:
         x.unfold(1, 1, 1)
 
 
+PARTS = [
+    lambda x: x.t(),
+    lambda x: x[1:5, ::2],
+    lambda x: x[2:6, 1:5].t().detach(),
+    lambda x: x.unfold(0, 3, 1)[:, 1],
+    lambda x: x[0].expand(4, 8),
+    lambda x: x.reshape(4, 2, 8)[:, 1],
+]
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize(("axis", "size", "step"), [(0, 2, 1), (1, 2, 1), (1, 3, 2), (0, 1, 1)])
+def test_windows_of_any_view_are_views(part: Any, axis: int, size: int, step: int) -> None:
+    numbers = np.arange(64.0).reshape(8, 8)
+    x: Any = torch.tensor(numbers, requires_grad=True)
+    whole: Any = x * 1
+    y = part(whole).unfold(axis, size, step)
+    twice = y.unfold(0, 1, 1)
+    assert values(y) == values(part(torch.tensor(numbers)).clone().unfold(axis, size, step))
+    whole[:] = whole * 10
+    assert values(y) == values(part(torch.tensor(numbers * 10)).clone().unfold(axis, size, step))
+    assert values(twice) == values(y.clone().unfold(0, 1, 1))
+    if y.requires_grad:
+        (g,) = torch.autograd.grad(y.sum(), x)
+        z: Any = torch.tensor(numbers, requires_grad=True)
+        (want,) = torch.autograd.grad(part(z * 10).clone().unfold(axis, size, step).sum(), z)
+        assert values(g) == values(want)
+
+
 def test_real_numbers_are_their_own_conjugates() -> None:
     x = t(A[0])
     assert x.conj() is x
+    turned = x.t()
+    assert turned.resolve_conj() is torch.resolve_neg(turned) is turned
+    y = torch.zeros(2, 3)
+    views = [y.H, y.mH, y.adjoint()]
+    y[1] = 1
+    assert all(values(view) == [[0, 1]] * 3 for view in views)
     assert values(x.H) == values(x.mH) == values(x.adjoint()) == A[0].T.tolist()
 
 

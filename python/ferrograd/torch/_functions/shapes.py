@@ -32,6 +32,8 @@ __all__ = [
     "meshgrid",
     "repeat",
     "repeat_interleave",
+    "resolve_conj",
+    "resolve_neg",
     "roll",
     "split",
     "squeeze",
@@ -114,8 +116,9 @@ def broadcast_shapes(*shapes: Any) -> TorchSize:
 
 
 def adjoint(input: Tensor) -> Tensor:
-    """The conjugate transpose: the last two axes swapped, and complex numbers conjugated."""
-    return ops.conj(ops.matrix_transpose(input))
+    """The conjugate transpose: the last two axes swapped, and complex numbers conjugated. A view of real numbers."""
+    turned = ops.matrix_transpose(input)
+    return ops.conj(turned) if turned.dtype.kind == "c" else turned
 
 
 def _is_contiguous(x: Tensor) -> bool:
@@ -161,6 +164,16 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
         base = ops.as_strided_scatter(base, input, list(input.shape), input.stride(), place)
         return ops.as_strided(base, size, stride, offset)
     return ops.as_strided(base, size, stride, offset - base.storage_offset())
+
+
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself: a conjugate is computed where it is asked for, not kept for later."""
+    return _arguments.tensor(input, "resolve_conj", "input")
+
+
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself: see :func:`resolve_conj`."""
+    return _arguments.tensor(input, "resolve_neg", "input")
 
 
 def conj(input: Tensor) -> Tensor:
