@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from ferrograd._core.torch import block_diag, broadcast_tensors, cartesian_prod, istft, tensordot
+from ferrograd._core.torch import block_diag, cartesian_prod, istft, tensordot
 from ferrograd._kit import public as _public
 from ferrograd.torch._functions.index import unravel_index
 from ferrograd.torch._functions.linalg import lu, pca_lowrank, svd_lowrank
 from ferrograd.torch._functions.products import cdist, chain_matmul, einsum
 from ferrograd.torch._functions.reduce import norm
-from ferrograd.torch._functions.shapes import atleast_1d, atleast_2d, atleast_3d, broadcast_shapes, meshgrid, split
+from ferrograd.torch._functions.shapes import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    broadcast_shapes,
+    broadcast_tensors,
+    meshgrid,
+    split,
+)
 from ferrograd.torch._functions.signal import stft
 from ferrograd.torch._functions.sort import unique, unique_consecutive
 

@@ -312,6 +312,19 @@ def test_windows_of_any_view_are_views(part: Any, axis: int, size: int, step: in
         assert values(g) == values(want)
 
 
+def test_broadcast_tensors_are_views() -> None:
+    x, y = torch.zeros(2, 1, requires_grad=True), torch.zeros(2, 3)
+    wide: Any = x * 1
+    a, b = torch.broadcast_tensors(wide, y)
+    assert b is y
+    wide += 1
+    assert values(a) == [[1, 1, 1]] * 2
+    assert values(torch.autograd.grad(a.sum(), x)[0]) == [[3], [3]]
+    assert [tuple(one.shape) for one in torch.broadcast_tensors([x, y])] == [(2, 3), (2, 3)]
+    with pytest.raises(RuntimeError, match="must match the size"):
+        torch.broadcast_tensors(torch.ones(2), torch.ones(3))
+
+
 def test_real_numbers_are_their_own_conjugates() -> None:
     x = t(A[0])
     assert x.conj() is x

@@ -25,6 +25,7 @@ __all__ = [
     "atleast_3d",
     "block_diag",
     "broadcast_shapes",
+    "broadcast_tensors",
     "conj",
     "constant_pad_nd",
     "dsplit",
@@ -113,6 +114,22 @@ def broadcast_shapes(*shapes: Any) -> TorchSize:
                     f"index {i} had {tuple(shape)}; but expected shape should be broadcastable to {common}"
                 )
     return TorchSize(common)
+
+
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """The tensors in the shape that they broadcast to, as views. One that has the shape is returned itself.
+
+    Raises:
+        ShapeError: the tensors have no common shape.
+
+    >>> import ferrograd.torch as torch
+    >>> [tuple(x.shape) for x in torch.broadcast_tensors(torch.ones(2, 1), torch.ones(3))]
+    [(2, 3), (2, 3)]
+    """
+    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
+    many = [_arguments.tensor(x, "broadcast_tensors", f"argument {i}") for i, x in enumerate(given)]
+    shapes = [one.shape for one in ops.broadcast_tensors(*many)]
+    return tuple(x if x.shape == shape else ops.broadcast_to(x, shape) for x, shape in zip(many, shapes, strict=True))
 
 
 def adjoint(input: Tensor) -> Tensor:
