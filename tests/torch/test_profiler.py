@@ -141,8 +141,8 @@ def test_events_lie_between_the_marks_of_regions(tmp_path: Path) -> None:
     path = tmp_path / "trace.json.gz"
     prof.export_chrome_trace(path)
     trace = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
-    ops = {"aten::sin", "SinBackward0", "aten::sum", "SumBackward0", "aten::cos"}
-    assert {e["name"] for e in trace} == {"a", "b", *ops}
+    found = {"aten::sin", "SinBackward0", "aten::sum", "SumBackward0", "aten::cos"}
+    assert {e["name"] for e in trace} == {"a", "b", *found}
     assert all(e["ph"] == "X" and e["dur"] >= 0 and e["ts"] >= 0 for e in trace)
 
 
