@@ -43,6 +43,7 @@ def test_torch_takes_the_numbers_of_a_list(make: Any) -> None:
     assert not make([x[0]]).requires_grad
 
 
+@pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad")
 def test_a_list_of_torch_can_become_a_leaf() -> None:
     x: Any = fg.torch.tensor([1.0, 2.0], requires_grad=True)
     w: Any = fg.torch.tensor([x[0], x[1] * 3], requires_grad=True)

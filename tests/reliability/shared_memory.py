@@ -106,10 +106,6 @@ class Model:
             return constant(v, self.history.j.shape[-1])
         return Jet(v, self.history.j[self.at], self.history.h[self.at], True)
 
-    @property
-    def is_whole(self) -> bool:
-        return self.at.shape == self.memory.shape and np.array_equal(self.at.ravel(), self.memory.positions)
-
 
 def own(jet: Jet, leaf: bool = False) -> Model:
     """A tensor with memory of its own."""
@@ -281,10 +277,6 @@ class World:
             return
         jet = x.jet()
         leaf = x.history.leaf and not x.view
-        if jet.tracked and not leaf and not y.is_whole:
-            made = own(Jet(y.memory.values[y.at], jet.j, jet.h, True))
-            x.memory, x.history, x.at, x.blind, x.view = made.memory, made.history, made.at, None, False
-            return
         n = y.memory.values.size
         history = History(np.zeros((n, self.k)), np.zeros((n, self.k, self.k)), jet.tracked, leaf)
         history.j[y.at], history.h[y.at] = jet.j, jet.h

@@ -46,6 +46,7 @@ def test_a_class_for_each_dtype(kind: Any, dtype: str) -> None:
     assert not isinstance(np.ones(1, dtype), kind)
 
 
+@pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad")
 def test_the_class_itself_makes_default_floats() -> None:
     assert values(torch.Tensor([1, 2])) == [1, 2]
     assert torch.Tensor([1, 2]).dtype == torch.Tensor(2).dtype == "float32"

@@ -327,7 +327,13 @@ pub const AUGMENTED: &[(&str, Operator)] = &[
 
 /// Whether the operators of tensors compute with an object, or raise an error of their own. Any other one has the last word.
 fn is_operand(y: &Bound<'_, PyAny>) -> PyResult<bool> {
-    Ok(y.is_instance_of::<Var>() || number(y)?.is_some() || tensor(y)?.is_some() || package_of(y)?.is_some())
+    // A number of a function that is being compiled says that it is a float, and its class is another one.
+    let stands_for_float = || y.is_instance(&y.py().get_type::<PyFloat>());
+    Ok(y.is_instance_of::<Var>()
+        || number(y)?.is_some()
+        || tensor(y)?.is_some()
+        || package_of(y)?.is_some()
+        || stands_for_float()?)
 }
 
 /// An augmented assignment such as `x += y`, by its number in [`AUGMENTED`]. Returns the object that the name `x` is
