@@ -24,7 +24,8 @@ python:
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 # The crates are tested as they are in the wheel, with what was compiled for it. Their unit tests, which compile them again, do
-# without optimisation and have the checks of debug builds. A cargo that is told of make's jobs would look for them in vain.
+# without optimisation and have the checks of debug builds. Those of the kernels, for which the compiler needs two minutes, are in
+# `make test-all`. A cargo that is told of make's jobs would look for them in vain.
 TEST := env -u MAKEFLAGS -u MFLAGS cargo test
 rust:
 	$(TEST) --release --package ferrograd --package ferrograd-c --test '*'
@@ -32,9 +33,9 @@ rust:
 	$(TEST) --release --package ferrograd --package ferrograd-base --doc
 	$(TEST) --config tests/unit.toml --release --lib \
 		--package ferrograd --package ferrograd-linalg --package ferrograd-house
-	$(TEST) --config tests/unit_base.toml --release --lib --package ferrograd-base
 
-# What `make test` leaves out besides: tests that take many minutes, and all tests of Rust with the checks of debug builds.
+# What `make test` leaves out besides: tests that take many minutes, and all tests of Rust with the checks of debug builds, among them
+# the unit tests of the kernels.
 test-all: test
 	cargo test --workspace --exclude ferrograd-python --exclude ferrograd-bind --all-features
 	FERROGRAD_MUTATIONS=3000 $(BIN)/python -m pytest tests/reliability/test_damaged_files.py

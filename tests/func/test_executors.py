@@ -159,7 +159,7 @@ def test_a_worker_that_dies_and_one_that_raises(threads: Executor) -> None:
     assert caught.value.__notes__ == ["value_and_grad: block 1"]
 
 
-@pytest.mark.parametrize("kind", ["standard", "loky", "dask"])
+@pytest.mark.parametrize("kind", ["standard", pytest.param("loky", marks=pytest.mark.long), "dask"])
 def test_executors_of_other_packages(kind: str, tmp_path: Path) -> None:
     if kind != "standard" and importlib.util.find_spec("distributed" if kind == "dask" else kind) is None:
         pytest.skip(f"needs the package {kind}")

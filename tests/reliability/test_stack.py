@@ -144,7 +144,9 @@ def test_nested_calls_on_the_main_thread(kind: str) -> None:
     )
 
 
-@pytest.mark.parametrize("kind", ["[x]", "(x,)", "{'k': x}"])
+@pytest.mark.parametrize(
+    "kind", ["[x]", *(pytest.param(kind, marks=pytest.mark.long) for kind in ("(x,)", "{'k': x}"))]
+)
 def test_deeply_nested_containers(kind: str) -> None:
     limited(f"""
         import ferrograd.torch as torch
