@@ -3,6 +3,7 @@
 //!
 //! Saved tensors are snapshots, since arrays are immutable and shared, so no write can make a gradient wrong.
 
+use numpy::PyUntypedArray;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyTuple};
@@ -331,6 +332,7 @@ fn is_operand(y: &Bound<'_, PyAny>) -> PyResult<bool> {
     let stands_for_float = || y.is_instance(&y.py().get_type::<PyFloat>());
     Ok(y.is_instance_of::<Var>()
         || number(y)?.is_some()
+        || y.is_instance_of::<PyUntypedArray>()
         || tensor(y)?.is_some()
         || package_of(y)?.is_some()
         || stands_for_float()?)
