@@ -225,7 +225,7 @@ $(WHEELS)/built: .venv/build Cargo.toml Cargo.lock pyproject.toml $(SOURCES)
 	touch $@
 
 .venv/ready: .venv/build
-	@# Modules that no test reads are not compiled.
+	@# Python compiles a module when a test first imports it.
 	$(PIP) --no-compile --group test
 	touch $@
 

@@ -24,7 +24,8 @@ fn main() {
     }
 }
 
-/// The time of a run of a cluster, or of a scalar program, that applies a formula so many times, each time to the last result.
+/// How long a run takes that applies the formula `times` times, each time to the last result. One number runs as a scalar program,
+/// several run as a cluster.
 fn nanoseconds(n: usize, times: u32, row: Row) -> f64 {
     let operand = |address| Operand { address, step: 1 };
     let register = |i: u32| 2 + i % 2;
@@ -46,7 +47,7 @@ fn nanoseconds(n: usize, times: u32, row: Row) -> f64 {
     least(n, cluster.room(), |x, z, room| unsafe { cluster.run(x, z, room) })
 }
 
-/// The least time of a run, which gets an operand and a result of `n` elements, and aligned memory of so many bytes.
+/// The shortest time of `run`, which gets an operand and a result of `n` elements, and aligned memory of `bytes` bytes.
 fn least(n: usize, bytes: usize, run: impl Fn(&[SendPtr], &[SendPtr], *mut u8)) -> f64 {
     const RUNS: u32 = 1000;
     let (x, mut z) = (vec![1.01f64; n], vec![0.0f64; n]);

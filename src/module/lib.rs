@@ -1,5 +1,5 @@
-//! The Python module as a library to load. What is in it is the crate `ferrograd_bind`, which the compiler works at while it makes
-//! code for `ferrograd`: a library to load would have to wait for that.
+//! The library that Python loads. Its classes and functions are the crate `ferrograd_bind`, which is compiled beside the machine
+//! code of `ferrograd`. This crate, as a library that is loaded, is compiled after both.
 
 use ferrograd_base::memory;
 use pyo3::prelude::*;

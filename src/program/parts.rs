@@ -53,7 +53,7 @@ impl Value {
         shape::len(&self.dims).saturating_mul(self.dtype.size())
     }
 
-    /// Whether it is a constant, each element of which is this number, and not its negative.
+    /// Whether it is a constant whose elements all have the bits of this number. 0 and -0 differ.
     pub fn is_all(&self, number: f64) -> bool {
         let Origin::Constant(a) = &self.origin else { return false };
         a.len() > 0

@@ -63,19 +63,19 @@ Tensor.narrow_copy = _functions.copies.narrow_copy  # type: ignore[method-assign
 Tensor.__pos__ = positive = _shared_methods.positive  # type: ignore[method-assign]
 _own = _public.gathered(globals(), _functions, _dtypes, _generator, _typed_tensors, _layouts)
 
-#: Functions of layers, whose module imports those of ``nn``.
-_LAYERS = (
-    "adaptive_max_pool1d",
-    "batch_norm",
-    "binary_cross_entropy_with_logits",
-    "group_norm",
-    "kl_div",
-    "layer_norm",
-    "native_batch_norm",
-    "native_group_norm",
-    "native_layer_norm",
-    "rms_norm",
-)
+#: Functions of layers, by the module that has them. It imports those of ``nn``.
+_LAYERS = {
+    "adaptive_max_pool1d": "nn._functional.root_forms",
+    "batch_norm": "nn._functional.root_norms",
+    "binary_cross_entropy_with_logits": "nn._functional.root_norms",
+    "group_norm": "nn._functional.root_norms",
+    "kl_div": "nn._functional.root_norms",
+    "layer_norm": "nn._functional.root_norms",
+    "native_batch_norm": "nn._functional.root_norms",
+    "native_group_norm": "nn._functional.root_norms",
+    "native_layer_norm": "nn._functional.root_norms",
+    "rms_norm": "nn._functional.root_norms",
+}
 for _name in _LAYERS:
     globals().pop(_name, None)
 
@@ -256,8 +256,7 @@ _ELSEWHERE = {
     "load": "serialization",
     "save": "serialization",
     "vmap": "_base.vmap",
-    **dict.fromkeys(_LAYERS, "nn._functional.root_norms"),
-    "adaptive_max_pool1d": "nn._functional.root_forms",
+    **_LAYERS,
 }
 
 if _TYPE_CHECKING:

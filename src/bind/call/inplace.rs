@@ -3,7 +3,6 @@
 //!
 //! Saved tensors are snapshots, since arrays are immutable and shared, so no write can make a gradient wrong.
 
-use numpy::PyUntypedArray;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyTuple};
@@ -11,7 +10,7 @@ use pyo3::types::{PyDict, PyFloat, PyTuple};
 use super::operands::beside;
 use crate::bind::convert::array::from_object;
 use crate::bind::convert::number::number;
-use crate::bind::convert::tensor::{package_of, real_part_for, tensor};
+use crate::bind::convert::tensor::{is_array, package_of, real_part_for, tensor};
 use crate::bind::python::capi::track;
 use crate::bind::python::error::{OrRaise, raise};
 use crate::bind::python::modes::{grad_enabled, with_grad_mode};
@@ -332,8 +331,7 @@ fn is_operand(y: &Bound<'_, PyAny>) -> PyResult<bool> {
     let stands_for_float = || y.is_instance(&y.py().get_type::<PyFloat>());
     Ok(y.is_instance_of::<Var>()
         || number(y)?.is_some()
-        || y.is_instance_of::<PyUntypedArray>()
-        || tensor(y)?.is_some()
+        || is_array(y)?
         || package_of(y)?.is_some()
         || stands_for_float()?)
 }

@@ -35,6 +35,11 @@ pub fn tensor(o: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
     Ok(Some(Tensor::constant(from_numpy(&made.cast_into()?)?)))
 }
 
+/// Whether the object is a NumPy array, or one that NumPy reads as an array: [`tensor`] makes a constant of it.
+pub fn is_array(o: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(o.is_instance_of::<PyUntypedArray>() || offers_array(o)?)
+}
+
 /// Whether the object's class has `__array__`. NumPy's scalars are numbers, and tensors of other packages may be tracked
 /// there.
 fn offers_array(o: &Bound<'_, PyAny>) -> PyResult<bool> {

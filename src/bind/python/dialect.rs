@@ -345,7 +345,7 @@ impl Dialect {
                     ("torch::autograd::AccumulateGrad".to_owned(), "AccumulateGrad".to_owned())
                 }
                 NodeKind::Op(op) if op.calls_host() => both(format!("{}Backward", op.name())),
-                NodeKind::Op(op) => both(camel_case(shortest(op.name())) + "Backward0"),
+                NodeKind::Op(op) => both(rule_name(op.name())),
             },
         }
     }
@@ -493,9 +493,14 @@ fn camel_case(name: &str) -> String {
 /// of the library is called, such as the class of a custom function, stays as it is.
 pub fn event_names(op: &str) -> (String, String) {
     match registry().flat_map(|e| e.names).find(|name| **name == op) {
-        Some(known) => (format!("aten::{}", shortest(known)), camel_case(shortest(known)) + "Backward0"),
+        Some(known) => (format!("aten::{}", shortest(known)), rule_name(known)),
         None => (op.to_owned(), format!("{op}Backward")),
     }
+}
+
+/// What torch calls the rule of an op: `MulBackward0` for `multiply`.
+fn rule_name(op: &'static str) -> String {
+    camel_case(shortest(op)) + "Backward0"
 }
 
 /// The shortest of an op's names that abbreviates it: `mul` for `multiply`, `acos` for `arccos`.

@@ -68,6 +68,7 @@ pub static PICTURES: PythonObject = PythonObject::new("pictures");
 pub static WARN_OF_NOTHING: PythonObject = PythonObject::new("warn_of_nothing");
 /// Warns of a pass whose gradients, which it leaves in `.grad`, have a history.
 pub static WARN_OF_CREATE_GRAPH: PythonObject = PythonObject::new("warn_of_create_graph");
+/// Warns that a tensor made of a list with tracked tensors has their numbers alone.
 pub static WARN_OF_LIST: PythonObject = PythonObject::new("warn_of_list");
 /// Whether a function of a dialect that asks `__torch_function__` by itself called this one.
 pub static IS_WITHIN: PythonObject = PythonObject::new("is_within");

@@ -42,7 +42,7 @@ fn field<'a>(py: Python<'_>, watch: &'a mut Watch, what: &str) -> PyResult<&'a m
 /// The name of an op, its call site, and the calls, seconds and bytes of the op and of its rule.
 type Row = (&'static str, Option<String>, [(u64, f64, u64); 2]);
 
-/// What this thread has measured since this was last called, in the order of the first calls.
+/// What this thread has measured since the last call of this function. The op that was called first comes first.
 #[pyfunction]
 fn take_profile() -> Vec<Row> {
     let plain = |c: OpCost| (c.calls, c.time.as_secs_f64(), c.bytes);
@@ -51,7 +51,7 @@ fn take_profile() -> Vec<Row> {
     taken.into_iter().map(|((name, site), costs)| (name, site.describe(), costs.map(plain))).collect()
 }
 
-/// What the events of torch's profilers are called for an op: the one of its calls and the one of its rule.
+/// The names of the events of an op in torch's profilers: that of its calls, and that of its rule.
 #[pyfunction]
 fn event_names(op: &str) -> (String, String) {
     dialect::event_names(op)

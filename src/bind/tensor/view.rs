@@ -175,7 +175,7 @@ impl Var {
         let shared = {
             let mut state = source.lock();
             let shared = state.shared();
-            // What a result is computed of cannot stand twice in a storage.
+            // The history of a result names an element of the storage once, so the elements may not overlap.
             (!inner || !shared.layout.overlaps())
                 .then(|| shared.detached(edge.clone(), DetachReason::default()))
         };

@@ -27,7 +27,7 @@ def create_graph() -> None:
 
 
 def list_of_tracked() -> None:
-    """Warns of a tensor that is made of a list with tracked tensors, of which it has the numbers alone."""
+    """Warns that a tensor made of a list with tracked tensors has their numbers alone."""
     warn_once(
         "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior: a tensor made of a "
         "list has the numbers alone. Consider using tensor.detach() first, or torch.stack() to keep gradients."

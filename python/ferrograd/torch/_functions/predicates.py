@@ -160,7 +160,7 @@ def result_type(tensor1: Any, tensor2: Any) -> Any:
     torch.float32
     """
     if isinstance(tensor1, Tensor) and isinstance(tensor2, Tensor):
-        # What an operator makes of operands with the same dtypes, and with axes where these have some.
+        # An operator decides. It gets tensors of the same dtypes, which have an axis where the given ones have axes.
         one, other = (ops.zeros([0] if x.ndim else [], x.dtype) for x in (tensor1, tensor2))
         return (one * other).dtype
     return dtypes.dtype_of(str(array_api.result_type(tensor1, tensor2)), TORCH)

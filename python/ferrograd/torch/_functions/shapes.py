@@ -128,8 +128,8 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
     many = [_arguments.tensor(x, "broadcast_tensors", f"argument {i}") for i, x in enumerate(given)]
-    shapes = [one.shape for one in ops.broadcast_tensors(*many)]
-    return tuple(x if x.shape == shape else ops.broadcast_to(x, shape) for x, shape in zip(many, shapes, strict=True))
+    pairs = zip(many, ops.broadcast_tensors(*many), strict=True)
+    return tuple(x if x.shape == wide.shape else ops.broadcast_to(x, wide.shape) for x, wide in pairs)
 
 
 def adjoint(input: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ __all__ = [
 
 
 def channels_last(data_format: Any, function: str, axes: int | None = None) -> bool:
-    """Whether a format like NCHW or NHWC has the channels last. With ``axes``, it has a letter for each of so many."""
+    """Whether a format like NCHW or NHWC has the channels last. ``axes`` is how many letters it must have."""
     if not isinstance(data_format, str):
         raise ArgumentError(f"{function}: data_format must be a str, not {type(data_format).__name__}")
     if data_format not in ("NC", "NCL", "NLC", "NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"):

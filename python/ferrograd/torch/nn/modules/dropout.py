@@ -36,23 +36,21 @@ class Dropout3d(_DropoutNd, function=F.dropout3d):
     """Dropout of whole channels of volumes."""
 
 
-class AlphaDropout(_DropoutNd, function=F.alpha_dropout):
+class _AlphaDropoutNd(_DropoutNd):
+    def _fg_call(self, input: Tensor) -> Tensor:
+        dropped: Tensor = self._fg_function(input, self.p, self.training)
+        return dropped
+
+
+class AlphaDropout(_AlphaDropoutNd, function=F.alpha_dropout):
     """Dropout that keeps mean 0 and variance 1, for networks of SELU.
 
     As in PyTorch, ``inplace`` does not write to the input.
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The input with elements dropped in training."""
-        return F.alpha_dropout(input, self.p, self.training)
 
-
-class FeatureAlphaDropout(_DropoutNd, function=F.feature_alpha_dropout):
+class FeatureAlphaDropout(_AlphaDropoutNd, function=F.feature_alpha_dropout):
     """Alpha dropout of whole channels. As in PyTorch, ``inplace`` does not write to the input."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The input with channels dropped in training."""
-        return F.feature_alpha_dropout(input, self.p, self.training)
 
 
 __dir__ = _public.names(globals())

@@ -1,4 +1,4 @@
-//! Scalar programs: formulas of single numbers, each of which has a cell of its own.
+//! Scalar programs compute formulas of single numbers. Each number has a cell of its own.
 
 use std::ops::Range;
 
@@ -6,6 +6,7 @@ use rustc_hash::FxHashSet;
 
 use super::checks::checked;
 use super::parts::{Read, Write};
+use super::room::are_scalars;
 use super::walk::copy_number;
 use crate::kernel::par::SendPtr;
 use crate::kernel::pointwise::numbers::Numbers;
@@ -46,7 +47,8 @@ impl ScalarProgram {
         writes: &[Write],
         registers: usize,
     ) -> ScalarProgram {
-        checked(1, &instructions, (reads, writes, &[]), registers);
+        let (_, widest) = checked(1, &instructions, (reads, writes, &[]), registers);
+        assert!(are_scalars(1, widest), "a number does not fit into a cell");
         assert!(reads.iter().all(|read| read.register().is_none()), "a number is copied into a register");
         let (mut stores, mut results) = (vec![], vec![]);
         for (i, own) in writes.iter().enumerate() {
@@ -57,16 +59,13 @@ impl ScalarProgram {
                 stores.push(Store { cell, write: i as u32, start: k * size, size });
             }
         }
-        let loads: Box<[_]> = reads.iter().map(|read| (read.start, read.dtype.size())).collect();
-        let sizes = loads.iter().map(|load| load.1).chain(instructions.iter().map(|own| own.row.out.size()));
-        assert!(sizes.max() <= Some(size_of::<u64>()), "a number does not fit into a cell");
         let needed: FxHashSet<Address> = stores.iter().map(|store| store.cell).collect();
         let is_needed = |cell: Address| needed.contains(&cell);
         ScalarProgram {
             numbers: Numbers::new(&instructions, size_of::<u64>() as Address, false, &is_needed),
             instructions: instructions.into(),
             cells: reads.len() + writes.len() + registers,
-            loads,
+            loads: reads.iter().map(|read| (read.start, read.dtype.size())).collect(),
             stores: stores.into(),
             results: results.into(),
         }
@@ -91,8 +90,8 @@ impl ScalarProgram {
     /// Computes all results.
     ///
     /// # Safety
-    /// `reads` has the address of each array, which has the bytes that [`reach`](ScalarProgram::reach) says. `outs` has an address with
-    /// room for each result. `room` is the address of as many bytes as [`room`](ScalarProgram::room) says, aligned. Nobody else uses
+    /// `reads` has the address of each array, which has the bytes that [`reach`](ScalarProgram::reach) says. `outs` has the address of
+    /// memory for each result. `room` is the aligned address of as many bytes as [`room`](ScalarProgram::room) says. Nobody else uses
     /// the memory of the results and the room.
     pub unsafe fn run(&self, reads: &[SendPtr], outs: &[SendPtr], room: *mut u8) {
         let cells = room.cast::<u64>();
@@ -104,7 +103,7 @@ impl ScalarProgram {
         // is read.
         unsafe { self.numbers.run(1, room) };
         for &Store { cell, write, start, size } in &self.stores {
-            // SAFETY: the result has room for as many elements of this size.
+            // SAFETY: the element has this size, and its place lies inside of the result.
             unsafe {
                 copy_number(cells.add(cell as usize).cast(), outs[write as usize].get().add(start), size);
             }

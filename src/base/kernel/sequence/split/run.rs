@@ -162,7 +162,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// A phase with its addresses, of which these are those of the cells.
+    /// The task of a phase. `cells` has the address of each cell.
     ///
     /// # Panics
     /// If an array is too small for what is read of it.

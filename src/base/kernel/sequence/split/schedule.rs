@@ -119,7 +119,7 @@ impl<'a> Schedule<'a> {
         Some(Phase::Together(Formulas::new(self.tile.steps, list, &[], cells, &mut used)))
     }
 
-    /// The phase of work of which a step does all before the next step does. None if a kernel is called.
+    /// The phase in which a step does all of this work before the next step begins. None if the work calls a kernel.
     fn in_turn(&self, list: &[usize], results: &FxHashSet<Cell>) -> Option<Phase> {
         let mut list = list.to_vec();
         // Work was added in the order in which a step computes it.
